@@ -19,17 +19,11 @@ static const char *const file_suffixes[] = {".dcm", ".ima", ".nrrd", ".nhdr", ".
                                             ".npy", ".raw", ".jpg",  ".jpeg", ".bmp", ".gif",  ".gz",  ".zip",
                                             ".tar", ".xz",  ".yaml", ".yml",  ".txt", ".json", ".csv", NULL};
 
-static bool ends_in(const char *path, const char *suffix)
-{
-    const size_t length = strlen(path), end = strlen(suffix);
-    return length > end && strcasecmp(path + length - end, suffix) == 0;
-}
-
 /* Returns true where the path ends in one of the suffixes, in any case. */
 static bool ends_in_one(const char *path, const char *const *suffixes)
 {
     for (; *suffixes; suffixes++)
-        if (ends_in(path, *suffixes))
+        if (ts_sink_has_suffix(path, *suffixes))
             return true;
     return false;
 }

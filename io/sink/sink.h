@@ -7,6 +7,9 @@
 #ifndef IO_SINK_SINK_H
 #define IO_SINK_SINK_H
 
+#include <string.h>
+#include <strings.h>
+
 #include "io/file/staged.h"
 #include "io/source/source.h"
 
@@ -116,6 +119,12 @@ void ts_sink_close(struct sink *sink);
 
 /* ---- for the formats: sink_format.c ----------------------------------------------------------------------------- */
 
+/* Returns true where a path ends in a suffix, in any case, and has more before it. */
+static inline bool ts_sink_has_suffix(const char *path, const char *suffix)
+{
+    const size_t length = strlen(path), end = strlen(suffix);
+    return length > end && strcasecmp(path + length - end, suffix) == 0;
+}
 /* Reports that writing failed with this errno. Returns TS_RUN_FAILED. */
 enum ts_status ts_sink_failed(const struct sink *sink, int error, struct ts_diag *diag);
 /* Returns true where pixel i of slice z, counted through all volumes, is valid. */

@@ -8,21 +8,14 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #include "io/dicom_header/dicom_known.h"
 #include "io/file/file_bytes.h"
 
-static bool has_suffix(const char *path, const char *suffix)
-{
-    const size_t length = strlen(path), end = strlen(suffix);
-    return length > end && strcasecmp(path + length - end, suffix) == 0;
-}
-
 size_t ts_sink_stem(const struct sink_format *format, const char *path)
 {
     for (int i = 0; i < SINK_SUFFIXES && format->suffixes[i]; i++)
-        if (has_suffix(path, format->suffixes[i]))
+        if (ts_sink_has_suffix(path, format->suffixes[i]))
             return strlen(path) - strlen(format->suffixes[i]);
     return strlen(path);
 }

@@ -411,7 +411,8 @@ static uint64_t add_node(uint64_t hash, const struct plan_node *node)
     return add_bytes(hash, grid, strlen(grid));
 }
 
-/* Refuses a run of ranks that have made different plans (code ranks-differ). */
+/* Refuses a run of ranks that have made different plans (code ranks-differ). Each rank has read the headers of its own
+ * inputs, so what these say of slices and axes is compared too. Pixels are compared when the run ends (run_ranks.c). */
 static enum ts_status compare_plans(const struct ts_plan *plan, struct ts_diag *diag)
 {
     const int64_t numbers[] = {plan->n_passes, plan->n_volumes,    plan->slab_slices,
