@@ -214,6 +214,9 @@ int ts_bench_parameters(const struct stage *stage, char parameters[BENCH_MAX_CAS
 enum ts_status ts_bench_load(struct param_set *set, const struct bench_case *which, struct arena *arena,
                              struct ts_diag *diag);
 
+/* Returns the case of a CT of this type and so many bytes, for values to compress. */
+struct bench_case ts_bench_ct_case(enum ts_dtype dtype, size_t bytes);
+
 /* ---- images (bench_images.c) ------------------------------------------------------------------- */
 
 /* Returns the description of the case's image, without data. */

@@ -142,3 +142,13 @@ enum ts_status ts_bench_load(struct param_set *set, const struct bench_case *whi
         load_entries(&load, ts_tree_find(tree.root, "stages")->first->first, set);
     return ts_load_status(diag, count, errors);
 }
+
+struct bench_case ts_bench_ct_case(enum ts_dtype dtype, size_t bytes)
+{
+    struct bench_case which = {.dtype = dtype, .values = BENCH_CT, .ny = 512, .nx = 512};
+    which.nz = (int64_t)(bytes / (512 * 512 * ts_dtype_bytes(dtype)));
+    for (const struct stage *const *stage = ts_stages; *stage && !which.stage; stage++)
+        if ((*stage)->axes & AXES_VOLUME && (*stage)->dtypes & TS_DTYPE_BIT(dtype))
+            which.stage = *stage; /* any that takes volumes: the image is described for it */
+    return which;
+}

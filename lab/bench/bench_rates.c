@@ -11,16 +11,6 @@
 
 #include "io/file/whole_file.h"
 
-struct bench_case ts_bench_rates_case(enum ts_dtype dtype, size_t bytes)
-{
-    struct bench_case which = {.dtype = dtype, .values = BENCH_CT, .ny = 512, .nx = 512};
-    which.nz = (int64_t)(bytes / (512 * 512 * ts_dtype_bytes(dtype)));
-    for (const struct stage *const *stage = ts_stages; *stage && !which.stage; stage++)
-        if ((*stage)->axes & AXES_VOLUME && (*stage)->dtypes & TS_DTYPE_BIT(dtype))
-            which.stage = *stage; /* any that takes volumes: the image is described for it */
-    return which;
-}
-
 static void print_rates(const struct rates *rates, const char *path, FILE *stream)
 {
     char shown[4096];

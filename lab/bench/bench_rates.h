@@ -15,9 +15,6 @@
 enum ts_status ts_bench_rates(const struct bench_request *request, const char *folder, const char *path, FILE *stream,
                               struct ts_diag *diag);
 
-/* Returns the case of a CT of this type and so many bytes, for values to compress. */
-struct bench_case ts_bench_rates_case(enum ts_dtype dtype, size_t bytes);
-
 /* ---- the parts, each of which fills in its rates -------------------------------------------------- */
 
 /* bench_rates_runs.c: times tiny runs of the program in the folder, on the CPU and, where `device` names it

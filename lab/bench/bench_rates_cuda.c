@@ -88,7 +88,7 @@ static bool allocate(struct rates_cuda *cuda)
 /* Fills the device's values with a CT. */
 static enum ts_status fill(struct rates_cuda *cuda)
 {
-    const struct bench_case which = ts_bench_rates_case(TS_I16, CHUNKS * CHUNK);
+    const struct bench_case which = ts_bench_ct_case(TS_I16, CHUNKS * CHUNK);
     struct ts_image image = ts_bench_describe_image(&which);
     image.data = cuda->host;
     ts_bench_fill(&which, &image);

@@ -97,7 +97,7 @@ static bool worker_init(struct worker *worker, int fd)
     *worker = (struct worker){.fd = fd, .back = ts_memory_aligned(CHUNK), .coder = ts_chunk_coder_create()};
     bool complete = worker->back && worker->coder;
     for (int type = 0; type < TYPES; type++) {
-        const struct bench_case which = ts_bench_rates_case(dtypes[type], CHUNK);
+        const struct bench_case which = ts_bench_ct_case(dtypes[type], CHUNK);
         worker->filters[type] = (struct chunk_filters){ts_dtype_bytes(dtypes[type]), LEVEL};
         worker->bound = ts_chunk_bound(&worker->filters[type], CHUNK);
         worker->encoded[type] = malloc(worker->bound);
