@@ -302,7 +302,7 @@ const struct plan_node *ts_run_maker_of_floats(const struct ts_plan *plan, int32
  * warns of invalid pixels and of rounded values of the inputs. Called once, after the walk. */
 enum ts_status ts_run_write_masks(struct run *run);
 
-/* ---- what leaves (pipeline/run/run_leave.c) -------------------------------------------------------- */
+/* ---- the walk (pipeline/run/run_walk.c) ------------------------------------------------------------ */
 
 /* Announces the slices of the first slab to the sources, so that they are read while the back end attaches. */
 void ts_run_announce(struct run *run);

@@ -72,7 +72,8 @@ static enum ts_status call(struct run *run, struct encoder *encoder, int copy, c
                            ts_cuda_stream(device->session, CUDA_COMPUTE), run->diag);
 }
 
-/* Several ranks have slabs of whole chunks (ts_plan_slab_unit), so that none waits: the first one is that of the slab.
+/* Several ranks have slabs of whole chunks (pipeline/plan/fit.c), so that none waits: the first one is that of the
+ * slab.
  */
 static void begin_slab(struct encoder *encoder, int64_t z)
 {

@@ -3,7 +3,7 @@
  * Several ranks in one run. Slabs are dealt out to them in turn. In each round every rank computes a slab, all meet,
  * and rank 0 gets their slices of outputs, which it writes in rising z; totals are joined when a pass ends. So the
  * writer gets what it would get from one process. On the CPU no rank holds back slabs; those of devices leave some
- * rounds later (pipeline/run/run_leave.c).
+ * rounds later (pipeline/run/run_walk.c).
  *
  * Halos are not exchanged. Each rank reads and computes those of its slabs, as one process does that does not keep the
  * images whole.
