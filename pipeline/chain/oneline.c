@@ -5,12 +5,289 @@
  */
 #include "pipeline/chain/oneline.h"
 
+#include <ctype.h>
 #include <string.h>
 
+#include "core/number.h"
 #include "io/sink/sink.h"
 #include "io/source/source.h"
-#include "pipeline/chain/oneline_value.h"
 #include "stages/engine/stage.h"
+
+/* ---- words, quoted texts, lists and sweeps ------------------------------------------------------- */
+
+/* Values are read character by character, as far as the first that cannot belong to them. Quotes keep every character;
+ * brackets keep blanks, so that an item such as 7.38 ms needs no quotes. */
+
+struct reader {
+    struct tree *tree;
+    size_t at;
+    bool to_end;       /* spaces and | are part of a value */
+    int depth;         /* of the brackets around the item that is read */
+    bool knows_last;   /* last_stage is known */
+    size_t last_stage; /* where the last segment begins that is no output; 0: none was behind the place of the search */
+};
+
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+static bool is_of_name(char c)
+{
+    return isalnum((unsigned char)c) || c == '_' || c == '-';
+}
+
+/* Returns a place in the text. It is one line, so that no search for its start is needed, which would be quadratic. */
+static struct ts_span span_of(size_t offset, size_t length)
+{
+    return (struct ts_span){.line = 1, .column = (int32_t)(offset + 1), .length = (int32_t)length};
+}
+
+/* Reports an error (oneline-syntax) and stops reading the text. */
+static void refuse(struct reader *reader, size_t offset, size_t length, const char *message)
+{
+    ts_diag_error(reader->tree->diag, TS_BAD_CHAIN,
+                  &(struct diag_site){.code = "oneline-syntax", .span = span_of(offset, length)}, "%s", message);
+    reader->tree->stopped = true;
+}
+
+static bool at_end(const struct reader *reader)
+{
+    return reader->at >= reader->tree->length;
+}
+
+/* Returns the character at the reader's place, or zero at the end of the text. */
+static char peek(const struct reader *reader)
+{
+    return at_end(reader) ? '\0' : reader->tree->text[reader->at];
+}
+
+static void skip_spaces(struct reader *reader)
+{
+    while (!at_end(reader) && is_space(peek(reader)))
+        reader->at++;
+}
+
+static bool ends_item(const struct reader *reader, bool commas)
+{
+    const char c = peek(reader);
+    if (reader->depth > 0 && c == ']')
+        return true;
+    return at_end(reader) || (commas && c == ',') || (!reader->to_end && c == '|') ||
+           ((!reader->to_end || reader->depth > 0) && is_space(c));
+}
+
+/* Reads a text between quotes, without them. Only between double ones does a backslash keep the next character. */
+static struct node *read_quoted(struct reader *reader)
+{
+    const char *bytes = reader->tree->text, quote = peek(reader);
+    const size_t start = reader->at++;
+    for (; !at_end(reader) && peek(reader) != quote; reader->at++)
+        if (peek(reader) == '\\' && quote == '"')
+            reader->at++;
+    if (at_end(reader)) {
+        refuse(reader, start, 1, quote == '"' ? "this double quote is not closed" : "this single quote is not closed");
+        return NULL;
+    }
+    const size_t end = reader->at++;
+    char *text = ts_tree_alloc(reader->tree, end - start);
+    if (!text)
+        return NULL;
+    size_t length = 0;
+    for (size_t i = start + 1; i < end; i++) {
+        i += bytes[i] == '\\' && quote == '"';
+        text[length++] = bytes[i];
+    }
+    return ts_tree_scalar(reader->tree, span_of(start, reader->at - start), text, length, true);
+}
+
+static bool is_number(const struct reader *reader, size_t start, size_t end)
+{
+    char word[40];
+    double value;
+    if (end - start >= sizeof word)
+        return false;
+    memcpy(word, reader->tree->text + start, end - start);
+    word[end - start] = '\0';
+    return !ts_number_real(word, &value);
+}
+
+/* Goes over the blank behind a word between brackets, where the item that began at `start` goes on behind it, as
+ * `7.38 ms` does. It does not between two numbers, where a comma was forgotten. */
+static bool goes_on(struct reader *reader, size_t start)
+{
+    const char *text = reader->tree->text;
+    const size_t length = reader->tree->length;
+    size_t next = reader->at, end;
+    while (next < length && is_space(text[next]))
+        next++;
+    for (end = next; end < length && !is_space(text[end]) && !strchr(",]|", text[end]); end++)
+        ;
+    if (end == next || (is_number(reader, start, reader->at) && is_number(reader, next, end)))
+        return false;
+    reader->at = next;
+    return true;
+}
+
+/* Read a word or a quoted text, which ends at a comma too where `commas`; and a value, which may be a list. NULL where
+ * it is refused (reported). */
+static struct node *read_item(struct reader *reader, bool commas)
+{
+    struct node *item;
+    if (peek(reader) == '"' || peek(reader) == '\'') {
+        const bool doubled = peek(reader) == '"';
+        item = read_quoted(reader);
+        if (item && !ends_item(reader, commas)) {
+            refuse(reader, reader->at, 1,
+                   doubled ? "a space or the end of the value is expected after the double quote"
+                           : "a space or the end of the value is expected after the single quote");
+            return NULL;
+        }
+        return item;
+    }
+    const size_t start = reader->at;
+    while (!ends_item(reader, commas) || (reader->depth > 0 && is_space(peek(reader)) && goes_on(reader, start)))
+        reader->at++;
+    const size_t length = reader->at - start;
+    return ts_tree_scalar(reader->tree, span_of(start, length), reader->tree->text + start, length, false);
+}
+
+/* Reads a list between brackets: items, or lists of items. */
+static struct node *read_brackets(struct reader *reader)
+{
+    const size_t start = reader->at++;
+    struct node *list = ts_tree_node(reader->tree, NODE_LIST, span_of(start, 1));
+    if (!list)
+        return NULL;
+    reader->depth++;
+    for (skip_spaces(reader); peek(reader) != ']'; skip_spaces(reader)) {
+        struct node *item = peek(reader) == '[' && reader->depth == 1 ? read_brackets(reader) : read_item(reader, true);
+        if (!item)
+            return NULL;
+        ts_tree_append(list, item);
+        skip_spaces(reader);
+        if (at_end(reader) || peek(reader) == '|') {
+            refuse(reader, start, 1, "this bracket is not closed");
+            return NULL;
+        }
+        if (peek(reader) != ',' && peek(reader) != ']') {
+            refuse(reader, reader->at, 1, "a comma is expected here: it divides the items of a list");
+            return NULL;
+        }
+        reader->at += peek(reader) == ',';
+    }
+    reader->at++;
+    reader->depth--;
+    list->span = span_of(start, reader->at - start);
+    return list;
+}
+
+/* Returns true where {sweep or {from begins here: no other value begins so, and a text that does stands in quotes. */
+static bool is_sweep(const struct reader *reader)
+{
+    const size_t left = reader->tree->length - reader->at;
+    const char *text = reader->tree->text + reader->at;
+    return left > 6 && (!strncmp(text, "{sweep", 6) || !strncmp(text, "{from", 5)) &&
+           !is_of_name(text[*(text + 1) == 's' ? 6 : 5]);
+}
+
+/* Goes over blanks, commas and a colon, which divide the words of a sweep, so that both its form on one line and that
+ * of YAML are understood. */
+static void skip_dividers(struct reader *reader)
+{
+    while (is_space(peek(reader)) || peek(reader) == ',' || peek(reader) == ':')
+        reader->at++;
+}
+
+/* Reads a word of a sweep as a scalar. */
+static struct node *read_sweep_word(struct reader *reader)
+{
+    const size_t start = reader->at;
+    while (!at_end(reader) && !strchr(" \t,:|{}[]", peek(reader)))
+        reader->at++;
+    const size_t length = reader->at - start;
+    return ts_tree_scalar(reader->tree, span_of(start, length), reader->tree->text + start, length, false);
+}
+
+/* Enters the next key of a sweep with its value: all words up to the brace under `sweep`, one under another key. */
+static bool read_sweep_entry(struct reader *reader, struct node *map)
+{
+    struct node *key = read_sweep_word(reader), *value = NULL;
+    const bool is_list = key && !strcmp(key->text, "sweep");
+    skip_dividers(reader);
+    if (is_list && peek(reader) != '[')
+        value = ts_tree_node(reader->tree, NODE_LIST, key->span);
+    else if (key)
+        value = is_list ? read_brackets(reader) : read_sweep_word(reader);
+    for (skip_dividers(reader); is_list && value && !at_end(reader) && !strchr("|}", peek(reader));
+         skip_dividers(reader)) {
+        const size_t start = reader->at;
+        struct node *item = peek(reader) == '[' ? read_brackets(reader) : read_sweep_word(reader);
+        if (!item || reader->at == start)
+            return false;
+        ts_tree_append(value, item);
+    }
+    if (!value || !ts_tree_key_check(reader->tree, map, key))
+        return false;
+    ts_tree_enter(map, key, value);
+    return true;
+}
+
+/* Reads {sweep 1 2 4}, or {from 0 to 10 step 2}, as the map that YAML would give. */
+static struct node *read_sweep(struct reader *reader)
+{
+    const size_t start = reader->at++;
+    struct node *map = ts_tree_node(reader->tree, NODE_MAP, span_of(start, 1));
+    for (skip_dividers(reader); map && isalpha((unsigned char)peek(reader)); skip_dividers(reader))
+        if (!read_sweep_entry(reader, map))
+            break;
+    if (map && !reader->tree->stopped && peek(reader) != '}')
+        refuse(reader, start, 1, "this brace is not closed behind the values of a sweep");
+    if (!map || reader->tree->stopped)
+        return NULL;
+    reader->at++;
+    map->span = span_of(start, reader->at - start);
+    return map;
+}
+
+/* Reads one item, a list of items between commas, one between brackets, or a sweep between braces. */
+static struct node *read_value(struct reader *reader)
+{
+    const size_t start = reader->at;
+    if (is_sweep(reader))
+        return read_sweep(reader);
+    struct node *item = peek(reader) == '[' ? read_brackets(reader) : read_item(reader, true);
+    if (item && item->kind == NODE_LIST) {
+        if (ends_item(reader, false))
+            return item;
+        refuse(reader, reader->at, 1, "a space or the end of the value is expected after the bracket");
+        return NULL;
+    }
+    if (!item || peek(reader) != ',')
+        return item;
+    struct node *list = ts_tree_node(reader->tree, NODE_LIST, item->span);
+    if (!list)
+        return NULL;
+    ts_tree_append(list, item);
+    while (peek(reader) == ',') {
+        reader->at++;
+        item = read_item(reader, true);
+        if (!item)
+            return NULL;
+        ts_tree_append(list, item);
+    }
+    list->span = span_of(start, reader->at - start);
+    list->text = ts_tree_text(reader->tree, reader->tree->text + start, reader->at - start);
+    return list->text ? list : NULL;
+}
+
+struct node *ts_oneline_value(struct tree *tree, size_t offset)
+{
+    struct reader reader = {.tree = tree, .at = offset, .to_end = true};
+    return read_value(&reader);
+}
+
+/* ---- segments ------------------------------------------------------------------------------------ */
 
 enum { CHAIN_NAMES = 128 }; /* more than there are stages, or formats */
 
@@ -22,14 +299,14 @@ struct word {
 
 bool ts_oneline_is(const char *text, size_t length)
 {
-    while (length > 0 && ts_reader_is_space(text[length - 1]))
+    while (length > 0 && is_space(text[length - 1]))
         length--;
     if (memchr(text, '\n', length))
         return false;
     size_t start = 0, end;
-    while (start < length && ts_reader_is_space(text[start]))
+    while (start < length && is_space(text[start]))
         start++;
-    for (end = start; end < length && !ts_reader_is_space(text[end]) && text[end] != '|'; end++)
+    for (end = start; end < length && !is_space(text[end]) && text[end] != '|'; end++)
         ;
     if (start < length && text[start] == '|') /* a chain without its first stage */
         return true;
@@ -41,14 +318,14 @@ static bool read_word(struct reader *reader, struct word *word)
 {
     *word = (struct word){.start = reader->at};
     size_t end = reader->at;
-    while (end < reader->tree->length && ts_reader_is_name(reader->tree->text[end]))
+    while (end < reader->tree->length && is_of_name(reader->tree->text[end]))
         end++;
     if (end > reader->at && end < reader->tree->length && reader->tree->text[end] == '=') {
         word->key_length = end - reader->at;
         reader->at = end + 1;
-        word->value = ts_reader_value(reader);
+        word->value = read_value(reader);
     } else {
-        word->value = ts_reader_item(reader, false);
+        word->value = read_item(reader, false);
     }
     return word->value != NULL;
 }
@@ -70,7 +347,7 @@ static bool enter(struct reader *reader, struct node *map, const char *key, stru
 /* Enters a word key=value. */
 static void enter_word(struct reader *reader, struct node *map, const struct word *word)
 {
-    struct node *key = ts_tree_scalar(reader->tree, ts_reader_span(word->start, word->key_length),
+    struct node *key = ts_tree_scalar(reader->tree, span_of(word->start, word->key_length),
                                       reader->tree->text + word->start, word->key_length, false);
     if (key && ts_tree_key_check(reader->tree, map, key))
         ts_tree_enter(map, key, word->value);
@@ -88,8 +365,8 @@ static bool lacks_bar(struct reader *reader, const char *format_name, const stru
     if (!stage || !format || !ts_param_find(stage->params, stage->n_params, key, NULL) ||
         ts_param_find(format->params, format->n_params, key, NULL))
         return false;
-    ts_reader_refuse(reader, (size_t)before->span.column - 1, (size_t)before->span.length,
-                     "a | is missing before the name of a stage");
+    refuse(reader, (size_t)before->span.column - 1, (size_t)before->span.length,
+           "a | is missing before the name of a stage");
     ts_diag_hint(reader->tree->diag, "| %s %s=...", stage->name, key);
     return true;
 }
@@ -116,12 +393,11 @@ static bool read_paths(struct reader *reader, struct node *map, const struct nod
 {
     struct node *paths = NULL;
     bool brackets = false;
-    for (ts_reader_skip_spaces(reader); !ts_reader_at_end(reader) && ts_reader_peek(reader) != '|';
-         ts_reader_skip_spaces(reader)) {
+    for (skip_spaces(reader); !at_end(reader) && peek(reader) != '|'; skip_spaces(reader)) {
         struct word word = {.start = reader->at};
-        const bool list = ts_reader_peek(reader) == '[';
+        const bool list = peek(reader) == '[';
         if (list)
-            word.value = ts_reader_value(reader);
+            word.value = read_value(reader);
         if (list ? !word.value : !read_word(reader, &word))
             return false;
         brackets |= list;
@@ -152,19 +428,19 @@ static bool read_spaced(struct reader *reader, struct word *word)
 {
     const char *text = reader->tree->text;
     const size_t length = reader->at - word->start, start = reader->at;
-    ts_reader_skip_spaces(reader);
-    if (word->key_length > 0 || ts_reader_peek(reader) != '=' || !ts_reader_is_name(text[word->start])) {
+    skip_spaces(reader);
+    if (word->key_length > 0 || peek(reader) != '=' || !is_of_name(text[word->start])) {
         reader->at = start;
         return false;
     }
     ts_diag_error(reader->tree->diag, TS_BAD_CHAIN,
-                  &(struct diag_site){.code = "oneline-syntax", .span = ts_reader_span(start, reader->at + 1 - start)},
+                  &(struct diag_site){.code = "oneline-syntax", .span = span_of(start, reader->at + 1 - start)},
                   "no space may stand beside =");
     ts_diag_hint(reader->tree->diag, "%.*s=VALUE", (int)length, text + word->start);
     reader->at++;
-    ts_reader_skip_spaces(reader);
+    skip_spaces(reader);
     word->key_length = length;
-    word->value = ts_reader_value(reader);
+    word->value = read_value(reader);
     return true;
 }
 
@@ -184,8 +460,7 @@ static void hint_at_word(struct reader *reader, const char *owner, const struct 
 
 static bool read_parameters(struct reader *reader, const char *owner, struct node *map)
 {
-    for (ts_reader_skip_spaces(reader); !ts_reader_at_end(reader) && ts_reader_peek(reader) != '|';
-         ts_reader_skip_spaces(reader)) {
+    for (skip_spaces(reader); !at_end(reader) && peek(reader) != '|'; skip_spaces(reader)) {
         struct word word;
         if (!read_word(reader, &word) || (read_spaced(reader, &word) && !word.value))
             return false;
@@ -210,17 +485,17 @@ static bool read_further_input(struct reader *reader, const struct node *keyword
     struct node *root = reader->tree->root;
     struct node *inputs = (struct node *)ts_tree_find(root, "inputs");
     struct word name, format;
-    ts_reader_skip_spaces(reader);
-    if (ts_reader_at_end(reader) || ts_reader_peek(reader) == '|' || !read_word(reader, &name) || name.key_length > 0) {
+    skip_spaces(reader);
+    if (at_end(reader) || peek(reader) == '|' || !read_word(reader, &name) || name.key_length > 0) {
         if (!reader->tree->stopped)
-            ts_reader_refuse(reader, (size_t)keyword->span.column - 1, (size_t)keyword->span.length,
-                             "the name of the further input is expected after `input`");
+            refuse(reader, (size_t)keyword->span.column - 1, (size_t)keyword->span.length,
+                   "the name of the further input is expected after `input`");
         ts_diag_hint(reader->tree->diag, "`input NAME FORMAT PATH`, or `input NAME like=input frames=flats`");
         return false;
     }
-    ts_reader_skip_spaces(reader);
+    skip_spaces(reader);
     const size_t start = reader->at;
-    if (!ts_reader_at_end(reader) && ts_reader_peek(reader) != '|' && !read_word(reader, &format))
+    if (!at_end(reader) && peek(reader) != '|' && !read_word(reader, &format))
         return false;
     const bool has_format = reader->at > start && format.key_length == 0;
     if (!has_format)
@@ -242,24 +517,24 @@ static bool read_further_input(struct reader *reader, const struct node *keyword
 static struct node *read_name(struct reader *reader)
 {
     char name[64];
-    ts_reader_skip_spaces(reader);
+    skip_spaces(reader);
     const size_t start = reader->at;
     size_t letters = start;
-    while (letters < reader->tree->length && ts_reader_is_name(reader->tree->text[letters]))
+    while (letters < reader->tree->length && is_of_name(reader->tree->text[letters]))
         letters++;
-    while (!ts_reader_at_end(reader) && !ts_reader_is_space(ts_reader_peek(reader)) && ts_reader_peek(reader) != '|')
+    while (!at_end(reader) && !is_space(peek(reader)) && peek(reader) != '|')
         reader->at++;
     if (reader->at == start) {
-        ts_reader_refuse(reader, start, 1, "the name of a stage is expected here");
+        refuse(reader, start, 1, "the name of a stage is expected here");
         return NULL;
     }
     snprintf(name, sizeof name, "%.*s", (int)(letters - start), reader->tree->text + start);
     if (letters < reader->at && ts_stage_find(name)) {
-        ts_reader_refuse(reader, letters, reader->at - letters, "a space is expected after the name of the stage");
+        refuse(reader, letters, reader->at - letters, "a space is expected after the name of the stage");
         ts_diag_hint(reader->tree->diag, "%s PARAMETER=VALUE", name);
         return NULL;
     }
-    return ts_tree_scalar(reader->tree, ts_reader_span(start, reader->at - start), reader->tree->text + start,
+    return ts_tree_scalar(reader->tree, span_of(start, reader->at - start), reader->tree->text + start,
                           reader->at - start, false);
 }
 
@@ -285,9 +560,9 @@ static bool only_outputs_follow(struct reader *reader)
             quote = quote ? '\0' : c;
         } else if (c == '|' && !quote) {
             size_t start = i + 1, end;
-            while (start < length && ts_reader_is_space(text[start]))
+            while (start < length && is_space(text[start]))
                 start++;
-            for (end = start; end < length && !ts_reader_is_space(text[end]) && text[end] != '|'; end++)
+            for (end = start; end < length && !is_space(text[end]) && text[end] != '|'; end++)
                 ;
             if (!is_output(text + start, end - start))
                 reader->last_stage = start;
@@ -322,9 +597,9 @@ static bool is_source(const struct reader *reader, const char *name)
     /* key=value right after the name: no path, and so a stage. */
     const char *text = reader->tree->text;
     size_t start = reader->at, end;
-    while (start < reader->tree->length && ts_reader_is_space(text[start]))
+    while (start < reader->tree->length && is_space(text[start]))
         start++;
-    for (end = start; end < reader->tree->length && ts_reader_is_name(text[end]); end++)
+    for (end = start; end < reader->tree->length && is_of_name(text[end]); end++)
         ;
     return !nearest && !(end > start && end < reader->tree->length && text[end] == '=');
 }
@@ -343,8 +618,8 @@ static bool read_segment(struct reader *reader, struct node *stages, bool first)
         return read_paths(reader, map, name) && enter(reader, root, "input", name->span, map);
     if (is_output(name->text, strlen(name->text))) {
         if (!only_outputs_follow(reader)) {
-            ts_reader_refuse(reader, (size_t)name->span.column - 1, (size_t)name->span.length,
-                             "this is an output, and a stage stands behind it");
+            refuse(reader, (size_t)name->span.column - 1, (size_t)name->span.length,
+                   "this is an output, and a stage stands behind it");
             ts_diag_hint(reader->tree->diag, "outputs stand at the end of the line; `save` keeps an image before it");
             return false;
         }
@@ -373,8 +648,8 @@ bool ts_oneline_read(struct tree *tree)
     for (bool first = true;; first = false) {
         if (!read_segment(&reader, stages, first))
             return false;
-        ts_reader_skip_spaces(&reader);
-        if (ts_reader_at_end(&reader))
+        skip_spaces(&reader);
+        if (at_end(&reader))
             return true;
         reader.at++; /* the | */
     }
