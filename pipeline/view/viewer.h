@@ -6,8 +6,55 @@
 #ifndef PIPELINE_VIEW_VIEWER_H
 #define PIPELINE_VIEW_VIEWER_H
 
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "io/hdf5/hdf5_slice.h"
+#include "pipeline/plan/plan.h"
 #include "pipeline/view/scene.h"
-#include "pipeline/view/shown.h"
+
+/* The command line states what to open. */
+struct shown_request {
+    const char *path;        /* of an image; NULL: `chain` is shown */
+    const char *const *sets; /* assignments to the source of an image: "input.series=2" */
+    int n_sets;
+    struct ts_chain *chain; /* the caller keeps it */
+    bool reads_input;       /* the chain is not run: its first input is shown */
+    bool keeps_output;      /* the chain's result goes to its own file, not to a temporary one */
+    const char *image;      /* of a result; NULL: the last one */
+    struct ts_options options;
+    /* Is called with the plan before it runs, and with NULL when it has ended, for handlers of signals. NULL: no one
+     * is.
+     */
+    void (*running)(struct ts_plan *plan);
+};
+
+/* This holds the image that is shown in host memory, whole. A file is opened as the source of a chain is, with the same
+ * checks. A chain is run by a thread into its output file or a temporary one: while it runs, its last image fills up
+ * slice by slice, and when it is done the file is shown as any result is. */
+struct shown {
+    const struct shown_request *request;
+    struct ts_diag *diag;
+    struct arena *arena;
+    const char *path;              /* of the file; NULL while a chain runs */
+    const char *wanted;            /* image of a result to begin with; NULL: `data`, or else the first */
+    const char **images, **tables; /* names of images, and paths of tables, in a result */
+    size_t n_images, n_tables, chosen;
+    struct ts_chain *file_chain; /* owns the description of `image` */
+    struct ts_plan *plan;
+    struct ts_image image; /* with data */
+    /* These belong to a running chain. */
+    pthread_t thread;
+    struct ts_diag *run_diag;
+    int32_t node;              /* whose image is shown */
+    enum ts_status run_status; /* once the thread has ended */
+    atomic_bool ended;
+    _Atomic int64_t ready; /* slices [0, ready) have values */
+    char temporary[4096];  /* folder of the result, which is removed in the end; "": there is none */
+};
+
+/* Waits for a running chain; what it computed is then in its output, and no longer shown. */
+enum ts_status ts_shown_finish(struct shown *shown);
 
 struct viewer_request {
     struct shown_request shown;
