@@ -32,12 +32,6 @@ void ts_batch_take_shard(struct batch *batch);
  * output that exists (output-exists), or with `resume` one that is not what would be made. Sets their states. Returns
  * false where anything was refused. */
 bool ts_batch_plan(struct batch *batch);
-/* Plans one study, which needs its lock where others may write its output. Where the output exists it is verified, and
- * the state becomes STUDY_FOUND. */
-enum ts_status ts_batch_examine(struct batch *batch, struct batch_study *study, struct ts_diag *diag);
-/* Records why a study was refused or failed, prints it, and destroys the diag. NULL: there was no memory for one. */
-void ts_batch_refuse_take(struct batch *batch, struct batch_study *study, enum study_state state, enum ts_status status,
-                          struct ts_diag *diag);
 
 /* Runs the studies that are planned, at most `jobs` at once. One that another batch is working on is tried again later.
  * After a failure none is started any more, unless keep_going; after a signal the runs are stopped. */
