@@ -10,10 +10,277 @@
 #include <string.h>
 
 #include "core/tomostage.h"
+#include "io/hdf5/hdf5_bytes.h"
+#include "io/hdf5/hdf5_texts.h"
+#include "io/scan/result.h"
+#include "io/source/source_slices.h"
 #include "pipeline/plan/plan_sweep.h"
 #include "pipeline/plan/simulation.h"
 #include "pipeline/resume/resume_search.h"
 #include "pipeline/run/run_search.h"
+#include "pipeline/run/warnings.h"
+
+/* ---- images and tables of the result ------------------------------------------------------------- */
+
+/* A saved image stands for the image of a stage only where reading it gives the very values that the stage would
+ * compute: with the type of the plan, so not where floats were stored as halves, on the axes of the plan to the last
+ * bit, and with the same pixels invalid. */
+
+/* ---- tables -------------------------------------------------------------------------------------- */
+
+static bool read_table(struct resume *resume, int32_t node, struct stage_table *table, struct ts_diag *diag)
+{
+    const int32_t stage = resume->match[node] - resume->recorded.chain->n_sources;
+    char path[256];
+    table->image = ts_plan_table_of_all(resume->plan, node, &table->image);
+    const size_t bytes = ts_image_bytes(&table->image);
+    table->image.data = ts_arena_alloc(resume->arena, bytes > 0 ? bytes : sizeof(double));
+    snprintf(path, sizeof path, "/entry/process_%d_%s/tables/%s", (int)stage + 1,
+             resume->old.chain->stages[stage].stage->name, table->name);
+    return table->image.data && ts_hdf5_read_values(resume->recorded.path, path, &table->image, diag) == TS_OK;
+}
+
+/* Returns true where the tables of a stage that matches could be read, or there are none. */
+static bool take_tables(struct resume *resume, int32_t node)
+{
+    struct plan_reused *reused = &resume->reuse.nodes[node];
+    struct ts_diag *apart = ts_diag_create();
+    const int n = ts_stage_tables(&resume->plan->nodes[node].context, reused->tables, NULL);
+    bool complete = apart != NULL;
+    for (reused->n_tables = 0; complete && reused->n_tables < n; reused->n_tables += complete)
+        complete = read_table(resume, node, &reused->tables[reused->n_tables], apart);
+    ts_diag_destroy(apart);
+    return complete;
+}
+
+/* ---- images -------------------------------------------------------------------------------------- */
+
+static bool unfit(struct resume *resume, const char *name, const char *why)
+{
+    if (!*resume->unfit)
+        snprintf(resume->unfit, sizeof resume->unfit, "the image '%.200s' there %.700s", name, why);
+    return false;
+}
+
+/* Returns the name of the dataset that holds the image of a recorded stage, with the number of its value in a sweep (0
+ * without), or NULL. */
+static const char *dataset_of(const struct resume *resume, int32_t stage, int64_t *value)
+{
+    const struct ts_chain *given = resume->recorded.chain;
+    const int32_t swept = given->sweep.stage, own = given->n_stages - swept;
+    const bool behind = given->sweep.n > 0 && stage >= swept;
+    const int32_t leader = behind ? swept + (stage - swept) % own : stage;
+    const struct chain_stage *of = &given->stages[leader];
+    *value = behind ? (stage - swept) / own : 0;
+    const char *name = (of->stage->traits & TRAIT_KEEPS_IMAGE) ? of->name
+                       : leader == given->n_stages - 1         ? "data"
+                                                               : NULL;
+    return name && ts_made_image(&resume->recorded.made, name) ? name : NULL;
+}
+
+static bool same_axes(const struct ts_image *a, const struct ts_image *b)
+{
+    bool same = a->rank == b->rank;
+    for (int d = 0; same && d < a->rank; d++) {
+        const struct ts_axis *x = &a->axes[d], *y = &b->axes[d];
+        same = x->kind == y->kind && x->n == y->n && !strcmp(x->unit ? x->unit : "", y->unit ? y->unit : "");
+        for (int64_t i = 0; same && i < x->n; i++)
+            same = ts_axis_position(x, i) == ts_axis_position(y, i);
+    }
+    return same;
+}
+
+static bool same_geometry(const struct ts_image *a, const struct ts_image *b)
+{
+    bool same = a->has_geometry == b->has_geometry;
+    for (int i = 0; same && a->has_geometry && i < 9; i++)
+        same = a->direction[i] == b->direction[i] &&
+               (i > 2 || (a->origin_mm[i] == b->origin_mm[i] && a->step_z_mm[i] == b->step_z_mm[i]));
+    return same && a->beam.kind == b->beam.kind && a->beam.source_axis_mm == b->beam.source_axis_mm &&
+           a->beam.source_detector_mm == b->beam.source_detector_mm;
+}
+
+/* Checks the open image against what the plan expects of a node, whose image it would be. */
+static bool check_image(struct resume *resume, const struct source *source, const struct plan_node *node, int32_t stage,
+                        const char *name)
+{
+    const struct ts_image *image = &source->image, *out = &node->out;
+    const struct chain_sweep *sweep = &resume->recorded.chain->sweep;
+    const bool swept = sweep->n > 0 && stage >= sweep->stage;
+    const int64_t n = node->by_volume ? resume->plan->n_volumes : swept ? sweep->n : 1;
+    if (resume->recorded.chain->output.dtype == CHAIN_F16 && out->dtype == TS_F32)
+        return unfit(resume, name, "is stored as f16, which rounds its values");
+    if (image->dtype != out->dtype || image->quantity != out->quantity || strcmp(image->unit, out->unit) != 0)
+        return unfit(resume, name, "has values of another type or unit");
+    if ((source->n_volumes > 1 ? source->n_volumes : 1) != n || !same_axes(image, out) || !same_geometry(image, out))
+        return unfit(resume, name, "has other axes or another geometry than were planned");
+    return out->masked || !image->masked ? true : unfit(resume, name, "has invalid pixels, which the plan has not");
+}
+
+/* Opens an image of the result, which must still be the file that was verified. */
+static struct source *open_image(struct resume *resume, const char *name, struct ts_diag *diag)
+{
+    struct result_params params = {.proved = true};
+    struct param_set set = {
+        .params = result_format.params, .n_params = result_format.n_params, .values = &params, .owner = "resume"};
+    struct source *source = NULL;
+    ts_params_init(&set);
+    params.result = resume->recorded.path;
+    params.image = name;
+    params.proved = true;
+    if (ts_source_open(&result_format, &set, &source, diag) != TS_OK)
+        return NULL;
+    for (size_t i = 0; i < source->n_attributes; i++)
+        if (!strcmp(source->attributes[i].name, "digest") && !strcmp(source->attributes[i].value, resume->proof.digest))
+            return source;
+    source->ops->close(source);
+    return NULL;
+}
+
+/* Makes bits of valid pixels where the plan has a masked image, and the file no mask since all of them are. */
+static bool make_valid(struct plan_reused *reused, const struct ts_image *out)
+{
+    const struct source *source = reused->saved;
+    if (!out->masked || source->image.masked)
+        return true;
+    const size_t words = ts_valid_bytes(out) / sizeof(uint64_t), pixels = ts_slice_count(out);
+    const size_t slices = (size_t)ts_source_total(source);
+    reused->valid = calloc(slices * words, sizeof(uint64_t));
+    for (size_t i = 0; reused->valid && i < slices * pixels; i++)
+        reused->valid[i / pixels * words + i % pixels / 64] |= UINT64_C(1) << (i % pixels % 64);
+    return reused->valid != NULL;
+}
+
+/* Tries the image that a recorded stage has left in the result; `keeper` has its axes. */
+static bool try_image(struct resume *resume, int32_t node, const struct plan_node *keeper, int32_t stage)
+{
+    struct plan_reused *reused = &resume->reuse.nodes[node];
+    int64_t value;
+    const char *name = dataset_of(resume, stage, &value);
+    struct ts_diag *apart = name ? ts_diag_create() : NULL;
+    reused->saved = apart ? open_image(resume, name, apart) : NULL;
+    if (apart && !reused->saved)
+        unfit(resume, name, ts_diag_count(apart) > 0 ? ts_diag_get(apart, 0)->message : "has changed");
+    ts_diag_destroy(apart);
+    if (!reused->saved)
+        return false;
+    reused->saved_first = value * keeper->out.axes[0].n;
+    if (check_image(resume, reused->saved, keeper, stage, name) && make_valid(reused, &resume->plan->nodes[node].out))
+        return true;
+    reused->saved->ops->close(reused->saved);
+    reused->saved = NULL;
+    return false;
+}
+
+/* Returns the node of the plan that a recorded one matches, or NULL. */
+static const struct plan_node *matched_by(const struct resume *resume, int32_t recorded)
+{
+    for (int32_t i = 0; i < resume->plan->n_nodes; i++)
+        if (resume->match[i] == recorded)
+            return &resume->plan->nodes[i];
+    return NULL;
+}
+
+/* Opens an image of the result that is the image of this node, which matches. Returns false where there is none that
+ * has the same values, axes and units. */
+static bool take_image(struct resume *resume, int32_t node)
+{
+    const struct ts_chain *old = resume->old.chain;
+    bool found = resume->reuse.nodes[node].saved != NULL;
+    for (int32_t j = 0; !found && j < old->n_stages; j++) {
+        const int32_t recorded = old->n_sources + j;
+        const struct plan_node *keeper = ts_resume_origin(old, recorded, false) == resume->match[node]
+                                             ? matched_by(resume, ts_resume_origin(old, recorded, true))
+                                             : NULL;
+        found = keeper && try_image(resume, node, keeper, j);
+    }
+    return found;
+}
+
+/* ---- warnings of the stages that are taken ------------------------------------------------------- */
+
+/* A result lists its warnings as "CODE: STAGE: SENTENCE" (pipeline/run/warnings.h). Those of sources come again, since
+ * the sources are opened and read again, and those of a plan as well; what stages warned of while they ran is taken. */
+
+struct warning {
+    const char *code, *stage, *sentence;
+    size_t name_length; /* of the stage's name, without what tells several of them apart: "box#2", "box[radius=2]" */
+};
+
+/* Cuts a text into its parts, in place. Returns false where it has fewer. */
+static bool cut(char *text, struct warning *warning)
+{
+    char *stage = strstr(text, ": "), *sentence = stage ? strstr(stage + 2, ": ") : NULL;
+    if (!sentence)
+        return false;
+    *stage = *sentence = '\0';
+    *warning = (struct warning){text, stage + 2, sentence + 2, strcspn(stage + 2, "#[")};
+    return true;
+}
+
+static bool is_of(const struct warning *warning, const char *stage)
+{
+    return strlen(stage) == warning->name_length && !strncmp(stage, warning->stage, warning->name_length);
+}
+
+/* Returns true where a stage of this name was taken, and in *other whether the result has one that was not. */
+static bool is_taken(const struct resume *resume, const struct warning *warning, bool *other)
+{
+    const struct ts_chain *old = resume->old.chain;
+    const struct ts_plan *plan = resume->plan;
+    bool any = false;
+    *other = false;
+    for (int32_t j = 0; j < old->n_stages; j++) {
+        bool taken = false;
+        for (int32_t i = plan->n_sources; i < plan->n_nodes; i++)
+            taken |= !resume->computed[i] && resume->match[i] == resume->recorded.chain->n_sources + j;
+        if (!is_of(warning, old->stages[j].stage->name))
+            continue;
+        any |= taken;
+        *other |= !taken;
+    }
+    return any;
+}
+
+static bool is_there(const struct warning *warning, const struct ts_diag *diag)
+{
+    bool there = false;
+    for (size_t i = 0; i < ts_diag_count(diag); i++) {
+        const struct ts_diag_record *record = ts_diag_get(diag, i);
+        char sentence[4096];
+        ts_text_escape(sentence, sizeof sentence, record->message);
+        there |= record->severity == TS_WARNING && record->stage && !strcmp(record->stage, warning->stage) &&
+                 record->code && !strcmp(record->code, warning->code) && !strcmp(sentence, warning->sentence);
+    }
+    return there;
+}
+
+/* Adds to diag what the stages that are taken warned of while they ran. Returns TS_RUN_FAILED (resume-warnings) where a
+ * warning may be theirs or that of another stage of the same name. */
+static enum ts_status take_warnings(struct resume *resume, struct ts_diag *diag)
+{
+    const char *const *texts;
+    size_t n;
+    enum ts_status status = ts_hdf5_read_texts(resume->recorded.path, WARNINGS_PATH, resume->arena, &texts, &n, diag);
+    for (size_t i = 0; status == TS_OK && i < n; i++) {
+        struct warning warning;
+        bool other;
+        char *text = ts_arena_text(resume->arena, texts[i], strlen(texts[i]));
+        if (!text)
+            return ts_diag_no_memory(diag, strlen(texts[i]));
+        if (!cut(text, &warning) || !is_taken(resume, &warning, &other) || is_there(&warning, diag))
+            continue;
+        if (other) {
+            ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "resume-warnings", .stage = warning.stage},
+                          "%s warns of it (%s), and has another %.*s that is not taken: it does not say of which",
+                          resume->recorded.path, warning.code, (int)warning.name_length, warning.stage);
+            return ts_diag_hint(diag, "without --resume-from everything is computed");
+        }
+        ts_diag_warning(diag, &(struct diag_site){.code = warning.code, .stage = warning.stage}, "%s",
+                        warning.sentence);
+    }
+    return status;
+}
 
 /* ---- what must be computed ----------------------------------------------------------------------- */
 
@@ -25,7 +292,7 @@ static void need_image(struct resume *resume, int32_t index)
     const int32_t node = resume->plan->nodes[index].image_node;
     if (node < resume->plan->n_sources || resume->computed[node])
         return;
-    if (resume->match[node] < 0 || !ts_resume_image(resume, node))
+    if (resume->match[node] < 0 || !take_image(resume, node))
         compute(resume, node);
 }
 
@@ -45,7 +312,7 @@ static void decide(struct resume *resume)
 {
     const struct ts_plan *plan = resume->plan;
     for (int32_t i = plan->n_sources; i < plan->n_nodes; i++)
-        if (resume->match[i] < 0 || !ts_resume_tables(resume, i))
+        if (resume->match[i] < 0 || !take_tables(resume, i))
             compute(resume, i);
     for (int32_t i = plan->n_sources; i < plan->n_nodes; i++)
         if (plan->nodes[i].dataset)
@@ -64,7 +331,7 @@ static bool take_axes(struct resume *resume)
         struct plan_reused *reused = &resume->reuse.nodes[i];
         if (reused->taken || resume->match[i] < 0 || !ts_stage_finds_axes(&node->context))
             continue;
-        reused->taken = ts_resume_tables(resume, i);
+        reused->taken = take_tables(resume, i);
         any |= reused->taken;
     }
     return any;
@@ -267,7 +534,7 @@ enum ts_status ts_plan_resume(struct ts_plan *plan, const char *path, struct ts_
     const int32_t n = put(resume);
     status = ts_plan_reuse_take(plan, &resume->reuse, diag);
     if (status == TS_OK)
-        status = ts_resume_warnings(resume, diag);
+        status = take_warnings(resume, diag);
     if (status == TS_OK)
         tell(resume, n, diag);
     return status;

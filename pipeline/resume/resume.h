@@ -30,13 +30,5 @@ enum ts_status ts_resume_match(struct resume *resume, struct ts_diag *diag);
 /* Returns the node of the recorded chain that computes the image of one of its nodes, or that sets its axes: stages
  * that pass their input through, such as `save`, are skipped as a plan skips them. */
 int32_t ts_resume_origin(const struct ts_chain *chain, int32_t node, bool of_axes);
-/* Returns true where the tables of a stage that matches could be read, or there are none. */
-bool ts_resume_tables(struct resume *resume, int32_t node);
-/* Opens an image of the result that is the image of this node, which matches. Returns false where there is none that
- * has the same values, axes and units. */
-bool ts_resume_image(struct resume *resume, int32_t node);
-/* Adds to diag what the stages that are taken warned of while they ran. Returns TS_RUN_FAILED (resume-warnings) where a
- * warning may be theirs or that of another stage of the same name. */
-enum ts_status ts_resume_warnings(struct resume *resume, struct ts_diag *diag);
 
 #endif
