@@ -12,17 +12,280 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/image.h"
 #include "core/version.h"
 #include "cuda/device/device.h"
 #include "io/file/digest.h"
 #include "io/source/source_slices.h"
 #include "pipeline/plan/plan_sweep.h"
-#include "pipeline/run/nexus_definition.h"
-#include "pipeline/run/nexus_tables.h"
 #include "pipeline/run/versions.h"
 #include "pipeline/run/warnings.h"
 
 enum { PATH_BYTES = 256 };
+
+/* ---- tables -------------------------------------------------------------------------------------- */
+
+/* An NXdata group has one signal, which viewers plot. It is the table that says most of its stage; the others lie
+ * beside it, and those of the same shape and unit that count the same thing, such as a reference's histogram, are drawn
+ * with it. The axis of a histogram has the centers of its bins, because viewers disagree on edges, of which there is
+ * one more than there are values. Tables of one row a slice are lists of curves, not pictures. Source: NeXus NXdata. */
+
+static const struct stage_table *find(const struct stage_table *tables, int n, const char *name)
+{
+    for (int i = 0; i < n; i++)
+        if (!strcmp(tables[i].name, name))
+            return &tables[i];
+    return NULL;
+}
+
+/* The tables that say most of a stage, and those that hold the positions along their last axis. */
+static const struct plotted {
+    const char *signal, *positions;
+} plotted[] = {{"counts", "edges"}, {"measure", "trial_center"}, {"residual"}, {"distance"}, {"strip"}, {"mean"}};
+
+/* Returns the table that is plotted, and that of its positions, or NULL. A table with an axis comes before a number. */
+static const struct stage_table *signal_of(const struct stage_table *tables, int n,
+                                           const struct stage_table **positions)
+{
+    const struct stage_table *found;
+    *positions = NULL;
+    for (size_t i = 0; i < sizeof plotted / sizeof *plotted; i++) {
+        if (!(found = find(tables, n, plotted[i].signal)) || found->image.rank == 0)
+            continue;
+        *positions = plotted[i].positions ? find(tables, n, plotted[i].positions) : NULL;
+        return found;
+    }
+    for (int i = 0; i < n; i++)
+        if (tables[i].image.rank > 0)
+            return &tables[i];
+    return tables;
+}
+
+/* Makes the positions of an axis of n values: those of the table, or the centers between its edges. They stay NULL
+ * where the table has none for all slices alike. The caller frees them. */
+static enum ts_status positions_of(const struct stage_table *table, int64_t n, double **positions, struct ts_diag *diag)
+{
+    const int64_t edges = table && table->image.rank == 1 && table->image.dtype == TS_F64 ? table->image.axes[0].n : 0;
+    const double *at = table ? table->image.data : NULL;
+    *positions = NULL;
+    if (edges < n || edges > n + 1)
+        return TS_OK;
+    *positions = malloc((size_t)n * sizeof **positions);
+    for (int64_t i = 0; *positions && i < n; i++)
+        (*positions)[i] = edges > n ? at[i] + (at[i + 1] - at[i]) / 2 : at[i];
+    return *positions ? TS_OK : ts_diag_no_memory(diag, (size_t)n * sizeof **positions);
+}
+
+/* Writes which other table is drawn with the signal: it counts the same bins. */
+static enum ts_status write_auxiliary(const struct stage_table *tables, int n, const struct stage_table *signal,
+                                      const char *group, struct hdf5_writer *writer)
+{
+    const char *const name = "reference_counts";
+    const struct stage_table *other = find(tables, n, name);
+    char path[PATH_BYTES];
+    if (!other || !ts_image_same_layout(&other->image, &signal->image))
+        return TS_OK;
+    snprintf(path, sizeof path, "%s@auxiliary_signals", group);
+    return ts_hdf5_texts(writer, path, &name, 1);
+}
+
+/* Makes the group of the tables plot by itself. */
+static enum ts_status write_signal(const struct stage_table *tables, int n, const char *group,
+                                   struct hdf5_writer *writer, struct ts_diag *diag)
+{
+    const struct stage_table *at, *signal = signal_of(tables, n, &at);
+    const int last = signal->image.rank - 1;
+    struct ts_image image = signal->image;
+    double *positions = NULL;
+    char path[PATH_BYTES];
+    enum ts_status status = last >= 0 ? positions_of(at, image.axes[last].n, &positions, diag) : TS_OK;
+    if (positions) {
+        image.axes[last].positions = positions;
+        image.axes[last].unit = at->image.unit;
+    }
+    if (status == TS_OK)
+        status = ts_hdf5_axes(writer, group, signal->name, &image);
+    free(positions);
+    snprintf(path, sizeof path, "%s/%s@interpretation", group, signal->name);
+    if (status == TS_OK && last > 0)
+        status = ts_hdf5_text(writer, path, image.axes[last].kind == TS_AXIS_X ? "image" : "spectrum");
+    return status == TS_OK ? write_auxiliary(tables, n, signal, group, writer) : status;
+}
+
+/* Writes a table. Viewers label its values with its name and unit, since its description would not fit there. */
+static enum ts_status write_table(const struct stage_table *table, const char *group, struct hdf5_writer *writer)
+{
+    const char *unit = table->image.unit;
+    char path[PATH_BYTES], label[96];
+    snprintf(path, sizeof path, "%s/%s", group, table->name);
+    enum ts_status status = ts_hdf5_values(writer, path, &table->image);
+    snprintf(path, sizeof path, "%s/%s@long_name", group, table->name);
+    snprintf(label, sizeof label, *unit && strcmp(unit, "1") != 0 ? "%s (%s)" : "%s", table->name, unit);
+    if (status == TS_OK)
+        status = ts_hdf5_text(writer, path, label);
+    snprintf(path, sizeof path, "%s/%s@description", group, table->name);
+    return status == TS_OK ? ts_hdf5_text(writer, path, table->doc) : status;
+}
+
+/* Writes n tables, with their values on the host, into the new group `process`/tables. Nothing is written where n is 0.
+ * Returns the writer's status. */
+static enum ts_status write_tables(const struct stage_table *tables, int n, const char *process,
+                                   struct hdf5_writer *writer, struct ts_diag *diag)
+{
+    char group[PATH_BYTES - 64];
+    if (n == 0)
+        return TS_OK;
+    snprintf(group, sizeof group, "%s/tables", process);
+    enum ts_status status = ts_hdf5_group(writer, group, "NXdata");
+    for (int i = 0; status == TS_OK && i < n; i++)
+        status = write_table(&tables[i], group, writer);
+    return status == TS_OK ? write_signal(tables, n, group, writer, diag) : status;
+}
+
+/* ---- the NeXus application definition ------------------------------------------------------------ */
+
+/* NXtomoproc is the definition of reconstructed volumes. It wants to know what the object was looked at with, so only a
+ * volume of which that is known follows it: one computed from a CT series or from HU, or from a scan that names its
+ * probe. Facts that no input has, or that would tell where and on whom it was measured, are "not recorded". The field
+ * `date` is left out, because equal runs give equal files. `raw_file` names the groups of the inputs, not their paths.
+ * Source: NeXus definitions, NXtomoproc. */
+
+static const char unknown[] = "not recorded";
+
+/* ---- what the object was looked at with ---------------------------------------------------------- */
+
+static const char *text_attribute(const struct source *source, const char *name)
+{
+    for (size_t i = 0; i < source->n_attributes; i++)
+        if (!strcmp(source->attributes[i].name, name) && source->attributes[i].value)
+            return source->attributes[i].value;
+    return "";
+}
+
+/* Returns the probe of a node as NeXus calls it; NULL where it is not known. */
+static const char *probe_of(const struct plan_node *node)
+{
+    static const char *const probes[] = {"x-ray", "neutron", "electron"};
+    if (node->source)
+        for (size_t i = 0; i < sizeof probes / sizeof *probes; i++)
+            if (!strcmp(text_attribute(node->source, "probe"), probes[i]))
+                return probes[i];
+    const bool ct = node->source && !strcmp(text_attribute(node->source, "modality"), "CT");
+    return ct || node->out.quantity == TS_HU ? probes[0] : NULL;
+}
+
+/* Returns the one probe of all nodes; NULL where none is known, or several. */
+static const char *probe(const struct ts_plan *plan)
+{
+    const char *found = NULL;
+    for (int32_t i = 0; i < plan->n_nodes; i++) {
+        const char *own = probe_of(&plan->nodes[i]);
+        if (own && found && strcmp(own, found) != 0)
+            return NULL;
+        found = own ? own : found;
+    }
+    return found;
+}
+
+static bool is_volume(const struct ts_image *image)
+{
+    static const enum ts_axis_kind kinds[] = {TS_AXIS_Z, TS_AXIS_Y, TS_AXIS_X};
+    for (int d = 0; d < 3; d++)
+        if (image->rank != 3 || image->axes[d].kind != kinds[d])
+            return false;
+    return true;
+}
+
+/* Returns true where a saved image has a name that the definition wants for something else. The image keeps it. */
+static bool names_collide(const struct ts_plan *plan)
+{
+    static const char *const names[] = {"definition", "instrument", "sample", "reconstruction"};
+    for (int32_t i = 0; i < plan->n_nodes; i++)
+        for (size_t k = 0; plan->nodes[i].dataset && k < sizeof names / sizeof *names; k++)
+            if (!strcmp(plan->nodes[i].dataset, names[k]))
+                return true;
+    return false;
+}
+
+/* Returns true where the last image is a volume of X-ray, neutron or electron tomography, which is written as
+ * NXtomoproc. */
+static bool is_tomography(const struct ts_plan *plan)
+{
+    return plan->n_volumes == 1 && plan->value_axis.n == 0 && is_volume(&plan->nodes[plan->n_nodes - 1].out) &&
+           probe(plan) && !names_collide(plan);
+}
+
+/* ---- NXtomoproc ---------------------------------------------------------------------------------- */
+
+/* Returns the last stage that made a volume of projections; -1 where none did. */
+static int32_t reconstruction(const struct ts_plan *plan)
+{
+    for (int32_t i = plan->n_nodes - 1; i >= plan->n_sources; i--)
+        if (ts_image_is_sinogram(&plan->nodes[i].context.in) && is_volume(&plan->nodes[i].out))
+            return i;
+    return -1;
+}
+
+/* Writes where the raw data are: the groups of the inputs in this file. */
+static enum ts_status write_raw_file(const struct ts_plan *plan, struct hdf5_writer *writer)
+{
+    char text[1024] = "";
+    for (int32_t i = 0; i < plan->n_sources; i++) {
+        const size_t used = strlen(text);
+        snprintf(text + used, sizeof text - used, "%s/entry/inputs/%s", used > 0 ? ", " : "", plan->nodes[i].label);
+    }
+    return ts_hdf5_text(writer, "/entry/reconstruction/parameters/raw_file", text);
+}
+
+/* The reconstruction is another name of the stage's process, or a process of its own where a scanner reconstructed. */
+static enum ts_status write_process(const struct ts_plan *plan, struct hdf5_writer *writer)
+{
+    static const char group[] = "/entry/reconstruction";
+    const int32_t stage = reconstruction(plan);
+    char process[PATH_BYTES];
+    if (stage >= 0) {
+        snprintf(process, sizeof process, "/entry/process_%d_%s", stage - plan->n_sources + 1,
+                 plan->nodes[stage].chain_stage->stage->name);
+        (void)ts_hdf5_link(writer, group, process);
+    } else {
+        (void)ts_hdf5_group(writer, group, "NXprocess");
+        (void)ts_hdf5_text(writer, "/entry/reconstruction/program", unknown);
+        (void)ts_hdf5_text(writer, "/entry/reconstruction/version", unknown);
+        (void)ts_hdf5_group(writer, "/entry/reconstruction/parameters", "NXparameters");
+    }
+    return write_raw_file(plan, writer);
+}
+
+/* Writes what NXtomoproc asks for beyond the image and the processes. Call it after all of them; it does nothing where
+ * the last image is no such volume. Returns the writer's status. */
+static enum ts_status write_definition(const struct ts_plan *plan, struct hdf5_writer *writer)
+{
+    const char *const groups[][2] = {
+        {"/entry/instrument", "NXinstrument"}, {"/entry/instrument/source", "NXsource"}, {"/entry/sample", "NXsample"}};
+    const char *const texts[][2] = {{"/entry/definition", "NXtomoproc"},
+                                    {"/entry/instrument/source/type", unknown},
+                                    {"/entry/instrument/source/name", unknown},
+                                    {"/entry/instrument/source/probe", probe(plan)},
+                                    {"/entry/sample/name", unknown},
+                                    /* Values are those of the quantity as they stand: value * scaling + offset. */
+                                    {"/entry/data/data@transform", "none"},
+                                    {"/entry/data/data@scaling", "1"},
+                                    {"/entry/data/data@offset", "0"}};
+    const uint8_t yes = 1;
+    const struct ts_image custom = {.dtype = TS_U8, .unit = "", .data = (void *)&yes};
+    if (!is_tomography(plan))
+        return TS_OK;
+    /* A writer that has failed does nothing, so nobody looks at each single status. */
+    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
+        (void)ts_hdf5_group(writer, groups[i][0], groups[i][1]);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        (void)ts_hdf5_text(writer, texts[i][0], texts[i][1]);
+    /* The list of types is open, and says so of a value of its own. */
+    (void)ts_hdf5_values(writer, "/entry/instrument/source/type@custom", &custom);
+    return write_process(plan, writer);
+}
+
+/* ---- the entry ----------------------------------------------------------------------------------- */
 
 static enum ts_status write_text(struct hdf5_writer *writer, const char *group, const char *name, const char *text)
 {
@@ -157,7 +420,7 @@ static enum ts_status write_stage(const struct ts_plan *plan, int32_t index, con
         status = write_texts(writer, process, texts, sizeof texts / sizeof *texts);
     if (status == TS_OK)
         status = write_parameters(node, process, writer);
-    return status == TS_OK ? ts_nexus_tables(tables, n_tables, process, writer, diag) : status;
+    return status == TS_OK ? write_tables(tables, n_tables, process, writer, diag) : status;
 }
 
 /* ---- sources ----------------------------------------------------------------------------------- */
@@ -398,7 +661,7 @@ enum ts_status ts_provenance_end(const struct ts_plan *plan, struct hdf5_writer 
     const char *group = "/entry/provenance";
     enum ts_status status = write_links(plan, writer);
     if (status == TS_OK)
-        status = ts_nexus_definition(plan, writer);
+        status = write_definition(plan, writer);
     if (status == TS_OK)
         status = ts_hdf5_group(writer, group, "NXparameters");
     if (status == TS_OK)
