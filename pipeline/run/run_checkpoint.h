@@ -43,7 +43,7 @@ void ts_run_checkpoint_end(struct run *run, enum ts_status status);
  * kept no slab yet goes on, so that a run which is stopped again and again gets on. */
 bool ts_run_pauses(struct run *run);
 
-/* ---- the slab at hand (pipeline/run/run_slab.c); without a checkpoint these do nothing -------------- */
+/* ---- the slab at hand; without a checkpoint these do nothing -------------- */
 
 /* Looks for the slab at hand once its slices of the inputs are read. TS_BAD_INPUT (checkpoint-inputs): they are not
  * those from which it was computed. */
@@ -54,7 +54,5 @@ bool ts_run_has_slab(const struct run *run);
 enum ts_status ts_run_load_slab(struct run *run);
 /* Keeps the slab, unless it was loaded. Ends it. */
 enum ts_status ts_run_keep_slab(struct run *run);
-/* Forgets the slab at hand. */
-void ts_run_end_slab(struct run_checkpoint *checkpoint);
 
 #endif
