@@ -277,9 +277,6 @@ struct run_chunk {
 enum ts_status ts_run_hand_slices(struct run *run, int32_t node, const struct ts_image *slices, bool last);
 enum ts_status ts_run_hand_chunks(struct run *run, int32_t node, const struct run_chunk *chunks, int64_t n,
                                   const unsigned char *data, bool last);
-/* Hands the slab of an output, which lies in host memory, over: another rank than 0 rounds it to halves where the file
- * holds such, and compresses its whole chunks before (pipeline/run/run_chunks.c). */
-enum ts_status ts_run_hand_output(struct run *run, int32_t node, const struct ts_image *computed);
 /* Tells rank 0 that this rank has failed with what it still owes. */
 void ts_run_send_failure(struct run *run);
 /* Takes the slab of an output from another rank and hands it to the writer where `status` is TS_OK. Returns what comes
