@@ -15,28 +15,12 @@ struct report_pictures {
     struct report_picture at[REPORT_IMAGES][REPORT_PLANES];
 };
 
-/* Answers in a sentence each: which slices, which parameters, which device, what was warned, what was checked. */
-void ts_report_answers(const struct report_facts *facts, FILE *stream);
 /* Shows the images with their planes, the sliders and the histograms. TS_RUN_FAILED where memory is out. */
 enum ts_status ts_report_slices(const struct report_facts *facts, const struct report_images *images,
                                 const struct report_pictures *pictures, FILE *stream, struct ts_diag *diag);
-/* Draws the two histograms of an image, with the curve of equalization where a stage equalizes it. TS_RUN_FAILED where
- * memory is out. */
-enum ts_status ts_report_histograms(const struct report_facts *facts, const struct report_image *image, FILE *stream,
-                                    struct ts_diag *diag);
-/* Draws how the last sinogram that the result holds was measured. TS_RUN_FAILED where memory is out. */
-enum ts_status ts_report_geometry(const struct report_facts *facts, const struct report_images *images, FILE *stream,
-                                  struct ts_diag *diag);
 /* Shows the residuals of iterative stages and the tables of all stages. TS_BAD_INPUT where one cannot be read. */
 enum ts_status ts_report_tables(const struct report_facts *facts, FILE *stream, struct ts_diag *diag);
-/* Lists the stages with every parameter, and the chain as a text that runs again. */
-void ts_report_chain(const struct report_facts *facts, FILE *stream);
-/* Lists the inputs: what is known of their acquisition, and the position and the digest of every slice. TS_BAD_INPUT
- * where they cannot be read. */
-enum ts_status ts_report_inputs(const struct report_facts *facts, FILE *stream, struct ts_diag *diag);
 /* Shows time, bytes and memory of the run, from the profile. TS_RUN_FAILED where memory is out. */
 enum ts_status ts_report_timing(const struct report_facts *facts, FILE *stream, struct ts_diag *diag);
-/* Lists versions, and the digest of every dataset. */
-void ts_report_digests(const struct report_facts *facts, FILE *stream);
 
 #endif
