@@ -1,15 +1,617 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Loads maps of parameters: this finds the parameter of each key, and reports unknown keys and missing ones.
- * load_value.c loads the values. A key that is nearly a name is reported once, with the name that was likely meant.
+ * Then it loads the value of each. A key that is nearly a name is reported once, with the name that was likely meant.
  */
 #include "pipeline/chain/load.h"
 
+#include <math.h>
 #include <string.h>
+#include <strings.h>
 
 #include "core/number.h"
+#include "core/unit.h"
 #include "io/source/source.h"
 #include "stages/engine/stage.h"
+
+/* ---- names, texts and paths ---------------------------------------------------------------------- */
+
+/* Loads names, texts and paths of a chain's tree, and reports what is wrong with them. */
+
+/* Returns true where further errors will not be kept. The caller then looks for no suggestion, which costs the square
+ * of a name's length. */
+static bool is_full(const struct ts_diag *diag)
+{
+    return ts_diag_error_count(diag) >= DIAG_MAX_ERRORS;
+}
+
+enum ts_status ts_load_status(const struct ts_diag *diag, size_t count, size_t errors)
+{
+    if (ts_diag_error_count(diag) == errors)
+        return TS_OK;
+    for (size_t i = count; i < ts_diag_count(diag); i++)
+        if (ts_diag_get(diag, i)->status == TS_RUN_FAILED)
+            return TS_RUN_FAILED;
+    return TS_BAD_CHAIN;
+}
+
+/* Returns true where the node is empty, `~` or a form of `null`, without quotes. */
+static bool is_nothing(const struct node *node)
+{
+    static const char *const nothings[] = {"", "~", "null", "Null", "NULL"};
+    if (node->kind != NODE_SCALAR || node->quoted)
+        return false;
+    for (size_t i = 0; i < sizeof nothings / sizeof *nothings; i++)
+        if (!strcmp(node->text, nothings[i]))
+            return true;
+    return false;
+}
+
+/* Describes a node for messages: "a list", "a map", "nothing", or the scalar in single quotes. */
+static const char *text_of(const struct node *node, char out[TREE_SHOWN_BYTES + 2])
+{
+    if (node->kind == NODE_MAP)
+        return "a map";
+    if (node->kind == NODE_LIST && !node->text)
+        return "a list";
+    if (is_nothing(node))
+        return "nothing";
+    out[0] = '\'';
+    ts_tree_shown(node->text, out + 1);
+    strcat(out, "'");
+    return out;
+}
+
+void ts_load_list_names(char *out, size_t size, const char *const *names, size_t n)
+{
+    size_t used = 0;
+    out[0] = '\0';
+    for (size_t i = 0; i < n; i++) {
+        const size_t need = strlen(names[i]) + 2;
+        if (used + need + sizeof "..." > size) {
+            memcpy(out + used, "...", sizeof "...");
+            return;
+        }
+        used += (size_t)snprintf(out + used, size - used, "%s%s", names[i], i + 1 < n ? ", " : "");
+    }
+}
+
+const char *ts_load_unknown(struct ts_diag *diag, const char *text, struct ts_span span, const char *owner,
+                            const char *what, const char *const *names, size_t n)
+{
+    char shown[TREE_SHOWN_BYTES], known[512], code[64];
+    const char *nearest = is_full(diag) ? NULL : ts_nearest_name(text, names, n);
+    snprintf(code, sizeof code, "unknown-%s", what);
+    const struct diag_site site = {.code = code, .span = span, .stage = owner};
+    ts_tree_shown(text, shown);
+    if (nearest)
+        ts_diag_error(diag, TS_BAD_CHAIN, &site, "unknown %s '%s'; did you mean '%s'?", what, shown, nearest);
+    else
+        ts_diag_error(diag, TS_BAD_CHAIN, &site, "unknown %s '%s'", what, shown);
+    ts_load_list_names(known, sizeof known, names, n);
+    ts_diag_hint(diag, n > 0 ? "known: %s" : "there is none%s", known);
+    return nearest;
+}
+
+void ts_load_expected(struct ts_diag *diag, const struct node *node, const char *owner, const char *what)
+{
+    char found[TREE_SHOWN_BYTES + 2];
+    if (node->kind != NODE_REFUSED)
+        ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "wrong-kind", .span = node->span, .stage = owner},
+                      "%s is expected, found %s", what, text_of(node, found));
+}
+
+const char *ts_load_text(struct ts_diag *diag, const struct node *node, const char *owner, const char *expected)
+{
+    if (node->kind != NODE_REFUSED && node->text && !is_nothing(node))
+        return node->text;
+    ts_load_expected(diag, node, owner, expected);
+    return NULL;
+}
+
+const char *ts_load_path(const struct load *load, const char *path)
+{
+    const char *folder = load->folder;
+    const size_t length = folder ? strlen(folder) : 0;
+    const char *joined;
+    if (length == 0 || path[0] == '/')
+        joined = ts_arena_text(load->arena, path, strlen(path));
+    else
+        joined = ts_arena_printf(load->arena, "%s%s%s", folder, folder[length - 1] == '/' ? "" : "/",
+                                 strncmp(path, "./", 2) || !path[2] ? path : path + 2);
+    if (!joined)
+        ts_diag_no_memory(load->diag, length + strlen(path) + 2);
+    return joined;
+}
+
+/* ---- values -------------------------------------------------------------------------------------- */
+
+/* Loads one value of a chain's tree into its field, by the kind of its parameter: numbers, choices, texts, lists and
+ * references. A value that is refused is reported at its own place in the text. */
+
+static bool no_memory(const struct load *load, size_t bytes)
+{
+    ts_diag_no_memory(load->diag, bytes);
+    return false;
+}
+
+static bool expected(const struct load *load, const struct node *value, const struct param_set *set, size_t i,
+                     const char *what)
+{
+    char found[TREE_SHOWN_BYTES + 2];
+    if (value->kind != NODE_REFUSED)
+        ts_param_error(set, set->params[i].name, "wrong-kind", load->diag, "%s is expected, found %s", what,
+                       text_of(value, found));
+    return false;
+}
+
+static bool is_scalar(const struct node *value)
+{
+    return value->kind == NODE_SCALAR && !is_nothing(value);
+}
+
+static bool in_quotes(const struct load *load, const struct node *value, const struct param_set *set, size_t i,
+                      const char *what)
+{
+    char found[TREE_SHOWN_BYTES + 2];
+    if (value->kind != NODE_SCALAR || !value->quoted)
+        return false;
+    ts_param_error(set, set->params[i].name, "wrong-kind", load->diag, "%s is a text in quotes, not %s",
+                   text_of(value, found), what);
+    return true;
+}
+
+/* Refuses a number with a unit that cannot be converted. The hint leaves the number out, which would mean something
+ * else in the parameter's unit. */
+static bool refuse_unit(const struct load *load, const struct param_set *set, size_t i, const char *text,
+                        const char *unit)
+{
+    char shown[TREE_SHOWN_BYTES], shown_unit[TREE_SHOWN_BYTES];
+    const struct param *param = &set->params[i];
+    const char *own = param->unit && *param->unit ? param->unit : NULL;
+    ts_tree_shown(text, shown);
+    ts_tree_shown(unit, shown_unit);
+    ts_param_error(set, param->name, "unit-unknown", load->diag, "'%s' has the unit '%s', which is not converted",
+                   shown, shown_unit);
+    size_t unit_param;
+    if (!own && ts_param_find(set->params, set->n_params, "unit", &unit_param))
+        ts_diag_hint(load->diag, "the parameter unit says in what %s is: give a number only, and unit beside it",
+                     param->name);
+    else if (!own)
+        ts_diag_hint(load->diag, "%s has no unit: give a number only", param->name);
+    else if (!strcmp(own, "value"))
+        ts_diag_hint(load->diag,
+                     "%s is in the unit of the image's values, which `tomostage check` shows: give it in "
+                     "that unit, as a number only",
+                     param->name);
+    else if (!strcmp(own, "1"))
+        ts_diag_hint(load->diag, "%s is a share or a factor: give a number only, or with %%", param->name);
+    else
+        ts_diag_hint(load->diag, "the unit of %s is %s: give the number in that unit", param->name, own);
+    return false;
+}
+
+static bool is_in_pixels(const struct param *param)
+{
+    return param->unit && (!strcmp(param->unit, "pixel") || !strcmp(param->unit, "detector"));
+}
+
+/* Takes a number with a unit: as a number in the parameter's unit, or as a length that becomes pixels once the spacing
+ * is known. */
+static bool take_unit(const struct load *load, const char *text, const char *number, const char *unit,
+                      struct param_set *set, size_t i, int64_t *integer, double *real)
+{
+    const struct param *param = &set->params[i];
+    double value;
+    if (ts_unit_convert(number, unit, param->unit ? param->unit : "", &value)) {
+        if (!integer) {
+            *real = value;
+            return true;
+        }
+        if (rint(value) == value && fabs(value) < 0x1p53) {
+            *integer = (int64_t)value;
+            return true;
+        }
+        ts_param_error(set, param->name, "not-a-number", load->diag, "'%s' is not a whole number of %s", text,
+                       param->unit);
+        return false;
+    }
+    const bool single = param->kind == PARAM_INTEGER || param->kind == PARAM_REAL;
+    if (!load->path && single && is_in_pixels(param) && ts_unit_convert(number, unit, "mm", &value)) {
+        set->in_mm |= UINT32_C(1) << i;
+        set->lengths_mm[i] = value;
+        return true;
+    }
+    return refuse_unit(load, set, i, text, unit);
+}
+
+/* Reads one number of a parameter of kind INTEGER, REAL or NUMBERS; the parameter's span is that of the value. */
+static bool read_number(const struct load *load, const struct node *value, struct param_set *set, size_t i,
+                        int64_t *integer, double *real)
+{
+    char found[TREE_SHOWN_BYTES + 2], number[40];
+    const char *unit;
+    if (value->kind != NODE_LIST || !value->text) {
+        if (!is_scalar(value))
+            return expected(load, value, set, i, integer ? "an integer" : "a number");
+        if (in_quotes(load, value, set, i, "a number"))
+            return false;
+    }
+    const char *wrong = integer ? ts_number_integer(value->text, integer) : ts_number_real(value->text, real);
+    if (!wrong)
+        return true;
+    if (ts_unit_part(value->text, number, sizeof number, &unit))
+        return take_unit(load, value->text, number, unit, set, i, integer, real);
+    ts_param_error(set, set->params[i].name, "not-a-number", load->diag, "%s %s", text_of(value, found), wrong);
+    return false;
+}
+
+/* Names are matched whatever their case, as other tools write Ram-Lak and Hann; what is recorded is our spelling. */
+static bool load_choice(const struct load *load, const struct node *value, struct param_set *set, size_t i)
+{
+    const struct param *param = &set->params[i];
+    const char *names[64];
+    char known[512], shown[TREE_SHOWN_BYTES];
+    size_t n = 0;
+    if (value->kind != NODE_SCALAR && !value->text)
+        return expected(load, value, set, i, "a name");
+    for (const struct choice *choice = param->choices; choice && choice->name; choice++) {
+        if (!strcasecmp(choice->name, value->text)) {
+            *(int32_t *)ts_param_field(set, i) = choice->value;
+            return true;
+        }
+        if (n < sizeof names / sizeof *names)
+            names[n++] = choice->name;
+    }
+    if (is_nothing(value))
+        return expected(load, value, set, i, "a name");
+    const char *nearest = is_full(load->diag) ? NULL : ts_nearest_name(value->text, names, n);
+    ts_tree_shown(value->text, shown);
+    if (nearest)
+        ts_param_error(set, param->name, "parameter-choice", load->diag, "'%s' is not a choice; did you mean '%s'?",
+                       shown, nearest);
+    else
+        ts_param_error(set, param->name, "parameter-choice", load->diag, "'%s' is not a choice", shown);
+    ts_load_list_names(known, sizeof known, names, n);
+    ts_diag_hint(load->diag, "choices: %s", known);
+    return false;
+}
+
+static bool load_bool(const struct load *load, const struct node *value, struct param_set *set, size_t i)
+{
+    static const char *const old_names[] = {"yes", "no", "on", "off", "y", "n", "true", "false"};
+    if (in_quotes(load, value, set, i, "true or false"))
+        return false;
+    if (!is_scalar(value))
+        return expected(load, value, set, i, "true or false");
+    if (!strcmp(value->text, "true") || !strcmp(value->text, "false")) {
+        *(bool *)ts_param_field(set, i) = value->text[0] == 't';
+        return true;
+    }
+    expected(load, value, set, i, "true or false");
+    for (size_t j = 0; j < sizeof old_names / sizeof *old_names; j++)
+        if (!strcasecmp(value->text, old_names[j]))
+            ts_diag_hint(load->diag, "yes, no, on and off mean different things in different YAML readers; "
+                                     "only true and false are taken");
+    return false;
+}
+
+/* Returns true where the parameter holds a path: a source's own path, and every text whose name ends in _file. */
+static bool holds_path(const struct load *load, const char *name)
+{
+    const size_t length = strlen(name);
+    return load->path && (!strcmp(name, load->path) || (length > 5 && !strcmp(name + length - 5, "_file")));
+}
+
+/* Returns the text of a value; one with commas of the one-line form is a text as well. NULL where it is none
+ * (reported). */
+static const char *read_text(const struct load *load, const struct node *value, const struct param_set *set, size_t i)
+{
+    const struct param *param = &set->params[i];
+    const bool is_path = holds_path(load, param->name);
+    if (value->kind == NODE_REFUSED || !value->text || is_nothing(value)) {
+        expected(load, value, set, i, is_path ? "a path" : param->kind == PARAM_REFERENCE ? "a name" : "a text");
+        return NULL;
+    }
+    if (is_path && !*value->text) {
+        ts_param_error(set, param->name, "path-empty", load->diag, "the path is empty");
+        return NULL;
+    }
+    if (is_path)
+        return ts_load_path(load, value->text);
+    return value->text;
+}
+
+static bool load_text(const struct load *load, const struct node *value, struct param_set *set, size_t i)
+{
+    const char *text = read_text(load, value, set, i);
+    const char *copy = text ? ts_arena_text(load->arena, text, strlen(text)) : NULL;
+    if (text && !copy)
+        return no_memory(load, strlen(text));
+    if (!copy)
+        return false;
+    if (set->params[i].kind == PARAM_REFERENCE)
+        *(struct ts_reference *)ts_param_field(set, i) = (struct ts_reference){.name = copy, .node = -1};
+    else
+        *(const char **)ts_param_field(set, i) = copy;
+    return true;
+}
+
+static bool list_is_empty(const struct load *load, const struct node *value, struct param_set *set, size_t i)
+{
+    if (value->kind != NODE_LIST || value->n > 0)
+        return false;
+    ts_param_error(set, set->params[i].name, "list-empty", load->diag, "the list is empty");
+    return true;
+}
+
+static bool load_texts(const struct load *load, const struct node *value, struct param_set *set, size_t i)
+{
+    if (list_is_empty(load, value, set, i))
+        return false;
+    const bool is_list = value->kind == NODE_LIST;
+    const size_t n = is_list ? (size_t)value->n : 1;
+    const char **items = ts_arena_alloc(load->arena, n * sizeof *items);
+    if (!items)
+        return no_memory(load, n * sizeof *items);
+    const struct ts_span whole = set->spans[i];
+    const struct node *item = is_list ? value->first : value;
+    bool ok = true;
+    for (size_t j = 0; j < n; j++, item = item->next) {
+        set->spans[i] = item->span;
+        const char *text = read_text(load, item, set, i);
+        items[j] = text ? ts_arena_text(load->arena, text, strlen(text)) : NULL;
+        if (text && !items[j])
+            return no_memory(load, strlen(text));
+        ok &= text != NULL;
+    }
+    set->spans[i] = whole;
+    if (ok)
+        *(struct ts_texts *)ts_param_field(set, i) = (struct ts_texts){.n = (int64_t)n, .items = items};
+    return ok;
+}
+
+/* Reads and checks one row of numbers, each at its own place. */
+static bool read_numbers(const struct load *load, const struct node *first, int64_t n, struct param_set *set, size_t i,
+                         double *values)
+{
+    struct ts_numbers *at = ts_param_field(set, i);
+    const struct ts_numbers before = *at;
+    const struct ts_span whole = set->spans[i];
+    bool ok = true;
+    for (int64_t j = 0; j < n; j++, first = first->next) {
+        set->spans[i] = first->span;
+        *at = (struct ts_numbers){.rows = 1, .columns = 1, .values = &values[j]};
+        ok &= read_number(load, first, set, i, NULL, &values[j]) && ts_param_check(set, i, load->diag) == TS_OK;
+    }
+    *at = before;
+    set->spans[i] = whole;
+    return ok;
+}
+
+/* Returns true where every row of a list of lists is a list as long as the first; before anything is allocated by their
+ * product.
+ */
+static bool rows_are_even(const struct load *load, const struct node *table, struct param_set *set, size_t i)
+{
+    const struct ts_span whole = set->spans[i];
+    const int32_t columns = table->first->n;
+    bool even = true;
+    int row = 1;
+    for (const struct node *line = table->first; line; line = line->next, row++) {
+        set->spans[i] = line->span;
+        if (line->kind != NODE_LIST)
+            even = expected(load, line, set, i, "a list of numbers, as in row 1,");
+        else if (list_is_empty(load, line, set, i))
+            even = false;
+        else if (line->n != columns) {
+            ts_param_error(set, set->params[i].name, "list-uneven", load->diag, "row %d has %d values, row 1 has %d",
+                           row, line->n, columns);
+            even = false;
+        }
+    }
+    set->spans[i] = whole;
+    return even;
+}
+
+static bool load_numbers(const struct load *load, const struct node *value, struct param_set *set, size_t i)
+{
+    if (list_is_empty(load, value, set, i))
+        return false;
+    if (value->kind != NODE_LIST && !is_scalar(value))
+        return expected(load, value, set, i, "a list of numbers");
+    const bool is_list = value->kind == NODE_LIST, is_table = is_list && value->first->kind == NODE_LIST;
+    if (is_table && !rows_are_even(load, value, set, i))
+        return false;
+    const int64_t rows = is_table ? value->n : 1;
+    const int64_t columns = is_table ? value->first->n : is_list ? value->n : 1;
+    double *values = ts_arena_alloc(load->arena, (size_t)(rows * columns) * sizeof *values);
+    if (!values)
+        return no_memory(load, (size_t)(rows * columns) * sizeof *values);
+    bool ok = true;
+    if (!is_table)
+        ok = read_numbers(load, is_list ? value->first : value, columns, set, i, values);
+    int64_t row = 0;
+    for (const struct node *line = is_table ? value->first : NULL; line; line = line->next, row++)
+        ok &= read_numbers(load, line->first, columns, set, i, values + row * columns);
+    if (ok)
+        *(struct ts_numbers *)ts_param_field(set, i) =
+            (struct ts_numbers){.rows = rows, .columns = columns, .values = values};
+    return ok;
+}
+
+/* Checks a value against its range; a length is checked once it is a number of pixels. */
+static bool is_in_range(const struct load *load, const struct param_set *set, size_t i)
+{
+    return (set->in_mm >> i & 1) || ts_param_check(set, i, load->diag) == TS_OK;
+}
+
+static bool load_kind(const struct load *load, const struct node *value, struct param_set *set, size_t i)
+{
+    switch (set->params[i].kind) {
+    case PARAM_INTEGER:
+        return read_number(load, value, set, i, ts_param_field(set, i), NULL) && is_in_range(load, set, i);
+    case PARAM_REAL:
+        return read_number(load, value, set, i, NULL, ts_param_field(set, i)) && is_in_range(load, set, i);
+    case PARAM_CHOICE:
+        return load_choice(load, value, set, i);
+    case PARAM_BOOL:
+        return load_bool(load, value, set, i);
+    case PARAM_TEXT:
+    case PARAM_REFERENCE:
+        return load_text(load, value, set, i);
+    case PARAM_TEXTS:
+        return load_texts(load, value, set, i);
+    case PARAM_NUMBERS:
+        return load_numbers(load, value, set, i);
+    }
+    return false;
+}
+
+/* ---- sweeps -------------------------------------------------------------------------------------- */
+
+/* A sweep, {sweep: [1, 2, 4]} or {from: 0, to: 10, step: 2}, stands in place of a value. Each value is loaded as if it
+ * stood there alone, so that it meets the same checks and messages. Steps become decimal texts of 12 digits first:
+ * 0.1 + 2 * 0.1 is then 0.3, the number that a user would write. */
+
+enum { SWEEP_MAX = 256 };
+
+/* Why a map has no values to sweep over. */
+enum { NO_SWEEP, NO_STEP, WRONG_WAY };
+static const char *const no_values[] = {[NO_SWEEP] = "this is no value, and no list or range of values to sweep over",
+                                        [NO_STEP] = "the step of a range cannot be 0",
+                                        [WRONG_WAY] = "the step of the range leads away from `to`"};
+
+static bool refuse_sweep(const struct load *load, const struct param_set *set, size_t i, const char *code,
+                         const char *message)
+{
+    ts_param_error(set, set->params[i].name, code, load->diag, "%s", message);
+    if (!strcmp(code, "sweep-form"))
+        ts_diag_hint(load->diag, "{sweep 1 2 4} or {from 0 to 10 step 2} on one line; {sweep: [1, 2, 4]} in YAML");
+    return false;
+}
+
+static bool read_bound(const struct node *map, const char *key, double *value)
+{
+    const struct node *node = ts_tree_find(map, key);
+    return node && node->kind == NODE_SCALAR && !node->quoted && !ts_number_real(node->text, value) && isfinite(*value);
+}
+
+/* Makes the nodes of from, from + step, ... up to `to`, which is met where it lies a rounding error beyond. Returns how
+ * many there are, or more than SWEEP_MAX; where there are none, an index of no_values with the other sign. */
+static int64_t make_steps(const struct load *load, const struct node *map, struct node **items)
+{
+    double from, to, step;
+    if (map->n != 3 || !read_bound(map, "from", &from) || !read_bound(map, "to", &to) ||
+        !read_bound(map, "step", &step))
+        return -NO_SWEEP;
+    if (step == 0 || (to - from) / step < 0)
+        return step == 0 ? -NO_STEP : -WRONG_WAY;
+    const double count = floor((to - from) / step + 1e-9) + 1;
+    if (!(count <= SWEEP_MAX))
+        return SWEEP_MAX + 1;
+    const int64_t n = (int64_t)count;
+    *items = ts_arena_alloc(load->arena, (size_t)n * sizeof **items);
+    for (int64_t k = 0; *items && k < n; k++) {
+        const char *text = ts_arena_printf(load->arena, "%.12g", from + (double)k * step);
+        if (!text)
+            *items = NULL;
+        else
+            (*items)[k] = (struct node){
+                .kind = NODE_SCALAR, .span = map->span, .text = text, .next = k + 1 < n ? &(*items)[k + 1] : NULL};
+    }
+    if (!*items)
+        ts_diag_no_memory(load->diag, (size_t)n * sizeof **items);
+    return n;
+}
+
+/* Finds the values of either form. Returns how many there are, 0 where it has none (reported). */
+static int64_t find_items(const struct load *load, const struct node *map, const struct param_set *set, size_t i,
+                          const struct node **items)
+{
+    const struct node *list = ts_tree_find(map, "sweep");
+    struct node *steps = NULL;
+    const bool is_list = list && map->n == 1 && list->kind == NODE_LIST;
+    const int64_t n = is_list ? list->n : list ? 0 : make_steps(load, map, &steps);
+    *items = is_list ? list->first : steps;
+    if (n <= 0)
+        refuse_sweep(load, set, i, "sweep-form", no_values[-n]);
+    else if (n > SWEEP_MAX)
+        refuse_sweep(load, set, i, "sweep-limit", "a sweep has at most 256 values");
+    return n > 0 && n <= SWEEP_MAX && *items ? n : 0;
+}
+
+/* Returns true where a map has a key of a sweep: it is one, or was meant to be. */
+static bool is_sweep(const struct node *map)
+{
+    static const char *const keys[] = {"sweep", "from", "to", "step"};
+    bool is = map->incomplete;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        is |= ts_tree_find(map, keys[i]) != NULL;
+    return is;
+}
+
+/* Loads the values of a map over which parameter i is swept into load->sweep, and the first into the parameter. Returns
+ * false where one was refused (reported). */
+static bool load_sweep(const struct load *load, const struct node *map, struct param_set *set, size_t i)
+{
+    const size_t bytes = ts_param_bytes(set->params[i].kind);
+    const struct node *item;
+    struct load single = *load;
+    single.sweep = NULL;
+    if (map->incomplete)
+        return false;
+    if (load->sweep->n > 0)
+        return refuse_sweep(load, set, i, "sweep-several",
+                            "the chain sweeps over another parameter, and one sweep is allowed");
+    if (set->params[i].kind == PARAM_REFERENCE)
+        return refuse_sweep(load, set, i, "sweep-form", "a reference to an image cannot be swept over");
+    const int64_t n = find_items(load, map, set, i, &item);
+    unsigned char *values = n > 0 ? ts_arena_alloc(load->arena, (size_t)n * bytes) : NULL;
+    if (n > 0 && !values)
+        ts_diag_no_memory(load->diag, (size_t)n * bytes);
+    if (!values)
+        return false;
+    bool ok = true;
+    for (int64_t k = 0; k < n; k++, item = item->next) {
+        ok &= ts_load_value(&single, item, set, i);
+        if (set->in_mm >> i & 1) {
+            set->in_mm &= ~(UINT32_C(1) << i);
+            ok = refuse_sweep(load, set, i, "unit-unknown", "values of a sweep are not converted from mm to pixels");
+            ts_diag_hint(load->diag, "give %s in pixels", set->params[i].name);
+        }
+        memcpy(values + (size_t)k * bytes, ts_param_field(set, i), bytes);
+    }
+    if (!ok)
+        return false;
+    memcpy(ts_param_field(set, i), values, bytes);
+    *load->sweep = (struct chain_sweep){.n = n, .param = i, .values = values, .span = map->span};
+    return true;
+}
+
+/* ---- a value ------------------------------------------------------------------------------------- */
+
+bool ts_load_value(const struct load *load, const struct node *value, struct param_set *set, size_t i)
+{
+    _Alignas(16) unsigned char before[64];
+    const struct ts_span span = set->spans[i];
+    const uint32_t given = set->given, in_mm = set->in_mm;
+    const size_t size = ts_param_bytes(set->params[i].kind);
+    const bool swept = load->sweep && value->kind == NODE_MAP && is_sweep(value);
+    memcpy(before, ts_param_field(set, i), size);
+    set->spans[i] = value->span;
+    set->given |= UINT32_C(1) << i;
+    set->in_mm &= ~(UINT32_C(1) << i);
+    if (swept ? load_sweep(load, value, set, i) : load_kind(load, value, set, i))
+        return true;
+    memcpy(ts_param_field(set, i), before, size);
+    set->spans[i] = span;
+    set->given = given;
+    set->in_mm = in_mm;
+    return false;
+}
+
+/* ---- maps ---------------------------------------------------------------------------------------- */
 
 enum { MOST_ELSEWHERE = 3 };
 
@@ -134,7 +736,7 @@ bool ts_load_check_missing(struct ts_diag *diag, const struct param_set *set, ui
 void ts_load_params(const struct load *load, const struct node *map, struct param_set *set)
 {
     uint32_t seen = set->given; /* what stood elsewhere is not missing, and a value that was refused is not either */
-    if (map->kind != NODE_MAP && !ts_load_is_nothing(map)) {
+    if (map->kind != NODE_MAP && !is_nothing(map)) {
         ts_load_expected(load->diag, map, set->owner, "a map of parameters");
         const size_t key = map->kind == NODE_SCALAR ? strcspn(map->text, "=") : 0;
         if (key > 0 && map->text[key])

@@ -45,18 +45,11 @@ const char *ts_load_unknown_param(struct ts_diag *diag, const char *name, struct
 void ts_load_expected(struct ts_diag *diag, const struct node *node, const char *owner, const char *what);
 /* Returns a path as seen from the chain's folder; absolute ones stay. NULL where memory is out (reported). */
 const char *ts_load_path(const struct load *load, const char *path);
-/* Describes a node for messages: "a list", "a map", "nothing", or the scalar in single quotes. */
-const char *ts_load_found(const struct node *node, char out[TREE_SHOWN_BYTES + 2]);
 /* Returns the text of a scalar. NULL where it is `null`, nothing or no scalar (reported as `owner`: ...). */
 const char *ts_load_text(struct ts_diag *diag, const struct node *node, const char *owner, const char *expected);
-/* Returns true where the node is empty, `~` or a form of `null`, without quotes. */
-bool ts_load_is_nothing(const struct node *node);
 /* Returns the status of what was read since there were `count` records and `errors` errors: TS_RUN_FAILED where memory
  * was out, whatever else was found. */
 enum ts_status ts_load_status(const struct ts_diag *diag, size_t count, size_t errors);
-/* Returns true where further errors will not be kept. The caller then looks for no suggestion, which costs the square
- * of a name's length. */
-bool ts_load_diag_is_full(const struct ts_diag *diag);
 /* Joins names with commas until they no longer fit. */
 void ts_load_list_names(char *out, size_t size, const char *const *names, size_t n);
 
