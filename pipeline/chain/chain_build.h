@@ -18,8 +18,6 @@ enum ts_status ts_chain_set_path(struct ts_chain *chain, struct chain_source *so
 bool ts_chain_resolve_references(const struct ts_chain *chain, int32_t stage, struct ts_diag *diag);
 /* Returns the parameters of the output, whose values lie in the chain. */
 struct param_set ts_chain_output_set(struct ts_chain *chain);
-/* Builds the output from its map. */
-void ts_chain_build_output(struct ts_chain *chain, const struct load *load, const struct node *map);
 /* Builds sources, stages and output from a tree; all errors are in diag. */
 void ts_chain_build(struct ts_chain *chain, const struct node *root, const char *folder, struct ts_diag *diag);
 
