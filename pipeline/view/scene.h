@@ -7,11 +7,30 @@
 #ifndef PIPELINE_VIEW_SCENE_H
 #define PIPELINE_VIEW_SCENE_H
 
+#include <stdint.h>
+
 #include "cuda/view/picture.h"
 #include "io/hdf5/hdf5_slice.h"
-#include "pipeline/view/canvas.h"
+#include "pipeline/view/colors.h"
 #include "pipeline/view/display_histogram.h"
 #include "pipeline/view/slider.h"
+
+/* A canvas is the overlay of a picture: a byte a pixel, the number of an ink (pipeline/view/colors.h). All that is
+ * drawn is cut off at its edges. */
+struct canvas {
+    int32_t width, height;
+    uint8_t *inks;
+};
+
+/* A place of a canvas or a picture, in pixels. */
+struct rectangle {
+    int32_t left, top, width, height;
+};
+
+void ts_canvas_fill(struct canvas *canvas, struct rectangle place, enum view_ink ink);
+/* Writes a line of text whose left upper corner is (x, y), on a ground of `ground` where that is not clear. */
+void ts_canvas_text(struct canvas *canvas, int32_t x, int32_t y, const char *text, enum view_ink ink,
+                    enum view_ink ground);
 
 /* Plane i holds the cross-hair's index of axis i fixed: 0 the slices as they are stored (axial), 1 rows (coronal), 2
  * columns (sagittal). */
@@ -48,7 +67,7 @@ enum { PANEL_WIDTH = 300, SCENE_LEAST = 64, SCENE_MOST = 16384 };
 /* Sets a scene for an image: the middle of it, and a window of its own (abdomen for HU, else the 1st to the 99th
  * percentile). */
 void ts_scene_begin(struct scene *scene, const struct ts_image *image, const struct display_histogram *histogram);
-/* Obeys a key, as ts_scene_keys lists them. WISH_UNKNOWN: there is no such key. */
+/* Obeys a key, as the help lists them. WISH_UNKNOWN: there is no such key. */
 enum scene_wish ts_scene_key(struct scene *scene, int key);
 /* The pointer moved to (x, y), with a button held down or -1. */
 enum scene_wish ts_scene_drag(struct scene *scene, int32_t x, int32_t y, int button);
@@ -56,17 +75,9 @@ enum scene_wish ts_scene_drag(struct scene *scene, int32_t x, int32_t y, int but
 enum scene_wish ts_scene_press(struct scene *scene, int button);
 /* The wheel was turned: one slice, or one step of zoom. */
 void ts_scene_wheel(struct scene *scene, double steps, bool zooms);
-/* Moves the fixed axis of the plane under the pointer, or of `plane`, by n slices. */
-void ts_scene_scroll(struct scene *scene, int64_t n);
-/* The keys, a line each, NULL at the end. */
-extern const char *const ts_scene_keys[];
 
-/* ---- panes (scene_panes.c) ---------------------------------------------------------------------- */
+/* ---- panes -------------------------------------------------------------------------------- */
 
-/* Returns the places of the panes on the picture: places[i] is that of plane planes[i]; and that of the panel. Returns
- * how many panes there are. */
-int ts_scene_layout(const struct scene *scene, struct rectangle places[SCENE_PLANES], int planes[SCENE_PLANES],
-                    struct rectangle *panel);
 /* Returns the image whose values the panes show: that of the slider, which has one slice, or else the scene's own. */
 const struct ts_image *ts_scene_shown(const struct scene *scene);
 /* Fills in the picture but for its overlay. */
@@ -76,10 +87,8 @@ void ts_scene_picture(const struct scene *scene, struct view_picture *picture);
 int ts_scene_pick(const struct scene *scene, int32_t x, int32_t y, int64_t at[3], bool *inside);
 /* Finds the sample whose value the overlay states: that under the pointer, else that of the cross-hair. */
 void ts_scene_readout(const struct scene *scene, int64_t at[3]);
-/* The place of the slider's bar; 0 wide without a slider. */
-struct rectangle ts_scene_slider_bar(const struct scene *scene);
 
-/* ---- overlay (scene_overlay.c) ------------------------------------------------------------------ */
+/* ---- overlay ------------------------------------------------------------------------------ */
 
 /* Draws text, cross-hair, histogram, table, slider and help. */
 void ts_scene_overlay(const struct scene *scene, struct canvas *canvas);
