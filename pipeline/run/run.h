@@ -193,11 +193,7 @@ const uint64_t *ts_run_read_valid(const struct run *run, int32_t node, int64_t z
 /* Points *tables to all tables of a node, those of several volumes with the axis of volumes first. Returns how many
  * there are. */
 int ts_run_tables(const struct run *run, int32_t node, const struct stage_table **tables);
-/* Makes everything ready for this volume. */
-enum ts_status ts_run_restart(struct run *run, int64_t volume);
-/* Keeps the tables of the volume that has ended, and makes everything ready for the next one. */
-enum ts_status ts_run_next_volume(struct run *run);
-/* Frees what ts_run_next_volume kept. */
+/* Frees what the walk kept of the tables of volumes. */
 void ts_run_free_tables(struct run *run);
 /* Checks before a run that every output is named, can be written, and replaces no input. */
 enum ts_status ts_run_check_outputs(const struct ts_plan *plan, struct ts_diag *diag);
