@@ -283,6 +283,28 @@ static bool parse_real(const struct command *command, const struct command_optio
     return true;
 }
 
+/* Reads a size such as "512M", "2GiB" or "1048576": K, M, G, T (KiB, MiB, ...) are powers of 1024. Returns false for
+ * anything else, 0 and overflow. */
+static bool parse_size(const char *text, int64_t *bytes)
+{
+    static const char *const units[] = {"", "K", "M", "G", "T", "B", "KiB", "MiB", "GiB", "TiB"};
+    const size_t digits = strspn(text, "0123456789");
+    errno = 0;
+    const long long number = strtoll(text, NULL, 10);
+    if (digits == 0 || errno || number <= 0)
+        return false;
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        const int shift = 10 * (int)(i % 5);
+        if (strcmp(text + digits, units[i]) != 0)
+            continue;
+        if (number > INT64_MAX >> shift)
+            return false;
+        *bytes = (int64_t)number << shift;
+        return true;
+    }
+    return false;
+}
+
 static bool parse_value(const struct command *command, const struct command_option *option, const char *text)
 {
     void *at = (char *)command->arguments + option->offset;
@@ -298,7 +320,7 @@ static bool parse_value(const struct command *command, const struct command_opti
     case OPTION_REAL:
         return parse_real(command, option, text);
     case OPTION_BYTES:
-        if (ts_command_parse_size(text, at))
+        if (parse_size(text, at))
             return true;
         ts_command_wrong(command, "'--%s %s' is not a size such as 512M, 2GiB or 1048576 (bytes)", option->name, text);
         return false;
@@ -439,26 +461,6 @@ bool ts_command_parse_integer(const char *text, int64_t low, int64_t high, int64
         return false;
     *value = parsed;
     return true;
-}
-
-bool ts_command_parse_size(const char *text, int64_t *bytes)
-{
-    static const char *const units[] = {"", "K", "M", "G", "T", "B", "KiB", "MiB", "GiB", "TiB"};
-    const size_t digits = strspn(text, "0123456789");
-    errno = 0;
-    const long long number = strtoll(text, NULL, 10);
-    if (digits == 0 || errno || number <= 0)
-        return false;
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
-        const int shift = 10 * (int)(i % 5);
-        if (strcmp(text + digits, units[i]) != 0)
-            continue;
-        if (number > INT64_MAX >> shift)
-            return false;
-        *bytes = (int64_t)number << shift;
-        return true;
-    }
-    return false;
 }
 
 const char *ts_command_format_bytes(double bytes, char *out, size_t size)

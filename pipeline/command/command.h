@@ -24,7 +24,7 @@ enum option_kind {
     OPTION_TEXT,    /* a const char * into the command line */
     OPTION_INTEGER, /* an int or an int64_t from low to high */
     OPTION_REAL,    /* a double, finite and not negative */
-    OPTION_BYTES,   /* an int64_t, as ts_command_parse_size takes it */
+    OPTION_BYTES,   /* an int64_t: see parse_size */
     OPTION_PARSED   /* parse() reads the value */
 };
 
@@ -116,9 +116,6 @@ int ts_command_finish_take(struct ts_diag *diag, enum ts_status status, bool jso
 
 /* ---- numbers ------------------------------------------------------------------------------------- */
 
-/* Reads a size such as "512M", "2GiB" or "1048576": K, M, G, T (KiB, MiB, ...) are powers of 1024. Returns false for
- * anything else, 0 and overflow. */
-bool ts_command_parse_size(const char *text, int64_t *bytes);
 /* Reads a decimal integer in [low, high]. Returns false for anything else. */
 bool ts_command_parse_integer(const char *text, int64_t low, int64_t high, int64_t *value);
 /* Writes a text such as "12.3 MiB" to `out`, and returns it. */

@@ -11,7 +11,7 @@
 #include "pipeline/chain/load.h"
 #include "pipeline/chain/yaml.h"
 
-const struct param ts_machine_params[] = {
+static const struct param params[] = {
     PARAM(struct machine, nodes, .unit = "", .min = 1, .max = 1e6, .required = true, .doc = "nodes"),
     PARAM(struct machine, cores, .unit = "", .min = 1, .max = 1024, .required = true, .doc = "processors of a node"),
     PARAM(struct machine, memory, .unit = "GiB", .min = 1e-3, .max = 1e6, .required = true, .doc = "memory of a node"),
@@ -40,7 +40,7 @@ const struct param ts_machine_params[] = {
           .doc = "rates that `tomostage bench rates --save` measured on such a node; without it, those kept of this "
                  "machine"),
 };
-const size_t ts_machine_n_params = sizeof ts_machine_params / sizeof *ts_machine_params;
+static const size_t n_params = sizeof params / sizeof *params;
 
 /* Reports a parameter that this machine needs. */
 static void need(const struct param_set *set, const char *name, const char *why, struct ts_diag *diag)
@@ -85,7 +85,7 @@ static void load_tree(struct tree *tree, const char *path, struct param_set *set
     char *slash = strrchr(path, '/');
     const char *folder = slash ? ts_arena_text(tree->arena, path, (size_t)(slash - path) + 1) : "";
     const struct load load = {.arena = tree->arena, .diag = diag, .folder = folder, .path = "rates_file"};
-    if (!ts_load_begin(&load, ts_machine_params, ts_machine_n_params, sizeof(struct machine), "machine",
+    if (!ts_load_begin(&load, params, n_params, sizeof(struct machine), "machine",
                        (struct ts_span){.line = 1, .column = 1}, set))
         return;
     if (tree->root->kind != NODE_MAP) {

@@ -20,9 +20,6 @@ struct machine {
     const char *rates_file;
 };
 
-extern const struct param ts_machine_params[];
-extern const size_t ts_machine_n_params;
-
 /* Reads the file and the rates that it names, or where it names none those at kept_rates (NULL: there are none). What
  * the file leaves to the rates is filled in; speeds that play no part are INFINITY. Reports all that is wrong at once:
  * TS_BAD_CHAIN with machine-unreadable, machine-incomplete, machine-rates or the codes of parameters; TS_RUN_FAILED

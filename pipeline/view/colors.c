@@ -25,12 +25,6 @@ static uint32_t cubehelix(double level)
                  level + amplitude * (1.97294 * c));
 }
 
-const char *ts_view_colors_name(enum view_colors map)
-{
-    static const char *const names[] = {"gray", "hot", "cubehelix"};
-    return names[map];
-}
-
 void ts_view_colors(enum view_colors map, uint32_t colors[VIEW_COLORS])
 {
     for (int i = 0; i < VIEW_COLORS; i++) {

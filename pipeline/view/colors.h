@@ -13,7 +13,6 @@ enum view_colors { COLORS_GRAY, COLORS_HOT, COLORS_CUBEHELIX, COLORS_MAPS };
 /* INK_CLEAR shows the image below. INK_SHADE is the ground of panels, INK_DARK the ground of text on images. */
 enum view_ink { INK_CLEAR, INK_TEXT, INK_SHADE, INK_LINE, INK_CURVE, INK_BARS, INK_MARK, INK_DARK };
 
-const char *ts_view_colors_name(enum view_colors map);
 /* Fills in the color of each gray level, 0xAABBGGRR. */
 void ts_view_colors(enum view_colors map, uint32_t colors[VIEW_COLORS]);
 /* Fills in the colors of the inks. */
