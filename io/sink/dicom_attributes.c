@@ -72,6 +72,14 @@ static const struct rule {
     {0x00541321, "DS", "decay_factor", DICOM_PT, 0},
 };
 
+/* Puts an element of VR FD. */
+static void put_doubles(struct dicom_header *header, uint32_t tag, const double *values, uint32_t n)
+{
+    ts_dicom_put_element(header, tag, "FD", n * (uint32_t)sizeof *values);
+    memcpy(header->bytes + header->n, values, n * sizeof *values);
+    header->n += n * sizeof *values;
+}
+
 static const char *class_of(enum dicom_object object)
 {
     return object == DICOM_CT   ? "1.2.840.10008.5.1.4.1.1.2"
@@ -345,11 +353,11 @@ static void put_volume(struct dicom_header *header, const struct dicom_files *fi
         const bool known = gradients && gradients->n % axis->n == 0;
         const double *direction =
             known ? gradients->numbers + volume * (gradients->n / axis->n) * gradients->columns : NULL;
-        ts_dicom_put_doubles(header, 0x00189087, &place, 1);
+        put_doubles(header, 0x00189087, &place, 1);
         if (known && (direction[0] != 0 || direction[1] != 0 || direction[2] != 0))
-            ts_dicom_put_doubles(header, 0x00189089, direction, 3);
+            put_doubles(header, 0x00189089, direction, 3);
     } else if (!strcmp(axis->unit, "s")) {
-        ts_dicom_put_doubles(header, 0x0020930D, &place, 1);
+        put_doubles(header, 0x0020930D, &place, 1);
     }
 }
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Elements have their tag, VR, length and value, and are sorted when all are there. RLE has a segment for each byte of
- * the pixels, the high one first, and packs each row by itself, as the standard demands: runs of three and more equal
- * bytes as a count and the byte, others as they are.
+ * Elements have their tag, VR, length and value, and are sorted when all are there.
  */
 #include "io/sink/dicom_encode.h"
 
@@ -12,14 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    PREAMBLE_BYTES = 128,
-    META_LENGTH_AT = PREAMBLE_BYTES + 4 + 8,
-    RLE_HEADER_BYTES = 64,
-    SHORTEST_RUN = 3,
-    LONGEST_RUN = 128,
-    MOST_ELEMENTS = 256
-};
+enum { PREAMBLE_BYTES = 128, META_LENGTH_AT = PREAMBLE_BYTES + 4 + 8, MOST_ELEMENTS = 256 };
 
 void ts_dicom_uid(char out[DICOM_UID_BYTES], const char *text)
 {
@@ -88,13 +79,6 @@ void ts_dicom_put_short(struct dicom_header *header, uint32_t tag, uint32_t valu
 {
     ts_dicom_put_element(header, tag, "US", 2);
     ts_dicom_put_number(header, value, 2);
-}
-
-void ts_dicom_put_doubles(struct dicom_header *header, uint32_t tag, const double *values, uint32_t n)
-{
-    ts_dicom_put_element(header, tag, "FD", n * (uint32_t)sizeof *values);
-    memcpy(header->bytes + header->n, values, n * sizeof *values);
-    header->n += n * sizeof *values;
 }
 
 /* This is where an element of the header lies, and its tag as a number that rises as tags do. */
@@ -172,61 +156,4 @@ void ts_dicom_decimal(double value, char out[DICOM_NUMBER_BYTES])
         snprintf(text, sizeof text, "%.*g", digits--, value);
     while (strlen(text) >= DICOM_NUMBER_BYTES);
     strcpy(out, text);
-}
-
-/* ---- RLE --------------------------------------------------------------------------------------- */
-
-size_t ts_dicom_rle_bound(size_t rows, size_t columns)
-{
-    return RLE_HEADER_BYTES + 2 * (rows * (columns + columns / LONGEST_RUN + 1) + 1);
-}
-
-/* Returns how many equal bytes, which stand two apart, begin here, up to `most`. */
-static size_t run_at(const unsigned char *at, size_t most)
-{
-    size_t run = 1;
-    while (run < most && at[2 * run] == *at)
-        run++;
-    return run;
-}
-
-/* Packs one row of bytes, which stand two apart. Returns the bytes written: at most one more for each 128 of the row.
- */
-static size_t pack_row(const unsigned char *row, size_t n, unsigned char *out)
-{
-    size_t done = 0, written = 0;
-    while (done < n) {
-        const size_t left = n - done, run = run_at(row + 2 * done, left < LONGEST_RUN ? left : LONGEST_RUN);
-        if (run >= SHORTEST_RUN) {
-            out[written++] = (unsigned char)(257 - run);
-            out[written++] = row[2 * done];
-            done += run;
-            continue;
-        }
-        unsigned char *control = &out[written++];
-        size_t plain = 0;
-        do {
-            out[written++] = row[2 * done++];
-            plain++;
-        } while (plain < LONGEST_RUN && done < n &&
-                 run_at(row + 2 * done, n - done < SHORTEST_RUN ? n - done : SHORTEST_RUN) < SHORTEST_RUN);
-        *control = (unsigned char)(plain - 1);
-    }
-    return written;
-}
-
-size_t ts_dicom_rle(const uint16_t *pixels, size_t rows, size_t columns, unsigned char *out)
-{
-    size_t at = RLE_HEADER_BYTES;
-    memset(out, 0, RLE_HEADER_BYTES);
-    out[0] = 2;
-    for (size_t segment = 0; segment < 2; segment++) {
-        for (size_t i = 0; i < 4; i++)
-            out[4 * (segment + 1) + i] = (unsigned char)(at >> 8 * i);
-        for (size_t y = 0; y < rows; y++)
-            at += pack_row((const unsigned char *)(pixels + y * columns) + (1 - segment), columns, out + at);
-        if (at % 2 != 0)
-            out[at++] = 0;
-    }
-    return at;
 }

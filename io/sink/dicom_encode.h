@@ -33,18 +33,11 @@ void ts_dicom_put_text(struct dicom_header *header, uint32_t tag, const char *vr
     __attribute__((format(printf, 4, 5)));
 /* Puts an element of VR US. */
 void ts_dicom_put_short(struct dicom_header *header, uint32_t tag, uint32_t value);
-/* Puts an element of VR FD. */
-void ts_dicom_put_doubles(struct dicom_header *header, uint32_t tag, const double *values, uint32_t n);
 /* Brings the elements of the data set into rising order of tags. Of several with one tag the first one stays. */
 void ts_dicom_sort(struct dicom_header *header);
 /* Puts the lowest bytes of a number, little-endian. */
 void ts_dicom_put_number(struct dicom_header *header, uint32_t value, int bytes);
 /* Writes a number as the 16 characters of VR DS allow, with as many digits as they hold. */
 void ts_dicom_decimal(double value, char out[DICOM_NUMBER_BYTES]);
-
-/* Returns the bytes that `out` of ts_dicom_rle must have. */
-size_t ts_dicom_rle_bound(size_t rows, size_t columns);
-/* Encodes a frame of 16-bit pixels. Returns its length, which is even. */
-size_t ts_dicom_rle(const uint16_t *pixels, size_t rows, size_t columns, unsigned char *out);
 
 #endif

@@ -20,6 +20,71 @@
 
 enum { LONGEST_SIDE = UINT16_MAX };
 
+/* ---- RLE ----------------------------------------------------------------------------------------- */
+
+/* RLE has a segment for each byte of the pixels, the high one first, and packs each row by itself, as the standard
+ * demands: runs of three and more equal bytes as a count and the byte, others as they are. */
+enum { RLE_HEADER_BYTES = 64, SHORTEST_RUN = 3, LONGEST_RUN = 128 };
+
+/* Returns how many equal bytes, which stand two apart, begin here, up to `most`. */
+static size_t run_at(const unsigned char *at, size_t most)
+{
+    size_t run = 1;
+    while (run < most && at[2 * run] == *at)
+        run++;
+    return run;
+}
+
+/* Packs one row of bytes, which stand two apart. Returns the bytes written: at most one more for each 128 of the row.
+ */
+static size_t pack_row(const unsigned char *row, size_t n, unsigned char *out)
+{
+    size_t done = 0, written = 0;
+    while (done < n) {
+        const size_t left = n - done, run = run_at(row + 2 * done, left < LONGEST_RUN ? left : LONGEST_RUN);
+        if (run >= SHORTEST_RUN) {
+            out[written++] = (unsigned char)(257 - run);
+            out[written++] = row[2 * done];
+            done += run;
+            continue;
+        }
+        unsigned char *control = &out[written++];
+        size_t plain = 0;
+        do {
+            out[written++] = row[2 * done++];
+            plain++;
+        } while (plain < LONGEST_RUN && done < n &&
+                 run_at(row + 2 * done, n - done < SHORTEST_RUN ? n - done : SHORTEST_RUN) < SHORTEST_RUN);
+        *control = (unsigned char)(plain - 1);
+    }
+    return written;
+}
+
+/* Returns the bytes that `out` of rle_encode must have. */
+static size_t rle_bound(size_t rows, size_t columns)
+{
+    return RLE_HEADER_BYTES + 2 * (rows * (columns + columns / LONGEST_RUN + 1) + 1);
+}
+
+/* Encodes a frame of 16-bit pixels. Returns its length, which is even. */
+static size_t rle_encode(const uint16_t *pixels, size_t rows, size_t columns, unsigned char *out)
+{
+    size_t at = RLE_HEADER_BYTES;
+    memset(out, 0, RLE_HEADER_BYTES);
+    out[0] = 2;
+    for (size_t segment = 0; segment < 2; segment++) {
+        for (size_t i = 0; i < 4; i++)
+            out[4 * (segment + 1) + i] = (unsigned char)(at >> 8 * i);
+        for (size_t y = 0; y < rows; y++)
+            at += pack_row((const unsigned char *)(pixels + y * columns) + (1 - segment), columns, out + at);
+        if (at % 2 != 0)
+            out[at++] = 0;
+    }
+    return at;
+}
+
+/* ---- what it can hold ---------------------------------------------------------------------------- */
+
 static const char *refusal(const struct sink_request *request)
 {
     const struct ts_image *image = request->image;
@@ -62,7 +127,7 @@ static size_t codec_bytes(const struct sink_request *request)
     case SINK_CODEC_NONE:
         return 0;
     case SINK_CODEC_RLE:
-        return ts_dicom_rle_bound((size_t)image->axes[1].n, (size_t)image->axes[2].n);
+        return rle_bound((size_t)image->axes[1].n, (size_t)image->axes[2].n);
     case SINK_CODEC_J2K:
         break;
     }
@@ -227,8 +292,8 @@ static bool write_file(int fd, const struct dicom_files *files, struct dicom_hea
 
 static bool pack_rle(const struct dicom_pixels *pixels, unsigned char **out, size_t *bytes)
 {
-    *out = malloc(ts_dicom_rle_bound(pixels->rows, pixels->columns));
-    *bytes = *out ? ts_dicom_rle(pixels->values, pixels->rows, pixels->columns, *out) : 0;
+    *out = malloc(rle_bound(pixels->rows, pixels->columns));
+    *bytes = *out ? rle_encode(pixels->values, pixels->rows, pixels->columns, *out) : 0;
     return *out != NULL;
 }
 
