@@ -37,17 +37,6 @@ const struct hdf5_listed *ts_report_dataset(const struct report_facts *facts, co
     return NULL;
 }
 
-const char *ts_report_below(const struct hdf5_listed *object, const char *format, ...)
-{
-    char prefix[PATH_BYTES];
-    va_list arguments;
-    va_start(arguments, format);
-    const size_t length = (size_t)vsnprintf(prefix, sizeof prefix, format, arguments);
-    va_end(arguments);
-    const bool fits = object->kind == HDF5_DATASET && length < sizeof prefix && !strncmp(object->path, prefix, length);
-    return fits ? object->path + length : NULL;
-}
-
 const struct report_stage *ts_report_stage(const struct report_facts *facts, const char *label)
 {
     for (size_t i = 0; i < facts->n_stages; i++)

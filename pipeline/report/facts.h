@@ -58,10 +58,6 @@ const char *ts_report_value(const struct report_facts *facts, const char *format
 /* Returns the dataset at this path of the file, or NULL. */
 const struct hdf5_listed *ts_report_dataset(const struct report_facts *facts, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* Returns what follows the prefix, which is formatted as by printf, in the path of a dataset; NULL for other objects.
- */
-const char *ts_report_below(const struct hdf5_listed *object, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
 /* Returns the stage with this label, or NULL where the label is that of an input. */
 const struct report_stage *ts_report_stage(const struct report_facts *facts, const char *label);
 

@@ -50,19 +50,6 @@ static enum ts_status list_images(const struct report_facts *facts, struct repor
     return TS_OK;
 }
 
-const struct report_image *ts_report_before(const struct report_facts *facts, const struct report_images *images,
-                                            const struct report_image *image)
-{
-    const struct report_stage *stage = image->stage;
-    for (size_t step = 0; stage && step < facts->n_stages; step++) {
-        stage = ts_report_stage(facts, stage->input);
-        for (size_t i = 0; stage && i < images->n; i++)
-            if (images->at[i].stage == stage && &images->at[i] != image)
-                return &images->at[i];
-    }
-    return NULL;
-}
-
 /* ---- planes ------------------------------------------------------------------------------------ */
 
 static enum ts_status open_image(const char *path, struct report_image *image, struct ts_diag *diag)

@@ -43,8 +43,5 @@ struct report_images {
 /* Reads every image of the result once, slab by slab. The caller closes `images` in every case. */
 enum ts_status ts_report_images(const struct report_facts *facts, struct report_images *images, struct ts_diag *diag);
 void ts_report_images_close(struct report_images *images);
-/* Returns the image of the last stage before this image that kept one, on the way back to the input; NULL: none. */
-const struct report_image *ts_report_before(const struct report_facts *facts, const struct report_images *images,
-                                            const struct report_image *image);
 
 #endif

@@ -6,6 +6,7 @@
  */
 #include "pipeline/report/report.h"
 
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,6 +21,21 @@
 #include "pipeline/report/html.h"
 #include "pipeline/report/parts.h"
 #include "stages/engine/stage.h"
+
+enum { PREFIX_BYTES = 512 };
+
+/* Returns what follows the prefix, which is formatted as by printf, in the path of a dataset; NULL for other objects.
+ */
+static const char *below(const struct hdf5_listed *object, const char *format, ...)
+{
+    char prefix[PREFIX_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    const size_t length = (size_t)vsnprintf(prefix, sizeof prefix, format, arguments);
+    va_end(arguments);
+    const bool fits = object->kind == HDF5_DATASET && length < sizeof prefix && !strncmp(object->path, prefix, length);
+    return fits ? object->path + length : NULL;
+}
 
 /* ---- answers ------------------------------------------------------------------------------------- */
 
@@ -267,7 +283,7 @@ static void write_stage(const struct report_facts *facts, const struct report_st
                   stage->device);
     fputs("</p>\n", stream);
     for (const struct hdf5_listed *object = facts->made.objects; object; object = object->next) {
-        const char *name = ts_report_below(object, "/entry/%s/parameters/", stage->group);
+        const char *name = below(object, "/entry/%s/parameters/", stage->group);
         char shape[64];
         if (!name)
             continue;
@@ -340,7 +356,7 @@ static enum ts_status write_facts(const struct report_facts *facts, const char *
 {
     fputs("<table>\n", stream);
     for (const struct hdf5_listed *object = facts->made.objects; object; object = object->next) {
-        const char *name = ts_report_below(object, "/entry/inputs/%s/", input);
+        const char *name = below(object, "/entry/inputs/%s/", input);
         if (name && object->value &&
             (strncmp(name, "slice_", strlen("slice_")) != 0 || !strcmp(name, "slice_thickness")))
             ts_html_row(stream, name, object->value, object->units);
@@ -441,7 +457,7 @@ static void write_versions(const struct report_facts *facts, FILE *stream)
 {
     fputs("<h3>Program, device and libraries</h3>\n<table>\n", stream);
     for (const struct hdf5_listed *object = facts->made.objects; object; object = object->next) {
-        const char *name = ts_report_below(object, "/entry/provenance/");
+        const char *name = below(object, "/entry/provenance/");
         if (name && object->value && strcmp(name, "chain") != 0 && strcmp(object->path, WARNINGS_PATH) != 0)
             ts_html_row(stream, name, object->value, object->units);
     }
