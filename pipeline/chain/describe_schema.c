@@ -39,7 +39,7 @@ static void write_range(struct json *json, const struct param *param)
         ts_json_member_real(json, "maximum", param->max);
 }
 
-/* Writes the pattern of a name in any case, as load_value.c accepts it: "hann" is [Hh][Aa][Nn][Nn]. */
+/* Writes the pattern of a name in any case, as load.c accepts it: "hann" is [Hh][Aa][Nn][Nn]. */
 static void put_name(FILE *stream, const char *name)
 {
     for (; *name; name++)

@@ -95,7 +95,7 @@ static enum ts_status hand_values(struct run *run, int32_t node, const struct ts
 }
 
 /* Hands the slab of an output, which lies in host memory, over: another rank than 0 rounds it to halves where the file
- * holds such, and compresses its whole chunks before (pipeline/run/run_chunks.c). */
+ * holds such, and compresses its whole chunks before. */
 static enum ts_status hand_output(struct run *run, int32_t node, const struct ts_image *computed)
 {
     struct plan_chunks plan;
