@@ -16,6 +16,7 @@
 #include "io/dicom_header/dicom_parse.h"
 
 enum { TEXT_BYTES = 512 };
+static const double DAY_S = 86400;
 
 static const char mixed[] = DICOM_MIXED;
 
@@ -79,16 +80,19 @@ static enum ts_status add_field_numbers(const struct dicom_series *series, enum 
         numbers, series->n_images);
 }
 
-/* Returns when the image was acquired, in seconds whose differences count; NaN where its header does not say. */
+/* Returns when the image was acquired, in seconds whose differences count; NaN where its header does not say. The
+ * series knows on which day that was where it crossed midnight. */
 static double acquired_s(const struct dicom_image *image)
 {
     char text[TEXT_BYTES];
     const char *both = ts_dicom_field_text(image, DICOM_FIELD_acquisition_datetime);
     const char *date = ts_dicom_field_text(image, DICOM_FIELD_acquisition_date);
     const char *time = ts_dicom_field_text(image, DICOM_FIELD_acquisition_time);
-    const double seconds = ts_dicom_parse_time(both, strlen(both));
+    double seconds = ts_dicom_parse_time(both, strlen(both));
     snprintf(text, sizeof text, "%s%s", strlen(date) == 8 ? date : "", time);
-    return isnan(seconds) ? ts_dicom_parse_time(text, strlen(text)) : seconds;
+    seconds = isnan(seconds) ? ts_dicom_parse_time(text, strlen(text)) : seconds;
+    const double days = rint((image->acquired_s - seconds) / DAY_S);
+    return isnan(days) ? seconds : seconds + days * DAY_S;
 }
 
 /* Adds the seconds from the first acquisition to that of each image, where all state a time and not all the same. */

@@ -13,7 +13,7 @@
 
 #include "io/dicom_header/dicom_elements.h"
 
-enum { MAX_DECIMALS = 6, SECONDS_OF_DAY = 86400 };
+enum { MAX_DECIMALS = 6, SECONDS_OF_DAY = 86400, TIME_BYTES = 32 };
 
 void ts_dicom_trim(const char **text, size_t *length)
 {
@@ -181,20 +181,30 @@ double ts_dicom_parse_date(const char *text, size_t length)
 double ts_dicom_parse_time(const char *text, size_t length)
 {
     double fraction = 0, date = 0;
+    char plain[TIME_BYTES];
     ts_dicom_trim(&text, &length);
+    if (length > 2 && length < sizeof plain && text[2] == ':') { /* HH:MM:SS, as before DICOM 3 */
+        size_t n = 0;
+        for (size_t i = 0; i < length; i++)
+            if (i != 2 && (i != 5 || text[i] != ':'))
+                plain[n++] = text[i];
+        text = plain;
+        length = n;
+    }
     const char *end = text + length;
     const char *dot = memchr(text, '.', length);
     size_t whole = dot ? (size_t)(dot - text) : length;
     const char *zone = memchr(text, '+', whole) ? memchr(text, '+', whole) : memchr(text, '-', whole);
     whole = zone ? (size_t)(zone - text) : whole;
-    if (whole >= 14) { /* a date before the time */
+    if (whole >= 10) { /* a date before the time */
         date = ts_dicom_parse_date(text, 8);
         text += 8;
         whole -= 8;
     }
-    if (whole != 6)
+    if (whole != 6 && (dot || (whole != 4 && whole != 2))) /* only seconds have a fraction */
         return NAN;
-    const int hours = digits(text, 2), minutes = digits(text + 2, 2), seconds = digits(text + 4, 2);
+    const int hours = digits(text, 2), minutes = whole > 2 ? digits(text + 2, 2) : 0,
+              seconds = whole > 4 ? digits(text + 4, 2) : 0;
     if (hours < 0 || hours > 23 || minutes < 0 || minutes > 59 || seconds < 0 || seconds > 60)
         return NAN;
     double unit = 0.1;

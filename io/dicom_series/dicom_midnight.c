@@ -3,7 +3,9 @@
  * Times of day jump back at midnight. A scan hardly lasts half a day: where no image was made for more than 12 hours
  * between the first time of day and the last one, the early times are probably those of the next day. That is certain
  * only where Instance Number, or Content Time with its date, rises with the times so read and does not with the times
- * as they stand; a series with a late phase, such as a second PET scan in the afternoon, has such a gap too.
+ * as they stand; a series with a late phase, such as a second PET scan in the afternoon, has such a gap too. A date
+ * that is the same in all images may be that of the first one, which the scanner did not go on counting: two attributes
+ * that contradict it count more than it does.
  */
 #include "io/dicom_series/dicom_midnight.h"
 
@@ -70,8 +72,68 @@ static int ask(const struct dicom_series *series, size_t place, double early, bo
     return rises(series, place, early, apart) - rises(series, place, -1, &unused);
 }
 
+static void add_day(struct dicom_series *series, double early)
+{
+    for (size_t i = 0; i < series->n_images; i++)
+        if (series->images[i]->acquired_s <= early)
+            series->images[i]->acquired_s += DAY_S;
+}
+
+/* Returns true where all images state one date of acquisition. */
+static bool has_one_date(const struct dicom_series *series)
+{
+    for (size_t i = 0; i < series->n_images; i++)
+        if (!(series->images[i]->acquired_s > DAY_S) ||
+            floor(series->images[i]->acquired_s / DAY_S) != floor(series->images[0]->acquired_s / DAY_S))
+            return false;
+    return series->n_images > 0;
+}
+
+/* Adds a day to the early times of a series of one date where two attributes say so and none says the opposite; where
+ * only one says so, a warning does. */
+static enum dicom_midnight correct_date(struct dicom_series *series)
+{
+    static const struct {
+        size_t place;
+        const char *name;
+    } others[] = {
+        {DICOM_NUMBER(instance_number), "Instance Number"},
+        {DICOM_NUMBER(frame_reference_ms), "Frame Reference Time"},
+        {DICOM_NUMBER(content_s), "Content Date and Time"},
+        {DICOM_NUMBER(temporal_position), "Temporal Position"},
+        {DICOM_NUMBER(time_offset_s), "Temporal Position Time Offset"},
+    };
+    const double early = find_gap(series);
+    const char *names[2] = {NULL, NULL};
+    bool apart = false, opposed = false;
+    int n = 0;
+    for (size_t i = 0; i < sizeof others / sizeof *others && early >= 0; i++) {
+        const int answer = ask(series, others[i].place, early, &apart);
+        opposed |= answer < 0;
+        if (answer > 0 && n++ < 2)
+            names[n - 1] = others[i].name;
+    }
+    if (!apart || opposed || n == 0)
+        return MIDNIGHT_NONE;
+    if (n == 1) {
+        ts_dicom_series_warn(series,
+                             "Acquisition Date is the same in all images, and %s contradicts the order of their times: "
+                             "where the scan crossed midnight, the order of the volumes is wrong",
+                             names[0]);
+        return MIDNIGHT_NONE;
+    }
+    ts_dicom_series_warn(series,
+                         "Acquisition Date is the same in all images, which %s and %s contradict: the scan crossed "
+                         "midnight, and the early times are taken for those of the next day",
+                         names[0], names[1]);
+    add_day(series, early);
+    return MIDNIGHT_PASSED;
+}
+
 enum dicom_midnight ts_dicom_pass_midnight(struct dicom_series *series)
 {
+    if (has_one_date(series))
+        return correct_date(series);
     const double early = ts_dicom_is_undated(series) ? find_gap(series) : -1;
     bool apart = false, dated = true;
     if (early < 0)
@@ -85,8 +147,6 @@ enum dicom_midnight ts_dicom_pass_midnight(struct dicom_series *series)
         return MIDNIGHT_NONE;
     if (answer == 0)
         return MIDNIGHT_DOUBT;
-    for (size_t i = 0; i < series->n_images; i++)
-        if (series->images[i]->acquired_s <= early)
-            series->images[i]->acquired_s += DAY_S;
+    add_day(series, early);
     return MIDNIGHT_PASSED;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Series whose times of acquisition have no date, and which crossed midnight.
+ * Series whose times of acquisition have no date, or a wrong one, and which crossed midnight.
  */
 #ifndef IO_DICOM_DICOM_MIDNIGHT_H
 #define IO_DICOM_DICOM_MIDNIGHT_H
@@ -15,7 +15,8 @@ enum dicom_midnight {
 
 /* Returns true where the images' times of acquisition are times of day, without a date. */
 bool ts_dicom_is_undated(const struct dicom_series *series);
-/* Puts the times of acquisition of a series right that has no date and crossed midnight. The images are in order along
+/* Puts the times of acquisition of a series right that crossed midnight and has no date, or one date that at least two
+ * attributes contradict, which a warning says. The images are in order along
  * the normal. */
 enum dicom_midnight ts_dicom_pass_midnight(struct dicom_series *series);
 

@@ -17,6 +17,7 @@
 
 #define SPLIT_ACQUISITIONS "`split: acquisition` beside the path makes a series of each acquisition"
 static const double SAME_NUMBER = 0.01; /* in parts of it, by which numbers of one volume differ at most */
+static const double MOST_STEP = 1.5;    /* of the least one, from position to position */
 enum { SAME_PLACE = 10 };               /* volumes may lie so many times the tolerance of positions off each other */
 
 double ts_dicom_same_position(const struct dicom_image *image)
@@ -393,9 +394,27 @@ void ts_dicom_refuse_contradicted(struct dicom_series *series)
     }
 }
 
+/* Returns true where the positions lie unevenly, so that one of them is probably lost and its image stands at another:
+ * the first images at each position would be refused. */
+static bool lacks_position(const struct dicom_series *series)
+{
+    const double same = ts_dicom_same_position(series->images[0]);
+    double least = INFINITY, most = 0;
+    for (size_t i = 1; i < series->n_images; i++) {
+        const double step = series->images[i]->along_mm - series->images[i - 1]->along_mm;
+        if (step > same) {
+            least = fmin(least, step);
+            most = fmax(most, step);
+        }
+    }
+    return most > MOST_STEP * least;
+}
+
 /* Returns how to go on, for the hint. Nobody can put the frames of one file into folders. */
 static const char *way_out(const struct dicom_series *series, bool sewn)
 {
+    if (lacks_position(series))
+        return "; other positions have no image: supply the series anew, with the positions that the scanner gave it";
     bool frames = true;
     for (size_t i = 1; i < series->n_images; i++)
         frames &= series->images[i]->file == series->images[0]->file;
@@ -425,11 +444,12 @@ void ts_dicom_refuse_repeats(struct dicom_series *series)
     if (!left)
         return;
     mark_left(images, n, left);
-    const char *hint = sews(series, left) && acquisitions_divide(series) ? SPLIT_ACQUISITIONS
-                       : copies
-                           ? "duplicates: first takes one of the copies; or remove the others"
-                           : ts_arena_printf(series->arena, "%s%s", describe_difference(series, images + first, same),
-                                             way_out(series, sews(series, left)));
+    const char *hint =
+        sews(series, left) && acquisitions_divide(series) ? SPLIT_ACQUISITIONS
+        : copies ? (lacks_position(series) ? "other positions have no image: supply the series anew"
+                                           : "duplicates: first takes one of the copies; or remove the others")
+                 : ts_arena_printf(series->arena, "%s%s", describe_difference(series, images + first, same),
+                                   way_out(series, sews(series, left)));
     if (copies) {
         ts_dicom_series_refuse(
             series, "position-repeated", hint,

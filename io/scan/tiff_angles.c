@@ -141,6 +141,23 @@ double ts_tiff_degrees(const struct tiff_params *params, double angle)
     return params->angle_unit == ANGLE_UNIT_RADIAN ? angle * (180 / pi) : angle;
 }
 
+/* Reads a number of `length` characters of a name, which may have leading zeros. Returns false where it has too many
+ * digits. */
+static bool read_number(const char *at, size_t length, double *value)
+{
+    char text[NUMBER_DIGITS + 4] = "";
+    const char *const end = at + length;
+    size_t n = 0;
+    if (*at == '-')
+        text[n++] = *at++;
+    while (end - at > 1 && *at == '0' && at[1] >= '0' && at[1] <= '9')
+        at++;
+    if (n + (size_t)(end - at) >= sizeof text)
+        return false;
+    memcpy(text + n, at, (size_t)(end - at));
+    return !ts_number_real(text, value);
+}
+
 /* Finds the numbers where two names differ. Returns false where they do not differ in one rising number alone. */
 static bool find_numbers(const char *before, const char *after, double *from, double *to)
 {
@@ -148,16 +165,12 @@ static bool find_numbers(const char *before, const char *after, double *from, do
     for (size_t n_a, n_b; *a && *b; a += n_a, b += n_b) {
         n_a = ts_tiff_number(before, a);
         n_b = ts_tiff_number(after, b);
-        char texts[2][NUMBER_DIGITS + 4] = {"", ""};
         if (n_a == n_b && !strncmp(a, b, n_a > 0 ? n_a : 1)) {
             n_a = n_b = n_a > 0 ? n_a : 1;
             continue;
         }
-        if (n_a == 0 || n_b == 0 || n_a >= sizeof texts[0] || n_b >= sizeof texts[1] || strcmp(a + n_a, b + n_b) != 0)
-            return false;
-        memcpy(texts[0], a, n_a);
-        memcpy(texts[1], b, n_b);
-        return !ts_number_real(texts[0], from) && !ts_number_real(texts[1], to) && *to > *from;
+        return n_a > 0 && n_b > 0 && !strcmp(a + n_a, b + n_b) && read_number(a, n_a, from) &&
+               read_number(b, n_b, to) && *to > *from;
     }
     return false;
 }

@@ -361,6 +361,31 @@ static double thickness(const struct sink_request *request)
                : 1;
 }
 
+/* Returns the first axis whose spacing is not known in mm, or -1. A place in a patient gives all their lengths. */
+static int unknown_axis(const struct ts_image *image)
+{
+    for (int d = 0; d < 3 && !image->has_geometry; d++)
+        if (strcmp(image->axes[d].unit, "mm") != 0)
+            return d;
+    return image->has_geometry && strcmp(image->axes[2].unit, "mm") ? 2 : -1;
+}
+
+/* The header has one unit for all axes, and programs take lengths without one for mm. */
+static void warn_of_unit(const struct nifti_file *file, struct ts_diag *diag)
+{
+    const struct ts_image *image = &file->sink.image;
+    const int unknown = unknown_axis(image);
+    bool some = false;
+    for (int d = 0; d < 3; d++)
+        some |= !strcmp(image->axes[d].unit, "mm");
+    if (unknown >= 0 && some)
+        ts_diag_warning(
+            diag, &(struct diag_site){.code = "nifti-unit", .stage = "output.nifti"},
+            "the spacing along %s is not known in mm: '%s' has a spacing of %g there, and states no unit of "
+            "length for any axis",
+            ts_axis_name(&image->axes[unknown]), file->sink.request.path, ts_axis_spacing(&image->axes[unknown]));
+}
+
 static void make_header(const struct nifti_file *file, struct nifti_header *header)
 {
     const struct sink *sink = &file->sink;
@@ -386,7 +411,7 @@ static void make_header(const struct nifti_file *file, struct nifti_header *head
     header->datatype = ts_nifti_datatype(image->dtype);
     header->bits = 8 * (double)ts_dtype_bytes(image->dtype);
     header->offset = header->version == 1 ? NIFTI_1_BYTES + 4 : NIFTI_2_BYTES + 4;
-    const bool in_mm = !strcmp(image->axes[2].unit, "mm");
+    const bool in_mm = unknown_axis(image) < 0;
     const bool timed = sink->request.volumes ? file->timing.step_s > 0 : in_mm;
     header->units = (in_mm ? NIFTI_MM : 0) + (timed ? NIFTI_SECONDS : 0);
     snprintf(header->text, sizeof header->text, "tomostage %s: %s, %s", ts_version(), ts_quantity_name(image->quantity),
@@ -480,6 +505,7 @@ static enum ts_status open_file(struct sink *sink, struct ts_diag *diag)
     static nifti_sidecar_write *const writes[] = {write_json, write_bval, write_bvec};
     struct nifti_file *file = (struct nifti_file *)sink;
     find_timing(&sink->request, &file->timing);
+    warn_of_unit(file, diag);
     enum ts_status status = begin(file, diag);
     for (size_t i = 0; i < sizeof writes / sizeof *writes && status == TS_OK; i++)
         status = create_beside(file, sink->format->beside[i], writes[i], diag);

@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 void ts_volume_orientation(const struct ts_image *image, char *out, size_t size)
 {
@@ -32,7 +33,9 @@ static void write_numbers(struct json *json, const char *key, const double *valu
 
 void ts_volume_json(struct json *json, const struct ts_image *image)
 {
-    const double spacing[] = {image->axes[0].spacing, image->axes[1].spacing, image->axes[2].spacing};
+    double spacing[3]; /* NaN, which becomes null: not known */
+    for (int d = 0; d < 3; d++)
+        spacing[d] = strcmp(image->axes[d].unit, "mm") ? NAN : image->axes[d].spacing;
     char orientation[64];
     write_numbers(json, "spacing_mm", spacing, 3);
     if (image->has_geometry) {

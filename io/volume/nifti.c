@@ -8,11 +8,14 @@
 #include "io/volume/nifti.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/path.h"
 #include "io/file/file_bytes.h"
 #include "io/file/gzip_reader.h"
+#include "io/file/regular_file.h"
 #include "io/source/source_slices.h"
 #include "io/volume/nifti_header.h"
 #include "io/volume/volume_source.h"
@@ -28,6 +31,8 @@ static const struct param nifti_params[] = {
 
 /* Values begin before this byte: only a header and extensions, which are short texts, stand before them. */
 enum { MOST_OFFSET = 1 << 28 };
+enum { MOST_JSON = 1 << 20 };
+static const double SAME_TIME = 1e-3; /* in steps */
 
 static enum ts_status read_header(struct volume_layout *layout, struct nifti_header *header, struct ts_diag *diag)
 {
@@ -161,10 +166,65 @@ static void take_times(struct volume_layout *layout, const struct nifti_header *
                     layout->path, isfinite(first) ? "that leaves no digits for their step" : "that is not finite");
 }
 
+/* Returns the text of the file that ends in .json beside the image, from calloc, or NULL where there is none. */
+static char *text_beside(const struct volume_layout *layout)
+{
+    static const char *const endings[] = {".nii.gz", ".nii", ".hdr", ".img", ".gz"};
+    size_t stem = strlen(layout->path);
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+        if (ts_ends_in(layout->path, endings[i])) {
+            stem -= strlen(endings[i]);
+            break;
+        }
+    char reason[256], *text = NULL;
+    struct stat found;
+    const char *path = ts_arena_printf(layout->arena, "%.*s.json", (int)stem, layout->path);
+    const int fd = path ? ts_regular_file_open(path, &found, reason, sizeof reason) : -1;
+    if (fd >= 0 && found.st_size <= MOST_JSON)
+        text = calloc(1, (size_t)found.st_size + 1);
+    if (text && !ts_file_read_at(fd, text, (size_t)found.st_size, 0))
+        *text = '\0';
+    if (fd >= 0)
+        close(fd);
+    return text;
+}
+
+/* Returns true where the list of numbers is that of even times. */
+static bool lists_even_times(const struct volume_layout *layout, const char *list)
+{
+    double first = 0;
+    for (int64_t i = 0; i < layout->n[3]; i++) {
+        char *end;
+        const double time = strtod(list, &end);
+        first = i == 0 ? time : first;
+        if (end == list || fabs(time - first - (double)i * layout->step) > SAME_TIME * layout->step)
+            return false;
+        list = end + strspn(end, " \t\r\n,");
+    }
+    return *list == ']' && layout->step > 0;
+}
+
+/* The header has one step for all volumes. The file of BIDS beside it may state their times, which are not read. */
+static void warn_of_times_beside(const struct volume_layout *layout, struct ts_diag *diag)
+{
+    char *text = layout->n[3] > 1 && !layout->by ? text_beside(layout) : NULL;
+    const char *key = text ? strstr(text, "\"VolumeTiming\"") : NULL, *list = key ? strchr(key, '[') : NULL;
+    if (list && !lists_even_times(layout, list + 1))
+        ts_diag_warning(
+            diag, &(struct diag_site){.code = "nifti-timing", .span = layout->span, .stage = layout->site},
+            "the .json file beside %s states the times of its volumes (VolumeTiming), which are not read: %s",
+            layout->path,
+            layout->step > 0 ? "the volumes have the even times of the header, which are others"
+                             : "the volumes are numbered");
+    free(text);
+}
+
 /* The spacings are pixdim's, which the transform's lengths only repeat, where the two agree. */
 static void take_geometry(struct volume_layout *layout, const struct nifti_header *header)
 {
     const double mm = unit_mm(header);
+    /* This program names mm wherever it knows lengths; others do not always. */
+    const bool is_unitless = !strncmp(header->text, "tomostage ", 10) && !((int)header->units & NIFTI_LENGTHS);
     layout->upwards = true;
     layout->has_transform = ts_nifti_transform(header, layout->transform);
     for (int d = 0; d < 3; d++) {
@@ -178,7 +238,7 @@ static void take_geometry(struct volume_layout *layout, const struct nifti_heade
         const double spacing = fabs(header->pixdim[1 + d]) * mm;
         const bool agree = !layout->has_transform || fabs(spacing - length) <= 1e-5 * length;
         layout->spacing[d] = agree ? spacing : length;
-        if (!(layout->spacing[d] < 1e9))
+        if (!(layout->spacing[d] < 1e9) || (is_unitless && !layout->has_transform))
             layout->spacing[d] = 0;
     }
 }
@@ -229,6 +289,7 @@ static enum ts_status open_nifti(const struct param_set *set, struct source **so
         status = take_sweep(&layout, &header, diag);
     if (status == TS_OK) {
         take_times(&layout, &header, diag);
+        warn_of_times_beside(&layout, diag);
         take_geometry(&layout, &header);
     }
     layout.quantity = (enum ts_quantity)params->quantity;

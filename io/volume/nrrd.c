@@ -476,6 +476,24 @@ static void warn_of_range(const struct nrrd *nrrd)
                     nrrd->layout->path, low, high);
 }
 
+/* Warns of axes whose spacing is nan or 0 beside others whose spacing is known. */
+static void warn_of_spacings(const struct nrrd *nrrd)
+{
+    const struct volume_layout *layout = nrrd->layout;
+    const struct diag_site site = {.code = "nrrd-spacing", .span = layout->span, .stage = layout->site};
+    char axes[8] = "";
+    int n = 0;
+    for (int d = 0; d < nrrd->rank && nrrd->has_spacings; d++)
+        if (!(layout->spacing[d] > 0)) {
+            snprintf(axes + strlen(axes), sizeof axes - strlen(axes), "%s%c", n ? ", " : "", "xyz"[d]);
+            n++;
+        }
+    if (n > 0 && n < nrrd->rank)
+        ts_diag_warning(nrrd->diag, &site,
+                        "%s states no spacing along %s: lengths along %s are counted in pixels, not in mm",
+                        layout->path, axes, n == 1 ? "it" : "them");
+}
+
 /* Returns true where x, y and z of the file are those of its space, which its spacings say then. */
 static bool is_upright(const struct nrrd *nrrd)
 {
@@ -580,6 +598,7 @@ static enum ts_status open_nrrd(const struct param_set *set, struct source **sou
             warn_of_range(&nrrd);
         take_geometry(&nrrd);
         warn_of_place(&nrrd);
+        warn_of_spacings(&nrrd);
         status = find_values(&nrrd, set);
     }
     layout.quantity = (enum ts_quantity)params->quantity;

@@ -20,6 +20,21 @@
 
 enum { MOST_INFLATED = 128 << 20 };
 
+/* Prints the spacings of y, x and z, of which some may not be known. */
+static void print_spacings(const struct ts_image *image, FILE *stream)
+{
+    static const int order[] = {1, 2, 0};
+    for (int i = 0; i < 3; i++) {
+        const struct ts_axis *axis = &image->axes[order[i]];
+        fputs(i == 0 ? "\n  spacing " : " x ", stream);
+        if (!strcmp(axis->unit, "mm"))
+            fprintf(stream, "%g", axis->spacing);
+        else
+            fputs("unknown", stream);
+    }
+    fputs(" mm", stream);
+}
+
 static void print_text(const struct source *source, const struct source_format *format, const char *path, bool whole,
                        FILE *stream)
 {
@@ -31,8 +46,8 @@ static void print_text(const struct source *source, const struct source_format *
             format->name, y->n, x->n, z->n, z->n == 1 ? "" : "s", ts_dtype_name(image->dtype));
     if (source->n_volumes > 1)
         fprintf(stream, ", %" PRId64 " volumes by %s", source->n_volumes, ts_axis_name(&source->volume_axis));
-    if (!strcmp(z->unit, "mm"))
-        fprintf(stream, "\n  spacing %g x %g x %g mm", y->spacing, x->spacing, z->spacing);
+    if (!strcmp(z->unit, "mm") || !strcmp(y->unit, "mm") || !strcmp(x->unit, "mm"))
+        print_spacings(image, stream);
     else
         fputs("\n  the size of a pixel is not in the file", stream);
     ts_volume_orientation(image, text, sizeof text);

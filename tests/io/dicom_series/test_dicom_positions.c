@@ -275,6 +275,33 @@ Test(dicom_positions, a_first_position_that_comes_twice_is_refused)
     refused(&slices, &ts_dicom_default_rules, "position-repeated", "2 different images at 0.000 mm", "");
 }
 
+/* An image that has the position of another one leaves a gap, with which the first of each position are no volume: the
+ * hint does not send the user there. */
+Test(dicom_positions, no_hint_takes_the_first_where_a_position_is_lost)
+{
+    static const struct {
+        int n, from, to; /* image `from` lies where image `to` does */
+        bool hinted;
+    } rows[] = {{6, 3, 2, false}, {6, 1, 4, false}, {5, 2, 0, false}, {6, 5, 4, true}, {6, 0, 1, true}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct slices slices = {.n = rows[i].n};
+        struct dicom_study study;
+        struct dicom_rules rules = ts_dicom_default_rules;
+        for (int k = 0; k < slices.n; k++)
+            slices.position_mm[k][2] = 2 * (k == rows[i].from ? rows[i].to : k);
+        const struct dicom_series *series = judge(&study, &slices, &rules);
+        cr_assert_not_null(series->refusal);
+        cr_expect_str_eq(series->refusal_code, "position-repeated", "row %zu", i);
+        cr_expect_eq(strstr(series->hint, "duplicates: first") != NULL, rows[i].hinted, "row %zu: %s", i, series->hint);
+        cr_expect(rows[i].hinted || strstr(series->hint, "supply the series anew"), "row %zu: %s", i, series->hint);
+        ts_test_study_close(&study);
+        rules.duplicates = DUPLICATES_FIRST;
+        series = judge(&study, &slices, &rules);
+        cr_expect_eq(series->refusal == NULL, rows[i].hinted, "row %zu: %s", i, series->refusal);
+        ts_test_study_close(&study);
+    }
+}
+
 /* Slices 2 i and 2 i + 1 have one SOP Instance UID. */
 static void share_uid(struct dicom_fixture *f, int z, void *user)
 {

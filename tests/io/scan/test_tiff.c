@@ -277,6 +277,47 @@ Test(tiff, numbers_that_are_missing_are_refused)
     }
 }
 
+/* Names with leading zeros have the same gaps. */
+Test(tiff, padded_numbers_that_are_missing_are_refused)
+{
+    static const struct {
+        const char *format;
+        int numbers[6];
+        const char *words; /* NULL: taken */
+    } folders[] = {{"p_%04d", {38, 39, 41, 42, 43, 44}, "the number 40 is missing between p_0039.tif and p_0041.tif"},
+                   {"p_%03d", {97, 98, 99, 100, 103, 104}, "the number 101 is missing between p_100.tif and p_103.tif"},
+                   {"%05d", {0, 1, 2, 4, 5, 6}, "the number 3 is missing between 00002.tif and 00004.tif"},
+                   {"scan_2024_%06d_a", {0, 10, 20, 30, 50, 60}, "the number 40 is missing"},
+                   {"p_%020d", {7, 8, 10, 11, 12, 13}, "the number 9 is missing"},
+                   {"p_-%03ddeg", {9, 8, 6, 5, 4, 3}, "the number -7 is missing"},
+                   {"p_%04d", {0, 1, 2, 3, 4, 5}, NULL},
+                   {"p_%03d", {98, 99, 100, 101, 102, 103}, NULL}};
+    struct tiff_writing w = ts_tiff_plain;
+    w.n_pages = 1;
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+        char folder[256], name[64], path[400];
+        ts_test_folder_in_memory(folder, sizeof folder);
+        for (int k = 0; k < 6; k++) {
+            const int number = folders[i].numbers[k];
+            const char *format = folders[i].format;
+            snprintf(name, sizeof name, "%s", format);
+            char *at = strchr(name, '%');
+            const int width = atoi(at + 1);
+            snprintf(path, sizeof path, "%s/%.*s%0*d%s.tif", folder, (int)(at - name), name, width, number,
+                     strchr(at, 'd') + 1);
+            ts_tiff_write(path, &w);
+        }
+        if (folders[i].words) {
+            ts_tiff_refused(VIEWS "angle_start: 0, angle_stop: 180", folder, "page-missing", folders[i].words);
+        } else {
+            struct source *source = ts_tiff_opened(VIEWS "angle_start: 0, angle_stop: 180", folder);
+            cr_assert_eq(source->image.axes[1].n, 6);
+            source->ops->close(source);
+        }
+        ts_test_remove_folder(folder);
+    }
+}
+
 Test(tiff, angles_are_said_in_one_way)
 {
     char folder[256], path[300], angles[96], text[256];

@@ -318,6 +318,47 @@ Test(nifti, volumes_begin_at_the_time_of_the_first)
     }
 }
 
+/* The times that BIDS states beside the image are not those of its header. */
+Test(nifti, times_in_the_file_beside_it_are_warned_of)
+{
+    static const struct {
+        const char *json; /* NULL: there is none */
+        bool timed, warned;
+    } cases[] = {{"{\"VolumeTiming\": [0, 10, 30]}", true, true},
+                 {"{\"VolumeTiming\":[0,1.5,4]}", true, true},
+                 {"{\n \"VolumeTiming\" : [\n 0,\n 1.5 ]}", true, true}, /* too few */
+                 {"{\"VolumeTiming\": [0, 1, 2]}", false, true},         /* the header has no unit of time */
+                 {"{\"VolumeTiming\": [\n  0,\n  1.5,\n  3\n]}", true, false},
+                 {"{\"VolumeTiming\": [7, 8.5, 10]}", true, false},
+                 {"{\"RepetitionTime\": 1.5}", true, false},
+                 {"", true, false},
+                 {NULL, true, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int gzip = 0; gzip < 2; gzip++) {
+            char image[320], beside[320];
+            struct nifti_header header = header_of(TS_I16, 1, 3);
+            build(&built, &header, TS_I16, false);
+            header.dim[0] = 4;
+            header.dim[3] = 1;
+            header.dim[4] = 3;
+            header.pixdim[4] = 1.5;
+            header.units = NIFTI_MM + (cases[i].timed ? NIFTI_SECONDS : 0);
+            ts_nifti_encode(&header, built.bytes);
+            snprintf(image, sizeof image, "%s/a.nii%s", folder, gzip ? ".gz" : "");
+            snprintf(beside, sizeof beside, "%s/a.json", folder);
+            ts_volume_write(image, built.bytes, built.n, gzip);
+            unlink(beside);
+            if (cases[i].json)
+                ts_volume_write(beside, cases[i].json, strlen(cases[i].json), false);
+            struct ts_diag *diag = ts_diag_create();
+            struct source *source = NULL;
+            cr_assert_eq(ts_volume_chain_open("nifti", image, &source, diag), TS_OK);
+            cr_expect_eq(ts_test_record(diag, "nifti-timing") != NULL, cases[i].warned, "case %zu", i);
+            source->ops->close(source);
+            ts_diag_destroy(diag);
+        }
+}
+
 /* A number that is finite in the file does not become infinite in the image. */
 Test(nifti, what_is_beyond_floats_is_refused)
 {

@@ -12,6 +12,7 @@
 
 #include "tests/files/volume_fixture.h"
 #include "tests/support/folders.h"
+#include "tests/support/program.h"
 #include "tests/support/support.h"
 
 enum { NX = 5, NY = 4, NZ = 3, VALUES_BYTES = NX * NY * NZ * 2 };
@@ -220,6 +221,43 @@ static size_t count_warnings(const char *code)
     source->ops->close(source);
     ts_diag_destroy(diag);
     return n;
+}
+
+/* What is not known along one axis is not 1 mm, neither here nor in the files that are written of it. */
+Test(nrrd, a_spacing_that_is_not_known_is_warned_of)
+{
+    static const struct {
+        const char *spacings;
+        int known; /* bits of x, y, z */
+        size_t n;
+    } cases[] = {{"0.5 nan 2", 5, 1}, {"nan 0.5 2", 6, 1},   {"0.5 0.5 NaN", 3, 1},
+                 {"0.5 0 2", 5, 1},   {"nan nan nan", 0, 0}, {"0.5 0.7 2", 7, 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        static struct program_outcome outcome;
+        char header[256];
+        snprintf(header, sizeof header, SHAPE "encoding: raw\nspacings: %s\n", cases[i].spacings);
+        write_nrrd(header, values, sizeof values);
+        cr_expect_eq(count_warnings("nrrd-spacing"), cases[i].n, "%s", cases[i].spacings);
+        struct source *source = ts_volume_opened("nrrd", path);
+        for (int d = 0; d < 3; d++)
+            cr_expect_str_eq(source->image.axes[2 - d].unit, cases[i].known >> d & 1 ? "mm" : "pixel", "%s",
+                             cases[i].spacings);
+        source->ops->close(source);
+        char chain[400], written[400];
+        snprintf(chain, sizeof chain, "nrrd %s | nifti %s.nii", path, path);
+        snprintf(written, sizeof written, "%s.nii", path);
+        ts_program_run(folder, ARGUMENTS("run", chain, "--force"), &outcome);
+        cr_assert_eq(outcome.code, 0, "%s", outcome.err);
+        cr_expect_eq(strstr(outcome.err, "nifti-unit") != NULL, cases[i].n > 0, "%s", outcome.err);
+        source = ts_volume_opened("nifti", written);
+        for (int d = 0; d < 3; d++)
+            cr_expect_str_eq(source->image.axes[d].unit, cases[i].known == 7 ? "mm" : "pixel", "%s", cases[i].spacings);
+        source->ops->close(source);
+        ts_program_run(folder, ARGUMENTS("info", path), &outcome);
+        cr_expect_eq(strstr(outcome.out, "unknown") != NULL, cases[i].n > 0, "%s", outcome.out);
+        ts_program_run(folder, ARGUMENTS("info", path, "--json"), &outcome);
+        cr_expect_eq(strstr(outcome.out, "null") != NULL, cases[i].known != 7, "%s", outcome.out);
+    }
 }
 
 Test(nrrd, a_place_that_is_not_used_is_warned_of)
