@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 
-LEFT = 12  # circles that are still there; the number may only fall
+LEFT, LEFT_CUDA = 12, 17  # circles that are still there, without and with CUDA code; the numbers may only fall
 DEFINED = set("TDRBVWCG")
 
 
@@ -35,7 +35,8 @@ def symbols(objects):
     for line in listed.splitlines():
         path, rest = line.split(": ", 1)
         name, kind = rest.split()[:2]
-        file = path.split(".dir/", 1)[-1].removesuffix(".o")
+        # A stage and its kernels are one subject: its table names the launcher, which shares what the two devices need.
+        file = re.sub(r"^cuda/(.*)\.cu$", r"stages/\1.c", path.split(".dir/", 1)[-1].removesuffix(".o"))
         if kind == "U":
             wanted[file].add(name)
         elif kind in DEFINED:
@@ -88,15 +89,18 @@ def prove():
 
 
 prove()
-home, wanted = symbols(objects_of(sys.argv[1]))
+objects = objects_of(sys.argv[1])
+home, wanted = symbols(objects)
 if "--users" in sys.argv:
     users = collections.Counter(name for names in wanted.values() for name in names if name in home)
     one = sorted((file, name) for name, file in home.items() if name.startswith("ts_") and users[name] <= 1)
     print(*(f"{file}: {name} ({users[name]})" for file, name in one), sep="\n")
     print(f"{len(one)} of {sum(name.startswith('ts_') for name in home)} public functions have one user or none")
     sys.exit()
-found = circles(calls(home, wanted))
+found, left = circles(calls(home, wanted)), LEFT
+if any(path.endswith(".cu.o") for path in objects):
+    left = LEFT_CUDA
 for circle in found:
     print(f"{len(circle)} files call each other: {' '.join(circle)}")
 print(f"{len(found)} circles in the calls between {len(wanted)} files")
-sys.exit(len(found) > LEFT)
+sys.exit(len(found) > left)
