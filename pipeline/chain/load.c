@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Loads maps of parameters: this finds the parameter of each key, and reports unknown keys and missing ones.
- * Then it loads the value of each. A key that is nearly a name is reported once, with the name that was likely meant.
+ * Loads maps of parameters: this finds the parameter of each key, loads its value, and reports unknown keys and missing
+ * ones. A key that is nearly a name is reported once, with the name that was likely meant.
  */
 #include "pipeline/chain/load.h"
 

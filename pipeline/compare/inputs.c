@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The inputs are opened by a plan of the result's chain without its stages, so that series, ranges of slices and masks
- * are chosen as they were in the run. Where that gives other slices, or a DICOM series is refused because one is
- * missing, every file is decoded by itself, and those that are missing, changed or additional can be named.
+ * Compares the inputs of a result with the images that are there now. The inputs are opened by a plan of the result's
+ * chain without its stages, so that series, ranges of slices and masks are chosen as they were in the run. Where that
+ * gives other slices, or a DICOM series is refused because one is missing, every file is decoded by itself, and those
+ * that are missing, changed or additional can be named.
  */
 #include "pipeline/compare/inputs.h"
 

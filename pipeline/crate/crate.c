@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The three files are written one after the other, into a folder that gets its name when all are there. The chain is
- * the text that the result holds, so that the crate has the workflow itself, and `tomostage run chain.yaml` reads it.
+ * Reads how a result was made, and writes it as a crate. The three files are written one after the other, into a folder
+ * that gets its name when all are there. The chain is the text that the result holds, so that the crate has the
+ * workflow itself, and `tomostage run chain.yaml` reads it.
  */
 #include "pipeline/crate/crate.h"
 

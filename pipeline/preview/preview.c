@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Windows are found before anything is drawn, since those of one image are the same in all of its planes. Names come
- * from files, and are escaped before they reach a terminal.
+ * Finds windows, draws the sheet, and writes it. Windows are found before anything is drawn, since those of one image
+ * are the same in all of its planes. Names come from files, and are escaped before they reach a terminal.
  */
 #include "pipeline/preview/preview.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The file is verified before anything is read from it. The page is made in memory and written when it is whole, so
- * that a failure leaves none. Its policy lets the page load nothing but what is in it, and run no script but its own,
- * of which it states the digest.
+ * Writes the page, and all of its parts but the long ones (slices.c, tables.c, timing.c). The file is verified before
+ * anything is read from it. The page is made in memory and written when it is whole, so that a failure leaves none. Its
+ * policy lets the page load nothing but what is in it, and run no script but its own, of which it states the digest.
  */
 #include "pipeline/report/report.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The folder of a checkpoint: which run it is of, who is at work in it, and its end. A run is the same where the
- * program, the libraries, the device, the chain with its resolved images are; the pixels of the inputs are held against
- * each slab.
+ * The slabs of a checkpoint, and its folder: which run it is of, who is at work in it, and its end. A run is the same
+ * where the program, the libraries, the device, the chain with its resolved images are; the pixels of the inputs are
+ * held against each slab.
  */
 #include "pipeline/run/run_checkpoint.h"
 

@@ -2,7 +2,8 @@
  *
  * A run goes volume by volume, pass by pass and slab by slab: in each slab the nodes compute the slices that
  * ts_plan_step() lists, in list order, and then hand it to reductions, tables and the file. While a slab is computed
- * the sources' workers decode the next one and the writer's threads compress the last one.
+ * the sources' workers decode the next one and the writer's threads compress the last one. With several ranks the slabs
+ * of all leave together.
  */
 #include <assert.h>
 #include <stdlib.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Keys and the mouse. Presets are windows in HU as radiologists use them (center and width: abdomen 40, 400; lung -600,
- * 1500; bone 400, 1800; brain 40, 80), and mean nothing in another unit, which the scene then says.
+ * Where the planes lie on the picture, what keys and the mouse change, and the overlay that is drawn over the planes.
  */
 #include "pipeline/view/scene.h"
 
@@ -231,6 +230,9 @@ static struct rectangle slider_bar(const struct scene *scene)
 }
 
 /* ---- keys and the mouse -------------------------------------------------------------------------- */
+
+/* Presets are windows in HU as radiologists use them (center and width: abdomen 40, 400; lung -600,
+ * 1500; bone 400, 1800; brain 40, 80), and mean nothing in another unit, which the scene then says. */
 
 /* The keys, a line each, NULL at the end. */
 static const char *const key_lines[] = {"?          these keys",

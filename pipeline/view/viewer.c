@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The viewer draws on the device that --device names; `auto` takes a CUDA device where there is one. While a chain runs
- * the CPU draws, because the run may have the device for itself and closes it when it is done.
+ * Opens what is shown, and makes pictures of it. The viewer draws on the device that --device names; `auto` takes a
+ * CUDA device where there is one. While a chain runs the CPU draws, because the run may have the device for itself and
+ * closes it when it is done.
  */
 #include "pipeline/view/viewer.h"
 
