@@ -275,7 +275,7 @@ int ts_param_format_value(const struct param *param, const void *at, char *out, 
 int ts_param_format(const struct param_set *set, size_t i, char *out, size_t size)
 {
     char length[48];
-    if (set->in_mm >> i & 1) {
+    if ((set->in_mm >> i & 1) && strcmp(set->params[i].unit, "degree") != 0) {
         ts_real_format(set->lengths_mm[i], length, sizeof length);
         return snprintf(out, size, "%smm", length);
     }

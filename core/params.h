@@ -106,8 +106,8 @@ struct param_set {
     bool resolved;                    /* derived parameters have their values */
     bool doubles;  /* of a source: who opens it takes TS_F64 in place of values that are rounded to 32-bit floats */
     uint32_t idle; /* bit i: params[i] plays no part with the values of the others; not recorded */
-    /* Bit i: lengths_mm[i] was given for params[i], whose unit is pixels. ts_stage_prepare(), which knows the spacing,
-     * makes the value of it. */
+    /* Bit i: lengths_mm[i] was given for params[i], whose unit is pixels: ts_stage_prepare() knows the spacing and
+     * makes the value of it. Or it is the angle in degrees that params[i] has in the unit of angle_unit. */
     uint32_t in_mm;
     double lengths_mm[PARAMS_MAX];
 };

@@ -15,6 +15,7 @@
 
 #include "core/path.h"
 #include "io/scan/nexus_fields.h"
+#include "io/scan/scan_field.h"
 #include "io/source/source_slices.h"
 
 enum { KEY_ALIGNMENT = -1, KEY_INVALID = 3, KEYS = 4, FRAMES_MAX = 1 << 20 };
@@ -331,7 +332,9 @@ static enum ts_status read_list(struct nexus *nexus, const struct hdf5_ref *data
                                 int64_t *n, char *units, size_t size)
 {
     units[0] = '\0';
-    const enum ts_status status = ts_hdf5_stack_list(nexus->input, dataset, name, FRAMES_MAX, values, n);
+    enum ts_status status = ts_hdf5_stack_list(nexus->input, dataset, name, FRAMES_MAX, values, n);
+    if (status == TS_OK && *values)
+        status = ts_scan_field_warn_of_scale(nexus->input, dataset, name);
     return status == TS_OK && *values ? ts_hdf5_input_text(nexus->input, dataset, "units", units, size) : status;
 }
 
@@ -347,6 +350,8 @@ static enum ts_status find_angles(struct nexus *nexus, struct hdf5_ref *angles)
         status = find_class(nexus, &nexus->entry, classes[i], "rotation_angle", &group, NULL);
         if (status == TS_OK)
             status = ts_hdf5_input_find(nexus->input, &group, "rotation_angle", angles);
+        if (status == TS_OK && i == 0 && angles->kind != FINDER_NONE)
+            status = ts_scan_field_warn_beside(nexus->input, &group, "rotation_angle");
     }
     return status;
 }

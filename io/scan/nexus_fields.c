@@ -78,6 +78,8 @@ static enum ts_status read_detector_size(const struct nexus_places *places, cons
         status = ts_hdf5_stack_list(places->input, &dataset, name, SCAN_FIELD_VALUES, &values, &n);
     if (status == TS_OK && values)
         status = ts_hdf5_input_text(places->input, &dataset, "units", units, sizeof units);
+    if (status == TS_OK && values)
+        status = ts_scan_field_warn_of_scale(places->input, &dataset, name);
     if (status != TS_OK || !values)
         return status;
     *mm = values[0] * ts_scan_field_mm(units);

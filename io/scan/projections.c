@@ -91,9 +91,8 @@ enum ts_status ts_projections_angles(struct projections *projections, double *an
                              n, range, turns);
         return ts_diag_hint(input->diag, "angle_unit: degree, or angle_unit: radian if they are radians");
     }
-    if (unit == ANGLE_UNIT_RADIAN && ts_angles_look_like_degrees(range))
-        ts_diag_warning(input->diag, &(struct diag_site){.code = "angle-turns"},
-                        "the %" PRId64 " angles in radians, as angle_unit says, are %.4g turns", n, turns);
+    if (unit == ANGLE_UNIT_RADIAN)
+        ts_angles_warn_of_turns(range, n, input->diag);
     if (unit == ANGLE_UNIT_DEGREE && !sure && ts_angles_look_like_radians(range, n)) {
         ts_hdf5_input_refuse(input, "angle-unit",
                              "the %" PRId64 " angles are taken for degrees and have a range of %.6g, as radians would",
@@ -113,6 +112,8 @@ enum ts_status ts_projections_listed(struct projections *projections, const stru
     double *angles;
     int64_t n;
     enum ts_status status = ts_hdf5_stack_list(input, dataset, name, 1 << 20, &angles, &n);
+    if (status == TS_OK && angles)
+        status = ts_scan_field_warn_of_scale(input, dataset, name);
     if (status == TS_OK && n != projections->n_views)
         status = ts_hdf5_input_refuse(input, "angle-count",
                                       "%s has %" PRId64 " angles, expected %" PRId64 ", one for each %s", name, n,

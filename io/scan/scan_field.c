@@ -36,8 +36,10 @@ enum ts_status ts_scan_field_read(struct hdf5_input *input, const struct hdf5_re
     field->there = status == TS_BAD_INPUT || object.kind == FINDER_DATASET;
     if (status == TS_OK && field->there)
         status = read_object(input, &object, name, field);
-    ts_hdf5_input_release(input, &object);
     input->diag = diag;
+    if (status == TS_OK && field->n > 0)
+        status = ts_scan_field_warn_of_scale(input, &object, name);
+    ts_hdf5_input_release(input, &object);
     if (status == TS_RUN_FAILED)
         ts_diag_append(diag, trial);
     ts_diag_destroy(trial);
@@ -61,6 +63,45 @@ static const char is_value[] = "pixels of this value are taken for measured ones
 static const char is_limit[] = "pixels beyond it are taken for measured ones";
 static const char fills[] = "the stage bad_pixels fills what lies below `lowest` or from `highest` on";
 
+/* Returns whether the list has a record of this message: several sources may read a field of one file. */
+static bool is_told(const struct ts_diag *diag, const char *message)
+{
+    bool told = false;
+    for (size_t i = 0; i < ts_diag_count(diag); i++)
+        told |= !strcmp(ts_diag_get(diag, i)->message, message);
+    return told;
+}
+
+enum ts_status ts_scan_field_warn_of_scale(const struct hdf5_input *input, const struct hdf5_ref *dataset,
+                                           const char *name)
+{
+    static const struct {
+        const char *name;
+        double usual; /* changes nothing */
+    } rows[] = {{"scale_factor", 1},
+                {"scaling_factor", 1},
+                {"scaling", 1}, /* of NXtomoproc */
+                {"add_offset", 0},
+                {"offset", 0}};
+    const struct diag_site site = {.code = "field-unused", .span = input->set->spans[0], .stage = input->set->owner};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        double value = 0;
+        int found = 0;
+        char shown[256], message[HDF5_INPUT_PATH + 512];
+        const enum ts_status status = ts_hdf5_input_numbers(input, dataset, rows[i].name, 1, &value, &found);
+        if (status != TS_OK)
+            return status;
+        if (found != 1 || value == rows[i].usual)
+            continue;
+        ts_text_escape(shown, sizeof shown, name);
+        snprintf(message, sizeof message, "%s: the attribute %s of %s is %.9g: %s", input->path, rows[i].name, shown,
+                 value, as_stored);
+        if (!is_told(input->diag, message))
+            ts_diag_warning(input->diag, &site, "%s", message);
+    }
+    return TS_OK;
+}
+
 enum ts_status ts_scan_field_warn_of_attributes(const struct hdf5_input *input, const struct hdf5_stack *stack)
 {
     double least = -INFINITY, most = INFINITY;
@@ -70,23 +111,17 @@ enum ts_status ts_scan_field_warn_of_attributes(const struct hdf5_input *input, 
         const char *name, *what, *hint;
         double low, high; /* from here to there it changes nothing */
     } rows[] = {
-        {"scale_factor", as_stored, NULL, 1, 1},
-        {"scaling_factor", as_stored, NULL, 1, 1},
-        {"scaling", as_stored, NULL, 1, 1}, /* of NXtomoproc */
-        {"add_offset", as_stored, NULL, 0, 0},
-        {"offset", as_stored, NULL, 0, 0},
         {"_FillValue", is_value, fills, NAN, NAN},
         {"missing_value", is_value, fills, NAN, NAN},
         {"valid_min", is_limit, fills, -INFINITY, least},
         {"valid_max", is_limit, fills, most, INFINITY},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    enum ts_status status = ts_scan_field_warn_of_scale(input, &stack->dataset, stack->name);
+    for (size_t i = 0; status == TS_OK && i < sizeof rows / sizeof *rows; i++) {
         double value = 0;
         int found = 0;
         char name[HDF5_INPUT_PATH + 64];
-        const enum ts_status status = ts_hdf5_input_numbers(input, &stack->dataset, rows[i].name, 1, &value, &found);
-        if (status != TS_OK)
-            return status;
+        status = ts_hdf5_input_numbers(input, &stack->dataset, rows[i].name, 1, &value, &found);
         if (found != 1 || (value >= rows[i].low && value <= rows[i].high) ||
             (rows[i].hint && (value < least || value > most)))
             continue;
@@ -95,7 +130,7 @@ enum ts_status ts_scan_field_warn_of_attributes(const struct hdf5_input *input, 
         if (rows[i].hint)
             ts_diag_hint(input->diag, "%s", rows[i].hint);
     }
-    return TS_OK;
+    return status;
 }
 
 /* Warns of a factor or an offset that is not `usual`. */

@@ -100,10 +100,8 @@ static enum ts_status convert_angles(const struct param_set *set, double *angles
     const struct tiff_params *params = set->values;
     const enum angle_unit unit = (enum angle_unit)params->angle_unit;
     const double range = ts_angles_to_degrees(angles, n, unit);
-    if (unit == ANGLE_UNIT_RADIAN && ts_angles_look_like_degrees(range))
-        ts_diag_warning(diag, &(struct diag_site){.code = "angle-turns"},
-                        "the %lld angles in radians, as angle_unit says, are %.4g turns", (long long)n,
-                        range / (2 * pi));
+    if (unit == ANGLE_UNIT_RADIAN)
+        ts_angles_warn_of_turns(range, n, diag);
     if (unit != ANGLE_UNIT_FILE || !ts_angles_look_like_radians(range, n))
         return TS_OK;
     refuse_file(set, diag, "angle-unit",
@@ -250,6 +248,8 @@ static enum ts_status angles_from_range(const struct param_set *set, const struc
                        (long long)axis->n, params->angle_start, params->angle_stop);
         return ts_diag_hint(diag, "angle_unit: radian, or angle_unit: degree if they are degrees");
     }
+    if (params->angle_unit == ANGLE_UNIT_RADIAN)
+        ts_angles_warn_of_turns(range * pi / 180, axis->n, diag);
     return params->gaps == TIFF_GAPS_ACCEPT ? TS_OK : refuse_gap(pages, diag);
 }
 

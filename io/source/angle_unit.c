@@ -5,6 +5,7 @@
  */
 #include "io/source/angle_unit.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stddef.h>
 #include <strings.h>
@@ -55,4 +56,13 @@ bool ts_angles_look_like_radians(double range, int64_t n)
 bool ts_angles_look_like_degrees(double range)
 {
     return range > 1.001 * 4 * pi;
+}
+
+void ts_angles_warn_of_turns(double range, int64_t n, struct ts_diag *diag)
+{
+    if (!ts_angles_look_like_degrees(range))
+        return;
+    ts_diag_warning(diag, &(struct diag_site){.code = "angle-turns"},
+                    "the %" PRId64 " angles in radians, as angle_unit says, are %.4g turns", n, range / (2 * pi));
+    ts_diag_hint(diag, "angle_unit: degree if they are degrees");
 }

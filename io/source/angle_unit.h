@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/diag.h"
+
 enum angle_unit { ANGLE_UNIT_FILE, ANGLE_UNIT_DEGREE, ANGLE_UNIT_RADIAN };
 
 /* The choices of a format's parameter angle_unit; `file_doc` is the sentence of the first of them. */
@@ -30,5 +32,7 @@ double ts_angles_to_degrees(double *angles, int64_t n, enum angle_unit unit);
 bool ts_angles_look_like_radians(double range, int64_t n);
 /* Returns true where angles over this range that are called radians make more than two turns, as degrees would. */
 bool ts_angles_look_like_degrees(double range);
+/* Warns (angle-turns) of n angles over such a range, in radians, that the chain calls radians. */
+void ts_angles_warn_of_turns(double range, int64_t n, struct ts_diag *diag);
 
 #endif

@@ -223,6 +223,8 @@ static enum ts_status make_range(const struct param_set *set, struct ts_axis *vi
                        (long long)views->n, params->theta_start, params->theta_stop);
         return ts_diag_hint(diag, "angle_unit: radian, or angle_unit: degree if they are degrees");
     }
+    if (params->angle_unit == ANGLE_UNIT_RADIAN)
+        ts_angles_warn_of_turns(fabs(step) * (double)(views->n - 1), views->n, diag);
     views->first = params->theta_start * to_degrees;
     views->spacing = step * to_degrees;
     return TS_OK;

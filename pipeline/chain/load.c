@@ -196,6 +196,30 @@ static bool is_in_pixels(const struct param *param)
     return param->unit && (!strcmp(param->unit, "pixel") || !strcmp(param->unit, "detector"));
 }
 
+/* Returns whether a parameter is an angle that the parameter angle_unit of its set says the unit of. */
+static bool follows_angle_unit(const struct param *param)
+{
+    static const char *const names[] = {"theta_start", "theta_stop", "angle_start", "angle_stop"};
+    bool follows = false;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        follows |= param->kind == PARAM_REAL && !strcmp(param->name, names[i]);
+    return follows;
+}
+
+/* Makes values of the angles that were given with a unit of their own: they stay the same angles, whichever of them and
+ * angle_unit is written first, and what is recorded repeats them. */
+static void turn_angles(struct param_set *set)
+{
+    size_t unit;
+    if (!ts_param_find(set->params, set->n_params, "angle_unit", &unit))
+        return;
+    const int32_t choice = *(const int32_t *)ts_param_field(set, unit);
+    const bool radians = !strcmp(ts_choice_name(set->params[unit].choices, choice), "radian");
+    for (size_t i = 0; i < set->n_params; i++)
+        if ((set->in_mm >> i & 1) && follows_angle_unit(&set->params[i]))
+            *(double *)ts_param_field(set, i) = radians ? set->lengths_mm[i] * M_PI / 180 : set->lengths_mm[i];
+}
+
 /* Takes a number with a unit: as a number in the parameter's unit, or as a length that becomes pixels once the spacing
  * is known. */
 static bool take_unit(const struct load *load, const char *text, const char *number, const char *unit,
@@ -206,6 +230,10 @@ static bool take_unit(const struct load *load, const char *text, const char *num
     if (ts_unit_convert(number, unit, param->unit ? param->unit : "", &value)) {
         if (!integer) {
             *real = value;
+            if (follows_angle_unit(param)) {
+                set->in_mm |= UINT32_C(1) << i;
+                set->lengths_mm[i] = value;
+            }
             return true;
         }
         if (rint(value) == value && fabs(value) < 0x1p53) {
@@ -440,10 +468,10 @@ static bool load_numbers(const struct load *load, const struct node *value, stru
     return ok;
 }
 
-/* Checks a value against its range; a length is checked once it is a number of pixels. */
+/* Checks a value against its range; a length is checked once it is a number of pixels, an angle in degrees. */
 static bool is_in_range(const struct load *load, const struct param_set *set, size_t i)
 {
-    return (set->in_mm >> i & 1) || ts_param_check(set, i, load->diag) == TS_OK;
+    return ((set->in_mm >> i & 1) && is_in_pixels(&set->params[i])) || ts_param_check(set, i, load->diag) == TS_OK;
 }
 
 static bool load_kind(const struct load *load, const struct node *value, struct param_set *set, size_t i)
@@ -602,8 +630,10 @@ bool ts_load_value(const struct load *load, const struct node *value, struct par
     set->spans[i] = value->span;
     set->given |= UINT32_C(1) << i;
     set->in_mm &= ~(UINT32_C(1) << i);
-    if (swept ? load_sweep(load, value, set, i) : load_kind(load, value, set, i))
+    if (swept ? load_sweep(load, value, set, i) : load_kind(load, value, set, i)) {
+        turn_angles(set);
         return true;
+    }
     memcpy(ts_param_field(set, i), before, size);
     set->spans[i] = span;
     set->given = given;

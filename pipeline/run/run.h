@@ -38,6 +38,13 @@ struct run_device {
 };
 
 /* What a node gives, whichever device computes it. */
+/* What is wrong with the rows of a scan. */
+enum rows_kind { ROWS_CUT_OFF, ROWS_BRIGHT, ROWS_REPEATED, ROWS_BLANK, ROWS_KINDS };
+struct rows_found {
+    int64_t amount;      /* in thousandths, or views; 0: nothing is wrong */
+    int64_t first, last; /* views */
+};
+
 struct run_result {
     int dataset;                             /* the writer's id, or -1 */
     struct stage_table tables[STAGE_TABLES]; /* those of all volumes, where there are several */
@@ -46,7 +53,7 @@ struct run_result {
     int written;              /* the device that has written slices of it last; -1: none has */
     int64_t not_finite; /* the first slice, counted over all volumes, in which it made NaN or infinite values of others;
                          * INT64_MAX: none */
-    double rows_cut_off; /* what an end of its input's rows sees, as a share of the most; 0: it is in air */
+    struct rows_found rows[ROWS_KINDS]; /* of its input, see run_rows.h */
     float largest; /* magnitude that became infinite where this rank rounded to halves before the writer; 0: none */
 };
 

@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -49,7 +48,7 @@ static char *key_of(const struct run *run, int32_t domain, int64_t z, int64_t n)
     FILE *out = open_memstream(&text, &length);
     if (!out)
         return NULL;
-    fprintf(out, "tomostage slab 2\nrun %s\nvolume %lld, pass %d, domain %d, slices %lld to %lld\n",
+    fprintf(out, "tomostage slab 3\nrun %s\nvolume %lld, pass %d, domain %d, slices %lld to %lld\n",
             run->checkpoint->identity, (long long)run->volume, run->pass, (int)domain, (long long)z,
             (long long)(z + n));
     for (int32_t i = 0; i < plan->n_nodes; i++)
@@ -179,10 +178,13 @@ static enum ts_status pass_tables(struct slab_file *file, int32_t i)
 /* What was seen of the input's rows, which a slab that is loaded does not look at. */
 static enum ts_status pass_rows(struct slab_file *file, int32_t i)
 {
-    double *seen = &file->run->results[i].rows_cut_off, stored = *seen;
-    if (!pass(file, &stored, sizeof stored))
+    struct rows_found *seen = file->run->results[i].rows, stored[ROWS_KINDS];
+    memcpy(stored, seen, sizeof stored);
+    if (!pass(file, stored, sizeof stored))
         return TS_RUN_FAILED;
-    *seen = fmax(*seen, stored);
+    for (int kind = 0; kind < ROWS_KINDS; kind++)
+        if (stored[kind].amount > seen[kind].amount)
+            seen[kind] = stored[kind];
     return TS_OK;
 }
 
@@ -195,8 +197,7 @@ static enum ts_status pass_slab(struct slab_file *file)
             status = pass_node(file, i);
         if (status == TS_OK && !ts_plan_reader(&plan->nodes[i]))
             status = pass_tables(file, i);
-        if (status == TS_OK && plan->nodes[i].context.stage &&
-            (plan->nodes[i].context.stage->traits & TRAIT_ROWS_END_IN_AIR))
+        if (status == TS_OK && plan->nodes[i].context.stage)
             status = pass_rows(file, i);
     }
     return status;

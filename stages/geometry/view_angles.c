@@ -16,6 +16,9 @@
 
 /* Neighboring views may stand so many times further apart than on the average. */
 static const double widest_gap = 4;
+/* Views that repeat each other's directions are refused if a gap is wider than one that 90 views may have; else a scan
+ * of several turns is warned of. */
+static const double widest_repeated = 8;
 /* Directions that are closer than this are one: angles are often written with a few digits. */
 static const double same_direction = 1e-6;
 
@@ -109,25 +112,25 @@ struct angles {
     double low, high;
     double gap, usual;
     int64_t before, after;
+    int64_t directions;
 };
 
 static struct angles find_gap(const struct ts_axis *axis, struct view_place *places)
 {
     const int64_t n = axis->n;
-    int64_t directions = 0;
     sort_by_direction(axis, places);
     struct angles found = {.low = INFINITY,
                            .high = -INFINITY,
                            .gap = places[0].degrees + 180 - places[n - 1].degrees,
                            .before = places[n - 1].view,
                            .after = places[0].view};
-    for (int64_t i = 0, end; i < n; i = end, directions++) {
+    for (int64_t i = 0, end; i < n; i = end, found.directions++) {
         end = group_end(places, i, n);
         const double next = end < n ? places[end].degrees - places[i].degrees : 0;
         if (next > found.gap)
             found.gap = next, found.before = places[end - 1].view, found.after = places[end].view;
     }
-    found.usual = widest_gap * 180 / (double)directions;
+    found.usual = widest_gap * 180 / (double)found.directions;
     for (int64_t v = 0; v < n; v++) {
         found.low = fmin(found.low, ts_view_degree(axis, v));
         found.high = fmax(found.high, ts_view_degree(axis, v));
@@ -181,21 +184,47 @@ static enum ts_status refuse_gap(const struct stage_context *context, const stru
     return ts_diag_hint(context->diag, "gaps: accept reconstructs from what is there");
 }
 
+/* Looks at views that repeat a few directions, so that as many views in as many directions would leave no such gap. */
+static enum ts_status check_repeated(const struct stage_context *context, const struct angles *angles, bool refuse)
+{
+    static const char message[] = "the %lld views look in %lld directions only (modulo 180): the largest gap is %.6g "
+                                  "degrees, and at most %.6g were expected of so many views";
+    const struct diag_site site = {.code = "views-repeated", .span = context->set->span, .stage = context->stage->name};
+    const long long n = (long long)context->in.axes[1].n, directions = (long long)angles->directions;
+    const double usual = widest_gap * 180 / (double)n;
+    if (angles->gap <= usual)
+        return TS_OK;
+    if (refuse && angles->gap > widest_repeated) {
+        ts_diag_error(context->diag, TS_BAD_CHAIN, &site, message, n, directions, angles->gap, usual);
+        return ts_diag_hint(context->diag, "the unit or the range of the angles may be wrong; where these are right, "
+                                           "gaps: accept takes them");
+    }
+    ts_diag_warning(context->diag, &site, message, n, directions, angles->gap, usual);
+    ts_diag_hint(context->diag,
+                 "the unit or the range of the angles may be wrong, if this is no scan of several turns");
+    return TS_OK;
+}
+
 enum ts_status ts_view_angles_check_gaps(const struct stage_context *context)
 {
     struct angles angles;
     const enum ts_status status = find_angles(context, &angles);
     if (status == TS_OK && look_like_radians(&angles, context->in.axes[1].n))
         return refuse_radians(context, &angles);
-    return status == TS_OK && angles.gap > angles.usual ? refuse_gap(context, &angles) : status;
+    if (status != TS_OK)
+        return status;
+    return angles.gap > angles.usual ? refuse_gap(context, &angles) : check_repeated(context, &angles, true);
 }
 
 enum ts_status ts_view_angles_check_unit(const struct stage_context *context)
 {
     struct angles angles;
     const enum ts_status status = find_angles(context, &angles);
-    return status == TS_OK && look_like_radians(&angles, context->in.axes[1].n) ? refuse_radians(context, &angles)
-                                                                                : status;
+    if (status != TS_OK)
+        return status;
+    return look_like_radians(&angles, context->in.axes[1].n) ? refuse_radians(context, &angles)
+           : angles.gap > angles.usual                       ? TS_OK
+                                                             : check_repeated(context, &angles, false);
 }
 
 enum ts_status ts_view_angles_check_directions(const struct stage_context *context, bool one_will_do)

@@ -228,6 +228,18 @@ def beams(folder):
           f"{radians} | fbp gaps=accept", slices.shape)
     carry(folder, f"{radians} | sirt iterations=2", "where these are, fbp with gaps: accept takes them",
           f"{radians} | fbp gaps=accept", slices.shape)
+    far = turn.replace("180", "4320")
+    carry(folder, f"{far} | fbp", "where these are right, gaps: accept takes them", f"{far} | fbp gaps=accept", slices.shape)
+    many = turn.replace("180", "180 angle_unit=radian")
+    carry(folder, f"{many} | save name=s", "angle_unit: degree if they are degrees",
+          f"{turn} angle_unit=degree | save name=s", lines)
+    bright = turn.replace("lines_f4", "bright").replace("line_integral", "transmission")
+    np.save(f"{folder}/bright.npy", (2.5 * np.exp(-lines)).astype("f4"))
+    carry(folder, f"{bright} | minus_log", "`air` before minus_log makes it 1, with as many `detectors` as see no object",
+          f"{bright} | air detectors=1 | minus_log", close(lines, 0.05))
+    np.save(f"{folder}/bright.npy", (0.4 * np.exp(-lines)).astype("f4"))
+    carry(folder, f"{bright} | minus_log | fbp", "`air` before minus_log makes it 0, with as many `detectors` as see no object",
+          f"{bright} | air detectors=1 | minus_log | fbp", right)
     carry(folder, f"{turn} | minus_log", "the logarithm of these was taken already, so leave minus_log out", turn,
           lines)
     dark = lines.copy()

@@ -152,6 +152,30 @@ Test(exchange, degrees_that_are_called_radians_are_caught)
     ts_projections_close(&projections);
 }
 
+Test(exchange, a_scale_of_theta_is_warned_of)
+{
+    static const double theta[SCAN_FRAMES] = {0, 300, 600, 900, 1200, 1500, 1800}, factor = 0.1;
+    static const char *const names[] = {"scale_factor", "scaling_factor", "offset", "gain"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct param_set set = exchange_set();
+        struct source *source;
+        const hid_t file = ts_scan_file_exchange(NULL, SCAN_FRAMES, theta), space = H5Screate(H5S_SCALAR),
+                    dataset = H5Dopen2(file, "/exchange/theta", H5P_DEFAULT),
+                    attribute = H5Acreate2(dataset, names[i], H5T_IEEE_F64LE, space, H5P_DEFAULT, H5P_DEFAULT);
+        cr_assert(H5Awrite(attribute, H5T_NATIVE_DOUBLE, &factor) >= 0);
+        H5Aclose(attribute);
+        H5Sclose(space);
+        H5Dclose(dataset);
+        H5Fclose(file);
+        ts_diag_clear(ts_scan_file.diag);
+        cr_assert_eq(exchange_format.open(&set, &source, ts_scan_file.diag), TS_OK);
+        cr_assert_eq(ts_diag_count(ts_scan_file.diag), i < 3, "%s", names[i]);
+        if (i < 3)
+            ts_test_expect_warning(ts_scan_file.diag, "field-unused", "of /exchange/theta is 0.1: values are taken as");
+        source->ops->close(source);
+    }
+}
+
 Test(exchange, theta_in_degrees_with_the_unit_of_radians_is_refused)
 {
     static const double theta[SCAN_FRAMES] = {0, 29.75, 59.5, 89.25, 119, 148.75, 178.5};

@@ -250,6 +250,8 @@ static const struct {
     {{'d', "underload_value", 0, {-1}}, NULL},
     {{'d', "data_scaling_factor", 0, {0.5}}, "data_scaling_factor is 0.5: values are taken as they are stored"},
     {{'d', "data_offset", 0, {-100}}, "data_offset is -100"},
+    {{'s', "rotation_angle_scaling_factor", 0, {0.1}}, "rotation_angle_scaling_factor is 0.1"},
+    {{'s', "rotation_angle_offset", 0, {0}}, NULL},
     {{'N', "data_scaling_factor", 0, {2}}, "data_scaling_factor is 2"},
     {{'N', "data_scaling_factor", 0, {1}}, NULL},
     {{'N', "scaling_factor", 0, {2}}, "scaling_factor is 2"},
@@ -313,6 +315,42 @@ Test(nexus_fields, attributes_that_scale_or_leave_out_values_are_warned_of)
         cr_assert(H5Fclose(file) >= 0);
         struct source *source = open_scan(FRAMES_PROJECTIONS);
         cr_expect_eq(count_warnings("field-unused"), cases[i].warning != NULL, "%s %g", cases[i].name, cases[i].value);
+        if (cases[i].warning)
+            expect_record("field-unused", cases[i].warning);
+        source->ops->close(source);
+    }
+}
+
+/* Fields that are read as numbers, and are stored as other ones. */
+Test(nexus_fields, attributes_that_scale_a_field_are_warned_of)
+{
+    static const struct extra exposure = {'d', "count_time", 0, {1}, "s"};
+    static const struct {
+        const char *path, *name;
+        double value;
+        const char *warning; /* NULL: it changes nothing */
+    } cases[] = {
+        {"sample/rotation_angle", "offset", 90, "the attribute offset of rotation_angle is 90: values are taken as"},
+        {"sample/rotation_angle", "scaling_factor", 0.5, "the attribute scaling_factor of rotation_angle is 0.5"},
+        {"sample/rotation_angle", "scale_factor", 0.01, "the attribute scale_factor of rotation_angle is 0.01"},
+        {"sample/rotation_angle", "scale_factor", 1, NULL},
+        {"sample/rotation_angle", "add_offset", 0, NULL},
+        {"sample/rotation_angle", "vector", 2, NULL},
+        {"instrument/detector/x_pixel_size", "scale_factor", 10, "the attribute scale_factor of x_pixel_size is 10"},
+        {"instrument/detector/y_pixel_size", "scaling", 3, "the attribute scaling of y_pixel_size is 3"},
+        {"instrument/detector/count_time", "add_offset", 1, "the attribute add_offset of count_time is 1"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char path[128];
+        make_scan(&exposure, 1);
+        snprintf(path, sizeof path, "/entry/%s", cases[i].path);
+        const hid_t file = H5Fopen(ts_scan_file.path, H5F_ACC_RDWR, H5P_DEFAULT),
+                    field = H5Dopen2(file, path, H5P_DEFAULT);
+        put_numbers(field, cases[i].name, 1, &cases[i].value);
+        H5Dclose(field);
+        cr_assert(H5Fclose(file) >= 0);
+        struct source *source = open_scan(FRAMES_PROJECTIONS);
+        cr_expect_eq(count_warnings("field-unused"), cases[i].warning != NULL, "%s %s", path, cases[i].name);
         if (cases[i].warning)
             expect_record("field-unused", cases[i].warning);
         source->ops->close(source);

@@ -171,6 +171,30 @@ Test(tiff_frames, degrees_that_the_chain_calls_radians_are_told)
     }
 }
 
+Test(tiff_frames, a_range_of_degrees_that_the_chain_calls_radians_is_told)
+{
+    static const char *const ranges[][2] = {{"0, angle_stop: 180", "are 19.1 turns"},
+                                            {"10, angle_stop: 370", "are 38.2 turns"},
+                                            {"180, angle_stop: 0", "are 19.1 turns"},
+                                            {"0, angle_stop: 180deg", NULL},
+                                            {"0, angle_stop: 6", NULL}};
+    write_frames("a.tif", FLATS, false, count_at);
+    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
+        char chain[400];
+        struct ts_diag *diag = ts_diag_create();
+        snprintf(
+            chain, sizeof chain,
+            "tomostage: 2\ninput: {tiff: a.tif, pages: views, pixel_size: 1, angle_start: %s, angle_unit: radian}\n"
+            "stages:\n  - save: {name: a}\noutput: {hdf5: out.h5}\n",
+            ranges[i][0]);
+        cr_assert_eq(ts_test_chain(chain, folder, diag), TS_OK);
+        cr_expect_eq(ts_test_has_code(diag, "angle-turns"), ranges[i][1] != NULL, "%s", ranges[i][0]);
+        if (ranges[i][1])
+            ts_test_expect_warning(diag, "angle-turns", ranges[i][1]);
+        ts_diag_destroy(diag);
+    }
+}
+
 /* Floats of 64 bits that one of 32 cannot hold, in either byte order; what is infinite or NaN stays so. */
 Test(tiff_frames, values_past_the_range_of_floats_are_refused)
 {

@@ -204,6 +204,32 @@ Test(npy, a_scan_has_the_angles_and_lengths_of_the_chain)
     source->ops->close(source);
 }
 
+Test(npy, degrees_that_the_chain_calls_radians_are_told)
+{
+    static const struct {
+        const char *range, *message; /* NULL: nothing is told */
+    } rows[] = {{"theta_start: 0, theta_stop: 180, angle_unit: radian",
+                 "the 3 angles in radians, as angle_unit says, are 19.1 turns"},
+                {"theta_start: -180, theta_stop: 180, endpoint: true, angle_unit: radian", "are 57.3 turns"},
+                {"theta_start: 180, theta_stop: 0, angle_unit: radian", "are 19.1 turns"},
+                {"theta_start: 0, theta_stop: 180deg, angle_unit: radian", NULL},
+                {"theta_start: 0, theta_stop: 12, angle_unit: radian", NULL},
+                {"theta_start: 0, theta_stop: 720", NULL}};
+    write_volume("<i2", TS_I16, false, "3, 4, 5");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char rest[200];
+        struct source *source;
+        struct ts_diag *diag = ts_diag_create();
+        snprintf(rest, sizeof rest, "axes: [view, z, detector], %s", rows[i].range);
+        cr_assert_eq(open_scan(rest, &source, diag), TS_OK, "%s", rest);
+        cr_expect_eq(ts_diag_count(diag), rows[i].message != NULL, "%s", rest);
+        if (rows[i].message)
+            ts_test_expect_warning(diag, "angle-turns", rows[i].message);
+        source->ops->close(source);
+        ts_diag_destroy(diag);
+    }
+}
+
 Test(npy, a_scan_without_sense_is_refused)
 {
     static const struct {

@@ -4,6 +4,8 @@
  * by tests/chains and test_oneline.c.
  */
 #include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "pipeline/chain/chain.h"
@@ -99,4 +101,52 @@ Test(way_out, numbers_with_units_are_taken)
         ts_chain_destroy(chain);
         ts_diag_destroy(diag);
     }
+}
+
+/* An angle with a unit is that angle, whatever angle_unit says and wherever it stands; what is recorded repeats it. */
+Test(way_out, angles_with_units_are_no_matter_of_angle_unit)
+{
+    static const char npy[] = "npy p.npy axes=z,view,detector ";
+    static const char *const cases[][3] = {
+        {"theta_start=0 theta_stop=180deg angle_unit=radian", "theta_stop: 3.14159265358979", "angle_unit: radian"},
+        {"angle_unit=radian theta_start=0deg theta_stop=180deg", "theta_stop: 3.14159265358979", "theta_start: 0"},
+        {"theta_start=0 theta_stop=3.141592653589793rad angle_unit=radian", "theta_stop: 3.14159265358979", ""},
+        {"angle_unit=radian theta_start=0 theta_stop=500mrad", "theta_stop: 0.5,", ""},
+        {"theta_start=0 theta_stop=3.141592653589793rad angle_unit=degree", "theta_stop: 180,", ""},
+        {"theta_start=0 theta_stop=3.141592653589793rad", "theta_stop: 180,", ""},
+        {"theta_start=0 theta_stop=3.5 angle_unit=radian", "theta_stop: 3.5,", ""},
+        {"theta_start=0 theta_stop=180 angle_offset=90deg angle_unit=radian", "theta_stop: 180,", "angle_offset: 90"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct ts_diag *diag;
+        struct ts_chain *chain;
+        char text[256];
+        snprintf(text, sizeof text, "%s%s | fbp", npy, cases[i][0]);
+        cr_assert_eq(ts_test_parse(text, &chain, &diag), TS_OK, "%s", text);
+        char *written = ts_chain_canonical(chain);
+        cr_expect(strstr(written, cases[i][1]) && strstr(written, cases[i][2]), "%s: %s", text, written);
+        free(written);
+        ts_chain_destroy(chain);
+        ts_diag_destroy(diag);
+    }
+}
+
+Test(way_out, angles_with_units_follow_assignments)
+{
+    static const char *const assignments[][2] = {{"input.angle_unit=radian", "theta_stop: 3.14159265358979"},
+                                                 {"input.angle_unit=degree", "theta_stop: 180,"},
+                                                 {"input.theta_stop=90deg", "theta_stop: 90,"},
+                                                 {"input.angle_unit=radian", "theta_stop: 1.570796326794896"},
+                                                 {"input.theta_stop=2", "theta_stop: 2,"},
+                                                 {"input.angle_unit=degree", "theta_stop: 2,"}};
+    struct ts_diag *diag;
+    struct ts_chain *chain;
+    cr_assert_eq(ts_test_parse("exchange e.h5 theta_start=0 theta_stop=180deg | fbp", &chain, &diag), TS_OK);
+    for (size_t i = 0; i < sizeof assignments / sizeof *assignments; i++) {
+        cr_assert_eq(ts_chain_set(chain, assignments[i][0], diag), TS_OK, "%s", assignments[i][0]);
+        char *written = ts_chain_canonical(chain);
+        cr_expect(strstr(written, assignments[i][1]), "%s: %s", assignments[i][0], written);
+        free(written);
+    }
+    ts_chain_destroy(chain);
+    ts_diag_destroy(diag);
 }

@@ -118,3 +118,144 @@ Test(rows, are_better_as_the_hint_says)
                  padded = middle_of((const char *const[]){"pad", "fbp", NULL});
     cr_expect(bare > 1.4 && padded < 1 + 0.5 * (bare - 1), "%g, padded %g", bare, padded);
 }
+
+/* ---- scans that are not what they seem ------------------------------------------------------------ */
+
+/* A scan with noise of one in a hundred, as counts of 10000 or as its transmission. */
+static struct ts_image light_of(struct scan scan, enum ts_quantity quantity)
+{
+    struct ts_image image = scan_of(scan);
+    float *values = image.data;
+    uint64_t seed = 9;
+    for (int64_t i = 0; i < (int64_t)ts_image_count(&image); i++) {
+        const double noise = scan.noise * 3.46 * (ts_random_unit(&seed) - 0.5);
+        const double light = exp(-fmax(0, (double)values[i]) / scan.radius) + noise;
+        values[i] = (float)(quantity == TS_COUNTS ? rint(10000 * light) : light);
+    }
+    image.quantity = quantity;
+    return image;
+}
+
+/* Runs a stage and fbp over the image, which is freed, and copies the message and the hint of the code, "" without. */
+static void run_light(struct ts_image image, const char *stage, const char *code, char message[512], char hint[512])
+{
+    char folder[256], output[300];
+    struct memory_chain memory;
+    ts_test_folder(folder, sizeof folder);
+    snprintf(output, sizeof output, "%s/out.h5", folder);
+    memory_chain_init(&memory, &image, NULL, output);
+    memory_chain_add(&memory, stage, NULL);
+    if (image.quantity == TS_COUNTS)
+        memory_chain_add(&memory, "minus_log", NULL);
+    memory_chain_add(&memory, "fbp", NULL);
+    const struct ts_options options = {.device = "cpu", .threads = 2, .force = true};
+    struct ts_plan *plan = ts_test_plan(&memory, &options);
+    struct ts_diag *diag = ts_diag_create();
+    cr_assert(plan);
+    cr_assert_eq(ts_plan_run(plan, diag), TS_OK);
+    message[0] = hint[0] = '\0';
+    for (size_t i = 0; i < ts_diag_count(diag); i++)
+        if (!strcmp(ts_diag_get(diag, i)->code, code)) {
+            snprintf(message, 512, "%s", ts_diag_get(diag, i)->message);
+            snprintf(hint, 512, "%s", ts_diag_get(diag, i)->hint ? ts_diag_get(diag, i)->hint : "");
+        }
+    ts_plan_destroy(plan);
+    ts_diag_destroy(diag);
+    memory_chain_clear(&memory);
+    ts_test_remove_folder(folder);
+    free(image.data);
+}
+
+static float *view_of(struct ts_image *image, int64_t z, int64_t view)
+{
+    return (float *)ts_slice_data(image, z) + view * image->axes[2].n;
+}
+
+Test(rows, too_bright_for_their_flats_are_warned_of)
+{
+    static const struct {
+        double first, last, noise; /* factor of the first view and of the last one */
+        bool warns;
+    } rows[] = {{2.5, 2.5, 0.01, true}, {1.5, 1.5, 0.1, true}, {1, 3, 0.01, true},  {1.25, 1.25, 0.1, false},
+                {1, 0.8, 0.1, false},   {1, 1.2, 0.3, false},  {1, 1, 0.01, false}, {0.4, 0.4, 0.01, false}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct ts_image image = light_of((struct scan){3, 2, 30, 47.5, 180, rows[i].noise}, TS_TRANSMISSION);
+        char message[512], hint[512];
+        for (int64_t z = 0; z < NZ; z++)
+            for (int64_t v = 0; v < VIEWS; v++)
+                for (int64_t d = 0; d < N; d++)
+                    view_of(&image, z, v)[d] *= (float)(rows[i].first + (rows[i].last - rows[i].first) * v / VIEWS);
+        run_light(image, "minus_log", "transmission-bright", message, hint);
+        cr_expect_eq(*message != '\0', rows[i].warns, "row %zu: %s", i, message);
+        cr_expect(!*message || (strstr(message, "a transmission above 1.3") && strstr(hint, "`air` before minus_log")));
+    }
+}
+
+Test(rows, that_a_camera_gave_again_are_warned_of)
+{
+    static const struct {
+        int64_t first, last; /* views that are the one before `first` */
+        double noise;
+        const char *message; /* NULL: nothing is told */
+    } rows[] = {{90, 119, 0.01,
+                 "30 of 120 views have the very counts of the view before them in the middle slice, noise "
+                 "included, from view 90 to view 119"},
+                {40, 40, 0.01, "1 of 120 views have"},
+                {20, 110, 0.003, "91 of 120 views have"},
+                {1, 3, 0.01, "from view 1 to view 3"},
+                {90, 119, 0, NULL},
+                {40, 39, 0.01, NULL}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct ts_image image = light_of((struct scan){8, 2, 30, 47.5, 180, rows[i].noise}, TS_COUNTS);
+        char message[512], hint[512];
+        for (int64_t z = 0; z < NZ; z++)
+            for (int64_t v = rows[i].first; v <= rows[i].last; v++)
+                memcpy(view_of(&image, z, v), view_of(&image, z, rows[i].first - 1), N * sizeof(float));
+        run_light(image, "air detectors=4", "frames-repeated", message, hint);
+        cr_expect(rows[i].message ? strstr(message, rows[i].message) != NULL : !*message, "row %zu: %s", i, message);
+    }
+    char message[512], hint[512]; /* a disc at the center is the same from everywhere */
+    run_light(light_of((struct scan){0, 0, 30, 47.5, 180, 0}, TS_COUNTS), "air detectors=4", "frames-repeated", message,
+              hint);
+    cr_expect(!*message, "%s", message);
+}
+
+Test(rows, of_views_without_the_object_are_warned_of)
+{
+    static const struct {
+        struct scan scan;
+        int64_t first, last; /* views that are air */
+        const char *message; /* NULL: nothing is told */
+    } rows[] = {{{3, 2, 30, 47.5, 180, 0.01}, 45, 45, "1 of 120 views show nothing of the object"},
+                {{3, 2, 30, 47.5, 180, 0.03}, 0, 0, "from view 0 to view 0"},
+                {{3, 2, 8, 47.5, 360, 0.01}, 117, 119, "3 of 120 views"},
+                {{20, 2, 8, 47.5, 180, 0.01}, 1, 0, NULL},
+                {{3, 2, 30, 47.5, 180, 0.1}, 1, 0, NULL}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct ts_image image = light_of(rows[i].scan, TS_TRANSMISSION);
+        char message[512], hint[512];
+        for (int64_t z = 0; z < NZ; z++)
+            for (int64_t v = rows[i].first; v <= rows[i].last; v++)
+                for (int64_t d = 0; d < N; d++)
+                    view_of(&image, z, v)[d] = 1 + (float)rows[i].scan.noise * (d % 2 ? 1.F : -1.F);
+        run_light(image, "minus_log", "view-blank", message, hint);
+        cr_expect(rows[i].message ? strstr(message, rows[i].message) != NULL : !*message, "row %zu: %s", i, message);
+    }
+}
+
+/* Flats of twice the exposure lift the ends as an object that is cut off does. */
+Test(rows, whose_ends_are_lifted_by_flats_are_told_as_such)
+{
+    static const double factors[][2] = {{0.5, 0.5}, {1, 0.7}, {0.4, 0.8}};
+    for (size_t i = 0; i < sizeof factors / sizeof *factors; i++) {
+        struct ts_image image = light_of((struct scan){3, 2, 30, 47.5, 180, 0.01}, TS_TRANSMISSION);
+        char message[512], hint[512];
+        for (int64_t z = 0; z < NZ; z++)
+            for (int64_t v = 0; v < VIEWS; v++)
+                for (int64_t d = 0; d < N; d++)
+                    view_of(&image, z, v)[d] *= (float)(factors[i][0] + (factors[i][1] - factors[i][0]) * v / VIEWS);
+        run_light(image, "minus_log", "rows-cut-off", message, hint);
+        cr_expect(strstr(message, "or air is not 0 there, because the flats or the beam changed"), "%s", message);
+        cr_expect(strstr(hint, "`air` before minus_log makes it 0"), "%s", hint);
+    }
+}

@@ -215,6 +215,48 @@ Test(fbp, refuses_angles_that_miss_a_part)
     free(in.data);
 }
 
+/* Many views in few directions are angles in a wrong unit, or of a wrong range; scans of several turns are not. */
+Test(fbp, tells_views_that_repeat_few_directions)
+{
+    static const struct {
+        int64_t n;
+        double step;
+        enum ts_status status;
+        const char *message; /* NULL: nothing is told */
+    } rows[] = {
+        {90, 60, TS_BAD_CHAIN, "the 90 views look in 3 directions only (modulo 180): the largest gap is 60 degrees"},
+        {90, 200, TS_BAD_CHAIN, "the 90 views look in 9 directions only"},
+        {90, 2000, TS_BAD_CHAIN, "the 90 views look in 9 directions only"},
+        {180, 10, TS_BAD_CHAIN, "the 180 views look in 18 directions only"},
+        {90, 120, TS_BAD_CHAIN, "the 90 views look in 3 directions only"},
+        {900, 2, TS_OK, "the 900 views look in 90 directions only (modulo 180): the largest gap is 2 degrees"},
+        {360, 5, TS_OK, "the 360 views look in 36 directions only"},
+        {1440, 0.5, TS_OK, NULL},
+        {180, 2, TS_OK, NULL},
+        {91, 2, TS_OK, NULL},
+        {200, 137.507764050038, TS_OK, NULL},
+        {20, 18, TS_OK, NULL},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct ts_image in = ts_test_image(1, rows[i].n, 5, TS_F32, VALUES_RANDOM, 8);
+        struct stage_run run;
+        ts_test_sinogram(&in);
+        in.axes[1].positions = NULL;
+        in.axes[1].first = 3;
+        in.axes[1].spacing = rows[i].step;
+        cr_assert_eq(ts_test_run(&run, &fbp_stage, "", &in, NULL, 0, 1), rows[i].status, "row %zu", i);
+        cr_assert_eq(ts_diag_count(run.diag), rows[i].message != NULL, "row %zu", i);
+        cr_expect(!rows[i].message || !strcmp(ts_diag_get(run.diag, 0)->code, "views-repeated"), "row %zu", i);
+        if (rows[i].message)
+            cr_expect(strstr(ts_diag_get(run.diag, 0)->message, rows[i].message), "row %zu: %s", i,
+                      ts_diag_get(run.diag, 0)->message);
+        ts_test_run_clear(&run);
+        cr_assert_eq(ts_test_run(&run, &fbp_stage, "gaps=accept", &in, NULL, 0, 1), TS_OK, "row %zu", i);
+        ts_test_run_clear(&run);
+        free(in.data);
+    }
+}
+
 Test(fbp, refuses_what_is_not_called_line_integrals)
 {
     ts_scan_check_quantity(&fbp_stage);
