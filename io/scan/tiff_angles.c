@@ -156,13 +156,14 @@ static bool read_number(const char *at, size_t length, double *value)
     return !ts_number_real(text, value);
 }
 
-/* Finds the numbers where two names differ. Returns false where they do not differ in one rising number alone. */
-static bool find_numbers(const char *before, const char *after, double *from, double *to)
+/* Finds the numbers where the names of files i and i + 1 differ. Returns false where they do not differ in one rising
+ * number alone. */
+static bool find_numbers(const struct tiff_pages *pages, int64_t i, double *from, double *to)
 {
-    const char *a = before, *b = after;
+    const char *const before = pages->files[i].path, *const after = pages->files[i + 1].path, *a = before, *b = after;
     for (size_t n_a, n_b; *a && *b; a += n_a, b += n_b) {
-        n_a = ts_tiff_number(before, a);
-        n_b = ts_tiff_number(after, b);
+        n_a = ts_tiff_number(before, a, pages->decimals);
+        n_b = ts_tiff_number(after, b, pages->decimals);
         if (n_a == n_b && !strncmp(a, b, n_a > 0 ? n_a : 1)) {
             n_a = n_b = n_a > 0 ? n_a : 1;
             continue;
@@ -183,12 +184,12 @@ int64_t ts_tiff_find_gap(const struct tiff_pages *pages, double *missing)
     double from, to, step = INFINITY;
     int64_t n_regular = 0, gap = -1;
     for (int64_t i = 0; i < n_steps; i++) {
-        if (!find_numbers(pages->files[i].path, pages->files[i + 1].path, &from, &to))
+        if (!find_numbers(pages, i, &from, &to))
             return -1;
         step = fmin(step, to - from);
     }
     for (int64_t i = 0; i < n_steps; i++) {
-        find_numbers(pages->files[i].path, pages->files[i + 1].path, &from, &to);
+        find_numbers(pages, i, &from, &to);
         const bool regular = fabs(to - from - step) <= 1e-6 * step;
         if (fabs(remainder(to - from, step)) > 1e-6 * step)
             return -1;
@@ -204,7 +205,7 @@ int64_t ts_tiff_find_gap(const struct tiff_pages *pages, double *missing)
 double ts_tiff_late_number(const struct tiff_pages *pages)
 {
     double from, to;
-    const bool numbered = pages->n_files > 2 && find_numbers(pages->files[0].path, pages->files[1].path, &from, &to);
+    const bool numbered = pages->n_files > 2 && find_numbers(pages, 0, &from, &to);
     return numbered && to == from + 1 && from > 1 && from <= (double)pages->n_files ? from : 0;
 }
 

@@ -33,6 +33,7 @@ struct tiff_pages {
     const char *pattern;          /* of the names in a folder, as a shell has it; NULL: all */
     const double *pick;           /* first, step and perhaps count of the pages that are taken; NULL: all */
     int64_t n_pick;
+    bool decimals;               /* a point between digits in the names is one of a decimal number */
     bool skip;                   /* leave those out; else they are refused */
     char names[TIFF_TEXT_BYTES]; /* the first that were ignored */
     int64_t width, height;
@@ -58,6 +59,9 @@ struct tiff_pages {
 #define TIFF_SITE(pages, what) (&(struct diag_site){.code = (what), .span = (pages)->span, .stage = (pages)->owner})
 
 #define TIFF_UNREADABLE_HINT "supply the file anew or remove it; `unreadable: skip` reads what is left of the folder"
+
+#define TIFF_ORDER_HINT                                                                                                \
+    "tiff: [FILE, FILE, ...] reads files in the order of the list; or rename them, with a running number"
 
 /* Opens file i, which stays open until another is. Where `known`, it must be the file that was checked. */
 enum ts_status ts_tiff_open(struct tiff_pages *pages, int64_t i, bool known, struct ts_diag *diag);

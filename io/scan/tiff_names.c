@@ -7,6 +7,7 @@
 
 #include <ctype.h>
 #include <fnmatch.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,12 +15,13 @@
 
 #include "core/path.h"
 
-enum { SHOWN_KINDS = 4, PATTERN_BYTES = 600 };
+enum { SHOWN_KINDS = 4, PATTERN_BYTES = 600, NUMBER_BYTES = 64 };
 
 /* A number is a run of digits. A minus before it is a sign where no letter, digit or bracket of a word stands before
  * that, as in a_-10 and not in 2024-01 or scan-1; a fraction counts with a sign, and before "deg", since 1.10 comes
- * behind 1.9 where the two are numbers of their own. */
-size_t ts_tiff_number(const char *name, const char *at)
+ * behind 1.9 where the two are numbers of their own. A point that parts three groups of digits, as in dates, is none of
+ * a decimal number. */
+size_t ts_tiff_number(const char *name, const char *at, bool decimals)
 {
     static const char digits[] = "0123456789";
     const bool minus = *at == '-' && (at == name || strchr("/_ =(+", at[-1]));
@@ -29,8 +31,15 @@ size_t ts_tiff_number(const char *name, const char *at)
     const char *end = at + minus + whole;
     const size_t fraction = *end == '.' ? strspn(end + 1, digits) : 0;
     const char *behind = end + 1 + fraction;
-    const bool decimal = fraction > 0 && (minus || !strncasecmp(behind, "deg", 3) || !strncmp(behind, "\xC2\xB0", 2));
-    return minus + whole + (decimal ? 1 + fraction : 0);
+    const bool parts = (fraction > 0 && *behind == '.' && isdigit((unsigned char)behind[1])) ||
+                       (at > name + 1 && at[-1] == '.' && isdigit((unsigned char)at[-2]));
+    const bool decimal = fraction > 0 && (minus || !strncasecmp(behind, "deg", 3) || !strncmp(behind, "\xC2\xB0", 2) ||
+                                          (decimals && !parts));
+    const size_t length = minus + whole + (decimal ? 1 + fraction : 0);
+    const char *e = at + length;
+    const size_t exponent =
+        decimals && strchr("eE", *e) && *e && strchr("+-", e[1]) && e[1] ? strspn(e + 2, digits) : 0;
+    return length + (exponent > 0 ? 2 + exponent : 0);
 }
 
 /* Compares the amounts of two numbers of these lengths, without their signs. */
@@ -55,20 +64,39 @@ static int compare_amounts(const char *a, size_t n_a, const char *b, size_t n_b)
     return 0;
 }
 
-static int compare_numbers(const char *a, size_t n_a, const char *b, size_t n_b)
+/* Returns the value of a number with an exponent; NaN where it is too long for one. */
+static double value_of(const char *at, size_t n)
 {
+    char text[NUMBER_BYTES] = "";
+    if (n >= sizeof text)
+        return NAN;
+    memcpy(text, at, n);
+    return strtod(text, NULL);
+}
+
+static bool has_exponent(const char *at, size_t n)
+{
+    return memchr(at, 'e', n) || memchr(at, 'E', n);
+}
+
+int ts_tiff_compare_numbers(const char *a, size_t n_a, const char *b, size_t n_b)
+{
+    if (has_exponent(a, n_a) || has_exponent(b, n_b)) {
+        const double value_a = value_of(a, n_a), value_b = value_of(b, n_b);
+        return (value_a > value_b) - (value_a < value_b);
+    }
     const bool minus_a = *a == '-', minus_b = *b == '-';
     const int order = compare_amounts(a + minus_a, n_a - minus_a, b + minus_b, n_b - minus_b);
     return minus_a == minus_b ? (minus_a ? -order : order) : minus_a ? -1 : 1;
 }
 
-int ts_tiff_compare_names(const char *a, const char *b)
+int ts_tiff_compare_names(const char *a, const char *b, bool decimals)
 {
     const char *const start_a = a, *const start_b = b;
     while (*a && *b) {
-        const size_t n_a = ts_tiff_number(start_a, a), n_b = ts_tiff_number(start_b, b);
+        const size_t n_a = ts_tiff_number(start_a, a, decimals), n_b = ts_tiff_number(start_b, b, decimals);
         const int order = n_a > 0 && n_b > 0
-                              ? compare_numbers(a, n_a, b, n_b)
+                              ? ts_tiff_compare_numbers(a, n_a, b, n_b)
                               : (n_a > 0 ? '0' : (unsigned char)*a) - (n_b > 0 ? '0' : (unsigned char)*b);
         if (order)
             return order;
@@ -85,12 +113,12 @@ struct kind {
 };
 
 /* Returns the name without its suffix, each number replaced by a character that no name has, or NULL. */
-static const char *stem_of(struct arena *arena, const char *name)
+static const char *stem_of(struct arena *arena, const char *name, bool decimals)
 {
     const char *end = strrchr(name, '.');
     char *stem = ts_arena_alloc(arena, strlen(name) + 1), *out = stem;
     for (const char *at = name; stem && at < end;) {
-        const size_t n = ts_tiff_number(name, at);
+        const size_t n = ts_tiff_number(name, at, decimals);
         *out++ = n > 0 ? '/' : *at;
         at += n > 0 ? n : 1;
     }
@@ -108,7 +136,7 @@ static int compare_counts(const void *a, const void *b)
 {
     const struct kind *first = a, *second = b;
     return first->n != second->n ? (first->n < second->n) - (first->n > second->n)
-                                 : ts_tiff_compare_names(first->name, second->name);
+                                 : ts_tiff_compare_names(first->name, second->name, false);
 }
 
 /* Makes a list of the kinds; NULL where memory is out. */
@@ -117,7 +145,7 @@ static struct kind *list_kinds(const struct tiff_pages *pages, struct arena *are
     struct kind *kinds = ts_arena_alloc(arena, (size_t)pages->n_files * sizeof *kinds);
     for (int64_t i = 0; kinds && i < pages->n_files; i++) {
         const char *name = ts_base_name(pages->files[i].path);
-        kinds[i] = (struct kind){stem_of(arena, name), name, 1, i};
+        kinds[i] = (struct kind){stem_of(arena, name, pages->decimals), name, 1, i};
         if (!kinds[i].stem)
             return NULL;
     }
@@ -176,8 +204,84 @@ static bool find_pattern(const struct tiff_pages *pages, const struct kind *kind
     return false;
 }
 
+/* Returns true where all names are hexadecimal numbers but for what they have in common, some with letters. */
+static bool are_hexadecimal(const struct tiff_pages *pages)
+{
+    const char *first = ts_base_name(pages->files[0].path);
+    size_t before = strlen(first), behind = before;
+    bool letters = false, digits = false;
+    for (int64_t i = 1; i < pages->n_files; i++) {
+        const char *name = ts_base_name(pages->files[i].path);
+        const size_t n = strlen(name), n_first = strlen(first);
+        size_t k = 0;
+        while (k < before && name[k] == first[k])
+            k++;
+        before = k;
+        for (k = 0; k < behind && k < n && name[n - 1 - k] == first[n_first - 1 - k];)
+            k++;
+        behind = k;
+    }
+    for (int64_t i = 0; i < pages->n_files; i++) {
+        const char *name = ts_base_name(pages->files[i].path);
+        for (size_t k = before; k + behind < strlen(name); k++) {
+            if (!isxdigit((unsigned char)name[k]))
+                return false;
+            letters |= isalpha((unsigned char)name[k]) != 0;
+            digits |= isdigit((unsigned char)name[k]) != 0;
+        }
+    }
+    return letters && digits;
+}
+
+static int compare_texts(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Returns true where two kinds differ in capitals or signs alone. */
+static bool are_variants(const struct kind *kinds, int64_t n, struct arena *arena)
+{
+    const char **keys = ts_arena_alloc(arena, (size_t)n * sizeof *keys);
+    for (int64_t i = 0; keys && i < n; i++) {
+        char *key = ts_arena_alloc(arena, strlen(kinds[i].stem) + 1), *out = key;
+        if (!key)
+            return false;
+        for (const char *at = kinds[i].stem; *at; at++)
+            if (*at != '-' && *at != '+')
+                *out++ = (char)tolower((unsigned char)*at);
+        *out = '\0';
+        keys[i] = key;
+    }
+    if (!keys)
+        return false;
+    qsort(keys, (size_t)n, sizeof *keys, compare_texts);
+    for (int64_t i = 1; i < n; i++)
+        if (!strcmp(keys[i - 1], keys[i]))
+            return true;
+    return false;
+}
+
+/* Takes files of several kinds, which are in the order of their names, with a warning; or refuses them. */
+static enum ts_status take_kinds(const struct tiff_pages *pages, const char *folder, int64_t n_kinds, bool sure,
+                                 struct ts_diag *diag)
+{
+    const char *first = ts_base_name(pages->files[0].path), *last = ts_base_name(pages->files[pages->n_files - 1].path);
+    if (sure) {
+        ts_diag_warning(diag, TIFF_SITE(pages, "tiff-order"),
+                        "the names of the files in %s differ in more than numbers: they are read in the order of their "
+                        "letters and numbers, from %s to %s",
+                        folder, first, last);
+        return TS_OK;
+    }
+    ts_diag_error(
+        diag, TS_BAD_INPUT, TIFF_SITE(pages, "tiff-order"),
+        "%s holds files of %lld kinds, and their names, such as %s and %s, do not say in which order they are", folder,
+        (long long)n_kinds, first, last);
+    return ts_diag_hint(diag, TIFF_ORDER_HINT);
+}
+
 static enum ts_status refuse_kinds(const struct tiff_pages *pages, const char *folder, const struct kind *kinds,
-                                   int64_t n_kinds, struct ts_diag *diag)
+                                   int64_t n_kinds, bool sure, struct ts_diag *diag)
 {
     char shown[SHOWN_KINDS * 2 * PATTERN_BYTES] = "", first[PATTERN_BYTES] = "", text[PATTERN_BYTES];
     for (int64_t i = 0; i < n_kinds && i < SHOWN_KINDS; i++) {
@@ -193,17 +297,30 @@ static enum ts_status refuse_kinds(const struct tiff_pages *pages, const char *f
     ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "tiff-names"),
                   "%s holds files of %lld kinds, of which one is meant: %s%s", folder, (long long)n_kinds, shown,
                   n_kinds > SHOWN_KINDS ? ", ..." : "");
+    if (*first && !sure)
+        return ts_diag_hint(
+            diag,
+            "pattern: \"%s\" takes the files of one kind; tiff: [FILE, FILE, ...] reads files in the order of the list",
+            first);
+    if (!sure)
+        return ts_diag_hint(diag, TIFF_ORDER_HINT);
     if (*first)
         return ts_diag_hint(diag, "pattern: \"%s\" takes the files of one kind; pattern: \"*\" takes all of them",
                             first);
     return ts_diag_hint(diag, "pattern: \"*\" takes all of them; a list of files takes some");
 }
 
+bool ts_tiff_takes_all(const char *pattern)
+{
+    return pattern && pattern[0] == '*' && (!pattern[1] || pattern[1] == '.');
+}
+
 enum ts_status ts_tiff_check_names(const struct tiff_pages *pages, const char *folder, const char *pattern,
                                    struct ts_diag *diag)
 {
     int64_t n_kinds = 0, n_single = 0;
-    if (pages->n_files < 3 || (pattern && pattern[0] == '*' && (!pattern[1] || pattern[1] == '.')))
+    const bool all = ts_tiff_takes_all(pattern);
+    if (pages->n_files < 3)
         return TS_OK;
     struct arena *arena = ts_arena_create();
     const struct kind *kinds = arena ? list_kinds(pages, arena, &n_kinds) : NULL;
@@ -212,8 +329,11 @@ enum ts_status ts_tiff_check_names(const struct tiff_pages *pages, const char *f
     enum ts_status status = TS_OK;
     if (!kinds)
         status = ts_diag_no_memory(diag, (size_t)pages->n_files * sizeof *kinds);
-    else if (n_kinds > 1 && 2 * n_single <= pages->n_files)
-        status = refuse_kinds(pages, folder, kinds, n_kinds, diag);
+    else if (n_kinds > 1) {
+        const bool sure = !are_hexadecimal(pages) && !are_variants(kinds, n_kinds, arena);
+        status = !all && 2 * n_single <= pages->n_files ? refuse_kinds(pages, folder, kinds, n_kinds, sure, diag)
+                                                        : take_kinds(pages, folder, n_kinds, sure, diag);
+    }
     ts_arena_destroy(arena);
     return status;
 }

@@ -20,11 +20,7 @@
 #include "core/path.h"
 #include "io/scan/tiff_file.h"
 #include "io/scan/tiff_names.h"
-
-static int compare_files(const void *a, const void *b)
-{
-    return ts_tiff_compare_names(((const struct tiff_file *)a)->path, ((const struct tiff_file *)b)->path);
-}
+#include "io/scan/tiff_order.h"
 
 static bool matches(const char *pattern, const char *name)
 {
@@ -143,9 +139,13 @@ static enum ts_status list_folder(struct tiff_pages *pages, const char *path, co
     if (status == TS_OK && errno)
         status = unreadable(pages, path, diag);
     closedir(folder);
-    if (pages->n_files - before > 1)
-        qsort(pages->files + before, (size_t)(pages->n_files - before), sizeof *pages->files, compare_files);
-    return status == TS_OK && before == 0 ? ts_tiff_check_names(pages, path, pattern, diag) : status;
+    if (status == TS_OK)
+        status = ts_tiff_sort(pages, before, path, diag);
+    if (status == TS_OK && before == 0)
+        status = ts_tiff_check_names(pages, path, pattern, diag);
+    if (status == TS_OK && before == 0 && !ts_tiff_takes_all(pattern))
+        status = ts_tiff_check_running(pages, path, diag);
+    return status;
 }
 
 /* Opens file i and asks for its first pages. */

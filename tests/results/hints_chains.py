@@ -166,6 +166,18 @@ def runs(folder):
     slices = "tiff b pages=slices pixel_size=1 spacing_z=1"
     carry(folder, slices, "supply the file anew or remove it; `unreadable: skip` reads what is left of the folder",
           f"{slices} unreadable=skip", V[:2])
+    os.makedirs(f"{folder}/scans")
+    os.makedirs(f"{folder}/points")
+    for i in range(4):
+        run("run", f"npy f4.npy slices={i} | tiff scans/s{i // 2}_{i % 2}.tif", "--quiet", cwd=folder)
+    for i, name in enumerate(["3.9", "3.11", "3.12"]):
+        run("run", f"npy f4.npy slices={i} | tiff points/v_{name}.tif", "--quiet", cwd=folder)
+    slices = "pages=slices pixel_size=1 spacing_z=1"
+    carry(folder, f"tiff scans {slices}", 'pattern: "s0_*.tif" takes the files of one', f"tiff scans {slices} pattern=s0_*.tif", V[:2])
+    carry(folder, f"tiff scans {slices}", 'pattern: "*" takes all of them in the order of their numbers from left to right',
+          f"tiff scans {slices} pattern=*", V)
+    carry(folder, f"tiff points {slices}", "tiff: [FILE, FILE, ...] reads files in the order of the list",
+          f"tiff points/v_3.9.tif,points/v_3.11.tif,points/v_3.12.tif {slices}", V[:3])
     np.save(f"{folder}/half.npy", V / 2)
     np.save(f"{folder}/two.npy", np.stack([V, V + 300]))
     carry(folder, "npy two.npy | input m npy two.npy | crop mask=m", "take: N reads one volume, 0 to 1",

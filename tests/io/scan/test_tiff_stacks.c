@@ -382,6 +382,118 @@ Test(tiff_stacks, signed_angles_in_names_are_numbers)
     ts_tiff_refused(VIEWS, path, "page-missing", "the number -8.5 is missing");
 }
 
+/* Names in the order that they should have, what becomes of them, and what `pattern: "*"` makes of them. */
+struct order {
+    const char *names[8];
+    const char *code, *hint; /* NULL: taken in silence */
+    const char *code_of_all; /* with the pattern *, an error; NULL: taken in this order */
+    const char *pattern;     /* of the first ones, n of them; NULL: none */
+    int n;
+};
+
+Test(tiff_stacks, names_say_their_order_or_are_refused)
+{
+    static const struct order rows[] = {
+        /* decimal numbers */
+        {.names = {"p_0", "p_0.75", "p_1.5", "p_2.25", "p_3", "p_10.5"}},
+        {.names = {"p_0.0", "p_0.25", "p_0.5", "p_0.75", "p_1.0", "p_1.25"}},
+        {.names = {"p_0.05_x", "p_0.1_x", "p_0.15_x", "p_0.2_x", "p_1_x"}},
+        {.names = {"p_1.0e-01", "p_5.0e-01", "p_1.0e+00", "p_2.0e+00", "p_1.0e+01", "p_1.1e+01"}},
+        {.names = {"a_9.5", "a_10.0", "a_10.5", "a_11.0"}},
+        /* counters and dates */
+        {.names = {"p1.8", "p1.9", "p1.10", "p1.11"}},
+        {.names = {"2024.01.9", "2024.01.10", "2024.01.11"}},
+        {.names = {"scan_2024_0001", "scan_2024_0002", "scan_2024_0003"}},
+        {.names = {"2020-01-01T10_00_00", "2020-01-01T10_00_30", "2020-01-01T10_01_00", "2020-01-01T10_01_30"}},
+        {.names = {"x_20240131_235930", "x_20240131_235945", "x_20240201_000000", "x_20240201_000015"}},
+        {.names = {"s1_1", "s1_2", "s2_3", "s2_4"}},
+        {.names = {"p_0001_-10deg", "p_0002_-5deg", "p_0003_0deg", "p_0004_-10deg"}},
+        /* either */
+        {.names = {"p_0.9", "p_1.12", "p_1.7"},
+         .code = "tiff-order",
+         .hint = "tiff: [FILE",
+         .code_of_all = "tiff-order"},
+        {.names = {"v_3.11", "v_3.12", "v_3.9"},
+         .code = "tiff-order",
+         .hint = "tiff: [FILE",
+         .code_of_all = "tiff-order"},
+        {.names = {"a0.3x", "a0.25x", "a1.5x"},
+         .code = "tiff-order",
+         .hint = "tiff: [FILE",
+         .code_of_all = "tiff-order"},
+        /* several runs */
+        {.names = {"s1_1", "s1_2", "s1_3", "s2_1", "s2_2", "s2_3"},
+         .code = "tiff-names",
+         .hint = "pattern: \"s1_*.tif\" takes",
+         .pattern = "s1_*.tif",
+         .n = 3},
+        {.names = {"p0_000", "p0_001", "p1_000", "p1_001"},
+         .code = "tiff-names",
+         .hint = "pattern: \"p0_*.tif\" takes",
+         .pattern = "p0_*.tif",
+         .n = 2},
+        {.names = {"view_001_z_01", "view_001_z_02", "view_002_z_01", "view_002_z_02"},
+         .code = "tiff-names",
+         .hint = "pattern: \"view_001_z_*.tif\" takes",
+         .pattern = "view_001_z_*.tif",
+         .n = 2},
+        {.names = {"r1_1_5deg", "r1_2_10deg", "r2_1_5deg", "r2_2_10deg"},
+         .code = "tiff-names",
+         .hint = "pattern: \"r1_*_*deg.tif\" takes",
+         .pattern = "r1_*_*deg.tif",
+         .n = 2},
+        /* names that say no order */
+        {.names = {"8", "9", "a", "b", "10", "11"},
+         .code = "tiff-names",
+         .hint = "tiff: [FILE",
+         .code_of_all = "tiff-order"},
+        {.names = {"s_08", "s_09", "s_0a", "s_0b", "s_10", "s_11", "s_1a", "s_1b"},
+         .code = "tiff-names",
+         .hint = "tiff: [FILE",
+         .code_of_all = "tiff-order"},
+        {.names = {"img0_A", "IMG1_A", "img2_A", "IMG3_A"},
+         .code = "tiff-names",
+         .hint = "tiff: [FILE",
+         .code_of_all = "tiff-order"},
+        {.names = {"a-12", "a-6", "a0", "a6"},
+         .code = "tiff-names",
+         .hint = "tiff: [FILE",
+         .code_of_all = "tiff-order"},
+    };
+    end();
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        int n = 0, pages[8];
+        struct source *source = NULL;
+        begin();
+        for (; n < 8 && rows[i].names[n]; n++) {
+            make_files(rows[i].names[n], 0, ".tif", 1, n);
+            pages[n] = n;
+        }
+        ts_diag_clear(diag);
+        const enum ts_status status = ts_tiff_chain_open(SLICES, path, &source, diag);
+        if (rows[i].code) {
+            cr_assert_eq(status, TS_BAD_INPUT, "row %zu", i);
+            cr_expect_str_eq(ts_diag_get(diag, 0)->code, rows[i].code, "row %zu", i);
+            cr_expect(strstr(ts_diag_get(diag, 0)->hint, rows[i].hint), "row %zu: %s", i, ts_diag_get(diag, 0)->hint);
+        } else {
+            cr_assert_eq(status, TS_OK, "row %zu: %s", i, ts_diag_get(diag, 0)->message);
+            cr_expect_null(ts_test_record(diag, "tiff-order"), "row %zu", i);
+            source->ops->close(source);
+            expect_pages(SLICES, n, pages);
+        }
+        if (rows[i].code_of_all)
+            ts_tiff_refused(SLICES ", pattern: \"*\"", path, rows[i].code_of_all, "");
+        else
+            expect_pages(SLICES ", pattern: \"*\"", n, pages);
+        char rest[300];
+        snprintf(rest, sizeof rest, SLICES ", pattern: \"%s\"", rows[i].pattern ? rows[i].pattern : "*");
+        if (rows[i].pattern)
+            expect_pages(rest, rows[i].n, pages);
+        end();
+    }
+    begin();
+}
+
 /* The path, its pattern and what stands beside it, in any of these forms; the chain lies in the folder. */
 Test(tiff_stacks, a_map_or_a_pattern_is_a_path)
 {
