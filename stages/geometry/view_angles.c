@@ -185,7 +185,7 @@ static enum ts_status refuse_gap(const struct stage_context *context, const stru
 }
 
 /* Looks at views that repeat a few directions, so that as many views in as many directions would leave no such gap. */
-static enum ts_status check_repeated(const struct stage_context *context, const struct angles *angles, bool refuse)
+static enum ts_status check_repeated(const struct stage_context *context, const struct angles *angles)
 {
     static const char message[] = "the %lld views look in %lld directions only (modulo 180): the largest gap is %.6g "
                                   "degrees, and at most %.6g were expected of so many views";
@@ -194,7 +194,7 @@ static enum ts_status check_repeated(const struct stage_context *context, const 
     const double usual = widest_gap * 180 / (double)n;
     if (angles->gap <= usual)
         return TS_OK;
-    if (refuse && angles->gap > widest_repeated) {
+    if (angles->gap > widest_repeated) {
         ts_diag_error(context->diag, TS_BAD_CHAIN, &site, message, n, directions, angles->gap, usual);
         return ts_diag_hint(context->diag, "the unit or the range of the angles may be wrong; where these are right, "
                                            "gaps: accept takes them");
@@ -213,18 +213,15 @@ enum ts_status ts_view_angles_check_gaps(const struct stage_context *context)
         return refuse_radians(context, &angles);
     if (status != TS_OK)
         return status;
-    return angles.gap > angles.usual ? refuse_gap(context, &angles) : check_repeated(context, &angles, true);
+    return angles.gap > angles.usual ? refuse_gap(context, &angles) : check_repeated(context, &angles);
 }
 
 enum ts_status ts_view_angles_check_unit(const struct stage_context *context)
 {
     struct angles angles;
     const enum ts_status status = find_angles(context, &angles);
-    if (status != TS_OK)
-        return status;
-    return look_like_radians(&angles, context->in.axes[1].n) ? refuse_radians(context, &angles)
-           : angles.gap > angles.usual                       ? TS_OK
-                                                             : check_repeated(context, &angles, false);
+    return status == TS_OK && look_like_radians(&angles, context->in.axes[1].n) ? refuse_radians(context, &angles)
+                                                                                : status;
 }
 
 enum ts_status ts_view_angles_check_directions(const struct stage_context *context, bool one_will_do)
