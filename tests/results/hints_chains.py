@@ -177,7 +177,7 @@ def runs(folder):
     carry(folder, f"tiff scans {slices}", 'pattern: "*" takes all of them in the order of their numbers from left to right',
           f"tiff scans {slices} pattern=*", V)
     carry(folder, f"tiff points {slices}", "tiff: [FILE, FILE, ...] reads files in the order of the list",
-          f"tiff points/v_3.9.tif,points/v_3.11.tif,points/v_3.12.tif {slices}", V[:3])
+          f"tiff [points/v_3.9.tif, points/v_3.11.tif, points/v_3.12.tif] {slices}", V[:3])
     np.save(f"{folder}/half.npy", V / 2)
     np.save(f"{folder}/two.npy", np.stack([V, V + 300]))
     carry(folder, "npy two.npy | input m npy two.npy | crop mask=m", "take: N reads one volume, 0 to 1",
