@@ -30,13 +30,6 @@ struct box_params {
     int32_t method;
 };
 
-/* Returns the method that was measured as fastest on a CPU, which is that of masked images whatever the chain says. */
-int32_t ts_box_cpu_method(const struct stage_context *context);
-/* Return the bytes of scratch of n slices, and map a slab, on the CPU. */
-size_t ts_box_scratch_bytes(const struct stage_context *context, int64_t n);
-enum ts_status ts_box_map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                          void *scratch);
-
 /* Returns the window in which the valid pixels of a masked image have their mean. */
 struct masked_window ts_box_masked_window(const struct stage_context *context);
 
