@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * OpenCV's rule of clahe on a CUDA device for any number of tiles and values, with the bytes of
- * stages/clahe/clahe_opencv.c. clahe_opencv_stream.cu takes the slices that it can; the kernel of this file does the
+ * stages/clahe/clahe.c. clahe_opencv_stream.cu takes the slices that it can; the kernel of this file does the
  * others, some slices at a time:
  *
  * A block makes the table of one tile, in windows of WINDOW keys whose counts lie in shared memory; where the tile's

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * scikit-image's rule of clahe on a CUDA device, with the values of stages/clahe/clahe_skimage.c: every operation is in
+ * scikit-image's rule of clahe on a CUDA device, with the values of stages/clahe/clahe.c: every operation is in
  * double or float as there.
  *
  * make_tables: a block makes the table of one tile and leaves the bin of every pixel for the next kernel. Counts lie in

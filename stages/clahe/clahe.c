@@ -8,6 +8,7 @@
  */
 #include "stages/clahe/clahe.h"
 
+#include <math.h>
 #include <omp.h>
 #include <string.h>
 
@@ -209,8 +210,10 @@ static int64_t discount(const struct clahe_run *run, const uint16_t *slice, cons
     return n;
 }
 
-int64_t ts_clahe_count_tile(const struct clahe_run *run, const uint16_t *slice, const uint64_t *valid, int64_t tile,
-                            int64_t *counts, char *scratch)
+/* Counts the values of the valid pixels of a tile (tile = ty * tiles_x + tx) of a slice, which is mirrored past its far
+ * ends. `valid` has the slice's bits; NULL: all are valid. Returns how many they are, which it writes to `taken`. */
+static int64_t clahe_count_tile(const struct clahe_run *run, const uint16_t *slice, const uint64_t *valid, int64_t tile,
+                                int64_t *counts, char *scratch)
 {
     const int64_t y_first = tile / run->tiles_x * run->tile_height, x_first = tile % run->tiles_x * run->tile_width;
     const int64_t x_end = x_first + run->tile_width, inside = x_end < run->nx ? x_end : run->nx;
@@ -228,7 +231,9 @@ int64_t ts_clahe_count_tile(const struct clahe_run *run, const uint16_t *slice, 
     return pixels;
 }
 
-void ts_clahe_fill_tables(const struct clahe_run *run, int64_t n_values, char *scratch)
+/* Gives the tiles without a valid pixel the table of the nearest tile that has one; 0 where none has. Tables have
+ * n_values entries. */
+static void clahe_fill_tables(const struct clahe_run *run, int64_t n_values, char *scratch)
 {
     const uint32_t *taken = (const uint32_t *)(const void *)(scratch + run->taken);
     uint16_t *tables = (uint16_t *)(void *)(scratch + run->tables);
@@ -245,9 +250,374 @@ void ts_clahe_fill_tables(const struct clahe_run *run, int64_t n_values, char *s
     }
 }
 
-void *ts_clahe_thread_part(const struct clahe_run *run, char *scratch)
+/* Returns the calling thread's part of the scratch. */
+static void *clahe_thread_part(const struct clahe_run *run, char *scratch)
 {
     return scratch + run->threads_part + (size_t)omp_get_thread_num() * run->thread_bytes;
+}
+
+/* CLAHE as cv2.createCLAHE makes it: one bin per value, counts cut at a limit, and
+ *
+ *     table[v] = round((cut counts up to v) * (values - 1) / pixels of a tile)
+ *
+ * mixed bilinearly in float, in OpenCV's order of operations. */
+
+enum { BYTES = 256 }; /* values of a u8 */
+
+/* For every column of bytes: where its region's joined tables begin, and its weights. */
+struct clahe_columns {
+    const int32_t *regions;
+    const float *left, *right;
+};
+
+/* The counts that are cut off go to all bins evenly, the rest of the division to single bins at even distances. Only
+ * the first n_values of the table are made: no pixel has a higher one, and a bin does not depend on the bins after it.
+ */
+static void make_opencv_table(const struct clahe_run *run, int64_t *counts, int64_t pixels, int64_t n_values,
+                              uint16_t *table)
+{
+    const int64_t clip = ts_clahe_clip_count(true, run->params->clip_limit, pixels, run->values);
+    int64_t cut = 0;
+    for (int64_t v = 0; v < n_values; v++)
+        if (counts[v] > clip) {
+            cut += counts[v] - clip;
+            counts[v] = clip;
+        }
+    const int64_t each = cut / run->values, rest = cut % run->values;
+    const int64_t step = rest > 0 ? run->values / rest : 1;
+    const float scale = (float)(run->values - 1) / (float)pixels;
+    int64_t sum = 0, next = 0, given = 0;
+    for (int64_t v = 0; v < n_values; v++) {
+        sum += counts[v] + each;
+        if (v == next && given < rest) {
+            sum++;
+            given++;
+            next += step;
+        }
+        const int64_t mapped = lrintf((float)sum * scale);
+        table[v] = (uint16_t)(mapped < run->values ? mapped : run->values - 1);
+    }
+}
+
+static void map_opencv_row(const struct clahe_run *run, const struct neighbor *y, const struct neighbor *near,
+                           const uint16_t *tables, int64_t n_values, const uint16_t *in, uint16_t *out)
+{
+    const uint16_t *above = tables + y->first * run->tiles_x * n_values;
+    const uint16_t *below = tables + y->second * run->tiles_x * n_values;
+    for (int64_t x = 0; x < run->nx; x++) {
+        const int64_t left = near[x].first * n_values + in[x], right = near[x].second * n_values + in[x];
+        const float a = near[x].first_weight, b = near[x].second_weight;
+        const float mapped = ((float)above[left] * a + (float)above[right] * b) * y->first_weight +
+                             ((float)below[left] * a + (float)below[right] * b) * y->second_weight;
+        const int64_t rounded = lrintf(mapped);
+        out[x] = (uint16_t)(rounded < run->values ? rounded : run->values - 1);
+    }
+}
+
+/* ---- bytes -------------------------------------------------------------------------------------- */
+
+/* A region is where the same four tables map a pixel: there are tiles_y + 1 times tiles_x + 1 of them. Tables of bytes
+ * are small, so that each region's four are laid side by side, and a pixel is one look-up of four bytes. */
+static int64_t region_of(const struct neighbor *near, int64_t tiles)
+{
+    return near->second + (near->first == tiles - 1);
+}
+
+static void join_tables(const struct clahe_run *run, int64_t region, const uint16_t *tables, uint32_t *joined)
+{
+    const int64_t y = region / (run->tiles_x + 1), x = region % (run->tiles_x + 1);
+    const int64_t above = (y > 0 ? y - 1 : 0) * run->tiles_x, below = (y < run->tiles_y ? y : y - 1) * run->tiles_x;
+    const int64_t left = x > 0 ? x - 1 : 0, right = x < run->tiles_x ? x : x - 1;
+    const uint16_t *a = tables + (above + left) * BYTES, *b = tables + (above + right) * BYTES,
+                   *c = tables + (below + left) * BYTES, *d = tables + (below + right) * BYTES;
+    for (int64_t v = 0; v < BYTES; v++)
+        joined[region * BYTES + v] = (uint32_t)(a[v] | b[v] << 8 | c[v] << 16) | (uint32_t)d[v] << 24;
+}
+
+/* Looks n pixels up in the regions of a row. Compiled for the first level alone: gathers are slower. */
+static void look_up(const uint32_t *joined, const int32_t *regions, const uint8_t *in, uint32_t *found, int64_t n)
+{
+    for (int64_t x = 0; x < n; x++)
+        found[x] = joined[regions[x] + in[x]];
+}
+
+/* Mixes what was found. The operations and their order are those of map_opencv_row(). */
+TS_VECTORIZED static void mix(const uint32_t *restrict found, const float *restrict left, const float *restrict right,
+                              float above, float below, uint8_t *restrict out, int64_t n)
+{
+    for (int64_t x = 0; x < n; x++) {
+        const uint32_t four = found[x];
+        const float mapped =
+            ((float)(int32_t)(four & 255) * left[x] + (float)(int32_t)(four >> 8 & 255) * right[x]) * above +
+            ((float)(int32_t)(four >> 16 & 255) * left[x] + (float)(int32_t)(four >> 24) * right[x]) * below;
+        const int32_t rounded =
+            (int32_t)((mapped + 0x1.8p23f) - 0x1.8p23f); /* to the nearest, in vectors of any level */
+        out[x] = (uint8_t)(rounded < BYTES ? rounded : BYTES - 1);
+    }
+}
+
+static void map_byte_row(const struct clahe_run *run, const struct neighbor *y, const uint32_t *joined,
+                         const struct clahe_columns *columns, const uint8_t *in, uint8_t *out)
+{
+    enum { STRIP = 256 }; /* pixels whose tables' values stay in the first cache */
+    uint32_t found[STRIP];
+    joined += region_of(y, run->tiles_y) * (run->tiles_x + 1) * BYTES;
+    for (int64_t x = 0; x < run->nx; x += STRIP) {
+        const int64_t n = run->nx - x < STRIP ? run->nx - x : STRIP;
+        look_up(joined, columns->regions + x, in + x, found, n);
+        mix(found, columns->left + x, columns->right + x, y->first_weight, y->second_weight, out + x, n);
+    }
+}
+
+static void map_bytes(const struct clahe_run *run, const uint8_t *in, uint8_t *out, char *scratch)
+{
+    const struct neighbor *near_y = (const struct neighbor *)(scratch + run->near_y);
+    const struct neighbor *near_x = (const struct neighbor *)(scratch + run->near_x);
+    const uint16_t *tables = (const uint16_t *)(scratch + run->tables);
+    uint32_t *joined = (uint32_t *)(scratch + run->joined);
+    int32_t *regions = (int32_t *)(scratch + run->columns);
+    float *left = (float *)(regions + run->nx), *right = left + run->nx;
+    const struct clahe_columns columns = {regions, left, right};
+    for (int64_t x = 0; x < run->nx; x++) {
+        regions[x] = (int32_t)(region_of(&near_x[x], run->tiles_x) * BYTES);
+        left[x] = near_x[x].first_weight;
+        right[x] = near_x[x].second_weight;
+    }
+#pragma omp parallel for num_threads(run->threads)
+    for (int64_t region = 0; region < (run->tiles_y + 1) * (run->tiles_x + 1); region++)
+        join_tables(run, region, tables, joined);
+#pragma omp parallel for num_threads(run->threads)
+    for (int64_t y = 0; y < run->ny; y++)
+        map_byte_row(run, &near_y[y], joined, &columns, in + y * run->nx, out + y * run->nx);
+}
+
+/* Copies a slice as 16 bits, with 0 in place of invalid pixels. */
+static const uint16_t *copy_slice(const struct clahe_run *run, const void *in, const uint64_t *valid, uint16_t *wide)
+{
+    const int64_t n = run->ny * run->nx;
+    if (run->dtype == TS_U16)
+        memcpy(wide, in, (size_t)n * sizeof *wide);
+    for (int64_t i = 0; run->dtype == TS_U8 && i < n; i++)
+        wide[i] = ((const uint8_t *)in)[i];
+    if (valid)
+        ts_valid_zero(valid, 0, (size_t)n, sizeof *wide, wide);
+    return wide;
+}
+
+/* Maps slice z of u8 or u16 to the same type. The scratch holds the neighbors already. */
+static void clahe_opencv_slice(const struct clahe_run *run, const struct ts_image *in, int64_t z, void *out,
+                               char *scratch)
+{
+    const struct neighbor *near_y = (const struct neighbor *)(scratch + run->near_y);
+    const struct neighbor *near_x = (const struct neighbor *)(scratch + run->near_x);
+    uint16_t *tables = (uint16_t *)(scratch + run->tables), *wide = (uint16_t *)(scratch + run->binned);
+    const uint64_t *valid = in->valid ? ts_slice_valid(in, z) : NULL;
+    const void *data = ts_slice_data(in, z);
+    const int64_t n = run->ny * run->nx;
+    const bool narrow = run->dtype == TS_U8;
+    const uint16_t *slice = narrow || valid ? copy_slice(run, data, valid, wide) : data;
+    int64_t highest = narrow ? BYTES - 1 : 0;
+    if (!narrow) {
+#pragma omp parallel for num_threads(run->threads) reduction(max : highest)
+        for (int64_t i = 0; i < n; i++)
+            highest = slice[i] > highest ? slice[i] : highest;
+    }
+#pragma omp parallel for num_threads(run->threads)
+    for (int64_t tile = 0; tile < run->tiles_y * run->tiles_x; tile++) {
+        int64_t *counts = clahe_thread_part(run, scratch);
+        memset(counts, 0, (size_t)(highest + 1) * sizeof *counts);
+        const int64_t pixels = clahe_count_tile(run, slice, valid, tile, counts, scratch);
+        if (pixels > 0)
+            make_opencv_table(run, counts, pixels, highest + 1, tables + tile * (highest + 1));
+    }
+    if (valid)
+        clahe_fill_tables(run, highest + 1, scratch);
+    if (narrow) {
+        map_bytes(run, data, out, scratch);
+        return;
+    }
+#pragma omp parallel for num_threads(run->threads)
+    for (int64_t y = 0; y < run->ny; y++)
+        map_opencv_row(run, &near_y[y], near_x, tables, highest + 1, slice + y * run->nx,
+                       (uint16_t *)out + y * run->nx);
+}
+
+/* CLAHE as skimage.exposure.equalize_adapthist makes it: values become 14-bit gray levels over the slice's span, these
+ * `bins` bins; a tile's table is the running sum of its cut counts, scaled to 14 bits and without its fraction;
+ * the mixed result is stretched to [0, 1]. */
+
+/* A slice's values become 16-bit levels (u8 times 257, u16 as they are, others by their finite span), and these, by
+ * their own span, one of CLAHE_GRAY_LEVELS. */
+struct gray_scale {
+    double low, span;             /* of the values, where they are scaled by it */
+    double factor;                /* of the 16-bit levels */
+    double level_low, level_span; /* of these; span 0: all values are one */
+    double least;                 /* the lowest valid value */
+};
+
+/* Loads a row, with `instead` in place of invalid pixels. */
+static void load_row(const struct clahe_run *run, const struct ts_image *slice, int64_t y, double instead, double *row)
+{
+    const size_t first = (size_t)(y * run->nx);
+    ts_load_f64(row, (const char *)slice->data + first * ts_dtype_bytes(run->dtype), run->dtype, (size_t)run->nx);
+    ts_valid_fill_doubles(slice->valid, first, (size_t)run->nx, instead, row);
+}
+
+static struct gray_scale find_gray_scale(const struct clahe_run *run, const struct ts_image *slice, char *scratch)
+{
+    double low = INFINITY, high = -INFINITY;
+#pragma omp parallel for num_threads(run->threads) reduction(min : low) reduction(max : high)
+    for (int64_t y = 0; y < run->ny; y++) {
+        double *row = clahe_thread_part(run, scratch);
+        load_row(run, slice, y, NAN, row);
+        for (int64_t x = 0; x < run->nx; x++)
+            if (isfinite(row[x])) {
+                low = row[x] < low ? row[x] : low;
+                high = row[x] > high ? row[x] : high;
+            }
+    }
+    if (!(low <= high))
+        low = high = 0;
+    if (run->dtype == TS_U8 || run->dtype == TS_U16) {
+        const double factor = run->dtype == TS_U8 ? 257 : 1;
+        return (struct gray_scale){0, 1, factor, low * factor, (high - low) * factor, low};
+    }
+    return (struct gray_scale){low, high > low ? high - low : 1, 65535, 0, high > low ? 65535 : 0, low};
+}
+
+/* Rounds twice, as the tool does. NaN becomes the lowest level. */
+TS_VECTORIZED static void find_bins(const struct gray_scale *scale, uint16_t bin_size, const double *restrict row,
+                                    uint16_t *restrict bins, int64_t n)
+{
+    const double span = scale->level_span > 0 ? scale->level_span : CLAHE_GRAY_LEVELS - 1;
+    for (int64_t x = 0; x < n; x++) {
+        double level = rint((row[x] - scale->low) / scale->span * scale->factor);
+        level = level > 0 ? level : 0;
+        level = level < 65535 ? level : 65535;
+        double gray = rint((level - scale->level_low) / span * (CLAHE_GRAY_LEVELS - 1));
+        gray = gray < CLAHE_GRAY_LEVELS - 1 ? gray : CLAHE_GRAY_LEVELS - 1;
+        bins[x] = (uint16_t)((int32_t)gray / bin_size);
+    }
+}
+
+/* Cuts bins down to `limit` and hands the excess out: evenly first, then one by one at a stride that falls with what
+ * is left, starting each pass one bin further. */
+static void cut_counts(int64_t *counts, int64_t n, int64_t limit)
+{
+    int64_t excess = 0;
+    for (int64_t i = 0; i < n; i++)
+        if (counts[i] > limit) {
+            excess += counts[i] - limit;
+            counts[i] = limit;
+        }
+    const int64_t each = excess / n, upper = limit - each;
+    for (int64_t i = 0; i < n; i++) {
+        if (counts[i] < upper) {
+            counts[i] += each;
+            excess -= each;
+        }
+        if (counts[i] >= upper && counts[i] < limit) {
+            excess -= limit - counts[i];
+            counts[i] = limit;
+        }
+    }
+    for (int64_t before = excess + 1; excess > 0 && excess != before;) {
+        before = excess;
+        for (int64_t first = 0; first < n && excess > 0; first++) {
+            int64_t open = 0;
+            for (int64_t i = 0; i < n; i++)
+                open += counts[i] < limit;
+            const int64_t step = open / excess > 1 ? open / excess : 1;
+            for (int64_t i = first; i < n; i += step)
+                if (counts[i] < limit) {
+                    counts[i]++;
+                    excess--;
+                }
+        }
+    }
+}
+
+static void make_skimage_table(const struct clahe_run *run, int64_t *counts, int64_t pixels, uint16_t *table)
+{
+    const int64_t clip = ts_clahe_clip_count(false, run->params->clip_limit, pixels, run->values);
+    const double scale = (double)(CLAHE_GRAY_LEVELS - 1) / (double)pixels;
+    int64_t sum = 0;
+    if (clip < pixels)
+        cut_counts(counts, run->values, clip);
+    for (int64_t i = 0; i < run->values; i++) {
+        sum += counts[i];
+        const double mapped = (double)sum * scale;
+        table[i] = (uint16_t)(mapped < CLAHE_GRAY_LEVELS - 1 ? mapped : CLAHE_GRAY_LEVELS - 1);
+    }
+}
+
+/* Each of the four products is rounded to float before the sum, whose fraction is dropped. */
+static void map_skimage_row(const struct clahe_run *run, const struct neighbor *y, const struct neighbor *near,
+                            const uint16_t *tables, const uint16_t *bins, float *out)
+{
+    const uint16_t *above = tables + y->first * run->tiles_x * run->values;
+    const uint16_t *below = tables + y->second * run->tiles_x * run->values;
+    for (int64_t x = 0; x < run->nx; x++) {
+        const int64_t left = near[x].first * run->values + bins[x], right = near[x].second * run->values + bins[x];
+        const double b = near[x].offset, a = 1 - b, d = y->offset, c = 1 - d;
+        float sum = (float)(above[left] * (a * c));
+        sum += (float)(above[right] * (b * c));
+        sum += (float)(below[left] * (a * d));
+        sum += (float)(below[right] * (b * d));
+        out[x] = (float)(int32_t)sum;
+    }
+}
+
+/* The result's span becomes [0, 1]; a result of one value is cut to it. NaN of the input stays. */
+static void stretch(const struct clahe_run *run, const struct ts_image *slice, float *out)
+{
+    const int64_t n = run->ny * run->nx;
+    const float *in = run->dtype == TS_F32 ? slice->data : NULL;
+    const uint64_t *valid = slice->valid;
+    float low = INFINITY, high = -INFINITY;
+#pragma omp parallel for num_threads(run->threads) reduction(min : low) reduction(max : high)
+    for (int64_t i = 0; i < n; i++) {
+        const bool counts = !valid || ts_valid_at(valid, (size_t)i);
+        low = counts && out[i] < low ? out[i] : low;
+        high = counts && out[i] > high ? out[i] : high;
+    }
+#pragma omp parallel for num_threads(run->threads)
+    for (int64_t i = 0; i < n; i++) {
+        const double stretched = high > low ? ((double)out[i] - low) / ((double)high - low) : out[i] < 1 ? out[i] : 1;
+        out[i] = in && isnan(in[i]) ? NAN : (float)stretched;
+    }
+}
+
+/* Maps slice z to floats in [0, 1]. */
+static void clahe_skimage_slice(const struct clahe_run *run, const struct ts_image *in, int64_t z, float *out,
+                                char *scratch)
+{
+    const struct neighbor *near_y = (const struct neighbor *)(scratch + run->near_y);
+    const struct neighbor *near_x = (const struct neighbor *)(scratch + run->near_x);
+    const struct ts_image slice = ts_image_slices(in, z, 1);
+    const struct gray_scale scale = find_gray_scale(run, &slice, scratch);
+    const uint16_t bin_size = (uint16_t)(1 + CLAHE_GRAY_LEVELS / run->values);
+    uint16_t *tables = (uint16_t *)(scratch + run->tables), *bins = (uint16_t *)(scratch + run->binned);
+#pragma omp parallel for num_threads(run->threads)
+    for (int64_t y = 0; y < run->ny; y++) {
+        double *row = clahe_thread_part(run, scratch);
+        load_row(run, &slice, y, scale.least, row);
+        find_bins(&scale, bin_size, row, bins + y * run->nx, run->nx);
+    }
+#pragma omp parallel for num_threads(run->threads)
+    for (int64_t tile = 0; tile < run->tiles_y * run->tiles_x; tile++) {
+        int64_t *counts = clahe_thread_part(run, scratch);
+        memset(counts, 0, (size_t)run->values * sizeof *counts);
+        const int64_t pixels = clahe_count_tile(run, bins, slice.valid, tile, counts, scratch);
+        if (pixels > 0)
+            make_skimage_table(run, counts, pixels, tables + tile * run->values);
+    }
+    if (slice.valid)
+        clahe_fill_tables(run, run->values, scratch);
+#pragma omp parallel for num_threads(run->threads)
+    for (int64_t y = 0; y < run->ny; y++)
+        map_skimage_row(run, &near_y[y], near_x, tables, bins + y * run->nx, out + y * run->nx);
+    stretch(run, &slice, out);
 }
 
 static enum ts_status clahe_map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
@@ -260,9 +630,9 @@ static enum ts_status clahe_map(const struct stage_context *context, const struc
     ts_clahe_find_neighbors(opencv, run.nx, run.tile_width, run.tiles_x, (struct neighbor *)(base + run.near_x));
     for (int64_t z = 0; z < out->axes[0].n; z++) {
         if (opencv)
-            ts_clahe_opencv_slice(&run, in, z, ts_slice_data(out, z), base);
+            clahe_opencv_slice(&run, in, z, ts_slice_data(out, z), base);
         else
-            ts_clahe_skimage_slice(&run, in, z, ts_slice_data(out, z), base);
+            clahe_skimage_slice(&run, in, z, ts_slice_data(out, z), base);
         if (in->valid)
             ts_valid_zero(ts_slice_valid(in, z), 0, ts_slice_count(in), ts_dtype_bytes(out->dtype),
                           ts_slice_data(out, z));

@@ -63,20 +63,5 @@ CLAHE_FUNCTION int64_t ts_clahe_nearest_taken(const uint32_t *taken, int64_t til
 struct clahe_run ts_clahe_describe(const struct stage_context *context);
 /* Writes the neighbors of n rows or columns to near[0 .. n - 1], for tiles of `tile` samples. */
 void ts_clahe_find_neighbors(bool opencv, int64_t n, int64_t tile, int64_t tiles, struct neighbor *near);
-/* Counts the values of the valid pixels of a tile (tile = ty * tiles_x + tx) of a slice, which is mirrored past its far
- * ends. `valid` has the slice's bits; NULL: all are valid. Returns how many they are, which it writes to `taken`. */
-int64_t ts_clahe_count_tile(const struct clahe_run *run, const uint16_t *slice, const uint64_t *valid, int64_t tile,
-                            int64_t *counts, char *scratch);
-/* Gives the tiles without a valid pixel the table of the nearest tile that has one; 0 where none has. Tables have
- * n_values entries. */
-void ts_clahe_fill_tables(const struct clahe_run *run, int64_t n_values, char *scratch);
-/* Returns the calling thread's part of the scratch. */
-void *ts_clahe_thread_part(const struct clahe_run *run, char *scratch);
-
-/* Maps slice z of u8 or u16 to the same type. The scratch holds the neighbors already. */
-void ts_clahe_opencv_slice(const struct clahe_run *run, const struct ts_image *in, int64_t z, void *out, char *scratch);
-/* Maps slice z to floats in [0, 1]. */
-void ts_clahe_skimage_slice(const struct clahe_run *run, const struct ts_image *in, int64_t z, float *out,
-                            char *scratch);
 
 #endif
