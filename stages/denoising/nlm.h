@@ -50,11 +50,6 @@ bool ts_nlm_estimates(const struct stage_context *context);
 /* Returns sigma and h that the parameters give, where sigma is not estimated. */
 struct nlm_numbers ts_nlm_given(const struct nlm_params *params);
 
-/* The map on the CPU and its scratch, as struct stage has them (nlm_map.c). */
-size_t ts_nlm_scratch_bytes(const struct stage_context *context, int64_t n);
-enum ts_status ts_nlm_map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                          void *scratch);
-
 /* The weight is 2^min(offset - scale * sum, 0), where `sum` is that of the squared differences of two patches of
  * `patch` pixels. `bias`, 2 sigma^2, is subtracted from the mean square of Rician data. */
 struct nlm_weight {
