@@ -8,7 +8,7 @@
  * box of the input, most of which stays in the first cache.
  *
  * In a masked image all pixels are made so first. A second kernel mends those that have an invalid sample, by the rules
- * of stages/grid/samples_masked.c, with a warp for each word of 32 bits that it writes. Most of its reads are bits.
+ * of stages/grid/samples.c, with a warp for each word of 32 bits that it writes. Most of its reads are bits.
  */
 #include "cuda/grid/samples.cuh"
 

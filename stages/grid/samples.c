@@ -5,16 +5,45 @@
  * next output row needs most of them again. On other grids every voxel finds its own taps. Nearest samples are copied
  * by their size, so that they keep their bits.
  */
-#include "stages/grid/samples_row.h"
+#include "stages/grid/samples.h"
 
+#include <float.h>
+#include <math.h>
 #include <omp.h>
 #include <string.h>
 
 #include "core/vectors.h"
+#include "stages/engine/border.h"
 #include "stages/engine/scratch.h"
+#include "stages/engine/validity.h"
+
+struct sampled {
+    const struct sampling *sampling;
+    const struct ts_image *in, *out;
+    size_t bytes; /* of an element */
+    int taps;
+};
+
+/* Returns row y of input slice z. */
+static inline const char *sampled_row(const struct sampled *of, int64_t z, int64_t y)
+{
+    const int64_t nx = of->sampling->n_in[2], row = (z - of->in->z_first) * of->sampling->n_in[1] + y;
+    return (const char *)of->in->data + (size_t)(row * nx) * of->bytes;
+}
+
+/* Writes the value outside to pixels [first, end) of an output row. */
+static inline void sampled_fill(const struct sampled *of, char *row, int64_t first, int64_t end)
+{
+    ts_constant_fill(row + (size_t)first * of->bytes, of->out->dtype, of->sampling->outside, end - first);
+}
+
+/* The positions of the voxels of a row along each axis: from[d] + x * step[d]. */
+struct sampled_line {
+    double from[3], step[3];
+};
 
 /* The bits of 64 rows fill whole words, so that no two threads write to one. */
-enum { RING_ROWS = 8, BLOCK_ROWS = 32, MASKED_ROWS = 64 };
+enum { RING_ROWS = 8, BLOCK_ROWS = 32, MASKED_ROWS = 64, WORD = 64 };
 
 const struct choice ts_interpolation_choices[] = {
     {"nearest", INTERPOLATION_NEAREST, "the nearest sample; halfway between two, the one of the larger index"},
@@ -49,8 +78,6 @@ struct stage_slices ts_sampling_reads(const struct sampling *sampling, int64_t f
     high = fmin(fmax(floor(high + TAPS_SLACK) + REACH + 1, low + 1), (double)n);
     return (struct stage_slices){(int64_t)low, (int64_t)high};
 }
-
-/* ---- a thread's memory ------------------------------------------------------------------------- */
 
 /* A thread has the taps of the columns of a slice, apart so that loops over x are vectors, and rows. */
 struct columns {
@@ -107,8 +134,6 @@ size_t ts_sampling_scratch(const struct sampling *sampling, int threads)
 {
     return (size_t)threads * lay_out(sampling, NULL, NULL);
 }
-
-/* ---- rows -------------------------------------------------------------------------------------- */
 
 #define ADD(suffix, type)                                                                                              \
     TS_VECTORIZED static void begin_##suffix(const type *in, float weight, float *out, int64_t n)                      \
@@ -172,7 +197,8 @@ NEAREST(2, uint16_t)
 NEAREST(4, uint32_t)
 #undef NEAREST
 
-void ts_sampled_gather(const void *row, const int32_t *index, void *out, int64_t n, size_t bytes)
+/* Copies n samples of `bytes` each from the columns `index` of a row. */
+static void sampled_gather(const void *row, const int32_t *index, void *out, int64_t n, size_t bytes)
 {
     if (bytes == 1)
         gather_words_1(row, index, out, n);
@@ -180,6 +206,436 @@ void ts_sampled_gather(const void *row, const int32_t *index, void *out, int64_t
         gather_words_2(row, index, out, n);
     else
         gather_words_4(row, index, out, n);
+}
+
+/* Rows of a grid that is not aligned with the input, where every voxel finds its own taps. Most voxels have all of them
+ * inside of the input: these are read from one place in memory at fixed distances, by a loop for each dtype. Voxels at
+ * the edges, where samples are repeated, look up each tap, and so do voxels whose sum is not finite, since a sample of
+ * weight 0 plays no part. */
+
+/* Rounds half to even and saturates. The bounds are floats, so that the largest of 32 bits are never reached. */
+#define STORE(suffix, type, low, high, least, most)                                                                    \
+    TS_VECTORIZED static void store_##suffix(const float *in, type *out, int64_t n)                                    \
+    {                                                                                                                  \
+        for (int64_t x = 0; x < n; x++) {                                                                              \
+            const float whole = rintf(in[x]);                                                                          \
+            out[x] = whole <= (low) ? (type)(least) : whole >= (high) ? (type)(most) : (type)whole;                    \
+        }                                                                                                              \
+    }
+STORE(U8, uint8_t, 0.F, 255.F, 0, UINT8_MAX)
+STORE(I8, int8_t, -128.F, 127.F, INT8_MIN, INT8_MAX)
+STORE(U16, uint16_t, 0.F, 65535.F, 0, UINT16_MAX)
+STORE(I16, int16_t, -32768.F, 32767.F, INT16_MIN, INT16_MAX)
+STORE(U32, uint32_t, 0.F, 4294967296.F, 0, UINT32_MAX)
+STORE(I32, int32_t, -2147483648.F, 2147483648.F, INT32_MIN, INT32_MAX)
+#undef STORE
+TS_VECTORIZED static void store_F32(const float *in, float *out, int64_t n)
+{
+    for (int64_t x = 0; x < n; x++)
+        out[x] = in[x];
+}
+
+/* Stores n floats as values of the dtype: integers are rounded half to even and saturated. */
+static void sampled_store(const float *in, void *out, enum ts_dtype dtype, int64_t n)
+{
+    switch (dtype) {
+#define CASE(suffix, type)                                                                                             \
+    case TS_##suffix:                                                                                                  \
+        store_##suffix(in, (type *)out, n);                                                                            \
+        break;
+        TS_IMAGE_DTYPES(CASE)
+#undef CASE
+    default:
+        break;
+    }
+}
+
+/* Sums the taps of a voxel one by one, leaving out those of weight 0. */
+static float sum_of_each(const struct sampled *of, const struct taps taps[3])
+{
+    float sum = 0;
+    for (int i = 0; i < of->taps; i++) {
+        float along_y = 0;
+        for (int j = 0; taps[2].weight[i] != 0 && j < of->taps; j++) {
+            float along_z = 0, value;
+            for (int k = 0; taps[1].weight[j] != 0 && k < of->taps; k++) {
+                if (taps[0].weight[k] == 0)
+                    continue;
+                const char *row = sampled_row(of, taps[0].index[k], taps[1].index[j]);
+                ts_load_f32(&value, row + (size_t)taps[2].index[i] * of->bytes, of->in->dtype, 1);
+                along_z += taps[0].weight[k] * value;
+            }
+            along_y += taps[1].weight[j] != 0 ? taps[1].weight[j] * along_z : 0;
+        }
+        sum += taps[2].weight[i] != 0 ? taps[2].weight[i] * along_y : 0;
+    }
+    return sum;
+}
+
+static float edge_value(const struct sampled *of, const struct sampled_line *line, int64_t x)
+{
+    struct taps taps[3];
+    for (int d = 0; d < 3; d++)
+        ts_taps_find(line->from[d] + (double)x * line->step[d], of->sampling->n_in[d], of->sampling->interpolation,
+                     &taps[d]);
+    return sum_of_each(of, taps);
+}
+
+/* Fills voxels [first, end) of a row, all inside. `n` is 2 or 4 taps, a constant where this is called. */
+#define FREE_ROW(suffix, type)                                                                                         \
+    static inline void free_row_##suffix(const struct sampled *of, const struct sampled_line *line, int n,             \
+                                         int64_t first, int64_t end, float *out)                                       \
+    {                                                                                                                  \
+        const int kind = n == 2 ? INTERPOLATION_LINEAR : INTERPOLATION_CUBIC, before = n == 2 ? 0 : 1;                 \
+        const int64_t *n_in = of->sampling->n_in, nx = n_in[2], slice = n_in[1] * nx, z_first = of->in->z_first;       \
+        for (int64_t x = first; x < end; x++) {                                                                        \
+            float w[3][TAPS_MOST], sum = 0;                                                                            \
+            int64_t at[3];                                                                                             \
+            bool within = true;                                                                                        \
+            for (int d = 0; d < 3; d++) {                                                                              \
+                at[d] = ts_taps_weigh(line->from[d] + (double)x * line->step[d], kind, w[d]) - before;                 \
+                within = within && at[d] >= 0 && at[d] + n <= n_in[d];                                                 \
+            }                                                                                                          \
+            if (!within) {                                                                                             \
+                out[x] = edge_value(of, line, x);                                                                      \
+                continue;                                                                                              \
+            }                                                                                                          \
+            const type *p = (const type *)of->in->data + (at[0] - z_first) * slice + at[1] * nx + at[2];               \
+            for (int i = 0; i < n; i++) {                                                                              \
+                float along_y = 0;                                                                                     \
+                for (int j = 0; j < n; j++) {                                                                          \
+                    float along_z = 0;                                                                                 \
+                    for (int k = 0; k < n; k++)                                                                        \
+                        along_z += w[0][k] * (float)p[k * slice + j * nx + i];                                         \
+                    along_y += w[1][j] * along_z;                                                                      \
+                }                                                                                                      \
+                sum += w[2][i] * along_y;                                                                              \
+            }                                                                                                          \
+            out[x] = fabsf(sum) <= FLT_MAX ? sum : edge_value(of, line, x);                                            \
+        }                                                                                                              \
+    }                                                                                                                  \
+    TS_VECTORIZED static void linear_row_##suffix(const struct sampled *of, const struct sampled_line *line,           \
+                                                  int64_t first, int64_t end, float *out)                              \
+    {                                                                                                                  \
+        free_row_##suffix(of, line, 2, first, end, out);                                                               \
+    }                                                                                                                  \
+    TS_VECTORIZED static void cubic_row_##suffix(const struct sampled *of, const struct sampled_line *line,            \
+                                                 int64_t first, int64_t end, float *out)                               \
+    {                                                                                                                  \
+        free_row_##suffix(of, line, 4, first, end, out);                                                               \
+    }
+TS_IMAGE_DTYPES(FREE_ROW)
+#undef FREE_ROW
+
+static void copy_nearest(const struct sampled *of, const struct sampled_line *line, int64_t first, int64_t end,
+                         char *out)
+{
+    for (int64_t x = first; x < end; x++) {
+        struct taps taps[3];
+        for (int d = 0; d < 3; d++)
+            ts_taps_find(line->from[d] + (double)x * line->step[d], of->sampling->n_in[d], INTERPOLATION_NEAREST,
+                         &taps[d]);
+        const char *row = sampled_row(of, taps[0].index[0], taps[1].index[0]);
+        memcpy(out + (size_t)x * of->bytes, row + (size_t)taps[2].index[0] * of->bytes, of->bytes);
+    }
+}
+
+static bool is_inside(const struct sampled *of, const struct sampled_line *line, int64_t x)
+{
+    bool inside = true;
+    for (int d = 0; inside && d < 3; d++)
+        inside = ts_taps_inside(line->from[d] + (double)x * line->step[d], of->sampling->n_in[d]);
+    return inside;
+}
+
+/* Returns the positions of row y of output slice z, of which voxels [*first, *end) lie inside. The voxels inside
+ * follow one another, because the row is straight and the input convex. */
+static struct sampled_line sampled_place(const struct sampled *of, int64_t z, int64_t y, int64_t *first, int64_t *end)
+{
+    const struct sampling *sampling = of->sampling;
+    struct sampled_line line;
+    for (int d = 0; d < 3; d++) {
+        line.from[d] = ts_sampling_position(sampling, d, z, y, 0);
+        line.step[d] = sampling->matrix[d][2];
+    }
+    *first = 0;
+    *end = sampling->n_out[2];
+    while (*first < *end && !is_inside(of, &line, *first))
+        ++*first;
+    while (*end > *first && !is_inside(of, &line, *end - 1))
+        --*end;
+    return line;
+}
+
+/* Makes row y of output slice z on a grid that is not aligned. `line` has place for the floats of a row. */
+static void sampled_free_row(const struct sampled *of, int64_t z, int64_t y, float *line, char *out)
+{
+    const int64_t nx = of->sampling->n_out[2];
+    int64_t first, end;
+    const struct sampled_line on = sampled_place(of, z, y, &first, &end);
+    sampled_fill(of, out, 0, first);
+    sampled_fill(of, out, end, nx);
+    if (of->taps == 1) {
+        copy_nearest(of, &on, first, end, out);
+        return;
+    }
+    switch (of->in->dtype) {
+#define CASE(suffix, type)                                                                                             \
+    case TS_##suffix:                                                                                                  \
+        (of->taps == 2 ? linear_row_##suffix : cubic_row_##suffix)(of, &on, first, end, line);                         \
+        break;
+        TS_IMAGE_DTYPES(CASE)
+#undef CASE
+    default:
+        break;
+    }
+    sampled_store(line + first, out + (size_t)first * of->bytes, of->out->dtype, end - first);
+}
+
+/* Rows of a masked image on another grid. A row is first made as that of any other image, and then mended here:
+ *
+ *     a voxel whose nearest sample is invalid, or that is outside, is invalid; it has that sample, or the value outside
+ *     a voxel that has an invalid sample among its taps gets the linear mean of the valid ones of the 8 around it
+ *
+ * The weights of that mean are divided by their sum, which is at least 1/8, because the nearest sample has a part in
+ * it. A cubic's weights are not used then, since some are negative and what is left of their sum may be nothing. On
+ * straight rows, along which the taps in z and y stay the same, the bits of these taps are joined once for the row. */
+
+/* This is a row of the output; all voxels of a straight one share the taps along z and y. */
+struct masked_row {
+    const struct sampled *of;
+    struct sampled_line line;
+    bool straight;
+    uint64_t *joined;       /* straight: a bit for each column of the input, 1 where all taps along z and y are valid */
+    const int32_t *columns; /* the input's column nearest to each voxel; NULL: the grid is not aligned */
+    int64_t nearest[3];     /* the sample nearest to a voxel; straight: along z and y of all */
+};
+
+/* Returns 1 where all bits [low, high) are set, 0 where none is, and -1 where some are. */
+static int which_of(const uint64_t *bits, int64_t low, int64_t high)
+{
+    bool all = true, none = true;
+    for (int64_t i = low, n; i < high && (all || none); i += n) {
+        n = high - i < WORD ? high - i : WORD;
+        const uint64_t here = ts_valid_bits(bits, (size_t)i, (size_t)n);
+        all = all && here == UINT64_MAX >> (WORD - n);
+        none = none && here == 0;
+    }
+    return all ? 1 : none ? 0 : -1;
+}
+
+static bool is_valid(const struct sampled *of, int64_t z, int64_t y, int64_t x)
+{
+    const uint64_t *valid = ts_slice_valid(of->in, z - of->in->z_first);
+    return ts_valid_at(valid, (size_t)(y * of->sampling->n_in[2] + x));
+}
+
+static void find_taps(const struct masked_row *row, int d, int64_t x, int interpolation, struct taps *taps)
+{
+    ts_taps_find(row->line.from[d] + (double)x * row->line.step[d], row->of->sampling->n_in[d], interpolation, taps);
+}
+
+/* Joins the bits of the taps of a straight row. */
+static void join_bits(struct masked_row *row)
+{
+    const struct sampled *of = row->of;
+    const int64_t nx = of->sampling->n_in[2];
+    struct taps taps[2];
+    for (int d = 0; d < 2; d++)
+        find_taps(row, d, 0, of->sampling->interpolation, &taps[d]);
+    for (int64_t x = 0; x < nx; x += WORD) {
+        const int64_t n = nx - x < WORD ? nx - x : WORD;
+        uint64_t bits = UINT64_MAX >> (WORD - n);
+        for (int k = 0; k < of->taps; k++)
+            for (int j = 0; taps[0].weight[k] != 0 && j < of->taps; j++)
+                if (taps[1].weight[j] != 0)
+                    bits &= ts_valid_bits(ts_slice_valid(of->in, taps[0].index[k] - of->in->z_first),
+                                          (size_t)(taps[1].index[j] * nx + x), (size_t)n);
+        row->joined[x / WORD] = bits;
+    }
+    for (int d = 0; d < 2; d++) {
+        find_taps(row, d, 0, INTERPOLATION_NEAREST, &taps[d]);
+        row->nearest[d] = taps[d].index[0];
+    }
+}
+
+/* Returns true where all samples that voxels [first, end) of a straight row can have a weight of are valid. */
+static bool is_whole(const struct masked_row *row, int64_t first, int64_t end)
+{
+    enum { REACH = 2 }; /* of a cubic */
+    const double a = row->line.from[2] + (double)first * row->line.step[2],
+                 b = row->line.from[2] + (double)(end - 1) * row->line.step[2];
+    const int64_t nx = row->of->sampling->n_in[2], low = (int64_t)floor(fmin(a, b)) - REACH,
+                  high = (int64_t)floor(fmax(a, b)) + REACH + 2;
+    return which_of(row->joined, low < 0 ? 0 : low, high < nx ? high : nx) == 1;
+}
+
+/* Returns true where every sample that has a weight in voxel x is valid. */
+static bool is_complete(const struct masked_row *row, int64_t x)
+{
+    const struct sampled *of = row->of;
+    const int n = of->taps;
+    struct taps taps[3];
+    for (int d = row->straight ? 2 : 0; d < 3; d++)
+        find_taps(row, d, x, of->sampling->interpolation, &taps[d]);
+    for (int i = 0; i < n; i++) {
+        if (taps[2].weight[i] == 0)
+            continue;
+        if (row->straight) {
+            if (!ts_valid_at(row->joined, (size_t)taps[2].index[i]))
+                return false;
+            continue;
+        }
+        for (int k = 0; k < n; k++)
+            for (int j = 0; taps[0].weight[k] != 0 && j < n; j++)
+                if (taps[1].weight[j] != 0 && !is_valid(of, taps[0].index[k], taps[1].index[j], taps[2].index[i]))
+                    return false;
+    }
+    return true;
+}
+
+static const char *sample_at(const struct sampled *of, int64_t z, int64_t y, int64_t x)
+{
+    return sampled_row(of, z, y) + (size_t)x * of->bytes;
+}
+
+/* Returns the linear mean of the valid samples around voxel x. */
+static float mean_of_valid(const struct masked_row *row, int64_t x)
+{
+    const struct sampled *of = row->of;
+    struct taps taps[3];
+    float values[TAPS_CORNERS];
+    unsigned valid = 0;
+    for (int d = 0; d < 3; d++)
+        find_taps(row, d, x, INTERPOLATION_LINEAR, &taps[d]);
+    for (int i = 0; i < TAPS_CORNERS; i++) {
+        const int64_t z = taps[0].index[i & 1], y = taps[1].index[i >> 1 & 1], column = taps[2].index[i >> 2];
+        valid |= (unsigned)is_valid(of, z, y, column) << i;
+        ts_load_f32(&values[i], sample_at(of, z, y, column), of->in->dtype, 1);
+    }
+    return ts_taps_mean(taps, values, valid);
+}
+
+/* Returns the column of the input that is nearest to voxel x. */
+static int64_t nearest_column(const struct masked_row *row, int64_t x)
+{
+    struct taps taps;
+    if (row->columns)
+        return row->columns[x];
+    find_taps(row, 2, x, INTERPOLATION_NEAREST, &taps);
+    return taps.index[0];
+}
+
+/* Mends voxels [first, end) of a straight row where all samples nearest to them are invalid. Returns false where that
+ * is not so. */
+static bool mend_hidden(const struct masked_row *row, int64_t first, int64_t end, char *out)
+{
+    const struct sampled *of = row->of;
+    const int64_t line = row->nearest[1] * of->sampling->n_in[2], a = nearest_column(row, first),
+                  b = nearest_column(row, end - 1);
+    const uint64_t *valid = ts_slice_valid(of->in, row->nearest[0] - of->in->z_first);
+    const char *samples = sample_at(of, row->nearest[0], row->nearest[1], 0);
+    if (which_of(valid, line + (a < b ? a : b), line + (a < b ? b : a) + 1) != 0)
+        return false;
+    if (of->taps > 1 && row->columns)
+        sampled_gather(samples, row->columns + first, out + (size_t)first * of->bytes, end - first, of->bytes);
+    for (int64_t x = first; of->taps > 1 && !row->columns && x < end; x++)
+        memcpy(out + (size_t)x * of->bytes, samples + (size_t)nearest_column(row, x) * of->bytes, of->bytes);
+    return true;
+}
+
+static void set_bits(uint64_t *valid, size_t first, size_t n)
+{
+    for (size_t i = first; i < first + n;) {
+        const size_t in_word = WORD - i % WORD < first + n - i ? WORD - i % WORD : first + n - i;
+        valid[i / WORD] |= UINT64_MAX >> (WORD - in_word) << i % WORD;
+        i += in_word;
+    }
+}
+
+/* Mends voxel x. Returns whether it is valid. */
+static bool mend(struct masked_row *row, int64_t x, char *out)
+{
+    const struct sampled *of = row->of;
+    for (int d = 0; d < 2 && !row->straight; d++) {
+        struct taps taps;
+        find_taps(row, d, x, INTERPOLATION_NEAREST, &taps);
+        row->nearest[d] = taps.index[0];
+    }
+    row->nearest[2] = nearest_column(row, x);
+    if (!is_valid(of, row->nearest[0], row->nearest[1], row->nearest[2])) {
+        if (of->taps > 1)
+            memcpy(out, sample_at(of, row->nearest[0], row->nearest[1], row->nearest[2]), of->bytes);
+        return false;
+    }
+    if (of->taps > 1 && !is_complete(row, x)) {
+        const float mean = mean_of_valid(row, x);
+        sampled_store(&mean, out, of->out->dtype, 1);
+    }
+    return true;
+}
+
+/* Sets the bits of voxels [first, end) of a straight row of nearest samples, which have been copied from `columns`. */
+static void copy_bits(const uint64_t *joined, const int32_t *columns, int64_t first, int64_t end, uint64_t *valid,
+                      size_t before)
+{
+    for (int64_t x = first; x < end;) {
+        const size_t i = before + (size_t)x, place = i % WORD;
+        const int64_t n = end - x < (int64_t)(WORD - place) ? end - x : (int64_t)(WORD - place);
+        const int64_t a = columns[x], b = columns[x + n - 1];
+        const int which = which_of(joined, a < b ? a : b, (a < b ? b : a) + 1);
+        uint64_t bits = which == 1 ? UINT64_MAX >> (WORD - n) : 0;
+        for (int64_t k = 0; which < 0 && k < n; k++)
+            bits |= (joined[columns[x + k] / WORD] >> columns[x + k] % WORD & 1) << k;
+        valid[i / WORD] |= bits << place;
+        x += n;
+    }
+}
+
+/* Mends voxels [first, end), and sets the bits of those that are valid where `valid` has room for them; `before`: the
+ * voxels of the slice before the row. A straight row is halved until samples are all valid or all invalid, or few are
+ * left, because most of a block at an edge of the mask is one or the other. */
+static void mend_part(struct masked_row *row, int64_t first, int64_t end, char *out, uint64_t *valid, size_t before)
+{
+    enum { FEW = 8 };
+    if (row->straight && is_whole(row, first, end)) {
+        if (valid)
+            set_bits(valid, before + (size_t)first, (size_t)(end - first));
+        return;
+    }
+    if (row->straight && mend_hidden(row, first, end, out))
+        return;
+    if (row->straight && end - first > FEW) {
+        const int64_t middle = first + (end - first) / 2;
+        mend_part(row, first, middle, out, valid, before);
+        mend_part(row, middle, end, out, valid, before);
+        return;
+    }
+    for (int64_t x = first; x < end; x++)
+        if (mend(row, x, out + (size_t)x * row->of->bytes) && valid)
+            set_bits(valid, before + (size_t)x, 1);
+}
+
+/* Mends row y of output slice z of a masked image, and sets the bits of its voxels that are valid in `valid`, the bits
+ * of the slice, or NULL. `columns` are the input's columns of nearest samples, NULL where the grid is not aligned.
+ * `joined` has place for a bit of each column of the input. */
+static void sampled_mend_row(const struct sampled *of, int64_t z, int64_t y, const int32_t *columns, uint64_t *joined,
+                             char *out, uint64_t *valid)
+{
+    struct masked_row row = {.of = of, .joined = joined, .columns = columns};
+    const size_t before = (size_t)(y * of->sampling->n_out[2]);
+    int64_t first, end;
+    row.line = sampled_place(of, z, y, &first, &end);
+    row.straight = row.line.step[0] == 0 && row.line.step[1] == 0;
+    if (row.straight && first < end)
+        join_bits(&row);
+    if (columns && row.straight && of->taps == 1) {
+        if (valid && first < end)
+            copy_bits(joined, columns, first, end, valid, before);
+        return;
+    }
+    for (int64_t block = first; block < end; block += WORD)
+        mend_part(&row, block, block + WORD < end ? block + WORD : end, out, valid, before);
 }
 
 /* ---- aligned grids ----------------------------------------------------------------------------- */
@@ -229,7 +685,7 @@ static const float *row_along_z(const struct sampled *of, struct part *part, int
     for (int k = 0; k < of->taps; k++) {
         if (part->z.weight[k] == 0)
             continue;
-        add_row(ts_sampled_row(of, part->z.index[k], y), of->in->dtype, part->z.weight[k], begin, ring->rows[place],
+        add_row(sampled_row(of, part->z.index[k], y), of->in->dtype, part->z.weight[k], begin, ring->rows[place],
                 of->sampling->n_in[2]);
         begin = false;
     }
@@ -261,29 +717,28 @@ static void make_row(const struct sampled *of, struct part *part, int64_t z, int
     const int64_t nx = sampling->n_out[2], first = columns->first, n = columns->end - first;
     const double t = ts_sampling_position(sampling, 1, z, y, 0);
     if (!part->z_inside || n <= 0 || !ts_taps_inside(t, sampling->n_in[1])) {
-        ts_sampled_fill(of, out, 0, nx);
+        sampled_fill(of, out, 0, nx);
         return;
     }
     char *at = out + (size_t)first * of->bytes;
-    ts_sampled_fill(of, out, 0, first);
-    ts_sampled_fill(of, out, columns->end, nx);
+    sampled_fill(of, out, 0, first);
+    sampled_fill(of, out, columns->end, nx);
     if (of->taps == 1) {
         struct taps rows;
         ts_taps_find(t, sampling->n_in[1], sampling->interpolation, &rows);
-        ts_sampled_gather(ts_sampled_row(of, part->z.index[0], rows.index[0]), columns->index + first, at, n,
-                          of->bytes);
+        sampled_gather(sampled_row(of, part->z.index[0], rows.index[0]), columns->index + first, at, n, of->bytes);
         return;
     }
     const float *row = row_along_y(of, part, t);
     const int32_t *index = columns->index + first;
     if (columns->copied) {
-        ts_sampled_store(row + index[of->taps == 4 ? nx : 0], at, of->out->dtype, n);
+        sampled_store(row + index[of->taps == 4 ? nx : 0], at, of->out->dtype, n);
         return;
     }
     float *line = of->out->dtype == TS_F32 ? (float *)(void *)at : part->line;
     (of->taps == 2 ? gather_2 : gather_4)(row, index, columns->weight + first, nx, line, n);
     if (of->out->dtype != TS_F32)
-        ts_sampled_store(line, at, of->out->dtype, n);
+        sampled_store(line, at, of->out->dtype, n);
 }
 
 /* Prepares a thread's memory for output slice z. */
@@ -304,8 +759,6 @@ static void begin_slice(const struct sampled *of, struct part *part, int64_t z)
         find_columns(of, z, &part->columns);
 }
 
-/* ---- slabs ------------------------------------------------------------------------------------- */
-
 /* Makes rows [first, end) of an output slice. */
 static void make_rows(const struct sampled *of, struct part *part, int64_t slice, int64_t first, int64_t end)
 {
@@ -321,9 +774,9 @@ static void make_rows(const struct sampled *of, struct part *part, int64_t slice
         if (aligned)
             make_row(of, part, z, y, row);
         else
-            ts_sampled_free_row(of, z, y, part->line, row);
+            sampled_free_row(of, z, y, part->line, row);
         if (of->in->valid)
-            ts_sampled_mend_row(of, z, y, aligned ? part->columns.nearest : NULL, part->joined, row, valid);
+            sampled_mend_row(of, z, y, aligned ? part->columns.nearest : NULL, part->joined, row, valid);
     }
 }
 

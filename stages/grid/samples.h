@@ -45,7 +45,7 @@ struct stage_slices ts_sampling_reads(const struct sampling *sampling, int64_t f
 /* Returns the bytes of scratch of ts_sampling_map. */
 size_t ts_sampling_scratch(const struct sampling *sampling, int threads);
 /* Makes the slices of `out` from those of `in`, which are the slab that ts_sampling_reads states, in host memory. Where
- * `in` has bits of valid pixels, invalid ones take no part (samples_masked.c), and the bits of `out` are written. */
+ * `in` has bits of valid pixels, invalid ones take no part, and the bits of `out` are written. */
 void ts_sampling_map(const struct sampling *sampling, const struct ts_image *in, struct ts_image *out, void *scratch,
                      int threads);
 
