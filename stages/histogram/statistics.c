@@ -9,13 +9,351 @@
  */
 #include "stages/histogram/statistics.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "stages/counting/label_counts.h"
 #include "stages/engine/validity.h"
 #include "stages/histogram/statistics_labels.h"
-#include "stages/histogram/statistics_tables.h"
 #include "stages/values/scope.h"
+
+/* A table that a run does not ask for is left out of the list, and the places of those after it move up. */
+
+/* The product's two exist without labels alone, those of noise and of percentiles where they are asked for, _LEFT_OUT
+ * where pixels are, and the last with labels alone. */
+enum {
+    TABLE_COUNT,
+    TABLE_NAN,
+    TABLE_INFINITE,
+    TABLE_ZEROS,
+    TABLE_MIN,
+    TABLE_MAX,
+    TABLE_SUM,
+    TABLE_MEAN,
+    TABLE_VARIANCE,
+    TABLE_DEVIATION,
+    TABLE_LOG_PRODUCT,
+    TABLE_PRODUCT_SIGN,
+    TABLE_PERCENTILES,
+    TABLE_IMMERKAER,
+    TABLE_WAVELET,
+    TABLE_LEFT_OUT,
+    TABLE_OTHER_LABELS,
+    TABLES
+};
+
+STAGE_PARAMS_OF(statistics_params)
+
+static enum noise_estimate noise_of(const struct stage_context *context)
+{
+    return (enum noise_estimate)params_of(context)->noise;
+}
+
+static bool has_table(const struct stage_context *context, int table)
+{
+    switch (table) {
+    case TABLE_LOG_PRODUCT:
+    case TABLE_PRODUCT_SIGN:
+        return !ts_statistics_by_label(context);
+    case TABLE_PERCENTILES:
+        return ts_statistics_percentiles(context) > 0;
+    case TABLE_IMMERKAER:
+        return ts_noise_has_sums(noise_of(context));
+    case TABLE_WAVELET:
+        return ts_noise_has_coefficients(noise_of(context));
+    case TABLE_LEFT_OUT:
+        return ts_stage_packs(context, 0);
+    case TABLE_OTHER_LABELS:
+        return ts_statistics_by_label(context);
+    default:
+        return true;
+    }
+}
+
+/* Returns the table among those that the stage has; NULL: it has none of this kind. */
+static const struct ts_image *statistics_table(const struct stage_context *context, const struct ts_image *tables,
+                                               int table)
+{
+    int before = 0;
+    for (int i = 0; i < table; i++)
+        before += has_table(context, i);
+    return has_table(context, table) ? &tables[before] : NULL;
+}
+
+/* Returns how many pixels the volume has, or a slice. */
+static uint64_t statistics_pixels(const struct stage_context *context)
+{
+    return ts_scope_is_slice(context) ? ts_slice_count(&context->in) : ts_image_count(&context->in);
+}
+
+/* Writes the numbers of a volume or of a slice. */
+static void statistics_write_tables(const struct stage_context *context, const struct statistics_result *result,
+                                    const struct noise_result *noise, const struct ts_image *tables)
+{
+    const struct moments *moments = &result->moments;
+    const bool any = moments->n > 0;
+    const double none = (double)NAN, divisor = (double)moments->n - (double)params_of(context)->ddof;
+    const double variance = divisor > 0 ? moments->deviations / divisor : none;
+    const uint64_t counts[] = {moments->n, result->range.n_nan, result->range.n_infinite, moments->n_zero};
+    const double reals[] = {any ? result->range.low : none,
+                            any ? result->range.high : none,
+                            moments->sum,
+                            any ? moments->mean : none,
+                            variance,
+                            sqrt(variance),
+                            ts_moments_log_product(moments),
+                            moments->n_negative % 2 ? -1 : 1};
+    for (int i = TABLE_COUNT; i < TABLE_MIN; i++)
+        *(uint64_t *)tables[i].data = counts[i];
+    for (int i = TABLE_MIN; i < TABLE_PERCENTILES; i++)
+        *(double *)tables[i].data = reals[i - TABLE_MIN];
+    const struct ts_image *percentiles = statistics_table(context, tables, TABLE_PERCENTILES),
+                          *immerkaer = statistics_table(context, tables, TABLE_IMMERKAER),
+                          *wavelet = statistics_table(context, tables, TABLE_WAVELET),
+                          *left_out = statistics_table(context, tables, TABLE_LEFT_OUT);
+    if (percentiles)
+        memcpy(percentiles->data, result->percentiles,
+               (size_t)ts_statistics_percentiles(context) * sizeof *result->percentiles);
+    if (immerkaer)
+        *(double *)immerkaer->data = noise->immerkaer;
+    if (wavelet)
+        *(double *)wavelet->data = noise->wavelet;
+    if (left_out)
+        *(uint64_t *)left_out->data =
+            statistics_pixels(context) - moments->n - result->range.n_nan - result->range.n_infinite;
+}
+
+/* Describes the tables and returns how many there are: the tables() of the reduction. */
+static int statistics_tables(const struct stage_context *context, struct stage_table out[STAGE_TABLES])
+{
+    static const struct {
+        const char *name, *doc;
+        bool in_values; /* has the image's unit */
+    } texts[] = {
+        [TABLE_COUNT] = {"count", "finite values; all other numbers are of these", false},
+        [TABLE_NAN] = {"nan", "values that are not numbers", false},
+        [TABLE_INFINITE] = {"infinite", "infinite values", false},
+        [TABLE_ZEROS] = {"zeros", "values that are zero", false},
+        [TABLE_MIN] = {"min", "smallest value", true},
+        [TABLE_MAX] = {"max", "largest value", true},
+        [TABLE_SUM] = {"sum", "sum", true},
+        [TABLE_MEAN] = {"mean", "mean", true},
+        [TABLE_VARIANCE] = {"variance", "sum of squared deviations from the mean / (count - ddof)", false},
+        [TABLE_DEVIATION] = {"standard_deviation", "square root of the variance", true},
+        [TABLE_LOG_PRODUCT] = {"log_product",
+                               "natural logarithm of the absolute product of the values that are not "
+                               "zero",
+                               false},
+        [TABLE_PRODUCT_SIGN] = {"product_sign", "sign of that product, 1 or -1", false},
+        [TABLE_PERCENTILES] = {"percentiles", "in the order of the parameter", true},
+        [TABLE_IMMERKAER] = {"noise_immerkaer", "standard deviation of the noise, from second differences", true},
+        [TABLE_WAVELET] = {"noise_wavelet", "standard deviation of the noise, from wavelet coefficients", true},
+        [TABLE_LEFT_OUT] = {"left_out", "pixels that are invalid, or that `mask` leaves out", false},
+        [TABLE_OTHER_LABELS] = {"other_labels", "pixels under a label that has no row", false},
+    };
+    int n = 0;
+    for (int i = 0; i < TABLES; i++) {
+        if (!has_table(context, i))
+            continue;
+        out[n] = ts_scope_table(context, texts[i].name, texts[i].doc,
+                                i < TABLE_MIN || i >= TABLE_LEFT_OUT ? TS_U64 : TS_F64, texts[i].in_values);
+        if (i == TABLE_VARIANCE)
+            out[n].image.unit = params_of(context)->square_unit;
+        if (ts_statistics_by_label(context) && i < TABLE_LEFT_OUT)
+            ts_scope_axis(&out[n], TS_AXIS_ITEM, params_of(context)->n_labels);
+        if (i == TABLE_PERCENTILES)
+            ts_scope_axis(&out[n], TS_AXIS_ITEM, ts_statistics_percentiles(context));
+        n++;
+    }
+    return n;
+}
+
+/* Values become order keys and labels become rows, a block at a time; both are then added to the row's moments and to
+ * the counts of the round. All of these are integers, so that neither slabs nor threads change them. */
+
+enum { BLOCK = 2048 };
+
+bool ts_statistics_by_label(const struct stage_context *context)
+{
+    return context->references[STATISTICS_LABELS - 1] != NULL;
+}
+
+int ts_statistics_label_places(const struct stage_context *context)
+{
+    return 2 * ts_statistics_percentiles(context);
+}
+
+/* Refuses labels that are not integers of the image's shape, more places than the limit, and what has no labels. */
+static enum ts_status statistics_check_labels(const struct stage_context *context)
+{
+    const struct statistics_params *params = params_of(context);
+    const enum ts_status status = ts_labels_check(context, STATISTICS_LABELS - 1, params->scope == SCOPE_SLICE);
+    if (status != TS_OK || !context->references[STATISTICS_LABELS - 1])
+        return status;
+    if (params->noise != NOISE_NONE)
+        return ts_param_error(context->set, "noise", "noise-of-labels", context->diag,
+                              "is estimated from all pixels of a slice, and has no row for a label");
+    if (params->n_labels * ts_statistics_label_places(context) > STATISTICS_MOST_PLACES) {
+        ts_param_error(context->set, "n_labels", "labels-too-many-counts", context->diag,
+                       "%lld labels with %d percentiles each are more than %d", (long long)params->n_labels,
+                       ts_statistics_percentiles(context), STATISTICS_MOST_PLACES / 2);
+        return ts_diag_hint(context->diag, "use fewer percentiles at a time, or fewer labels");
+    }
+    return TS_OK;
+}
+
+/* ---- layout ------------------------------------------------------------------------------------ */
+
+static int64_t rows_of(const struct stage_context *context)
+{
+    return params_of(context)->n_labels + 1;
+}
+
+/* These are the functions of the reduction. */
+static int statistics_label_rounds(const struct stage_context *context)
+{
+    return ts_statistics_percentiles(context) > 0 ? ts_label_ranks_rounds(context->in.dtype) : 1;
+}
+
+size_t ts_statistics_label_moments(const struct stage_context *context)
+{
+    return context->round == 0 ? (size_t)rows_of(context) * sizeof(struct label_moments) : 0;
+}
+
+size_t ts_statistics_label_counts(const struct stage_context *context)
+{
+    return ts_statistics_percentiles(context) > 0 ? ts_label_ranks_counts(context->round, params_of(context)->n_labels,
+                                                                          ts_statistics_label_places(context))
+                                                  : 0;
+}
+
+size_t ts_statistics_label_partial(const struct stage_context *context)
+{
+    return ts_statistics_label_moments(context) + ts_statistics_label_counts(context) * sizeof(uint64_t);
+}
+
+static size_t statistics_label_result(const struct stage_context *context)
+{
+    const size_t n_ranks = (size_t)params_of(context)->n_labels * (size_t)ts_statistics_label_places(context);
+    return (size_t)rows_of(context) * sizeof(struct label_moments) + n_ranks * sizeof(struct label_rank);
+}
+
+static uint64_t *counts_in(const struct stage_context *context, const void *partial)
+{
+    return (uint64_t *)(void *)((char *)partial + ts_statistics_label_moments(context));
+}
+
+struct label_rank *ts_statistics_label_ranks(const struct stage_context *context, const void *result)
+{
+    return (struct label_rank *)((struct label_moments *)result + rows_of(context));
+}
+
+/* ---- reduction --------------------------------------------------------------------------------- */
+
+static void statistics_label_reduce(const struct stage_context *context, const struct ts_image *slices, void *partial)
+{
+    const struct ts_image *labels = &slices[STATISTICS_LABELS];
+    const int64_t n_labels = params_of(context)->n_labels;
+    const size_t n = ts_image_count(slices);
+    const bool ranks = ts_statistics_percentiles(context) > 0;
+    uint32_t keys[BLOCK], rows[BLOCK];
+    memset(partial, 0, ts_statistics_label_partial(context));
+    for (size_t first = 0; first < n; first += BLOCK) {
+        const size_t block = n - first < BLOCK ? n - first : BLOCK;
+        ts_order_keys(keys, slices->data, slices->dtype, first, block);
+        ts_label_rows(rows, labels->data, labels->dtype, first, block, (uint32_t)n_labels);
+        if (context->round == 0)
+            ts_label_moments_add(partial, keys, rows, slices->dtype, block);
+        if (ranks)
+            ts_label_ranks_add(counts_in(context, partial), context->round,
+                               ts_statistics_label_ranks(context, context->result), n_labels,
+                               ts_statistics_label_places(context), keys, rows, slices->dtype, block);
+        if (context->round == 0 && (first + block == n || (first + block) % LABEL_MOMENTS_ADDITIONS == 0))
+            ts_label_moments_carry(partial, rows_of(context));
+    }
+}
+
+static void statistics_label_merge(const struct stage_context *context, void *into, const void *from)
+{
+    uint64_t *counts = counts_in(context, into);
+    const uint64_t *more = counts_in(context, from);
+    const size_t n = ts_statistics_label_counts(context);
+    if (context->round == 0)
+        ts_label_moments_merge(into, from, rows_of(context));
+    for (size_t i = 0; i < n; i++)
+        counts[i] += more[i];
+}
+
+static void *data_of(const struct stage_context *context, const struct ts_image *tables, int table)
+{
+    const struct ts_image *found = statistics_table(context, tables, table);
+    return found ? found->data : NULL;
+}
+
+static void write_row(const struct stage_context *context, const struct label_moments *moments, int64_t label,
+                      const struct ts_image *tables)
+{
+    const struct label_numbers numbers = ts_label_moments_numbers(moments, context->in.dtype, params_of(context)->ddof);
+    const uint64_t counts[] = {moments->n, moments->n_nan, moments->n_infinite, moments->n_zero};
+    const double reals[] = {numbers.low,  numbers.high,     numbers.sum,
+                            numbers.mean, numbers.variance, sqrt(numbers.variance)};
+    for (int i = TABLE_COUNT; i < TABLE_MIN; i++)
+        ((uint64_t *)data_of(context, tables, i))[label] = counts[i];
+    for (int i = TABLE_MIN; i <= TABLE_DEVIATION; i++)
+        ((double *)data_of(context, tables, i))[label] = reals[i - TABLE_MIN];
+}
+
+static void write_rows(const struct stage_context *context, const void *result, const struct ts_image *tables)
+{
+    const struct label_moments *moments = result;
+    const struct label_rank *ranks = ts_statistics_label_ranks(context, result);
+    const int64_t n_labels = params_of(context)->n_labels;
+    const int n_places = ts_statistics_label_places(context);
+    double *percentiles = data_of(context, tables, TABLE_PERCENTILES);
+    uint64_t *left_out = data_of(context, tables, TABLE_LEFT_OUT), seen = 0;
+    for (int64_t row = 0; row <= n_labels; row++) {
+        const struct label_moments *of_row = &moments[row];
+        seen += of_row->n + of_row->n_nan + of_row->n_infinite;
+        if (row == n_labels)
+            break;
+        write_row(context, of_row, row, tables);
+        if (percentiles)
+            ts_label_ranks_values(ranks + row * n_places, of_row->n, params_of(context)->percentiles.values, n_places,
+                                  context->in.dtype, percentiles + row * (n_places / 2));
+    }
+    const struct label_moments *others = &moments[n_labels];
+    const uint64_t n_others = others->n + others->n_nan + others->n_infinite;
+    *(uint64_t *)data_of(context, tables, TABLE_OTHER_LABELS) = n_others;
+    if (n_others > 0 && context->diag) {
+        const struct diag_site site = {
+            .code = "labels-without-row", .span = context->set->span, .stage = context->stage->name};
+        ts_diag_warning(context->diag, &site, "%llu pixels have a label outside of 0 to %lld, and are in no row",
+                        (unsigned long long)n_others, (long long)n_labels - 1);
+        ts_diag_hint(context->diag, "n_labels says how many labels have a row, 65,536 at most");
+    }
+    if (left_out)
+        *left_out = statistics_pixels(context) - seen;
+}
+
+static void statistics_label_finish(const struct stage_context *context, const void *total, void *result,
+                                    const struct ts_image *tables)
+{
+    const int64_t n_labels = params_of(context)->n_labels;
+    const int n_places = ts_statistics_label_places(context);
+    struct label_moments *moments = result;
+    struct label_rank *ranks = ts_statistics_label_ranks(context, result);
+    if (context->round == 0) {
+        memcpy(moments, total, ts_statistics_label_moments(context));
+        for (int64_t label = 0; label < n_labels; label++)
+            ts_label_ranks_begin(ranks + label * n_places, moments[label].n, params_of(context)->percentiles.values,
+                                 n_places);
+    }
+    if (n_places > 0)
+        ts_label_ranks_narrow(ranks, counts_in(context, total), context->round, n_labels, n_places, context->in.dtype);
+    if (context->round + 1 == statistics_label_rounds(context))
+        write_rows(context, result, tables);
+}
 
 static const struct choice noise_choices[] = {
     {"none", NOISE_NONE, "no estimate"},
@@ -48,8 +386,6 @@ static const struct param statistics_params[] = {
               "labels 0 to n_labels - 1 have a row each, of which 0 is mostly the background; of `other_labels` only "
               "the pixels are counted"),
 };
-
-STAGE_PARAMS_OF(statistics_params)
 
 int ts_statistics_percentiles(const struct stage_context *context)
 {
@@ -111,16 +447,11 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
     write_square(context->in.unit, params->square_unit, sizeof params->square_unit);
     enum ts_status status = ts_stage_check_mask(context);
     if (status == TS_OK)
-        status = ts_statistics_check_labels(context);
+        status = statistics_check_labels(context);
     return status;
 }
 
 /* ---- reduction --------------------------------------------------------------------------------- */
-
-static enum noise_estimate noise_of(const struct stage_context *context)
-{
-    return (enum noise_estimate)params_of(context)->noise;
-}
 
 int ts_statistics_own_rounds(const struct stage_context *context)
 {
@@ -146,7 +477,7 @@ static int first_noise_round(const struct stage_context *context)
 static int rounds(const struct stage_context *context)
 {
     if (ts_statistics_by_label(context))
-        return ts_statistics_label_rounds(context);
+        return statistics_label_rounds(context);
     const int own = ts_statistics_own_rounds(context);
     const int noise = first_noise_round(context) + ts_noise_rounds(context, noise_of(context));
     return own > noise ? own : noise;
@@ -278,7 +609,7 @@ static void reduce(const struct stage_context *context, int input, const struct 
     struct stage_context noise;
     (void)input;
     if (ts_statistics_by_label(context)) {
-        ts_statistics_label_reduce(context, slices, partial);
+        statistics_label_reduce(context, slices, partial);
         return;
     }
     if (is_own_round(context))
@@ -310,7 +641,7 @@ static void merge(const struct stage_context *context, int input, void *into, co
     struct stage_context noise;
     (void)input;
     if (ts_statistics_by_label(context)) {
-        ts_statistics_label_merge(context, into, from);
+        statistics_label_merge(context, into, from);
         return;
     }
     if (is_own_round(context))
@@ -330,7 +661,7 @@ size_t ts_statistics_noise_in_result(const struct stage_context *context)
 static size_t result_bytes(const struct stage_context *context)
 {
     if (ts_statistics_by_label(context))
-        return ts_statistics_label_result(context);
+        return statistics_label_result(context);
     const size_t noise = noise_of(context) == NOISE_NONE ? 0 : ts_noise_result_bytes(context, noise_of(context));
     return ts_statistics_noise_in_result(context) + (noise + 63) / 64 * 64;
 }
@@ -369,7 +700,7 @@ static enum ts_status finish(const struct stage_context *context, const void *co
     struct noise_result *noise = (struct noise_result *)((char *)result + ts_statistics_noise_in_result(context));
     struct stage_context noise_round;
     if (ts_statistics_by_label(context)) {
-        ts_statistics_label_finish(context, totals[0], result, tables);
+        statistics_label_finish(context, totals[0], result, tables);
         return TS_OK;
     }
     if (is_own_round(context))
@@ -377,7 +708,7 @@ static enum ts_status finish(const struct stage_context *context, const void *co
     if (ts_statistics_noise_round(context, &noise_round))
         ts_noise_finish(&noise_round, noise_of(context), noise_in_total(context, totals[0]), noise);
     if (context->round + 1 == rounds(context))
-        ts_statistics_write_tables(context, result, noise, tables);
+        statistics_write_tables(context, result, noise, tables);
     return TS_OK;
 }
 
@@ -392,7 +723,7 @@ static const struct stage_reduction reduction = {
     .merge = merge,
     .result_bytes = result_bytes,
     .finish = finish,
-    .tables = ts_statistics_tables,
+    .tables = statistics_tables,
 };
 
 const struct stage statistics_stage = {

@@ -19,8 +19,6 @@ enum { STATISTICS_MOST_LABELS = 65536, STATISTICS_MOST_PLACES = 1 << 18 };
 
 /* Returns true where the parameter `labels` is given. */
 bool ts_statistics_by_label(const struct stage_context *context);
-/* Refuses labels that are not integers of the image's shape, more places than the limit, and what has no labels. */
-enum ts_status ts_statistics_check_labels(const struct stage_context *context);
 /* Returns how many places the percentiles of a label have: 2 for each. */
 int ts_statistics_label_places(const struct stage_context *context);
 /* Returns the bytes of the moments at the beginning of a partial of this round, and how many counts follow. */
@@ -29,13 +27,6 @@ size_t ts_statistics_label_counts(const struct stage_context *context);
 /* Returns the places of the percentiles in a result. */
 struct label_rank *ts_statistics_label_ranks(const struct stage_context *context, const void *result);
 
-/* These are the functions of the reduction. */
-int ts_statistics_label_rounds(const struct stage_context *context);
 size_t ts_statistics_label_partial(const struct stage_context *context);
-void ts_statistics_label_reduce(const struct stage_context *context, const struct ts_image *slices, void *partial);
-void ts_statistics_label_merge(const struct stage_context *context, void *into, const void *from);
-size_t ts_statistics_label_result(const struct stage_context *context);
-void ts_statistics_label_finish(const struct stage_context *context, const void *total, void *result,
-                                const struct ts_image *tables);
 
 #endif
