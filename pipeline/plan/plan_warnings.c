@@ -10,7 +10,6 @@
 #include "pipeline/plan/plan_axis.h"
 #include "pipeline/plan/plan_sweep.h"
 #include "stages/engine/traits.h"
-#include "stages/engine/validity.h"
 
 /* ---- padding ------------------------------------------------------------------------------------- */
 

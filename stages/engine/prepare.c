@@ -13,7 +13,6 @@
 
 #include "core/grid.h"
 #include "stages/engine/traits.h"
-#include "stages/engine/validity.h"
 
 static enum ts_status refuse(const struct stage_context *context, const char *code, const char *what, const char *is)
 {

@@ -112,3 +112,30 @@ int ts_stage_tables(const struct stage_context *context, struct stage_table tabl
         *n_map = n_more;
     return n + n_more;
 }
+
+bool ts_stage_masks(const struct stage_context *context)
+{
+    return context->stage->masks && context->stage->masks(context);
+}
+
+bool ts_stage_takes_invalid(const struct stage_context *context)
+{
+    const struct stage_reduction *reduction = context->stage->reduction;
+    const bool aware = context->stage->validity > VALIDITY_SPREADS;
+    bool takes = context->in.masked && context->stage->map && !aware;
+    for (int input = 0; !aware && reduction && !reduction->order_free && input < STAGE_INPUTS; input++) {
+        const struct ts_image *image = ts_stage_input(context, input);
+        takes |= image && image->masked &&
+                 (ts_stage_reduces_volume(context, input) || (input == 0 && ts_stage_reduces_slices(context)));
+    }
+    return takes;
+}
+
+bool ts_stage_passes_mask(const struct stage_context *context)
+{
+    const struct stage *stage = context->stage;
+    if (ts_stage_masks(context))
+        return true;
+    return context->in.masked &&
+           (!stage->map || (stage->validity != VALIDITY_UNAWARE && stage->validity != VALIDITY_ENDS));
+}

@@ -39,5 +39,11 @@ bool ts_stage_has_state(const struct stage_context *context);
 /* Describes all tables, those of the reduction, then those of the map, of which there are *n_map (may be NULL);
  * returns how many in all. */
 int ts_stage_tables(const struct stage_context *context, struct stage_table tables[STAGE_TABLES], int *n_map);
+/* Returns true where the stage makes the pixels invalid that its mask leaves out. */
+bool ts_stage_masks(const struct stage_context *context);
+/* Returns true where a stage takes invalid pixels for measured values: in its map, or in its reduction. */
+bool ts_stage_takes_invalid(const struct stage_context *context);
+/* Returns true where the output of the stage is masked. */
+bool ts_stage_passes_mask(const struct stage_context *context);
 
 #endif

@@ -174,11 +174,6 @@ enum ts_status ts_stage_check_mask(const struct stage_context *context)
     return TS_OK;
 }
 
-bool ts_stage_masks(const struct stage_context *context)
-{
-    return context->stage->masks && context->stage->masks(context);
-}
-
 void ts_stage_default_air(const struct stage_context *context, const char *param, double *value)
 {
     double low, high;
@@ -263,26 +258,4 @@ void ts_stage_pack(const struct stage_context *context, int input, const struct 
         packed[i].valid = NULL;
         out += packed_slice_bytes(&slices[i]);
     }
-}
-
-bool ts_stage_takes_invalid(const struct stage_context *context)
-{
-    const struct stage_reduction *reduction = context->stage->reduction;
-    const bool aware = context->stage->validity > VALIDITY_SPREADS;
-    bool takes = context->in.masked && context->stage->map && !aware;
-    for (int input = 0; !aware && reduction && !reduction->order_free && input < STAGE_INPUTS; input++) {
-        const struct ts_image *image = ts_stage_input(context, input);
-        takes |= image && image->masked &&
-                 (ts_stage_reduces_volume(context, input) || (input == 0 && ts_stage_reduces_slices(context)));
-    }
-    return takes;
-}
-
-bool ts_stage_passes_mask(const struct stage_context *context)
-{
-    const struct stage *stage = context->stage;
-    if (ts_stage_masks(context))
-        return true;
-    return context->in.masked &&
-           (!stage->map || (stage->validity != VALIDITY_UNAWARE && stage->validity != VALIDITY_ENDS));
 }

@@ -62,8 +62,6 @@ bool ts_stage_streams_mask(const struct stage_context *context, int reference);
 /* Refuses a mask that does not have the input's shape (code reference-shape); without a mask the parameter plays no
  * part. For resolve(). */
 enum ts_status ts_stage_check_mask(const struct stage_context *context);
-/* Returns true where the stage makes the pixels invalid that its mask leaves out. */
-bool ts_stage_masks(const struct stage_context *context);
 /* Returns true where reduce() gets valid pixels of this input alone: in some of its rounds, or in the one at hand. */
 bool ts_stage_packs(const struct stage_context *context, int input);
 bool ts_stage_packs_now(const struct stage_context *context, int input);
@@ -77,9 +75,5 @@ void ts_stage_pack(const struct stage_context *context, int input, const struct 
 /* Fills in a parameter with the default TS_AIR_WORDS, or the older one that the chain keeps, unless it was given: the
  * value that air has in images of the input's quantity, as far as its dtype reaches. For resolve(). */
 void ts_stage_default_air(const struct stage_context *context, const char *param, double *value);
-/* Returns true where a stage takes invalid pixels for measured values: in its map, or in its reduction. */
-bool ts_stage_takes_invalid(const struct stage_context *context);
-/* Returns true where the output of the stage is masked. */
-bool ts_stage_passes_mask(const struct stage_context *context);
 
 #endif
