@@ -16,7 +16,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/dicom_frames/dicom_decompress.h"
+#include "io/dicom_frames/dicom_decode.h"
+#include "io/dicom_frames/dicom_inflate.h"
+#include "io/dicom_frames/dicom_jpeg_2000.h"
+#include "io/dicom_frames/dicom_rle.h"
+#include "io/dicom_frames/dicom_source.h"
+#include "io/dicom_header/dicom_fragments.h"
 #include "io/dicom_header/dicom_pixels.h"
 #include "io/file/file_bytes.h"
 
@@ -75,7 +80,8 @@ struct dicom_job ts_dicom_job(const struct dicom_source *source, int64_t z)
     return job;
 }
 
-void ts_dicom_reply_refuse(struct dicom_reply *reply, const char *code, const char *text)
+/* Fills in why a frame is refused; `text` is NULL where a decoder has written it to the reply. */
+static void dicom_reply_refuse(struct dicom_reply *reply, const char *code, const char *text)
 {
     reply->status = TS_BAD_INPUT;
     snprintf(reply->code, sizeof reply->code, "%s", code);
@@ -83,9 +89,10 @@ void ts_dicom_reply_refuse(struct dicom_reply *reply, const char *code, const ch
         snprintf(reply->text, sizeof reply->text, "%s", text);
 }
 
-void ts_dicom_reply_no_memory(struct dicom_reply *reply)
+/* Says that memory is out, which is no fault of the file. */
+static void dicom_reply_no_memory(struct dicom_reply *reply)
 {
-    ts_dicom_reply_refuse(reply, "no-memory", "out of memory while it was decoded");
+    dicom_reply_refuse(reply, "no-memory", "out of memory while it was decoded");
     reply->status = TS_RUN_FAILED;
 }
 
@@ -102,13 +109,112 @@ void ts_dicom_scratch_clear(struct dicom_scratch *scratch)
     *scratch = (struct dicom_scratch){.cells = NULL};
 }
 
-bool ts_dicom_read_pixels(int fd, void *out, size_t bytes, int64_t offset, struct dicom_reply *reply)
+/* Reads bytes of the file. Returns false with the reason in the reply. */
+static bool dicom_read_pixels(int fd, void *out, size_t bytes, int64_t offset, struct dicom_reply *reply)
 {
     if (ts_file_read_at(fd, out, bytes, (uint64_t)offset))
         return true;
-    ts_dicom_reply_refuse(reply, "file-not-readable",
-                          errno ? ts_errno_text(errno) : "the file ends inside of its pixel data");
+    dicom_reply_refuse(reply, "file-not-readable",
+                       errno ? ts_errno_text(errno) : "the file ends inside of its pixel data");
     return false;
+}
+
+/* A frame is joined of its fragments in memory, so that it costs what it takes itself and not the whole file. Its
+ * header is checked once more, in these bytes: the scan has seen only the start of the first frame. RLE and deflate are
+ * decoded here, JPEG 2000 by OpenJPEG, JPEG and JPEG-LS by DCMTK. */
+
+/* Widens cells in place from `from` bytes each to `to`. The last comes first, as each lies behind what it is made of.
+ */
+static void widen(unsigned char *cells, size_t n, size_t from, size_t to)
+{
+    for (size_t i = n; from < to && i-- > 0;) {
+        memmove(cells + i * to, cells + i * from, from);
+        memset(cells + i * to + from, 0, to - from);
+    }
+}
+
+/* Decodes a frame of bits. They are packed, but there are writers of RLE that give every pixel a byte: the length of
+ * what is decoded tells which (PS3.5 8.2.2 says too little). */
+static bool decode_bits(const struct dicom_job *job, const unsigned char *data, size_t bytes, unsigned char *cells,
+                        struct dicom_reply *reply)
+{
+    const size_t n = job->frame_n, packed = (n + 7) / 8;
+    const bool rle = job->form.syntax == DICOM_RLE;
+    if (rle ? !ts_dicom_rle_decode(data, bytes, cells, packed, 1, reply->text, sizeof reply->text)
+            : !ts_dicom_inflate_frame(data, bytes, cells, packed, reply->text, sizeof reply->text))
+        return rle && ts_dicom_rle_decode(data, bytes, cells, n, 1, reply->text, sizeof reply->text);
+    for (size_t i = n; i-- > 0;) /* from the last on, as each byte of bits stands before the cells that it fills */
+        cells[i] = cells[i / 8] >> i % 8 & 1;
+    return true;
+}
+
+static bool decode_by_dcmtk(const struct dicom_job *job, const struct dicom_codestream *stream,
+                            const unsigned char *data, size_t bytes, unsigned char *cells, struct dicom_reply *reply)
+{
+    const size_t decoded = stream->precision > 8 ? 2 : 1;
+    if (ts_dicom_decode_frame(&job->form, stream->precision, data, bytes, cells, job->frame_n * decoded, reply->text,
+                              sizeof reply->text) != 0)
+        return false;
+    widen(cells, job->frame_n, decoded, (size_t)job->cells.bits_allocated / 8);
+    return true;
+}
+
+static bool decode(const struct dicom_job *job, const struct dicom_codestream *stream, const unsigned char *data,
+                   size_t bytes, unsigned char *cells, struct dicom_reply *reply)
+{
+    const size_t cell = (size_t)job->cells.bits_allocated / 8;
+    const bool bits = job->bits && (job->form.syntax == DICOM_RLE || job->form.syntax == DICOM_DEFLATED_FRAME);
+    if (bits)
+        return decode_bits(job, data, bytes, cells, reply);
+    if (job->form.precision > 0 && stream->precision != job->form.precision) {
+        snprintf(reply->text, sizeof reply->text, "the frame has %d bits a sample, the first one has %d",
+                 stream->precision, job->form.precision);
+        return false;
+    }
+    switch (job->form.syntax) {
+    case DICOM_RLE:
+        return ts_dicom_rle_decode(data, bytes, cells, job->frame_n, cell, reply->text, sizeof reply->text);
+    case DICOM_DEFLATED_FRAME:
+        return ts_dicom_inflate_frame(data, bytes, cells, job->frame_n * cell, reply->text, sizeof reply->text);
+    case DICOM_JPEG_2000:
+        return ts_dicom_jpeg_2000_decode(&job->form, stream, job->cells.is_signed, data, bytes, cells, reply->text,
+                                         sizeof reply->text);
+    default:
+        return decode_by_dcmtk(job, stream, data, bytes, cells, reply);
+    }
+}
+
+/* Reads the frame of the job, checks its own header, and decodes it to little-endian cells of BitsAllocated. Returns
+ * false with the reason in the reply. */
+static bool dicom_decompress(const struct dicom_job *job, int fd, unsigned char *cells, struct dicom_reply *reply)
+{
+    const size_t bytes = (size_t)ts_dicom_stream_bytes(&job->stream);
+    unsigned char *data = malloc((size_t)job->stream.bytes);
+    struct dicom_codestream stream;
+    bool ok = false;
+    if (!data) {
+        dicom_reply_no_memory(reply);
+    } else if (!dicom_read_pixels(fd, data, (size_t)job->stream.bytes, job->stream.offset, reply)) {
+        ; /* the reply says why */
+    } else if (!ts_dicom_stream_join(&job->stream, data)) {
+        dicom_reply_refuse(reply, "file-changed", "the fragments are not those that were checked");
+    } else if (ts_dicom_codestream(&job->form, data, bytes, (int64_t)bytes, &stream) != CODESTREAM_GOOD) {
+        dicom_reply_refuse(reply, stream.code, stream.text);
+    } else if (job->labels && stream.lossy) {
+        dicom_reply_refuse(reply, "seg-syntax", "the frame was compressed with loss, so that its labels are not known");
+    } else if (job->loss_unsaid && stream.lossy) {
+        dicom_reply_refuse(reply, "dicom-loss-unsaid",
+                           "the frame was compressed with loss, of which neither the header nor the first frame tells");
+    } else {
+        errno = 0;
+        ok = decode(job, &stream, data, bytes, cells, reply);
+        if (!ok && errno == ENOMEM && ts_sandbox_lacks_memory())
+            dicom_reply_no_memory(reply);
+        else if (!ok)
+            dicom_reply_refuse(reply, "pixel-data-damaged", NULL);
+    }
+    free(data);
+    return ok;
 }
 
 /* Reads pixels of a deflated data set. Frames of one file that are read in order inflate it once. */
@@ -116,7 +222,7 @@ static bool read_inflated(const struct dicom_job *job, int fd, struct dicom_scra
                           int64_t offset, struct dicom_reply *reply)
 {
     if (!scratch->inflated && !(scratch->inflated = ts_inflate_file_create())) {
-        ts_dicom_reply_no_memory(reply);
+        dicom_reply_no_memory(reply);
         return false;
     }
     ts_inflate_file_choose(scratch->inflated, fd, job->device, job->inode, job->deflate_offset);
@@ -124,10 +230,10 @@ static bool read_inflated(const struct dicom_job *job, int fd, struct dicom_scra
     case INFLATE_WHOLE:
         return true;
     case INFLATE_UNREADABLE:
-        ts_dicom_reply_refuse(reply, "file-not-readable", ts_errno_text(errno));
+        dicom_reply_refuse(reply, "file-not-readable", ts_errno_text(errno));
         return false;
     default: /* the scan has inflated it */
-        ts_dicom_reply_refuse(reply, "file-changed", "the file was changed after its header was checked");
+        dicom_reply_refuse(reply, "file-changed", "the file was changed after its header was checked");
         return false;
     }
 }
@@ -137,7 +243,7 @@ static bool read_words(const struct dicom_job *job, int fd, unsigned char *cells
                        struct dicom_reply *reply)
 {
     const size_t before = (size_t)((offset - job->words) % 2), all = (before + bytes + 1) / 2 * 2;
-    if (!ts_dicom_read_pixels(fd, cells, all, offset - (int64_t)before, reply))
+    if (!dicom_read_pixels(fd, cells, all, offset - (int64_t)before, reply))
         return false;
     ts_dicom_turn_words(cells, before, bytes);
     return true;
@@ -153,7 +259,7 @@ static bool read_rows(const struct dicom_job *job, int fd, struct dicom_scratch 
     if (job->words >= 0)
         return read_words(job, fd, cells, bytes, offset, reply);
     return job->form.syntax == DICOM_DEFLATED_LE ? read_inflated(job, fd, scratch, cells, bytes, offset, reply)
-                                                 : ts_dicom_read_pixels(fd, cells, bytes, offset, reply);
+                                                 : dicom_read_pixels(fd, cells, bytes, offset, reply);
 }
 
 static bool digest(const void *stored, size_t bytes, const char *uid, struct dicom_reply *reply)
@@ -172,7 +278,7 @@ static bool digest(const void *stored, size_t bytes, const char *uid, struct dic
     EVP_MD_CTX_free(pixels);
     EVP_MD_CTX_free(keyed);
     if (!ok)
-        ts_dicom_reply_no_memory(reply); /* nothing else makes it fail */
+        dicom_reply_no_memory(reply); /* nothing else makes it fail */
     return ok;
 }
 
@@ -202,7 +308,7 @@ static bool read_cells(const struct dicom_job *job, int fd, struct dicom_scratch
     const bool compressed = dicom_is_compressed(job->form.syntax);
     const int64_t columns = job->form.columns, row = compressed ? 0 : job->tile_offset / columns * columns;
     const bool ok =
-        compressed ? ts_dicom_decompress(job, fd, cells, reply) : read_rows(job, fd, scratch, cells, row, reply);
+        compressed ? dicom_decompress(job, fd, cells, reply) : read_rows(job, fd, scratch, cells, row, reply);
     if (ok && job->n < job->frame_n)
         cut_tile(job, cells, (size_t)(job->tile_offset - row));
     return ok;
@@ -232,8 +338,8 @@ static bool look_up(const struct dicom_job *job, int fd, const void *stored, enu
     unsigned char *table = malloc(lut->data.length);
     unsigned high = 0;
     if (!table)
-        ts_dicom_reply_no_memory(reply);
-    const bool read = table && ts_dicom_read_pixels(fd, table, lut->data.length, lut->data.offset, reply);
+        dicom_reply_no_memory(reply);
+    const bool read = table && dicom_read_pixels(fd, table, lut->data.length, lut->data.offset, reply);
     for (size_t first = 0; read && first < job->n; first += PART) {
         const size_t n = job->n - first < PART ? job->n - first : PART;
         double from[PART];
@@ -248,7 +354,7 @@ static bool look_up(const struct dicom_job *job, int fd, const void *stored, enu
     }
     free(table);
     if (high >> lut->bits)
-        ts_dicom_reply_refuse(reply, "values-out-of-range", "a value of the Modality LUT has more bits than it states");
+        dicom_reply_refuse(reply, "values-out-of-range", "a value of the Modality LUT has more bits than it states");
     return read && reply->status == TS_OK;
 }
 
@@ -289,7 +395,7 @@ void ts_dicom_frame_decode(const struct dicom_job *job, int fd, struct dicom_scr
     if (doubles && job->dtype == TS_F64)
         stored = TS_F64;
     else if (doubles && !ts_dicom_round_doubles(cells, job->n, valid, &reply->rounding)) {
-        ts_dicom_reply_refuse(reply, "values-out-of-range", "a 64-bit value is beyond the range of a 32-bit float");
+        dicom_reply_refuse(reply, "values-out-of-range", "a 64-bit value is beyond the range of a 32-bit float");
         return;
     }
     if (job->lut.entries > 0)

@@ -119,12 +119,6 @@ void ts_dicom_frame_decode(const struct dicom_job *job, int fd, struct dicom_scr
 /* Makes the scratch of a thread or worker. Returns false where memory is out. */
 bool ts_dicom_scratch_init(struct dicom_scratch *scratch, size_t cell_bytes);
 void ts_dicom_scratch_clear(struct dicom_scratch *scratch);
-/* Reads bytes of the file. Returns false with the reason in the reply. */
-bool ts_dicom_read_pixels(int fd, void *out, size_t bytes, int64_t offset, struct dicom_reply *reply);
-/* Fills in why a frame is refused; `text` is NULL where a decoder has written it to the reply. */
-void ts_dicom_reply_refuse(struct dicom_reply *reply, const char *code, const char *text);
-/* Says that memory is out, which is no fault of the file. */
-void ts_dicom_reply_no_memory(struct dicom_reply *reply);
 /* Makes the crypto library load what it needs from files, before the worker is locked. Returns false where it
  * cannot. */
 bool ts_dicom_frame_prepare(void);
