@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This computes where frames lie, and compares SOP Class UIDs with a list of classes. The lists leave out the prefix
- * that all storage classes share. An entry that ends with a dot stands for a whole family, such as all presentation
- * states; any other entry must be the rest of the UID, so that 2 does not stand for 20.
+ * This computes where frames lie and up to which distance positions are one, and compares SOP Class UIDs with a list of
+ * classes. The lists leave out the prefix that all storage classes share. An entry that ends with a dot stands for a
+ * whole family, such as all presentation states; any other entry must be the rest of the UID, so that 2 does not stand
+ * for 20.
  */
 #include "io/dicom_header/dicom_file.h"
 
+#include <math.h>
 #include <string.h>
 
 bool ts_dicom_is_class(const char *uid, const char *const *classes)
@@ -39,4 +41,13 @@ int64_t ts_dicom_frame_offset(const struct dicom_image *image)
 bool ts_dicom_says_loss(const struct dicom_file *file)
 {
     return file->lossy || strcmp(file->lossy_compression, "01") == 0;
+}
+
+double ts_dicom_same_position(const struct dicom_image *image)
+{
+    double same = 1e-3;
+    for (int i = 0; i < 2 && image->have_spacing; i++)
+        same = fmin(same, image->spacing_mm[i] / 100);
+    const double between = fabs(image->spacing_between_slices_mm);
+    return between > 0 ? fmin(same, between / 10) : same;
 }

@@ -213,6 +213,9 @@ struct dicom_folder {
 
 /* Returns where the pixels of a frame begin that are not compressed. */
 int64_t ts_dicom_frame_offset(const struct dicom_image *image);
+/* Returns the distance in mm up to which positions are one: 0.001 mm, or less where the pixels or the slices of a small
+ * object lie closer together: a hundredth of the Pixel Spacing, a tenth of Spacing Between Slices. */
+double ts_dicom_same_position(const struct dicom_image *image);
 /* Returns the bytes of one decoded frame; rows, columns and bits_allocated must have been checked. */
 int64_t ts_dicom_frame_bytes(const struct dicom_file *file);
 /* Returns true where the header or the first frame says that the images were compressed with loss. */

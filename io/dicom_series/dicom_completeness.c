@@ -14,7 +14,6 @@
 #include <string.h>
 
 #include "core/search.h"
-#include "io/dicom_series/dicom_repeats.h"
 
 /* At most this many times the slices that are there may be missing before the first one. A larger first Instance Number
  * is a way of counting, not a loss. */

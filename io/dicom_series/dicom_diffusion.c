@@ -18,7 +18,6 @@
 
 #include "core/vector3.h"
 #include "io/dicom_header/dicom_fields.h"
-#include "io/dicom_series/dicom_repeats.h"
 
 static const double GE_BIAS = 1e9, GE_STEP = 5, GE_SHORT = 0.97, NO_LENGTH = 0.03;
 

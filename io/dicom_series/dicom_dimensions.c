@@ -12,8 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/dicom_series/dicom_repeats.h"
-
 /* An item is an image with its values along the dimensions that count, and 0 for the others. */
 struct item {
     uint32_t values[DICOM_DIMENSIONS];

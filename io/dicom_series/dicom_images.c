@@ -14,7 +14,6 @@
 #include "core/vector3.h"
 #include "io/dicom_header/dicom_dose.h"
 #include "io/dicom_series/dicom_completeness.h"
-#include "io/dicom_series/dicom_repeats.h"
 
 /* Refuses the series with a text such as "no Image Position (Patient) in 12 of 120 slices". */
 static void refuse_without(struct dicom_series *series, size_t without, const char *code, const char *name)

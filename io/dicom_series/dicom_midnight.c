@@ -12,8 +12,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "io/dicom_series/dicom_repeats.h"
-
 static const double DAY_S = 86400;
 
 static int compare_times(const void *a, const void *b)

@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "core/vector3.h"
-#include "io/dicom_series/dicom_repeats.h"
 
 enum { MOST_GROUPS = 256, LEAST_POSITIONS = 3 };
 static const double EVEN_SHARE = 0.05; /* of the step, by which a gap may be off a multiple of it */

@@ -20,15 +20,6 @@ static const double SAME_NUMBER = 0.01; /* in parts of it, by which numbers of o
 static const double MOST_STEP = 1.5;    /* of the least one, from position to position */
 enum { SAME_PLACE = 10 };               /* volumes may lie so many times the tolerance of positions off each other */
 
-double ts_dicom_same_position(const struct dicom_image *image)
-{
-    double same = 1e-3;
-    for (int i = 0; i < 2 && image->have_spacing; i++)
-        same = fmin(same, image->spacing_mm[i] / 100);
-    const double between = fabs(image->spacing_between_slices_mm);
-    return between > 0 ? fmin(same, between / 10) : same;
-}
-
 static bool same_instance(const struct dicom_image *a, const struct dicom_image *b)
 {
     return *a->file->sop_instance && !strcmp(a->file->sop_instance, b->file->sop_instance) && a->frame == b->frame &&

@@ -7,10 +7,6 @@
 
 #include "io/dicom_series/dicom_series.h"
 
-/* Returns the distance in mm up to which positions are one: 0.001 mm, or less where the pixels or the slices of a small
- * object lie closer together: a hundredth of the Pixel Spacing, a tenth of Spacing Between Slices. */
-double ts_dicom_same_position(const struct dicom_image *image);
-
 /* Drops identical copies of one instance, which stand side by side in the group's order, and refuses the series where
  * copies differ or cannot be read. `keep`: those whose bytes differ are images of their own, whatever their UID. */
 void ts_dicom_drop_duplicates(struct dicom_series *series, bool keep);

@@ -20,7 +20,6 @@
 #include "io/dicom_header/dicom_kernel.h"
 #include "io/dicom_header/dicom_known.h"
 #include "io/dicom_header/dicom_parse.h"
-#include "io/dicom_series/dicom_repeats.h"
 
 /* These are in no field: a text that no output may have, a number that only tells images apart, whether the images are
  * DERIVED by their Image Type, and the direction of their rows. */

@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "core/vector3.h"
-#include "io/dicom_series/dicom_repeats.h"
 
 enum { LEAST_SLICES = 3, MAX_LISTED = 4, TEXT_BYTES = 320 };
 

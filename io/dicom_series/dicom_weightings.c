@@ -13,8 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/dicom_series/dicom_repeats.h"
-
 static const double SAME_GRADIENT = 1e-3, ROUGH_GRADIENT = 1e-2, ROUGH_B_RELATIVE = 1e-2;
 
 enum { KEYS = 5 }; /* b-value, gradient, Temporal Position */
