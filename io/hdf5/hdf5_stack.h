@@ -22,6 +22,31 @@ struct hdf5_indices {
     int64_t n, start, stride, block;
 };
 
+/* Returns the k-th of the indices. */
+static inline int64_t ts_hdf5_index(const struct hdf5_indices *indices, int64_t k)
+{
+    return indices->start + k / indices->block * indices->stride + k % indices->block;
+}
+
+/* Returns how many of the indices are below i. */
+static inline int64_t ts_hdf5_indices_below(const struct hdf5_indices *indices, int64_t i)
+{
+    const int64_t past = i - indices->start;
+    if (past <= 0)
+        return 0;
+    const int64_t blocks = past / indices->stride, rest = past % indices->stride;
+    if (blocks >= indices->n) /* each block has at least one */
+        return indices->n;
+    const int64_t k = blocks * indices->block + (rest < indices->block ? rest : indices->block);
+    return k < indices->n ? k : indices->n;
+}
+
+/* Returns true where each index is the one before it plus 1. */
+static inline bool ts_hdf5_indices_follow(const struct hdf5_indices *indices)
+{
+    return indices->n <= indices->block || indices->stride == indices->block;
+}
+
 /* A part of a virtual dataset, whose values are those of a part of another one. */
 struct hdf5_part {
     const struct hdf5_stack *source;

@@ -12,8 +12,8 @@
 
 #include "io/file/file_bytes.h"
 #include "io/hdf5/hdf5_decoder.h"
+#include "io/hdf5/hdf5_stack.h"
 #include "io/hdf5/hdf5_stack_put.h"
-#include "io/hdf5/hdf5_virtual.h"
 
 /* PIECE_BYTES: of rows that a thread reads at once. SCRATCH_BYTES: of the buffers of all threads, unless one thread
  * needs more. */
@@ -599,6 +599,17 @@ static void join_faults(struct put_faults *all, const struct put_faults *faults)
     ts_rounding_join(&all->rounding, &faults->rounding);
 }
 
+enum ts_status ts_hdf5_stack_check_lost(const struct hdf5_input *input, const struct hdf5_stack *stack,
+                                        const int64_t *map)
+{
+    for (int64_t i = 0; stack->lost && i < stack->n[0]; i++)
+        if (stack->lost[i] && (!map || map[i] >= 0))
+            return ts_hdf5_input_refuse(input, "hdf5-source-missing",
+                                        "nothing gives the values of index %" PRId64 " of the first axis of %s", i,
+                                        stack->name);
+    return TS_OK;
+}
+
 enum ts_status ts_hdf5_stack_read(struct hdf5_stack_reader *reader, const struct hdf5_input *input,
                                   const struct hdf5_box *box)
 {
@@ -649,4 +660,73 @@ void ts_hdf5_stack_reader_destroy(struct hdf5_stack_reader *reader)
     if (reader)
         free(reader->threads);
     free(reader);
+}
+
+/* ---- lists ---------------------------------------------------------------------------------------- */
+
+/* Reads the numbers of an open list. */
+static enum ts_status read_numbers(struct hdf5_input *input, struct hdf5_stack *stack, int64_t most, double **values)
+{
+    const int64_t count = stack->n[0] * stack->n[1]; /* 32 bits each at most, as check_sizes knows */
+    if (count > most)
+        return ts_hdf5_input_refuse(input, "hdf5-size", "%s has %" PRId64 " values, expected at most %" PRId64,
+                                    stack->name, count, most);
+    enum ts_status status = ts_hdf5_stack_locate(input, stack);
+    if (status != TS_OK)
+        return status;
+    *values = ts_arena_alloc(input->arena, (size_t)count * sizeof **values);
+    if (!*values)
+        return ts_diag_no_memory(input->diag, (size_t)count * sizeof **values);
+    const struct hdf5_box box = {
+        .end = {stack->n[0], stack->n[1], 1}, .stride = {stack->n[1], 1, 1}, .out = *values, .doubles = true};
+    struct readers *readers = ts_readers_create(1);
+    struct hdf5_stack_reader *reader = readers ? ts_hdf5_stack_reader_create(stack, readers) : NULL;
+    status = reader ? ts_hdf5_stack_read(reader, input, &box) : ts_diag_no_memory(input->diag, sizeof box);
+    ts_hdf5_stack_reader_destroy(reader);
+    ts_readers_destroy(readers);
+    return status;
+}
+
+static enum ts_status read_list(struct hdf5_input *input, const struct hdf5_ref *dataset, const char *name,
+                                int64_t columns, int64_t most, double **values, int64_t *n)
+{
+    struct hdf5_stack stack;
+    *values = NULL;
+    *n = 0;
+    if (dataset->kind == FINDER_NONE)
+        return TS_OK;
+    enum ts_status status = ts_hdf5_stack_open(input, dataset, name, columns > 1 ? 2 : 1, &stack);
+    if (status == TS_OK && stack.n[1] != columns)
+        status = ts_hdf5_input_refuse(input, "hdf5-size", "%s has %" PRId64 " columns, expected %" PRId64, stack.name,
+                                      stack.n[1], columns);
+    if (status == TS_OK)
+        status = read_numbers(input, &stack, most, values);
+    *n = stack.n[0];
+    ts_hdf5_stack_close(&stack);
+    return status;
+}
+
+enum ts_status ts_hdf5_stack_list(struct hdf5_input *input, const struct hdf5_ref *dataset, const char *name,
+                                  int64_t most, double **values, int64_t *n)
+{
+    return read_list(input, dataset, name, 1, most, values, n);
+}
+
+enum ts_status ts_hdf5_stack_vectors(struct hdf5_input *input, const struct hdf5_ref *from, const char *path,
+                                     int64_t columns, int64_t most, double **values, int64_t *n)
+{
+    struct hdf5_ref dataset;
+    *values = NULL;
+    *n = 0;
+    enum ts_status status = ts_hdf5_input_find(input, from, path, &dataset);
+    if (status == TS_OK)
+        status = read_list(input, &dataset, path, columns, most, values, n);
+    ts_hdf5_input_release(input, &dataset);
+    return status;
+}
+
+enum ts_status ts_hdf5_stack_numbers(struct hdf5_input *input, const struct hdf5_ref *from, const char *path,
+                                     int64_t most, double **values, int64_t *n)
+{
+    return ts_hdf5_stack_vectors(input, from, path, 1, most, values, n);
 }

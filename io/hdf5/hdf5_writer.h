@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * These are the parts of the HDF5 writer, from the bottom up: hdf5_writer.c (failures), hdf5_values.c (types,
- * attributes, small values), hdf5_chunk.c (the way of one chunk into the file),
- * hdf5_dataset.c (datasets that come in pieces), hdf5_image.c (NXdata), hdf5_write.c (the
- * file). A writer that has failed does nothing more, so a sequence of calls needs one look at the state, at its end.
+ * These are the parts of the HDF5 writer, from the bottom up: hdf5_writer.c (failures), hdf5_chunk.c (the way of
+ * one chunk into the file), hdf5_dataset.c (types, attributes, small values, datasets that come in pieces),
+ * hdf5_image.c (NXdata), hdf5_write.c (the file). A writer that has failed does nothing more, so a sequence of calls
+ * needs one look at the state, at its end.
  */
 #ifndef IO_HDF5_HDF5_WRITER_H
 #define IO_HDF5_HDF5_WRITER_H
@@ -102,10 +102,6 @@ hid_t ts_hdf5_type(enum ts_dtype dtype);
  * header. The library would move many of them to fractal heaps and B-trees, where one damaged byte can make it
  * crash. */
 hid_t ts_hdf5_create_properties(hid_t class_id);
-/* Returns the dataspace of a value, which the caller closes; negative where libhdf5 fails. */
-hid_t ts_hdf5_value_space(const struct hdf5_value *value);
-/* Writes the attribute sha256_tree of an open dataset; inside enter and leave. */
-bool ts_hdf5_put_digest(hid_t dataset, const char *text);
 
 /* Creates an empty chunked dataset, for ts_hdf5_dataset_write. Where `value` has data, all of them follow in one call,
  * and the chunks go straight to the file. */
