@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Makes maps from counts: the share of values that are v or below, or OpenCV's level, with the roundings of
- * stages/counting/value_maps.c.
+ * stages/histogram/equalize.c.
  *
  * A cluster of blocks (one block for 256 keys, for many slices, or where the device has no clusters) makes one map; a
  * thread sums eight neighboring keys, and keeps their counts where it has no others. Memory traffic: 8 bytes read for

@@ -19,6 +19,108 @@
 #include "stages/engine/validity.h"
 #include "stages/values/scope.h"
 
+/* These are rules of scikit-image (exposure.equalize_hist, exposure.match_histograms) and OpenCV (equalizeHist). They
+ * work on counts and not on pixels, so that the cost depends on the number of different values alone and the counts may
+ * come from any device. */
+
+static uint64_t sum_of(const uint64_t *counts, size_t n)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += counts[i];
+    return sum;
+}
+
+/* scikit-image: map[i] = share of the values that are values[i] or below. 0 where nothing was counted. */
+static void value_map_share(const uint64_t *counts, size_t n, double *map)
+{
+    const uint64_t total = sum_of(counts, n);
+    uint64_t below = 0;
+    for (size_t i = 0; i < n; i++) {
+        below += counts[i];
+        map[i] = total ? (double)below / (double)total : 0;
+    }
+}
+
+/* OpenCV's equalizeHist, for any number of levels: map[i] = ts_value_level(below[i] - c0, total - c0, levels) where
+ * below[i] counts values[i] and below, and c0 the lowest value that occurs. Where only one value occurs, map[i] = i. */
+static void value_map_levels(const uint64_t *counts, size_t n, uint32_t levels, uint32_t *map)
+{
+    const uint64_t total = sum_of(counts, n);
+    size_t first = 0;
+    while (first < n && counts[first] == 0)
+        first++;
+    if (first == n || counts[first] == total) {
+        for (size_t i = 0; i < n; i++)
+            map[i] = (uint32_t)i;
+        return;
+    }
+    uint64_t below = 0;
+    for (size_t i = 0; i < n; i++) {
+        below += i > first ? counts[i] : 0;
+        map[i] = ts_value_level(below, total - counts[first], levels);
+    }
+}
+
+/* Returns the bytes of quantiles of at most `capacity` values. */
+static size_t quantiles_bytes(size_t capacity)
+{
+    return sizeof(struct quantiles) + capacity * (sizeof(double) + sizeof(uint64_t));
+}
+
+static uint64_t *below_of(const struct quantiles *quantiles)
+{
+    return (uint64_t *)(quantiles->values + quantiles->capacity);
+}
+
+/* Fills quantiles from counts of n rising values (value i is first + i * step) without those that do not occur. */
+static void quantiles_fill(struct quantiles *quantiles, const uint64_t *counts, size_t n, double first, double step)
+{
+    uint64_t below = 0;
+    quantiles->n = 0;
+    quantiles->capacity = n;
+    for (size_t i = 0; i < n; i++) {
+        if (counts[i] == 0)
+            continue;
+        below += counts[i];
+        quantiles->values[quantiles->n] = first + (double)i * step;
+        below_of(quantiles)[quantiles->n++] = below;
+    }
+}
+
+/* scikit-image's match_histograms: map[i] = the reference's value at the share of values[i], linear between the shares
+ * of the reference's values. Shares are compared as exact fractions. */
+static void value_map_match(const uint64_t *counts, size_t n, const struct quantiles *reference, double *map)
+{
+    const uint64_t total = sum_of(counts, n);
+    const uint64_t *reference_below = below_of(reference);
+    const uint64_t reference_total = reference->n ? reference_below[reference->n - 1] : 0;
+    uint64_t below = 0;
+    size_t next = 0; /* the first value of the reference whose share is above the share at hand */
+    for (size_t i = 0; i < n; i++) {
+        below += counts[i];
+        if (total == 0 || reference_total == 0) {
+            map[i] = 0;
+            continue;
+        }
+        /* below / total against reference_below / reference_total, both multiplied by both totals. */
+        const unsigned __int128 share = (unsigned __int128)below * reference_total;
+        while (next < reference->n && (unsigned __int128)reference_below[next] * total <= share)
+            next++;
+        if (next == 0) {
+            map[i] = reference->values[0];
+        } else if (next == reference->n) {
+            map[i] = reference->values[reference->n - 1];
+        } else {
+            const unsigned __int128 left = (unsigned __int128)reference_below[next - 1] * total;
+            const unsigned __int128 gap =
+                (unsigned __int128)(reference_below[next] - reference_below[next - 1]) * total;
+            const double low = reference->values[next - 1], high = reference->values[next];
+            map[i] = low + (high - low) * ((double)(share - left) / (double)gap);
+        }
+    }
+}
+
 enum { MAX_BINS = 65536, SKIMAGE_BINS = 256, CHUNK = 16384, STEP_BLOCK = 2048, ALIGNMENT = 64 };
 
 static const struct choice method_choices[] = {
@@ -161,7 +263,7 @@ static size_t map_bytes(const struct stage_context *context)
 
 static size_t result_bytes(const struct stage_context *context)
 {
-    const size_t quantiles = context->references[0] ? ts_quantiles_bytes(ts_equalize_capacity(context, 1)) : 0;
+    const size_t quantiles = context->references[0] ? quantiles_bytes(ts_equalize_capacity(context, 1)) : 0;
     const size_t bytes = sizeof(struct equalize_result) + map_bytes(context) + quantiles;
     return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
@@ -232,15 +334,15 @@ static void fill_map(const struct stage_context *context, const struct distribut
         uint32_t *levels = (uint32_t *)map + distribution->first_key;
         const uint32_t n_levels = ts_value_counts_keys(context->in.dtype);
         const bool one = distribution->n == 1;
-        ts_value_map_levels(distribution->counts, distribution->n, n_levels, levels);
+        value_map_levels(distribution->counts, distribution->n, n_levels, levels);
         if (one) /* one value stays what it is, and the array starts with it */
             *levels = (uint32_t)distribution->first_key;
         return;
     }
     if (context->references[0])
-        ts_value_map_match(distribution->counts, distribution->n, quantiles_of(context, result), map);
+        value_map_match(distribution->counts, distribution->n, quantiles_of(context, result), map);
     else
-        ts_value_map_share(distribution->counts, distribution->n, map);
+        value_map_share(distribution->counts, distribution->n, map);
     if (by_value(context, 0)) {
         float *narrow = (float *)map;
         for (size_t i = 0; i < distribution->n; i++) {
@@ -277,7 +379,7 @@ static enum ts_status finish(const struct stage_context *context, const void *co
     if (totals[1]) {
         const struct distribution reference = distribution_of(context, 1, totals[1], equalize);
         struct quantiles *quantiles = quantiles_of(context, result);
-        ts_quantiles_fill(quantiles, reference.counts, reference.n, reference.first, reference.step);
+        quantiles_fill(quantiles, reference.counts, reference.n, reference.first, reference.step);
     }
     if (totals[0]) {
         const struct distribution distribution = distribution_of(context, 0, totals[0], equalize);
