@@ -4,7 +4,7 @@
  * that is exact, and rounded once. What a thread computes and the memory traffic stand in convolve_march.cuh for small
  * and separable kernels, and in convolve_tile.cu for the others.
  *
- * A masked image is convolved as any other first and then mended here, by the rule of stages/filters/convolve_masked.h:
+ * A masked image is convolved as any other first and then mended here, by the rule of stages/filters/convolve.c:
  * a thread looks at the bits of the pixels under the weights of one pixel, and where one is invalid it sums them tap by
  * tap in double, in the order of the CPU. Away from the borders a row of a kernel is one word of bits. Memory traffic:
  * a bit a pixel, which the threads of a block share in the first cache, and values near the padding alone. A block has

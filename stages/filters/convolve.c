@@ -6,7 +6,7 @@
  * not matter, not even a NaN. The rows around four output rows stand in a ring of extended rows, so that a value
  * that is loaded serves four sums; each sum adds tap after tap in the order in which the weights are written.
  */
-#include "stages/filters/convolve_masked.h"
+#include "stages/filters/convolve.h"
 
 #include <float.h>
 #include <math.h>
@@ -17,6 +17,231 @@
 #include "core/vectors.h"
 #include "stages/engine/border.h"
 #include "stages/engine/scratch.h"
+#include "stages/engine/stage.h"
+#include "stages/engine/validity.h"
+#include "stages/filters/masked_mend.h"
+
+/* The kernels of convolve as numbers, and two properties by which both devices choose how to sum: whether float holds
+ * every partial sum, and whether a kernel is a column times a row, so that n x n taps become 2 n. */
+
+enum { NAMED_SIDE = 5 };
+
+/* side x side weights, row after row; the sum is divided by `divisor`. */
+struct named_kernel {
+    int64_t side;
+    double divisor;
+    double weights[NAMED_SIDE * NAMED_SIDE];
+};
+
+/* clang-format off */
+#define CROSS(center, neighbor) {0, neighbor, 0,  neighbor, center, neighbor,  0, neighbor, 0}
+#define SQUARE(center, neighbor) \
+    {neighbor, neighbor, neighbor,  neighbor, center, neighbor,  neighbor, neighbor, neighbor}
+#define SQUARE_5(center, neighbor) \
+    {neighbor, neighbor, neighbor, neighbor, neighbor,  neighbor, neighbor, neighbor, neighbor, neighbor, \
+     neighbor, neighbor, center, neighbor, neighbor,  neighbor, neighbor, neighbor, neighbor, neighbor, \
+     neighbor, neighbor, neighbor, neighbor, neighbor}
+
+static const struct named_kernel named_kernels[] = {
+    [CONVOLVE_LOW_PASS_4] = {3, 5, CROSS(1, 1)},
+    [CONVOLVE_LOW_PASS_8] = {3, 9, SQUARE(1, 1)},
+    [CONVOLVE_LOW_PASS_5X5] = {5, 25, SQUARE_5(1, 1)},
+    [CONVOLVE_GAUSSIAN_3X3] = {3, 16, {1, 2, 1,  2, 4, 2,  1, 2, 1}},
+    [CONVOLVE_GAUSSIAN_5X5] = {5, 256, {1, 4, 6, 4, 1,  4, 16, 24, 16, 4,  6, 24, 36, 24, 6,  4, 16, 24, 16, 4,
+                                        1, 4, 6, 4, 1}},
+    [CONVOLVE_HIGH_PASS_4] = {3, 5, CROSS(4, -1)},
+    [CONVOLVE_HIGH_PASS_8] = {3, 9, SQUARE(8, -1)},
+    [CONVOLVE_HIGH_PASS_5X5] = {5, 25, SQUARE_5(24, -1)},
+    [CONVOLVE_SHARPEN_4] = {3, 1, CROSS(5, -1)},
+    [CONVOLVE_SHARPEN_8] = {3, 1, SQUARE(9, -1)},
+    [CONVOLVE_SHARPEN_5X5] = {5, 256, {-1, -4, -6, -4, -1,  -4, -16, -24, -16, -4,  -6, -24, 476, -24, -6,
+                                       -4, -16, -24, -16, -4,  -1, -4, -6, -4, -1}},
+    [CONVOLVE_LAPLACIAN_4] = {3, 1, CROSS(-4, 1)},
+    [CONVOLVE_LAPLACIAN_8] = {3, 1, SQUARE(-8, 1)},
+    [CONVOLVE_LOG_5X5] = {5, 1, {0, 0, 1, 0, 0,  0, 1, 2, 1, 0,  1, 2, -16, 2, 1,  0, 1, 2, 1, 0,  0, 0, 1, 0, 0}},
+    [CONVOLVE_SOBEL_X] = {3, 1, {-1, 0, 1,  -2, 0, 2,  -1, 0, 1}},
+    [CONVOLVE_SOBEL_Y] = {3, 1, {-1, -2, -1,  0, 0, 0,  1, 2, 1}},
+    [CONVOLVE_SOBEL_X_5X5] = {5, 1, {-1, -2, 0, 2, 1,  -4, -8, 0, 8, 4,  -6, -12, 0, 12, 6,  -4, -8, 0, 8, 4,
+                                     -1, -2, 0, 2, 1}},
+    [CONVOLVE_SOBEL_Y_5X5] = {5, 1, {-1, -4, -6, -4, -1,  -2, -8, -12, -8, -2,  0, 0, 0, 0, 0,  2, 8, 12, 8, 2,
+                                     1, 4, 6, 4, 1}},
+};
+/* clang-format on */
+
+static struct convolve_weights kernel_of(const struct convolve_params *params, enum convolve_kernel name)
+{
+    if (name == CONVOLVE_CUSTOM)
+        return (struct convolve_weights){params->weights.rows, params->weights.columns, params->weights.values, 1};
+    const struct named_kernel *named = &named_kernels[name];
+    return (struct convolve_weights){named->side, named->side, named->weights, named->divisor};
+}
+
+int ts_convolve_kernels(const struct convolve_params *params, struct convolve_weights kernels[2])
+{
+    const bool magnitude = params->kernel == CONVOLVE_SOBEL_MAGNITUDE;
+    kernels[0] = kernel_of(params, magnitude ? CONVOLVE_SOBEL_X : (enum convolve_kernel)params->kernel);
+    kernels[1] = kernel_of(params, CONVOLVE_SOBEL_Y);
+    return magnitude ? 2 : 1;
+}
+
+bool ts_convolve_is_exact(const struct convolve_weights *kernels, int n_kernels, enum ts_dtype dtype)
+{
+    double low, high;
+    if (ts_dtype_bytes(dtype) > 2)
+        return false;
+    ts_dtype_range(dtype, &low, &high);
+    for (int k = 0; k < n_kernels; k++) {
+        double sum = 0;
+        for (int64_t i = 0; i < kernels[k].rows * kernels[k].columns; i++) {
+            const double weight = kernels[k].weights[i];
+            if (weight != rint(weight))
+                return false;
+            sum += fabs(weight);
+        }
+        if (!(sum * fmax(-low, high) <= 0x1p24))
+            return false;
+    }
+    return true;
+}
+
+bool ts_convolve_separate(const struct convolve_weights *kernel, double error, double *across, double *down)
+{
+    const double *weights = kernel->weights;
+    const int64_t n = kernel->rows * kernel->columns;
+    int64_t pivot = -1;
+    for (int64_t i = 0; i < n; i++)
+        if (weights[i] != 0 && (pivot < 0 || fabs(weights[i]) < fabs(weights[pivot])))
+            pivot = i;
+    if (pivot < 0)
+        return false;
+    const int64_t row = pivot / kernel->columns, column = pivot % kernel->columns;
+    for (int64_t i = 0; i < kernel->columns; i++)
+        across[i] = weights[row * kernel->columns + i] + 0.0; /* no -0 */
+    for (int64_t j = 0; j < kernel->rows; j++)
+        down[j] = weights[j * kernel->columns + column] / weights[pivot] + 0.0;
+    for (int64_t i = 0; i < n; i++)
+        if (!(fabs(weights[i] - down[i / kernel->columns] * across[i % kernel->columns]) <= error * fabs(weights[i])))
+            return false;
+    return true;
+}
+
+/* An invalid pixel under the weights counts as the value in their middle, so that a flat image stays flat and has no
+ * slope towards its padding, whatever the weights sum to. An invalid pixel in the middle keeps its value. Pixels that
+ * have an invalid one under their weights (masked_mend.h) are computed tap by tap in double. */
+
+struct masked_kernel {
+    const struct convolve_params *params;
+    struct convolve_weights kernels[2];
+    int n_kernels;
+    int64_t ny, nx, half_y, half_x;
+    const struct ts_image *in;
+};
+
+/* This is one slice of the input. */
+struct masked_slice {
+    const struct masked_kernel *kernel;
+    const void *data;
+    const uint64_t *valid;
+    enum ts_dtype dtype;
+};
+
+static double value_at(const struct masked_slice *slice, int64_t i)
+{
+    double value;
+    ts_load_f64(&value, (const char *)slice->data + (size_t)i * ts_dtype_bytes(slice->dtype), slice->dtype, 1);
+    return value;
+}
+
+/* Returns the pixel at (y, x), which may lie outside, or `middle` where it is invalid. */
+static double sample(const struct masked_slice *slice, int64_t y, int64_t x, double middle)
+{
+    const struct masked_kernel *kernel = slice->kernel;
+    const enum ts_border border = (enum ts_border)kernel->params->border;
+    const int64_t row = ts_border_index(y, kernel->ny, border), column = ts_border_index(x, kernel->nx, border);
+    if (row < 0 || column < 0)
+        return kernel->params->constant;
+    const int64_t i = row * kernel->nx + column;
+    return ts_valid_at(slice->valid, (size_t)i) ? value_at(slice, i) : middle;
+}
+
+/* Loads row y of the window around column x, with `middle` in place of what is invalid. */
+static void load_masked_row(const struct masked_slice *slice, int64_t y, int64_t x, double middle, double *values)
+{
+    const struct masked_kernel *kernel = slice->kernel;
+    const int64_t half = kernel->half_x, width = 2 * half + 1;
+    const int64_t row = ts_border_index(y, kernel->ny, (enum ts_border)kernel->params->border);
+    if (row < 0 || x < half || x + half >= kernel->nx) {
+        for (int64_t i = 0; i < width; i++)
+            values[i] = sample(slice, y, x + i - half, middle);
+        return;
+    }
+    const size_t first = (size_t)(row * kernel->nx + x - half);
+    ts_load_f64(values, (const char *)slice->data + first * ts_dtype_bytes(slice->dtype), slice->dtype, (size_t)width);
+    ts_valid_fill_doubles(slice->valid, first, (size_t)width, middle, values);
+}
+
+/* Returns the result at a pixel that is valid. */
+static float convolved(const struct masked_slice *slice, int64_t y, int64_t x)
+{
+    const struct masked_kernel *kernel = slice->kernel;
+    const int64_t width = 2 * kernel->half_x + 1;
+    const double middle = value_at(slice, y * kernel->nx + x);
+    double sums[2] = {0, 0}, values[CONVOLVE_MAX_SIDE];
+    for (int64_t j = 0; j <= 2 * kernel->half_y; j++) {
+        load_masked_row(slice, y + j - kernel->half_y, x, middle, values);
+        for (int k = 0; k < kernel->n_kernels; k++) {
+            const double *weights = kernel->kernels[k].weights + j * width;
+            for (int64_t i = 0; i < width; i++)
+                sums[k] += weights[i] != 0 ? weights[i] * values[i] : 0;
+        }
+    }
+    for (int k = 0; k < kernel->n_kernels; k++)
+        sums[k] *= 1 / kernel->kernels[k].divisor;
+    return (float)(kernel->n_kernels > 1 ? sqrt(sums[0] * sums[0] + sums[1] * sums[1]) : sums[0]);
+}
+
+static void convolve_pixels(const void *job, const struct masked_row *row, int64_t first, int64_t end, void *own)
+{
+    const struct masked_kernel *kernel = job;
+    const struct masked_slice slice = {kernel, ts_slice_data(kernel->in, row->z), ts_slice_valid(kernel->in, row->z),
+                                       kernel->in->dtype};
+    float *out = row->out;
+    (void)own;
+    for (int64_t x = first; x < end; x++)
+        out[x] = convolved(&slice, row->y, x);
+}
+
+static struct masked_mend describe(struct masked_kernel *kernel, const struct stage_context *context)
+{
+    *kernel =
+        (struct masked_kernel){.params = context->params, .ny = context->in.axes[1].n, .nx = context->in.axes[2].n};
+    kernel->n_kernels = ts_convolve_kernels(kernel->params, kernel->kernels);
+    kernel->half_y = kernel->kernels[0].rows / 2;
+    kernel->half_x = kernel->kernels[0].columns / 2;
+    return (struct masked_mend){.radius = {0, kernel->half_y, kernel->half_x},
+                                .border = (enum ts_border)kernel->params->border,
+                                .pixels = convolve_pixels,
+                                .job = kernel};
+}
+
+/* Returns the bytes of scratch of convolve_mend. */
+static size_t convolve_mend_bytes(const struct stage_context *context)
+{
+    struct masked_kernel kernel;
+    const struct masked_mend mend = describe(&kernel, context);
+    return ts_masked_mend_bytes(context, &mend);
+}
+
+/* Writes the pixels of `out` that are invalid or have an invalid one under their weights; the others are there
+ * already. */
+static void convolve_mend(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+                          void *scratch)
+{
+    struct masked_kernel kernel;
+    const struct masked_mend mend = describe(&kernel, context);
+    kernel.in = in;
+    ts_masked_mend(context, &mend, in, out, scratch);
+}
 
 enum {
     CHUNK_ROWS = 64,
@@ -206,7 +431,7 @@ static struct convolve_run convolve_describe(const struct stage_context *context
 
 static size_t convolve_scratch_bytes(const struct stage_context *context, int64_t n)
 {
-    return convolve_describe(context, n).bytes + (context->in.masked ? ts_convolve_mend_bytes(context) : 0);
+    return convolve_describe(context, n).bytes + (context->in.masked ? convolve_mend_bytes(context) : 0);
 }
 
 static void write_taps(const struct convolve_weights *kernel, bool exact, struct taps *taps)
@@ -381,7 +606,7 @@ static enum ts_status convolve_map(const struct stage_context *context, const st
                        ts_slice_data(out, z), scratch);
     }
     if (in->valid)
-        ts_convolve_mend(context, in, out, (char *)scratch + run.bytes);
+        convolve_mend(context, in, out, (char *)scratch + run.bytes);
     return TS_OK;
 }
 
