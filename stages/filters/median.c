@@ -19,7 +19,10 @@
 #include <string.h>
 
 #include "stages/engine/border.h"
-#include "stages/filters/median_masked.h"
+#include "stages/engine/scratch.h"
+#include "stages/engine/stage.h"
+#include "stages/engine/validity.h"
+#include "stages/filters/masked_mend.h"
 #include "stages/values/value_keys.h"
 
 enum {
@@ -31,6 +34,140 @@ enum {
     BINS = 1 << 16,
     COARSE = 256
 };
+
+/* Of n valid values of a window the median is the one at place n / 2 of the sorted ones, counted from 0, which for a
+ * whole window is the median of any other image. An invalid pixel keeps its value.
+ * The pixels that have an invalid one in their window (masked_mend.h) are done stretch by stretch: the rows of their
+ * windows become keys (stages/values/value_keys.h), with a byte beside each that says whether it is valid. The valid
+ * keys of each window are gathered, and the one in the middle is selected (quickselect). */
+
+/* Returns the key that would stand at index `rank` if the n keys were sorted. Changes their order. */
+static int32_t select_key(int32_t *keys, int64_t n, uint32_t rank)
+{
+    int64_t first = 0, last = n - 1;
+    while (first < last) {
+        const int32_t pivot = keys[first + (last - first) / 2];
+        int64_t i = first, j = last;
+        while (i <= j) {
+            while (keys[i] < pivot)
+                i++;
+            while (keys[j] > pivot)
+                j--;
+            if (i <= j) {
+                const int32_t key = keys[i];
+                keys[i++] = keys[j];
+                keys[j--] = key;
+            }
+        }
+        if (rank <= j)
+            last = j;
+        else if (rank >= i)
+            first = i;
+        else
+            break;
+    }
+    return keys[rank];
+}
+
+/* This describes one slab, and where the parts of a thread's scratch stand. */
+struct masked_run {
+    const struct ts_image *in;
+    enum ts_border border;
+    int32_t constant;
+    int64_t ny, nx, radius, width, depth, line; /* line: samples of a row with its border */
+    size_t keys, valid, medians, own_bytes;
+};
+
+/* Loads columns [first, first + n) of a row, which may lie outside of its slice. */
+static void load_row(const struct masked_run *run, int64_t slice, int64_t y, int64_t first, int64_t n, int32_t *keys,
+                     uint8_t *valid)
+{
+    const int64_t from = ts_border_index(y, run->ny, run->border), row = from * run->nx;
+    const int64_t low = first < 0 ? -first : 0, high = first + n > run->nx ? run->nx - first : n;
+    const uint64_t *bits = ts_slice_valid(run->in, slice);
+    const char *values = ts_slice_data(run->in, slice);
+    const size_t element = ts_dtype_bytes(run->in->dtype);
+    if (from >= 0)
+        ts_value_keys_load(run->in->dtype, values + (size_t)(row + first + low) * element, keys + low, high - low);
+    for (int64_t i = 0; i < n; i++) {
+        const bool inside = i >= low && i < high;
+        const int64_t column = from < 0 ? -1 : inside ? first + i : ts_border_index(first + i, run->nx, run->border);
+        valid[i] = column < 0 || ts_valid_at(bits, (size_t)(row + column));
+        if (column < 0)
+            keys[i] = run->constant;
+        else if (!inside)
+            ts_value_keys_load(run->in->dtype, values + (size_t)(row + column) * element, keys + i, 1);
+    }
+}
+
+static int32_t median_of(const struct masked_run *run, const int32_t *keys, const uint8_t *valid, int64_t line)
+{
+    int32_t window[MOST_WIDTH * MOST_WIDTH * MOST_WIDTH];
+    int64_t n = 0;
+    for (int64_t i = 0; i < run->width * run->depth; i++)
+        for (int64_t k = i * line; k < i * line + run->width; k++) {
+            window[n] = keys[k];
+            n += valid[k];
+        }
+    return select_key(window, n, (uint32_t)(n / 2));
+}
+
+static void median_pixels(const void *job, const struct masked_row *row, int64_t first, int64_t end, void *own)
+{
+    const struct masked_run *run = job;
+    int32_t *keys = (int32_t *)((char *)own + run->keys), *medians = (int32_t *)((char *)own + run->medians);
+    uint8_t *valid = (uint8_t *)own + run->valid;
+    const int64_t line = end - first + 2 * run->radius;
+    for (int64_t i = 0; i < run->width * run->depth; i++)
+        load_row(run, row->z + i / run->width, row->y - run->radius + i % run->width, first - run->radius, line,
+                 keys + i * line, valid + i * line);
+    for (int64_t x = 0; x < end - first; x++)
+        medians[x] = median_of(run, keys + x, valid + x, line);
+    ts_value_keys_store(run->in->dtype, (char *)row->out + (size_t)first * ts_dtype_bytes(run->in->dtype), medians,
+                        end - first);
+}
+
+static struct masked_mend describe(struct masked_run *run, const struct stage_context *context)
+{
+    const struct median_params *params = context->params;
+    const bool volume = params->dimensions == MEDIAN_3D;
+    *run = (struct masked_run){.border = (enum ts_border)params->border,
+                               .ny = context->in.axes[1].n,
+                               .nx = context->in.axes[2].n,
+                               .radius = params->radius,
+                               .width = 2 * params->radius + 1};
+    run->depth = volume ? run->width : 1;
+    run->line = run->nx + 2 * run->radius;
+    run->keys = ts_scratch_part(&run->own_bytes, run->width * run->depth * run->line, sizeof(int32_t));
+    run->valid = ts_scratch_part(&run->own_bytes, run->width * run->depth * run->line, sizeof(uint8_t));
+    run->medians = ts_scratch_part(&run->own_bytes, run->nx, sizeof(int32_t));
+    return (struct masked_mend){.radius = {volume ? run->radius : 0, run->radius, run->radius},
+                                .border = run->border,
+                                .pixels = median_pixels,
+                                .job = run,
+                                .own_bytes = run->own_bytes};
+}
+
+/* Returns the bytes of scratch of median_mend. */
+static size_t median_mend_bytes(const struct stage_context *context)
+{
+    struct masked_run run;
+    const struct masked_mend mend = describe(&run, context);
+    return ts_masked_mend_bytes(context, &mend);
+}
+
+/* Writes the pixels of `out` that are invalid or have an invalid one in their window; the others are there already.
+ * `in` has the halo of the stage at both ends, with its bits. `constant` is the key of pixels outside with
+ * BORDER_CONSTANT, which count as valid. */
+static void median_mend(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+                        int32_t constant, void *scratch)
+{
+    struct masked_run run;
+    const struct masked_mend mend = describe(&run, context);
+    run.in = in;
+    run.constant = constant;
+    ts_masked_mend(context, &mend, in, out, scratch);
+}
 
 static const struct choice dimensions_choices[] = {
     {"2d", MEDIAN_2D, "a square in each slice"},
@@ -131,7 +268,7 @@ static size_t scratch_bytes(const struct stage_context *context, int64_t n)
 {
     (void)n;
     return columns_bytes(context) + (size_t)context->threads * worker_bytes(context) +
-           (context->in.masked ? ts_median_mend_bytes(context) : 0);
+           (context->in.masked ? median_mend_bytes(context) : 0);
 }
 
 static int32_t *line_of(const struct job *job, const struct worker *worker, int64_t slice, int64_t row)
@@ -224,7 +361,7 @@ static int32_t search_bin(const struct job *job, const struct histogram *histogr
             keys[n] = lines[i][x + k];
             n += bin_of(job, histogram, keys[n]) == histogram->bin;
         }
-    return ts_select_key(keys, n, middle - histogram->below);
+    return select_key(keys, n, middle - histogram->below);
 }
 
 static void histogram_line(const struct job *job, const struct worker *worker, const int32_t *const lines[],
@@ -321,8 +458,8 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
         }
     }
     if (context->in.masked)
-        ts_median_mend(context, in, out, constant,
-                       (char *)scratch + columns_bytes(context) + (size_t)context->threads * worker_bytes(context));
+        median_mend(context, in, out, constant,
+                    (char *)scratch + columns_bytes(context) + (size_t)context->threads * worker_bytes(context));
     return TS_OK;
 }
 
