@@ -9,15 +9,130 @@
  */
 #include "stages/histogram/histogram.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "stages/counting/label_counts.h"
 #include "stages/engine/traits.h"
 #include "stages/engine/validity.h"
 #include "stages/histogram/histogram_methods.h"
-#include "stages/histogram/histogram_tables.h"
 #include "stages/values/limits.h"
 #include "stages/values/scope.h"
+
+/* Which tables `histogram` writes depends on its reference and labels: a list of all of them, in the order of the file,
+ * is filtered. Distances are sums and maxima over the bins of the difference of two cumulative shares. */
+
+/* _REFERENCE to _WASSERSTEIN exist only with a reference, _LABEL_COUNTS and all that follow only with labels. */
+enum {
+    TABLE_COUNTS,
+    TABLE_EDGES,
+    TABLE_UNDERFLOW,
+    TABLE_OVERFLOW,
+    TABLE_NAN,
+    TABLE_REFERENCE,
+    TABLE_DISTANCES,
+    TABLE_WASSERSTEIN,
+    TABLE_LABEL_COUNTS,
+    TABLE_LABEL_UNDERFLOW,
+    TABLE_LABEL_OVERFLOW,
+    TABLE_LABEL_NAN,
+    TABLE_OTHER_COUNTS,
+    TABLE_OTHER_OUTSIDE,
+    TABLES
+};
+enum { DISTANCE_TOTAL_VARIATION, DISTANCE_KOLMOGOROV_SMIRNOV, DISTANCES };
+
+/* Returns the index of a table among those that the stage has, with or without a reference. */
+static int histogram_table(bool reference, int table)
+{
+    const int distances = TABLE_LABEL_COUNTS - TABLE_REFERENCE;
+    return table >= TABLE_LABEL_COUNTS && !reference ? table - distances : table;
+}
+
+/* Describes the tables and returns how many there are: the tables() of the reduction. */
+static int histogram_tables(const struct stage_context *context, struct stage_table out[STAGE_TABLES])
+{
+    static const struct {
+        const char *name, *doc;
+    } texts[] = {
+        [TABLE_COUNTS] = {"counts", "values in each bin"},
+        [TABLE_EDGES] = {"edges", "edges of the bins, one more than bins; the last bin holds its upper edge"},
+        [TABLE_UNDERFLOW] = {"underflow", "values below the first edge"},
+        [TABLE_OVERFLOW] = {"overflow", "values above the last edge"},
+        [TABLE_NAN] = {"nan", "values that are not numbers"},
+        [TABLE_REFERENCE] = {"reference_counts", "values of the reference in each bin"},
+        [TABLE_DISTANCES] = {"distances", "total variation and Kolmogorov-Smirnov distance to the reference, as "
+                                          "shares; values outside the range count at its nearer end"},
+        [TABLE_WASSERSTEIN] = {"wasserstein", "1-Wasserstein distance to the reference, in values; values outside the "
+                                              "range count at its nearer end"},
+        [TABLE_LABEL_COUNTS] = {"label_counts", "values under each label in each bin"},
+        [TABLE_LABEL_UNDERFLOW] = {"label_underflow", "values under each label below the first edge"},
+        [TABLE_LABEL_OVERFLOW] = {"label_overflow", "values under each label above the last edge"},
+        [TABLE_LABEL_NAN] = {"label_nan", "values under each label that are not numbers"},
+        [TABLE_OTHER_COUNTS] = {"other_counts", "values in each bin whose label is not one of 0 to n_labels - 1"},
+        [TABLE_OTHER_OUTSIDE] = {"other_outside", "values with such a label below the first edge, above the last one, "
+                                                  "and not numbers"},
+    };
+    const struct histogram_params *params = context->params;
+    const bool reference = context->references[HISTOGRAM_REFERENCE - 1] != NULL;
+    const bool labels = context->references[HISTOGRAM_LABELS - 1] != NULL;
+    const struct {
+        enum ts_axis_kind kind;
+        int64_t n;
+    } axes[TABLES] = {
+        [TABLE_COUNTS] = {TS_AXIS_BIN, params->bins},
+        [TABLE_EDGES] = {TS_AXIS_BIN, params->bins + 1},
+        [TABLE_REFERENCE] = {TS_AXIS_BIN, params->bins},
+        [TABLE_DISTANCES] = {TS_AXIS_ITEM, DISTANCES},
+        [TABLE_LABEL_COUNTS] = {TS_AXIS_BIN, params->bins},
+        [TABLE_OTHER_COUNTS] = {TS_AXIS_BIN, params->bins},
+        [TABLE_OTHER_OUTSIDE] = {TS_AXIS_ITEM, BINS_EXTRA_SLOTS},
+    };
+    int n = 0;
+    for (int i = 0; i < TABLES; i++) {
+        const bool of_labels = i >= TABLE_LABEL_COUNTS, of_reference = i >= TABLE_REFERENCE && !of_labels;
+        const bool in_values = i == TABLE_EDGES || i == TABLE_WASSERSTEIN, real = in_values || i == TABLE_DISTANCES;
+        if ((of_labels && !labels) || (of_reference && !reference))
+            continue;
+        out[n] = ts_scope_table(context, texts[i].name, texts[i].doc, real ? TS_F64 : TS_U64, in_values);
+        if (of_labels && i < TABLE_OTHER_COUNTS)
+            ts_scope_axis(&out[n], TS_AXIS_ITEM, params->n_labels);
+        if (axes[i].n > 0)
+            ts_scope_axis(&out[n], axes[i].kind, axes[i].n);
+        n++;
+    }
+    return n;
+}
+
+/* Computes the total variation, Kolmogorov-Smirnov and 1-Wasserstein distance of two histograms as shares of the values
+ * that are numbers; values outside the range count as if they were at its nearer end. NaN where one is empty. */
+static void histogram_compare(const struct bins *bins, const uint64_t *a, const uint64_t *a_outside, const uint64_t *b,
+                              const uint64_t *b_outside, double distances[DISTANCES], double *wasserstein)
+{
+    uint64_t n_a = a_outside[0] + a_outside[1], n_b = b_outside[0] + b_outside[1];
+    for (int64_t bin = 0; bin < bins->n; bin++) {
+        n_a += a[bin];
+        n_b += b[bin];
+    }
+    const double of_a = (double)n_a, of_b = (double)n_b;
+    uint64_t below_a = a_outside[0], below_b = b_outside[0];
+    double gap = fabs((double)below_a / of_a - (double)below_b / of_b), largest = gap, variation = gap;
+    double area =
+        gap * bins->step / 2; /* the values of a bin lie in its middle, so a gap reaches from middle to middle */
+    for (int64_t bin = 0; bin < bins->n; bin++) {
+        below_a += a[bin];
+        below_b += b[bin];
+        gap = fabs((double)below_a / of_a - (double)below_b / of_b);
+        largest = fmax(largest, gap);
+        variation += fabs((double)a[bin] / of_a - (double)b[bin] / of_b);
+        area += gap * (bin + 1 < bins->n ? bins->step : bins->step / 2);
+    }
+    variation += fabs((double)a_outside[1] / of_a - (double)b_outside[1] / of_b);
+    const bool known = n_a > 0 && n_b > 0;
+    distances[DISTANCE_TOTAL_VARIATION] = known ? variation / 2 : (double)NAN;
+    distances[DISTANCE_KOLMOGOROV_SMIRNOV] = known ? largest : (double)NAN;
+    *wasserstein = known ? area : (double)NAN;
+}
 
 enum { MAX_BINS = 65536, MAX_LABELS = 65536 };
 
@@ -363,17 +478,17 @@ static void write_labels(const struct stage_context *context, const struct label
                          const struct ts_image *tables)
 {
     const bool reference = context->references[0] != NULL;
-    uint64_t *in_bins = tables[ts_histogram_table(reference, TABLE_LABEL_COUNTS)].data;
-    uint64_t *others = tables[ts_histogram_table(reference, TABLE_OTHER_COUNTS)].data;
+    uint64_t *in_bins = tables[histogram_table(reference, TABLE_LABEL_COUNTS)].data;
+    uint64_t *others = tables[histogram_table(reference, TABLE_OTHER_COUNTS)].data;
     for (uint64_t label = 0; label < counts->n_labels; label++) {
         uint64_t outside[BINS_EXTRA_SLOTS] = {0};
         uint64_t *of_label = in_bins + label * (uint64_t)n_bins;
         memset(of_label, 0, (size_t)n_bins * sizeof *of_label);
         add_slots(ts_label_counts_row(counts, label), n_bins, of_label, outside);
         for (int i = 0; i < BINS_EXTRA_SLOTS; i++)
-            ((uint64_t *)tables[ts_histogram_table(reference, TABLE_LABEL_UNDERFLOW + i)].data)[label] = outside[i];
+            ((uint64_t *)tables[histogram_table(reference, TABLE_LABEL_UNDERFLOW + i)].data)[label] = outside[i];
     }
-    uint64_t *outside = tables[ts_histogram_table(reference, TABLE_OTHER_OUTSIDE)].data;
+    uint64_t *outside = tables[histogram_table(reference, TABLE_OTHER_OUTSIDE)].data;
     memset(others, 0, (size_t)n_bins * sizeof *others);
     memset(outside, 0, BINS_EXTRA_SLOTS * sizeof *outside);
     add_slots(ts_label_counts_row(counts, counts->n_labels), n_bins, others, outside);
@@ -390,8 +505,8 @@ static void write_tables(const struct stage_context *context, const struct histo
         *(uint64_t *)tables[TABLE_UNDERFLOW + i].data = outside[i];
     if (context->references[0]) {
         memcpy(tables[TABLE_REFERENCE].data, result->reference, (size_t)bins->n * sizeof *counts);
-        ts_histogram_compare(bins, counts, outside, result->reference, result->reference_outside,
-                             tables[TABLE_DISTANCES].data, tables[TABLE_WASSERSTEIN].data);
+        histogram_compare(bins, counts, outside, result->reference, result->reference_outside,
+                          tables[TABLE_DISTANCES].data, tables[TABLE_WASSERSTEIN].data);
     }
     if (labels_of(context))
         write_labels(context, total, bins->n, tables);
@@ -431,7 +546,7 @@ static const struct stage_reduction reduction = {
     .merge = merge,
     .result_bytes = result_bytes,
     .finish = finish,
-    .tables = ts_histogram_tables,
+    .tables = histogram_tables,
 };
 
 const struct stage histogram_stage = {
