@@ -2,7 +2,7 @@
  *
  * backproject: every pixel sums what the detector pixels at its place saw in all views; (z, view, detector) ->
  * (z, y, x), f32. stages/geometry/back_view.h defines places and weights, stages/projection/backprojection.c how the
- * CPU cuts the work; the adjoint of a fan goes by its rays, stages/projection/joseph_backproject.c.
+ * CPU cuts the work; the adjoint of a fan goes by its rays, stages/projection/joseph.c.
  */
 #include "stages/projection/reconstruction.h"
 

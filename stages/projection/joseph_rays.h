@@ -23,17 +23,6 @@ struct joseph_rays {
     bool fan;
 };
 
-/* Adds the tables to a layout; where that has memory, ts_joseph_rays_fill() works them out, once for all blocks. */
-struct joseph_rays ts_joseph_rays(const struct beam_scan *scan, struct memory_layout *layout);
-void ts_joseph_rays_fill(struct joseph_rays *rays);
-/* Writes the range [*first, *end) of detector pixels whose rays can cross a block's lines. */
-void ts_joseph_seen(const struct joseph_rays *rays, int64_t view, const struct slice_block *block, int64_t *first,
-                    int64_t *end);
-/* Writes the lengths in mm of a view's rays between two lines, one for each detector pixel. */
-void ts_joseph_lengths(const struct joseph_rays *rays, int64_t view, float *lengths);
-/* Returns the bytes of the larger one of the blocks along rows and along columns. */
-size_t ts_joseph_block_bytes(const struct beam_scan *scan);
-
 /* A run of rays: where each crosses line 0, and how far that moves from line to line. */
 struct ray_run {
     double base[DETECTOR_RUN], step[DETECTOR_RUN];

@@ -2,7 +2,7 @@
  *
  * These functions project and backproject one slice alone with vectors of 32 or 64 bytes. With no other slices beside
  * it a vector holds 8 or 16 rays, or pixels of a row. Permutations pick their two samples each out of loaded vectors,
- * because gathers are several times as slow. The operations and their order are those of joseph_project.c and
+ * because gathers are several times as slow. The operations and their order are those of joseph.c and
  * backprojection.c, and so are the bytes.
  */
 #ifndef STAGES_PROJECTION_ONE_SLICE_H
