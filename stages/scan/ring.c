@@ -12,13 +12,400 @@
  */
 #include "stages/scan/ring.h"
 
+#include <math.h>
 #include <omp.h>
 #include <string.h>
 
 #include "core/memory.h"
 #include "stages/engine/border.h"
+#include "stages/scan/ring_wavelet.h"
+#include "stages/scan/wavelets.h"
 #include "stages/values/finite_values.h"
 #include "stages/values/value_keys.h"
+
+/* The scaling filters of I. Daubechies (1988) for the synthesis: dbp has p vanishing moments and 2 p coefficients, in
+ * the order of PyWavelets. They sum to the square root of 2, and even shifts of one filter are orthogonal. */
+
+static const double db1[] = {0.7071067811865476, 0.7071067811865476};
+static const double db2[] = {0.48296291314453416, 0.8365163037378079, 0.2241438680420134, -0.12940952255126037};
+static const double db3[] = {0.33267055295008263,  0.8068915093110925,   0.45987750211849154,
+                             -0.13501102001025458, -0.08544127388202666, 0.03522629188570953};
+static const double db4[] = {0.2303778133088965,   0.7148465705529157,   0.6308807679298589, -0.027983769416859854,
+                             -0.18703481171909309, 0.030841381835560764, 0.0328830116668852, -0.010597401785069032};
+static const double db5[] = {0.16010239797419293,   0.6038292697971896,    0.7243085284377729,  0.13842814590132074,
+                             -0.24229488706638203,  -0.032244869584638375, 0.07757149384004572, -0.006241490212798274,
+                             -0.012580751999081999, 0.0033357252854737712};
+static const double db6[] = {0.11154074335010947,  0.49462389039845306,   0.7511339080210954,   0.31525035170919763,
+                             -0.22626469396543983, -0.12976686756726194,  0.09750160558732304,  0.027522865530305727,
+                             -0.03158203931748603, 0.0005538422011614961, 0.004777257510945511, -0.0010773010853084796};
+static const double db7[] = {0.07785205408500918,    0.3965393194819173,    0.7291320908462351,  0.4697822874051931,
+                             -0.14390600392856498,   -0.22403618499387498,  0.07130921926683026, 0.08061260915108308,
+                             -0.03802993693501441,   -0.01657454163066688,  0.01255099855609984, 0.0004295779729213665,
+                             -0.0018016407040474908, 0.00035371379997452024};
+static const double db8[] = {
+    0.05441584224310401,   0.31287159091429995,     0.6756307362972898,    0.5853546836542067,
+    -0.015829105256349306, -0.2840155429615469,     0.0004724845739132828, 0.12874742662047847,
+    -0.017369301001807547, -0.044088253930794755,   0.013981027917398282,  0.008746094047405777,
+    -0.004870352993451574, -0.00039174037337694705, 0.0006754494064505693, -0.00011747678412476953};
+static const double db9[] = {
+    0.038077947363878345,   0.24383467461259034,    0.6048231236901112,    0.6572880780513005,   0.13319738582500756,
+    -0.2932737832791749,    -0.09684078322297646,   0.14854074933810638,   0.03072568147933338,  -0.06763282906132997,
+    0.00025094711483145197, 0.022361662123679096,   -0.004723204757751397, -0.00428150368246343, 0.0018476468830562265,
+    0.00023038576352319597, -0.0002519631889427101, 3.93473203162716e-05};
+static const double db10[] = {
+    0.026670057900555554,   0.1881768000776915,      0.5272011889317256,    0.6884590394536035,
+    0.2811723436605775,     -0.24984642432731538,    -0.19594627437737705,  0.12736934033579325,
+    0.09305736460357235,    -0.07139414716639708,    -0.029457536821875813, 0.033212674059341,
+    0.0036065535669561697,  -0.010733175483330575,   0.001395351747052901,  0.001992405295185056,
+    -0.0006858566949597116, -0.00011646685512928545, 9.358867032006959e-05, -1.3264202894521244e-05};
+static const double db15[] = {
+    0.004538537361578899,   0.04674339489276627,     0.20602386398699574,    0.4926317717081396,
+    0.6458131403574243,     0.3390025354547315,      -0.19320413960914543,   -0.28888259656696563,
+    0.06528295284877282,    0.190146714007123,       -0.039666176555790945,  -0.1111209360372317,
+    0.033877143923507685,   0.05478055058450761,     -0.025767007328439964,  -0.020810050169693083,
+    0.015083918027835902,   0.005101000360407543,    -0.006487734560315745,  -0.00024175649076162427,
+    0.0019433239803822114,  -0.000373482354137617,   -0.0003595652443624688, 0.00015589648992059973,
+    2.5792699155318936e-05, -2.8133296266047814e-05, 3.36298718173758e-06,   1.8112704079405772e-06,
+    -6.316882325881664e-07, 6.133359913305752e-08};
+static const double db20[] = {
+    0.0007799536136668463,  0.010549394624950399,    0.06342378045908152,    0.21994211355139703,
+    0.4726961853109017,     0.6104932389385939,      0.36150229873933104,    -0.13921208801148388,
+    -0.32678680043403496,   -0.016727088309077008,   0.22829105081991632,    0.0398502464577712,
+    -0.15545875070726795,   -0.024716827338613585,   0.10229171917444256,    0.005632246857307436,
+    -0.06172289962468046,   0.005874681811811827,    0.03229429953076958,    -0.00878932492390156,
+    -0.01381052613715192,   0.006721627302259457,    0.004420542387045791,   -0.0035814942596096226,
+    -0.0008315621728225569, 0.0013925596193231364,   -5.349759843997695e-05, -0.00038510474869921763,
+    0.00010153288973670291, 6.77428082837773e-05,    -3.710586183394713e-05, -4.376143862183997e-06,
+    7.2412482876736205e-06, -1.0119940100188862e-06, -6.847079597000557e-07, 2.6339242262700013e-07,
+    2.0143220235505126e-10, -1.814843248299696e-08,  4.056127055551833e-09,  -2.9988364896193194e-10};
+static const double db25[] = {
+    0.0001348029793470189,   0.0022569595918547794,   0.017186741254040155,   0.07803586287213267,
+    0.23169350788602183,     0.4596834151460946,      0.5816368967460578,     0.3678850748029467,
+    -0.09717464096463814,    -0.3364730796417461,     -0.08758761458765466,   0.2245378197451017,
+    0.11815528671995985,     -0.15056021375057962,    -0.09850861528996022,   0.10663380501847795,
+    0.0667521644940186,      -0.0770841110565742,     -0.03717396286112251,   0.0536179093987795,
+    0.015542605929102291,    -0.03404232046065334,    -0.0030798367948470366, 0.018922804476627628,
+    -0.0019894257822027366,  -0.008860702618046369,   0.0027269362587384956,  0.003322707773973192,
+    -0.0018424842902033313,  -0.000899977423746295,   0.0008772581936748275,  0.00011532124404663005,
+    -0.0003098800990984698,  3.543714523276059e-05,   7.904640003965528e-05,  -2.7330481199600417e-05,
+    -1.2771952931997837e-05, 8.990661393062588e-06,   5.232827708153076e-07,  -1.7792013326536346e-06,
+    3.212037518862519e-07,   1.9228067901423717e-07,  -8.656941732278507e-08, -2.6115985561117707e-09,
+    9.279224480081372e-09,   -1.8804157550621554e-09, -2.228474910228169e-10, 1.5359015701626572e-10,
+    -2.5276251634656447e-11, 1.5096920828239108e-12};
+
+const struct wavelet ts_wavelets[WAVELETS] = {
+    {2 * 1, db1}, {2 * 2, db2}, {2 * 3, db3},   {2 * 4, db4},   {2 * 5, db5},   {2 * 6, db6},   {2 * 7, db7},
+    {2 * 8, db8}, {2 * 9, db9}, {2 * 10, db10}, {2 * 15, db15}, {2 * 20, db20}, {2 * 25, db25},
+};
+
+/* The choices of a parameter `wavelet`, whose value is the index into ts_wavelets. */
+static const struct choice wavelet_choices[] = {
+    {"db1", 0, "the wavelet of A. Haar: one vanishing moment, 2 coefficients"},
+    {"db2", 1, "2 vanishing moments, 4 coefficients"},
+    {"db3", 2, "3 vanishing moments, 6 coefficients"},
+    {"db4", 3, "4 vanishing moments, 8 coefficients"},
+    {"db5", 4, "5 vanishing moments, 10 coefficients"},
+    {"db6", 5, "6 vanishing moments, 12 coefficients"},
+    {"db7", 6, "7 vanishing moments, 14 coefficients"},
+    {"db8", 7, "8 vanishing moments, 16 coefficients"},
+    {"db9", 8, "9 vanishing moments, 18 coefficients"},
+    {"db10", 9, "10 vanishing moments, 20 coefficients"},
+    {"db15", 10, "15 vanishing moments, 30 coefficients"},
+    {"db20", 11, "20 vanishing moments, 40 coefficients"},
+    {"db25", 12, "25 vanishing moments, 50 coefficients"},
+    {NULL, 0, NULL},
+};
+
+/* One slice is done at a time and its rows are spread over the threads; loops over neighboring detector pixels
+ * vectorize. Only the part that the damping removes is transformed back and subtracted (see the header), so that an
+ * image without stripes keeps its values. Every sum runs in rising index of the filter, of the view or of the wave, so
+ * that threads do not change the bytes. */
+
+enum { COLUMNS = 16, RUN = 512, MARGIN = WAVELET_LONGEST };
+
+/* ---- levels and tables ------------------------------------------------------------------------- */
+
+STAGE_PARAMS_OF(ring_params)
+
+/* Returns the deepest level whose filter still fits the image, at least 1 (pywt.dwt_max_level). */
+static int64_t ring_deepest(const struct stage_context *context, int32_t wavelet)
+{
+    const int64_t views = context->in.axes[1].n, detectors = context->in.axes[2].n;
+    const int64_t shorter = views < detectors ? views : detectors, reach = ts_wavelets[wavelet].length - 1;
+    int64_t level = 1;
+    while (level < RING_LEVELS && shorter >> (level + 1) >= reach)
+        level++;
+    return level;
+}
+
+void ts_ring_levels(const struct stage_context *context, struct ring_levels *levels)
+{
+    const struct ring_params *params = params_of(context);
+    const int length = ts_wavelets[params->wavelet].length;
+    int64_t views = context->in.axes[1].n, detectors = context->in.axes[2].n;
+    *levels = (struct ring_levels){.n = (int)params->level, .length = length, .tables = 2 * length};
+    for (int i = 0; i < levels->n; i++) {
+        struct ring_level *level = &levels->at[i];
+        const double weakest = params->sigma * sqrt(2 * log(1e9));
+        *level = (struct ring_level){.views = views,
+                                     .detectors = detectors,
+                                     .half_views = (views + length - 1) / 2,
+                                     .half_detectors = (detectors + length - 1) / 2,
+                                     .part = levels->parts,
+                                     .table = levels->tables};
+        const int64_t highest = level->half_views / 2;
+        level->waves = 1 + (weakest < (double)highest ? (int64_t)weakest : highest);
+        levels->parts += level->half_views * level->half_detectors;
+        levels->tables += 2 * level->half_views + level->waves;
+        views = level->half_views;
+        detectors = level->half_detectors;
+    }
+}
+
+void ts_ring_tables(const struct stage_context *context, float *tables)
+{
+    const struct ring_params *params = params_of(context);
+    const struct wavelet *wavelet = &ts_wavelets[params->wavelet];
+    struct ring_levels levels;
+    ts_ring_levels(context, &levels);
+    for (int i = 0; i < wavelet->length; i++) {
+        tables[i] = (float)wavelet->scaling[wavelet->length - 1 - i];
+        tables[wavelet->length + i] = (float)((i % 2 ? 1 : -1) * wavelet->scaling[i]);
+    }
+    for (int i = 0; i < levels.n; i++) {
+        const struct ring_level *level = &levels.at[i];
+        const int64_t n = level->half_views;
+        float *cosines = tables + level->table, *sines = cosines + n, *weights = sines + n;
+        for (int64_t view = 0; view < n; view++) {
+            cosines[view] = (float)cos(2 * M_PI * (double)view / (double)n);
+            sines[view] = (float)sin(2 * M_PI * (double)view / (double)n);
+        }
+        for (int64_t k = 0; k < level->waves; k++) {
+            const double at = (double)k / params->sigma;
+            weights[k] = (float)(exp(-0.5 * at * at) * (k == 0 || 2 * k == n ? 1 : 2) / (double)n);
+        }
+    }
+}
+
+/* ---- scratch ----------------------------------------------------------------------------------- */
+
+struct scratch {
+    float *tables, *image; /* image: values of other types than f32 as floats */
+    float *half;           /* t */
+    float *even, *odd;     /* a and c of levels 2, 4 ... and 1, 3 ... */
+    float *parts, *lines;  /* lines: the phases of a row for each thread */
+};
+
+static int64_t line_length(const struct stage_context *context)
+{
+    return (context->in.axes[2].n + 6 * MARGIN) / 2 * 2;
+}
+
+static struct scratch lay_out_wavelet(const struct stage_context *context, const struct ring_levels *levels,
+                                      struct memory_layout *layout)
+{
+    const struct ring_level *first = &levels->at[0], *second = &levels->at[levels->n > 1 ? 1 : 0];
+    const int64_t image = context->in.dtype == TS_F32 ? 0 : first->views * first->detectors;
+    struct scratch scratch;
+    scratch.tables = ts_layout_add(layout, (size_t)levels->tables * sizeof(float));
+    scratch.image = ts_layout_add(layout, (size_t)image * sizeof(float));
+    scratch.half = ts_layout_add(layout, (size_t)(first->half_views * first->detectors) * sizeof(float));
+    scratch.odd = ts_layout_add(layout, (size_t)(first->half_views * first->half_detectors) * sizeof(float));
+    scratch.even = ts_layout_add(layout, (size_t)(second->half_views * second->half_detectors) * sizeof(float));
+    scratch.parts = ts_layout_add(layout, (size_t)levels->parts * sizeof(float));
+    scratch.lines = ts_layout_add(layout, (size_t)(context->threads * line_length(context)) * sizeof(float));
+    return scratch;
+}
+
+/* These are scratch_bytes() and map() of a stage, for this method on the CPU. */
+static size_t ring_wavelet_scratch(const struct stage_context *context)
+{
+    struct memory_layout layout = {0};
+    struct ring_levels levels;
+    ts_ring_levels(context, &levels);
+    lay_out_wavelet(context, &levels, &layout);
+    return layout.bytes;
+}
+
+/* ---- rows and columns -------------------------------------------------------------------------- */
+
+TS_VECTORIZED static void add_scaled(float *out, const float *in, float factor, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        out[i] += factor * in[i];
+}
+
+/* Makes t from a: row k is the sum of low[j] times row 2 k + 1 - j. */
+static void views_down(const struct ring_level *level, const float *low, int length, const float *a, float *t,
+                       int threads)
+{
+    const int64_t n = level->detectors;
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (int64_t k = 0; k < level->half_views; k++) {
+        memset(t + k * n, 0, (size_t)n * sizeof *t);
+        for (int j = 0; j < length; j++)
+            add_scaled(t + k * n, a + ts_border_index(2 * k + 1 - j, level->views, BORDER_REFLECT) * n, low[j], n);
+    }
+}
+
+/* Makes c from t, and writes it, or image - c where there is an image: row 2 m + odd of c is the sum of every second
+ * coefficient of the synthesis filter times the rows of t from m on. */
+static void views_up(const struct ring_level *level, const float *low, int length, const float *t, const float *image,
+                     float *out, int threads)
+{
+    const int64_t n = level->detectors;
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (int64_t row = 0; row < level->views; row++)
+        for (int64_t first = 0; first < n; first += RUN) {
+            const int64_t run = n - first < RUN ? n - first : RUN;
+            float c[RUN] = {0};
+            for (int q = 0; q < length / 2; q++)
+                add_scaled(c, t + (row / 2 + q) * n + first, low[1 - row % 2 + 2 * q], run);
+            for (int64_t i = 0; i < run; i++)
+                out[row * n + first + i] = image ? image[row * n + first + i] - c[i] : c[i];
+        }
+}
+
+/* Filters a row and keeps every second value. phases: the values at even and those at odd places, each with a margin
+ * before it. */
+static void filter_down(float *const phases[2], const float *filter, int length, float *out, int64_t n)
+{
+    memset(out, 0, (size_t)n * sizeof *out);
+    for (int j = 0; j < length; j++)
+        add_scaled(out, phases[1 - j % 2] - j / 2, filter[j], n);
+}
+
+static void detectors_down(const struct ring_level *level, const float *filters, int length, const float *t, float *a,
+                           float *v, const struct scratch *scratch, const struct stage_context *context)
+{
+    const int64_t n = level->detectors, half = level->half_detectors;
+#pragma omp parallel for schedule(static) num_threads(context->threads)
+    for (int64_t row = 0; row < level->half_views; row++) {
+        float *lines = scratch->lines + omp_get_thread_num() * line_length(context);
+        float *const phases[] = {lines + MARGIN, lines + line_length(context) / 2 + MARGIN};
+        for (int64_t i = -(length / 2); i < half; i++)
+            for (int odd = 0; odd < 2; odd++)
+                phases[odd][i] = t[row * n + ts_border_index(2 * i + odd, n, BORDER_REFLECT)];
+        if (a)
+            filter_down(phases, filters, length, a + row * half, half);
+        filter_down(phases, filters + length, length, v + row * half, half);
+    }
+}
+
+/* Adds a filtered row to the values at even and at odd places. */
+static void filter_up(const float *in, const float *filter, int length, float *const phases[2], int64_t n)
+{
+    for (int q = 0; q < length / 2; q++)
+        for (int odd = 0; odd < 2; odd++)
+            add_scaled(phases[odd], in + q, filter[1 - odd + 2 * q], (n + 1 - odd) / 2);
+}
+
+/* Makes t from c, where there is one, and v. */
+static void detectors_up(const struct ring_level *level, const float *filters, int length, const float *c,
+                         const float *v, float *t, const struct scratch *scratch, const struct stage_context *context)
+{
+    const int64_t n = level->detectors, half = level->half_detectors;
+#pragma omp parallel for schedule(static) num_threads(context->threads)
+    for (int64_t row = 0; row < level->half_views; row++) {
+        float *lines = scratch->lines + omp_get_thread_num() * line_length(context);
+        float *const phases[] = {lines, lines + line_length(context) / 2};
+        memset(lines, 0, (size_t)line_length(context) * sizeof *lines);
+        if (c)
+            filter_up(c + row * half, filters, length, phases, n);
+        filter_up(v + row * half, filters + length, length, phases, n);
+        for (int64_t x = 0; x < n; x++)
+            t[row * n + x] = phases[x % 2][x / 2];
+    }
+}
+
+/* ---- waves ------------------------------------------------------------------------------------- */
+
+struct wave {
+    float cosine[COLUMNS], sine[COLUMNS];
+};
+
+/* Replaces columns of v, 16 at most, by the part that damping removes from them. */
+TS_VECTORIZED static void keep_waves(const struct ring_level *level, const float *tables, float *v, int64_t n_columns)
+{
+    const int64_t n = level->half_views, stride = level->half_detectors;
+    const float *cosines = tables + level->table, *sines = cosines + n, *weights = sines + n;
+    struct wave waves[RING_WAVES];
+    memset(waves, 0, (size_t)level->waves * sizeof *waves);
+    for (int64_t view = 0; view < n; view++) {
+        float line[COLUMNS] = {0};
+        memcpy(line, v + view * stride, (size_t)n_columns * sizeof *line);
+        for (int64_t k = 0, at = 0; k < level->waves; k++, at = at + view < n ? at + view : at + view - n) {
+            const float cosine = cosines[at], sine = sines[at];
+            for (int l = 0; l < COLUMNS; l++) {
+                waves[k].cosine[l] += cosine * line[l];
+                waves[k].sine[l] += sine * line[l];
+            }
+        }
+    }
+    for (int64_t view = 0; view < n; view++) {
+        float line[COLUMNS] = {0};
+        for (int64_t k = 0, at = 0; k < level->waves; k++, at = at + view < n ? at + view : at + view - n) {
+            const float cosine = weights[k] * cosines[at], sine = weights[k] * sines[at];
+            for (int l = 0; l < COLUMNS; l++)
+                line[l] += cosine * waves[k].cosine[l] + sine * waves[k].sine[l];
+        }
+        memcpy(v + view * stride, line, (size_t)n_columns * sizeof *line);
+    }
+}
+
+static void damp(const struct ring_level *level, const float *tables, float *v, int threads)
+{
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (int64_t d = 0; d < level->half_detectors; d += COLUMNS) {
+        const int64_t left = level->half_detectors - d;
+        keep_waves(level, tables, v + d, left < COLUMNS ? left : COLUMNS);
+    }
+}
+
+/* ---- a slice ----------------------------------------------------------------------------------- */
+
+static void clean_slice(const struct stage_context *context, const struct ring_levels *levels,
+                        const struct scratch *scratch, const float *image, float *out)
+{
+    const float *filters = scratch->tables;
+    const int length = levels->length, threads = context->threads, last = levels->n - 1;
+    const float *a = image;
+    for (int i = 0; i <= last; i++) {
+        const struct ring_level *level = &levels->at[i];
+        float *next = i % 2 ? scratch->even : scratch->odd, *v = scratch->parts + level->part;
+        views_down(level, filters, length, a, scratch->half, threads);
+        detectors_down(level, filters, length, scratch->half, i < last ? next : NULL, v, scratch, context);
+        damp(level, scratch->tables, v, threads);
+        a = next;
+    }
+    const float *c = NULL;
+    for (int i = last; i >= 0; i--) {
+        const struct ring_level *level = &levels->at[i];
+        float *next = i % 2 ? scratch->odd : scratch->even; /* of the level above */
+        detectors_up(level, filters, length, c, scratch->parts + level->part, scratch->half, scratch, context);
+        views_up(level, filters, length, scratch->half, i > 0 ? NULL : image, i > 0 ? next : out, threads);
+        c = next;
+    }
+}
+
+static enum ts_status ring_wavelet(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+                                   void *buffer)
+{
+    struct memory_layout layout = {.base = buffer};
+    struct ring_levels levels;
+    ts_ring_levels(context, &levels);
+    const struct scratch scratch = lay_out_wavelet(context, &levels, &layout);
+    ts_ring_tables(context, scratch.tables);
+    for (int64_t z = 0; z < in->axes[0].n; z++) {
+        const float *image = ts_slice_data(in, z);
+        if (in->dtype != TS_F32) {
+            ts_load_f32(scratch.image, image, in->dtype, ts_slice_count(in));
+            image = scratch.image;
+        }
+        clean_slice(context, &levels, &scratch, image, ts_slice_data(out, z));
+    }
+    return TS_OK;
+}
 
 enum {
     RANKS = 16, /* whose windows slide side by side */
@@ -43,7 +430,7 @@ static const struct param ring_params[] = {
           .derived = "1 % of the detector pixels, odd, at least 5; 21 for more than 2,000",
           .doc =
               "sorting: odd number of detector pixels in the median; more than twice the width of the widest stripe"),
-    PARAM(struct ring_params, wavelet, .choices = ts_wavelet_choices, .init.choice = WAVELET_DB5,
+    PARAM(struct ring_params, wavelet, .choices = wavelet_choices, .init.choice = WAVELET_DB5,
           .doc = "fourier-wavelet: the wavelet; longer ones tell stripes from the object more sharply"),
     PARAM(struct ring_params, level, .min = 1, .max = RING_LEVELS,
           .derived = "floor(log2(n/(coefficients - 1))) of the shorter side n, at least 1",
@@ -51,8 +438,6 @@ static const struct param ring_params[] = {
     PARAM(struct ring_params, sigma, .min = 0.1, .max = 30, .init.r = 2,
           .doc = "fourier-wavelet: width of the damping, in periods over all views; larger takes out shorter stripes"),
 };
-
-STAGE_PARAMS_OF(ring_params)
 
 int ts_ring_places(int64_t n_views)
 {
@@ -107,7 +492,7 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
 {
     struct ring_params *params = values;
     if (params->method == RING_WAVELET && !ts_param_given(context->set, "level"))
-        params->level = ts_ring_deepest(context, params->wavelet);
+        params->level = ring_deepest(context, params->wavelet);
     const enum ts_status status = check_unused(context, params);
     return status == TS_OK && params->method == RING_SORTING ? resolve_sorting(context, params) : status;
 }
@@ -208,7 +593,7 @@ static size_t scratch_bytes(const struct stage_context *context, int64_t n)
     unsigned char *threads;
     (void)n;
     if (params_of(context)->method == RING_WAVELET)
-        return ts_ring_wavelet_scratch(context);
+        return ring_wavelet_scratch(context);
     lay_out(context, &layout, &threads);
     return layout.bytes;
 }
@@ -293,7 +678,7 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
                           void *scratch)
 {
     if (params_of(context)->method == RING_WAVELET)
-        return ts_ring_wavelet(context, in, out, scratch);
+        return ring_wavelet(context, in, out, scratch);
     struct memory_layout layout = {.base = scratch};
     unsigned char *threads;
     struct sorted sorted = lay_out(context, &layout, &threads);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * ring removes the vertical stripes of sinograms that a reconstruction would turn into rings. It has two methods:
- * ring.c sorts each detector pixel's values over the views, and ring_wavelet.c takes stripes out of the parts of a
+ * one sorts each detector pixel's values over the views, the other takes stripes out of the parts of a
  * wavelet transform. Declared here are the sizes on which the CPU code and cuda/scan/ring.cu must agree.
  */
 #ifndef STAGES_SCAN_RING_H

@@ -49,15 +49,8 @@ struct ring_levels {
 
 /* Finds how the levels cut this sinogram. */
 void ts_ring_levels(const struct stage_context *context, struct ring_levels *levels);
-/* Returns the deepest level whose filter still fits the image, at least 1 (pywt.dwt_max_level). */
-int64_t ts_ring_deepest(const struct stage_context *context, int32_t wavelet);
 /* Writes levels.tables floats: the low filter of the analysis, the high one, then for each level the cosines and sines
  * of 2 pi i / half_views and the weights of the waves. */
 void ts_ring_tables(const struct stage_context *context, float *tables);
-
-/* These are scratch_bytes() and map() of a stage, for this method on the CPU. */
-size_t ts_ring_wavelet_scratch(const struct stage_context *context);
-enum ts_status ts_ring_wavelet(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                               void *scratch);
 
 #endif

@@ -16,8 +16,6 @@ struct wavelet {
     const double *scaling; /* of the synthesis; reversed: of the analysis */
 };
 
-/* The choices of a parameter `wavelet`, whose value is the index into ts_wavelets. */
-extern const struct choice ts_wavelet_choices[];
 extern const struct wavelet ts_wavelets[WAVELETS];
 
 #endif
