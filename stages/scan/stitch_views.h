@@ -27,9 +27,6 @@ struct stitch_opposite {
     float past;
 };
 
-/* Finds the views of half a turn, which the result keeps, and checks that each has an opposite. For resolve(). Warning:
- * views-lost. Errors: angles-missing, angles-in-radians, one-direction, views-order, views-opposite, views-between. */
-enum ts_status ts_stitch_views(const struct stage_context *context, struct stitch_params *params);
 /* Finds the opposites of the result's views, which are those of the input from params->first on. `scratch` holds
  * in.axes[1].n places. */
 void ts_stitch_opposites(const struct stage_context *context, struct stitch_opposite *opposites,
