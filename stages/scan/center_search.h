@@ -65,7 +65,7 @@ double ts_center_gap(const struct ts_axis *views, struct view_place *places, dou
 /* Writes the views of the half turn, interpolated in even steps, to `out`: (half_turn, n_detectors). */
 void ts_center_even_views(const struct center_search *search, int64_t half_turn, struct view_place *places, float *out);
 
-/* ---- half a turn: center_sinogram.c, center_fit.c ------------------------------------------------ */
+/* ---- half a turn: center_sinogram.c --------------------------------------------------------------- */
 
 /* Half a turn of views in even steps: (n_views, n_detectors). */
 struct center_half {
@@ -77,7 +77,7 @@ struct center_half {
  * and B that is the mirrored first half. */
 struct center_elements {
     float *a_re, *a_im, *b_re, *b_im;
-    uint16_t *cell;         /* of each value: see center_fit.c */
+    uint16_t *cell;         /* of each value: see center_sinogram.c */
     double weight, squares; /* sums of the weights and of their squares */
 };
 
@@ -97,14 +97,9 @@ struct fft_shape ts_center_transform(int64_t half_turn, int64_t n_detectors);
 size_t ts_center_scratch_bytes(int64_t half_turn, int64_t n_detectors);
 /* Lays the buffers out in `scratch`, which is on a 64-byte boundary. */
 struct center_buffers ts_center_buffers(const struct center_half *half, const struct fft *fft, void *scratch);
-/* Transforms the half turn and its mirror image. window (NULL: none): factors of the detector pixels. */
-void ts_center_find_elements(const struct center_buffers *buffers, const double *window, struct center_elements *out);
 /* Return the lowest |m| of column k that takes part, and the number of its values, of which ts_center_padded() are
  * stored. */
 enum { CENTER_LOWEST_COLUMN = 1 };
-int64_t ts_center_first_row(int64_t half_turn, int64_t k);
-int64_t ts_center_column_count(int64_t half_turn, int64_t k);
-int64_t ts_center_padded(int64_t count);
 
 /* Writes N. T. Vo's measure of each trial center, a step of 1 apart. The center is where it is lowest; the confidence
  * is 1 - lowest / median of the measure. */
@@ -155,10 +150,6 @@ void ts_center_mirror(const struct center_search *search, struct center_pairs *p
 struct center_found ts_center_by_opposite(const struct center_search *search, const struct center_pairs *pairs,
                                           double *measure);
 
-/* Refines the center that these pairs have; see center_spread.c. */
-struct center_fit ts_center_refine_opposite(const struct center_search *search, const struct center_pairs *pairs,
-                                            const struct center_found *found);
-
 /* Returns how many views have no opposite, modulo 360 degrees: an odd number of views over a turn has its opposites
  * between two. */
 int64_t ts_center_overlap_lacks(const struct ts_axis *views);
@@ -170,17 +161,5 @@ double ts_center_overlap_search(int64_t n_detectors);
  * where they are equal. The center is where it is highest, and the confidence is that value. */
 struct center_found ts_center_by_overlap(const struct center_search *search, const struct center_pairs *pairs,
                                          double *measure);
-
-/* ---- an object that is cut off: center_truncation.c --------------------------------------------- */
-
-/* The parts of the object that the first and the last end of the row see, as shares of the most that is seen anywhere:
- * from 0 (air) to 1. Line integrals and transmissions are compared with those of air; for counts and intensities, whose
- * value in air is not known, it is how much they change from view to view. */
-struct center_truncation {
-    double first, last;
-};
-struct center_truncation ts_center_truncation(const struct center_search *search, enum ts_quantity quantity);
-/* Returns true where an end sees so much that the object goes on beyond it. */
-bool ts_center_is_cut_off(const struct center_truncation *truncation);
 
 #endif

@@ -8,10 +8,10 @@
  * detector sees the whole object.
  *
  * If the detector cuts the object off, the two halves of a full turn differ beyond the ends of what both see, so that
- * the fit takes what both see (center_fit.c). Opposite views are compared too. Their center is taken if there are many
- * pairs, as in a whole turn: also of a whole object, where it is more exact, because all views take part. Few pairs are
- * taken only if they deviate less than the two centers differ, and less than the fit may be off; or if the sinogram
- * shows none.
+ * the fit takes what both see (ts_center_refine). Opposite views are compared too. Their center is taken if there are
+ * many pairs, as in a whole turn: also of a whole object, where it is more exact, because all views take part. Few
+ * pairs are taken only if they deviate less than the two centers differ, and less than the fit may be off; or if the
+ * sinogram shows none.
  *
  * A whole turn that is cut off at one end more than at the other has its axis off the middle, maybe near that end (half
  * acquisition), out of reach of both. Then the overlaps of opposite views are compared over nearly the whole detector.
@@ -24,6 +24,169 @@
 
 #include "core/memory.h"
 #include "core/search.h"
+#include "stages/geometry/view_angles.h"
+#include "stages/scan/center_search.h"
+
+/* An object that the detector cuts off shows at the two ends of a row. Values are averaged over blocks of a 64th of the
+ * detector and a 16th of the views, so that noise plays no part and an object that is cut off in some directions alone
+ * is seen. A strip of the detector counts with its largest mean, or, where the value of air is not known, with the
+ * largest less the smallest. */
+
+enum { VIEW_GROUPS = 16, STRIPS = 64, LEAST_STRIP = 2 };
+
+/* The parts of the object that the first and the last end of the row see, as shares of the most that is seen anywhere:
+ * from 0 (air) to 1. Line integrals and transmissions are compared with those of air; for counts and intensities, whose
+ * value in air is not known, it is how much they change from view to view. */
+struct center_truncation {
+    double first, last;
+};
+
+/* An end that sees more than this share has the object going on beyond it. */
+static const double cut_off = 0.1;
+
+static double block_mean(const float *p, int64_t first_view, int64_t end_view, int64_t first, int64_t n,
+                         int64_t n_detectors)
+{
+    double sum = 0;
+    for (int64_t view = first_view; view < end_view; view++)
+        for (int64_t d = first; d < first + n; d++)
+            sum += (double)p[view * n_detectors + d];
+    return sum / (double)((end_view - first_view) * n);
+}
+
+static double strip_of(const struct center_search *search, enum ts_quantity quantity, int64_t first, int64_t n)
+{
+    const int64_t n_views = search->views->n, n_detectors = search->n_detectors;
+    const int64_t groups = n_views < VIEW_GROUPS ? n_views : VIEW_GROUPS;
+    double least = INFINITY, most = -INFINITY;
+    for (int64_t i = 0; i < groups; i++) {
+        const double mean =
+            block_mean(search->p, i * n_views / groups, (i + 1) * n_views / groups, first, n, n_detectors);
+        least = fmin(least, mean);
+        most = fmax(most, mean);
+    }
+    if (quantity == TS_LINE_INTEGRAL)
+        return most;
+    return quantity == TS_TRANSMISSION ? 1 - least : most - least;
+}
+
+static struct center_truncation center_truncation(const struct center_search *search, enum ts_quantity quantity)
+{
+    const int64_t n_detectors = search->n_detectors,
+                  n = n_detectors / STRIPS > LEAST_STRIP ? n_detectors / STRIPS : LEAST_STRIP;
+    double most = 0;
+    for (int64_t first = 0; first + n <= n_detectors; first += n)
+        most = fmax(most, strip_of(search, quantity, first, n));
+    const double left = strip_of(search, quantity, 0, n), right = strip_of(search, quantity, n_detectors - n, n);
+    if (!(most > 0))
+        return (struct center_truncation){0, 0};
+    return (struct center_truncation){fmin(1, fmax(0, left / most)), fmin(1, fmax(0, right / most))};
+}
+
+/* Returns true where an end sees so much that the object goes on beyond it. */
+static bool center_is_cut_off(const struct center_truncation *truncation)
+{
+    return truncation->first > cut_off || truncation->last > cut_off;
+}
+
+/* The center of opposite views to a fraction of a pixel, and how far it may be off. The shift that takes one view of a
+ * pair best onto the other one, mirrored, is sum(slope * difference) / sum(slope of one * slope of the other): noise of
+ * two views has nothing in common, so that the divisor is that of the object.
+ *
+ * Each of PIECES pieces of the detector, of each pair, has a shift of its own. The deviation of their mean is that of
+ * the center.
+ *
+ * An opposite between two views is interpolated: a point of the object is then at two places whose mean, weighted, is
+ * right, at any radius. Views that are not quite opposite, at the ends of half a turn, show the object turned by the
+ * angle that is missing: what is far from the axis moves by more than the mean, for which the center makes up. The way
+ * at a part of the radius is uncertain, and less of many pairs. */
+
+enum { PIECES = 8, STEPS = 4 };
+
+static const double uncertain_radius = 0.14; /* of the detector */
+
+/* Returns view q at position d, between detector pixels. */
+static double between(const float *q, double d)
+{
+    const int64_t at = (int64_t)floor(d);
+    const double share = d - (double)at;
+    return (1 - share) * (double)q[at] + share * (double)q[at + 1];
+}
+
+struct piece {
+    double slopes, product;
+};
+
+/* Compares p[d] with q mirrored, which is at `sum` - d, for d in [first, end). */
+static struct piece piece_of(const float *p, const float *q, double sum, int64_t first, int64_t end)
+{
+    struct piece piece = {0, 0};
+    for (int64_t d = first; d < end; d++) {
+        const double at = sum - (double)d;
+        const double slope = 0.5 * ((double)p[d + 1] - (double)p[d - 1]),
+                     other = 0.5 * (between(q, at - 1) - between(q, at + 1));
+        piece.slopes += slope * other;
+        piece.product += 0.5 * (slope + other) * (between(q, at) - (double)p[d]);
+    }
+    return piece;
+}
+
+/* Returns the mean angle that is missing, in radian. */
+static double lacking(const struct center_pairs *pairs)
+{
+    double sum = 0;
+    for (int pair = 0; pair < pairs->n; pair++)
+        sum += fabs(pairs->at[pair].missing);
+    return sum / pairs->n * M_PI / 180;
+}
+
+/* Returns the mean shift of the center for mirrored views that are at `sum` - d, and its deviation. */
+static struct center_fit shift_of(const struct center_search *search, const struct center_pairs *pairs, double sum)
+{
+    const int64_t n = search->n_detectors, first = (int64_t)fmax(2, ceil(sum - (double)n + 4)),
+                  end = (int64_t)fmin((double)n - 2, floor(sum - 3));
+    struct piece all = {0, 0};
+    double squares = 0, shift = 0;
+    if (end - first < PIECES)
+        return (struct center_fit){.center = NAN, .deviation = NAN};
+    for (int pass = 0; pass < 2; pass++) {
+        for (int pair = 0; pair < pairs->n; pair++)
+            for (int64_t i = 0; i < PIECES; i++) {
+                const struct piece piece =
+                    piece_of(search->p + pairs->at[pair].view * n, pairs->rows + pair * n, sum,
+                             first + i * (end - first) / PIECES, first + (i + 1) * (end - first) / PIECES);
+                const double off = piece.product - piece.slopes * shift;
+                all.slopes += pass == 0 ? piece.slopes : 0;
+                all.product += pass == 0 ? piece.product : 0;
+                squares += pass == 1 ? off * off : 0;
+            }
+        if (!(all.slopes > 0))
+            return (struct center_fit){.center = NAN, .deviation = NAN};
+        shift = all.product / all.slopes;
+    }
+    const double pieces = (double)(PIECES * pairs->n);
+    return (struct center_fit){0.5 * shift, 0.5 * sqrt(squares * pieces / (pieces - 1)) / all.slopes};
+}
+
+/* Refines the center that these pairs have. */
+static struct center_fit center_refine_opposite(const struct center_search *search, const struct center_pairs *pairs,
+                                                const struct center_found *found)
+{
+    const double off = lacking(pairs);
+    struct center_fit fit = shift_of(search, pairs, 2 * (found->center - found->moved));
+    const double uncertain = uncertain_radius * (double)search->n_detectors * off / sqrt((double)pairs->n);
+    if (off > 0)
+        return (struct center_fit){
+            .center = found->center, .deviation = hypot(fit.deviation, uncertain), .spread = fit.deviation};
+    double center = found->center;
+    for (int i = 0; i < STEPS && !isnan(fit.center); i++) {
+        fit = shift_of(search, pairs, 2 * center);
+        center += fit.center;
+    }
+    return fabs(center - found->center) <= 1
+               ? (struct center_fit){.center = center, .deviation = fit.deviation, .spread = fit.deviation}
+               : (struct center_fit){.center = found->center, .deviation = NAN};
+}
 
 enum { APART = 3 };      /* trials between a minimum and its rival, at least */
 enum { MANY_PAIRS = 8 }; /* of opposite views: so many are believed */
@@ -343,7 +506,7 @@ static struct opposite look_opposite(const struct center_slice *slice, const str
 {
     const struct center_search search = search_of(slice);
     struct opposite opposite = {.found = ts_center_by_opposite(&search, pairs, measure)};
-    opposite.fit = ts_center_refine_opposite(&search, pairs, &opposite.found);
+    opposite.fit = center_refine_opposite(&search, pairs, &opposite.found);
     opposite.found.center = opposite.fit.center;
     opposite.confidence = measure[opposite.found.best];
     opposite.error = error_of(opposite.fit.deviation, least_error, search.search);
@@ -400,7 +563,7 @@ static void search_overlap(const struct center_slice *slice, double reach, struc
     struct center_found found = ts_center_by_overlap(&search, pairs, measure);
     search.p = room.clean;
     ts_center_mirror(&search, pairs, room.opposites);
-    const struct center_fit fit = ts_center_refine_opposite(&search, pairs, &found);
+    const struct center_fit fit = center_refine_opposite(&search, pairs, &found);
     found.center = fit.center;
     take(look, &found, measure[found.best], ts_center_trials(reach, 0.5));
     look->cut_off = false; /* this method is for objects that are cut off */
@@ -556,8 +719,8 @@ static void begin(const struct center_slice *slice, struct look *look)
     struct memory_layout layout = {.base = slice->scratch};
     const struct room room = lay_out(context, &layout);
     ts_center_clean(slice->sinogram, search.views->n, search.n_detectors, room.clean, room.work);
-    look->truncation = ts_center_truncation(&search, context->in.quantity);
-    look->cut_off = ts_center_is_cut_off(&look->truncation);
+    look->truncation = center_truncation(&search, context->in.quantity);
+    look->cut_off = center_is_cut_off(&look->truncation);
     if (params_of(slice)->method == CENTER_MASS || !look->cut_off)
         look->mass = ts_center_by_mass(&search, context->in.quantity);
     if (!(look->mass.deviation <= trusted_share * (double)search.n_detectors) &&

@@ -23,13 +23,5 @@ struct center_strip {
 };
 
 enum { TABLE_STRIP, TABLE_STRIP_CENTERS, STRIP_TABLES };
-void ts_center_strip_tables(const struct center_strip *strip, struct stage_table tables[STRIP_TABLES]);
-struct fft_shape ts_center_strip_transform(const struct center_strip *strip);
-size_t ts_center_strip_scratch_bytes(const struct center_strip *strip);
-
-/* Draws trial centers[i] = center + (i - sides) * step, for i < 2 sides + 1, from the left. sinogram: (view, detector).
- * scratch: on a 64-byte boundary. */
-void ts_center_strip_draw(const struct center_strip *strip, const float *sinogram, double center, struct fft *fft,
-                          void *scratch, uint8_t *picture, double *centers);
 
 #endif
