@@ -38,8 +38,6 @@ struct polar_view {
     double weight;
 };
 
-/* Returns the side of the grid for a side of the slice. */
-int64_t ts_polar_side(int64_t n);
 /* The coefficients of K begin with that of u^0. */
 extern const double ts_polar_kernel[GRID_TERMS];
 /* Writes 1 over the kernel's transform at samples 0 .. n - 1 of a slice's side, for a grid of that side. */
