@@ -170,7 +170,12 @@ struct masked_window ts_box_masked_window(const struct stage_context *context)
                                   .constant = params->constant};
 }
 
-/* How many pixels of a window are valid is known from the columns of masked_mend.h, and slides along the row. The sum
+/* Box of a masked image runs as for any other, with 0 in place of invalid pixels; as soon as a row is written, its
+ * pixels whose window holds an invalid one are computed again from the sums of their windows, which are divided by the
+ * number of valid pixels. A window without invalid pixels has the mean that any other image gives it. docs/padding.md
+ * says how long masks take.
+ *
+ * How many pixels of a window are valid is known from the columns of masked_mend.h, and slides along the row. The sum
  * is that of box itself, except for floats of small windows: box adds these in float and divides them at once, so they
  * are added here once more in double, first down the rows and then along them. */
 
