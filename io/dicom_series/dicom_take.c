@@ -51,7 +51,8 @@ static bool is_near(double value, double wanted)
     return fabs(value - wanted) <= 1e-5 * fabs(wanted) + 1e-6;
 }
 
-size_t ts_dicom_volume_number(const struct dicom_series *series, size_t v)
+/* Returns the number by which `take` names volume v: that among all volumes, whole or not. */
+static size_t dicom_volume_number(const struct dicom_series *series, size_t v)
 {
     return series->volume_numbers ? series->volume_numbers[v] : v;
 }
@@ -62,7 +63,7 @@ static size_t count_volumes(const struct dicom_series *series, const struct dico
     const struct ts_axis *axis = &series->volume_axis;
     size_t count = 0;
     for (size_t v = 0; v < series->n_volumes; v++) {
-        const bool same = take->what == TAKE_INDEX ? take->number == (double)ts_dicom_volume_number(series, v)
+        const bool same = take->what == TAKE_INDEX ? take->number == (double)dicom_volume_number(series, v)
                                                    : axis->kind == take->axis && axis->positions &&
                                                          is_near(axis->positions[v], take->number);
         *last = same ? v : *last;
@@ -100,7 +101,7 @@ static bool has_what(const struct dicom_series *series, const struct dicom_take 
     if (take->what == TAKE_KIND)
         return !strcasecmp(take->text, image->kind) || !strcasecmp(take->text, image->component);
     if (take->what == TAKE_INDEX)
-        return take->number == (double)ts_dicom_volume_number(series, 0);
+        return take->number == (double)dicom_volume_number(series, 0);
     if (series->volume_axis.kind == take->axis && series->volume_axis.positions)
         return is_near(series->volume_axis.positions[0], take->number);
     return take->axis == TS_AXIS_ECHO ? is_near(image->echo_ms, take->number)
@@ -177,7 +178,7 @@ static void describe(const struct dicom_series *series, struct wording *wording)
     if (strcmp(kind, DICOM_UNRECOGNIZED) != 0)
         add_text(wording, kind, (int)strlen(kind));
     if (one && series->volume_numbers)
-        add_number(wording, (double)ts_dicom_volume_number(series, 0), "");
+        add_number(wording, (double)dicom_volume_number(series, 0), "");
 }
 
 /* Returns true where some volumes lack slices, so that a chain may take one of the others, but not all. */
@@ -276,9 +277,9 @@ static void list_numbers(struct listing *list, const struct dicom_series *series
 {
     char item[ITEM_BYTES];
     for (size_t v = 0, last; v < series->n_volumes; v = last + 1) {
-        const size_t number = ts_dicom_volume_number(series, v);
+        const size_t number = dicom_volume_number(series, v);
         for (last = v; last + 1 < series->n_volumes; last++)
-            if (ts_dicom_volume_number(series, last + 1) != number + last + 1 - v)
+            if (dicom_volume_number(series, last + 1) != number + last + 1 - v)
                 break;
         if (last > v)
             snprintf(item, sizeof item, "%s%s%zu to %zu", before, *before ? "from " : "", number, number + last - v);
@@ -335,7 +336,7 @@ bool ts_dicom_list_takes(const struct dicom_series *series, size_t n, char *out,
 
 void ts_dicom_keep_volume(struct dicom_series *series, size_t v)
 {
-    const size_t number = ts_dicom_volume_number(series, v);
+    const size_t number = dicom_volume_number(series, v);
     series->images += v * series->n_slices;
     series->n_images = series->n_slices;
     series->n_volumes = 1;

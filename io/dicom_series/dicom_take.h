@@ -34,8 +34,6 @@ void ts_dicom_leave_out(struct dicom_series *series, size_t n, const struct dico
 bool ts_dicom_list_takes(const struct dicom_series *series, size_t n, char *out, size_t size);
 /* Writes the numbers of the volumes that are whole: "0 to 3, 5". */
 void ts_dicom_list_volumes(const struct dicom_series *series, char *out, size_t size);
-/* Returns the number by which `take` names volume v: that among all volumes, whole or not. */
-size_t ts_dicom_volume_number(const struct dicom_series *series, size_t v);
 /* Makes the one volume that the texts name of a series of several. TS_BAD_INPUT where they name none or several. */
 enum ts_status ts_dicom_take_volume(struct dicom_series *series, const struct dicom_takes *takes, struct ts_diag *diag);
 /* Leaves volume v of the series, and notes its value of the axis. */

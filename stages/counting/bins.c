@@ -110,8 +110,22 @@ void ts_bins_find(int32_t *slots, const void *data, enum ts_dtype dtype, size_t 
     finders[dtype](slots, data, first, n, bins);
 }
 
-void ts_bin_counts_add(struct bin_counts *counts, const struct bins *bins, const void *data, enum ts_dtype dtype,
-                       size_t n)
+/* Adds the lanes to the slots. Call it before reading and merging. */
+static void bin_counts_flush(struct bin_counts *counts)
+{
+    uint32_t *lanes = (uint32_t *)(counts->slots + counts->n_slots);
+    if (counts->lane_pixels == 0)
+        return;
+    for (size_t slot = 0; slot < counts->n_slots; slot++)
+        for (size_t lane = 0; lane < LANES; lane++)
+            counts->slots[slot] += lanes[slot * LANES + lane];
+    memset(lanes, 0, counts->n_slots * LANES * sizeof *lanes);
+    counts->lane_pixels = 0;
+}
+
+/* Adds n values of an image's dtype. Flush before reading. */
+static void bin_counts_add(struct bin_counts *counts, const struct bins *bins, const void *data, enum ts_dtype dtype,
+                           size_t n)
 {
     uint32_t *lanes = (uint32_t *)(counts->slots + counts->n_slots);
     int32_t slots[BLOCK];
@@ -126,27 +140,15 @@ void ts_bin_counts_add(struct bin_counts *counts, const struct bins *bins, const
             lanes[(size_t)slots[i] * LANES]++;
         counts->lane_pixels += block;
         if (counts->lane_pixels > lane_pixels_limit)
-            ts_bin_counts_flush(counts);
+            bin_counts_flush(counts);
     }
-}
-
-void ts_bin_counts_flush(struct bin_counts *counts)
-{
-    uint32_t *lanes = (uint32_t *)(counts->slots + counts->n_slots);
-    if (counts->lane_pixels == 0)
-        return;
-    for (size_t slot = 0; slot < counts->n_slots; slot++)
-        for (size_t lane = 0; lane < LANES; lane++)
-            counts->slots[slot] += lanes[slot * LANES + lane];
-    memset(lanes, 0, counts->n_slots * LANES * sizeof *lanes);
-    counts->lane_pixels = 0;
 }
 
 void ts_bin_counts_of(struct bin_counts *counts, const struct bins *bins, const struct ts_image *slices)
 {
     ts_bin_counts_init(counts, bins->n);
-    ts_bin_counts_add(counts, bins, slices->data, slices->dtype, ts_image_count(slices));
-    ts_bin_counts_flush(counts);
+    bin_counts_add(counts, bins, slices->data, slices->dtype, ts_image_count(slices));
+    bin_counts_flush(counts);
 }
 
 void ts_bin_counts_merge(struct bin_counts *into, const struct bin_counts *from)

@@ -39,14 +39,9 @@ struct bin_counts {
 size_t ts_bin_counts_bytes(int64_t n_bins);
 /* Makes this memory an empty count. */
 void ts_bin_counts_init(struct bin_counts *counts, int64_t n_bins);
-/* Adds n values of an image's dtype. Flush before reading. */
-void ts_bin_counts_add(struct bin_counts *counts, const struct bins *bins, const void *data, enum ts_dtype dtype,
-                       size_t n);
 /* Writes the slots of n values from `first` on. */
 void ts_bins_find(int32_t *slots, const void *data, enum ts_dtype dtype, size_t first, size_t n,
                   const struct bins *bins);
-/* Adds the lanes to the slots. Call it before reading and merging. */
-void ts_bin_counts_flush(struct bin_counts *counts);
 /* Inits, adds and flushes, so that `counts` are those of these slices. */
 void ts_bin_counts_of(struct bin_counts *counts, const struct bins *bins, const struct ts_image *slices);
 /* Adds `from` to `into`; both are flushed. */

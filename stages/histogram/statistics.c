@@ -221,7 +221,8 @@ size_t ts_statistics_label_moments(const struct stage_context *context)
     return context->round == 0 ? (size_t)rows_of(context) * sizeof(struct label_moments) : 0;
 }
 
-size_t ts_statistics_label_counts(const struct stage_context *context)
+/* Returns how many counts follow the moments in a partial of this round. */
+static size_t statistics_label_counts(const struct stage_context *context)
 {
     return ts_statistics_percentiles(context) > 0 ? ts_label_ranks_counts(context->round, params_of(context)->n_labels,
                                                                           ts_statistics_label_places(context))
@@ -230,7 +231,7 @@ size_t ts_statistics_label_counts(const struct stage_context *context)
 
 size_t ts_statistics_label_partial(const struct stage_context *context)
 {
-    return ts_statistics_label_moments(context) + ts_statistics_label_counts(context) * sizeof(uint64_t);
+    return ts_statistics_label_moments(context) + statistics_label_counts(context) * sizeof(uint64_t);
 }
 
 static size_t statistics_label_result(const struct stage_context *context)
@@ -278,7 +279,7 @@ static void statistics_label_merge(const struct stage_context *context, void *in
 {
     uint64_t *counts = counts_in(context, into);
     const uint64_t *more = counts_in(context, from);
-    const size_t n = ts_statistics_label_counts(context);
+    const size_t n = statistics_label_counts(context);
     if (context->round == 0)
         ts_label_moments_merge(into, from, rows_of(context));
     for (size_t i = 0; i < n; i++)

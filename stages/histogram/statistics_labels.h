@@ -21,9 +21,8 @@ enum { STATISTICS_MOST_LABELS = 65536, STATISTICS_MOST_PLACES = 1 << 18 };
 bool ts_statistics_by_label(const struct stage_context *context);
 /* Returns how many places the percentiles of a label have: 2 for each. */
 int ts_statistics_label_places(const struct stage_context *context);
-/* Returns the bytes of the moments at the beginning of a partial of this round, and how many counts follow. */
+/* Returns the bytes of the moments at the beginning of a partial of this round. */
 size_t ts_statistics_label_moments(const struct stage_context *context);
-size_t ts_statistics_label_counts(const struct stage_context *context);
 /* Returns the places of the percentiles in a result. */
 struct label_rank *ts_statistics_label_ranks(const struct stage_context *context, const void *result);
 
