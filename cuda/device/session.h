@@ -85,6 +85,8 @@ enum ts_status ts_cuda_host_waits(struct cuda_session *session, struct cuda_even
 enum ts_status ts_cuda_elapsed_ms(struct cuda_session *session, struct cuda_event *from, struct cuda_event *to,
                                   float *ms);
 
+/* Counts a launch for the two functions below; ts_cuda_launched() calls it. The name stays. */
+void ts_cuda_count_launch(const char *kernel);
 /* Returns how often ts_cuda_launched() was called in this process. Tests prove with it that kernels ran. */
 uint64_t ts_cuda_launch_count(void);
 /* Returns the name of the kernel of that function's last call, as its launcher calls it; NULL: there was none. Tests

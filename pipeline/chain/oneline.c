@@ -44,7 +44,7 @@ static struct ts_span span_of(size_t offset, size_t length)
 }
 
 /* Reports an error (oneline-syntax) and stops reading the text. */
-static void refuse(struct reader *reader, size_t offset, size_t length, const char *message)
+static void oneline_refuse(struct reader *reader, size_t offset, size_t length, const char *message)
 {
     ts_diag_error(reader->tree->diag, TS_BAD_CHAIN,
                   &(struct diag_site){.code = "oneline-syntax", .span = span_of(offset, length)}, "%s", message);
@@ -86,7 +86,8 @@ static struct node *read_quoted(struct reader *reader)
         if (peek(reader) == '\\' && quote == '"')
             reader->at++;
     if (at_end(reader)) {
-        refuse(reader, start, 1, quote == '"' ? "this double quote is not closed" : "this single quote is not closed");
+        oneline_refuse(reader, start, 1,
+                       quote == '"' ? "this double quote is not closed" : "this single quote is not closed");
         return NULL;
     }
     const size_t end = reader->at++;
@@ -138,9 +139,9 @@ static struct node *read_item(struct reader *reader, bool commas)
         const bool doubled = peek(reader) == '"';
         item = read_quoted(reader);
         if (item && !ends_item(reader, commas)) {
-            refuse(reader, reader->at, 1,
-                   doubled ? "a space or the end of the value is expected after the double quote"
-                           : "a space or the end of the value is expected after the single quote");
+            oneline_refuse(reader, reader->at, 1,
+                           doubled ? "a space or the end of the value is expected after the double quote"
+                                   : "a space or the end of the value is expected after the single quote");
             return NULL;
         }
         return item;
@@ -167,11 +168,11 @@ static struct node *read_brackets(struct reader *reader)
         ts_tree_append(list, item);
         skip_spaces(reader);
         if (at_end(reader) || peek(reader) == '|') {
-            refuse(reader, start, 1, "this bracket is not closed");
+            oneline_refuse(reader, start, 1, "this bracket is not closed");
             return NULL;
         }
         if (peek(reader) != ',' && peek(reader) != ']') {
-            refuse(reader, reader->at, 1, "a comma is expected here: it divides the items of a list");
+            oneline_refuse(reader, reader->at, 1, "a comma is expected here: it divides the items of a list");
             return NULL;
         }
         reader->at += peek(reader) == ',';
@@ -242,7 +243,7 @@ static struct node *read_sweep(struct reader *reader)
         if (!read_sweep_entry(reader, map))
             break;
     if (map && !reader->tree->stopped && peek(reader) != '}')
-        refuse(reader, start, 1, "this brace is not closed behind the values of a sweep");
+        oneline_refuse(reader, start, 1, "this brace is not closed behind the values of a sweep");
     if (!map || reader->tree->stopped)
         return NULL;
     reader->at++;
@@ -260,7 +261,7 @@ static struct node *read_value(struct reader *reader)
     if (item && item->kind == NODE_LIST) {
         if (ends_item(reader, false))
             return item;
-        refuse(reader, reader->at, 1, "a space or the end of the value is expected after the bracket");
+        oneline_refuse(reader, reader->at, 1, "a space or the end of the value is expected after the bracket");
         return NULL;
     }
     if (!item || peek(reader) != ',')
@@ -365,8 +366,8 @@ static bool lacks_bar(struct reader *reader, const char *format_name, const stru
     if (!stage || !format || !ts_param_find(stage->params, stage->n_params, key, NULL) ||
         ts_param_find(format->params, format->n_params, key, NULL))
         return false;
-    refuse(reader, (size_t)before->span.column - 1, (size_t)before->span.length,
-           "a | is missing before the name of a stage");
+    oneline_refuse(reader, (size_t)before->span.column - 1, (size_t)before->span.length,
+                   "a | is missing before the name of a stage");
     ts_diag_hint(reader->tree->diag, "| %s %s=...", stage->name, key);
     return true;
 }
@@ -488,8 +489,8 @@ static bool read_further_input(struct reader *reader, const struct node *keyword
     skip_spaces(reader);
     if (at_end(reader) || peek(reader) == '|' || !read_word(reader, &name) || name.key_length > 0) {
         if (!reader->tree->stopped)
-            refuse(reader, (size_t)keyword->span.column - 1, (size_t)keyword->span.length,
-                   "the name of the further input is expected after `input`");
+            oneline_refuse(reader, (size_t)keyword->span.column - 1, (size_t)keyword->span.length,
+                           "the name of the further input is expected after `input`");
         ts_diag_hint(reader->tree->diag, "`input NAME FORMAT PATH`, or `input NAME like=input frames=flats`");
         return false;
     }
@@ -525,12 +526,12 @@ static struct node *read_name(struct reader *reader)
     while (!at_end(reader) && !is_space(peek(reader)) && peek(reader) != '|')
         reader->at++;
     if (reader->at == start) {
-        refuse(reader, start, 1, "the name of a stage is expected here");
+        oneline_refuse(reader, start, 1, "the name of a stage is expected here");
         return NULL;
     }
     snprintf(name, sizeof name, "%.*s", (int)(letters - start), reader->tree->text + start);
     if (letters < reader->at && ts_stage_find(name)) {
-        refuse(reader, letters, reader->at - letters, "a space is expected after the name of the stage");
+        oneline_refuse(reader, letters, reader->at - letters, "a space is expected after the name of the stage");
         ts_diag_hint(reader->tree->diag, "%s PARAMETER=VALUE", name);
         return NULL;
     }
@@ -618,8 +619,8 @@ static bool read_segment(struct reader *reader, struct node *stages, bool first)
         return read_paths(reader, map, name) && enter(reader, root, "input", name->span, map);
     if (is_output(name->text, strlen(name->text))) {
         if (!only_outputs_follow(reader)) {
-            refuse(reader, (size_t)name->span.column - 1, (size_t)name->span.length,
-                   "this is an output, and a stage stands behind it");
+            oneline_refuse(reader, (size_t)name->span.column - 1, (size_t)name->span.length,
+                           "this is an output, and a stage stands behind it");
             ts_diag_hint(reader->tree->diag, "outputs stand at the end of the line; `save` keeps an image before it");
             return false;
         }
