@@ -27,6 +27,8 @@ enum { PREFIX_BYTES = 512 };
 /* Returns what follows the prefix, which is formatted as by printf, in the path of a dataset; NULL for other objects.
  */
 static const char *below(const struct hdf5_listed *object, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+static const char *below(const struct hdf5_listed *object, const char *format, ...)
 {
     char prefix[PREFIX_BYTES];
     va_list arguments;
