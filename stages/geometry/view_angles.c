@@ -21,6 +21,9 @@ static const double widest_gap = 4;
 static const double widest_repeated = 8;
 /* Directions that are closer than this are one: angles are often written with a few digits. */
 static const double same_direction = 1e-6;
+/* Turns of a scan miss each other's directions by a little. Views nearer than this part of the mean distance, the
+ * largest left out, count as one direction where gaps are judged; and gaps of several turns may be larger by it. */
+static const double near_part = 0.25;
 
 /* ---- order and weights ------------------------------------------------------------------------- */
 
@@ -130,6 +133,11 @@ static struct angles find_gap(const struct ts_axis *axis, struct view_place *pla
         if (next > found.gap)
             found.gap = next, found.before = places[end - 1].view, found.after = places[end].view;
     }
+    const double near = near_part * (180 - found.gap) / (double)(found.directions > 1 ? found.directions - 1 : 1);
+    found.directions = 0;
+    for (int64_t i = 0, first = 0; i < n; i++)
+        if (i == 0 || places[i].degrees - places[first].degrees > near)
+            first = i, found.directions++;
     found.usual = widest_gap * 180 / (double)found.directions;
     for (int64_t v = 0; v < n; v++) {
         found.low = fmin(found.low, ts_view_degree(axis, v));
@@ -191,7 +199,7 @@ static enum ts_status check_repeated(const struct stage_context *context, const 
                                   "degrees, and at most %.6g were expected of so many views";
     const struct diag_site site = {.code = "views-repeated", .span = context->set->span, .stage = context->stage->name};
     const long long n = (long long)context->in.axes[1].n, directions = (long long)angles->directions;
-    const double usual = widest_gap * 180 / (double)n;
+    const double usual = (1 + near_part) * widest_gap * 180 / (double)n;
     if (angles->gap <= usual)
         return TS_OK;
     if (angles->gap > widest_repeated) {

@@ -215,6 +215,27 @@ Test(fbp, refuses_angles_that_miss_a_part)
     free(in.data);
 }
 
+/* The second turn of a scan misses the directions of the first by a little. */
+Test(fbp, takes_turns_that_miss_each_other)
+{
+    static const double steps[] = {2, 2.5, 4}, jitters[] = {1e-5, 1e-3, 0.02};
+    for (size_t s = 0; s < sizeof steps / sizeof *steps; s++)
+        for (size_t j = 0; j < sizeof jitters / sizeof *jitters; j++) {
+            const int64_t n = (int64_t)(720 / steps[s]);
+            struct ts_image in = ts_test_image(1, n, 5, TS_F32, VALUES_RANDOM, 8);
+            struct stage_run run;
+            double degrees[360];
+            ts_test_sinogram(&in);
+            for (int64_t v = 0; v < n; v++)
+                degrees[v] = (double)v * steps[s] + jitters[j] * sin(37.0 * (double)v);
+            in.axes[1].positions = degrees;
+            cr_assert_eq(ts_test_run(&run, &fbp_stage, "", &in, NULL, 0, 1), TS_OK, "%g %g", steps[s], jitters[j]);
+            cr_expect_eq(ts_diag_count(run.diag), 0, "%g %g", steps[s], jitters[j]);
+            ts_test_run_clear(&run);
+            free(in.data);
+        }
+}
+
 /* Many views in few directions are angles in a wrong unit, or of a wrong range; scans of several turns are not. */
 Test(fbp, tells_views_that_repeat_few_directions)
 {
