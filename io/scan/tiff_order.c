@@ -85,11 +85,11 @@ static bool are_even(const struct tiff_file *files, int64_t n)
 enum ts_status ts_tiff_sort(struct tiff_pages *pages, int64_t first, const char *folder, struct ts_diag *diag)
 {
     const int64_t n = pages->n_files - first;
+    if (n < 2)
+        return TS_OK;
     struct tiff_file *files = pages->files + first;
     struct fractions all = {.least = INT64_MAX, .shortest = SIZE_MAX};
     bool same = true;
-    if (n < 2)
-        return TS_OK;
     qsort(files, (size_t)n, sizeof *files, compare_counted);
     for (int64_t i = 0; i < n; i++)
         add_fractions(ts_base_name(files[i].path), &all);

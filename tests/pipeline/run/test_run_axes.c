@@ -87,7 +87,7 @@ static void check_file(const struct ts_image *image)
     cr_assert_eq(first_of(file, "/entry/moved/x"), first);
     cr_assert_eq(first_of(file, "/entry/process_4_add_first/parameters/first"), first);
     for (size_t i = 0; i < n; i++)
-        values[i] = (uint16_t)(values[i] + 10 * first);
+        values[i] = (uint16_t)(values[i] + (uint16_t)(10 * first));
     first += 0.5 + found_in(values, n);
     cr_assert_eq(first_of(file, "/entry/process_6_add_first/parameters/first"), first);
     cr_assert_eq(first_of(file, "/entry/data/x"), first + 0.5);
