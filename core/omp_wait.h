@@ -26,7 +26,7 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-/* An entry of the environment that another stands in for while the libraries are initialized. */
+/* A variable of the environment that is replaced by another one until the libraries are initialized. */
 struct ts_omp_place {
     char **place, *entry; /* place: NULL: none */
 };

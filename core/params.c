@@ -275,8 +275,8 @@ int ts_param_format_value(const struct param *param, const void *at, char *out, 
 int ts_param_format(const struct param_set *set, size_t i, char *out, size_t size)
 {
     char length[48];
-    if ((set->in_mm >> i & 1) && strcmp(set->params[i].unit, "degree") != 0) {
-        ts_real_format(set->lengths_mm[i], length, sizeof length);
+    if ((set->own_units >> i & 1) && !set->params[i].in_angle_unit) {
+        ts_real_format(set->own_values[i], length, sizeof length);
         return snprintf(out, size, "%smm", length);
     }
     return ts_param_format_value(&set->params[i], ts_param_field(set, i), out, size);

@@ -69,6 +69,8 @@ struct param {
     const char *frames;
     /* The value is the detector pixel, counted from 0, at which the rotation axis stands in the stage's input. */
     bool rotation_axis;
+    /* The value is an angle in the unit that the parameter angle_unit beside it says. */
+    bool in_angle_unit;
     /* Exactly one of these four holds, and defines the value of an absent key: */
     bool required;
     bool optional;            /* TEXTS, NUMBERS, REFERENCE, TEXT: absent means empty, and the doc says what follows */
@@ -106,10 +108,11 @@ struct param_set {
     bool resolved;                    /* derived parameters have their values */
     bool doubles;  /* of a source: who opens it takes TS_F64 in place of values that are rounded to 32-bit floats */
     uint32_t idle; /* bit i: params[i] plays no part with the values of the others; not recorded */
-    /* Bit i: lengths_mm[i] was given for params[i], whose unit is pixels: ts_stage_prepare() knows the spacing and
-     * makes the value of it. Or it is the angle in degrees that params[i] has in the unit of angle_unit. */
-    uint32_t in_mm;
-    double lengths_mm[PARAMS_MAX];
+    /* Bit i: params[i] was given in a unit of its own, as own_values[i]. For a parameter in pixels that is a length in
+     * mm, of which ts_stage_prepare(), which knows the spacing, makes the value. For one in the unit that angle_unit
+     * says it is the angle in degrees. */
+    uint32_t own_units;
+    double own_values[PARAMS_MAX];
 };
 
 /* Returns the bytes of a field of this kind. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What launchers ask of the CUDA runtime about their kernels. A runtime knows only the kernels of the program or
- * library that it is linked to, so that lab/, which has kernels of its own, is linked to this file too.
+ * Launchers call these functions to prepare, launch and check their kernels. A CUDA runtime knows only the kernels of
+ * the program or library that it is linked into. The programs of lab/ have kernels, and a runtime, of their own: they
+ * are linked with this file a second time, so that it asks their runtime.
  */
 #include <cuda_runtime_api.h>
 

@@ -7,9 +7,9 @@
  * each bit. `zingers`: a block compares the frames of a slice. `stand_in`: a block looks through the dead pixels of a
  * slice, which are few. `bad_columns`: a block goes down the detector pixels of a slice until they vary, which is soon.
  * `divide`: a thread takes one column of detector pixels down VIEWS views with its dark and gain in registers, UNROLL
- * values in flight: 2 + 4 bytes move a 16-bit value, and for a dead pixel the values of the pixel that stands in for
- * it. A block is 128 threads, so that short rows leave few idle. `pile`: a block counts the values at full scale, of
- * the few slices whose largest value is one.
+ * values in flight: it moves 2 + 4 bytes for a 16-bit value, and for a dead pixel those of the pixel whose value
+ * replaces it. A block is 128 threads, so that short rows leave few idle. `pile`: a block counts the values at full
+ * scale, of the few slices whose largest value is one.
  */
 #include "cuda/device/launch.cuh"
 

@@ -385,8 +385,8 @@ void ts_dicom_refuse_contradicted(struct dicom_series *series)
     }
 }
 
-/* Returns true where the positions lie unevenly, so that one of them is probably lost and its image stands at another:
- * the first images at each position would be refused. */
+/* Returns true if the steps between positions differ: a position is probably lost, because its image states that of
+ * another one. A volume of the first images at each position would then be refused. */
 static bool lacks_position(const struct dicom_series *series)
 {
     const double same = ts_dicom_same_position(series->images[0]);

@@ -179,8 +179,8 @@ static bool has_bits(struct region_file *file, const struct seg *seg, int64_t at
            (byte & mask & 0xFF) != 0;
 }
 
-/* Of few frames of an odd number of bits the number of bytes does not tell whether each begins with a byte. The bits
- * that would lie between them or behind the last have to be 0. */
+/* Decides whether each frame begins with a byte, if it has an odd number of bits and there are so few frames that the
+ * number of bytes is the same either way. The bits that fill a byte have to be 0. */
 static void judge_padding(struct region_file *file, struct seg *seg, int64_t frame, int64_t n)
 {
     const int64_t block = (frame + 7) / 8, last = frame * n / 8;

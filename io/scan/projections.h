@@ -33,10 +33,10 @@ extern const struct choice ts_frames_choices[], ts_projections_quantity_choices[
     double theta_start, theta_stop;                                                                                    \
     bool endpoint
 #define THETA_PARAMS(type, formula, where)                                                                             \
-    PARAM(type, theta_start, .unit = "degree", .min = -36000, .max = 36000, .derived = formula,                        \
+    PARAM(type, theta_start, .unit = "degree", .in_angle_unit = true, .min = -36000, .max = 36000, .derived = formula, \
           .doc = "angle of the first view, " where),                                                                   \
-        PARAM(type, theta_stop, .unit = "degree", .min = -36000, .max = 36000, .derived = formula,                     \
-              .doc = "end of the range of the angles, " where),                                                        \
+        PARAM(type, theta_stop, .unit = "degree", .in_angle_unit = true, .min = -36000, .max = 36000,                  \
+              .derived = formula, .doc = "end of the range of the angles, " where),                                    \
         PARAM(type, endpoint, .unit = "", .init.b = false,                                                             \
               .doc = "whether the last view is at theta_stop, or one step before it")
 

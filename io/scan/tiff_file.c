@@ -49,18 +49,17 @@ void ts_tiff_close_file(struct tiff_pages *pages)
     pages->fd = -1;
 }
 
-static enum ts_status refuse_changed(const struct tiff_pages *pages, const struct tiff_file *file, struct ts_diag *diag)
+static enum ts_status recheck(const struct tiff_pages *pages, const struct tiff_file *file, int fd,
+                              struct ts_diag *diag)
 {
-    return ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "file-changed"),
-                         "%s: the file was changed after it was checked", file->path);
+    const struct diag_site site = {.span = pages->span, .stage = pages->owner};
+    return ts_regular_file_recheck(file->path, fd, &file->found, site, diag);
 }
 
 enum ts_status ts_tiff_check_unchanged(const struct tiff_pages *pages, struct ts_diag *diag)
 {
     for (int64_t i = 0; i < pages->n_files; i++) {
-        const struct tiff_file *file = &pages->files[i];
-        const struct diag_site site = {.span = pages->span, .stage = pages->owner};
-        const enum ts_status status = ts_regular_file_recheck(file->path, -1, &file->found, site, diag);
+        const enum ts_status status = recheck(pages, &pages->files[i], -1, diag);
         if (status != TS_OK)
             return status;
     }
@@ -84,12 +83,12 @@ enum ts_status ts_tiff_open(struct tiff_pages *pages, int64_t i, bool known, str
             close(fd);
         return TS_BAD_INPUT;
     }
-    if (known && !ts_regular_file_unchanged(&file->found, &now)) {
-        close(fd);
-        return refuse_changed(pages, file, diag);
-    }
     if (!known)
         file->found = now;
+    if (recheck(pages, file, fd, diag) != TS_OK) {
+        close(fd);
+        return TS_BAD_INPUT;
+    }
     pages->fd = fd;
     pages->open = i;
     return TS_OK;

@@ -409,8 +409,8 @@ static void take_over(const struct node *map, const struct param_set *other, str
         memcpy(ts_param_field(set, i), ts_param_field(other, i), ts_param_bytes(set->params[i].kind));
         set->spans[i] = other->spans[i];
         set->given |= 1U << i;
-        set->in_mm |= other->in_mm & 1U << i;
-        set->lengths_mm[i] = other->lengths_mm[i];
+        set->own_units |= other->own_units & 1U << i;
+        set->own_values[i] = other->own_values[i];
     }
 }
 

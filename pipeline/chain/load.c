@@ -196,16 +196,6 @@ static bool is_in_pixels(const struct param *param)
     return param->unit && (!strcmp(param->unit, "pixel") || !strcmp(param->unit, "detector"));
 }
 
-/* Returns whether a parameter is an angle that the parameter angle_unit of its set says the unit of. */
-static bool follows_angle_unit(const struct param *param)
-{
-    static const char *const names[] = {"theta_start", "theta_stop", "angle_start", "angle_stop"};
-    bool follows = false;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        follows |= param->kind == PARAM_REAL && !strcmp(param->name, names[i]);
-    return follows;
-}
-
 /* Makes values of the angles that were given with a unit of their own: they stay the same angles, whichever of them and
  * angle_unit is written first, and what is recorded repeats them. */
 static void turn_angles(struct param_set *set)
@@ -216,8 +206,8 @@ static void turn_angles(struct param_set *set)
     const int32_t choice = *(const int32_t *)ts_param_field(set, unit);
     const bool radians = !strcmp(ts_choice_name(set->params[unit].choices, choice), "radian");
     for (size_t i = 0; i < set->n_params; i++)
-        if ((set->in_mm >> i & 1) && follows_angle_unit(&set->params[i]))
-            *(double *)ts_param_field(set, i) = radians ? set->lengths_mm[i] * M_PI / 180 : set->lengths_mm[i];
+        if ((set->own_units >> i & 1) && set->params[i].in_angle_unit)
+            *(double *)ts_param_field(set, i) = radians ? set->own_values[i] * M_PI / 180 : set->own_values[i];
 }
 
 /* Takes a number with a unit: as a number in the parameter's unit, or as a length that becomes pixels once the spacing
@@ -230,9 +220,9 @@ static bool take_unit(const struct load *load, const char *text, const char *num
     if (ts_unit_convert(number, unit, param->unit ? param->unit : "", &value)) {
         if (!integer) {
             *real = value;
-            if (follows_angle_unit(param)) {
-                set->in_mm |= UINT32_C(1) << i;
-                set->lengths_mm[i] = value;
+            if (param->in_angle_unit) {
+                set->own_units |= UINT32_C(1) << i;
+                set->own_values[i] = value;
             }
             return true;
         }
@@ -246,8 +236,8 @@ static bool take_unit(const struct load *load, const char *text, const char *num
     }
     const bool single = param->kind == PARAM_INTEGER || param->kind == PARAM_REAL;
     if (!load->path && single && is_in_pixels(param) && ts_unit_convert(number, unit, "mm", &value)) {
-        set->in_mm |= UINT32_C(1) << i;
-        set->lengths_mm[i] = value;
+        set->own_units |= UINT32_C(1) << i;
+        set->own_values[i] = value;
         return true;
     }
     return refuse_unit(load, set, i, text, unit);
@@ -471,7 +461,7 @@ static bool load_numbers(const struct load *load, const struct node *value, stru
 /* Checks a value against its range; a length is checked once it is a number of pixels, an angle in degrees. */
 static bool is_in_range(const struct load *load, const struct param_set *set, size_t i)
 {
-    return ((set->in_mm >> i & 1) && is_in_pixels(&set->params[i])) || ts_param_check(set, i, load->diag) == TS_OK;
+    return ((set->own_units >> i & 1) && is_in_pixels(&set->params[i])) || ts_param_check(set, i, load->diag) == TS_OK;
 }
 
 static bool load_kind(const struct load *load, const struct node *value, struct param_set *set, size_t i)
@@ -603,8 +593,8 @@ static bool load_sweep(const struct load *load, const struct node *map, struct p
     bool ok = true;
     for (int64_t k = 0; k < n; k++, item = item->next) {
         ok &= ts_load_value(&single, item, set, i);
-        if (set->in_mm >> i & 1) {
-            set->in_mm &= ~(UINT32_C(1) << i);
+        if (set->own_units >> i & 1) {
+            set->own_units &= ~(UINT32_C(1) << i);
             ok = refuse_sweep(load, set, i, "unit-unknown", "values of a sweep are not converted from mm to pixels");
             ts_diag_hint(load->diag, "give %s in pixels", set->params[i].name);
         }
@@ -623,13 +613,13 @@ bool ts_load_value(const struct load *load, const struct node *value, struct par
 {
     _Alignas(16) unsigned char before[64];
     const struct ts_span span = set->spans[i];
-    const uint32_t given = set->given, in_mm = set->in_mm;
+    const uint32_t given = set->given, own_units = set->own_units;
     const size_t size = ts_param_bytes(set->params[i].kind);
     const bool swept = load->sweep && value->kind == NODE_MAP && is_sweep(value);
     memcpy(before, ts_param_field(set, i), size);
     set->spans[i] = value->span;
     set->given |= UINT32_C(1) << i;
-    set->in_mm &= ~(UINT32_C(1) << i);
+    set->own_units &= ~(UINT32_C(1) << i);
     if (swept ? load_sweep(load, value, set, i) : load_kind(load, value, set, i)) {
         turn_angles(set);
         return true;
@@ -637,7 +627,7 @@ bool ts_load_value(const struct load *load, const struct node *value, struct par
     memcpy(ts_param_field(set, i), before, size);
     set->spans[i] = span;
     set->given = given;
-    set->in_mm = in_mm;
+    set->own_units = own_units;
     return false;
 }
 

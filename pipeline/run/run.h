@@ -37,7 +37,6 @@ struct run_device {
     void *back;           /* the back end's own */
 };
 
-/* What a node gives, whichever device computes it. */
 /* What is wrong with the rows of a scan. */
 enum rows_kind { ROWS_CUT_OFF, ROWS_BRIGHT, ROWS_REPEATED, ROWS_BLANK, ROWS_KINDS };
 struct rows_found {
@@ -45,6 +44,7 @@ struct rows_found {
     int64_t first, last; /* views */
 };
 
+/* What a node gives, whichever device computes it. */
 struct run_result {
     int dataset;                             /* the writer's id, or -1 */
     struct stage_table tables[STAGE_TABLES]; /* those of all volumes, where there are several */

@@ -1,96 +1,166 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Values are averaged over blocks of a 64th of the detector pixels and a 16th of the views, or of more views if that is
- * less than 64 values: noise of a tenth of the largest value is then an 80th of it, and an object that is cut off in
- * some directions only is seen. An end is cut off if a block there has more than a tenth of the most that any block
- * has. Rows whose two outermost values are the same in all views were extended, as `pad` does. Transmissions are too
- * bright if more than a 20th of the blocks is above 1.3: a beam that drifts by 20 % gives less.
+ * Levels are means over blocks (stages/geometry/view_blocks.h), of more views than a 16th if a block would have less
+ * than 64 values: noise of a tenth of the largest value is then an 80th of it. Rows whose two outermost values are the
+ * same in all views were extended, as `pad` does. Transmissions are too bright if more than a 20th of the blocks is
+ * above 1.3: a beam that drifts by 20 % gives less.
  */
 #include "pipeline/run/run_rows.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "pipeline/ranks/ranks.h"
-#include "pipeline/run/run_views.h"
+#include "stages/geometry/view_blocks.h"
 
-enum { STRIPS = 64, LEAST_STRIP = 2, VIEW_GROUPS = 16, LEAST_VALUES = 64, WHOLE = 1000 };
+enum { LEAST_VALUES = 64, WHOLE = 1000 };
 
-static const double cut_off = 0.1, bright = 1.3, few_bright = 0.05;
+static const double bright = 1.3, few_bright = 0.05;
 
-struct rows {
-    const float *p;
-    int64_t n_views, n, strip, group; /* detector pixels, and those and views of a block */
-};
+/* ---- levels ------------------------------------------------------------------------------------- */
 
-static struct rows cut_rows(const float *p, int64_t n_views, int64_t n)
+static double most_of(const struct view_blocks *blocks, int64_t first)
 {
-    struct rows rows = {.p = p, .n_views = n_views, .n = n};
-    rows.strip = n / STRIPS > LEAST_STRIP ? n / STRIPS : LEAST_STRIP;
-    const int64_t least = (LEAST_VALUES + rows.strip - 1) / rows.strip, group = n_views / VIEW_GROUPS;
-    rows.group = group > least ? group : least;
-    return rows;
-}
-
-/* Returns the end of the block of views that starts at `view`; the last one takes what is left. */
-static int64_t block_end(const struct rows *rows, int64_t view)
-{
-    return view + 2 * rows->group > rows->n_views ? rows->n_views : view + rows->group;
-}
-
-/* Returns the mean over views [view, end) and detector pixels [first, first + strip). */
-static double block_mean(const struct rows *rows, int64_t view, int64_t end, int64_t first)
-{
-    double sum = 0;
-    for (int64_t v = view; v < end; v++)
-        for (int64_t d = first; d < first + rows->strip; d++)
-            sum += (double)rows->p[v * rows->n + d];
-    return sum / (double)((end - view) * rows->strip);
-}
-
-/* Returns the largest mean of the blocks at detector pixels [first, first + strip). */
-static double most_of(const struct rows *rows, int64_t first)
-{
-    double most = -INFINITY;
-    for (int64_t view = 0; view < rows->n_views; view = block_end(rows, view))
-        most = fmax(most, block_mean(rows, view, block_end(rows, view), first));
+    double least, most;
+    ts_view_blocks_range(blocks, first, &least, &most);
     return most;
 }
 
 /* Returns whether detector pixels a and b, at an end, are the same in all views. */
-static bool is_extended(const struct rows *rows, int64_t a, int64_t b)
+static bool is_extended(const struct view_blocks *blocks, int64_t a, int64_t b)
 {
     bool same = true;
-    for (int64_t v = 0; v < rows->n_views; v++)
-        same &= rows->p[v * rows->n + a] == rows->p[v * rows->n + b];
+    for (int64_t v = 0; v < blocks->n_views; v++)
+        same &= blocks->p[v * blocks->n + a] == blocks->p[v * blocks->n + b];
     return same;
 }
 
 /* Returns what the ends see, as a share of the most that is seen anywhere. */
-static double share_of_ends(const float *p, int64_t n_views, int64_t n)
+static double share_of_ends(const struct view_blocks *blocks)
 {
-    const struct rows rows = cut_rows(p, n_views, n);
+    const int64_t n = blocks->n, strip = blocks->strip;
     double most = 0, ends = 0;
-    if (n < 2 * rows.strip)
+    if (n < 2 * strip)
         return 0;
-    for (int64_t first = 0; first + rows.strip <= n; first += rows.strip)
-        most = fmax(most, most_of(&rows, first));
-    if (!is_extended(&rows, 0, 1))
-        ends = fmax(ends, most_of(&rows, 0));
-    if (!is_extended(&rows, n - 1, n - 2))
-        ends = fmax(ends, most_of(&rows, n - rows.strip));
+    for (int64_t first = 0; first + strip <= n; first += strip)
+        most = fmax(most, most_of(blocks, first));
+    if (!is_extended(blocks, 0, 1))
+        ends = fmax(ends, most_of(blocks, 0));
+    if (!is_extended(blocks, n - 1, n - 2))
+        ends = fmax(ends, most_of(blocks, n - strip));
     return most > 0 ? fmin(1, ends / most) : 0;
 }
 
 /* Returns the share of the blocks whose transmission is too bright. */
-static double share_of_bright(const float *t, int64_t n_views, int64_t n)
+static double share_of_bright(const struct view_blocks *blocks)
 {
-    const struct rows rows = cut_rows(t, n_views, n);
-    int64_t blocks = 0, above = 0;
-    for (int64_t first = 0; first + rows.strip <= n; first += rows.strip)
-        for (int64_t view = 0; view < n_views; view = block_end(&rows, view), blocks++)
-            above += block_mean(&rows, view, block_end(&rows, view), first) > bright;
-    return blocks > 0 ? (double)above / (double)blocks : 0;
+    int64_t n = 0, above = 0;
+    for (int64_t first = 0; first + blocks->strip <= blocks->n; first += blocks->strip)
+        for (int64_t group = 0; group < blocks->groups; group++, n++)
+            above += ts_view_block_mean(blocks, group, first) > bright;
+    return n > 0 ? (double)above / (double)n : 0;
+}
+
+enum { LEAST_PIXELS = 8, LEAST_DIFFERENT = 2, DEPTH_STRIPS = 16, LEAST_DEPTH_STRIP = 4, LEAST_VIEWS = 4 };
+
+static const double object = 0.2;
+
+static void note(struct rows_found *found, int64_t view)
+{
+    if (found->amount == 0)
+        found->first = view;
+    found->last = view;
+    found->amount++;
+}
+
+/* ---- frames that were given again --------------------------------------------------------------- */
+
+static bool is_constant(const float *row, int64_t n)
+{
+    int64_t d = 1;
+    while (d < n && row[d] == row[0])
+        d++;
+    return d == n;
+}
+
+/* Returns whether the views that differ from the one before do so by noise: at least nine of ten detector pixels differ
+ * in at least half of them. */
+static bool is_noisy(const float *counts, int64_t n_views, int64_t n, int32_t *changes)
+{
+    int64_t different = 0, noisy = 0;
+    memset(changes, 0, (size_t)n * sizeof *changes);
+    for (int64_t v = 1; v < n_views; v++) {
+        const float *row = counts + v * n, *before = row - n;
+        if (memcmp(row, before, (size_t)n * sizeof *row) == 0)
+            continue;
+        different++;
+        for (int64_t d = 0; d < n; d++)
+            changes[d] += row[d] != before[d];
+    }
+    for (int64_t d = 0; d < n; d++)
+        noisy += 2 * (int64_t)changes[d] >= different;
+    return different >= LEAST_DIFFERENT && 10 * noisy >= 9 * n;
+}
+
+/* Finds views whose values are those of the view before, among views with noise. Noiseless air stays the same, so that
+ * the views of a symmetric phantom are none. `changes` is room for n numbers. */
+static struct rows_found find_repeated(const float *counts, int64_t n_views, int64_t n, int32_t *changes)
+{
+    struct rows_found found = {0};
+    for (int64_t v = 1; n >= LEAST_PIXELS && v < n_views; v++) {
+        const float *row = counts + v * n;
+        if (memcmp(row, row - n, (size_t)n * sizeof *row) == 0 && !is_constant(row, n))
+            note(&found, v);
+    }
+    return found.amount > 0 && is_noisy(counts, n_views, n, changes) ? found : (struct rows_found){0};
+}
+
+/* ---- frames without the object ------------------------------------------------------------------ */
+
+/* Returns the share of the light that the object takes away in a view, 0 where the row is air. */
+static double depth_of(const float *row, int64_t n)
+{
+    const int64_t strip = n / DEPTH_STRIPS > LEAST_DEPTH_STRIP ? n / DEPTH_STRIPS : LEAST_DEPTH_STRIP;
+    double least = INFINITY, most = -INFINITY;
+    for (int64_t first = 0; first + strip <= n; first += strip) {
+        double sum = 0;
+        for (int64_t d = first; d < first + strip; d++)
+            sum += (double)row[d];
+        least = fmin(least, sum / (double)strip);
+        most = fmax(most, sum / (double)strip);
+    }
+    return most > 0 && isfinite(least) ? 1 - least / most : 0;
+}
+
+static int compare_depths(const void *a, const void *b)
+{
+    const double left = *(const double *)a, right = *(const double *)b;
+    return (left > right) - (left < right);
+}
+
+/* Finds views whose least transmission is as good as the most, where half of the views show an object that takes away a
+ * fifth at least, and so do the views beside. `depths` is room for 2 * n_views numbers. */
+static struct rows_found find_blank(const float *transmission, int64_t n_views, int64_t n, double *depths)
+{
+    struct rows_found found = {0};
+    double *sorted = depths + n_views;
+    if (n_views < LEAST_VIEWS)
+        return found;
+    for (int64_t v = 0; v < n_views; v++)
+        sorted[v] = depths[v] = depth_of(transmission + v * n, n);
+    qsort(sorted, (size_t)n_views, sizeof *sorted, compare_depths);
+    const double usual = sorted[n_views / 2];
+    for (int64_t v = 0, end; usual > object && v < n_views; v = end) {
+        for (end = v; end < n_views && depths[end] < usual / 4; end++)
+            continue;
+        /* An object that is thin in some directions comes and goes by and by. */
+        if (end > v && (v == 0 || depths[v - 1] > usual / 2) && (end == n_views || depths[end] > usual / 2))
+            for (int64_t k = v; k < end; k++)
+                note(&found, k);
+        end += end == v;
+    }
+    return found;
 }
 
 /* ---- what a node looks at ---------------------------------------------------------------------- */
@@ -108,26 +178,32 @@ static unsigned kinds_of(const struct plan_node *node)
     return kinds;
 }
 
-static struct rows_found find(enum rows_kind kind, const float *p, int64_t n_views, int64_t n)
+/* What is looked at: a slice, and room for the search of views. */
+struct look {
+    float *values;
+    void *room;
+    int64_t n_views, n;
+};
+
+static struct rows_found find(enum rows_kind kind, const struct look *look)
 {
+    const struct view_blocks blocks = ts_view_blocks(look->values, look->n_views, look->n, LEAST_VALUES);
     struct rows_found found = {0};
-    double share = 0;
+    double share;
     switch (kind) {
     case ROWS_CUT_OFF:
-        share = share_of_ends(p, n_views, n);
-        found.amount = share > cut_off ? (int64_t)(WHOLE * share) : 0;
-        break;
+        share = share_of_ends(&blocks);
+        found.amount = ts_view_end_is_cut_off(share) ? (int64_t)(WHOLE * share) : 0;
+        return found;
     case ROWS_BRIGHT:
-        share = share_of_bright(p, n_views, n);
+        share = share_of_bright(&blocks);
         found.amount = share > few_bright ? (int64_t)(WHOLE * share) : 0;
-        break;
+        return found;
     case ROWS_REPEATED:
-        found.amount = ts_views_find_repeated(p, n_views, n, &found.first, &found.last);
-        break;
+        return find_repeated(look->values, look->n_views, look->n, look->room);
     default:
-        found.amount = ts_views_find_blank(p, n_views, n, &found.first, &found.last);
+        return find_blank(look->values, look->n_views, look->n, look->room);
     }
-    return found;
 }
 
 enum ts_status ts_run_look_at_rows(struct run *run, int32_t node, const struct ts_image *input)
@@ -138,21 +214,25 @@ enum ts_status ts_run_look_at_rows(struct run *run, int32_t node, const struct t
     if (kinds == 0 || z < 0 || z >= input->axes[0].n)
         return TS_OK;
     const size_t count = ts_slice_count(input), bytes = count * ts_dtype_bytes(input->dtype);
+    const int64_t n_views = input->axes[1].n, n = input->axes[2].n;
+    const size_t room_bytes = 2 * (size_t)n_views * sizeof(double) + (size_t)n * sizeof(int32_t);
     void *stored = malloc(bytes);
-    float *values = malloc(count * sizeof *values);
-    enum ts_status status = stored && values ? run->back_end->fetch(run, stored, ts_slice_data(input, z), bytes)
-                                             : ts_diag_no_memory(run->diag, bytes + count * sizeof *values);
+    struct look look = {malloc(count * sizeof *look.values), malloc(room_bytes), n_views, n};
+    enum ts_status status = stored && look.values && look.room
+                                ? run->back_end->fetch(run, stored, ts_slice_data(input, z), bytes)
+                                : ts_diag_no_memory(run->diag, bytes + count * sizeof *look.values + room_bytes);
     if (status == TS_OK)
-        ts_load_f32(values, stored, input->dtype, count);
+        ts_load_f32(look.values, stored, input->dtype, count);
     for (int kind = 0; status == TS_OK && kind < ROWS_KINDS; kind++) {
         struct rows_found found = {0}, *most = &run->results[node].rows[kind];
         if (kinds >> kind & 1)
-            found = find((enum rows_kind)kind, values, input->axes[1].n, input->axes[2].n);
+            found = find((enum rows_kind)kind, &look);
         if (found.amount > most->amount)
             *most = found;
     }
     free(stored);
-    free(values);
+    free(look.values);
+    free(look.room);
     return status;
 }
 

@@ -139,7 +139,7 @@ static enum ts_status check_values(const struct stage_context *context, bool der
     enum ts_status status = TS_OK;
     for (size_t i = 0; i < set->n_params; i++) {
         const bool is_derived = set->params[i].derived && !(set->given >> i & 1);
-        if (is_derived == derived && !(derived && ts_param_is_idle(set, i)) && !(set->in_mm >> i & 1) &&
+        if (is_derived == derived && !(derived && ts_param_is_idle(set, i)) && !(set->own_units >> i & 1) &&
             ts_param_check(set, i, context->diag) != TS_OK)
             status = TS_BAD_CHAIN;
     }
@@ -162,10 +162,10 @@ static enum ts_status convert_lengths(const struct stage_context *context)
 {
     struct param_set *set = context->set;
     for (size_t i = 0; i < set->n_params; i++) {
-        if (!(set->in_mm >> i & 1))
+        if (!(set->own_units >> i & 1))
             continue;
         const struct param *param = &set->params[i];
-        const double length = set->lengths_mm[i], spacing = pixel_mm(param, &context->in);
+        const double length = set->own_values[i], spacing = pixel_mm(param, &context->in);
         const double pixels = length / spacing, whole = rint(pixels);
         if (!(spacing > 0)) {
             ts_param_error(set, param->name, "length-spacing", context->diag,
@@ -194,11 +194,11 @@ static enum ts_status check_lengths(const struct stage_context *context)
 {
     const struct ts_axis *z = &context->in.axes[0], *x = &context->in.axes[2];
     struct param_set *set = context->set;
-    const uint32_t in_mm = set->in_mm;
+    const uint32_t own_units = set->own_units;
     const bool along_z = ts_stage_reach(context).halo > 0 || context->stage->reads;
-    set->in_mm = 0;
+    set->own_units = 0;
     for (size_t i = 0; i < set->n_params; i++)
-        if ((in_mm >> i & 1) && along_z && (!z->unit || strcmp(z->unit, "mm") != 0 || z->spacing != x->spacing)) {
+        if ((own_units >> i & 1) && along_z && (!z->unit || strcmp(z->unit, "mm") != 0 || z->spacing != x->spacing)) {
             ts_param_error(set, set->params[i].name, "length-spacing", context->diag,
                            "a length in mm cannot be converted to pixels: slices are %.6g mm apart, pixels %.6g mm",
                            z->spacing, x->spacing);
@@ -274,13 +274,13 @@ enum ts_status ts_stage_prepare(const struct stage *stage, struct param_set *set
     enum ts_status status = check_values(context, false);
     if (status == TS_OK)
         status = check_accepts(context);
-    if (status == TS_OK && set->in_mm)
+    if (status == TS_OK && set->own_units)
         status = convert_lengths(context);
     if (status == TS_OK && stage->resolve)
         status = stage->resolve(context, set->values);
     if (status == TS_OK)
         status = check_values(context, true);
-    if (status == TS_OK && set->in_mm)
+    if (status == TS_OK && set->own_units)
         status = check_lengths(context);
     if (status == TS_OK)
         status = check_choices(context);

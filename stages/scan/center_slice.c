@@ -25,14 +25,8 @@
 #include "core/memory.h"
 #include "core/search.h"
 #include "stages/geometry/view_angles.h"
+#include "stages/geometry/view_blocks.h"
 #include "stages/scan/center_search.h"
-
-/* An object that the detector cuts off shows at the two ends of a row. Values are averaged over blocks of a 64th of the
- * detector and a 16th of the views, so that noise plays no part and an object that is cut off in some directions alone
- * is seen. A strip of the detector counts with its largest mean, or, where the value of air is not known, with the
- * largest less the smallest. */
-
-enum { VIEW_GROUPS = 16, STRIPS = 64, LEAST_STRIP = 2 };
 
 /* The parts of the object that the first and the last end of the row see, as shares of the most that is seen anywhere:
  * from 0 (air) to 1. Line integrals and transmissions are compared with those of air; for counts and intensities, whose
@@ -41,30 +35,12 @@ struct center_truncation {
     double first, last;
 };
 
-/* An end that sees more than this share has the object going on beyond it. */
-static const double cut_off = 0.1;
-
-static double block_mean(const float *p, int64_t first_view, int64_t end_view, int64_t first, int64_t n,
-                         int64_t n_detectors)
+/* Returns what a strip of the detector sees: its largest mean, or, if the value of air is not known, the largest less
+ * the smallest. */
+static double strip_of(const struct view_blocks *blocks, enum ts_quantity quantity, int64_t first)
 {
-    double sum = 0;
-    for (int64_t view = first_view; view < end_view; view++)
-        for (int64_t d = first; d < first + n; d++)
-            sum += (double)p[view * n_detectors + d];
-    return sum / (double)((end_view - first_view) * n);
-}
-
-static double strip_of(const struct center_search *search, enum ts_quantity quantity, int64_t first, int64_t n)
-{
-    const int64_t n_views = search->views->n, n_detectors = search->n_detectors;
-    const int64_t groups = n_views < VIEW_GROUPS ? n_views : VIEW_GROUPS;
-    double least = INFINITY, most = -INFINITY;
-    for (int64_t i = 0; i < groups; i++) {
-        const double mean =
-            block_mean(search->p, i * n_views / groups, (i + 1) * n_views / groups, first, n, n_detectors);
-        least = fmin(least, mean);
-        most = fmax(most, mean);
-    }
+    double least, most;
+    ts_view_blocks_range(blocks, first, &least, &most);
     if (quantity == TS_LINE_INTEGRAL)
         return most;
     return quantity == TS_TRANSMISSION ? 1 - least : most - least;
@@ -72,21 +48,19 @@ static double strip_of(const struct center_search *search, enum ts_quantity quan
 
 static struct center_truncation center_truncation(const struct center_search *search, enum ts_quantity quantity)
 {
-    const int64_t n_detectors = search->n_detectors,
-                  n = n_detectors / STRIPS > LEAST_STRIP ? n_detectors / STRIPS : LEAST_STRIP;
+    const struct view_blocks blocks = ts_view_blocks(search->p, search->views->n, search->n_detectors, 1);
     double most = 0;
-    for (int64_t first = 0; first + n <= n_detectors; first += n)
-        most = fmax(most, strip_of(search, quantity, first, n));
-    const double left = strip_of(search, quantity, 0, n), right = strip_of(search, quantity, n_detectors - n, n);
+    for (int64_t first = 0; first + blocks.strip <= blocks.n; first += blocks.strip)
+        most = fmax(most, strip_of(&blocks, quantity, first));
+    const double left = strip_of(&blocks, quantity, 0), right = strip_of(&blocks, quantity, blocks.n - blocks.strip);
     if (!(most > 0))
         return (struct center_truncation){0, 0};
     return (struct center_truncation){fmin(1, fmax(0, left / most)), fmin(1, fmax(0, right / most))};
 }
 
-/* Returns true where an end sees so much that the object goes on beyond it. */
 static bool center_is_cut_off(const struct center_truncation *truncation)
 {
-    return truncation->first > cut_off || truncation->last > cut_off;
+    return ts_view_end_is_cut_off(truncation->first) || ts_view_end_is_cut_off(truncation->last);
 }
 
 /* The center of opposite views to a fraction of a pixel, and how far it may be off. The shift that takes one view of a

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Means of the rows of a scan over blocks: a 64th of the detector pixels and a 16th of the views. Noise plays no part
+ * in them, and an object that the detector cuts off in only some directions is still seen at an end of the rows.
+ */
+#ifndef STAGES_GEOMETRY_VIEW_BLOCKS_H
+#define STAGES_GEOMETRY_VIEW_BLOCKS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct view_blocks {
+    const float *p;                    /* (view, detector) */
+    int64_t n_views, n, strip, groups; /* strip: detector pixels of a block; groups: of views */
+};
+
+/* Fewer groups are made if a block would have less than `least_values` values. */
+struct view_blocks ts_view_blocks(const float *p, int64_t n_views, int64_t n, int64_t least_values);
+/* Returns the mean of a group of views over detector pixels [first, first + strip). */
+double ts_view_block_mean(const struct view_blocks *blocks, int64_t group, int64_t first);
+/* Finds the least and the largest of these means over all groups. */
+void ts_view_blocks_range(const struct view_blocks *blocks, int64_t first, double *least, double *most);
+/* Returns whether the object goes on beyond an end that sees this share of the most that any block sees: a tenth. */
+bool ts_view_end_is_cut_off(double share);
+
+#endif
