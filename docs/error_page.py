@@ -24,7 +24,7 @@ PARTS = [
     ("Stages", ["stages"]),
     ("CUDA devices", ["cuda"]),
     ("Phantoms", ["datasets"]),
-    ("Commands, windows and benchmarks", ["pipeline", "lab"]),
+    ("Commands, windows and benchmarks", ["pipeline", "program", "lab"]),
 ]
 HEAD = """<!-- docs/error_page.py puts the rows in order and finds those that are missing; the sentences are written here. -->
 # Errors, warnings and notes
@@ -60,7 +60,7 @@ def pieces(text, at):
 
 def sources(root):
     texts = {}
-    for floor in ("core", "stages", "io", "cuda", "datasets", "pipeline", "lab"):
+    for floor in ("core", "stages", "io", "cuda", "datasets", "pipeline", "program", "lab"):
         for folder, _, names in os.walk(os.path.join(root, floor)):
             for name in names:
                 if name.endswith((".c", ".h", ".cc", ".cu", ".cuh", ".inc")):

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This is the one rule by which slices become a picture. The CPU (pipeline/view/renderer.c) and the CUDA kernel
+ * This is the one rule by which slices become a picture. The CPU (program/show/renderer.c) and the CUDA kernel
  * (cuda/view/view.cu) both compile it, so a picture has the same bytes on both. It computes in double, and both
  * compilers are told not to contract products and sums, so every step rounds as IEEE 754 says.
  *

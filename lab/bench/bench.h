@@ -10,7 +10,7 @@
 #include "lab/bench/bench_devices.h"
 #include "lab/bench/table.h"
 #include "lab/cuda/ceilings.h"
-#include "pipeline/command/command.h"
+#include "program/cli/command.h"
 #include "stages/engine/stage.h"
 
 enum bench_values {

@@ -7,7 +7,7 @@
 
 #include "lab/bench/bench_rates.h"
 #include "lab/bench/runs.h"
-#include "pipeline/command/rates_path.h"
+#include "program/cli/rates_path.h"
 
 static struct arguments {
     struct bench_request request; /* first: BENCH_CASE_OPTIONS write here */

@@ -10,7 +10,7 @@
 #include "core/svg.h"
 #include "io/file/whole_file.h"
 #include "lab/bench/bench.h"
-#include "pipeline/drawing/chart.h"
+#include "program/show/chart.h"
 
 static const char *const ceiling_names[] = {"memcpy", "copy", "read", "texture"};
 

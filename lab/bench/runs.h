@@ -8,7 +8,7 @@
 #ifndef LAB_BENCH_RUNS_H
 #define LAB_BENCH_RUNS_H
 
-#include "pipeline/command/command.h"
+#include "program/cli/command.h"
 
 enum { RUNS_PATH_BYTES = 4096, RUNS_JOBS = 4, RUNS_FORMS = 4 };
 

@@ -18,7 +18,7 @@
 #include "core/timing.h"
 #include "io/file/file_bytes.h"
 #include "io/file/file_commit.h"
-#include "pipeline/command/process.h"
+#include "program/batch/process.h"
 
 enum { SAID_BYTES = 400, BLOCK_BYTES = 4 << 20 };
 

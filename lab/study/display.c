@@ -16,8 +16,8 @@
 #include "io/file/new_folder.h"
 #include "io/source/source.h"
 #include "lab/study/study_rows.h"
-#include "pipeline/view/colors.h"
-#include "pipeline/view/window.h"
+#include "program/show/colors.h"
+#include "program/show/window.h"
 
 #define FROM_FILE "file"
 #define FROM_MEMORY "memory"

@@ -9,7 +9,7 @@
 
 #include "core/arena.h"
 #include "lab/study/fan_in_study.h"
-#include "pipeline/drawing/chart.h"
+#include "program/show/chart.h"
 
 enum quantity { TIME, SPEED_UP, EFFICIENCY, QUANTITIES };
 

@@ -9,7 +9,7 @@
 #include "lab/cuda/fan_in_study.h"
 #include "lab/study/study.h"
 #ifdef TS_HAVE_EGL
-#include "pipeline/view/window_egl.h"
+#include "program/show/window_egl.h"
 #endif
 
 int main(int argc, char **argv)

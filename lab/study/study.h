@@ -11,7 +11,7 @@
 
 #include "lab/bench/bench.h"
 #include "lab/bench/table.h"
-#include "pipeline/command/command.h"
+#include "program/cli/command.h"
 
 struct study_request {
     const char *device;     /* as ts_bench_devices_choose() takes it */
@@ -64,7 +64,7 @@ struct fan_in_peer;
 /* From now on the study reductions compares with this library (lab/cuda/fan_in_study.h). */
 void ts_study_use_peer(const struct fan_in_peer *library);
 struct view_screen;
-/* From now on the study display shows its pictures on this screen (pipeline/view/window.h). NULL, as at first: this
+/* From now on the study display shows its pictures on this screen (program/show/window.h). NULL, as at first: this
  * program has no OpenGL, and the study no rows. */
 void ts_study_use_screen(const struct view_screen *screen);
 

@@ -7,7 +7,7 @@
 
 #include "core/arena.h"
 #include "lab/study/study_rows.h"
-#include "pipeline/drawing/chart.h"
+#include "program/show/chart.h"
 
 enum { MOST_LINES = 24 };
 

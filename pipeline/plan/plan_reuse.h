@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A plan may take from an earlier result what its stages would compute again: images that were saved, and what the
- * result says of the stages before them. pipeline/resume decides what is the same; here stands how a plan is told.
+ * result says of the stages before them. program/record decides what is the same; here stands how a plan is told.
  * A stage that is taken is resolved like any other, so that shapes, units and the record of the run are those of a
  * plan without it, but the run calls neither its map nor its reduction.
  */

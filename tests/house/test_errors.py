@@ -36,7 +36,7 @@ code, said = check(sys.argv[1])
 if code:
     sys.exit(said)
 with tempfile.TemporaryDirectory() as folder:
-    for floor in ("core", "stages", "io", "cuda", "datasets", "pipeline", "lab", "docs"):
+    for floor in ("core", "stages", "io", "cuda", "datasets", "pipeline", "program", "lab", "docs"):
         shutil.copytree(os.path.join(sys.argv[1], floor), os.path.join(folder, floor),
                         ignore=shutil.ignore_patterns("*.png", "*.svg", "*.yaml"))
     for path, before, after, expected in PLANTED:

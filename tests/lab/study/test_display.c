@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/view/window.h"
+#include "program/show/window.h"
 #include "tests/lab/study/study_text.h"
 #include "tests/support/stage_check.h"
 

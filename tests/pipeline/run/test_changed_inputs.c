@@ -16,7 +16,7 @@
 #include "io/file/regular_file.h"
 #include "pipeline/plan/plan.h"
 #include "tests/files/dicom_open.h"
-#include "tests/pipeline/compare/compare_program.h"
+#include "tests/program/record/compare_program.h"
 #include "tests/support/chain_text.h"
 #include "tests/support/support.h"
 

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "pipeline/plan/plan.h"
-#include "tests/pipeline/compare/compare_program.h"
+#include "tests/program/record/compare_program.h"
 #include "tests/support/plan_run.h"
 #include "tests/support/test_device.h"
 

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The commands of the program tomostage: a table each (program/cli/command.h), in a file each (cli_NAME.c); main.c
+ * lists them. Programs of their own carry out `bench` and `study` (cli_lab.c).
+ */
+#ifndef PROGRAM_CLI_CLI_H
+#define PROGRAM_CLI_CLI_H
+
+#include "program/cli/command.h"
+#include "program/show/window.h"
+
+extern const struct command ts_cli_run, ts_cli_check, ts_cli_stages, ts_cli_schema, ts_cli_info, ts_cli_phantom,
+    ts_cli_preview, ts_cli_plot, ts_cli_view, ts_cli_verify, ts_cli_diff, ts_cli_rerun, ts_cli_export, ts_cli_doctor,
+    ts_cli_batch, ts_cli_report, ts_cli_bench, ts_cli_study;
+
+/* ---- run, check and view --------------------------------------------------------------------------- */
+
+enum { CLI_MAX_SETS = 256 };
+/* Pictures are shown in a window, nowhere, through EGL, or in a terminal: by the way that it says it has, or by one of
+ * the last three, which stand in the order of enum terminal_way. */
+enum cli_screen { SCREEN_WINDOW, SCREEN_NONE, SCREEN_EGL, SCREEN_TERMINAL, SCREEN_KITTY, SCREEN_SIXEL, SCREEN_BLOCKS };
+
+/* The arguments of `run`, `check` and `view`. */
+struct cli_chain {
+    const char *input, *output;
+    const char *resume_from; /* an earlier result; NULL: none */
+    const char *machine;     /* file of the machine that `check` predicts for; NULL: none */
+    const char *picture;     /* file of the picture that `check` draws; NULL: none */
+    const char *sets[CLI_MAX_SETS];
+    int n_sets;
+    struct ts_options options;
+    bool quiet, json, view, terminal;
+    int every; /* seconds between lines of progress where there is no terminal */
+    struct viewer_request viewer;
+    int32_t screen; /* enum cli_screen */
+};
+extern struct cli_chain ts_cli_chain;
+
+extern const char ts_cli_chain_help[]; /* states what CHAIN may be */
+command_parse ts_cli_parse_set, ts_cli_parse_device;
+
+/* clang-format off */
+#define CLI_CHAIN_OPTIONS                                                                                              \
+    {"input", 'i', OPTION_TEXT, OPTION_AT(struct cli_chain, input), "PATH", "the input, instead of the chain's"},      \
+    {"output", 'o', OPTION_TEXT, OPTION_AT(struct cli_chain, output), "FILE",                                          \
+     "the output, instead of the chain's; its suffix names the format"},                                                                       \
+    {"set", 0, OPTION_PARSED, 0, 0, "NAME=VALUE",                                                                      \
+     "one parameter: box.radius=3, box#2.radius=3 for the second box,\n"                                               \
+     "input.series=2; may be given several times", .parse = ts_cli_parse_set},                                         \
+    {"device", 0, OPTION_PARSED, 0, 0, "DEVICE", "auto (default), cpu, cuda, cuda:N, cuda:N,M or cuda:all",                                \
+     .parse = ts_cli_parse_device},                                                                                    \
+    {"threads", 0, OPTION_INTEGER, OPTION_AT(struct cli_chain, options.threads), "N",                                  \
+     "threads that compute; default: one per core this process may use", 1, 4096},                                     \
+    {"memory", 0, OPTION_BYTES, OPTION_AT(struct cli_chain, options.memory_bytes), "SIZE",                             \
+     "memory the run may use, as 512M, 2GiB or bytes; default: 60 % of what is free"},                                 \
+    {"gpu-memory", 0, OPTION_BYTES, OPTION_AT(struct cli_chain, options.gpu_memory_bytes), "SIZE",                     \
+     "GPU memory the run may use; default: 80 % of what the device has"},                                              \
+    {"checkpoint", 0, OPTION_TEXT, OPTION_AT(struct cli_chain, options.checkpoint), "FOLDER",                          \
+     "keep computed slabs here until the run has succeeded, for --resume;\ndefault where it is asked for: OUTPUT.checkpoint"}, \
+    {"force", 0, OPTION_FLAG, OPTION_AT(struct cli_chain, options.force), NULL, "replace an existing output file"},    \
+    {"quiet", 0, OPTION_FLAG, OPTION_AT(struct cli_chain, quiet), NULL, "no progress and no summary"},                 \
+    {"json", 0, OPTION_FLAG, OPTION_AT(struct cli_chain, json), NULL,                                                  \
+     "events and messages as one JSON object per line on standard output"}
+/* clang-format on */
+
+/* Shows an image, or runs a chain and shows what it computes: `view`, and `run --view`, which keeps the output. Returns
+ * the exit code. */
+int ts_cli_show(const char *path, bool keeps_output);
+
+/* Returns true for a text with a bar, or one that begins with the name of a source format and a space, or with the name
+ * of a stage, whose input -i gives. A file of that name wins. */
+bool ts_cli_is_one_line(const char *text);
+/* Loads the chain from its file or its one-line form, and puts -i, -o and --set in it. */
+enum ts_status ts_cli_chain_load(const char *text, struct ts_chain **chain, struct ts_diag *diag);
+
+#endif

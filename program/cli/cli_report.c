@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `tomostage report`: makes one page of HTML from a result (program/report).
+ */
+#include "program/cli/cli.h"
+#include "program/report/report.h"
+
+static struct report_request arguments;
+
+static const struct command_option options[] = {
+    {"output", 'o', OPTION_TEXT, OPTION_AT(struct report_request, output), "FILE", "the page; default FILE.h5.html"},
+    {"profile", 0, OPTION_TEXT, OPTION_AT(struct report_request, profile), "NAME.json",
+     "the profile that `run --profile NAME` wrote: time and memory"},
+    {"force", 0, OPTION_FLAG, OPTION_AT(struct report_request, force), NULL, "replace an existing page"}};
+
+static int report(char **operands)
+{
+    char name[4096];
+    struct ts_diag *diag = ts_command_diag();
+    if (!diag)
+        return TS_RUN_FAILED;
+    snprintf(name, sizeof name, "%s.html", operands[0]);
+    arguments.path = operands[0];
+    arguments.output = arguments.output ? arguments.output : name;
+    const enum ts_status status = ts_report_write(&arguments, diag);
+    if (status == TS_OK) {
+        ts_command_written(arguments.output);
+        ts_command_print_written(arguments.output);
+        puts(", after every digest of the result was found right");
+    }
+    return ts_command_finish_take(diag, status, false);
+}
+
+const struct command ts_cli_report = {
+    .name = "report",
+    .usage = "FILE.h5 [-o OUT.html] [--profile NAME.json] [--force]",
+    .summary = "write one page of HTML that shows a result and how it was made",
+    .help =
+        "The page needs no other file and no network. It shows the images with a slider for their window, histograms,\n"
+        "tables, every parameter, every input slice with its digest, warnings, device and versions. The result is\n"
+        "verified first; a damaged one is refused (exit code 3).\n",
+    COMMAND_ARGUMENTS(options, arguments),
+    .operands = {1, 1, "a FILE"},
+    .run = report,
+};

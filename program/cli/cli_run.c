@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `tomostage run`: runs a chain, shows how far it is (program/cli/cli_progress.h), and sums up what was written and
+ * which stage took how long.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/timing.h"
+#include "cuda/device/device.h"
+#include "pipeline/plan/plan_reuse.h"
+#include "pipeline/ranks/ranks.h"
+#include "program/cli/cli.h"
+#include "program/cli/cli_progress.h"
+#include "program/cli/cli_signals.h"
+#include "program/cli/rates_path.h"
+#include "program/record/resume_search.h"
+
+/* Prints the time of each input and stage, and of each image that is read in place of one. */
+static void print_times(const struct ts_plan *plan)
+{
+    for (int32_t i = 0; i < plan->n_nodes; i++)
+        if (!plan->nodes[i].reused || plan->nodes[i].reused->saved)
+            printf("%s%s %.2f s", i > 0 ? ", " : "times: ", plan->nodes[i].label, plan->nodes[i].seconds);
+    putchar('\n');
+}
+
+static void print_summary(const struct cli_progress *progress)
+{
+    const struct chain_output *output = &progress->plan->chain->output;
+    char device[512];
+    ts_command_print_written(progress->output);
+    ts_plan_device_text(progress->plan, device, sizeof device);
+    printf(" in %.2f s on %s\n", progress->seconds, device);
+    for (int32_t i = output->path ? 0 : 1; i < output->n_sinks; i++) {
+        ts_command_print_written(output->sinks[i].path);
+        putchar('\n');
+    }
+    print_times(progress->plan);
+}
+
+/* --picture is named here for the sake of its error alone. */
+static bool refuse_picture(const struct command *command, const struct command_option *option, const char *value)
+{
+    (void)value;
+    ts_command_wrong(command, "'--%s' is an option of `tomostage check`", option->name);
+    return false;
+}
+
+/* Returns the seconds of a time as Slurm writes it, HOURS:MINUTES:SECONDS behind DAYS- or not; 0 where it is none. */
+static double clock_seconds(const char *value)
+{
+    enum { DAYS, HOURS, MINUTES, SECONDS };
+    double total = 0;
+    for (int unit = strchr(value, '-') ? DAYS : HOURS; unit <= SECONDS; unit++) {
+        const size_t digits = strspn(value, "0123456789");
+        const char past = unit == SECONDS ? '\0' : unit == DAYS ? '-' : ':';
+        if (digits == 0 || digits > 4 || value[digits] != past)
+            return 0;
+        total = total * (unit == HOURS ? 24 : 60) + atof(value);
+        value += digits + 1;
+    }
+    return total;
+}
+
+static bool parse_time_limit(const struct command *command, const struct command_option *option, const char *value)
+{
+    static const struct {
+        const char *name;
+        double seconds;
+    } units[] = {{"", 1}, {"s", 1}, {"m", 60}, {"h", 3600}, {"d", 86400}};
+    const size_t digits = strspn(value, "0123456789");
+    ts_cli_chain.options.time_limit_s = clock_seconds(value);
+    for (size_t i = 0; digits > 0 && digits < 10 && i < sizeof units / sizeof *units; i++)
+        if (!strcmp(value + digits, units[i].name))
+            ts_cli_chain.options.time_limit_s = units[i].seconds * atof(value);
+    if (ts_cli_chain.options.time_limit_s > 0)
+        return true;
+    ts_command_wrong(command, "'--%s %s' is not a time such as 90m, 2h, 1d, 4:00:00 or 3600 (seconds)", option->name,
+                     value);
+    return false;
+}
+
+static const struct command_option options[] = {
+    CLI_CHAIN_OPTIONS,
+    {"resume", 0, OPTION_FLAG, OPTION_AT(struct cli_chain, options.resume), NULL,
+     "go on from the checkpoint of a run that was stopped, where there is one; the\n"
+     "output is the same as without a stop"},
+    {"time-limit", 0, OPTION_PARSED, 0, 0, "TIME",
+     "stop with exit code 75 at a checkpoint before this time has passed: 90m, 2h,\n4:00:00",
+     .parse = parse_time_limit},
+    {"resume-from", 0, OPTION_TEXT, OPTION_AT(struct cli_chain, resume_from), "FILE.h5",
+     "start from the images that this result of the same inputs holds, where the\n"
+     "chain has not changed before them; the output is the same as without"},
+    {"profile", 0, OPTION_TEXT, OPTION_AT(struct cli_chain, options.profile), "NAME",
+     "show what each part of the run did and when: a table, NAME.svg with\n"
+     "a lane for each part, and NAME.json for Perfetto; --force replaces them"},
+    {"every", 0, OPTION_INTEGER, OPTION_AT(struct cli_chain, every), "SECONDS",
+     "how often to print a line of progress where standard error is no "
+     "terminal;\ndefault: 30, and 0 prints every step",
+     0, 86400},
+    {"view", 0, OPTION_FLAG, OPTION_AT(struct cli_chain, view), NULL,
+     "show the slices as they are computed, and then the result"},
+    {"picture", 0, OPTION_PARSED, .parse = refuse_picture}};
+
+/* Returns true where the program could read the chain again: it starts anew where the driver crashes. */
+static bool can_read_again(const struct ts_chain *chain)
+{
+    struct stat status;
+    return stat(chain->source_name, &status) != 0 || S_ISREG(status.st_mode);
+}
+
+/* A rank cannot start anew, since MPI runs already; nor may it ask the driver in a process of its own. A driver that
+ * crashes then ends it, and the launcher ends the others. */
+static void start_cuda(const struct ts_chain *chain)
+{
+    if (ts_ranks().begun)
+        ts_cuda_start();
+    else if (can_read_again(chain))
+        ts_cli_signals_start_cuda();
+}
+
+/* A run makes these on its way, and leaves them for its end. */
+struct made {
+    struct ts_chain *chain;
+    struct ts_plan *plan;
+    struct cli_progress progress;
+};
+
+/* Rank 0 alone shows how far all are, and has a profile. */
+static enum ts_status take_ranks(struct cli_chain *arguments, struct cli_progress *progress, struct ts_diag *diag)
+{
+    const enum ts_status status = ts_ranks_begin(diag);
+    const struct ranks ranks = ts_ranks();
+    arguments->options.on_event = ranks.number == 0 ? ts_cli_progress_event : NULL;
+    arguments->options.user = progress;
+    if (ranks.number > 0)
+        arguments->options.profile = NULL;
+    if (status == TS_OK)
+        ts_ranks_warn_alone(diag);
+    if (status != TS_OK || ranks.count == 1 || !arguments->resume_from)
+        return status;
+    return ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "ranks-resume"},
+                         "several ranks cannot start from an earlier result: run without --resume-from, or one rank");
+}
+
+/* The time limit is one of the whole run, of which the start of MPI and searches in the pixels are a part. One that has
+ * passed already lets the run keep one slab, as ever. */
+static void spend_time_limit(struct ts_options *of_run, double began)
+{
+    const double least = 1e-3;
+    if (of_run->time_limit_s <= 0)
+        return;
+    of_run->time_limit_s -= ts_seconds() - began;
+    of_run->time_limit_s = of_run->time_limit_s > least ? of_run->time_limit_s : least;
+}
+
+static enum ts_status run_chain(const char *path, struct cli_chain *arguments, double began, struct made *made,
+                                struct ts_diag *diag)
+{
+    enum ts_status status = ts_cli_chain_load(path, &made->chain, diag);
+    if (status == TS_OK && ts_plan_may_use_cuda(made->chain, arguments->options.device))
+        start_cuda(made->chain);
+    if (status == TS_OK)
+        status = ts_resume_search(made->chain, &arguments->options, arguments->resume_from, diag);
+    spend_time_limit(&arguments->options, began);
+    if (status == TS_OK)
+        status = ts_plan_create(made->chain, &arguments->options, &made->plan, diag);
+    if (status == TS_OK && arguments->resume_from)
+        status = ts_plan_resume(made->plan, arguments->resume_from, diag);
+    if (status == TS_OK) {
+        made->progress.plan = made->plan;
+        ts_cli_signals_plan(made->plan);
+        status = ts_plan_run(made->plan, diag);
+        ts_cli_signals_plan_ended(status == TS_OK);
+    }
+    return status;
+}
+
+/* Returns the exit code of the run after its messages are printed, which one rank does for all. */
+static int finish_take(struct ts_diag *diag, enum ts_status status, bool json)
+{
+    ts_ranks_hand_notes(diag);
+    if (status != TS_OK && status != TS_PAUSED && status != TS_STOPPED)
+        ts_ranks_name_speaker(diag);
+    if (!ts_ranks_speaks()) {
+        ts_diag_destroy(diag);
+        return (int)status;
+    }
+    const int code = ts_command_finish_take(diag, status, json);
+    ts_command_flush(); /* what says that the run was stopped is written past the buffer */
+    return status == TS_STOPPED ? ts_cli_signals_stopped() : code;
+}
+
+static int run(char **operands)
+{
+    const double began = ts_seconds();
+    struct cli_chain *arguments = &ts_cli_chain;
+    if (arguments->view && arguments->resume_from)
+        return ts_command_wrong(&ts_cli_run, "'--resume-from' and '--view' do not go together");
+    if (arguments->view)
+        return ts_cli_show(operands[0], true);
+    struct ts_diag *diag = ts_command_diag();
+    if (!diag)
+        return TS_RUN_FAILED;
+    struct made made = {.chain = NULL};
+    ts_cli_signals_catch_pause(arguments->options.checkpoint || arguments->options.resume ||
+                               arguments->options.time_limit_s > 0);
+    ts_cli_progress_init(&made.progress, arguments->quiet, arguments->json, arguments->every);
+    arguments->options.rates = ts_rates_path_found();
+    enum ts_status status = take_ranks(arguments, &made.progress, diag);
+    if (status == TS_OK)
+        status = run_chain(operands[0], arguments, began, &made, diag);
+    status = ts_ranks_agree(status);
+    ts_cli_progress_clear(&made.progress);
+    const bool sums_up = status == TS_OK && !arguments->quiet && !arguments->json && ts_ranks_speaks();
+    if (sums_up) {
+        print_summary(&made.progress);
+        ts_plan_print_profile(made.plan, stdout);
+    }
+    ts_plan_destroy(made.plan);
+    ts_chain_destroy(made.chain);
+    if (status == TS_OK && ts_ranks_speaks())
+        ts_command_written(made.progress.output);
+    const int code = finish_take(diag, status, arguments->json);
+    ts_command_flush();
+    ts_cuda_start_end();
+    return ts_ranks_end(code);
+}
+
+const struct command ts_cli_run = {
+    .name = "run",
+    .usage = "CHAIN [options]",
+    .summary = "run a chain and write its result to an HDF5 file",
+    .help = ts_cli_chain_help,
+    COMMAND_ARGUMENTS(options, ts_cli_chain),
+    .operands = {1, 1, "a CHAIN"},
+    .run = run,
+    .stopped = "; nothing was written",
+    .apart = "tomostage-view",
+    .apart_for = "--view",
+};

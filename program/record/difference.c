@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A first walk over both images counts the values that differ and finds the largest difference and the range of the
+ * first image. Where values differ, a second walk sums what RMS, PSNR and SSIM need, by the code of the stage
+ * `compare`; equal images need none. Slices are shared out among threads and joined in their order.
+ */
+#include "program/record/difference.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/available.h"
+#include "io/source/read_ahead.h"
+#include "io/source/source_slices.h"
+#include "stages/engine/validity.h"
+
+enum { SLAB_BYTES = 32 << 20 };
+
+struct counts {
+    int64_t n_differ, n_nan[2], n_hidden, at; /* at: of the largest difference, within the slice */
+    double largest, values[2], low, high, magnitude;
+};
+
+/* A walk hands slabs of both images to `slab`, whose first slice is `z` of volume `volume`. */
+struct walk {
+    struct source *sources[2];
+    int64_t most; /* slices of a slab */
+    int threads;
+    uint64_t *valid;             /* of a slab, the pixels that are compared; NULL: all are */
+    void *buffers[2], *partials; /* partials: what the slab's slices are counted in, one after the other */
+    void (*slab)(struct walk *walk, const struct ts_image slabs[2], int64_t volume, int64_t z);
+    struct difference *difference;
+    struct compare_rule rule;
+    struct compare_sums sums;
+    double low, high;
+};
+
+/* ---- counts -------------------------------------------------------------------------------------- */
+
+static double distance(double a, double b)
+{
+    const bool same = a == b || (isnan(a) && isnan(b));
+    const double apart = fabs(a - b);
+    return same ? 0 : isfinite(apart) ? apart : (double)INFINITY;
+}
+
+static void count_row(struct counts *counts, const uint64_t *valid, const double *a, const double *b, int64_t first,
+                      int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        const double apart = distance(a[i], b[i]);
+        if (valid && !(valid[(first + i) / 64] >> (first + i) % 64 & 1)) {
+            counts->n_hidden += apart > 0;
+            continue;
+        }
+        counts->n_nan[0] += isnan(a[i]);
+        counts->n_nan[1] += isnan(b[i]);
+        if (isfinite(a[i])) {
+            counts->low = a[i] < counts->low ? a[i] : counts->low;
+            counts->high = a[i] > counts->high ? a[i] : counts->high;
+        }
+        if (isfinite(b[i]))
+            counts->magnitude = fabs(b[i]) > counts->magnitude ? fabs(b[i]) : counts->magnitude;
+        counts->n_differ += apart > 0;
+        if (apart > counts->largest) {
+            counts->largest = apart;
+            counts->at = first + i;
+            counts->values[0] = a[i];
+            counts->values[1] = b[i];
+        }
+    }
+}
+
+static struct counts count_slice(const struct ts_image slabs[2], int64_t z)
+{
+    enum { PIECE = 1024 };
+    double rows[2][PIECE];
+    struct counts counts = {.low = (double)INFINITY, .high = -(double)INFINITY};
+    const int64_t n = (int64_t)ts_slice_count(&slabs[0]);
+    for (int64_t first = 0; first < n; first += PIECE) {
+        const int64_t length = n - first < PIECE ? n - first : PIECE;
+        for (int side = 0; side < 2; side++)
+            ts_load_f64(rows[side],
+                        (const char *)ts_slice_data(&slabs[side], z) +
+                            (size_t)first * ts_dtype_bytes(slabs[side].dtype),
+                        slabs[side].dtype, (size_t)length);
+        count_row(&counts, ts_slice_valid(&slabs[0], z), rows[0], rows[1], first, length);
+    }
+    return counts;
+}
+
+static void add_counts(struct walk *walk, const struct counts *counts, int64_t volume, int64_t z)
+{
+    struct difference *all = walk->difference;
+    const int64_t columns = walk->sources[0]->image.axes[2].n;
+    all->n_differ += counts->n_differ;
+    all->n_hidden += counts->n_hidden;
+    for (int side = 0; side < 2; side++)
+        all->n_nan[side] += counts->n_nan[side];
+    walk->low = fmin(walk->low, counts->low);
+    walk->high = fmax(walk->high, counts->high);
+    all->magnitude = fmax(all->magnitude, counts->magnitude);
+    if (!(counts->largest > all->largest))
+        return;
+    all->largest = counts->largest;
+    memcpy(all->values, counts->values, sizeof all->values);
+    memcpy(all->at, (int64_t[]){volume, z, counts->at / columns, counts->at % columns}, sizeof all->at);
+}
+
+static void count_slab(struct walk *walk, const struct ts_image slabs[2], int64_t volume, int64_t z)
+{
+    struct counts *counts = walk->partials;
+    const int64_t n = slabs[0].axes[0].n;
+#pragma omp parallel for schedule(dynamic) num_threads(walk->threads)
+    for (int64_t i = 0; i < n; i++)
+        counts[i] = count_slice(slabs, i);
+    for (int64_t i = 0; i < n; i++)
+        add_counts(walk, &counts[i], volume, z + i);
+}
+
+/* ---- measures ------------------------------------------------------------------------------------ */
+
+static void measure_slab(struct walk *walk, const struct ts_image slabs[2], int64_t volume, int64_t z)
+{
+    struct compare_sums *sums = walk->partials;
+    const struct ts_image images[2] = {slabs[1], slabs[0]}; /* against the first */
+    const int64_t n = slabs[0].axes[0].n;
+    (void)volume;
+    (void)z;
+    memset(sums, 0, (size_t)n * sizeof *sums);
+#pragma omp parallel for schedule(dynamic) num_threads(walk->threads)
+    for (int64_t i = 0; i < n; i++)
+        ts_compare_slice(&walk->rule, images, i, &sums[i]);
+    for (int64_t i = 0; i < n; i++)
+        ts_compare_add(&walk->sums, &sums[i]);
+}
+
+/* ---- the walk ------------------------------------------------------------------------------------ */
+
+static enum ts_status read_slab(const struct walk *walk, int side, int64_t volume, int64_t z, int64_t n,
+                                struct ts_image *slab, struct ts_diag *diag)
+{
+    struct source *source = walk->sources[side];
+    const int64_t first = volume * source->n_whole + z;
+    *slab = source->image;
+    slab->masked = walk->valid != NULL;
+    slab->valid = walk->valid;
+    slab->data = walk->buffers[side];
+    slab->axes[0].n = n;
+    const enum ts_status status = ts_source_read(source, first, n, slab->data, diag);
+    if (status == TS_OK && source->ops->prefetch && z + n < source->n_slices)
+        source->ops->prefetch(source, first + n, n < source->n_slices - z - n ? n : source->n_slices - z - n);
+    return status;
+}
+
+/* Leaves out the pixels of a slab that both sides have marked as invalid while they were read. */
+static void choose_pixels(const struct walk *walk, int64_t first, int64_t n)
+{
+    const size_t words = ts_valid_bytes(&walk->sources[0]->image) / sizeof(uint64_t);
+    for (int64_t z = 0; z < n; z++) {
+        const uint64_t *a = ts_source_valid(walk->sources[0], ts_source_number(walk->sources[0], first + z)),
+                       *b = ts_source_valid(walk->sources[1], ts_source_number(walk->sources[1], first + z));
+        for (size_t word = 0; word < words; word++)
+            walk->valid[(size_t)z * words + word] = a[word] | b[word];
+    }
+}
+
+static enum ts_status walk_all(struct walk *walk, struct ts_diag *diag)
+{
+    const struct source *a = walk->sources[0];
+    const int64_t nz = a->n_slices, n_volumes = ts_source_total(a) / nz;
+    struct ts_image slabs[2];
+    enum ts_status status = TS_OK;
+    for (int64_t volume = 0; volume < n_volumes; volume++)
+        for (int64_t z = 0; z < nz && status == TS_OK; z += walk->most) {
+            const int64_t n = nz - z < walk->most ? nz - z : walk->most;
+            for (int side = 0; side < 2 && status == TS_OK; side++)
+                status = read_slab(walk, side, volume, z, n, &slabs[side], diag);
+            if (status == TS_OK && walk->valid)
+                choose_pixels(walk, volume * nz + z, n);
+            if (status == TS_OK)
+                walk->slab(walk, slabs, volume, z);
+        }
+    return status;
+}
+
+/* Counts what both sides mark as invalid, once all slices were read. */
+static void count_invalid(struct difference *difference, struct source *const sources[2])
+{
+    const size_t words = ts_valid_bytes(&sources[0]->image) / sizeof(uint64_t), n = ts_slice_count(&sources[0]->image);
+    const bool both = sources[0]->valid && sources[1]->valid;
+    for (int64_t i = 0; i < ts_source_total(sources[0]); i++) {
+        const int64_t at[2] = {ts_source_number(sources[0], i), ts_source_number(sources[1], i)};
+        const uint64_t *a = ts_source_valid(sources[0], at[0]), *b = ts_source_valid(sources[1], at[1]);
+        for (int side = 0; side < 2; side++)
+            if (sources[side]->image.masked)
+                difference->n_invalid[side] += sources[side]->slices[at[side]].padding_count;
+        for (size_t word = 0; both && word < words; word++) {
+            const uint64_t pixels = n - 64 * word < 64 ? UINT64_MAX >> (64 - (n - 64 * word)) : UINT64_MAX;
+            difference->n_invalid_apart += __builtin_popcountll((a[word] ^ b[word]) & pixels);
+            difference->n_invalid_both += __builtin_popcountll(~(a[word] | b[word]) & pixels);
+        }
+    }
+}
+
+static enum ts_status start(struct walk *walk, struct ts_diag *diag)
+{
+    const size_t bytes[2] = {ts_slice_bytes(&walk->sources[0]->image), ts_slice_bytes(&walk->sources[1]->image)};
+    const size_t larger = bytes[0] > bytes[1] ? bytes[0] : bytes[1];
+    const size_t partial =
+        sizeof(struct counts) > sizeof(struct compare_sums) ? sizeof(struct counts) : sizeof(struct compare_sums);
+    const int64_t most = larger < SLAB_BYTES ? (int64_t)(SLAB_BYTES / larger) : 1;
+    enum ts_status status = TS_OK;
+    walk->most = most < walk->sources[0]->n_slices ? most : walk->sources[0]->n_slices;
+    walk->threads = ts_processors();
+    for (int side = 0; side < 2 && status == TS_OK; side++) {
+        struct source *source = walk->sources[side];
+        walk->buffers[side] = malloc((size_t)walk->most * bytes[side]);
+        if (!walk->buffers[side])
+            return ts_diag_no_memory(diag, (size_t)walk->most * bytes[side]);
+        if (source->ops->start)
+            status = source->ops->start(source, walk->threads, walk->most, diag);
+    }
+    const size_t valid = (size_t)walk->most * ts_valid_bytes(&walk->sources[0]->image);
+    const bool masked = walk->sources[0]->valid && walk->sources[1]->valid;
+    walk->partials = malloc((size_t)walk->most * partial);
+    walk->valid = masked ? malloc(valid) : NULL;
+    return status == TS_OK && (!walk->partials || (masked && !walk->valid))
+               ? ts_diag_no_memory(diag, (size_t)walk->most * partial + valid)
+               : status;
+}
+
+static enum ts_status measure(struct walk *walk, const struct difference_request *request, struct ts_diag *diag)
+{
+    struct difference *difference = walk->difference;
+    const double range = walk->high > walk->low ? walk->high - walk->low : (double)NAN;
+    difference->data_range = request->data_range > 0 ? request->data_range : range;
+    const struct compare_params params = {.data_range = difference->data_range, .window = request->window};
+    enum ts_status status = TS_OK;
+    walk->rule = ts_compare_rule(&params);
+    walk->slab = measure_slab;
+    if (difference->n_differ > 0)
+        status = walk_all(walk, diag);
+    ts_compare_measure(&walk->sums, difference->data_range, difference->measures);
+    if (difference->n_differ == 0)
+        memcpy(difference->measures, (const double[COMPARE_MEASURES]){0, 0, 0, (double)INFINITY, 1},
+               sizeof difference->measures);
+    return status;
+}
+
+enum ts_status ts_difference(struct source *a, struct source *b, const struct difference_request *request,
+                             struct difference *difference, struct ts_diag *diag)
+{
+    struct walk walk = {.sources = {a, b},
+                        .slab = count_slab,
+                        .difference = difference,
+                        .low = (double)INFINITY,
+                        .high = -(double)INFINITY};
+    *difference = (struct difference){.n = ts_source_total(a) * (int64_t)ts_slice_count(&a->image)};
+    enum ts_status status = start(&walk, diag);
+    if (status == TS_OK)
+        status = walk_all(&walk, diag);
+    if (walk.low <= walk.high)
+        difference->magnitude = fmax(difference->magnitude, fmax(fabs(walk.low), fabs(walk.high)));
+    if (status == TS_OK)
+        count_invalid(difference, walk.sources);
+    if (status == TS_OK)
+        status = measure(&walk, request, diag);
+    for (int side = 0; side < 2; side++)
+        free(walk.buffers[side]);
+    free(walk.partials);
+    free(walk.valid);
+    return status;
+}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The listing of the file (io/hdf5/hdf5_list.h) has a digest for every dataset, so that facts are compared by their
+ * digests, and only shown by their values. Below /entry the groups process_..., inputs and provenance hold facts; any
+ * other group with a dataset `data` is an image.
+ */
+#include "program/record/made.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/hdf5/hdf5_session.h"
+#include "io/hdf5/hdf5_texts.h"
+
+enum { MOST_STAGES = 1024 };
+static const char entry[] = "/entry/";
+
+static bool starts(const char *text, const char *with)
+{
+    return !strncmp(text, with, strlen(with));
+}
+
+static bool is_fact(const char *path)
+{
+    return starts(path, "process_") || starts(path, "inputs/") || starts(path, "provenance/");
+}
+
+/* Returns the name of the image whose values stand at this path below /entry, or NULL. */
+static const char *image_name(const char *path, struct arena *arena)
+{
+    const char *slash = strchr(path, '/');
+    return !slash || strcmp(slash, "/data") != 0 ? NULL : ts_arena_text(arena, path, (size_t)(slash - path));
+}
+
+static void add_object(struct made *made, const struct hdf5_listed *object, struct arena *arena)
+{
+    const char *path = object->path + strlen(entry);
+    const bool is_dataset = object->kind == HDF5_DATASET;
+    const char *digest = object->sha256_tree ? object->sha256_tree : object->sha256;
+    if (is_dataset && is_fact(path)) {
+        const struct made_fact fact = {path, object->value, digest ? digest : ""};
+        made->facts[made->n_facts++] = fact;
+    } else if (is_dataset && image_name(path, arena)) {
+        made->images[made->n_images++] = (struct made_image){image_name(path, arena), NULL, digest ? digest : ""};
+    } else if (object->kind == HDF5_SEEN && !strchr(path, '/') && object->target && starts(object->target, entry) &&
+               !starts(object->target + strlen(entry), "process_")) { /* as NXtomoproc's reconstruction */
+        made->images[made->n_images++] = (struct made_image){path, object->target + strlen(entry), NULL};
+    }
+}
+
+static int by_path(const void *a, const void *b)
+{
+    return strcmp(((const struct made_fact *)a)->path, ((const struct made_fact *)b)->path);
+}
+
+static enum ts_status take(const struct hdf5_listing *listing, const char *path, struct arena *arena, struct made *made,
+                           struct ts_diag *diag)
+{
+    size_t n = 0;
+    for (const struct hdf5_listed *object = listing->objects; object; object = object->next)
+        n++;
+    if (!listing->ours) {
+        ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "result-foreign"},
+                      "%s was not written by tomostage", path);
+        return ts_diag_hint(diag, "`diff` takes scans of other programs as 'exchange FILE', 'nexus FILE' or 'hdf5 FILE "
+                                  "path=DATASET axes=...'");
+    }
+    *made = (struct made){.facts = ts_arena_alloc(arena, (n + 1) * sizeof *made->facts),
+                          .images = ts_arena_alloc(arena, (n + 1) * sizeof *made->images),
+                          .objects = listing->objects};
+    if (!made->facts || !made->images)
+        return ts_diag_no_memory(diag, n * sizeof *made->facts);
+    for (const struct hdf5_listed *object = listing->objects; object; object = object->next)
+        if (starts(object->path, entry))
+            add_object(made, object, arena);
+    qsort(made->facts, made->n_facts, sizeof *made->facts, by_path);
+    return TS_OK;
+}
+
+enum ts_status ts_made_read(const char *path, struct arena *arena, struct made *made, struct ts_diag *diag)
+{
+    struct hdf5_listing listing = {.arena = arena, .flat = true};
+    struct hdf5_session *session;
+    void *answer = NULL;
+    size_t bytes = 0;
+    bool whole = false;
+    *made = (struct made){0};
+    enum ts_status status = ts_hdf5_session_open(&(struct hdf5_session_options){.path = path}, &session, NULL, diag);
+    if (status == TS_OK)
+        status = ts_hdf5_session_call(session, ts_hdf5_task_list, NULL, 0, &answer, &bytes, diag);
+    char *kept = status == TS_OK ? ts_arena_copy(arena, answer, bytes, 1) : NULL;
+    if (status == TS_OK && !kept)
+        status = ts_diag_no_memory(diag, bytes);
+    if (status == TS_OK)
+        status = ts_hdf5_list_take(kept, bytes, &listing, &whole);
+    if (status == TS_BAD_INPUT && kept)
+        (void)ts_hdf5_session_wrong_answer(session, diag);
+    ts_hdf5_session_end(session);
+    free(answer);
+    return status == TS_OK ? take(&listing, path, arena, made, diag) : status;
+}
+
+const struct made_fact *ts_made_find(const struct made *made, const char *path)
+{
+    const struct made_fact wanted = {.path = path};
+    return bsearch(&wanted, made->facts, made->n_facts, sizeof *made->facts, by_path);
+}
+
+enum ts_status ts_made_chain(const char *path, struct arena *arena, const char **chain, struct ts_diag *diag)
+{
+    const char *const *texts = NULL;
+    size_t n = 0;
+    const enum ts_status status = ts_hdf5_read_texts(path, "/entry/provenance/chain", arena, &texts, &n, diag);
+    if (status == TS_OK && n != 1)
+        return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "result-no-chain"},
+                             "%s holds no chain in /entry/provenance", path);
+    *chain = status == TS_OK ? texts[0] : NULL;
+    return status;
+}
+
+int ts_made_stage(const char *fact, size_t *length)
+{
+    int number = 0, end = 0;
+    const char *slash = strchr(fact, '/');
+    *length = slash ? (size_t)(slash - fact) : 0;
+    return slash && sscanf(fact, "process_%9d_%n", &number, &end) == 1 && end > 0 && number > 0 ? number : 0;
+}
+
+const struct made_image *ts_made_image(const struct made *made, const char *name)
+{
+    for (size_t i = 0; i < made->n_images; i++)
+        if (made->images[i].same && !strcmp(made->images[i].name, name))
+            name = made->images[i].same;
+    for (size_t i = 0; i < made->n_images; i++)
+        if (!made->images[i].same && !strcmp(made->images[i].name, name))
+            return &made->images[i];
+    return NULL;
+}
+
+/* ---- comparing ----------------------------------------------------------------------------------- */
+
+/* The facts of one stage, which follow each other, or those of no stage. */
+struct group {
+    const struct made_fact *facts;
+    size_t n, skip;   /* skip: the length of the paths' part that names the group */
+    int number;       /* of the stage */
+    const char *name; /* of the stage, up to a slash */
+};
+
+static int by_number(const void *a, const void *b)
+{
+    const struct group *x = a, *y = b;
+    return x->number != y->number ? x->number - y->number : (x->facts > y->facts) - (x->facts < y->facts);
+}
+
+/* Cuts the facts of stages into groups, in the order of the chain. */
+static size_t cut(const struct made *made, struct group *groups)
+{
+    size_t n = 0, length;
+    for (size_t i = 0; i < made->n_facts; i++) {
+        const char *path = made->facts[i].path;
+        const int number = ts_made_stage(path, &length);
+        if (number > 0 && n > 0 && !strncmp(groups[n - 1].facts->path, path, groups[n - 1].skip))
+            groups[n - 1].n++;
+        else if (number > 0)
+            groups[n++] = (struct group){.facts = &made->facts[i],
+                                         .n = 1,
+                                         .skip = length + 1,
+                                         .number = number,
+                                         .name = strchr(path + strlen("process_"), '_') + 1};
+    }
+    qsort(groups, n, sizeof *groups, by_number);
+    return n;
+}
+
+static bool same_stage(const struct group *a, const struct group *b)
+{
+    const size_t length = strcspn(a->name, "/");
+    return length == strcspn(b->name, "/") && !strncmp(a->name, b->name, length);
+}
+
+struct list {
+    struct made_difference *items;
+    size_t n;
+};
+
+/* Adds what differs between two lists of facts in the order of their paths behind the group's name. */
+static void merge(struct list *list, const struct group *a, const struct group *b)
+{
+    for (size_t i = 0, j = 0; i < a->n || j < b->n;) {
+        const int order = i == a->n   ? 1
+                          : j == b->n ? -1
+                                      : strcmp(a->facts[i].path + a->skip, b->facts[j].path + b->skip);
+        const struct made_fact *left = order <= 0 ? &a->facts[i++] : NULL, *right = order >= 0 ? &b->facts[j++] : NULL;
+        const bool is_place =
+            left && right && a->number != b->number && !strcmp(left->path + a->skip, "sequence_index");
+        if (!is_place && (!left || !right || strcmp(left->digest, right->digest) != 0))
+            list->items[list->n++] = (struct made_difference){{left, right}};
+    }
+}
+
+/* Pairs the stages of two chains so that as many as possible have a partner of the same name, and none cross. `longest`
+ * holds (na + 1) * (nb + 1) numbers: of how many pairs the rests of the chains can have. */
+static void merge_stages(struct list *list, const struct group *a, size_t na, const struct group *b, size_t nb,
+                         int *longest)
+{
+    static const struct group none = {0};
+    const size_t row = nb + 1;
+    for (size_t i = na + 1; i-- > 0;)
+        for (size_t j = nb + 1; j-- > 0;) {
+            int *at = &longest[i * row + j];
+            if (i == na || j == nb)
+                *at = 0;
+            else if (same_stage(&a[i], &b[j]))
+                *at = 1 + at[row + 1];
+            else
+                *at = at[row] > at[1] ? at[row] : at[1];
+        }
+    for (size_t i = 0, j = 0; i < na || j < nb;)
+        if (i < na && j < nb && same_stage(&a[i], &b[j]))
+            merge(list, &a[i++], &b[j++]);
+        else if (j == nb || (i < na && longest[(i + 1) * row + j] >= longest[i * row + j + 1]))
+            merge(list, &a[i++], &none);
+        else
+            merge(list, &none, &b[j++]);
+}
+
+static int by_first_path(const void *a, const void *b)
+{
+    const struct made_difference *x = a, *y = b;
+    const int order = strcmp(x->sides[x->sides[0] ? 0 : 1]->path, y->sides[y->sides[0] ? 0 : 1]->path);
+    return order ? order : (x->sides[0] == NULL) - (y->sides[0] == NULL);
+}
+
+/* Returns the facts of no stage, copied to `facts`. */
+static struct group rest_of(const struct made *made, struct made_fact *facts)
+{
+    struct group rest = {.facts = facts};
+    size_t length;
+    for (size_t i = 0; i < made->n_facts; i++)
+        if (ts_made_stage(made->facts[i].path, &length) == 0)
+            facts[rest.n++] = made->facts[i];
+    return rest;
+}
+
+bool ts_made_compare(const struct made *a, const struct made *b, struct arena *arena, struct made_difference **list,
+                     size_t *n)
+{
+    const size_t most = a->n_facts + b->n_facts + 1;
+    struct list found = {.items = ts_arena_alloc(arena, most * sizeof *found.items)};
+    struct group *groups = ts_arena_alloc(arena, most * sizeof *groups);
+    struct made_fact *facts = ts_arena_alloc(arena, most * sizeof *facts);
+    const size_t na = groups ? cut(a, groups) : 0, nb = groups ? cut(b, groups + na) : 0;
+    const bool aligned = na <= MOST_STAGES && nb <= MOST_STAGES; /* a file that is made up can have any number */
+    int *longest = ts_arena_alloc(arena, (aligned ? (na + 1) * (nb + 1) : 1) * sizeof *longest);
+    *list = found.items;
+    *n = 0;
+    if (!found.items || !groups || !facts || !longest)
+        return false;
+    if (aligned) {
+        const struct group rest[] = {rest_of(a, facts), rest_of(b, facts + a->n_facts)};
+        merge(&found, &rest[0], &rest[1]);
+        merge_stages(&found, groups, na, groups + na, nb, longest);
+    } else {
+        const struct group all[] = {{.facts = a->facts, .n = a->n_facts}, {.facts = b->facts, .n = b->n_facts}};
+        merge(&found, &all[0], &all[1]);
+    }
+    qsort(found.items, found.n, sizeof *found.items, by_first_path);
+    *n = found.n;
+    return true;
+}
+
+bool ts_made_is_table(const struct made_fact *fact)
+{
+    return starts(fact->path, "process_") && strstr(fact->path, "/tables/");
+}

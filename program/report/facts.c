@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The facts are those that `diff` compares (program/record/made.h). Stages are the groups process_NUMBER_STAGE,
+ * ordered by number; labels are counted as the plan counts them.
+ */
+#include "program/report/facts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/hdf5/hdf5_texts.h"
+#include "pipeline/chain/chain.h"
+
+enum { PATH_BYTES = 512 };
+
+const char *ts_report_value(const struct report_facts *facts, const char *format, ...)
+{
+    char path[PATH_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(path, sizeof path, format, arguments);
+    va_end(arguments);
+    const struct made_fact *fact = ts_made_find(&facts->made, path);
+    return fact && fact->value ? fact->value : "";
+}
+
+const struct hdf5_listed *ts_report_dataset(const struct report_facts *facts, const char *format, ...)
+{
+    char path[PATH_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(path, sizeof path, format, arguments);
+    va_end(arguments);
+    for (const struct hdf5_listed *object = facts->made.objects; object; object = object->next)
+        if (object->kind == HDF5_DATASET && !strcmp(object->path, path))
+            return object;
+    return NULL;
+}
+
+const struct report_stage *ts_report_stage(const struct report_facts *facts, const char *label)
+{
+    for (size_t i = 0; i < facts->n_stages; i++)
+        if (!strcmp(facts->stages[i].label, label))
+            return &facts->stages[i];
+    return NULL;
+}
+
+/* ---- texts and the sweep ----------------------------------------------------------------------- */
+
+static enum ts_status read_texts(struct report_facts *facts, struct ts_diag *diag)
+{
+    const char *const *chain = NULL;
+    size_t n = 0;
+    enum ts_status status = ts_hdf5_read_texts(facts->path, "/entry/provenance/chain", facts->arena, &chain, &n, diag);
+    facts->chain = n > 0 ? chain[0] : "";
+    return status == TS_OK ? ts_result_warnings(facts->path, facts->arena, &facts->warnings, diag) : status;
+}
+
+/* Returns false where memory is out. */
+static bool name_values(struct report_facts *facts, const struct ts_chain *chain)
+{
+    const struct chain_sweep *sweep = &chain->sweep;
+    const struct param *param = &chain->stages[sweep->stage].set.params[sweep->param];
+    const char **values = ts_arena_alloc(facts->arena, (size_t)sweep->n * sizeof *values);
+    const char **names = ts_arena_alloc(facts->arena, (size_t)sweep->n * sizeof *names);
+    bool complete = values && names;
+    for (int64_t k = 0; complete && k < sweep->n; k++) {
+        char value[64], name[128];
+        ts_sweep_text(sweep, param, k, value, sizeof value);
+        ts_sweep_named(sweep, param, k, name, sizeof name);
+        values[k] = ts_arena_text(facts->arena, value, strlen(value));
+        names[k] = ts_arena_text(facts->arena, name, strlen(name));
+        complete = values[k] && names[k];
+    }
+    facts->sweep = (struct report_sweep){(size_t)sweep->stage, param->name, values, names, complete ? sweep->n : 0};
+    return complete;
+}
+
+/* Reads the sweep of the chain. A text that is no chain, which another program wrote, has none. */
+static enum ts_status read_sweep(struct report_facts *facts, struct ts_diag *diag)
+{
+    struct ts_chain *chain = NULL;
+    struct ts_diag *apart = ts_diag_create();
+    bool complete = apart != NULL;
+    if (complete && ts_chain_parse(facts->chain, strlen(facts->chain), "report", NULL, &chain, apart) == TS_OK &&
+        chain->sweep.n > 0)
+        complete = name_values(facts, chain);
+    ts_chain_destroy(chain);
+    ts_diag_destroy(apart);
+    return complete ? TS_OK : ts_diag_no_memory(diag, sizeof *facts);
+}
+
+/* ---- stages and inputs ------------------------------------------------------------------------- */
+
+static int by_number(const void *a, const void *b)
+{
+    const struct report_stage *one = a, *two = b;
+    return one->number < two->number ? -1 : one->number > two->number;
+}
+
+/* Labels stage i: by the number of its kind, or by its value of the sweep, where it stands behind its beginning. */
+static const char *label_of(const struct report_facts *facts, size_t i)
+{
+    const struct report_stage *stage = &facts->stages[i];
+    int before = 0;
+    if (stage->value > 0) {
+        const size_t own = (facts->n_stages - facts->sweep.stage) / (size_t)facts->sweep.n;
+        return ts_arena_printf(facts->arena, "%s[%s=%s]", facts->stages[i - own * (size_t)stage->value].label,
+                               facts->sweep.param, facts->sweep.values[stage->value]);
+    }
+    for (size_t k = 0; k < i; k++)
+        before += !strcmp(facts->stages[k].stage, stage->stage);
+    return before == 0 ? stage->stage : ts_arena_printf(facts->arena, "%s#%d", stage->stage, before + 1);
+}
+
+/* Finds the value of each stage: those behind the beginning of a sweep stand once for each value, one after the other.
+ */
+static void place_stages(struct report_facts *facts)
+{
+    struct report_sweep *sweep = &facts->sweep;
+    const size_t behind = facts->n_stages > sweep->stage ? facts->n_stages - sweep->stage : 0;
+    if (sweep->n > 0 && (behind == 0 || behind % (size_t)sweep->n != 0))
+        sweep->n = 0; /* the file is made up */
+    for (size_t i = 0; i < facts->n_stages; i++)
+        facts->stages[i].value =
+            sweep->n > 0 && i >= sweep->stage ? (int64_t)((i - sweep->stage) / (behind / (size_t)sweep->n)) : -1;
+}
+
+static bool find_stages(struct report_facts *facts)
+{
+    bool complete = (facts->stages = ts_arena_alloc(facts->arena, (facts->made.n_facts + 1) * sizeof *facts->stages));
+    for (size_t i = 0; complete && i < facts->made.n_facts; i++) {
+        size_t length;
+        const char *path = facts->made.facts[i].path;
+        const int number = ts_made_stage(path, &length);
+        if (number == 0 || strcmp(path + length, "/stage") != 0)
+            continue;
+        const char *group = ts_arena_text(facts->arena, path, length);
+        complete = group != NULL;
+        if (complete)
+            facts->stages[facts->n_stages++] =
+                (struct report_stage){.number = number,
+                                      .group = group,
+                                      .stage = ts_report_value(facts, "%s/stage", group),
+                                      .name = ts_report_value(facts, "%s/name", group),
+                                      .input = ts_report_value(facts, "%s/input", group),
+                                      .device = ts_report_value(facts, "%s/device", group)};
+    }
+    if (complete)
+        qsort(facts->stages, facts->n_stages, sizeof *facts->stages, by_number);
+    place_stages(facts);
+    for (size_t i = 0; complete && i < facts->n_stages; i++)
+        complete = (facts->stages[i].label = label_of(facts, i)) != NULL;
+    return complete;
+}
+
+/* Facts are sorted, so that those of one input follow each other. */
+static bool find_inputs(struct report_facts *facts)
+{
+    facts->inputs = ts_arena_alloc(facts->arena, (facts->made.n_facts + 1) * sizeof *facts->inputs);
+    for (size_t i = 0; facts->inputs && i < facts->made.n_facts; i++) {
+        const char *path = facts->made.facts[i].path, *name = path + strlen("inputs/");
+        const char *slash = strncmp(path, "inputs/", strlen("inputs/")) ? NULL : strchr(name, '/');
+        if (!slash || strcmp(slash, "/format") != 0)
+            continue;
+        const char *copy = ts_arena_text(facts->arena, name, (size_t)(slash - name));
+        if (!copy)
+            return false;
+        size_t at = facts->n_inputs++;
+        for (; at > 0 && !strcmp(copy, "input"); at--) /* that of the first stage comes first */
+            facts->inputs[at] = facts->inputs[at - 1];
+        facts->inputs[at] = copy;
+    }
+    return facts->inputs != NULL;
+}
+
+/* ---- the profile ------------------------------------------------------------------------------- */
+
+/* Reads a profile, and refuses that of a run that wrote another result. */
+static enum ts_status read_profile(struct report_facts *facts, const char *path, struct ts_diag *diag)
+{
+    char digest[DIGEST_TEXT_BYTES];
+    const enum ts_status status = ts_profile_read(path, facts->arena, &facts->trace, &facts->memory, digest, diag);
+    if (status != TS_OK || !strcmp(digest, facts->proof.digest))
+        return status;
+    if (*digest)
+        ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "profile-foreign"},
+                      "%s is the profile of another run, whose result has the digest %.8s..., not %.8s...", path,
+                      digest, facts->proof.digest);
+    else
+        ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "profile-foreign"},
+                      "%s names no result: its run wrote no HDF5, or an older version made it", path);
+    return ts_diag_hint(diag, "give the profile of the run that wrote the result");
+}
+
+enum ts_status ts_report_facts(const struct report_request *request, struct report_facts *facts, struct ts_diag *diag)
+{
+    *facts = (struct report_facts){.path = request->path, .arena = ts_arena_create()};
+    if (!facts->arena)
+        return ts_diag_no_memory(diag, sizeof *facts);
+    enum ts_status status = ts_hdf5_verify(request->path, &facts->proof, diag);
+    if (status == TS_OK)
+        status = ts_made_read(request->path, facts->arena, &facts->made, diag);
+    if (status == TS_OK)
+        status = read_texts(facts, diag);
+    if (status == TS_OK)
+        status = read_sweep(facts, diag);
+    if (status == TS_OK && !(find_stages(facts) && find_inputs(facts)))
+        status = ts_diag_no_memory(diag, facts->made.n_facts * sizeof *facts->stages);
+    if (status == TS_OK && request->profile)
+        status = read_profile(facts, request->profile, diag);
+    return status;
+}
+
+void ts_report_facts_close(struct report_facts *facts)
+{
+    ts_trace_destroy(facts->trace);
+    ts_arena_destroy(facts->arena);
+    *facts = (struct report_facts){0};
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * These are the facts that a report states: what the result says about how it was made, and what a profile of its run
+ * says about time and memory. All texts come from files and may hold anything.
+ */
+#ifndef PROGRAM_REPORT_FACTS_H
+#define PROGRAM_REPORT_FACTS_H
+
+#include "io/hdf5/hdf5_verify.h"
+#include "io/scan/result_warnings.h"
+#include "pipeline/run/profile.h"
+#include "program/record/made.h"
+#include "program/report/report.h"
+
+/* This is a stage of the chain. */
+struct report_stage {
+    int number;         /* as in /entry/process_NUMBER_STAGE */
+    const char *group;  /* "process_3_box" */
+    const char *stage;  /* "box" */
+    const char *label;  /* "box#2" for the second one, "box[radius=2]", as messages and `input` call it */
+    int64_t value;      /* index of the value of a sweep for which it stands; -1: it stands before the sweep */
+    const char *name;   /* that the chain gives; "": none */
+    const char *input;  /* label of the stage, or name of the input, whose image it takes */
+    const char *device; /* "cpu", "cuda" */
+};
+
+/* These are the values of a sweep. */
+struct report_sweep {
+    size_t stage;              /* index of the stage that is swept */
+    const char *param;         /* "radius" */
+    const char *const *values; /* "2" */
+    const char *const *names;  /* "radius 2 pixel" */
+    int64_t n;                 /* 0: nothing is swept */
+};
+
+struct report_facts {
+    const char *path;
+    struct arena *arena;
+    struct made made;
+    struct hdf5_proof proof;
+    struct report_stage *stages;
+    size_t n_stages;
+    const char **inputs; /* names of the inputs: `input` first, the others sorted */
+    size_t n_inputs;
+    const char *chain; /* the text of the chain with all its values */
+    struct report_sweep sweep;
+    struct result_warnings warnings;
+    struct trace *trace; /* NULL: no profile was given */
+    struct profile_memory memory;
+};
+
+/* Verifies the file and reads everything but images. The caller closes `facts` in every case. */
+enum ts_status ts_report_facts(const struct report_request *request, struct report_facts *facts, struct ts_diag *diag);
+void ts_report_facts_close(struct report_facts *facts);
+/* Returns the value of the fact at this path below /entry, "" where there is none. */
+const char *ts_report_value(const struct report_facts *facts, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Returns the dataset at this path of the file, or NULL. */
+const struct hdf5_listed *ts_report_dataset(const struct report_facts *facts, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Returns the stage with this label, or NULL where the label is that of an input. */
+const struct report_stage *ts_report_stage(const struct report_facts *facts, const char *label);
+
+#endif

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * An image is opened as a run opens the result of another one, so that axes, units, geometry and invalid pixels are
+ * those that a chain would see. Of a series of volumes the middle one is shown, of a sweep each value, and all are
+ * counted.
+ */
+#include "program/report/images.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/scan/result.h"
+#include "io/source/source_slices.h"
+#include "stages/engine/validity.h"
+
+enum { SLAB_BYTES = 64 << 20, FEWEST_SLICES = 8 };
+
+/* ---- which images ------------------------------------------------------------------------------ */
+
+static bool has_image(const struct report_facts *facts, const char *name)
+{
+    return *name && ts_made_image(&facts->made, name) != NULL;
+}
+
+static void add_image(struct report_images *images, const char *name, const struct report_stage *stage)
+{
+    if (images->n < REPORT_IMAGES)
+        images->at[images->n++] = (struct report_image){.name = name, .stage = stage};
+    else
+        images->left_out++;
+}
+
+/* Stages that keep their image give it their name; the last image of a chain is `data` where it has no other. Those of
+ * the first value of a sweep stand for all. */
+static enum ts_status list_images(const struct report_facts *facts, struct report_images *images, struct ts_diag *diag)
+{
+    images->at = calloc(REPORT_IMAGES, sizeof *images->at);
+    if (!images->at)
+        return ts_diag_no_memory(diag, REPORT_IMAGES * sizeof *images->at);
+    size_t n = facts->n_stages;
+    while (n > 0 && facts->stages[n - 1].value > 0)
+        n--;
+    const struct report_stage *last = n > 0 ? &facts->stages[n - 1] : NULL;
+    for (size_t i = 0; i < n; i++)
+        if (has_image(facts, facts->stages[i].name))
+            add_image(images, facts->stages[i].name, &facts->stages[i]);
+    if (has_image(facts, "data") && !(last && has_image(facts, last->name)))
+        add_image(images, "data", last);
+    return TS_OK;
+}
+
+/* ---- planes ------------------------------------------------------------------------------------ */
+
+static enum ts_status open_image(const char *path, struct report_image *image, struct ts_diag *diag)
+{
+    struct result_params params = {0};
+    struct param_set set = {
+        .params = result_format.params, .n_params = result_format.n_params, .values = &params, .owner = "report"};
+    ts_params_init(&set);
+    params.result = path;
+    params.image = image->name;
+    params.proved = true; /* by the facts of the report */
+    return ts_source_open(&result_format, &set, &image->source, diag);
+}
+
+static enum ts_status make_planes(const struct report_facts *facts, struct report_image *image, struct ts_diag *diag)
+{
+    static const int axes[REPORT_AXES][3] = {{0, 1, 2}, {1, 0, 2}, {2, 0, 1}}; /* across, down, right */
+    const struct ts_axis *axis = image->source->image.axes;
+    const int64_t n_volumes = image->source->n_volumes > 1 ? image->source->n_volumes : 1;
+    const bool swept = facts->sweep.n > 1 && n_volumes == facts->sweep.n;
+    image->n_planes = axis[0].n >= FEWEST_SLICES ? REPORT_AXES : 1;
+    if (swept)
+        image->n_planes = (int)(n_volumes < REPORT_PLANES ? n_volumes : REPORT_PLANES);
+    for (int i = 0; i < image->n_planes; i++) {
+        struct report_plane *plane = &image->planes[i];
+        const int *of = axes[swept ? 0 : i];
+        *plane = (struct report_plane){.across = of[0],
+                                       .down = of[1],
+                                       .right = of[2],
+                                       .volume = swept ? i : (n_volumes - 1) / 2,
+                                       .name = swept ? facts->sweep.names[i] : NULL};
+        plane->index = (axis[plane->across].n - 1) / 2;
+        plane->rows = axis[plane->down].n;
+        plane->columns = axis[plane->right].n;
+        plane->values = calloc((size_t)(plane->rows * plane->columns), sizeof *plane->values);
+        if (!plane->values)
+            return ts_diag_no_memory(diag, (size_t)(plane->rows * plane->columns) * sizeof *plane->values);
+    }
+    return TS_OK;
+}
+
+/* Copies what a plane shows of slice z of its volume, which has ny rows and nx columns. */
+static void take_slice(const struct report_plane *plane, int64_t z, int64_t ny, int64_t nx, const float *slice)
+{
+    const int64_t up = plane->rows - 1 - z;
+    if (plane->across == 0 && z == plane->index)
+        memcpy(plane->values, slice, (size_t)(ny * nx) * sizeof *slice);
+    if (plane->across == 1)
+        memcpy(plane->values + up * nx, slice + plane->index * nx, (size_t)nx * sizeof *slice);
+    for (int64_t y = 0; y < ny && plane->across == 2; y++)
+        plane->values[up * ny + y] = slice[y * nx + plane->index];
+}
+
+/* Counts slices [z, z + n) of all volumes, and takes the planes from them. */
+static void take_slab(struct report_image *image, int64_t z, int64_t n, const void *data, float *slice)
+{
+    const struct ts_image *of = &image->source->image;
+    const size_t count = ts_slice_count(of);
+    for (int64_t i = z; i < z + n; i++) {
+        const uint64_t *valid = ts_source_valid(image->source, i);
+        ts_load_f32(slice, (const unsigned char *)data + (size_t)(i - z) * ts_slice_bytes(of), of->dtype, count);
+        ts_valid_fill_floats(valid, 0, count, NAN, slice);
+        ts_value_bins_add(&image->bins, slice, count);
+        for (int k = 0; k < image->n_planes; k++)
+            if (i / image->source->n_slices == image->planes[k].volume)
+                take_slice(&image->planes[k], i % image->source->n_slices, of->axes[1].n, of->axes[2].n, slice);
+    }
+}
+
+static enum ts_status read_slabs(struct report_image *image, struct ts_diag *diag)
+{
+    struct source *source = image->source;
+    const size_t bytes = ts_slice_bytes(&source->image);
+    const int64_t most = bytes < SLAB_BYTES ? (int64_t)(SLAB_BYTES / bytes) : 1, end = ts_source_total(source);
+    void *data = malloc((size_t)most * bytes);
+    float *slice = calloc(ts_slice_count(&source->image), sizeof *slice);
+    enum ts_status status = data && slice ? TS_OK : ts_diag_no_memory(diag, (size_t)most * bytes);
+    for (int64_t z = 0; status == TS_OK && z < end; z += most) {
+        const int64_t n = end - z < most ? end - z : most;
+        status = ts_source_read(source, z, n, data, diag);
+        if (status == TS_OK)
+            take_slab(image, z, n, data, slice);
+    }
+    free(slice);
+    free(data);
+    return status;
+}
+
+/* ---- all --------------------------------------------------------------------------------------- */
+
+static enum ts_status find_window(struct report_image *image, struct ts_diag *diag)
+{
+    const struct gray_window_request request = {.kind = GRAY_AUTO};
+    struct gray_values planes[REPORT_PLANES];
+    for (int i = 0; i < image->n_planes; i++)
+        planes[i] = (struct gray_values){image->planes[i].values,
+                                         (size_t)image->planes[i].rows * (size_t)image->planes[i].columns};
+    return ts_gray_window_find(&request, image->source->image.quantity, planes, image->n_planes, &image->window, diag);
+}
+
+enum ts_status ts_report_images(const struct report_facts *facts, struct report_images *images, struct ts_diag *diag)
+{
+    *images = (struct report_images){0};
+    enum ts_status status = list_images(facts, images, diag);
+    for (size_t i = 0; status == TS_OK && i < images->n; i++) {
+        struct report_image *image = &images->at[i];
+        status = open_image(facts->path, image, diag);
+        if (status != TS_OK)
+            break;
+        ts_value_bins_init(&image->bins, ts_dtype_is_integer(image->source->image.dtype));
+        status = make_planes(facts, image, diag);
+        if (status == TS_OK)
+            status = read_slabs(image, diag);
+        if (status == TS_OK)
+            status = find_window(image, diag);
+    }
+    return status;
+}
+
+void ts_report_images_close(struct report_images *images)
+{
+    for (size_t i = 0; i < images->n; i++) {
+        for (int k = 0; k < REPORT_PLANES; k++)
+            free(images->at[i].planes[k].values);
+        if (images->at[i].source)
+            images->at[i].source->ops->close(images->at[i].source);
+    }
+    free(images->at);
+    *images = (struct report_images){0};
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * This reads the residuals of the iterative reconstructions that a result records, as the lines of a chart: `tomostage
+ * plot` and the report draw it.
+ */
+#ifndef PROGRAM_REPORT_RESIDUALS_H
+#define PROGRAM_REPORT_RESIDUALS_H
+
+#include "core/arena.h"
+#include "program/show/chart.h"
+
+enum { RESIDUALS_MOST = 16 };
+
+struct residuals {
+    struct chart_line lines[RESIDUALS_MOST];
+    const char *shown[RESIDUALS_MOST]; /* "DATASET: ROWS x COLUMNS", as it may be printed */
+    int n;
+};
+
+/* Reads every table `residual` of the file. The arena holds the lines. Returns TS_BAD_INPUT where the file cannot be
+ * read or has none (hdf5-no-table). */
+enum ts_status ts_residuals_read(const char *path, struct arena *arena, struct residuals *residuals,
+                                 struct ts_diag *diag);
+/* Returns the panel with these lines, which are borrowed. */
+struct chart_panel ts_residuals_panel(const struct residuals *residuals);
+
+#endif

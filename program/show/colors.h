@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * These are the colors of the viewer: maps from gray levels to colors, and the inks of the overlay.
+ */
+#ifndef PROGRAM_SHOW_COLORS_H
+#define PROGRAM_SHOW_COLORS_H
+
+#include "cuda/view/picture.h"
+
+/* Gray; hot (black, red, yellow, white); cubehelix, whose brightness rises evenly as that of gray does. */
+enum view_colors { COLORS_GRAY, COLORS_HOT, COLORS_CUBEHELIX, COLORS_MAPS };
+
+/* INK_CLEAR shows the image below. INK_SHADE is the ground of panels, INK_DARK the ground of text on images. */
+enum view_ink { INK_CLEAR, INK_TEXT, INK_SHADE, INK_LINE, INK_CURVE, INK_BARS, INK_MARK, INK_DARK };
+
+/* Fills in the color of each gray level, 0xAABBGGRR. */
+void ts_view_colors(enum view_colors map, uint32_t colors[VIEW_COLORS]);
+/* Fills in the colors of the inks. */
+void ts_view_inks(uint32_t inks[VIEW_INKS]);
+
+#endif

@@ -1,0 +1,589 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Opens what is shown, and makes pictures of it. The viewer draws on the device that --device names; `auto` takes a
+ * CUDA device where there is one. While a chain runs the CPU draws, because the run may have the device for itself and
+ * closes it when it is done.
+ */
+#include "program/show/viewer.h"
+
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/memory.h"
+#include "core/thread.h"
+#include "cuda/view/view.h"
+#include "io/file/file_commit.h"
+#include "io/file/new_folder.h"
+#include "io/scan/file_kind.h"
+#include "pipeline/chain/chain_input.h"
+#include "program/show/font.h"
+
+/* ---- what is shown ------------------------------------------------------------------------------- */
+
+/* A file is opened by a chain that does nothing, whose plan checks it. An image is read whole, because planes across
+ * the slices need all of them. A running chain hands its slices over before it writes them (ts_plan.on_slices); the
+ * thread that shows them reads `ready`, and sees every slice before it. */
+
+/* ---- an image of a file ------------------------------------------------------------------------- */
+
+static void forget_image(struct shown *shown)
+{
+    free(shown->image.data);
+    shown->image = (struct ts_image){0};
+    if (shown->file_chain)
+        ts_plan_destroy(shown->plan);
+    ts_chain_destroy(shown->file_chain);
+    shown->file_chain = NULL;
+    shown->plan = NULL;
+}
+
+static enum ts_status allocate(struct shown *shown, const struct ts_image *image)
+{
+    const size_t bytes = ts_image_bytes(image);
+    shown->image = *image;
+    shown->image.z_first = 0;
+    shown->image.masked = false; /* all pixels are shown as they are */
+    shown->image.data = bytes < SIZE_MAX ? ts_memory_zeroed(bytes) : NULL;
+    return shown->image.data ? TS_OK : ts_diag_no_memory(shown->diag, bytes);
+}
+
+/* Reads all slices of a plan's source. */
+static enum ts_status read_all(struct shown *shown, struct source *source)
+{
+    enum { AT_ONCE = 16 };
+    const int64_t nz = shown->image.axes[0].n;
+    enum ts_status status = TS_OK;
+    if (source->ops->start)
+        status = source->ops->start(source, shown->plan->threads, AT_ONCE, shown->diag);
+    for (int64_t z = 0; status == TS_OK && z < nz; z += AT_ONCE) {
+        const int64_t n = nz - z < AT_ONCE ? nz - z : AT_ONCE;
+        if (source->ops->prefetch)
+            source->ops->prefetch(source, z, n);
+        status = source->ops->read(source, z, n, ts_slice_data(&shown->image, z), shown->diag);
+    }
+    return status;
+}
+
+static enum ts_status open_image(struct shown *shown, const char *format, const char *path, const char *image,
+                                 struct ts_diag *diag)
+{
+    struct ts_options options = shown->request->options;
+    options.device = "cpu"; /* reads; pictures are drawn elsewhere */
+    forget_image(shown);
+    enum ts_status status = ts_chain_of_input(format, "view", path, &shown->file_chain, diag);
+    for (int i = 0; status == TS_OK && i < shown->request->n_sets && shown->request->path; i++)
+        status = ts_chain_set(shown->file_chain, shown->request->sets[i], diag);
+    if (status == TS_OK && image)
+        status = ts_chain_choose_image(shown->file_chain, image, diag);
+    if (status == TS_OK)
+        status = ts_plan_create(shown->file_chain, &options, &shown->plan, diag);
+    return status;
+}
+
+static enum ts_status read_image(struct shown *shown)
+{
+    const enum ts_status status = allocate(shown, &shown->plan->nodes[0].out);
+    atomic_store(&shown->ready, shown->image.axes[0].n);
+    return status == TS_OK ? read_all(shown, shown->plan->nodes[0].source) : status;
+}
+
+/* ---- a result ----------------------------------------------------------------------------------- */
+
+/* Lists the images, "NAME" for "/entry/NAME/data", and the tables. `data`, the last image, comes first. */
+static enum ts_status list_result(struct shown *shown, const char *path)
+{
+    struct ts_diag *none = ts_diag_create();
+    const char **paths = NULL;
+    size_t n = 0;
+    enum ts_status status = ts_hdf5_list_datasets(path, NULL, shown->arena, &paths, &n, shown->diag);
+    if (status == TS_OK && !none)
+        status = ts_diag_no_memory(shown->diag, sizeof none);
+    shown->images = status == TS_OK ? ts_arena_alloc(shown->arena, (n + 1) * sizeof *shown->images) : NULL;
+    if (status == TS_OK && !shown->images)
+        status = ts_diag_no_memory(shown->diag, n);
+    shown->n_images = 0;
+    for (int is_data = 1; status == TS_OK && is_data >= 0; is_data--)
+        for (size_t i = 0; i < n; i++) {
+            const char *start = strncmp(paths[i], "/entry/", 7) ? NULL : paths[i] + 7;
+            const char *end = start ? strchr(start, '/') : NULL;
+            const char *name =
+                end && !strcmp(end, "/data") ? ts_arena_text(shown->arena, start, (size_t)(end - start)) : NULL;
+            if (name && (strcmp(name, "data") == 0) == is_data)
+                shown->images[shown->n_images++] = name;
+        }
+    if (status == TS_OK &&
+        ts_hdf5_list_datasets(path, HDF5_EVERY_TABLE, shown->arena, &shown->tables, &shown->n_tables, none) != TS_OK)
+        shown->n_tables = 0; /* no stage left one */
+    ts_diag_destroy(none);
+    return status;
+}
+
+/* Reads another image of a result. */
+static enum ts_status choose_image(struct shown *shown, size_t i)
+{
+    shown->chosen = i;
+    const enum ts_status status = open_image(shown, "result", shown->path, shown->images[i], shown->diag);
+    return status == TS_OK ? read_image(shown) : status;
+}
+
+/* Reads a table of a result; free() table->values. */
+static enum ts_status read_table(const struct shown *shown, size_t i, struct hdf5_slice *table)
+{
+    return ts_hdf5_read_slice(shown->path, shown->tables[i], 0, table, shown->diag);
+}
+
+static enum ts_status open_result(struct shown *shown, const char *path)
+{
+    const char *wanted = shown->wanted;
+    shown->path = path;
+    enum ts_status status = list_result(shown, path);
+    size_t i = 0;
+    while (status == TS_OK && wanted && i < shown->n_images && strcmp(shown->images[i], wanted) != 0)
+        i++;
+    if (status == TS_OK && i == shown->n_images) { /* the source names those that there are */
+        status = open_image(shown, "result", path, wanted ? wanted : "data", shown->diag);
+        return status == TS_OK ? read_image(shown) : status;
+    }
+    return status == TS_OK ? choose_image(shown, i) : status;
+}
+
+/* Opens a file as the first format that takes it. Where none does, the first one's reasons are reported. */
+static enum ts_status open_file(struct shown *shown, const char *path)
+{
+    const char *formats[FILE_FORMATS];
+    const int n = ts_file_formats(path, formats);
+    for (int i = 0; i < n; i++) {
+        struct ts_diag *trial = n > 1 ? ts_diag_create() : NULL;
+        const enum ts_status status = open_image(shown, formats[i], path, NULL, trial ? trial : shown->diag);
+        ts_diag_destroy(trial);
+        if (status == TS_OK && !strcmp(formats[i], "result"))
+            return open_result(shown, path);
+        if (status == TS_OK) {
+            shown->path = path;
+            return read_image(shown);
+        }
+        if (!trial)
+            return status;
+    }
+    return open_image(shown, formats[0], path, NULL, shown->diag);
+}
+
+/* ---- a chain ------------------------------------------------------------------------------------ */
+
+static enum ts_status on_slices(void *user, int32_t node, const struct ts_image *slices)
+{
+    struct shown *shown = user;
+    const int64_t end = slices->z_first + slices->axes[0].n;
+    enum ts_status status = TS_OK;
+    if (node != shown->node)
+        return TS_OK;
+    void *to = ts_slice_data(&shown->image, slices->z_first);
+    if (shown->plan->cuda)
+        status = ts_cuda_view_fetch(to, slices->data, ts_image_bytes(slices), shown->run_diag);
+    else
+        memcpy(to, slices->data, ts_image_bytes(slices));
+    if (status == TS_OK)
+        atomic_store(&shown->ready, end);
+    return status;
+}
+
+static void *run_chain(void *user)
+{
+    struct shown *shown = user;
+    shown->run_status = ts_plan_run(shown->plan, shown->run_diag);
+    atomic_store(&shown->ended, true);
+    return NULL;
+}
+
+/* Names a temporary result, in a folder that is this user's alone. */
+static enum ts_status name_temporary(struct shown *shown)
+{
+    char path[sizeof shown->temporary + 16];
+    const enum ts_status status =
+        ts_private_folder_name("tomostage-view", shown->temporary, sizeof shown->temporary, shown->diag);
+    snprintf(path, sizeof path, "%s/view.h5", shown->temporary);
+    return status == TS_OK ? ts_chain_set_output(shown->request->chain, path, shown->diag) : status;
+}
+
+static enum ts_status start_chain(struct shown *shown)
+{
+    enum ts_status status = shown->request->keeps_output ? TS_OK : name_temporary(shown);
+    if (status == TS_OK)
+        status = ts_chain_search(shown->request->chain, &shown->request->options, shown->diag);
+    if (status == TS_OK)
+        status = ts_plan_create(shown->request->chain, &shown->request->options, &shown->plan, shown->diag);
+    if (status == TS_OK && shown->plan->n_devices > 1)
+        status =
+            ts_diag_error(shown->diag, TS_BAD_CHAIN, &(struct diag_site){.code = "view-devices"},
+                          "slices are shown from one device, and the chain would run on %d", shown->plan->n_devices);
+    if (status != TS_OK)
+        return status;
+    shown->node = shown->plan->n_nodes - 1;
+    const char *last = shown->plan->nodes[shown->node].dataset;
+    shown->wanted = shown->wanted ? shown->wanted : ts_arena_text(shown->arena, last, strlen(last));
+    shown->plan->on_slices = on_slices;
+    shown->plan->slices_user = shown;
+    shown->run_diag = ts_diag_create();
+    status = allocate(shown, &shown->plan->nodes[shown->node].out);
+    atomic_store(&shown->ready, 0);
+    if (shown->request->running)
+        shown->request->running(shown->plan);
+    if (status == TS_OK && !shown->request->keeps_output) {
+        atomic_store(&shown->plan->private_folder, shown->temporary);
+        status = ts_private_folder_make(shown->temporary, shown->diag);
+    }
+    if (status == TS_OK && (!shown->run_diag || ts_thread_start(&shown->thread, run_chain, shown) != 0))
+        status = ts_diag_no_memory(shown->diag, sizeof *shown);
+    if (status != TS_OK) {
+        ts_diag_destroy(shown->run_diag);
+        shown->run_diag = NULL;
+    }
+    return status;
+}
+
+/* Reads the image that the first stage of a chain would be given. */
+static enum ts_status read_input(struct shown *shown)
+{
+    struct ts_options options = shown->request->options;
+    options.device = "cpu"; /* reads alone */
+    const enum ts_status status = ts_plan_create(shown->request->chain, &options, &shown->plan, shown->diag);
+    return status == TS_OK ? read_image(shown) : status;
+}
+
+enum ts_status ts_shown_finish(struct shown *shown)
+{
+    if (!shown->run_diag)
+        return TS_OK;
+    pthread_join(shown->thread, NULL);
+    if (shown->request->running)
+        shown->request->running(NULL);
+    ts_diag_append(shown->diag, shown->run_diag);
+    ts_diag_destroy(shown->run_diag);
+    shown->run_diag = NULL;
+    ts_plan_destroy(shown->plan);
+    shown->plan = NULL;
+    return shown->run_status;
+}
+
+/* Looks after a running chain, or waits for it. Where it has ended, opens its result and sets *changed: `image` is then
+ * another one. Returns the run's status, or the file's. */
+static enum ts_status follow_shown(struct shown *shown, bool wait, bool *changed)
+{
+    *changed = shown->run_diag && (wait || atomic_load(&shown->ended));
+    if (!*changed)
+        return TS_OK;
+    const enum ts_status status = ts_shown_finish(shown);
+    return status == TS_OK ? open_result(shown, shown->request->chain->output.path) : status;
+}
+
+/* ---- opening and following ----------------------------------------------------------------------- */
+
+static void close_shown(struct shown *shown)
+{
+    if (shown->run_diag) {
+        ts_plan_stop(shown->plan);
+        (void)ts_shown_finish(shown);
+    }
+    if (!shown->file_chain)
+        ts_plan_destroy(shown->plan);
+    forget_image(shown);
+    if (*shown->temporary)
+        ts_temporary_folder_remove(shown->temporary);
+    ts_arena_destroy(shown->arena);
+    *shown = (struct shown){0};
+}
+
+static enum ts_status open_shown(struct shown *shown, const struct shown_request *request, struct ts_diag *diag)
+{
+    *shown = (struct shown){.request = request, .diag = diag, .arena = ts_arena_create(), .wanted = request->image};
+    enum ts_status status = shown->arena ? TS_OK : ts_diag_no_memory(diag, sizeof *shown);
+    if (status == TS_OK)
+        status = request->path          ? open_file(shown, request->path)
+                 : request->reads_input ? read_input(shown)
+                                        : start_chain(shown);
+    if (status != TS_OK)
+        close_shown(shown);
+    return status;
+}
+
+/* ---- the device --------------------------------------------------------------------------------- */
+
+/* Finds the device that draws; stays with the CPU where `auto` finds none. */
+static enum ts_status find_device(struct viewer *viewer)
+{
+    const char *wanted = viewer->request->shown.options.device;
+    const bool automatic = !wanted || !strcmp(wanted, "auto");
+    const int index = wanted && !strncmp(wanted, "cuda:", 5) ? atoi(wanted + 5) : 0;
+    if (wanted && !strcmp(wanted, "cpu"))
+        return TS_OK;
+    struct ts_diag *trial = automatic ? ts_diag_create() : viewer->diag;
+    viewer->devices = trial ? calloc(1, sizeof *viewer->devices) : NULL;
+    if (!viewer->devices)
+        return ts_diag_no_memory(viewer->diag, sizeof *viewer->devices);
+    enum ts_status status = ts_cuda_query(viewer->devices, trial);
+    if (status == TS_OK && index >= viewer->devices->n)
+        status = ts_diag_error(trial, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-no-device"},
+                               "there is no CUDA device %d", index);
+    if (status == TS_OK)
+        status = ts_cuda_usable(&viewer->devices->devices[index], trial);
+    if (status == TS_OK)
+        viewer->device = &viewer->devices->devices[index];
+    if (automatic)
+        ts_diag_destroy(trial);
+    return automatic ? TS_OK : status;
+}
+
+/* ---- the scene ----------------------------------------------------------------------------------- */
+
+static enum ts_status make_slice(struct viewer *viewer)
+{
+    const enum ts_status status = ts_slider_make(&viewer->slider, &viewer->renderer, viewer->scene.at[0]);
+    viewer->made_z = status == TS_OK ? viewer->scene.at[0] : -1;
+    return status;
+}
+
+/* Sets the scene for the image that is shown now. */
+static void begin_scene(struct viewer *viewer)
+{
+    ts_scene_begin(&viewer->scene, &viewer->shown.image, &viewer->histogram);
+    if (viewer->request->slice >= 0 && viewer->request->slice < viewer->shown.image.axes[0].n)
+        viewer->scene.at[0] = viewer->request->slice;
+}
+
+static enum ts_status open_slider(struct viewer *viewer)
+{
+    enum ts_status status =
+        ts_slider_open(&viewer->slider, &viewer->shown.image, viewer->device, viewer->renderer.threads, viewer->diag);
+    if (status == TS_OK)
+        status = ts_renderer_image(&viewer->renderer, VIEW_MADE, &viewer->slider.made);
+    if (status == TS_OK) {
+        viewer->scene.slider = &viewer->slider;
+        viewer->scene.plane = 0;
+        viewer->scene.image_name = viewer->slider.stage->stage->name;
+        status = make_slice(viewer);
+    }
+    if (status == TS_OK)
+        status = ts_slider_fetch(&viewer->slider, &viewer->renderer, 0, ts_image_count(&viewer->slider.made));
+    if (status == TS_OK) {
+        ts_display_histogram(&viewer->slider.made, 0, 1, &viewer->histogram);
+        begin_scene(viewer);
+    }
+    return status;
+}
+
+/* Shows the image that `shown` holds now, as far as it has values. */
+static enum ts_status show_image(struct viewer *viewer)
+{
+    const struct ts_image *image = &viewer->shown.image;
+    const int64_t ready = atomic_load(&viewer->shown.ready);
+    struct ts_image slices = ts_image_slices(image, 0, ready);
+    ts_display_histogram(image, 0, ready, &viewer->histogram);
+    begin_scene(viewer);
+    viewer->scene.ready = viewer->uploaded = ready;
+    viewer->scene.image_name = viewer->shown.n_images ? viewer->shown.images[viewer->shown.chosen] : "input";
+    if (viewer->shown.run_diag)
+        viewer->scene.image_name = "of the running chain";
+    const enum ts_status status = ts_renderer_image(&viewer->renderer, VIEW_WHOLE, image);
+    return status == TS_OK && ready > 0 ? ts_renderer_slices(&viewer->renderer, VIEW_WHOLE, &slices) : status;
+}
+
+static enum ts_status prepare_renderer(struct viewer *viewer, const struct device_numbers *device)
+{
+    const int threads = viewer->request->shown.options.threads;
+    ts_renderer_destroy(&viewer->renderer);
+    return ts_renderer_create(&viewer->renderer, device, threads > 0 ? threads : omp_get_num_procs(), viewer->diag);
+}
+
+/* Finds the stage of the slider, and cuts the chain off before it. */
+static enum ts_status find_slider(struct viewer *viewer)
+{
+    struct ts_chain *chain = viewer->request->shown.chain;
+    if (!viewer->request->stage)
+        return TS_OK;
+    if (!chain)
+        return ts_diag_error(viewer->diag, TS_BAD_CHAIN, &(struct diag_site){.code = "no-slider"},
+                             "--stage %s is a stage of a chain, and this is an image", viewer->request->stage);
+    if (viewer->request->shown.image)
+        return ts_diag_error(viewer->diag, TS_BAD_CHAIN, &(struct diag_site){.code = "no-slider"},
+                             "--stage %s shows what that stage makes, so --image %s has no part in it",
+                             viewer->request->stage, viewer->request->shown.image);
+    const enum ts_status status = ts_slider_find(&viewer->slider, chain, viewer->request->stage, viewer->diag);
+    if (status == TS_OK)
+        viewer->input.reads_input = viewer->slider.stage_index == 0;
+    if (status == TS_OK && !viewer->input.reads_input)
+        chain->n_stages = viewer->slider.stage_index;
+    return status;
+}
+
+static enum ts_status check_slice(struct viewer *viewer)
+{
+    const int64_t slice = viewer->request->slice, n = viewer->shown.image.axes[0].n;
+    if (slice < n)
+        return TS_OK;
+    return ts_diag_error(viewer->diag, TS_BAD_CHAIN, &(struct diag_site){.code = "no-such-slice"},
+                         "--slice %lld: the image has slices 0 to %lld", (long long)slice, (long long)n - 1);
+}
+
+static enum ts_status press_keys(struct viewer *viewer)
+{
+    enum ts_status status = TS_OK;
+    for (const char *key = viewer->request->keys; key && *key && status == TS_OK; key++) {
+        const enum scene_wish wish = ts_scene_key(&viewer->scene, *key);
+        const char *end = key;
+        (void)ts_font_letter(&end);
+        status = wish == WISH_UNKNOWN
+                     ? ts_diag_error(viewer->diag, TS_BAD_CHAIN, &(struct diag_site){.code = "no-such-key"},
+                                     "--keys %s: there is no key '%.*s'", viewer->request->keys, (int)(end - key), key)
+                     : ts_viewer_grant(viewer, wish);
+    }
+    return status;
+}
+
+enum ts_status ts_viewer_open(struct viewer *viewer, const struct viewer_request *request, struct ts_diag *diag)
+{
+    bool changed;
+    *viewer = (struct viewer){.request = request, .input = request->shown, .diag = diag, .made_z = -1};
+    snprintf(viewer->title, sizeof viewer->title, "%s", request->title);
+    viewer->scene.title = viewer->title;
+    enum ts_status status = find_slider(viewer);
+    if (status == TS_OK)
+        status = find_device(viewer);
+    if (status == TS_OK)
+        status = open_shown(&viewer->shown, &viewer->input, diag);
+    if (status == TS_OK && (request->frames || request->waits || request->stage))
+        status = follow_shown(&viewer->shown, true, &changed);
+    if (status == TS_OK)
+        status = check_slice(viewer);
+    if (status == TS_OK)
+        status = prepare_renderer(viewer, viewer->shown.run_diag ? NULL : viewer->device);
+    if (status == TS_OK)
+        status = show_image(viewer);
+    if (status == TS_OK && request->stage)
+        status = open_slider(viewer);
+    if (status == TS_OK)
+        status = press_keys(viewer);
+    if (status != TS_OK)
+        ts_viewer_close(viewer);
+    return status;
+}
+
+void ts_viewer_close(struct viewer *viewer)
+{
+    ts_renderer_destroy(&viewer->renderer);
+    ts_slider_close(&viewer->slider);
+    close_shown(&viewer->shown);
+    free(viewer->table.values);
+    free(viewer->canvas.inks);
+    free(viewer->devices);
+    *viewer = (struct viewer){0};
+}
+
+/* ---- changes ------------------------------------------------------------------------------------ */
+
+enum ts_status ts_viewer_follow(struct viewer *viewer, bool *changed)
+{
+    const bool was_running = viewer->shown.run_diag != NULL;
+    enum ts_status status = follow_shown(&viewer->shown, false, changed);
+    if (status != TS_OK || !was_running)
+        return status;
+    if (*changed) { /* the chain is done, and its result is open */
+        status = prepare_renderer(viewer, viewer->device);
+        return status == TS_OK ? show_image(viewer) : status;
+    }
+    const int64_t ready = atomic_load(&viewer->shown.ready);
+    if (ready == viewer->uploaded)
+        return TS_OK;
+    *changed = true;
+    if (viewer->uploaded == 0) { /* the first values give the window, and the first picture */
+        status = show_image(viewer);
+        viewer->scene.at[0] = 0;
+    }
+    ts_display_histogram(&viewer->shown.image, 0, ready, &viewer->histogram);
+    viewer->scene.ready = viewer->uploaded = ready;
+    return status;
+}
+
+static enum ts_status next_image(struct viewer *viewer, int step)
+{
+    const size_t n = viewer->shown.n_images;
+    if (n < 2) {
+        snprintf(viewer->scene.note, sizeof viewer->scene.note, "There is no other image here.");
+        return TS_OK;
+    }
+    const enum ts_status status = choose_image(&viewer->shown, (viewer->shown.chosen + n + (size_t)step) % n);
+    return status == TS_OK ? show_image(viewer) : status;
+}
+
+static enum ts_status next_table(struct viewer *viewer)
+{
+    const size_t n = viewer->shown.n_tables;
+    free(viewer->table.values);
+    viewer->table = (struct hdf5_slice){0};
+    viewer->scene.table = NULL;
+    if (n == 0)
+        snprintf(viewer->scene.note, sizeof viewer->scene.note, "There is no table here.");
+    if (viewer->next_table >= n) { /* after the last one none is shown */
+        viewer->next_table = 0;
+        return TS_OK;
+    }
+    const size_t i = viewer->next_table++;
+    const enum ts_status status = read_table(&viewer->shown, i, &viewer->table);
+    if (status == TS_OK) {
+        viewer->scene.table = &viewer->table;
+        viewer->scene.table_name = viewer->shown.tables[i];
+    }
+    return status;
+}
+
+static enum ts_status move_slider(struct viewer *viewer, double value)
+{
+    struct ts_diag *trial = ts_diag_create();
+    if (!trial)
+        return ts_diag_no_memory(viewer->diag, sizeof trial);
+    const enum ts_status moved = ts_slider_move(&viewer->slider, value, trial);
+    const struct ts_diag_record *record = ts_diag_get(trial, 0);
+    viewer->slider.context.diag = viewer->diag;
+    if (moved != TS_OK && record)
+        snprintf(viewer->scene.note, sizeof viewer->scene.note, "%s", record->message);
+    ts_diag_destroy(trial);
+    return make_slice(viewer);
+}
+
+enum ts_status ts_viewer_grant(struct viewer *viewer, enum scene_wish wish)
+{
+    if (wish == WISH_IMAGE && !viewer->scene.slider)
+        return next_image(viewer, viewer->scene.step);
+    if (wish == WISH_TABLE)
+        return next_table(viewer);
+    if (wish == WISH_SLIDER)
+        return move_slider(viewer, viewer->scene.slider_value);
+    return TS_OK;
+}
+
+enum ts_status ts_viewer_picture(struct viewer *viewer, int32_t width, int32_t height, struct view_picture *picture)
+{
+    enum ts_status status = TS_OK;
+    if (viewer->canvas.width != width || viewer->canvas.height != height) {
+        free(viewer->canvas.inks);
+        viewer->canvas = (struct canvas){width, height, malloc((size_t)width * (size_t)height)};
+        if (!viewer->canvas.inks)
+            return ts_diag_no_memory(viewer->diag, (size_t)width * (size_t)height);
+    }
+    viewer->scene.width = width;
+    viewer->scene.height = height;
+    if (viewer->scene.slider) {
+        int64_t at[3];
+        if (viewer->made_z != viewer->scene.at[0])
+            status = make_slice(viewer);
+        ts_scene_readout(&viewer->scene, at);
+        if (status == TS_OK)
+            status = ts_slider_fetch(&viewer->slider, &viewer->renderer,
+                                     (size_t)(at[1] * viewer->slider.made.axes[2].n + at[2]), 1);
+    }
+    ts_scene_overlay(&viewer->scene, &viewer->canvas);
+    ts_scene_picture(&viewer->scene, picture);
+    picture->overlay = viewer->canvas.inks;
+    return status;
+}
