@@ -12,6 +12,7 @@
 
 #include "io/scan/projections.h"
 #include "io/scan/tiff_angles.h"
+#include "io/scan/tiff_gaps.h"
 #include "io/source/read_ahead.h"
 #include "io/source/source_slices.h"
 
@@ -273,23 +274,25 @@ static enum ts_status describe(struct tiff_source *source, const struct param_se
 
 /* A slice or a row of the detector that is missing would move all after it. A view that is missing shows in the angles.
  */
-static bool warn_of_gap(const struct tiff_source *source, struct ts_diag *diag)
+static enum ts_status warn_of_gap(const struct tiff_source *source, bool *warned, struct ts_diag *diag)
 {
-    double missing = 0;
+    struct tiff_gap gap;
+    *warned = false;
     if (source->meaning == TIFF_VIEWS)
-        return false;
+        return TS_OK;
     const double late = ts_tiff_late_number(&source->pages);
     if (late)
         ts_diag_warning(diag, TIFF_SITE(&source->pages, "page-missing"),
                         "the numbers in the names of the files begin at %.12g; pages may be missing", late);
-    if (ts_tiff_find_gap(&source->pages, &missing) < 0)
-        return late != 0;
-    ts_diag_warning(
-        diag, TIFF_SITE(&source->pages, "page-missing"),
-        "the number %.12g is missing among the names of the files; the pages are taken to follow each other "
-        "without a gap",
-        missing);
-    return true;
+    const enum ts_status status = ts_tiff_find_gap(&source->pages, &gap, diag);
+    if (gap.file >= 0)
+        ts_diag_warning(
+            diag, TIFF_SITE(&source->pages, "page-missing"),
+            "the number %.15g is missing among the names of the files; the pages are taken to follow each other "
+            "without a gap",
+            gap.missing);
+    *warned = late != 0 || gap.file >= 0;
+    return status;
 }
 
 static enum ts_status list_reports(struct tiff_source *source, struct ts_diag *diag)
@@ -306,10 +309,12 @@ static enum ts_status list_reports(struct tiff_source *source, struct ts_diag *d
                 return ts_diag_no_memory(diag, 0);
             source->reports[base->n_attributes++] = (struct source_attribute){names[i], text};
         }
-    if (warn_of_gap(source, diag))
+    bool gap;
+    const enum ts_status status = warn_of_gap(source, &gap, diag);
+    if (gap)
         source->reports[base->n_attributes++] =
             (struct source_attribute){"warnings", "numbers are missing among the names of the files"};
-    return TS_OK;
+    return status;
 }
 
 /* Warns of flats or darks that are not alike, by the middle rows of some. Damaged pages are reported when they are

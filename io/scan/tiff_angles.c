@@ -5,7 +5,6 @@
  */
 #include "io/scan/tiff_angles.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -15,11 +14,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/number.h"
 #include "core/path.h"
-#include "io/scan/tiff_names.h"
+#include "io/scan/tiff_gaps.h"
 
-enum { MAX_ANGLES_BYTES = 1 << 22, NUMBER_DIGITS = 15 };
+enum { MAX_ANGLES_BYTES = 1 << 22 };
 
 static const double pi = 3.14159265358979323846;
 
@@ -139,89 +137,20 @@ double ts_tiff_degrees(const struct tiff_params *params, double angle)
     return params->angle_unit == ANGLE_UNIT_RADIAN ? angle * (180 / pi) : angle;
 }
 
-/* Reads a number of `length` characters of a name, which may have leading zeros. Returns false where it has too many
- * digits. */
-static bool read_number(const char *at, size_t length, double *value)
-{
-    char text[NUMBER_DIGITS + 4] = "";
-    const char *const end = at + length;
-    size_t n = 0;
-    if (*at == '-')
-        text[n++] = *at++;
-    while (end - at > 1 && *at == '0' && at[1] >= '0' && at[1] <= '9')
-        at++;
-    if (n + (size_t)(end - at) >= sizeof text)
-        return false;
-    memcpy(text + n, at, (size_t)(end - at));
-    return !ts_number_real(text, value);
-}
-
-/* Finds the numbers where the names of files i and i + 1 differ. Returns false where they do not differ in one rising
- * number alone. */
-static bool find_numbers(const struct tiff_pages *pages, int64_t i, double *from, double *to)
-{
-    const char *const before = pages->files[i].path, *const after = pages->files[i + 1].path, *a = before, *b = after;
-    for (size_t n_a, n_b; *a && *b; a += n_a, b += n_b) {
-        n_a = ts_tiff_number(before, a, pages->decimals);
-        n_b = ts_tiff_number(after, b, pages->decimals);
-        if (n_a == n_b && !strncmp(a, b, n_a > 0 ? n_a : 1)) {
-            n_a = n_b = n_a > 0 ? n_a : 1;
-            continue;
-        }
-        return n_a > 0 && n_b > 0 && !strcmp(a + n_a, b + n_b) && read_number(a, n_a, from) &&
-               read_number(b, n_b, to) && *to > *from;
-    }
-    return false;
-}
-
-/* Returns the file after which a number is missing, and that number: where all names differ in one number, the smallest
- * step is that of at least every second file, or of one of four, and others are several of it; -1: none, or the files
- * are not numbered so. */
-int64_t ts_tiff_find_gap(const struct tiff_pages *pages, double *missing)
-{
-    enum { FEW_STEPS = 3 };
-    const int64_t n_steps = pages->n_files - 1;
-    double from, to, step = INFINITY;
-    int64_t n_regular = 0, gap = -1;
-    for (int64_t i = 0; i < n_steps; i++) {
-        if (!find_numbers(pages, i, &from, &to))
-            return -1;
-        step = fmin(step, to - from);
-    }
-    for (int64_t i = 0; i < n_steps; i++) {
-        find_numbers(pages, i, &from, &to);
-        const bool regular = fabs(to - from - step) <= 1e-6 * step;
-        if (fabs(remainder(to - from, step)) > 1e-6 * step)
-            return -1;
-        n_regular += regular;
-        if (!regular && gap < 0) {
-            gap = i;
-            *missing = from + step;
-        }
-    }
-    return 2 * n_regular >= n_steps || n_steps <= FEW_STEPS ? gap : -1;
-}
-
-double ts_tiff_late_number(const struct tiff_pages *pages)
-{
-    double from, to;
-    const bool numbered = pages->n_files > 2 && find_numbers(pages, 0, &from, &to);
-    return numbered && to == from + 1 && from > 1 && from <= (double)pages->n_files ? from : 0;
-}
-
 static enum ts_status refuse_gap(const struct tiff_pages *pages, struct ts_diag *diag)
 {
-    double missing = 0;
-    const int64_t gap = ts_tiff_find_gap(pages, &missing);
+    struct tiff_gap gap;
+    if (ts_tiff_find_gap(pages, &gap, diag) != TS_OK)
+        return TS_RUN_FAILED;
     if (pages->n_skipped > 0)
         ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "page-missing"),
                       "%lld file%s skipped: evenly spaced angles would be wrong", (long long)pages->n_skipped,
                       pages->n_skipped == 1 ? " was" : "s were");
-    else if (gap >= 0)
+    else if (gap.file >= 0)
         ts_diag_error(
             diag, TS_BAD_INPUT, TIFF_SITE(pages, "page-missing"),
-            "the number %.12g is missing between %s and %s: evenly spaced angles would be wrong from there on", missing,
-            ts_base_name(pages->files[gap].path), ts_base_name(pages->files[gap + 1].path));
+            "the number %.15g is missing between %s and %s: evenly spaced angles would be wrong from there on",
+            gap.missing, ts_base_name(pages->files[gap.file].path), ts_base_name(pages->files[gap.file + 1].path));
     else
         return TS_OK;
     return ts_diag_hint(diag,

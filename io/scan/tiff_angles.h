@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This finds the angles of the views of TIFF pages, which are given one by one, by a file, or as a range. It also finds
- * numbers that are missing among the names of the files, because a range would then be wrong.
+ * This finds the angles of the views of TIFF pages, which are given one by one, by a file, or as a range.
  */
 #ifndef IO_SCAN_TIFF_ANGLES_H
 #define IO_SCAN_TIFF_ANGLES_H
@@ -16,12 +15,6 @@
  * the files are refused. */
 enum ts_status ts_tiff_angles(const struct param_set *set, const struct tiff_pages *pages, struct ts_axis *axis,
                               struct ts_diag *diag);
-/* Returns the index of the file after which a number is missing, with that number in *missing, where the names of the
- * files are numbered evenly; else -1. */
-int64_t ts_tiff_find_gap(const struct tiff_pages *pages, double *missing);
-/* Returns the first file's number where lower numbers seem to be missing: the next number follows directly, and fewer
- * numbers are missing than there are files. Else returns 0. */
-double ts_tiff_late_number(const struct tiff_pages *pages);
 /* Converts an angle of the chain's own range to degrees. */
 double ts_tiff_degrees(const struct tiff_params *params, double angle);
 

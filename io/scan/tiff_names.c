@@ -106,6 +106,50 @@ int ts_tiff_compare_names(const char *a, const char *b, bool decimals)
     return *a || *b ? (unsigned char)*a - (unsigned char)*b : strcmp(start_a, start_b);
 }
 
+struct tiff_numbers ts_tiff_find_numbers(const char *name, bool decimals)
+{
+    struct tiff_numbers found = {.n = 0};
+    for (const char *at = name; *at && found.n < TIFF_MOST_NUMBERS;) {
+        const size_t length = ts_tiff_number(name, at, decimals);
+        if (length > 0) {
+            found.at[found.n] = at;
+            found.length[found.n++] = length;
+        }
+        at += length > 0 ? length : 1;
+    }
+    return found;
+}
+
+struct tiff_stamp ts_tiff_find_stamp(const struct tiff_numbers *numbers)
+{
+    static const size_t forms[][7] = {{4, 2, 2, 2, 2, 2}, {8, 6}, {8, 2, 2, 2}, {4, 2, 2, 6}, {14}};
+    for (int from = 0; from < numbers->n; from++)
+        for (size_t f = 0; f < sizeof forms / sizeof *forms; f++) {
+            int k = 0;
+            while (forms[f][k] > 0 && from + k < numbers->n && numbers->length[from + k] == forms[f][k])
+                k++;
+            const bool year = !strncmp(numbers->at[from], "19", 2) || !strncmp(numbers->at[from], "20", 2);
+            if (forms[f][k] == 0 && year)
+                return (struct tiff_stamp){from, k};
+        }
+    return (struct tiff_stamp){0, 0};
+}
+
+bool ts_tiff_same_text(const char *a, const char *b, bool decimals, bool any_suffix)
+{
+    const char *const start_a = a, *const start_b = b;
+    const char *const suffix_a = any_suffix ? strrchr(a, '.') : NULL, *const suffix_b =
+                                                                          any_suffix ? strrchr(b, '.') : NULL;
+    while (*a && *b && (a != suffix_a || b != suffix_b)) {
+        const size_t n_a = ts_tiff_number(start_a, a, decimals), n_b = ts_tiff_number(start_b, b, decimals);
+        if ((n_a > 0) != (n_b > 0) || (n_a == 0 && *a != *b))
+            return false;
+        a += n_a > 0 ? n_a : 1;
+        b += n_b > 0 ? n_b : 1;
+    }
+    return *a == *b || (any_suffix && a == suffix_a && b == suffix_b);
+}
+
 /* A kind of names, which has n files from `first` on in the sorted list. */
 struct kind {
     const char *stem, *name;

@@ -174,6 +174,18 @@ def runs(folder):
         run("run", f"npy f4.npy slices={i} | tiff points/v_{name}.tif", "--quiet", cwd=folder)
     slices = "pages=slices pixel_size=1 spacing_z=1"
     carry(folder, f"tiff scans {slices}", 'pattern: "s0_*.tif" takes the files of one', f"tiff scans {slices} pattern=s0_*.tif", V[:2])
+    os.makedirs(f"{folder}/grid")
+    os.makedirs(f"{folder}/twins")
+    for i in range(6):
+        run("run", f"npy f4.npy slices={i // 2 if i % 2 else 3} | tiff grid/p_{i // 2:03d}_{2 - i % 2}.tif", "--quiet", cwd=folder)
+        run("run", f"npy f4.npy slices={i // 2} | tiff twins/p_{i // 2:0{1 + 3 * (i % 2)}d}.tif", "--quiet", cwd=folder)
+    carry(folder, f"tiff grid {slices}",
+          'pattern: "p_*_1.tif" takes the files of one scan if it has 3, pattern: "p_000_*.tif" if it has 2; pattern: "*" takes all of them',
+          f"tiff grid {slices} pattern=p_*_1.tif", V[:3])
+    carry(folder, f"tiff grid {slices}",
+          'pattern: "p_*_1.tif" takes the files of one scan if it has 3, pattern: "p_000_*.tif" if it has 2; pattern: "*" takes all of them',
+          f"tiff grid {slices} pattern=p_000_*.tif", V[[0, 3]])
+    carry(folder, f"tiff twins {slices}", 'pattern: "p_????.tif" takes the files of one scan', f"tiff twins {slices} pattern=p_????.tif", V[:3])
     carry(folder, f"tiff scans {slices}", 'pattern: "*" takes all of them in the order of their numbers from left to right',
           f"tiff scans {slices} pattern=*", V)
     carry(folder, f"tiff points {slices}", "tiff: [FILE, FILE, ...] reads files in the order of the list",

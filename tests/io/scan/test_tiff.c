@@ -319,6 +319,87 @@ Test(tiff, padded_numbers_that_are_missing_are_refused)
     }
 }
 
+/* Names of a time, a counter, a number and a suffix: of n files, without the file `lost`. */
+struct naming {
+    bool stamp;         /* an uneven time of day */
+    int counter;        /* its digits; 0: there is none */
+    double step;        /* of the number; 0: there is none */
+    int digits;         /* of its fraction */
+    const char *suffix; /* behind it */
+    int n, lost;        /* -1: none is lost */
+    bool renumbered;    /* the counter has no gap */
+    const char *words;  /* NULL: taken */
+};
+
+static void write_named(const struct naming *row, const char *folder)
+{
+    struct tiff_writing w = ts_tiff_plain;
+    w.n_pages = 1;
+    for (int i = 0, seconds = 36000; i < row->n; i++) {
+        char path[400];
+        int used = snprintf(path, sizeof path, "%s/p", folder);
+        if (row->stamp)
+            used += snprintf(path + used, sizeof path - (size_t)used, "_20230501_%02d%02d%02d", seconds / 3600,
+                             seconds / 60 % 60, seconds % 60);
+        if (row->counter)
+            used += snprintf(path + used, sizeof path - (size_t)used, "_%0*d", row->counter,
+                             row->renumbered && i > row->lost ? i - 1 : i);
+        if (row->step != 0)
+            used += snprintf(path + used, sizeof path - (size_t)used, "_%.*f", row->digits, -20 + i * row->step);
+        snprintf(path + used, sizeof path - (size_t)used, "%s.tif", row->suffix);
+        if (i != row->lost)
+            ts_tiff_write(path, &w);
+        seconds += 7 + i * i % 5;
+    }
+}
+
+/* Each number of the names tells which is missing, also if steps are rounded; dates and times do not. */
+Test(tiff, one_of_several_numbers_that_is_missing_is_refused)
+{
+    static const struct naming rows[] = {
+        {.counter = 4, .step = 1.5, .digits = 1, .n = 30, .lost = 11, .words = "the number -3.5 is missing between"},
+        {.counter = 3, .step = 6, .suffix = "deg", .n = 30, .lost = 4, .words = "the number 4 is missing between"},
+        {.counter = 4, .step = -1.5, .digits = 1, .n = 30, .lost = 11, .words = "the number 11 is missing"},
+        {.stamp = true, .counter = 4, .n = 30, .lost = 28, .words = "the number 28 is missing"},
+        {.stamp = true, .counter = 4, .step = 0.5, .digits = 2, .n = 30, .lost = 7, .words = "the number -16.5 is"},
+        {.counter = 4, .step = 1.5, .digits = 1, .n = 30, .lost = 11, .renumbered = true, .words = "-3.5 is missing"},
+        {.step = 180.0 / 91, .digits = 1, .n = 91, .lost = 40, .words = "the number 59.1 is missing"},
+        {.step = 180.0 / 91, .digits = 2, .n = 91, .lost = 11, .words = "the number 1.76 is missing"},
+        {.step = 180.0 / 91,
+         .digits = 2,
+         .suffix = "deg",
+         .n = 91,
+         .lost = 89,
+         .words = "the number 156.04 is missing"},
+        {.step = 0.36, .digits = 1, .n = 200, .lost = 40, .words = "the number -5.6 is missing"},
+        {.step = 7.2, .n = 25, .lost = 13, .words = "the number 74 is missing"},
+        {.counter = 4, .step = 1.5, .digits = 1, .n = 30, .lost = -1},
+        {.counter = 4, .step = -1.5, .digits = 1, .n = 30, .lost = -1},
+        {.stamp = true, .n = 30, .lost = -1},
+        {.stamp = true, .counter = 4, .n = 30, .lost = -1},
+        {.counter = 4, .step = 0.12, .digits = 1, .n = 100, .lost = -1},
+        {.counter = 4, .step = 1.4, .n = 60, .lost = -1},
+        {.step = 180.0 / 91, .digits = 1, .n = 91, .lost = -1},
+        {.step = 0.36, .digits = 1, .n = 200, .lost = -1},
+        {.step = 7.2, .n = 25, .lost = -1},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char folder[256];
+        struct naming row = rows[i];
+        row.suffix = row.suffix ? row.suffix : "";
+        ts_test_folder_in_memory(folder, sizeof folder);
+        write_named(&row, folder);
+        if (row.words)
+            ts_tiff_refused(VIEWS "angle_start: 0, angle_stop: 180", folder, "page-missing", row.words);
+        struct source *source = ts_tiff_opened(row.words ? VIEWS "angle_start: 0, angle_stop: 180, gaps: accept"
+                                                         : VIEWS "angle_start: 0, angle_stop: 180",
+                                               folder);
+        cr_assert_eq(source->image.axes[1].n, row.n - (row.lost >= 0), "row %zu", i);
+        source->ops->close(source);
+        ts_test_remove_folder(folder);
+    }
+}
+
 Test(tiff, angles_are_said_in_one_way)
 {
     char folder[256], path[300], angles[96], text[256];

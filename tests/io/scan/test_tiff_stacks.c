@@ -437,6 +437,16 @@ Test(tiff_stacks, names_say_their_order_or_are_refused)
          .hint = "pattern: \"view_001_z_*.tif\" takes",
          .pattern = "view_001_z_*.tif",
          .n = 2},
+        {.names = {"p_000_1", "p_000_2", "p_001_1", "p_001_2", "p_002_1", "p_002_2"},
+         .code = "tiff-names",
+         .hint = "pattern: \"p_*_1.tif\" takes the files of one scan if it has 3, pattern: \"p_000_*.tif\" if it has 2",
+         .pattern = "p_000_*.tif",
+         .n = 2},
+        {.names = {"s1_5", "s1_6", "s2_1", "s2_2"},
+         .code = "tiff-names",
+         .hint = "pattern: \"s1_*.tif\" takes the files of one; ",
+         .pattern = "s1_*.tif",
+         .n = 2},
         {.names = {"r1_1_5deg", "r1_2_10deg", "r2_1_5deg", "r2_2_10deg"},
          .code = "tiff-names",
          .hint = "pattern: \"r1_*_*deg.tif\" takes",
@@ -492,6 +502,45 @@ Test(tiff_stacks, names_say_their_order_or_are_refused)
         end();
     }
     begin();
+}
+
+/* Two scans whose numbers have other widths, or other suffixes, are not read by turns. */
+Test(tiff_stacks, a_number_that_is_there_twice_is_refused)
+{
+    static const struct {
+        const char *names[6]; /* in their order, with the suffix */
+        const char *pattern;  /* of the hint; NULL: another hint */
+        int n, pages[3];      /* that it takes */
+    } rows[] = {
+        {{"p_0.tif", "p_0000.tif", "p_0001.tif", "p_1.tif", "p_0002.tif", "p_2.tif"}, "p_????.tif", 3, {1, 2, 4}},
+        {{"p_00.tif", "p_000.tif", "p_001.tif", "p_01.tif"}, "p_???.tif", 2, {1, 2}},
+        {{"s1_01deg.tif", "s1_1deg.tif", "s1_02deg.tif", "s1_2deg.tif"}, "s?_??deg.tif", 2, {0, 2}},
+        {{"p_1.tif", "p_2.tif", "p_1.tiff", "p_2.tiff"}, "p_*.tiff", 2, {2, 3}},
+        {{"p_1.tif", "p_1.tiff", "p_2.tif"}, NULL, 0, {0}},
+        {{"p_0.tif", "p_00.tif", "p_000.tif", "p_0001.tif"}, NULL, 0, {0}},
+        {{"p_00.tif", "p_0.tif", "p_10.tif", "p_11.tif"}, NULL, 0, {0}}, /* p_?? has a gap */
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char words[300];
+        struct source *source = NULL;
+        for (int k = 0; k < 6 && rows[i].names[k]; k++)
+            make_files(rows[i].names[k], 0, "", 1, k);
+        ts_diag_clear(diag);
+        cr_assert_eq(ts_tiff_chain_open(SLICES, path, &source, diag), TS_BAD_INPUT, "row %zu", i);
+        ts_test_expect(diag, "tiff-names", "holds two files of the same number");
+        snprintf(words, sizeof words, "pattern: \"%s\" takes the files of one scan", rows[i].pattern);
+        cr_expect(strstr(ts_diag_get(diag, 0)->hint, rows[i].pattern ? words : "tiff: [FILE"), "row %zu: %s", i,
+                  ts_diag_get(diag, 0)->hint);
+        snprintf(words, sizeof words, SLICES ", pattern: \"%s\"", rows[i].pattern);
+        if (rows[i].pattern)
+            expect_pages(words, rows[i].n, rows[i].pages);
+        end();
+        begin();
+    }
+    make_files("v9", 0, ".tif", 1, 0); /* other widths of other numbers */
+    make_files("v0010", 0, ".tif", 1, 1);
+    make_files("v11", 0, ".tif", 1, 2);
+    expect_pages(SLICES, 3, (const int[]){0, 1, 2});
 }
 
 /* The path, its pattern and what stands beside it, in any of these forms; the chain lies in the folder. */

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Numbers that are missing among the names of TIFF files: even angles and slices would then be wrong.
+ */
+#ifndef IO_SCAN_TIFF_GAPS_H
+#define IO_SCAN_TIFF_GAPS_H
+
+#include "io/scan/tiff_file.h"
+
+struct tiff_gap {
+    int64_t file;         /* after which a number is missing; -1: none is, or the files are not numbered evenly */
+    double missing, step; /* the number, which is rounded as those of the names; from one number to the next */
+};
+
+/* Finds the first gap among the numbers of sorted files, one at least. Returns TS_RUN_FAILED if memory is out. */
+enum ts_status ts_tiff_find_gap(const struct tiff_pages *pages, struct tiff_gap *gap, struct ts_diag *diag);
+/* Returns the first file's number if lower numbers seem to be missing: the next number follows directly, and fewer
+ * numbers are missing than there are files. Else returns 0. */
+double ts_tiff_late_number(const struct tiff_pages *pages);
+
+#endif
