@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "core/image.h"
+#include "io/source/source_walk.h"
 
 #define DETECTOR NXTOMO_DETECTOR
 #define SAMPLE NXTOMO_SAMPLE
@@ -19,8 +20,7 @@ enum { GATHERED_BYTES = 256 << 20 };
 
 struct gather {
     struct source *source;
-    struct ts_image frames; /* (view, row, column), as many views as are gathered at a time */
-    unsigned char *slice;
+    struct ts_image frames; /* (view, row, column), the views that are gathered at a time, from z_first on */
 };
 
 static const char *refusal(const struct source *source)
@@ -37,34 +37,33 @@ static const char *refusal(const struct source *source)
 
 /* ---- the frames ----------------------------------------------------------------------------------- */
 
-/* Gathers n views from `first` on. */
-static enum ts_status gather_views(struct gather *gather, int64_t first, int64_t n, struct ts_diag *diag)
+static enum ts_status gather_rows(void *user, const struct source_slab *slab, struct ts_diag *diag)
 {
-    const struct ts_image *image = &gather->source->image;
-    const int64_t rows = image->axes[0].n;
+    const struct gather *gather = user;
+    const struct ts_image *image = &gather->source->image, *frames = &gather->frames;
     const size_t row = (size_t)image->axes[2].n * ts_dtype_bytes(image->dtype);
-    unsigned char *out = gather->frames.data;
-    for (int64_t z = 0; z < rows; z++) {
-        const enum ts_status status = ts_source_read(gather->source, z, 1, gather->slice, diag);
-        if (status != TS_OK)
-            return status;
-        for (int64_t view = 0; view < n; view++)
-            memcpy(out + (size_t)(view * rows + z) * row, gather->slice + (size_t)(first + view) * row, row);
+    unsigned char *out = frames->data;
+    (void)diag;
+    for (int64_t z = 0; z < slab->n; z++) {
+        const unsigned char *slice = (const unsigned char *)slab->data[0] + (size_t)z * ts_slice_bytes(image);
+        for (int64_t view = 0; view < frames->axes[0].n; view++)
+            memcpy(out + (size_t)(view * image->axes[0].n + slab->z + z) * row,
+                   slice + (size_t)(frames->z_first + view) * row, row);
     }
     return TS_OK;
 }
 
 static enum ts_status write_frames(struct gather *gather, struct hdf5_writer *writer, int id, struct ts_diag *diag)
 {
-    const int64_t n_views = gather->source->image.axes[1].n, at_once = gather->frames.axes[0].n;
+    const struct source_walk walk = {.source = gather->source, .take = gather_rows, .user = gather};
+    struct ts_image *frames = &gather->frames;
+    const int64_t n_views = gather->source->image.axes[1].n, at_once = frames->axes[0].n;
     enum ts_status status = TS_OK;
-    for (int64_t first = 0; first < n_views && status == TS_OK; first += at_once) {
-        struct ts_image slab = gather->frames;
-        slab.axes[0].n = n_views - first < at_once ? n_views - first : at_once;
-        slab.z_first = first;
-        status = gather_views(gather, first, slab.axes[0].n, diag);
+    for (frames->z_first = 0; frames->z_first < n_views && status == TS_OK; frames->z_first += at_once) {
+        frames->axes[0].n = n_views - frames->z_first < at_once ? n_views - frames->z_first : at_once;
+        status = ts_source_walk(&walk, diag);
         if (status == TS_OK)
-            status = ts_hdf5_write(writer, id, &slab);
+            status = ts_hdf5_write(writer, id, frames);
     }
     return status;
 }
@@ -182,15 +181,13 @@ enum ts_status ts_nxtomo_write(struct source *source, const char *path, const st
     gather.frames.axes[1].n = image->axes[0].n;
     gather.frames.axes[2].n = image->axes[2].n;
     gather.frames.data = malloc(ts_image_bytes(&gather.frames));
-    gather.slice = malloc(slice);
     double *angles = malloc(n_views * sizeof *angles);
     int32_t *keys = malloc(n_views * sizeof *keys);
-    const enum ts_status status = gather.frames.data && gather.slice && angles && keys
+    const enum ts_status status = gather.frames.data && angles && keys
                                       ? write_file(&gather, path, options, angles, keys, diag)
                                       : ts_diag_no_memory(diag, ts_image_bytes(&gather.frames));
     free(keys);
     free(angles);
-    free(gather.slice);
     free(gather.frames.data);
     return status;
 }

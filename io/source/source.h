@@ -94,8 +94,8 @@ struct source_ops {
     /* Returns how often slices will be read at most, where `ahead` slices may be read before they are asked for. NULL:
      * once in each pass. */
     struct source_rereads (*rereads)(const struct source *, int64_t ahead);
-    /* Starts the threads or workers that read ahead. Called once, before other threads exist. `ahead` is the most
-     * slices that may be read but not yet asked for. May be NULL. */
+    /* Starts the threads or workers that read ahead, before other threads exist; a second call does nothing. `ahead` is
+     * the most slices that may be read but not yet asked for. May be NULL. */
     enum ts_status (*start)(struct source *, int threads, int64_t ahead, struct ts_diag *);
     /* Announces which slices will be read next, in this order; returns at once. Failures show at the read. May be
      * NULL. */

@@ -9,6 +9,7 @@
 
 #include "core/timing.h"
 #include "io/source/source_slices.h"
+#include "io/source/source_walk.h"
 #include "pipeline/plan/plan_reuse.h"
 #include "pipeline/run/run.h"
 
@@ -43,40 +44,43 @@ const uint64_t *ts_run_read_valid(const struct run *run, int32_t node, int64_t z
     return ts_source_valid(ts_plan_reader(of), slice);
 }
 
-/* Returns true for slice k of the record that must be read yet. */
-static bool is_missing(const struct run *run, int32_t node, int64_t k)
+struct proving {
+    struct run *run;
+    int32_t node;
+};
+
+/* Returns true for a slice of the record that must be read yet. */
+static bool is_missing(const void *user, int64_t volume, int64_t z)
 {
-    const struct source *source = run->plan->nodes[node].source;
-    return run->plan->reuse->inputs[node].read[k] && !*source->slices[ts_source_number(source, k)].pixel_sha256;
+    const struct proving *proving = user;
+    const struct ts_plan *plan = proving->run->plan;
+    const struct source *source = plan->nodes[proving->node].source;
+    const int64_t k = volume * source->n_slices + z;
+    return plan->reuse->inputs[proving->node].read[k] && !*source->slices[ts_source_number(source, k)].pixel_sha256;
+}
+
+static enum ts_status check_stop(void *user, const struct source_slab *slab, struct ts_diag *diag)
+{
+    const struct proving *proving = user;
+    (void)slab;
+    (void)diag;
+    return atomic_load(&proving->run->plan->stop) ? TS_STOPPED : TS_OK;
 }
 
 /* Reads the slices that are missing, those that follow one another at once. */
 static enum ts_status read_missing(struct run *run, int32_t node)
 {
     struct source *source = run->plan->nodes[node].source;
+    struct proving proving = {run, node};
     const size_t bytes = ts_slice_bytes(&source->image);
-    const int64_t n = ts_source_total(source), ahead = ts_plan_read_ahead(run->plan, node);
-    int64_t most = bytes < PROVE_BYTES ? (int64_t)(PROVE_BYTES / bytes) : 1;
-    most = ahead > 0 && ahead < most ? ahead : most;
-    void *slab = malloc((size_t)most * bytes);
-    enum ts_status status = slab ? TS_OK : ts_diag_no_memory(run->diag, (size_t)most * bytes);
-    for (int64_t k = 0, end; status == TS_OK && k < n; k = end) {
-        const int64_t first = ts_source_number(source, k);
-        end = k + 1;
-        if (!is_missing(run, node, k))
-            continue;
-        while (end < n && end - k < most && is_missing(run, node, end) &&
-               ts_source_number(source, end) == first + end - k)
-            end++;
-        if (atomic_load(&run->plan->stop))
-            status = TS_STOPPED;
-        if (status == TS_OK && source->ops->prefetch && !source->in_place)
-            source->ops->prefetch(source, first, end - k);
-        if (status == TS_OK)
-            status = ts_source_read(source, first, end - k, slab, run->diag);
-    }
-    free(slab);
-    return status;
+    const int64_t ahead = ts_plan_read_ahead(run->plan, node),
+                  most = bytes < PROVE_BYTES ? (int64_t)(PROVE_BYTES / bytes) : 1;
+    const struct source_walk walk = {.source = source,
+                                     .most = ahead > 0 && ahead < most ? ahead : most,
+                                     .wants = is_missing,
+                                     .take = check_stop,
+                                     .user = &proving};
+    return ts_source_walk(&walk, run->diag);
 }
 
 static enum ts_status refuse(const struct run *run, int32_t node, const char *what)

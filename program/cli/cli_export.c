@@ -13,12 +13,10 @@
 #include "io/scan/result.h"
 #include "io/sink/nxtomo.h"
 #include "io/sink/sink.h"
-#include "io/source/read_ahead.h"
 #include "io/source/source_slices.h"
+#include "io/source/source_walk.h"
 #include "program/cli/cli.h"
 #include "program/record/crate.h"
-
-enum { PIECE_BYTES = 64 << 20 };
 
 static struct arguments {
     const char *output, *dataset, *format, *provenance, *date;
@@ -157,25 +155,19 @@ static enum ts_status check_kept(const char *path, const struct sink_format *for
     return status;
 }
 
-static enum ts_status copy_slices(struct source *source, struct sink *sink, struct ts_diag *diag)
+struct copying {
+    const struct source *source;
+    struct sink *sink;
+};
+
+static enum ts_status copy_slab(void *user, const struct source_slab *slab, struct ts_diag *diag)
 {
-    const size_t bytes = ts_slice_bytes(&source->image);
-    const int64_t most = bytes < PIECE_BYTES ? (int64_t)(PIECE_BYTES / bytes) : 1;
-    struct ts_image slab = source->image;
-    enum ts_status status = TS_OK;
-    slab.data = malloc((size_t)most * bytes);
-    if (!slab.data)
-        return ts_diag_no_memory(diag, (size_t)most * bytes);
-    const int64_t end = ts_source_total(source);
-    for (int64_t z = 0; z < end && status == TS_OK; z += most) {
-        slab.z_first = z;
-        slab.axes[0].n = end - z < most ? end - z : most;
-        status = ts_source_read(source, z, slab.axes[0].n, slab.data, diag);
-        if (status == TS_OK)
-            status = ts_sink_put(sink, &slab, diag);
-    }
-    free(slab.data);
-    return status;
+    const struct copying *copying = user;
+    struct ts_image slices = copying->source->image;
+    slices.data = slab->data[0];
+    slices.z_first = slab->first;
+    slices.axes[0].n = slab->n;
+    return ts_sink_put(copying->sink, &slices, diag);
 }
 
 /* Returns true where pixels of a source that has been read are invalid. */
@@ -208,7 +200,8 @@ static enum ts_status write_image(struct source *source, const char *image, cons
         ts_diag_hint(diag, "a folder can: --format %s -o FOLDER", format->name);
     if (status != TS_OK)
         return status;
-    status = copy_slices(source, sink, diag);
+    status = ts_source_walk(
+        &(struct source_walk){.source = source, .take = copy_slab, .user = &(struct copying){source, sink}}, diag);
     if (status == TS_OK && has_invalid(source))
         ts_sink_mask(sink, source->valid);
     if (status == TS_OK)

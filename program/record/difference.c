@@ -11,24 +11,21 @@
 #include <string.h>
 
 #include "core/available.h"
-#include "io/source/read_ahead.h"
 #include "io/source/source_slices.h"
+#include "io/source/source_walk.h"
 #include "stages/engine/validity.h"
-
-enum { SLAB_BYTES = 32 << 20 };
 
 struct counts {
     int64_t n_differ, n_nan[2], n_hidden, at; /* at: of the largest difference, within the slice */
     double largest, values[2], low, high, magnitude;
 };
 
-/* A walk hands slabs of both images to `slab`, whose first slice is `z` of volume `volume`. */
+/* Both images are walked over, and their slabs handed to `slab`, whose first slice is `z` of volume `volume`. */
 struct walk {
     struct source *sources[2];
-    int64_t most; /* slices of a slab */
     int threads;
-    uint64_t *valid;             /* of a slab, the pixels that are compared; NULL: all are */
-    void *buffers[2], *partials; /* partials: what the slab's slices are counted in, one after the other */
+    uint64_t *valid; /* of a slab, the pixels that are compared; NULL: all are */
+    void *partials;  /* what the slab's slices are counted in, one after the other */
     void (*slab)(struct walk *walk, const struct ts_image slabs[2], int64_t volume, int64_t z);
     struct difference *difference;
     struct compare_rule rule;
@@ -138,22 +135,6 @@ static void measure_slab(struct walk *walk, const struct ts_image slabs[2], int6
 
 /* ---- the walk ------------------------------------------------------------------------------------ */
 
-static enum ts_status read_slab(const struct walk *walk, int side, int64_t volume, int64_t z, int64_t n,
-                                struct ts_image *slab, struct ts_diag *diag)
-{
-    struct source *source = walk->sources[side];
-    const int64_t first = volume * source->n_whole + z;
-    *slab = source->image;
-    slab->masked = walk->valid != NULL;
-    slab->valid = walk->valid;
-    slab->data = walk->buffers[side];
-    slab->axes[0].n = n;
-    const enum ts_status status = ts_source_read(source, first, n, slab->data, diag);
-    if (status == TS_OK && source->ops->prefetch && z + n < source->n_slices)
-        source->ops->prefetch(source, first + n, n < source->n_slices - z - n ? n : source->n_slices - z - n);
-    return status;
-}
-
 /* Leaves out the pixels of a slab that both sides have marked as invalid while they were read. */
 static void choose_pixels(const struct walk *walk, int64_t first, int64_t n)
 {
@@ -166,23 +147,29 @@ static void choose_pixels(const struct walk *walk, int64_t first, int64_t n)
     }
 }
 
+static enum ts_status take_slab(void *user, const struct source_slab *slab, struct ts_diag *diag)
+{
+    struct walk *walk = user;
+    struct ts_image slabs[2];
+    (void)diag;
+    for (int side = 0; side < 2; side++) {
+        slabs[side] = walk->sources[side]->image;
+        slabs[side].masked = walk->valid != NULL;
+        slabs[side].valid = walk->valid;
+        slabs[side].data = slab->data[side];
+        slabs[side].axes[0].n = slab->n;
+    }
+    if (walk->valid)
+        choose_pixels(walk, slab->volume * walk->sources[0]->n_slices + slab->z, slab->n);
+    walk->slab(walk, slabs, slab->volume, slab->z);
+    return TS_OK;
+}
+
 static enum ts_status walk_all(struct walk *walk, struct ts_diag *diag)
 {
-    const struct source *a = walk->sources[0];
-    const int64_t nz = a->n_slices, n_volumes = ts_source_total(a) / nz;
-    struct ts_image slabs[2];
-    enum ts_status status = TS_OK;
-    for (int64_t volume = 0; volume < n_volumes; volume++)
-        for (int64_t z = 0; z < nz && status == TS_OK; z += walk->most) {
-            const int64_t n = nz - z < walk->most ? nz - z : walk->most;
-            for (int side = 0; side < 2 && status == TS_OK; side++)
-                status = read_slab(walk, side, volume, z, n, &slabs[side], diag);
-            if (status == TS_OK && walk->valid)
-                choose_pixels(walk, volume * nz + z, n);
-            if (status == TS_OK)
-                walk->slab(walk, slabs, volume, z);
-        }
-    return status;
+    return ts_source_walk(
+        &(struct source_walk){.source = walk->sources[0], .beside = walk->sources[1], .take = take_slab, .user = walk},
+        diag);
 }
 
 /* Counts what both sides mark as invalid, once all slices were read. */
@@ -204,31 +191,17 @@ static void count_invalid(struct difference *difference, struct source *const so
     }
 }
 
-static enum ts_status start(struct walk *walk, struct ts_diag *diag)
+static enum ts_status prepare(struct walk *walk, struct ts_diag *diag)
 {
-    const size_t bytes[2] = {ts_slice_bytes(&walk->sources[0]->image), ts_slice_bytes(&walk->sources[1]->image)};
-    const size_t larger = bytes[0] > bytes[1] ? bytes[0] : bytes[1];
     const size_t partial =
         sizeof(struct counts) > sizeof(struct compare_sums) ? sizeof(struct counts) : sizeof(struct compare_sums);
-    const int64_t most = larger < SLAB_BYTES ? (int64_t)(SLAB_BYTES / larger) : 1;
-    enum ts_status status = TS_OK;
-    walk->most = most < walk->sources[0]->n_slices ? most : walk->sources[0]->n_slices;
-    walk->threads = ts_processors();
-    for (int side = 0; side < 2 && status == TS_OK; side++) {
-        struct source *source = walk->sources[side];
-        walk->buffers[side] = malloc((size_t)walk->most * bytes[side]);
-        if (!walk->buffers[side])
-            return ts_diag_no_memory(diag, (size_t)walk->most * bytes[side]);
-        if (source->ops->start)
-            status = source->ops->start(source, walk->threads, walk->most, diag);
-    }
-    const size_t valid = (size_t)walk->most * ts_valid_bytes(&walk->sources[0]->image);
+    const size_t most = (size_t)ts_source_slab_slices(walk->sources[0], walk->sources[1]);
+    const size_t valid = most * ts_valid_bytes(&walk->sources[0]->image);
     const bool masked = walk->sources[0]->valid && walk->sources[1]->valid;
-    walk->partials = malloc((size_t)walk->most * partial);
+    walk->threads = ts_processors();
+    walk->partials = malloc(most * partial);
     walk->valid = masked ? malloc(valid) : NULL;
-    return status == TS_OK && (!walk->partials || (masked && !walk->valid))
-               ? ts_diag_no_memory(diag, (size_t)walk->most * partial + valid)
-               : status;
+    return !walk->partials || (masked && !walk->valid) ? ts_diag_no_memory(diag, most * partial + valid) : TS_OK;
 }
 
 static enum ts_status measure(struct walk *walk, const struct difference_request *request, struct ts_diag *diag)
@@ -258,7 +231,7 @@ enum ts_status ts_difference(struct source *a, struct source *b, const struct di
                         .low = (double)INFINITY,
                         .high = -(double)INFINITY};
     *difference = (struct difference){.n = ts_source_total(a) * (int64_t)ts_slice_count(&a->image)};
-    enum ts_status status = start(&walk, diag);
+    enum ts_status status = prepare(&walk, diag);
     if (status == TS_OK)
         status = walk_all(&walk, diag);
     if (walk.low <= walk.high)
@@ -267,8 +240,6 @@ enum ts_status ts_difference(struct source *a, struct source *b, const struct di
         count_invalid(difference, walk.sources);
     if (status == TS_OK)
         status = measure(&walk, request, diag);
-    for (int side = 0; side < 2; side++)
-        free(walk.buffers[side]);
     free(walk.partials);
     free(walk.valid);
     return status;

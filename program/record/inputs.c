@@ -18,8 +18,8 @@
 #include "io/file/digest_tree.h"
 #include "io/hdf5/hdf5_slice.h"
 #include "io/hdf5/hdf5_texts.h"
-#include "io/source/read_ahead.h"
 #include "io/source/source_slices.h"
+#include "io/source/source_walk.h"
 #include "pipeline/chain/chain_build.h"
 #include "pipeline/chain/chain_input.h"
 #include "pipeline/plan/plan.h"
@@ -43,33 +43,7 @@ struct input_slices {
     size_t n;
 };
 
-enum { SLAB_BYTES = 32 << 20 };
-
 /* ---- lists of slices ----------------------------------------------------------------------------- */
-
-static enum ts_status read_source(struct source *source, struct ts_diag *diag)
-{
-    const size_t bytes = ts_slice_bytes(&source->image);
-    const int64_t most = bytes < SLAB_BYTES ? (int64_t)(SLAB_BYTES / bytes) : 1;
-    const int64_t at_once = most < source->n_slices ? most : source->n_slices;
-    const int64_t n_volumes = ts_source_total(source) / source->n_slices;
-    void *slab = malloc((size_t)at_once * bytes);
-    if (!slab)
-        return ts_diag_no_memory(diag, (size_t)at_once * bytes);
-    enum ts_status status = TS_OK;
-    if (source->ops->start)
-        status = source->ops->start(source, ts_processors(), at_once, diag);
-    for (int64_t volume = 0; volume < n_volumes; volume++)
-        for (int64_t z = 0, n; z < source->n_slices && status == TS_OK; z += n) {
-            const int64_t left = source->n_slices - z, first = volume * source->n_whole + z;
-            n = left < at_once ? left : at_once;
-            if (source->ops->prefetch)
-                source->ops->prefetch(source, first, n);
-            status = ts_source_read(source, first, n, slab, diag);
-        }
-    free(slab);
-    return status;
-}
 
 static bool grow(struct input_slices *slices, size_t more, struct arena *arena)
 {
@@ -144,7 +118,7 @@ static enum ts_status add_file(struct ts_chain *chain, const struct dicom_file *
     if (status == TS_OK)
         status = ts_source_open(chain->sources[0].format, &chain->sources[0].set, &source, own);
     if (status == TS_OK)
-        status = read_source(source, own);
+        status = ts_source_walk(&(struct source_walk){.source = source}, own);
     enum ts_status added = TS_OK;
     if (status == TS_OK)
         added = add_slices(slices, source, file->path, file->series, arena, diag);
@@ -529,7 +503,7 @@ static enum ts_status check_input(struct recorded *recorded, int32_t index, stru
     enum ts_status status = read_recorded(recorded, input->name, &used, diag);
     found->n = (int64_t)used.n;
     if (status == TS_OK && source)
-        status = read_source(source, diag);
+        status = ts_source_walk(&(struct source_walk){.source = source}, diag);
     if (status == TS_OK && source)
         status = add_slices(&there, source, NULL, "", recorded->arena, diag);
     if (status == TS_OK && source)

@@ -12,9 +12,10 @@
 
 #include "io/scan/result.h"
 #include "io/source/source_slices.h"
+#include "io/source/source_walk.h"
 #include "stages/engine/validity.h"
 
-enum { SLAB_BYTES = 64 << 20, FEWEST_SLICES = 8 };
+enum { FEWEST_SLICES = 8 };
 
 /* ---- which images ------------------------------------------------------------------------------ */
 
@@ -103,38 +104,38 @@ static void take_slice(const struct report_plane *plane, int64_t z, int64_t ny, 
         plane->values[up * ny + y] = slice[y * nx + plane->index];
 }
 
-/* Counts slices [z, z + n) of all volumes, and takes the planes from them. */
-static void take_slab(struct report_image *image, int64_t z, int64_t n, const void *data, float *slice)
+struct taking {
+    struct report_image *image;
+    float *slice;
+};
+
+/* Counts the slices of a slab, and takes the planes from them. */
+static enum ts_status take_slab(void *user, const struct source_slab *slab, struct ts_diag *diag)
 {
+    const struct taking *taking = user;
+    struct report_image *image = taking->image;
     const struct ts_image *of = &image->source->image;
     const size_t count = ts_slice_count(of);
-    for (int64_t i = z; i < z + n; i++) {
-        const uint64_t *valid = ts_source_valid(image->source, i);
-        ts_load_f32(slice, (const unsigned char *)data + (size_t)(i - z) * ts_slice_bytes(of), of->dtype, count);
-        ts_valid_fill_floats(valid, 0, count, NAN, slice);
-        ts_value_bins_add(&image->bins, slice, count);
+    (void)diag;
+    for (int64_t i = 0; i < slab->n; i++) {
+        const uint64_t *valid = ts_source_valid(image->source, slab->first + i);
+        ts_load_f32(taking->slice, (const unsigned char *)slab->data[0] + (size_t)i * ts_slice_bytes(of), of->dtype,
+                    count);
+        ts_valid_fill_floats(valid, 0, count, NAN, taking->slice);
+        ts_value_bins_add(&image->bins, taking->slice, count);
         for (int k = 0; k < image->n_planes; k++)
-            if (i / image->source->n_slices == image->planes[k].volume)
-                take_slice(&image->planes[k], i % image->source->n_slices, of->axes[1].n, of->axes[2].n, slice);
+            if (slab->volume == image->planes[k].volume)
+                take_slice(&image->planes[k], slab->z + i, of->axes[1].n, of->axes[2].n, taking->slice);
     }
+    return TS_OK;
 }
 
 static enum ts_status read_slabs(struct report_image *image, struct ts_diag *diag)
 {
-    struct source *source = image->source;
-    const size_t bytes = ts_slice_bytes(&source->image);
-    const int64_t most = bytes < SLAB_BYTES ? (int64_t)(SLAB_BYTES / bytes) : 1, end = ts_source_total(source);
-    void *data = malloc((size_t)most * bytes);
-    float *slice = calloc(ts_slice_count(&source->image), sizeof *slice);
-    enum ts_status status = data && slice ? TS_OK : ts_diag_no_memory(diag, (size_t)most * bytes);
-    for (int64_t z = 0; status == TS_OK && z < end; z += most) {
-        const int64_t n = end - z < most ? end - z : most;
-        status = ts_source_read(source, z, n, data, diag);
-        if (status == TS_OK)
-            take_slab(image, z, n, data, slice);
-    }
-    free(slice);
-    free(data);
+    struct taking taking = {image, malloc(ts_slice_count(&image->source->image) * sizeof *taking.slice)};
+    const struct source_walk walk = {.source = image->source, .take = take_slab, .user = &taking};
+    const enum ts_status status = taking.slice ? ts_source_walk(&walk, diag) : ts_diag_no_memory(diag, 0);
+    free(taking.slice);
     return status;
 }
 

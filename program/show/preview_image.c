@@ -10,17 +10,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/available.h"
 #include "io/hdf5/hdf5_slice.h"
 #include "io/scan/file_kind.h"
-#include "io/source/read_ahead.h"
+#include "io/source/source_walk.h"
 #include "program/record/made.h"
 #include "program/record/recorded.h"
 #include "program/record/side.h"
 #include "program/show/preview_plane.h"
 #include "stages/engine/validity.h"
 
-enum { AT_ONCE = 16, SCAN_PLANES = 2, VOLUME_PLANES = 3 };
+enum { SCAN_PLANES = 2, VOLUME_PLANES = 3 };
 
 /* ---- which planes -------------------------------------------------------------------------------- */
 
@@ -72,58 +71,47 @@ static enum ts_status make_planes(const struct preview_request *request, bool le
 
 /* ---- their values -------------------------------------------------------------------------------- */
 
+struct reading {
+    struct source *source;
+    struct preview_image *image;
+    float *slice;
+};
+
 /* Returns whether any plane shows a part of slice z of the volume. */
-static bool is_wanted(const struct preview_image *image, int64_t volume, int64_t z)
+static bool is_wanted(const void *user, int64_t volume, int64_t z)
 {
-    bool wanted = false;
+    const struct preview_image *image = ((const struct reading *)user)->image;
     for (int i = 0; i < image->n_planes; i++)
-        wanted = wanted ||
-                 (image->planes[i].volume == volume && (image->planes[i].across != 0 || image->planes[i].index == z));
-    return wanted;
+        if (image->planes[i].volume == volume && (image->planes[i].across != 0 || image->planes[i].index == z))
+            return true;
+    return false;
 }
 
-/* `slab` has space for AT_ONCE slices as the source has them, `slice` for the values of one. */
-static enum ts_status read_volume(struct source *source, int64_t volume, struct preview_image *image,
-                                  unsigned char *slab, float *slice, struct ts_diag *diag)
+static enum ts_status take_slab(void *user, const struct source_slab *slab, struct ts_diag *diag)
 {
-    const struct ts_image *of = &source->image;
-    const size_t count = ts_slice_count(of), bytes = ts_slice_bytes(of);
-    enum ts_status status = TS_OK;
-    for (int64_t z = 0, n; z < of->axes[0].n && status == TS_OK; z += n) {
-        const int64_t first = volume * source->n_whole + z;
-        for (n = 0; n < AT_ONCE && z + n < of->axes[0].n && is_wanted(image, volume, z + n);)
-            n++;
-        if (n == 0) {
-            n = 1;
-            continue;
-        }
-        if (source->ops->prefetch)
-            source->ops->prefetch(source, first, n);
-        status = source->ops->read(source, first, n, slab, diag);
-        for (int64_t i = 0; i < n && status == TS_OK; i++) {
-            const uint64_t *valid = ts_source_valid(source, first + i);
-            ts_load_f32(slice, slab + (size_t)i * bytes, of->dtype, count);
-            ts_valid_fill_floats(valid, 0, count, NAN, slice);
-            for (int k = 0; k < image->n_planes; k++)
-                if (image->planes[k].volume == volume)
-                    ts_preview_plane_take(&image->planes[k], of, z + i, slice);
-        }
+    const struct reading *reading = user;
+    const struct ts_image *of = &reading->source->image;
+    const size_t count = ts_slice_count(of);
+    (void)diag;
+    for (int64_t i = 0; i < slab->n; i++) {
+        const uint64_t *valid = ts_source_valid(reading->source, slab->first + i);
+        ts_load_f32(reading->slice, (const unsigned char *)slab->data[0] + (size_t)i * ts_slice_bytes(of), of->dtype,
+                    count);
+        ts_valid_fill_floats(valid, 0, count, NAN, reading->slice);
+        for (int k = 0; k < reading->image->n_planes; k++)
+            if (reading->image->planes[k].volume == slab->volume)
+                ts_preview_plane_take(&reading->image->planes[k], of, slab->z + i, reading->slice);
     }
-    return status;
+    return TS_OK;
 }
 
 static enum ts_status read_slices(struct source *source, struct preview_image *image, struct ts_diag *diag)
 {
-    const size_t count = ts_slice_count(&source->image), bytes = ts_slice_bytes(&source->image);
-    unsigned char *slab = malloc(AT_ONCE * bytes);
-    float *slice = malloc(count * sizeof *slice);
-    enum ts_status status = slab && slice ? TS_OK : ts_diag_no_memory(diag, AT_ONCE * bytes);
-    if (status == TS_OK && source->ops->start)
-        status = source->ops->start(source, ts_processors(), AT_ONCE, diag);
-    for (int64_t volume = 0; volume < image->n_volumes && status == TS_OK; volume++)
-        status = read_volume(source, volume, image, slab, slice, diag);
-    free(slice);
-    free(slab);
+    const size_t bytes = ts_slice_count(&source->image) * sizeof(float);
+    struct reading reading = {source, image, malloc(bytes)};
+    const struct source_walk walk = {.source = source, .wants = is_wanted, .take = take_slab, .user = &reading};
+    const enum ts_status status = reading.slice ? ts_source_walk(&walk, diag) : ts_diag_no_memory(diag, bytes);
+    free(reading.slice);
     return status;
 }
 

@@ -17,6 +17,7 @@
 #include "io/file/file_commit.h"
 #include "io/file/new_folder.h"
 #include "io/scan/file_kind.h"
+#include "io/source/source_walk.h"
 #include "pipeline/chain/chain_input.h"
 #include "program/show/font.h"
 
@@ -49,21 +50,19 @@ static enum ts_status allocate(struct shown *shown, const struct ts_image *image
     return shown->image.data ? TS_OK : ts_diag_no_memory(shown->diag, bytes);
 }
 
-/* Reads all slices of a plan's source. */
-static enum ts_status read_all(struct shown *shown, struct source *source)
+static bool is_shown(const void *user, int64_t volume, int64_t z)
 {
-    enum { AT_ONCE = 16 };
-    const int64_t nz = shown->image.axes[0].n;
-    enum ts_status status = TS_OK;
-    if (source->ops->start)
-        status = source->ops->start(source, shown->plan->threads, AT_ONCE, shown->diag);
-    for (int64_t z = 0; status == TS_OK && z < nz; z += AT_ONCE) {
-        const int64_t n = nz - z < AT_ONCE ? nz - z : AT_ONCE;
-        if (source->ops->prefetch)
-            source->ops->prefetch(source, z, n);
-        status = source->ops->read(source, z, n, ts_slice_data(&shown->image, z), shown->diag);
-    }
-    return status;
+    (void)user;
+    (void)z;
+    return volume == 0;
+}
+
+static enum ts_status show_slab(void *user, const struct source_slab *slab, struct ts_diag *diag)
+{
+    const struct shown *shown = user;
+    (void)diag;
+    memcpy(ts_slice_data(&shown->image, slab->z), slab->data[0], (size_t)slab->n * ts_slice_bytes(&shown->image));
+    return TS_OK;
 }
 
 static enum ts_status open_image(struct shown *shown, const char *format, const char *path, const char *image,
@@ -84,9 +83,14 @@ static enum ts_status open_image(struct shown *shown, const char *format, const 
 
 static enum ts_status read_image(struct shown *shown)
 {
+    const struct source_walk walk = {.source = shown->plan->nodes[0].source,
+                                     .threads = shown->plan->threads,
+                                     .wants = is_shown,
+                                     .take = show_slab,
+                                     .user = shown};
     const enum ts_status status = allocate(shown, &shown->plan->nodes[0].out);
     atomic_store(&shown->ready, shown->image.axes[0].n);
-    return status == TS_OK ? read_all(shown, shown->plan->nodes[0].source) : status;
+    return status == TS_OK ? ts_source_walk(&walk, shown->diag) : status;
 }
 
 /* ---- a result ----------------------------------------------------------------------------------- */
