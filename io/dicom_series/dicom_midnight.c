@@ -2,10 +2,10 @@
  *
  * Times of day jump back at midnight. A scan hardly lasts half a day: where no image was made for more than 12 hours
  * between the first time of day and the last one, the early times are probably those of the next day. That is certain
- * only where Instance Number, or Content Time with its date, rises with the times so read and does not with the times
- * as they stand; a series with a late phase, such as a second PET scan in the afternoon, has such a gap too. A date
- * that is the same in all images may be that of the first one, which the scanner did not go on counting: two attributes
- * that contradict it count more than it does.
+ * only where another attribute, such as Instance Number, rises with the times so read and does not with the times as
+ * they stand, and none says the opposite; a series with a late phase, such as a second PET scan in the afternoon, has
+ * such a gap too. A date that is the same in all images may be that of the first one, which the scanner did not go on
+ * counting: two attributes that contradict it count more than it does.
  */
 #include "io/dicom_series/dicom_midnight.h"
 
@@ -28,14 +28,15 @@ bool ts_dicom_is_undated(const struct dicom_series *series)
     return true;
 }
 
-/* Returns the last time before the widest gap between the times where that is longer than half a day; else -1. */
-static double find_gap(struct dicom_series *series)
+/* Returns the last time before the widest gap between the times at this place if that is longer than half a day; else
+ * -1. */
+static double find_gap(struct dicom_series *series, size_t place)
 {
     const size_t n = series->n_images;
     double *times = malloc(n * sizeof *times), before = -1;
     series->no_memory |= !times;
     for (size_t i = 0; times && i < n; i++)
-        times[i] = series->images[i]->acquired_s;
+        times[i] = ts_dicom_image_number(series->images[i], place);
     if (times)
         qsort(times, n, sizeof *times, compare_times);
     for (size_t i = 1; times && i < n; i++)
@@ -77,19 +78,26 @@ static void add_day(struct dicom_series *series, double early)
             series->images[i]->acquired_s += DAY_S;
 }
 
-/* Returns true where all images state one date of acquisition. */
-static bool has_one_date(const struct dicom_series *series)
+/* Returns true where the times of all images have one date, or none. */
+static bool are_of_one_day(const struct dicom_series *series, size_t place)
 {
+    const double first = floor(ts_dicom_image_number(series->images[0], place) / DAY_S);
     for (size_t i = 0; i < series->n_images; i++)
-        if (!(series->images[i]->acquired_s > DAY_S) ||
-            floor(series->images[i]->acquired_s / DAY_S) != floor(series->images[0]->acquired_s / DAY_S))
+        if (floor(ts_dicom_image_number(series->images[i], place) / DAY_S) != first)
             return false;
-    return series->n_images > 0;
+    return true;
 }
 
-/* Adds a day to the early times of a series of one date where two attributes say so and none says the opposite; where
- * only one says so, a warning does. */
-static enum dicom_midnight correct_date(struct dicom_series *series)
+/* What the attributes say of the early times: how many say that they are those of the next day, the first two of these,
+ * and how many say the opposite. */
+struct votes {
+    const char *names[2];
+    int n, opposed;
+    bool apart; /* early times are there beside later ones at one position */
+};
+
+/* Times of content of one day that have such a gap too are of the same clock, and say nothing. */
+static struct votes count_votes(struct dicom_series *series, double early)
 {
     static const struct {
         size_t place;
@@ -100,50 +108,57 @@ static enum dicom_midnight correct_date(struct dicom_series *series)
         {DICOM_NUMBER(content_s), "Content Date and Time"},
         {DICOM_NUMBER(temporal_position), "Temporal Position"},
         {DICOM_NUMBER(time_offset_s), "Temporal Position Time Offset"},
+        {DICOM_NUMBER(trigger_ms), "Trigger Time"},
     };
-    const double early = find_gap(series);
-    const char *names[2] = {NULL, NULL};
-    bool apart = false, opposed = false;
-    int n = 0;
-    for (size_t i = 0; i < sizeof others / sizeof *others && early >= 0; i++) {
-        const int answer = ask(series, others[i].place, early, &apart);
-        opposed |= answer < 0;
-        if (answer > 0 && n++ < 2)
-            names[n - 1] = others[i].name;
+    struct votes votes = {.n = 0};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        const size_t place = others[i].place;
+        const int answer = ask(series, place, early, &votes.apart);
+        const bool clock = place == DICOM_NUMBER(content_s) && are_of_one_day(series, place);
+        votes.opposed += answer < 0 && !(clock && find_gap(series, place) >= 0);
+        if (answer > 0 && votes.n++ < 2)
+            votes.names[votes.n - 1] = others[i].name;
     }
-    if (!apart || opposed || n == 0)
+    return votes;
+}
+
+/* Adds a day to the early times of a series of one date where two attributes say so and none says the opposite; where
+ * only one says so, a warning does. */
+static enum dicom_midnight correct_date(struct dicom_series *series, double early, const struct votes *votes)
+{
+    if (votes->n == 0 || (votes->n == 1 && votes->opposed > 0))
         return MIDNIGHT_NONE;
-    if (n == 1) {
+    if (votes->opposed > 0)
+        return MIDNIGHT_DOUBT;
+    if (votes->n == 1) {
         ts_dicom_series_warn(series,
                              "Acquisition Date is the same in all images, and %s contradicts the order of their times: "
                              "where the scan crossed midnight, the order of the volumes is wrong",
-                             names[0]);
+                             votes->names[0]);
         return MIDNIGHT_NONE;
     }
     ts_dicom_series_warn(series,
                          "Acquisition Date is the same in all images, which %s and %s contradict: the scan crossed "
                          "midnight, and the early times are taken for those of the next day",
-                         names[0], names[1]);
+                         votes->names[0], votes->names[1]);
     add_day(series, early);
     return MIDNIGHT_PASSED;
 }
 
 enum dicom_midnight ts_dicom_pass_midnight(struct dicom_series *series)
 {
-    if (has_one_date(series))
-        return correct_date(series);
-    const double early = ts_dicom_is_undated(series) ? find_gap(series) : -1;
-    bool apart = false, dated = true;
+    const size_t place = DICOM_NUMBER(acquired_s);
+    const double early = are_of_one_day(series, place) ? find_gap(series, place) : -1;
     if (early < 0)
         return MIDNIGHT_NONE;
-    int answer = ask(series, DICOM_NUMBER(instance_number), early, &apart);
-    for (size_t i = 0; i < series->n_images; i++)
-        dated &= series->images[i]->content_s > DAY_S;
-    if (answer == 0 && dated)
-        answer = ask(series, DICOM_NUMBER(content_s), early, &apart);
-    if (!apart || answer < 0)
+    const struct votes votes = count_votes(series, early);
+    if (!votes.apart)
         return MIDNIGHT_NONE;
-    if (answer == 0)
+    if (!ts_dicom_is_undated(series))
+        return correct_date(series, early, &votes);
+    if (votes.n == 0 && votes.opposed > 0)
+        return MIDNIGHT_NONE;
+    if (votes.n == 0 || votes.opposed > 0)
         return MIDNIGHT_DOUBT;
     add_day(series, early);
     return MIDNIGHT_PASSED;

@@ -10,7 +10,7 @@
 enum dicom_midnight {
     MIDNIGHT_NONE,   /* the times are in order as they are */
     MIDNIGHT_PASSED, /* a day was added to those behind midnight */
-    MIDNIGHT_DOUBT   /* nothing says whether the early times are those of the next day */
+    MIDNIGHT_DOUBT   /* nothing says whether the early times are those of the next day, or what says it differs */
 };
 
 /* Returns true where the images' times of acquisition are times of day, without a date. */

@@ -399,7 +399,7 @@ static void refuse(struct dicom_series *series, struct volume_items *items)
     if (items->doubt && items->kind != TS_AXIS_ECHO)
         ts_dicom_series_refuse(series, "position-repeated", "write Acquisition Date into the files",
                                "the times of %zu images at %zu positions are more than 12 hours apart and have no "
-                               "date: nothing says whether the scan crossed midnight",
+                               "date, or one that others contradict: nothing says whether the scan crossed midnight",
                                items->n, items->positions);
     else if (items->kind != TS_AXIS_ECHO || items->positions < 2)
         ts_dicom_refuse_repeats(series);

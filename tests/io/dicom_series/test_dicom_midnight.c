@@ -13,13 +13,15 @@
 #include "tests/support/support.h"
 
 enum { VOLUMES = 4, SERIES_SLICES = 3, IMAGES = VOLUMES * SERIES_SLICES };
-enum numbers { RISING, FALLING, UNNUMBERED };
+enum numbers { RISING, FALLING, UNNUMBERED, BY_SLICE, BY_CLOCK };
+enum content { NO_CONTENT, DATED, FROZEN, DATELESS, MADE_LATER };
 
 /* The times of day of the volumes, in the order that they should have. */
 struct night {
     int times[VOLUMES];
     enum numbers numbers;
-    bool dated; /* the images state Content Date and Content Time */
+    enum content
+        content; /* Content Time, with its date, that of the first image, or none; or in the order of the clock */
     double positions[VOLUMES];
     const char *refusal, *warning;
 };
@@ -34,29 +36,36 @@ static void edit(struct dicom_fixture *fixture, int i, void *user)
     ts_fixture_text(fixture, 0x00200032, "DS", text);
     snprintf(text, sizeof text, "%06d.%d", time, z);
     ts_fixture_text(fixture, 0x00080032, "TM", text);
-    snprintf(text, sizeof text, "%d", night->numbers == RISING ? i + 1 : IMAGES - i);
+    int clock = 0; /* volumes that are earlier on the clock */
+    for (int k = 0; k < VOLUMES; k++)
+        clock += night->times[k] < time;
+    const int numbers[] = {i + 1, IMAGES - i, 0, z * VOLUMES + v + 1, clock * SERIES_SLICES + z + 1};
+    snprintf(text, sizeof text, "%d", numbers[night->numbers]);
     if (night->numbers == UNNUMBERED)
         ts_fixture_remove(fixture, 0x00200013);
     else
         ts_fixture_text(fixture, 0x00200013, "IS", text);
-    if (night->dated) {
-        ts_fixture_text(fixture, 0x00080023, "DA", v > 0 && time < night->times[0] ? "20240101" : "20231231");
-        snprintf(text, sizeof text, "%06d", time);
-        ts_fixture_text(fixture, 0x00080033, "TM", text);
-    }
+    if (night->content == NO_CONTENT)
+        return;
+    if (night->content != DATELESS)
+        ts_fixture_text(fixture, 0x00080023, "DA",
+                        night->content == DATED && v > 0 && time < night->times[0] ? "20240101" : "20231231");
+    snprintf(text, sizeof text, "%06d", night->content == MADE_LATER ? 120000 + clock : time);
+    ts_fixture_text(fixture, 0x00080033, "TM", text);
 }
 
 Test(dicom_midnight, is_passed_where_the_header_says_so)
 {
     static struct night rows[] = {
-        {{235958, 235959, 1, 3}, RISING, false, {0, 1, 3, 5}, NULL, NULL},
-        {{235958, 235959, 1, 3}, UNNUMBERED, true, {0, 1, 3, 5}, NULL, NULL},
-        {{235958, 235959, 1, 3}, UNNUMBERED, false, {0}, "nothing says whether the scan crossed midnight", NULL},
-        {{235958, 235959, 1, 3}, FALLING, false, {0}, "nothing says whether the scan crossed midnight", NULL},
-        {{60000, 60100, 200000, 200100}, RISING, false, {0, 60, 50400, 50460}, NULL, NULL}, /* the afternoon of a day */
+        {{235958, 235959, 1, 3}, RISING, NO_CONTENT, {0, 1, 3, 5}, NULL, NULL},
+        {{235958, 235959, 1, 3}, UNNUMBERED, DATED, {0, 1, 3, 5}, NULL, NULL},
+        {{235958, 235959, 1, 3}, UNNUMBERED, NO_CONTENT, {0}, "nothing says whether the scan crossed midnight", NULL},
+        {{235958, 235959, 1, 3}, FALLING, NO_CONTENT, {0}, "nothing says whether the scan crossed midnight", NULL},
+        {{60000, 60100, 200000, 200100}, RISING, NO_CONTENT, {0, 60, 50400, 50460}, NULL, NULL}, /* the afternoon of a
+                                                                                                    day */
         {{100000, 100001, 100002, 100003},
          FALLING,
-         false,
+         NO_CONTENT,
          {0, 1, 2, 3},
          NULL,
          "no date and which Instance Number contradicts at all positions"},
@@ -87,17 +96,19 @@ struct frozen {
     int times[VOLUMES];
     int digits; /* of the times */
     enum numbers numbers;
-    bool dated;      /* the images state Content Date and Content Time */
-    bool referenced; /* and Frame Reference Time */
+    enum content content;
+    bool referenced; /* the images state Frame Reference Time */
     const char *modality, *date;
     double positions[VOLUMES];
     const char *warning;
+    bool triggered; /* they state Trigger Time */
+    bool counted;   /* and Temporal Position Identifier */
 };
 
 static void freeze(struct dicom_fixture *fixture, int i, void *user)
 {
     const struct frozen *frozen = user;
-    struct night night = {.numbers = frozen->numbers, .dated = frozen->dated};
+    struct night night = {.numbers = frozen->numbers, .content = frozen->content};
     const int v = i / SERIES_SLICES;
     char text[64];
     memcpy(night.times, frozen->times, sizeof night.times);
@@ -110,6 +121,11 @@ static void freeze(struct dicom_fixture *fixture, int i, void *user)
     snprintf(text, sizeof text, "%g", 1e3 * frozen->positions[v]);
     if (frozen->referenced)
         ts_fixture_text(fixture, 0x00541300, "DS", text);
+    if (frozen->triggered)
+        ts_fixture_text(fixture, 0x00181060, "DS", text);
+    snprintf(text, sizeof text, "%d", v + 1);
+    if (frozen->counted)
+        ts_fixture_text(fixture, 0x00200100, "IS", text);
 }
 
 Test(dicom_midnight, a_date_that_stays_that_of_the_first_image_is_contradicted)
@@ -118,7 +134,7 @@ Test(dicom_midnight, a_date_that_stays_that_of_the_first_image_is_contradicted)
         {{235900, 235930, 0, 30},
          6,
          RISING,
-         true,
+         DATED,
          true,
          "PT",
          "20231231",
@@ -127,7 +143,7 @@ Test(dicom_midnight, a_date_that_stays_that_of_the_first_image_is_contradicted)
         {{235900, 235930, 0, 30},
          6,
          RISING,
-         true,
+         DATED,
          false,
          "MR",
          "20231231",
@@ -136,7 +152,7 @@ Test(dicom_midnight, a_date_that_stays_that_of_the_first_image_is_contradicted)
         {{235900, 235930, 0, 30},
          6,
          RISING,
-         false,
+         NO_CONTENT,
          true,
          "PT",
          "20231231",
@@ -145,19 +161,127 @@ Test(dicom_midnight, a_date_that_stays_that_of_the_first_image_is_contradicted)
         {{235958, 235959, 1, 3},
          6,
          UNNUMBERED,
-         true,
+         DATED,
          true,
          "PT",
          "20231231",
          {0, 1, 3, 5},
          "Frame Reference Time and Content Date"},
         /* two scans of one day */
-        {{60000, 60100, 200000, 200100}, 6, RISING, true, true, "PT", "20231231", {0, 60, 50400, 50460}, NULL},
-        {{60000, 60100, 200000, 200100}, 6, FALLING, true, false, "MR", "20231231", {0, 60, 50400, 50460}, NULL},
+        {{60000, 60100, 200000, 200100}, 6, RISING, DATED, true, "PT", "20231231", {0, 60, 50400, 50460}, NULL},
+        {{60000, 60100, 200000, 200100}, 6, FALLING, DATED, false, "MR", "20231231", {0, 60, 50400, 50460}, NULL},
         /* hours and minutes alone are times too */
-        {{1000, 1001, 1002, 1005}, 4, RISING, false, false, "MR", NULL, {0, 60, 120, 300}, NULL},
-        {{10, 11, 13, 14}, 2, RISING, false, false, "MR", NULL, {0, 3600, 10800, 14400}, NULL},
-        {{1000, 1001, 1002, 1005}, 4, FALLING, false, false, "MR", "20231231", {0, 60, 120, 300}, NULL},
+        {{1000, 1001, 1002, 1005}, 4, RISING, NO_CONTENT, false, "MR", NULL, {0, 60, 120, 300}, NULL},
+        {{10, 11, 13, 14}, 2, RISING, NO_CONTENT, false, "MR", NULL, {0, 3600, 10800, 14400}, NULL},
+        {{1000, 1001, 1002, 1005}, 4, FALLING, NO_CONTENT, false, "MR", "20231231", {0, 60, 120, 300}, NULL},
+        /* Content Date stays that of the first image too, or is not there */
+        {{235900, 235930, 0, 30},
+         6,
+         RISING,
+         FROZEN,
+         true,
+         "PT",
+         "20231231",
+         {0, 30, 60, 90},
+         "Instance Number and Frame Reference Time contradict",
+         false,
+         false},
+        {{235900, 235930, 0, 30},
+         6,
+         RISING,
+         DATELESS,
+         true,
+         "PT",
+         "20231231",
+         {0, 30, 60, 90},
+         "Instance Number and Frame Reference Time contradict",
+         false,
+         false},
+        {{235900, 235930, 0, 30},
+         6,
+         BY_SLICE,
+         FROZEN,
+         false,
+         "MR",
+         "20231231",
+         {0, 30, 60, 90},
+         "Instance Number and Trigger Time contradict",
+         true,
+         false},
+        {{235900, 235930, 0, 30},
+         6,
+         UNNUMBERED,
+         FROZEN,
+         true,
+         "MR",
+         "20231231",
+         {0, 30, 60, 90},
+         "Frame Reference Time and Trigger Time",
+         true,
+         false},
+        {{235900, 235930, 0, 30},
+         6,
+         RISING,
+         FROZEN,
+         false,
+         "MR",
+         "20231231",
+         {0, 30, 60, 90},
+         "Instance Number and Temporal Position contradict",
+         false,
+         true},
+        {{235900, 235930, 0, 30},
+         6,
+         RISING,
+         FROZEN,
+         false,
+         "MR",
+         "20231231",
+         {0, 30, 86340, 86370},
+         "and Instance Number contradicts the order",
+         false,
+         false},
+        {{235900, 235930, 0, 30}, 6, RISING, FROZEN, true, "PT", NULL, {0, 30, 60, 90}, NULL, false, false},
+        {{235900, 235930, 0, 30}, 6, UNNUMBERED, FROZEN, true, "PT", NULL, {0, 30, 60, 90}, NULL, false, false},
+        {{235900, 235930, 0, 30}, 6, UNNUMBERED, DATELESS, false, "MR", NULL, {0, 30, 60, 90}, NULL, true, false},
+        /* what says the opposite is outvoted: the times give no order, and the next attribute does */
+        {{235900, 235930, 0, 30}, 6, RISING, MADE_LATER, true, "PT", "20231231", {0, 30, 60, 90}, NULL, false, false},
+        {{235900, 235930, 0, 30}, 6, BY_CLOCK, FROZEN, true, "MR", "20231231", {0, 30, 60, 90}, NULL, true, false},
+        {{235900, 235930, 0, 30}, 6, BY_CLOCK, DATELESS, true, "MR", NULL, {0, 30, 60, 90}, NULL, true, false},
+        /* two scans of one day */
+        {{60000, 60100, 200000, 200100},
+         6,
+         RISING,
+         FROZEN,
+         true,
+         "PT",
+         "20231231",
+         {0, 60, 50400, 50460},
+         NULL,
+         true,
+         true},
+        {{60000, 60100, 200000, 200100},
+         6,
+         BY_SLICE,
+         DATELESS,
+         false,
+         "MR",
+         "20231231",
+         {0, 60, 50400, 50460},
+         NULL,
+         false,
+         false},
+        {{60000, 60100, 200000, 200100},
+         6,
+         FALLING,
+         FROZEN,
+         true,
+         "PT",
+         NULL,
+         {0, 60, 50400, 50460},
+         NULL,
+         false,
+         false},
     };
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
         char folder[256];
