@@ -173,15 +173,15 @@ static enum ts_status run_plan(struct ts_plan *plan, struct devices_row *row, st
 {
     struct profile_sum sums[TRACE_PARTS];
     memory.first_read = memory.copying = 0;
-    memory.trace = plan->trace = ts_trace_create();
-    if (!plan->trace)
-        return ts_diag_no_memory(diag, sizeof plan->trace);
+    memory.trace = plan->state->trace = ts_trace_create();
+    if (!plan->state->trace)
+        return ts_diag_no_memory(diag, sizeof plan->state->trace);
     const double begin = ts_seconds();
     const enum ts_status status = ts_plan_run(plan, diag);
     const double run_seconds = ts_seconds() - begin;
     if (status != TS_OK)
         return status;
-    if (ts_profile_sums(plan->trace, sums) < 0)
+    if (ts_profile_sums(plan->state->trace, sums) < 0)
         return ts_diag_no_memory(diag, sizeof sums);
     const double seconds = sums[TRACE_DOWNLOAD].last - sums[TRACE_COMPUTE].first;
     row->slab_slices = plan->slab_slices;
@@ -192,7 +192,7 @@ static enum ts_status run_plan(struct ts_plan *plan, struct devices_row *row, st
     }
     row->run_seconds = fmin(row->run_seconds, run_seconds);
     return arguments.profile
-               ? ts_profile_write(plan->trace, (struct profile_memory){0}, "", arguments.profile, true, diag)
+               ? ts_profile_write(plan->state->trace, (struct profile_memory){0}, "", arguments.profile, true, diag)
                : TS_OK;
 }
 

@@ -97,7 +97,7 @@ struct sink_request ts_plan_sink_request(const struct ts_plan *plan, int32_t i)
                                    .n_attributes = source->n_attributes,
                                    .codec = (enum sink_codec)output->codec,
                                    .threads = plan->writer_threads,
-                                   .force = plan->force};
+                                   .force = plan->options.force};
     if (output->window.rows > 0) {
         const double center = output->window.values[0], width = output->window.values[1];
         request.window = (struct sink_window){true, center - width / 2, center + width / 2};

@@ -113,7 +113,7 @@ static void take_budget(struct ts_plan *plan, const struct ts_options *options)
     long long memory;
     int threads, writer, on_host;
     const int now = ts_ranks().on_host;
-    snprintf(path, sizeof path, "%s/" PLAN_CHECKPOINT_RUN, plan->checkpoint.folder);
+    snprintf(path, sizeof path, "%s/" PLAN_CHECKPOINT_RUN, plan->options.checkpoint.folder);
     FILE *file = fopen(path, "re");
     const bool read = file && fscanf(file, PLAN_CHECKPOINT_BUDGET, &memory, &threads, &writer, &on_host) == 4;
     if (file)
@@ -128,22 +128,22 @@ static void take_budget(struct ts_plan *plan, const struct ts_options *options)
     plan->writer_threads = writer;
 }
 
-/* Fills plan->checkpoint. A run that is resumed has the memory and the threads of the first one where the options leave
- * them open: it must be cut into the same slabs, and what is free differs from run to run. Where more ranks share a
- * machine than before, they share the memory of the former ones, and have the threads of their share. */
+/* Fills plan->options.checkpoint. A run that is resumed has the memory and the threads of the first one where the
+ * options leave them open: it must be cut into the same slabs, and what is free differs from run to run. Where more
+ * ranks share a machine than before, they share the memory of the former ones, and have the threads of their share. */
 static void take_checkpoint(struct ts_plan *plan, const struct ts_options *options, struct ts_diag *diag)
 {
     const bool wanted = options->checkpoint || options->resume || options->time_limit_s > 0;
     if (!wanted || plan->chain->part)
         return;
-    plan->checkpoint = (struct plan_checkpoint){
+    plan->options.checkpoint = (struct plan_checkpoint){
         .folder = options->checkpoint ? ts_arena_text(plan->arena, options->checkpoint, strlen(options->checkpoint))
                                       : beside_output(plan),
         .resume = options->resume,
         .ends = options->time_limit_s > 0 ? ts_seconds() + options->time_limit_s : 0};
-    if (options->checkpoint && !plan->checkpoint.folder)
+    if (options->checkpoint && !plan->options.checkpoint.folder)
         ts_diag_no_memory(diag, strlen(options->checkpoint));
-    if (plan->checkpoint.folder && plan->checkpoint.resume)
+    if (plan->options.checkpoint.folder && plan->options.checkpoint.resume)
         take_budget(plan, options);
 }
 
@@ -164,12 +164,13 @@ static enum ts_status take_options(struct ts_plan *plan, const struct ts_options
         plan->threads = plan->writer_threads = options->threads;
     plan->budget_bytes = options->memory_bytes > 0 ? options->memory_bytes : default_budget();
     take_checkpoint(plan, options, diag);
-    plan->force = options->force;
-    plan->on_event = options->on_event;
-    plan->user = options->user;
-    plan->profile = options->profile ? ts_arena_text(plan->arena, options->profile, strlen(options->profile)) : NULL;
-    plan->trace = plan->profile ? ts_trace_create() : NULL;
-    if (options->profile && !plan->trace)
+    plan->options.force = options->force;
+    plan->options.on_event = options->on_event;
+    plan->options.user = options->user;
+    plan->options.profile =
+        options->profile ? ts_arena_text(plan->arena, options->profile, strlen(options->profile)) : NULL;
+    plan->state->trace = plan->options.profile ? ts_trace_create() : NULL;
+    if (options->profile && !plan->state->trace)
         ts_diag_no_memory(diag, strlen(options->profile));
     if (plan->threads > MOST_THREADS)
         ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "threads"},
@@ -265,8 +266,9 @@ enum ts_status ts_plan_create(const struct ts_chain *chain, const struct ts_opti
     if (plan) {
         plan->arena = ts_arena_create();
         plan->nodes = calloc(CHAIN_MAX_SOURCES + CHAIN_MAX_STAGES, sizeof *plan->nodes);
+        plan->state = calloc(1, sizeof *plan->state);
     }
-    if (!plan || !plan->arena || !plan->nodes) {
+    if (!plan || !plan->arena || !plan->nodes || !plan->state) {
         ts_plan_destroy(plan);
         return ts_diag_no_memory(diag, sizeof *plan);
     }
@@ -299,7 +301,7 @@ enum ts_status ts_plan_create(const struct ts_chain *chain, const struct ts_opti
     }
     ts_plan_warn(plan, diag);
     predict(plan);
-    ts_trace_add(plan->trace, TRACE_PLAN, 0, 0);
+    ts_trace_add(plan->state->trace, TRACE_PLAN, 0, 0);
     *result = plan;
     return TS_OK;
 }
@@ -328,32 +330,34 @@ void ts_plan_destroy(struct ts_plan *plan)
             plan->nodes[i].source->ops->close(plan->nodes[i].source);
     if (plan->reuse)
         plan->reuse->release(plan->reuse);
-    ts_trace_destroy(plan->trace);
+    if (plan->state)
+        ts_trace_destroy(plan->state->trace);
     ts_arena_destroy(plan->arena);
+    free(plan->state);
     free(plan->nodes);
     free(plan);
 }
 
 void ts_plan_stop(struct ts_plan *plan)
 {
-    atomic_store(&plan->stop, true);
+    atomic_store(&plan->state->stop, true);
 }
 
 void ts_plan_pause(struct ts_plan *plan)
 {
-    atomic_store(&plan->pause, true);
+    atomic_store(&plan->state->pause, true);
 }
 
 void ts_plan_abandon(const struct ts_plan *plan)
 {
-    const char *temporary = atomic_load(&plan->temporary);
+    const char *temporary = atomic_load(&plan->state->temporary);
     if (temporary)
         unlink(temporary);
-    temporary = atomic_load(&plan->private_folder);
+    temporary = atomic_load(&plan->state->private_folder);
     if (temporary)
         ts_temporary_folder_remove(temporary);
     for (int i = 0; i < SINK_FORMATS; i++) {
-        temporary = atomic_load(&plan->sink_temporaries[i]);
+        temporary = atomic_load(&plan->state->sink_temporaries[i]);
         if (temporary)
             ts_temporary_folder_remove(temporary);
     }

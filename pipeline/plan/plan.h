@@ -58,7 +58,6 @@ struct plan_node {
     bool by_volume;         /* its image differs from volume to volume; false: it is the same for all */
     /* This is taken for the stage from an earlier result (pipeline/plan/plan_reuse.h); NULL: the run computes it. */
     const struct plan_reused *reused;
-    double seconds;                    /* of its calls in a run, on a device of the work that they enqueue */
     bool keep;                         /* held whole in memory from its first computation on */
     int64_t buffer_slices, run_slices; /* most slices held at once (not kept), most slices computed in one call */
     int64_t computed_slices; /* read or computed at most, in all passes over a volume by all ranks and devices */
@@ -85,6 +84,36 @@ struct plan_checkpoint {
     double ends;        /* when the run must have paused, in ts_seconds(); 0: never */
 };
 
+/* How a run goes about a plan. The plan has those that ts_options stated. */
+struct run_options {
+    bool force; /* what has the name of an output may be replaced */
+    struct plan_checkpoint checkpoint;
+    const char *profile; /* name of its files; NULL: the run has no profile */
+    void (*on_event)(void *user, const struct ts_event *event);
+    void *user;
+    /* Is handed slices of each image that is written, before they are, in the memory of the device that computes them;
+     * what it returns ends the run where it is not TS_OK. NULL: nobody looks on. */
+    enum ts_status (*on_slices)(void *user, int32_t node, const struct ts_image *slices);
+    void *slices_user;
+    /* Called with the tables of the last stage once all slices were seen. NULL: not called. */
+    enum ts_status (*on_tables)(void *user, const struct stage_context *context, const struct stage_table *tables,
+                                int n);
+    void *tables_user;
+};
+
+/* What others ask of a run and learn of it while it is at work, also from other threads and signal handlers. */
+struct run_state {
+    atomic_bool stop, pause;
+    atomic_bool committing;          /* the output is about to get its final name */
+    _Atomic(const char *) temporary; /* path of the output's temporary file while a run writes it, else NULL */
+    _Atomic(const char *) sink_temporaries[SINK_FORMATS]; /* the same of outputs of other formats */
+    _Atomic(const char *) private_folder; /* of a result that nobody keeps, with all that it holds; NULL: none */
+    struct trace *trace;                  /* NULL where the run has no profile */
+    /* Of the calls of each node, on a device of the work that they enqueue. */
+    double seconds[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES];
+};
+
+/* Nothing in it changes once it is made: a run copies the nodes that it resolves again. */
 struct ts_plan {
     const struct ts_chain *chain; /* with a stage for each value of a sweep (pipeline/plan/plan_sweep.h) */
     const struct ts_chain *given; /* the chain as it is written */
@@ -117,28 +146,11 @@ struct ts_plan {
     int64_t gpu_budget_bytes, gpu_bytes; /* of each device; 0 on the CPU */
     size_t piece_bytes;                  /* PLAN_PIECE_BYTES, or less where a test wants many pieces */
     struct plan_reuse *reuse;            /* what is taken from an earlier result; NULL: nothing */
-    struct plan_checkpoint checkpoint;
-    bool force;
-    void (*on_event)(void *user, const struct ts_event *event);
-    void *user;
-    /* Is handed slices of each image that is written, before they are, in the memory of the device that computes them;
-     * what it returns ends the run where it is not TS_OK. NULL: nobody looks on. */
-    enum ts_status (*on_slices)(void *user, int32_t node, const struct ts_image *slices);
-    void *slices_user;
-    /* Called with the tables of the last stage once all slices were seen. NULL: not called. */
-    enum ts_status (*on_tables)(void *user, const struct stage_context *context, const struct stage_table *tables,
-                                int n);
-    void *tables_user;
+    struct run_options options;          /* of ts_plan_run() */
+    struct run_state *state;             /* of the run that ts_plan_run() begins or has begun */
     struct rates *rates;           /* those that are kept of this machine; NULL: there are none that can be used */
     struct prediction *prediction; /* NULL: nothing can be predicted */
     const char *no_prediction;     /* why there is none; NULL: there is one */
-    struct trace *trace;           /* NULL where the run has no profile */
-    const char *profile;           /* name of its files */
-    atomic_bool stop, pause;
-    _Atomic(const char *) temporary; /* path of the output's temporary file while a run writes it, else NULL */
-    _Atomic(const char *) sink_temporaries[SINK_FORMATS]; /* the same of outputs of other formats */
-    _Atomic(const char *) private_folder; /* of a result that nobody keeps, with all that it holds; NULL: none */
-    atomic_bool committing;               /* the output is about to get its final name */
 };
 
 /* Returns true where the device that is `wanted`, as above, may turn out to be a CUDA device: the chain alone decides,

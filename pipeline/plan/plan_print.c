@@ -284,9 +284,9 @@ static void print_repeats(const struct plan_node *node, FILE *stream)
 
 static void print_checkpoint(const struct ts_plan *plan, FILE *stream)
 {
-    if (plan->checkpoint.folder)
-        fprintf(stream, "checkpoint in %s: up to %.1f MiB until the run has succeeded\n", plan->checkpoint.folder,
-                (double)checkpoint_bytes(plan) / 1048576.0);
+    if (plan->options.checkpoint.folder)
+        fprintf(stream, "checkpoint in %s: up to %.1f MiB until the run has succeeded\n",
+                plan->options.checkpoint.folder, (double)checkpoint_bytes(plan) / 1048576.0);
 }
 
 static void print_text(const struct ts_plan *plan, FILE *stream)
@@ -420,7 +420,7 @@ static void print_json(const struct ts_plan *plan, FILE *stream)
     ts_json_member_integer(&json, "memory_bytes", plan->memory_bytes);
     ts_json_member_integer(&json, "budget_bytes", plan->budget_bytes);
     ts_json_member_integer(&json, "output_bytes", plan->output_bytes);
-    if (plan->checkpoint.folder)
+    if (plan->options.checkpoint.folder)
         ts_json_member_integer(&json, "checkpoint_bytes", checkpoint_bytes(plan));
     print_device_json(plan, &json);
     print_prediction_json(plan, &json);

@@ -513,9 +513,9 @@ static void list_names(const struct ts_plan *plan, struct names *names)
             add_name(names, path, ts_sink_stem(format, path), format->beside[b], &of);
     }
     of = (struct written){.owner = "profile"};
-    if (plan->profile) {
-        add_name(names, plan->profile, strlen(plan->profile), ".svg", &of);
-        add_name(names, plan->profile, strlen(plan->profile), ".json", &of);
+    if (plan->options.profile) {
+        add_name(names, plan->options.profile, strlen(plan->options.profile), ".svg", &of);
+        add_name(names, plan->options.profile, strlen(plan->options.profile), ".json", &of);
     }
 }
 

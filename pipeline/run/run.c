@@ -72,7 +72,7 @@ static struct run_pace pace_of(const struct ts_plan *plan, const struct run_posi
 /* Reports an event of this position; `of_slab` is how much of the slab at hand is done beside the slices that are. */
 static void report_at(struct run *run, const struct run_position *at, struct ts_event event, double of_slab)
 {
-    if (!run->plan->on_event)
+    if (!run->options->on_event)
         return;
     const double seconds = seconds_since(&run->started);
     const double slices = (double)at->slices_done + of_slab * (double)at->slab_slices;
@@ -86,7 +86,7 @@ static void report_at(struct run *run, const struct run_position *at, struct ts_
     event.bytes_per_second = seconds > 0 ? (double)at->bytes_done / seconds : 0;
     event.seconds_left = ts_run_seconds_left(&pace);
     pthread_mutex_lock(&run->lock);
-    run->plan->on_event(run->plan->user, &event);
+    run->options->on_event(run->options->user, &event);
     pthread_mutex_unlock(&run->lock);
 }
 
@@ -127,6 +127,38 @@ static void take_iteration(void *user, const struct stage_context *context, cons
 
 /* ---- set-up ------------------------------------------------------------------------------------ */
 
+/* Copies the plan's nodes, whose contexts point to one another. */
+static enum ts_status copy_plan(struct run *run)
+{
+    const struct ts_plan *plan = run->plan;
+    const size_t n = (size_t)plan->n_nodes;
+    struct plan_node *nodes = calloc(n, sizeof *nodes);
+    if (!nodes)
+        return ts_diag_no_memory(run->diag, n * sizeof *nodes);
+    memcpy(nodes, plan->nodes, n * sizeof *nodes);
+    run->own = *plan;
+    run->own.nodes = nodes;
+    run->plan = &run->own;
+    size_t missing = 0;
+    for (int32_t i = plan->n_sources; i < plan->n_nodes; i++) {
+        struct plan_node *node = &nodes[i];
+        struct stage_context *context = &node->context;
+        const size_t bytes = context->stage->params_bytes;
+        node->set.values = malloc(bytes + 1);
+        missing += node->set.values ? 0 : bytes + 1;
+        if (node->set.values)
+            memcpy(node->set.values, plan->nodes[i].set.values, bytes);
+        context->set = &node->set;
+        context->params = node->set.values;
+        context->diag = run->diag;
+        context->listener = run->options->on_event ? &run->listener : NULL;
+        for (int k = 0; k < STAGE_REFERENCES; k++)
+            if (context->references[k])
+                context->references[k] = &nodes[node->inputs[1 + k]].out;
+    }
+    return missing == 0 ? TS_OK : ts_diag_no_memory(run->diag, missing);
+}
+
 static enum ts_status allocate_run(struct run *run)
 {
     const struct ts_plan *plan = run->plan;
@@ -142,8 +174,6 @@ static enum ts_status allocate_run(struct run *run)
         result->not_finite = INT64_MAX;
         for (int input = 0; input < STAGE_INPUTS; input++)
             result->totals[input] = -1;
-        run->plan->nodes[i].context.diag = run->diag;
-        run->plan->nodes[i].context.listener = run->plan->on_event ? &run->listener : NULL;
     }
     const size_t received = plan->rank == 0 || !plan->cuda ? ts_plan_received_bytes(plan) : 0;
     run->received = received > 0 ? ts_memory_aligned(received) : NULL;
@@ -173,8 +203,10 @@ static enum ts_status finish_files(struct run *run, enum ts_status status)
 
 static void free_run(struct run *run)
 {
-    for (int32_t i = 0; i < run->plan->n_nodes; i++)
-        run->plan->nodes[i].context.listener = NULL;
+    for (int32_t i = run->plan->n_sources; run->plan == &run->own && i < run->plan->n_nodes; i++)
+        free(run->own.nodes[i].set.values);
+    if (run->plan == &run->own)
+        free(run->own.nodes);
     pthread_mutex_destroy(&run->lock);
     free(run->sink_valid);
     free(run->received);
@@ -221,18 +253,18 @@ static enum ts_status start_sources(struct run *run)
 
 static enum ts_status create_output(struct run *run)
 {
-    struct ts_plan *plan = run->plan;
+    const struct ts_plan *plan = run->plan;
     if (!plan->chain->output.path || plan->rank > 0)
         return ts_run_create_datasets(run, 0);
     const struct hdf5_options options = {.level = ts_plan_level(plan),
                                          .threads = plan->writer_threads,
-                                         .force = plan->force,
-                                         .trace = plan->trace,
+                                         .force = run->options->force,
+                                         .trace = run->state->trace,
                                          .digest = run->digest};
     enum ts_status status = ts_hdf5_create(plan->chain->output.path, &options, &run->writer, run->diag);
     if (status != TS_OK)
         return status;
-    status = ts_run_remember_temporary(run, &plan->temporary, ts_hdf5_temporary(run->writer));
+    status = ts_run_remember_temporary(run, &run->state->temporary, ts_hdf5_temporary(run->writer));
     if (status == TS_OK)
         status = ts_provenance_begin(plan, run->writer);
     return status == TS_OK ? ts_run_create_datasets(run, 0) : status;
@@ -323,7 +355,7 @@ static enum ts_status hand_tables(const struct run *run)
     const int32_t last = run->plan->n_nodes - 1;
     const struct stage_table *tables = NULL;
     const int n = ts_run_tables(run, last, &tables);
-    return run->plan->on_tables(run->plan->tables_user, &run->plan->nodes[last].context, tables, n);
+    return run->options->on_tables(run->options->tables_user, &run->plan->nodes[last].context, tables, n);
 }
 
 /* Slices that were read once have nothing to be compared with, but what was written to a file between shows. */
@@ -352,7 +384,7 @@ static enum ts_status run_all(struct run *run)
         status = ts_run_warn_not_finite(run);
     if (status == TS_OK)
         status = ts_run_warn_of_rows(run);
-    if (status == TS_OK && run->plan->on_tables)
+    if (status == TS_OK && run->options->on_tables)
         status = hand_tables(run);
     if (status == TS_OK && run->plan->rank == 0)
         status = ts_run_write_masks(run);
@@ -451,10 +483,16 @@ static enum ts_status check_searched(const struct ts_plan *plan, struct ts_diag 
     return TS_OK;
 }
 
-enum ts_status ts_plan_run(struct ts_plan *plan, struct ts_diag *diag)
+enum ts_status ts_run(const struct ts_plan *plan, const struct run_options *options, struct run_state *state,
+                      struct ts_diag *diag)
 {
-    struct run run = {
-        .plan = plan, .diag = diag, .back_end = back_end_of(plan), .survey = -1, .sink_node = ts_plan_sink_node(plan)};
+    struct run run = {.plan = plan,
+                      .options = options,
+                      .state = state,
+                      .diag = diag,
+                      .back_end = back_end_of(plan),
+                      .survey = -1,
+                      .sink_node = ts_plan_sink_node(plan)};
     run.listener = (struct stage_listener){take_iteration, &run};
     pthread_mutex_init(&run.lock, NULL);
     clock_gettime(CLOCK_MONOTONIC, &run.started);
@@ -463,12 +501,14 @@ enum ts_status ts_plan_run(struct ts_plan *plan, struct ts_diag *diag)
     if (status == TS_OK)
         status = check_searched(plan, diag);
     if (status == TS_OK && plan->rank == 0)
-        status = ts_run_check_outputs(plan, diag);
-    const double begin = ts_trace_begin(plan->trace);
+        status = ts_run_check_outputs(plan, options, diag);
+    const double begin = ts_trace_begin(state->trace);
+    if (status == TS_OK)
+        status = copy_plan(&run);
     if (status == TS_OK)
         status = ts_run_checkpoint_begin(&run);
-    if (status == TS_OK && plan->profile)
-        status = ts_profile_check(plan->profile, plan->force, diag);
+    if (status == TS_OK && options->profile)
+        status = ts_profile_check(options->profile, options->force, diag);
     if (status == TS_OK)
         status = allocate_run(&run);
     if (status == TS_OK)
@@ -482,35 +522,40 @@ enum ts_status ts_plan_run(struct ts_plan *plan, struct ts_diag *diag)
     }
     if (status == TS_OK)
         status = ts_run_on_devices(&run, run.back_end->attach);
-    ts_trace_add(plan->trace, TRACE_PREPARE, begin, 0);
+    ts_trace_add(state->trace, TRACE_PREPARE, begin, 0);
     status = ts_ranks_agree(status);
     if (status == TS_OK)
         status = run_all(&run);
     status = ts_ranks_agree(status); /* before anything gets its name */
-    const double finishing = ts_trace_begin(plan->trace);
-    atomic_store(&plan->committing, status == TS_OK);
+    const double finishing = ts_trace_begin(state->trace);
+    atomic_store(&state->committing, status == TS_OK);
     status = ts_ranks_agree(finish_files(&run, status));
-    atomic_store(&plan->temporary, NULL);
+    atomic_store(&state->temporary, NULL);
     ts_run_checkpoint_end(&run, status);
-    ts_trace_add(plan->trace, TRACE_FINISH, finishing, 0);
+    ts_trace_add(state->trace, TRACE_FINISH, finishing, 0);
     ts_run_name_rank(&run);
     if (status == TS_OK)
         report(&run, (struct ts_event){.kind = TS_EVENT_FINISHED,
                                        .output = plan->chain->output.path ? plan->chain->output.path
                                                                           : plan->chain->output.sinks[0].path});
     free_run(&run);
-    if (status == TS_OK && plan->profile)
-        status = ts_profile_write(plan->trace,
+    if (status == TS_OK && options->profile)
+        status = ts_profile_write(state->trace,
                                   (struct profile_memory){.planned = plan->memory_bytes,
                                                           .budget = plan->budget_bytes,
                                                           .gpu_planned = plan->gpu_bytes,
                                                           .gpu_budget = plan->gpu_budget_bytes},
-                                  run.digest, plan->profile, plan->force, diag);
+                                  run.digest, options->profile, options->force, diag);
     return status;
+}
+
+enum ts_status ts_plan_run(struct ts_plan *plan, struct ts_diag *diag)
+{
+    return ts_run(plan, &plan->options, plan->state, diag);
 }
 
 void ts_plan_print_profile(const struct ts_plan *plan, FILE *stream)
 {
-    if (plan->trace)
-        ts_profile_print(plan->trace, stream);
+    if (plan->state->trace)
+        ts_profile_print(plan->state->trace, stream);
 }

@@ -67,7 +67,10 @@ struct run_position {
 };
 
 struct run {
-    struct ts_plan *plan;
+    const struct ts_plan *plan; /* `own` */
+    struct ts_plan own;         /* the plan with a copy of its nodes, of which the run resolves some again */
+    const struct run_options *options;
+    struct run_state *state;
     struct ts_diag *diag;
     const struct run_back_end *back_end;
     struct run_device devices[PLAN_DEVICES];
@@ -152,6 +155,10 @@ struct run_back_end {
     enum ts_status (*load_tables)(struct run *run, int32_t node);
 };
 
+/* Carries a plan out, which may be done again. `state` is that of this run. */
+enum ts_status ts_run(const struct ts_plan *plan, const struct run_options *options, struct run_state *state,
+                      struct ts_diag *diag);
+
 extern const struct run_back_end ts_run_host;
 #ifdef TS_HAVE_CUDA
 extern const struct run_back_end ts_run_cuda;
@@ -203,10 +210,11 @@ int ts_run_tables(const struct run *run, int32_t node, const struct stage_table 
 /* Frees what the walk kept of the tables of volumes. */
 void ts_run_free_tables(struct run *run);
 /* Checks before a run that every output is named, can be written, and replaces no input. */
-enum ts_status ts_run_check_outputs(const struct ts_plan *plan, struct ts_diag *diag);
+enum ts_status ts_run_check_outputs(const struct ts_plan *plan, const struct run_options *options,
+                                    struct ts_diag *diag);
 /* Opens the outputs of other formats than HDF5 once the axes of their image are known, in this pass and not before. */
 enum ts_status ts_run_open_sinks(struct run *run, int pass);
-/* Gives `place` in the plan a copy of the path (NULL: none), which a signal handler may read after the path is freed.
+/* Gives `place` in run->state a copy of the path (NULL: none), which a signal handler may read after the path is freed.
  */
 enum ts_status ts_run_remember_temporary(struct run *run, _Atomic(const char *) *place, const char *path);
 /* Returns true where an output holds the image of this node. */

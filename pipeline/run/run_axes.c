@@ -66,7 +66,7 @@ static bool same_sizes(const struct sizes *planned, const struct sizes *found)
 /* Resolves a stage again whose input has other axes than were planned. */
 static enum ts_status resolve_again(struct run *run, int32_t i)
 {
-    struct ts_plan *plan = run->plan;
+    struct ts_plan *plan = &run->own;
     const struct sizes planned = sizes_of(plan, i);
     const enum ts_status status = ts_plan_resolve(plan, i, run->diag);
     if (status != TS_OK)
@@ -82,7 +82,7 @@ static enum ts_status resolve_again(struct run *run, int32_t i)
 
 static enum ts_status take_axes(struct run *run, int32_t i)
 {
-    struct plan_node *node = &run->plan->nodes[i];
+    struct plan_node *node = &run->own.nodes[i];
     const enum ts_status status = ts_stage_find_axes(&node->context, ts_stage_reduced_result(ts_run_reduced(run, i)));
     node->out = node->context.out;
     return status == TS_OK ? ts_run_renew(run, i) : status;

@@ -268,19 +268,19 @@ enum ts_status ts_run_find_slab(struct run *run, int32_t domain, int64_t z, int6
     if (!checkpoint || run->survey >= 0)
         return TS_OK;
     checkpoint->key = key_of(run, domain, z, n);
-    if (!checkpoint->key || asprintf(&checkpoint->path, "%s/v%lld-p%d-d%d-z%lld.slab", run->plan->checkpoint.folder,
+    if (!checkpoint->key || asprintf(&checkpoint->path, "%s/v%lld-p%d-d%d-z%lld.slab", run->options->checkpoint.folder,
                                      (long long)run->volume, run->pass, (int)domain, (long long)z) < 0) {
         checkpoint->path = NULL;
-        return ts_diag_no_memory(run->diag, strlen(run->plan->checkpoint.folder));
+        return ts_diag_no_memory(run->diag, strlen(run->options->checkpoint.folder));
     }
     if (!digest_inputs(run, checkpoint->inputs))
         return ts_diag_no_memory(run->diag, DIGEST_TEXT_BYTES);
-    if (!run->plan->checkpoint.resume || !open_slab(run, inputs) || !strcmp(inputs, checkpoint->inputs))
+    if (!run->options->checkpoint.resume || !open_slab(run, inputs) || !strcmp(inputs, checkpoint->inputs))
         return TS_OK;
     ts_diag_error(run->diag, TS_BAD_INPUT, &(struct diag_site){.code = "checkpoint-inputs"},
                   "the inputs of slices %lld to %lld are not those from which '%s' was computed", (long long)z,
                   (long long)(z + n - 1), checkpoint->path);
-    return ts_diag_hint(run->diag, "remove '%s', and everything is computed", run->plan->checkpoint.folder);
+    return ts_diag_hint(run->diag, "remove '%s', and everything is computed", run->options->checkpoint.folder);
 }
 
 bool ts_run_has_slab(const struct run *run)
@@ -400,9 +400,9 @@ static enum ts_status make_folder(struct run *run, const char *path, const char 
     const struct ts_plan *plan = run->plan;
     struct whole_file file;
     bool made;
-    enum ts_status status = ts_new_folder(plan->checkpoint.folder, &made, run->diag);
+    enum ts_status status = ts_new_folder(run->options->checkpoint.folder, &made, run->diag);
     if (status == TS_OK && made)
-        (void)chmod(plan->checkpoint.folder, S_IRWXU); /* it holds images that the output may not */
+        (void)chmod(run->options->checkpoint.folder, S_IRWXU); /* it holds images that the output may not */
     if (status == TS_OK)
         status = ts_whole_file_open(&file, path, false, run->diag);
     if (status != TS_OK)
@@ -411,9 +411,9 @@ static enum ts_status make_folder(struct run *run, const char *path, const char 
             ts_ranks().on_host);
     fputs(identity, file.stream);
     status = ts_whole_file_close(&file, run->diag);
-    char *above = status == TS_OK ? ts_file_folder(plan->checkpoint.folder) : NULL;
+    char *above = status == TS_OK ? ts_file_folder(run->options->checkpoint.folder) : NULL;
     if (above)
-        ts_file_sync_folder(above, plan->checkpoint.folder, run->diag);
+        ts_file_sync_folder(above, run->options->checkpoint.folder, run->diag);
     free(above);
     return status;
 }
@@ -434,7 +434,7 @@ static enum ts_status compare(struct run *run, int descriptor, const char *ident
     same = same && !*own;
     if (!same) {
         ts_diag_error(run->diag, TS_RUN_FAILED, &(struct diag_site){.code = "checkpoint-differs"},
-                      "the checkpoint in '%s' is of another run: here stands '%.*s'", run->plan->checkpoint.folder,
+                      "the checkpoint in '%s' is of another run: here stands '%.*s'", run->options->checkpoint.folder,
                       (int)strcspn(own, "\n"), own);
         ts_diag_hint(run->diag, "remove it, or name another folder with --checkpoint");
     }
@@ -447,8 +447,8 @@ static enum ts_status compare(struct run *run, int descriptor, const char *ident
 /* Locks the checkpoint, on rank 0. The lock ends with the process. */
 static enum ts_status lock_folder(struct run *run, const char *path, const char *identity)
 {
-    const char *folder = run->plan->checkpoint.folder;
-    bool resume = run->plan->checkpoint.resume;
+    const char *folder = run->options->checkpoint.folder;
+    bool resume = run->options->checkpoint.resume;
     int *lock = &run->checkpoint->lock;
     *lock = open(path, O_RDONLY | O_CLOEXEC);
     if (*lock < 0 && resume)
@@ -475,7 +475,7 @@ enum ts_status ts_run_checkpoint_begin(struct run *run)
 {
     char path[PATH_MAX];
     enum ts_status status = TS_OK;
-    if (!run->plan->checkpoint.folder)
+    if (!run->options->checkpoint.folder)
         return TS_OK;
     char *identity = identity_of(run->plan);
     run->checkpoint = calloc(1, sizeof *run->checkpoint);
@@ -486,7 +486,7 @@ enum ts_status ts_run_checkpoint_begin(struct run *run)
     if (!identity || !run->checkpoint || !run->checkpoint->piece ||
         !ts_digest_of(identity, strlen(identity), run->checkpoint->identity))
         status = ts_diag_no_memory(run->diag, RUN_PIECE_BYTES);
-    snprintf(path, sizeof path, "%s/" PLAN_CHECKPOINT_RUN, run->plan->checkpoint.folder);
+    snprintf(path, sizeof path, "%s/" PLAN_CHECKPOINT_RUN, run->options->checkpoint.folder);
     if (status == TS_OK && run->plan->rank == 0)
         status = lock_folder(run, path, identity);
     free(identity);
@@ -496,14 +496,14 @@ enum ts_status ts_run_checkpoint_begin(struct run *run)
 bool ts_run_pauses(struct run *run)
 {
     struct run_checkpoint *checkpoint = run->checkpoint;
-    const double ends = run->plan->checkpoint.ends, now = ts_seconds();
+    const double ends = run->options->checkpoint.ends, now = ts_seconds();
     if (!checkpoint)
         return false;
     const double took = checkpoint->slab_began > 0 ? now - checkpoint->slab_began : 0;
     checkpoint->slab_seconds = took > checkpoint->slab_seconds ? took : checkpoint->slab_seconds;
     checkpoint->slab_began = now;
     return checkpoint->n_kept > 0 &&
-           (atomic_load(&run->plan->pause) || (ends > 0 && now + checkpoint->slab_seconds > ends));
+           (atomic_load(&run->state->pause) || (ends > 0 && now + checkpoint->slab_seconds > ends));
 }
 
 /* ---- the end of a checkpoint --------------------------------------------------------------------- */
@@ -517,7 +517,7 @@ static bool is_slab(const struct dirent *entry)
 /* Counts the slabs in the folder, which are those of all ranks. */
 static long long count_slabs(const struct run *run)
 {
-    DIR *directory = opendir(run->plan->checkpoint.folder);
+    DIR *directory = opendir(run->options->checkpoint.folder);
     long long n = 0;
     for (const struct dirent *entry; directory && (entry = readdir(directory));)
         n += is_slab(entry);
@@ -530,7 +530,7 @@ static long long count_slabs(const struct run *run)
  * is no checkpoint. */
 static void remove_folder(struct run *run)
 {
-    const char *folder = run->plan->checkpoint.folder;
+    const char *folder = run->options->checkpoint.folder;
     DIR *directory = opendir(folder);
     bool removed = directory != NULL;
     for (const struct dirent *entry; directory && (entry = readdir(directory));)
@@ -560,7 +560,7 @@ void ts_run_checkpoint_end(struct run *run, enum ts_status status)
     else if (n_slabs > 0)
         ts_diag_note(run->diag, &(struct diag_site){.code = "checkpoint"},
                      "%lld slab%s kept in '%s': the same command with --resume goes on from there", n_slabs,
-                     n_slabs == 1 ? " is" : "s are", run->plan->checkpoint.folder);
+                     n_slabs == 1 ? " is" : "s are", run->options->checkpoint.folder);
     if (checkpoint->lock >= 0)
         close(checkpoint->lock);
     free(checkpoint->piece);

@@ -58,7 +58,7 @@ enum ts_status ts_run_cuda_watch(struct run *run)
     bool any = false;
     for (int32_t i = 0; i < run->plan->n_nodes; i++)
         any |= iterates(&run->plan->nodes[i]);
-    if (!any || !run->plan->on_event)
+    if (!any || !run->options->on_event)
         return TS_OK;
     struct cuda_progress *progress = ts_cuda_allocate_pinned(device->session, sizeof *progress);
     if (!progress)

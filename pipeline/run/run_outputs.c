@@ -150,7 +150,7 @@ static enum ts_status check_written(const struct ts_plan *plan, const struct wri
     return status;
 }
 
-static enum ts_status check_all_written(const struct ts_plan *plan, struct ts_diag *diag)
+static enum ts_status check_all_written(const struct ts_plan *plan, const char *profile, struct ts_diag *diag)
 {
     const struct chain_output *output = &plan->chain->output;
     enum ts_status status = TS_OK;
@@ -161,17 +161,17 @@ static enum ts_status check_all_written(const struct ts_plan *plan, struct ts_di
                                         WRITTEN_OUTPUT};
         status = check_written(plan, &written, diag);
     }
-    if (status == TS_OK && plan->profile)
-        status = check_written(plan, &(struct written){.path = plan->profile, .owner = WRITTEN_PROFILE}, diag);
+    if (status == TS_OK && profile)
+        status = check_written(plan, &(struct written){.path = profile, .owner = WRITTEN_PROFILE}, diag);
     return status;
 }
 
-enum ts_status ts_run_check_outputs(const struct ts_plan *plan, struct ts_diag *diag)
+enum ts_status ts_run_check_outputs(const struct ts_plan *plan, const struct run_options *options, struct ts_diag *diag)
 {
     const struct chain_output *output = &plan->chain->output;
-    enum ts_status status = check_all_written(plan, diag);
+    enum ts_status status = check_all_written(plan, options->profile, diag);
     if (status == TS_OK && output->path)
-        status = ts_file_check(output->path, plan->force, plan->output_bytes, diag);
+        status = ts_file_check(output->path, options->force, plan->output_bytes, diag);
     for (int32_t i = 0; i < output->n_sinks && status == TS_OK; i++) {
         const struct sink_request request = ts_plan_sink_request(plan, i);
         status = ts_sink_check(output->sinks[i].format, &request, diag);
@@ -215,10 +215,10 @@ enum ts_status ts_run_remember_temporary(struct run *run, _Atomic(const char *) 
     return TS_OK;
 }
 
-static void forget_temporaries(struct ts_plan *plan)
+static void forget_temporaries(struct run_state *state)
 {
     for (int i = 0; i < SINK_FORMATS; i++)
-        atomic_store(&plan->sink_temporaries[i], NULL);
+        atomic_store(&state->sink_temporaries[i], NULL);
 }
 
 enum ts_status ts_run_open_sinks(struct run *run, int pass)
@@ -232,7 +232,7 @@ enum ts_status ts_run_open_sinks(struct run *run, int pass)
         status = ts_sink_open(output->sinks[i].format, &request, &run->sinks[i], run->diag);
         run->n_sinks += status == TS_OK;
         if (status == TS_OK)
-            status = ts_run_remember_temporary(run, &run->plan->sink_temporaries[i], ts_sink_temporary(run->sinks[i]));
+            status = ts_run_remember_temporary(run, &run->state->sink_temporaries[i], ts_sink_temporary(run->sinks[i]));
     }
     return status;
 }
@@ -276,7 +276,7 @@ enum ts_status ts_run_end_outputs(struct run *run, enum ts_status status)
         status = ts_sink_finish(run->sinks[i], run->diag);
     if (status == TS_OK) {
         lock_folders(run, &lock);
-        forget_temporaries(run->plan); /* what is replaced gets these names, and must stay */
+        forget_temporaries(run->state); /* what is replaced gets these names, and must stay */
         status = ts_sinks_publish(run->sinks, run->n_sinks, run->diag);
     }
     if (run->writer && status == TS_OK) {
@@ -289,6 +289,6 @@ enum ts_status ts_run_end_outputs(struct run *run, enum ts_status status)
     ts_publish_unlock(&lock);
     for (int i = 0; i < run->n_sinks; i++)
         ts_sink_close(run->sinks[i]);
-    forget_temporaries(run->plan);
+    forget_temporaries(run->state);
     return status;
 }

@@ -27,11 +27,11 @@ int64_t ts_run_slice(const struct run *run, int32_t node, int64_t z)
 enum ts_status ts_run_read(struct run *run, int32_t node, const struct ts_image *slices, void *to)
 {
     struct source *source = ts_plan_reader(&run->plan->nodes[node]);
-    const double trace = ts_trace_begin(run->plan->trace), begin = ts_seconds();
+    const double trace = ts_trace_begin(run->state->trace), begin = ts_seconds();
     const enum ts_status status =
         ts_source_read(source, ts_run_slice(run, node, slices->z_first), slices->axes[0].n, to, run->diag);
-    run->plan->nodes[node].seconds += ts_seconds() - begin;
-    ts_trace_add(run->plan->trace, TRACE_READ, trace, ts_image_bytes(slices));
+    run->state->seconds[node] += ts_seconds() - begin;
+    ts_trace_add(run->state->trace, TRACE_READ, trace, ts_image_bytes(slices));
     return status;
 }
 
@@ -64,7 +64,7 @@ static enum ts_status check_stop(void *user, const struct source_slab *slab, str
     const struct proving *proving = user;
     (void)slab;
     (void)diag;
-    return atomic_load(&proving->run->plan->stop) ? TS_STOPPED : TS_OK;
+    return atomic_load(&proving->run->state->stop) ? TS_STOPPED : TS_OK;
 }
 
 /* Reads the slices that are missing, those that follow one another at once. */

@@ -100,9 +100,10 @@ static enum ts_status run_part(const struct ts_chain *part, struct search *searc
     if (status == TS_OK && search->prepare)
         status = search->prepare->call(search->prepare->user, plan, diag);
     if (status == TS_OK) {
-        plan->on_tables = take_tables;
-        plan->tables_user = search;
-        status = ts_plan_run(plan, diag);
+        struct run_options of_run = plan->options;
+        of_run.on_tables = take_tables;
+        of_run.tables_user = search;
+        status = ts_run(plan, &of_run, plan->state, diag);
     }
     ts_plan_destroy(plan);
     return status;

@@ -11,14 +11,14 @@
 enum ts_status ts_run_cuda_begin_profile(struct run *run)
 {
     struct device *device = run->back;
-    if (!run->plan->trace)
+    if (!run->state->trace)
         return TS_OK;
     device->origin = ts_cuda_event_create(device->session);
     enum ts_status status =
         device->origin ? ts_cuda_event_record(device->session, device->origin, CUDA_COMPUTE) : TS_RUN_FAILED;
     if (status == TS_OK)
         status = ts_cuda_host_waits(device->session, device->origin);
-    device->origin_seconds = ts_trace_begin(run->plan->trace);
+    device->origin_seconds = ts_trace_begin(run->state->trace);
     return status;
 }
 
@@ -31,12 +31,12 @@ static enum ts_status measure(struct run *run, struct trace_stretch stretch, str
     enum ts_status status = ts_cuda_host_waits(device->session, to);
     if (status == TS_OK)
         status = ts_cuda_elapsed_ms(device->session, from, to, &ms);
-    if (status == TS_OK && run->plan->trace)
+    if (status == TS_OK && run->state->trace)
         status = ts_cuda_elapsed_ms(device->session, device->origin, from, &begin_ms);
     *seconds = 1e-3 * (double)ms;
     stretch.begin = device->origin_seconds + 1e-3 * (double)begin_ms;
     stretch.end = stretch.begin + *seconds;
-    ts_trace_put(run->plan->trace, stretch);
+    ts_trace_put(run->state->trace, stretch);
     return status;
 }
 
@@ -45,7 +45,7 @@ enum ts_status ts_run_cuda_trace_piece(struct run *run, enum trace_part part, st
     const struct trace_stretch stretch = {.part = part, .bytes = staging->bytes[place]};
     double seconds;
     staging->bytes[place] = 0;
-    return run->plan->trace && stretch.bytes > 0
+    return run->state->trace && stretch.bytes > 0
                ? measure(run, stretch, staging->started[place], staging->copied[place], &seconds)
                : TS_OK;
 }
@@ -57,13 +57,13 @@ static enum ts_status add_oldest(struct run *run)
 {
     struct device *device = run->back;
     const struct timed_call *call = &device->calls[device->n_added++ % TIMED_CALLS];
-    struct plan_node *node = call->node >= 0 ? &run->plan->nodes[call->node] : NULL;
+    const struct plan_node *node = call->node >= 0 ? &run->plan->nodes[call->node] : NULL;
     const struct trace_stretch stretch = {
         .part = TRACE_COMPUTE, .bytes = call->bytes, .stage = node ? node->label : NULL};
     double seconds;
     const enum ts_status status = measure(run, stretch, call->began, call->ended, &seconds);
     if (node)
-        node->seconds += seconds;
+        run->state->seconds[call->node] += seconds;
     return status;
 }
 

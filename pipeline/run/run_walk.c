@@ -171,7 +171,7 @@ struct call {
 
 static enum ts_status begin_call(struct run *run, int32_t i, struct call *call)
 {
-    *call = (struct call){i, ts_trace_begin(run->plan->trace), ts_seconds()};
+    *call = (struct call){i, ts_trace_begin(run->state->trace), ts_seconds()};
     return run->back_end->begin_call ? run->back_end->begin_call(run, i) : TS_OK;
 }
 
@@ -179,15 +179,14 @@ static enum ts_status begin_call(struct run *run, int32_t i, struct call *call)
 static enum ts_status end_call(struct run *run, const struct call *call, const struct ts_image *made,
                                enum ts_status status)
 {
-    struct plan_node *node = &run->plan->nodes[call->node];
     if (run->back_end->end_call)
         return status == TS_OK ? run->back_end->end_call(run, made) : status;
-    node->seconds += ts_seconds() - call->seconds;
-    ts_trace_put(run->plan->trace, (struct trace_stretch){.begin = call->trace,
-                                                          .end = ts_trace_begin(run->plan->trace),
-                                                          .bytes = ts_image_bytes(made),
-                                                          .part = TRACE_COMPUTE,
-                                                          .stage = node->label});
+    run->state->seconds[call->node] += ts_seconds() - call->seconds;
+    ts_trace_put(run->state->trace, (struct trace_stretch){.begin = call->trace,
+                                                           .end = ts_trace_begin(run->state->trace),
+                                                           .bytes = ts_image_bytes(made),
+                                                           .part = TRACE_COMPUTE,
+                                                           .stage = run->plan->nodes[call->node].label});
     return status;
 }
 
@@ -201,12 +200,14 @@ static enum ts_status compute(struct run *run, int32_t i, struct ts_image *targe
         return read == TS_OK ? ts_run_look(run, i, target, 0) : read;
     }
     const struct run_node *from = &run->nodes[run->plan->nodes[plan->inputs[0]].image_node];
-    if (!plan->context.stage->reads)
+    if (!plan->context.stage->reads) {
         views_of(run, i, 0, target->z_first, target->axes[0].n, slices);
+        const enum ts_status looked = ts_run_look_at_rows(run, i, &slices[0]);
+        if (looked != TS_OK)
+            return looked;
+    }
     struct call call;
-    enum ts_status status = plan->context.stage->reads ? TS_OK : ts_run_look_at_rows(run, i, &slices[0]);
-    if (status == TS_OK)
-        status = begin_call(run, i, &call);
+    enum ts_status status = begin_call(run, i, &call);
     if (status == TS_OK)
         status = ts_driver_slab(run->nodes[i].driver, from->parts, from->n_parts, slices, target);
     if (status == TS_OK && plan->image_node == i)
@@ -271,8 +272,9 @@ static enum ts_status add_slices(struct run *run, int32_t i, int32_t domain, int
         for (int k = 0; plan->nodes[i].series && k < STAGE_INPUTS; k++)
             slices[k].z_first += run->volume * plan->nodes[plan->nodes[i].inputs[input]].out.axes[0].n;
         status = ts_run_bring_total(run, i, input);
-        if (status == TS_OK)
-            status = begin_call(run, i, &call);
+        if (status != TS_OK)
+            break;
+        status = begin_call(run, i, &call);
         if (status == TS_OK)
             status = ts_driver_add(run->nodes[i].driver, input, slices);
         status = end_call(run, &call, &slices[0], status);
@@ -403,7 +405,7 @@ static enum ts_status compute_slab(struct run *run, int32_t domain, int64_t roun
             if (status != TS_OK)
                 break;
         }
-        if (i >= plan->n_sources && atomic_load(&plan->stop))
+        if (i >= plan->n_sources && atomic_load(&run->state->stop))
             return TS_STOPPED;
         const size_t n_records = ts_diag_count(run->diag);
         status = compute_node(run, i);
@@ -457,8 +459,8 @@ static enum ts_status write_own(struct run *run, int32_t domain, int64_t z, int6
         if (!is_written(run, i, domain))
             continue;
         struct ts_image slices = view_of(run, i, z, n);
-        if (plan->on_slices && run->volume == 0 && plan->nodes[i].leader == i)
-            status = plan->on_slices(plan->slices_user, i, &slices);
+        if (run->options->on_slices && run->volume == 0 && plan->nodes[i].leader == i)
+            status = run->options->on_slices(run->options->slices_user, i, &slices);
         slices.z_first = place_of(run, i, z);
         if (status == TS_OK)
             status = run->back_end->write(run, i, &slices);
@@ -595,7 +597,7 @@ static enum ts_status run_domain(struct run *run, int32_t domain, void (*on_slab
     run->first_slab = run->slab_number;
     for (int64_t round = 0; status == TS_OK && round < nz; round += all) {
         const int64_t n = nz - round < all ? nz - round : all;
-        if (atomic_load(&plan->stop))
+        if (atomic_load(&run->state->stop))
             return TS_STOPPED;
         if (ts_run_pauses(run))
             return TS_PAUSED;

@@ -54,7 +54,7 @@ static void print_end(struct json *json, const struct ts_plan *plan, const struc
     }
     ts_json_open_member(json, "times", '{');
     for (int32_t i = 0; i < plan->n_nodes; i++)
-        ts_json_member_real(json, plan->nodes[i].label, plan->nodes[i].seconds);
+        ts_json_member_real(json, plan->nodes[i].label, plan->state->seconds[i]);
     ts_json_close(json, '}');
 }
 

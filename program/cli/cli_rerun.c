@@ -99,7 +99,7 @@ static enum ts_status make_folder(const struct second *second, struct ts_plan *p
     if (!*second->folder)
         return TS_OK;
     umask(S_IRWXG | S_IRWXO);
-    atomic_store(&plan->private_folder, second->folder);
+    atomic_store(&plan->state->private_folder, second->folder);
     return ts_private_folder_make(second->folder, diag);
 }
 
@@ -241,7 +241,7 @@ static enum ts_status rerun_result(const char *path, struct ts_diag *diag)
         status = ts_hdf5_verify(second.path, &proofs[1], diag);
     if (status == TS_OK)
         status = compare(&recorded, second.path, proofs, diag);
-    if (plan && atomic_exchange(&plan->private_folder, NULL))
+    if (plan && atomic_exchange(&plan->state->private_folder, NULL))
         ts_temporary_folder_remove(second.folder);
     if (plan)
         ts_cli_signals_plan_ended(arguments.output && status == TS_OK);

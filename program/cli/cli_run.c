@@ -23,7 +23,7 @@ static void print_times(const struct ts_plan *plan)
 {
     for (int32_t i = 0; i < plan->n_nodes; i++)
         if (!plan->nodes[i].reused || plan->nodes[i].reused->saved)
-            printf("%s%s %.2f s", i > 0 ? ", " : "times: ", plan->nodes[i].label, plan->nodes[i].seconds);
+            printf("%s%s %.2f s", i > 0 ? ", " : "times: ", plan->nodes[i].label, plan->state->seconds[i]);
     putchar('\n');
 }
 

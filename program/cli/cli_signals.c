@@ -148,7 +148,7 @@ static void on_patience_lost(int number)
     if (sentence == PRINTED)
         _exit(128 + stopped_by->number);
     ts_cli_signals_abandon();
-    if (plan && atomic_load(&plan->committing))
+    if (plan && atomic_load(&plan->state->committing))
         consequence = "; the output may have got its name already";
     _exit(ts_cli_signals_stopped());
 }

@@ -19,12 +19,13 @@
 #include "io/scan/file_kind.h"
 #include "io/source/source_walk.h"
 #include "pipeline/chain/chain_input.h"
+#include "pipeline/run/run.h"
 #include "program/show/font.h"
 
 /* ---- what is shown ------------------------------------------------------------------------------- */
 
 /* A file is opened by a chain that does nothing, whose plan checks it. An image is read whole, because planes across
- * the slices need all of them. A running chain hands its slices over before it writes them (ts_plan.on_slices); the
+ * the slices need all of them. A running chain hands its slices over before it writes them (run_options.on_slices); the
  * thread that shows them reads `ready`, and sees every slice before it. */
 
 /* ---- an image of a file ------------------------------------------------------------------------- */
@@ -196,7 +197,7 @@ static enum ts_status on_slices(void *user, int32_t node, const struct ts_image 
 static void *run_chain(void *user)
 {
     struct shown *shown = user;
-    shown->run_status = ts_plan_run(shown->plan, shown->run_diag);
+    shown->run_status = ts_run(shown->plan, &shown->run_options, shown->plan->state, shown->run_diag);
     atomic_store(&shown->ended, true);
     return NULL;
 }
@@ -227,15 +228,16 @@ static enum ts_status start_chain(struct shown *shown)
     shown->node = shown->plan->n_nodes - 1;
     const char *last = shown->plan->nodes[shown->node].dataset;
     shown->wanted = shown->wanted ? shown->wanted : ts_arena_text(shown->arena, last, strlen(last));
-    shown->plan->on_slices = on_slices;
-    shown->plan->slices_user = shown;
+    shown->run_options = shown->plan->options;
+    shown->run_options.on_slices = on_slices;
+    shown->run_options.slices_user = shown;
     shown->run_diag = ts_diag_create();
     status = allocate(shown, &shown->plan->nodes[shown->node].out);
     atomic_store(&shown->ready, 0);
     if (shown->request->running)
         shown->request->running(shown->plan);
     if (status == TS_OK && !shown->request->keeps_output) {
-        atomic_store(&shown->plan->private_folder, shown->temporary);
+        atomic_store(&shown->plan->state->private_folder, shown->temporary);
         status = ts_private_folder_make(shown->temporary, shown->diag);
     }
     if (status == TS_OK && (!shown->run_diag || ts_thread_start(&shown->thread, run_chain, shown) != 0))

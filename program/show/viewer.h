@@ -45,6 +45,7 @@ struct shown {
     struct ts_image image; /* with data */
     /* These belong to a running chain. */
     pthread_t thread;
+    struct run_options run_options;
     struct ts_diag *run_diag;
     int32_t node;              /* whose image is shown */
     enum ts_status run_status; /* once the thread has ended */

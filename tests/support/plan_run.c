@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pipeline/run/run.h"
 #include "tests/files/output_fixture.h"
 
 struct ts_plan *ts_test_plan(const struct memory_chain *memory, const struct ts_options *options)
@@ -22,8 +23,13 @@ struct ts_plan *ts_test_plan(const struct memory_chain *memory, const struct ts_
 
 void ts_test_plan_run(struct ts_plan *plan)
 {
+    ts_test_plan_run_with(plan, &plan->options);
+}
+
+void ts_test_plan_run_with(const struct ts_plan *plan, const struct run_options *options)
+{
     struct ts_diag *diag = ts_diag_create();
-    const enum ts_status status = ts_plan_run(plan, diag);
+    const enum ts_status status = ts_run(plan, options, plan->state, diag);
     if (status != TS_OK)
         ts_diag_print(diag, stderr);
     cr_assert_eq(status, TS_OK);

@@ -11,6 +11,8 @@
 struct ts_plan *ts_test_plan(const struct memory_chain *memory, const struct ts_options *options);
 /* Fails the test where the run does. */
 void ts_test_plan_run(struct ts_plan *plan);
+/* Does the same with other options than those of the plan. */
+void ts_test_plan_run_with(const struct ts_plan *plan, const struct run_options *options);
 /* Fits the plan anew to a budget of memory, of the GPU's where it runs there; false where it does not fit. */
 bool ts_test_plan_fits(struct ts_plan *plan, int64_t budget);
 /* The least budget that fits; the plan is left with another. */

@@ -18,7 +18,7 @@ static int threads_of(const struct ts_options *options)
     struct ts_plan *plan = ts_test_plan(&memory, options);
     cr_assert_not_null(plan);
     const int threads = plan->threads;
-    cr_assert(!plan->force && !plan->on_event);
+    cr_assert(!plan->options.force && !plan->options.on_event);
     ts_plan_destroy(plan);
     memory_chain_clear(&memory);
     free(image.data);

@@ -135,6 +135,33 @@ TEST_ON_BOTH(run_axes, two_stages_of_a_chain_find_them)
     free(image.data);
 }
 
+/* What a run finds is the run's own. */
+TEST_ON_BOTH(run_axes, a_run_leaves_the_plan_as_it_is)
+{
+    struct ts_image image = ts_test_image(11, 30, 23, TS_U16, VALUES_RANDOM, 21);
+    struct memory_chain memory;
+    unsigned char *first = NULL;
+    size_t first_size = 0;
+    add_chain(&memory, &image);
+    struct ts_plan *plan = make_plan(&memory);
+    const struct ts_plan before = *plan;
+    const size_t bytes = (size_t)plan->n_nodes * sizeof *plan->nodes;
+    struct plan_node *nodes = malloc(bytes);
+    cr_assert_not_null(nodes);
+    memcpy(nodes, plan->nodes, bytes);
+    for (int run = 0; run < 2; run++) {
+        ts_test_plan_run(plan);
+        check_file(&image);
+        ts_test_same_file(output, &first, &first_size, "runs of one plan");
+        cr_assert(!memcmp(&before, plan, sizeof before) && !memcmp(nodes, plan->nodes, bytes));
+    }
+    free(nodes);
+    free(first);
+    ts_plan_destroy(plan);
+    memory_chain_clear(&memory);
+    free(image.data);
+}
+
 Test(run_axes, the_plan_says_what_is_found_at_run_time)
 {
     struct ts_image image = ts_test_image(3, 8, 7, TS_U16, VALUES_RANDOM, 22);

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "pipeline/run/run.h"
 #include "tests/support/folders.h"
 #include "tests/support/memory_chain.h"
 #include "tests/support/plan_run.h"
@@ -107,9 +108,10 @@ Test(run_slices, same_bytes_for_every_budget_and_thread_count)
         plan = step <= 10 ? make_plan(&memory, least + (most - least) * step / 10, 1) : make_plan(&memory, 0, step - 9);
         cr_assert(plan);
         gathered.node = plan->n_nodes - 1;
-        plan->on_slices = gather;
-        plan->slices_user = &gathered;
-        ts_test_plan_run(plan);
+        struct run_options options = plan->options;
+        options.on_slices = gather;
+        options.slices_user = &gathered;
+        ts_test_plan_run_with(plan, &options);
         cr_assert(!memcmp(gathered.image.data, expected.data, ts_image_bytes(&expected)), "step %d", step);
         ts_test_same_file(output, &first, &first_size, "slabs and threads");
         ts_plan_destroy(plan);
