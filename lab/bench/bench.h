@@ -92,9 +92,7 @@ struct bench_request {
 /* ---- the commands of tomostage-bench ------------------------------------------------------------- */
 
 extern const struct command ts_bench_command;
-#ifdef TS_HAVE_CUDA
-extern const struct command ts_bench_deflate_command, ts_bench_devices_command;
-#endif
+extern const struct command ts_bench_deflate_command, ts_bench_devices_command; /* in a build with CUDA */
 
 /* These read the options that name a case, for every command whose arguments begin with a struct bench_request. */
 command_parse ts_bench_parse_dtype, ts_bench_parse_values, ts_bench_parse_size;
