@@ -3,20 +3,28 @@
  * Levels are means over blocks (stages/geometry/view_blocks.h), of more views than a 16th if a block would have less
  * than 64 values: noise of a tenth of the largest value is then an 80th of it. Rows whose two outermost values are the
  * same in all views were extended, as `pad` does. Transmissions are too bright if more than a 20th of the blocks is
- * above 1.3: a beam that drifts by 20 % gives less.
+ * above 1.3: a beam that drifts by 20 % gives less. Both ends are air if they see the same and are flat: what they see,
+ * instead of 1, is then the beam of the views divided by that of the flats.
  */
 #include "pipeline/run/run_rows.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "pipeline/ranks/ranks.h"
+#include "stages/geometry/view_angles.h"
 #include "stages/geometry/view_blocks.h"
 
 enum { LEAST_VALUES = 64, WHOLE = 1000 };
 
 static const double bright = 1.3, few_bright = 0.05;
+/* Air may have this transmission, or 1 / 1.13, in the mean of the views: less than by a beam that drifts by 20 %. */
+static const double air_most = 1.13;
+/* Both ends are air if they, and the strips beside them, differ by less than these parts of what they see and of what
+ * they lack of the most. An object that goes on beyond the detector has a slope and turns. */
+static const double flat_of_level = 0.1, flat_of_rest = 0.05;
 
 /* ---- levels ------------------------------------------------------------------------------------- */
 
@@ -27,29 +35,102 @@ static double most_of(const struct view_blocks *blocks, int64_t first)
     return most;
 }
 
-/* Returns whether detector pixels a and b, at an end, are the same in all views. */
-static bool is_extended(const struct view_blocks *blocks, int64_t a, int64_t b)
+/* Returns whether detector pixels a and b, at an end, are the same in all views; `varies` tells whether views differ.
+ */
+static bool is_extended(const struct view_blocks *blocks, int64_t a, int64_t b, bool *varies)
 {
     bool same = true;
-    for (int64_t v = 0; v < blocks->n_views; v++)
+    *varies = false;
+    for (int64_t v = 0; v < blocks->n_views; v++) {
         same &= blocks->p[v * blocks->n + a] == blocks->p[v * blocks->n + b];
+        *varies |= blocks->p[v * blocks->n + a] != blocks->p[a];
+    }
     return same;
 }
 
-/* Returns what the ends see, as a share of the most that is seen anywhere. */
+/* Returns whether an end was extended and is no air without noise, which is the same in all views. */
+static bool shows_object(const struct view_blocks *blocks, int64_t a, int64_t b)
+{
+    bool varies;
+    return is_extended(blocks, a, b, &varies) && varies;
+}
+
+/* What a strip sees as a line integral, which light has to be made into. */
+static double level_of(const struct view_blocks *blocks, bool light, int64_t group, int64_t first)
+{
+    const double mean = ts_view_block_mean(blocks, group, first);
+    return light ? -log(fmax(mean, DBL_MIN)) : mean;
+}
+
+/* Returns the mean of what a strip sees in all groups of views. */
+static double mean_level(const struct view_blocks *blocks, bool light, int64_t first)
+{
+    double sum = 0;
+    for (int64_t group = 0; group < blocks->groups; group++)
+        sum += level_of(blocks, light, group, first);
+    return sum / (double)blocks->groups;
+}
+
+/* Returns whether both ends see the same in all views, and so do the strips beside them. `most` is the most that is
+ * seen. */
+static bool ends_are_air(const struct view_blocks *blocks, bool light, double most)
+{
+    const int64_t n = blocks->n, strip = blocks->strip;
+    double levels = 0, apart = 0, slope = 0, sum = 0;
+    if (n < 4 * strip)
+        return false;
+    for (int64_t group = 0; group < blocks->groups; group++) {
+        const double left = level_of(blocks, light, group, 0), right = level_of(blocks, light, group, n - strip),
+                     from_left = left - level_of(blocks, light, group, strip),
+                     from_right = right - level_of(blocks, light, group, n - 2 * strip);
+        levels += 0.5 * (left * left + right * right);
+        apart += (left - right) * (left - right);
+        slope += fmax(from_left * from_left, from_right * from_right);
+        sum += 0.5 * (left + right);
+    }
+    const double uneven = sqrt(fmax(apart, slope) / (double)blocks->groups);
+    return uneven < flat_of_level * sqrt(levels / (double)blocks->groups) &&
+           uneven < flat_of_rest * (most - sum / (double)blocks->groups);
+}
+
+static double most_of_row(const struct view_blocks *blocks)
+{
+    double most = 0;
+    for (int64_t first = 0; first + blocks->strip <= blocks->n; first += blocks->strip)
+        most = fmax(most, most_of(blocks, first));
+    return most;
+}
+
+/* Returns what the ends see of the object, as a share of the most that is seen anywhere. */
 static double share_of_ends(const struct view_blocks *blocks)
 {
     const int64_t n = blocks->n, strip = blocks->strip;
-    double most = 0, ends = 0;
+    const double most = most_of_row(blocks);
+    double ends = 0;
+    bool varies;
     if (n < 2 * strip)
         return 0;
-    for (int64_t first = 0; first + strip <= n; first += strip)
-        most = fmax(most, most_of(blocks, first));
-    if (!is_extended(blocks, 0, 1))
+    if (!is_extended(blocks, 0, 1, &varies))
         ends = fmax(ends, most_of(blocks, 0));
-    if (!is_extended(blocks, n - 1, n - 2))
+    if (!is_extended(blocks, n - 1, n - 2, &varies))
         ends = fmax(ends, most_of(blocks, n - strip));
+    if (ends < log(bright) && ends_are_air(blocks, false, most)) /* a beam that drifts */
+        return 0;
     return most > 0 ? fmin(1, ends / most) : 0;
+}
+
+/* Returns the transmission at both ends if they are air and it is wrong, else 0. */
+static double light_of_air(const struct view_blocks *blocks)
+{
+    const int64_t last = blocks->n - blocks->strip;
+    if (last < 0 || shows_object(blocks, 0, 1) || shows_object(blocks, blocks->n - 1, blocks->n - 2))
+        return 0;
+    const double end = 0.5 * (mean_level(blocks, true, 0) + mean_level(blocks, true, last));
+    double most = end;
+    for (int64_t first = 0; first <= last; first += blocks->strip)
+        for (int64_t group = 0; group < blocks->groups; group++)
+            most = fmax(most, level_of(blocks, true, group, first));
+    return fabs(end) > log(air_most) && ends_are_air(blocks, true, most) ? exp(-end) : 0;
 }
 
 /* Returns the share of the blocks whose transmission is too bright. */
@@ -86,12 +167,12 @@ static bool is_constant(const float *row, int64_t n)
 
 /* Returns whether the views that differ from the one before do so by noise: at least nine of ten detector pixels differ
  * in at least half of them. */
-static bool is_noisy(const float *counts, int64_t n_views, int64_t n, int32_t *changes)
+static bool is_noisy(const float *values, int64_t n_views, int64_t n, int32_t *changes)
 {
     int64_t different = 0, noisy = 0;
     memset(changes, 0, (size_t)n * sizeof *changes);
     for (int64_t v = 1; v < n_views; v++) {
-        const float *row = counts + v * n, *before = row - n;
+        const float *row = values + v * n, *before = row - n;
         if (memcmp(row, before, (size_t)n * sizeof *row) == 0)
             continue;
         different++;
@@ -103,17 +184,19 @@ static bool is_noisy(const float *counts, int64_t n_views, int64_t n, int32_t *c
     return different >= LEAST_DIFFERENT && 10 * noisy >= 9 * n;
 }
 
-/* Finds views whose values are those of the view before, among views with noise. Noiseless air stays the same, so that
- * the views of a symmetric phantom are none. `changes` is room for n numbers. */
-static struct rows_found find_repeated(const float *counts, int64_t n_views, int64_t n, int32_t *changes)
+/* Finds views at another angle whose values are those of the view before, among views with noise. Noiseless air stays
+ * the same, so that the views of a symmetric phantom are none. `changes` is room for n numbers. */
+static struct rows_found find_repeated(const struct ts_axis *views, const float *values, int64_t n, int32_t *changes)
 {
+    const int64_t n_views = views->n;
     struct rows_found found = {0};
     for (int64_t v = 1; n >= LEAST_PIXELS && v < n_views; v++) {
-        const float *row = counts + v * n;
-        if (memcmp(row, row - n, (size_t)n * sizeof *row) == 0 && !is_constant(row, n))
+        const float *row = values + v * n;
+        const bool turned = ts_view_degree(views, v) != ts_view_degree(views, v - 1);
+        if (turned && memcmp(row, row - n, (size_t)n * sizeof *row) == 0 && !is_constant(row, n))
             note(&found, v);
     }
-    return found.amount > 0 && is_noisy(counts, n_views, n, changes) ? found : (struct rows_found){0};
+    return found.amount > 0 && is_noisy(values, n_views, n, changes) ? found : (struct rows_found){0};
 }
 
 /* ---- frames without the object ------------------------------------------------------------------ */
@@ -165,29 +248,46 @@ static struct rows_found find_blank(const float *transmission, int64_t n_views, 
 
 /* ---- what a node looks at ---------------------------------------------------------------------- */
 
-/* Returns the bits of the kinds that the input of a node may have. */
-static unsigned kinds_of(const struct plan_node *node)
+/* Returns whether a node is the first one that takes a source's image. */
+static bool is_first(const struct ts_plan *plan, int32_t node)
 {
+    const int32_t input = plan->nodes[node].inputs[0];
+    for (int32_t i = plan->n_sources; i < node; i++)
+        if (plan->nodes[i].inputs[0] == input)
+            return false;
+    return input < plan->n_sources;
+}
+
+/* Returns the bits of the kinds that the input of a node may have. */
+static unsigned kinds_of(const struct ts_plan *plan, int32_t i)
+{
+    const struct plan_node *node = &plan->nodes[i];
     const struct stage_context *context = &node->context;
-    const bool scan = ts_image_is_sinogram(&context->in) && context->in.axes[1].kind == TS_AXIS_VIEW;
+    const bool scan = ts_image_is_sinogram(&context->in) && context->in.axes[1].kind == TS_AXIS_VIEW,
+               first = scan && is_first(plan, i);
     unsigned kinds = context->stage->traits & TRAIT_ROWS_END_IN_AIR ? 1U << ROWS_CUT_OFF : 0;
     if (scan && context->in.quantity == TS_TRANSMISSION && node->out.quantity == TS_LINE_INTEGRAL)
-        kinds |= 1U << ROWS_BRIGHT | 1U << ROWS_BLANK;
-    if (scan && context->in.quantity == TS_COUNTS && node->out.quantity == TS_TRANSMISSION)
+        kinds |= 1U << ROWS_BRIGHT | 1U << ROWS_BLANK | 1U << ROWS_AIR;
+    if (first)
         kinds |= 1U << ROWS_REPEATED;
+    if (first && context->in.quantity == TS_LINE_INTEGRAL)
+        kinds |= 1U << ROWS_BLANK | 1U << ROWS_AIR;
     return kinds;
 }
 
-/* What is looked at: a slice, and room for the search of views. */
+/* What is looked at: a slice, its transmission, and room for the search of views. */
 struct look {
-    float *values;
+    const struct ts_axis *views;
+    float *values, *light;
     void *room;
-    int64_t n_views, n;
+    int64_t n;
 };
 
 static struct rows_found find(enum rows_kind kind, const struct look *look)
 {
-    const struct view_blocks blocks = ts_view_blocks(look->values, look->n_views, look->n, LEAST_VALUES);
+    const int64_t n_views = look->views->n, n = look->n;
+    const struct view_blocks blocks = ts_view_blocks(look->values, n_views, n, LEAST_VALUES),
+                             light = ts_view_blocks(look->light, n_views, n, LEAST_VALUES);
     struct rows_found found = {0};
     double share;
     switch (kind) {
@@ -196,33 +296,46 @@ static struct rows_found find(enum rows_kind kind, const struct look *look)
         found.amount = ts_view_end_is_cut_off(share) ? (int64_t)(WHOLE * share) : 0;
         return found;
     case ROWS_BRIGHT:
-        share = share_of_bright(&blocks);
+        share = share_of_bright(&light);
         found.amount = share > few_bright ? (int64_t)(WHOLE * share) : 0;
         return found;
+    case ROWS_AIR:
+        found.amount = llround(fmin(WHOLE, light_of_air(&light)) * WHOLE);
+        return found;
     case ROWS_REPEATED:
-        return find_repeated(look->values, look->n_views, look->n, look->room);
+        return find_repeated(look->views, look->values, n, look->room);
     default:
-        return find_blank(look->values, look->n_views, look->n, look->room);
+        return find_blank(look->light, n_views, n, look->room);
     }
+}
+
+/* Loads the slice, and makes transmissions of line integrals. */
+static void load(const struct look *look, const void *stored, enum ts_dtype dtype, size_t count,
+                 enum ts_quantity quantity)
+{
+    ts_load_f32(look->values, stored, dtype, count);
+    for (size_t i = 0; i < count; i++)
+        look->light[i] = quantity == TS_LINE_INTEGRAL ? expf(-look->values[i]) : look->values[i];
 }
 
 enum ts_status ts_run_look_at_rows(struct run *run, int32_t node, const struct ts_image *input)
 {
-    const struct plan_node *plan = &run->plan->nodes[node];
-    const unsigned kinds = kinds_of(plan);
-    const int64_t z = (plan->context.in.axes[0].n - 1) / 2 - input->z_first;
+    const struct ts_image *in = &run->plan->nodes[node].context.in;
+    const unsigned kinds = kinds_of(run->plan, node);
+    const int64_t z = (in->axes[0].n - 1) / 2 - input->z_first;
     if (kinds == 0 || z < 0 || z >= input->axes[0].n)
         return TS_OK;
     const size_t count = ts_slice_count(input), bytes = count * ts_dtype_bytes(input->dtype);
     const int64_t n_views = input->axes[1].n, n = input->axes[2].n;
     const size_t room_bytes = 2 * (size_t)n_views * sizeof(double) + (size_t)n * sizeof(int32_t);
     void *stored = malloc(bytes);
-    struct look look = {malloc(count * sizeof *look.values), malloc(room_bytes), n_views, n};
-    enum ts_status status = stored && look.values && look.room
+    float *values = malloc(2 * count * sizeof *values);
+    const struct look look = {&input->axes[1], values, values + count, malloc(room_bytes), n};
+    enum ts_status status = stored && values && look.room
                                 ? run->back_end->fetch(run, stored, ts_slice_data(input, z), bytes)
-                                : ts_diag_no_memory(run->diag, bytes + count * sizeof *look.values + room_bytes);
+                                : ts_diag_no_memory(run->diag, bytes + 2 * count * sizeof *values + room_bytes);
     if (status == TS_OK)
-        ts_load_f32(look.values, stored, input->dtype, count);
+        load(&look, stored, input->dtype, count, in->quantity);
     for (int kind = 0; status == TS_OK && kind < ROWS_KINDS; kind++) {
         struct rows_found found = {0}, *most = &run->results[node].rows[kind];
         if (kinds >> kind & 1)
@@ -231,7 +344,7 @@ enum ts_status ts_run_look_at_rows(struct run *run, int32_t node, const struct t
             *most = found;
     }
     free(stored);
-    free(look.values);
+    free(values);
     free(look.room);
     return status;
 }
@@ -253,41 +366,52 @@ static enum ts_status join(struct rows_found *found)
     return status;
 }
 
-static void warn_of_level(struct ts_diag *diag, struct diag_site *site, enum rows_kind kind, double percent)
+static void warn_of_cut_off(struct ts_diag *diag, struct diag_site *site, double share)
 {
-    if (kind == ROWS_CUT_OFF) {
-        site->code = "rows-cut-off";
+    site->code = "rows-cut-off";
+    ts_diag_warning(diag, site,
+                    "the rows do not end in air: an end of them in the middle slice sees %.0f %% of the most that "
+                    "is seen. The object goes on beyond the detector, which is taken for air, so that values come "
+                    "out too high; or air is not 0 there, because the flats or the beam changed",
+                    100 * share);
+    ts_diag_hint(diag, "`pad: {}` before it goes on with the outermost values, which lessens that of an object that "
+                       "is cut off; if both ends are air, `air` before minus_log makes it 0, with as many "
+                       "`detectors` as see no object");
+}
+
+/* Of transmissions `air` makes good what is wrong; line integrals have to be made anew. */
+static void warn_of_light(struct ts_diag *diag, struct diag_site *site, enum rows_kind kind, double amount,
+                          enum ts_quantity quantity)
+{
+    if (kind == ROWS_BRIGHT) {
+        site->code = "transmission-bright";
+        ts_diag_warning(
+            diag, site,
+            "%.0f %% of the middle slice have a transmission above %.3g: the flats were darker than the beam of "
+            "the views, as of another exposure",
+            100 * amount, bright);
+    } else {
+        site->code = "air-level";
         ts_diag_warning(diag, site,
-                        "the rows do not end in air: an end of them in the middle slice sees %.0f %% of the most that "
-                        "is seen. The object goes on beyond the detector, which is taken for air, so that values come "
-                        "out too high; or air is not 0 there, because the flats or the beam changed",
-                        percent);
-        ts_diag_hint(diag,
-                     "`pad: {}` before it goes on with the outermost values, which lessens that of an object that "
-                     "is cut off; if both ends are air, `air` before minus_log makes it 0, with as many "
-                     "`detectors` as see no object");
-        return;
+                        "the air at both ends of the rows has a transmission of %.2f in the middle slice, and 1 was "
+                        "expected%s: the flats were of another exposure than the views, or the beam changed",
+                        amount, quantity == TS_LINE_INTEGRAL ? ", a line integral of 0" : "");
     }
-    site->code = "transmission-bright";
-    ts_diag_warning(
-        diag, site,
-        "%.0f %% of the middle slice have a transmission above %.3g: the flats were darker than the beam of "
-        "the views, as of another exposure",
-        percent, bright);
-    ts_diag_hint(diag, "if both ends of the rows are air, `air` before minus_log makes it 1, with as many `detectors` "
-                       "as see no object");
+    if (quantity == TS_TRANSMISSION)
+        ts_diag_hint(diag, "if both ends of the rows are air, `air` before minus_log makes it 1, with as many "
+                           "`detectors` as see no object");
 }
 
 static void warn_of_views(struct ts_diag *diag, struct diag_site *site, enum rows_kind kind,
-                          const struct rows_found *found, int64_t n_views)
+                          const struct rows_found *found, const struct ts_image *image)
 {
-    const long long amount = found->amount, of = n_views, first = found->first, last = found->last;
+    const long long amount = found->amount, of = image->axes[1].n, first = found->first, last = found->last;
     if (kind == ROWS_REPEATED) {
         site->code = "frames-repeated";
         ts_diag_warning(diag, site,
-                        "%lld of %lld views have the very counts of the view before them in the middle slice, noise "
+                        "%lld of %lld views have the very %s of the view before them in the middle slice, noise "
                         "included, from view %lld to view %lld: the camera has given a frame again",
-                        amount, of, first, last);
+                        amount, of, image->quantity == TS_COUNTS ? "counts" : "values", first, last);
         return;
     }
     site->code = "view-blank";
@@ -297,25 +421,38 @@ static void warn_of_views(struct ts_diag *diag, struct diag_site *site, enum row
                     amount, of, first, last);
 }
 
+/* Warns of what was found in the input of a node. */
+static enum ts_status warn_of_node(struct run *run, int32_t i)
+{
+    const struct plan_node *node = &run->plan->nodes[i];
+    const struct ts_image *in = &node->context.in;
+    const unsigned kinds = kinds_of(run->plan, i);
+    struct diag_site site = {.span = node->set.span, .stage = node->label};
+    enum ts_status status = TS_OK;
+    bool is_bright = false;
+    for (int kind = 0; status == TS_OK && kind < ROWS_KINDS; kind++) {
+        struct rows_found found = run->results[i].rows[kind];
+        if (!(kinds >> kind & 1))
+            continue;
+        status = join(&found);
+        if (status != TS_OK || found.amount == 0)
+            continue;
+        const double amount = (double)found.amount / WHOLE;
+        if (kind == ROWS_CUT_OFF)
+            warn_of_cut_off(run->diag, &site, amount);
+        else if (kind == ROWS_REPEATED || kind == ROWS_BLANK)
+            warn_of_views(run->diag, &site, (enum rows_kind)kind, &found, in);
+        else if (!is_bright)
+            warn_of_light(run->diag, &site, (enum rows_kind)kind, amount, in->quantity);
+        is_bright |= kind == ROWS_BRIGHT;
+    }
+    return status;
+}
+
 enum ts_status ts_run_warn_of_rows(struct run *run)
 {
     enum ts_status status = TS_OK;
-    for (int32_t i = run->plan->n_sources; status == TS_OK && i < run->plan->n_nodes; i++) {
-        const struct plan_node *node = &run->plan->nodes[i];
-        const unsigned kinds = kinds_of(node);
-        struct diag_site site = {.span = node->set.span, .stage = node->label};
-        for (int kind = 0; status == TS_OK && kind < ROWS_KINDS; kind++) {
-            struct rows_found found = run->results[i].rows[kind];
-            if (!(kinds >> kind & 1))
-                continue;
-            status = join(&found);
-            if (status != TS_OK || found.amount == 0)
-                continue;
-            if (kind == ROWS_CUT_OFF || kind == ROWS_BRIGHT)
-                warn_of_level(run->diag, &site, (enum rows_kind)kind, 100 * (double)found.amount / WHOLE);
-            else
-                warn_of_views(run->diag, &site, (enum rows_kind)kind, &found, node->context.in.axes[1].n);
-        }
-    }
+    for (int32_t i = run->plan->n_sources; status == TS_OK && i < run->plan->n_nodes; i++)
+        status = warn_of_node(run, i);
     return status;
 }

@@ -2,9 +2,10 @@
  *
  * A filtered reconstruction takes what lies beyond the ends of a sinogram's rows for air. Where the rows end within the
  * object its values come out too high, most of all near the rim, so that a run warns (rows-cut-off) of a stage with
- * TRAIT_ROWS_END_IN_AIR whose input does not. Of what takes the logarithm it warns if much of the transmission is above
- * 1 (transmission-bright) or a view shows no object (view-blank), and of what makes transmissions if views are the same
- * to the noise (frames-repeated). One slice of each volume is looked at, the middle one.
+ * TRAIT_ROWS_END_IN_AIR whose input does not. Of what takes the logarithm, and of line integrals that are read, it
+ * warns if a view shows no object (view-blank) or air is not 1 (air-level, or transmission-bright if much is above 1),
+ * and of all scans that are read if views are the same to the noise (frames-repeated). One slice of each volume is
+ * looked at, the middle one.
  */
 #ifndef PIPELINE_RUN_RUN_ROWS_H
 #define PIPELINE_RUN_RUN_ROWS_H

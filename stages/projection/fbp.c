@@ -101,7 +101,7 @@ const struct stage fbp_stage = {
         "the detector pixels and a 16th of the "
         "views, so that noise plays no part. `pad: {}` before it lessens that; rows that go on unchanged to their "
         "ends, "
-        "as it makes them, are not warned of.\n\n"
+        "as it makes them, are not warned of, nor is air that a drift of the beam by a fifth lifts.\n\n"
         "scikit-image's `iradon` has its rotation center at pixel n // 2 in place of (n - 1) / 2 and gives 1/pixel; "
         "its angles turn the same way. Its filter None gives half of `filter: none` here, which is the plain integral "
         "over angles.\n\n"

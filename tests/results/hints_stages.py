@@ -238,6 +238,10 @@ def beams(folder):
     np.save(f"{folder}/bright.npy", (2.5 * np.exp(-wide)).astype("f4"))
     carry(folder, f"{bright} | minus_log", "`air` before minus_log makes it 1, with as many `detectors` as see no object",
           f"{bright} | air detectors=4 | minus_log", lambda a: abs(a - wide).max() < 1e-4)
+    for factor in (1.25, 0.8):
+        np.save(f"{folder}/bright.npy", (factor * np.exp(-wide)).astype("f4"))
+        carry(folder, f"{bright} | minus_log", "`air` before minus_log makes it 1, with as many `detectors` as see no object",
+              f"{bright} | air detectors=4 | minus_log", lambda a: abs(a - wide).max() < 1e-4)
     np.save(f"{folder}/bright.npy", (0.4 * np.exp(-wide) * np.random.default_rng(1).normal(1, 1e-3, wide.shape)).astype("f4"))
     carry(folder, f"{bright} | minus_log | fbp", "`air` before minus_log makes it 0, with as many `detectors` as see no object",
           f"{bright} | air detectors=4 | minus_log | fbp", lambda a: a.shape[0] == 4)

@@ -121,7 +121,7 @@ Test(rows, are_better_as_the_hint_says)
 
 /* ---- scans that are not what they seem ------------------------------------------------------------ */
 
-/* A scan with noise of one in a hundred, as counts of 10000 or as its transmission. */
+/* A scan with its noise, as counts of 10000, as its transmission or as line integrals of that. */
 static struct ts_image light_of(struct scan scan, enum ts_quantity quantity)
 {
     struct ts_image image = scan_of(scan);
@@ -130,13 +130,16 @@ static struct ts_image light_of(struct scan scan, enum ts_quantity quantity)
     for (int64_t i = 0; i < (int64_t)ts_image_count(&image); i++) {
         const double noise = scan.noise * 3.46 * (ts_random_unit(&seed) - 0.5);
         const double light = exp(-fmax(0, (double)values[i]) / scan.radius) + noise;
-        values[i] = (float)(quantity == TS_COUNTS ? rint(10000 * light) : light);
+        values[i] = (float)(quantity == TS_COUNTS          ? rint(10000 * light)
+                            : quantity == TS_LINE_INTEGRAL ? -log(fmax(1e-3, light))
+                                                           : light);
     }
     image.quantity = quantity;
     return image;
 }
 
-/* Runs a stage and fbp over the image, which is freed, and copies the message and the hint of the code, "" without. */
+/* Runs a stage, if any, and fbp over the image, which is freed, and copies the message and the hint of the code, ""
+ * without. */
 static void run_light(struct ts_image image, const char *stage, const char *code, char message[512], char hint[512])
 {
     char folder[256], output[300];
@@ -144,7 +147,8 @@ static void run_light(struct ts_image image, const char *stage, const char *code
     ts_test_folder(folder, sizeof folder);
     snprintf(output, sizeof output, "%s/out.h5", folder);
     memory_chain_init(&memory, &image, NULL, output);
-    memory_chain_add(&memory, stage, NULL);
+    if (stage)
+        memory_chain_add(&memory, stage, NULL);
     if (image.quantity == TS_COUNTS)
         memory_chain_add(&memory, "minus_log", NULL);
     memory_chain_add(&memory, "fbp", NULL);
@@ -197,22 +201,32 @@ Test(rows, that_a_camera_gave_again_are_warned_of)
         int64_t first, last; /* views that are the one before `first` */
         double noise;
         const char *message; /* NULL: nothing is told */
-    } rows[] = {{90, 119, 0.01,
-                 "30 of 120 views have the very counts of the view before them in the middle slice, noise "
-                 "included, from view 90 to view 119"},
+    } rows[] = {{90, 119, 0.01, "30 of 120 views have the very "},
+                {90, 119, 0.01, "in the middle slice, noise included, from view 90 to view 119"},
                 {40, 40, 0.01, "1 of 120 views have"},
                 {20, 110, 0.003, "91 of 120 views have"},
                 {1, 3, 0.01, "from view 1 to view 3"},
                 {90, 119, 0, NULL},
                 {40, 39, 0.01, NULL}};
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct ts_image image = light_of((struct scan){8, 2, 30, 47.5, 180, rows[i].noise}, TS_COUNTS);
-        char message[512], hint[512];
+    static const struct {
+        enum ts_quantity quantity;
+        const char *stage, *values;
+    } kinds[] = {{TS_COUNTS, "air detectors=4", "counts"},
+                 {TS_TRANSMISSION, "minus_log", "values"},
+                 {TS_LINE_INTEGRAL, NULL, "values"},
+                 {TS_LINE_INTEGRAL, "pad", "values"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows * 4; i++) {
+        const size_t row = i / 4, kind = i % 4;
+        struct ts_image image = light_of((struct scan){8, 2, 30, 47.5, 180, rows[row].noise}, kinds[kind].quantity);
+        char message[512], hint[512], very[64];
         for (int64_t z = 0; z < NZ; z++)
-            for (int64_t v = rows[i].first; v <= rows[i].last; v++)
-                memcpy(view_of(&image, z, v), view_of(&image, z, rows[i].first - 1), N * sizeof(float));
-        run_light(image, "air detectors=4", "frames-repeated", message, hint);
-        cr_expect(rows[i].message ? strstr(message, rows[i].message) != NULL : !*message, "row %zu: %s", i, message);
+            for (int64_t v = rows[row].first; v <= rows[row].last; v++)
+                memcpy(view_of(&image, z, v), view_of(&image, z, rows[row].first - 1), N * sizeof(float));
+        run_light(image, kinds[kind].stage, "frames-repeated", message, hint);
+        cr_expect(rows[row].message ? strstr(message, rows[row].message) != NULL : !*message, "row %zu, kind %zu: %s",
+                  row, kind, message);
+        snprintf(very, sizeof very, "the very %s of the view before them", kinds[kind].values);
+        cr_expect(!*message || strstr(message, very), "%s", message);
     }
     char message[512], hint[512]; /* a disc at the center is the same from everywhere */
     run_light(light_of((struct scan){0, 0, 30, 47.5, 180, 0}, TS_COUNTS), "air detectors=4", "frames-repeated", message,
@@ -231,16 +245,77 @@ Test(rows, of_views_without_the_object_are_warned_of)
                 {{3, 2, 8, 47.5, 360, 0.01}, 117, 119, "3 of 120 views"},
                 {{20, 2, 8, 47.5, 180, 0.01}, 1, 0, NULL},
                 {{3, 2, 30, 47.5, 180, 0.1}, 1, 0, NULL}};
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct ts_image image = light_of(rows[i].scan, TS_TRANSMISSION);
-        char message[512], hint[512];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (int lines = 0; lines < 2; lines++) {
+            struct ts_image image = light_of(rows[i].scan, lines ? TS_LINE_INTEGRAL : TS_TRANSMISSION);
+            char message[512], hint[512];
+            for (int64_t z = 0; z < NZ; z++)
+                for (int64_t v = rows[i].first; v <= rows[i].last; v++)
+                    for (int64_t d = 0; d < N; d++)
+                        view_of(&image, z, v)[d] = (lines ? 0 : 1) + (float)rows[i].scan.noise * (d % 2 ? 1.F : -1.F);
+            run_light(image, lines ? NULL : "minus_log", "view-blank", message, hint);
+            cr_expect(rows[i].message ? strstr(message, rows[i].message) != NULL : !*message, "row %zu, %d: %s", i,
+                      lines, message);
+        }
+}
+
+/* Views at one angle may be one image. */
+Test(rows, that_were_written_several_times_are_no_frozen_ones)
+{
+    struct ts_image image = light_of((struct scan){8, 2, 30, 47.5, 180, 0.01}, TS_TRANSMISSION);
+    static double degrees[VIEWS];
+    char message[512], hint[512];
+    for (int64_t v = 0; v < VIEWS; v++) {
+        degrees[v] = 4.5 * (double)(v / 3);
         for (int64_t z = 0; z < NZ; z++)
-            for (int64_t v = rows[i].first; v <= rows[i].last; v++)
-                for (int64_t d = 0; d < N; d++)
-                    view_of(&image, z, v)[d] = 1 + (float)rows[i].scan.noise * (d % 2 ? 1.F : -1.F);
-        run_light(image, "minus_log", "view-blank", message, hint);
-        cr_expect(rows[i].message ? strstr(message, rows[i].message) != NULL : !*message, "row %zu: %s", i, message);
+            memcpy(view_of(&image, z, v), view_of(&image, z, v / 3 * 3), N * sizeof(float));
     }
+    image.axes[1].positions = degrees;
+    run_light(image, "minus_log", "frames-repeated", message, hint);
+    cr_expect(!*message, "%s", message);
+}
+
+/* Multiplies the light by what goes from one factor to another over the views. */
+static void change_beam(struct ts_image *image, double first, double last)
+{
+    for (int64_t z = 0; z < NZ; z++)
+        for (int64_t v = 0; v < VIEWS; v++)
+            for (int64_t d = 0; d < N; d++) {
+                const double factor = first + (last - first) * (double)v / VIEWS;
+                float *value = view_of(image, z, v) + d;
+                *value = (float)(image->quantity == TS_TRANSMISSION ? (double)*value * factor
+                                                                    : (double)*value - log(factor));
+            }
+}
+
+Test(rows, whose_air_is_not_1_are_warned_of)
+{
+    static const struct {
+        struct scan scan;
+        double first, last;  /* factor of the first view and of the last one */
+        const char *message; /* NULL: nothing is told */
+    } rows[] = {{{3, 2, 30, 47.5, 180, 0.01}, 1.25, 1.25, "has a transmission of 1.24 in the middle slice"},
+                {{3, 2, 30, 47.5, 180, 0}, 0.8, 0.8, "has a transmission of 0.80"},
+                {{3, 2, 30, 47.5, 180, 0.002}, 0.5, 0.5, "has a transmission of 0.50"},
+                {{3, 2, 30, 47.5, 180, 0.01}, 1, 0.7, "has a transmission of 0.84"},
+                {{3, 2, 30, 47.5, 180, 0.01}, 1, 0.8, NULL},
+                {{3, 2, 30, 47.5, 180, 0.01}, 1.08, 1.08, NULL},
+                {{3, 2, 30, 47.5, 180, 0.3}, 1, 1, NULL},
+                {{0, 0, 60, 47.5, 180, 0}, 1, 1, NULL}, /* the object goes on beyond the detector */
+                {{0, 0, 110, 47.5, 180, 0.01}, 1, 1, NULL},
+                {{0, 0, 400, 47.5, 180, 0.001}, 1, 1, NULL},
+                {{30, 5, 30, 47.5, 180, 0.01}, 1, 1, NULL},
+                {{0, 0, 50, 30.2, 360, 0.01}, 1, 1, NULL}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (int kind = 0; kind < 3; kind++) { /* as transmissions, as line integrals, and as those before pad */
+            struct ts_image image = light_of(rows[i].scan, kind ? TS_LINE_INTEGRAL : TS_TRANSMISSION);
+            char message[512], hint[512];
+            change_beam(&image, rows[i].first, rows[i].last);
+            run_light(image, kind == 0 ? "minus_log" : kind == 1 ? NULL : "pad", "air-level", message, hint);
+            cr_expect(rows[i].message ? strstr(message, rows[i].message) != NULL : !*message, "row %zu, kind %d: %s", i,
+                      kind, message);
+            cr_expect_eq(strstr(hint, "`air` before minus_log makes it 1") != NULL, *message && kind == 0, "%s", hint);
+        }
 }
 
 /* Flats of twice the exposure lift the ends as an object that is cut off does. */
@@ -257,5 +332,20 @@ Test(rows, whose_ends_are_lifted_by_flats_are_told_as_such)
         run_light(image, "minus_log", "rows-cut-off", message, hint);
         cr_expect(strstr(message, "or air is not 0 there, because the flats or the beam changed"), "%s", message);
         cr_expect(strstr(hint, "`air` before minus_log makes it 0"), "%s", hint);
+    }
+}
+
+/* The ends see more than a tenth of what a thin object takes away, and are air. */
+Test(rows, whose_beam_drifts_by_a_fifth_are_not_cut_off)
+{
+    static const double lasts[] = {0.8, 0.85, 0.9};
+    for (size_t i = 0; i < sizeof lasts / sizeof *lasts; i++) {
+        struct ts_image image = light_of((struct scan){3, 2, 30, 47.5, 180, 0.01}, TS_TRANSMISSION);
+        char message[512], hint[512];
+        for (int64_t k = 0; k < (int64_t)ts_image_count(&image); k++)
+            ((float *)image.data)[k] = powf(((float *)image.data)[k], 0.7F);
+        change_beam(&image, 1, lasts[i]);
+        run_light(image, "minus_log", "rows-cut-off", message, hint);
+        cr_expect(!*message, "%g: %s", lasts[i], message);
     }
 }
