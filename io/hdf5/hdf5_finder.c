@@ -5,7 +5,9 @@
  */
 #include "io/hdf5/hdf5_finder.h"
 
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "io/hdf5/hdf5_describe.h"
 #include "io/hdf5/hdf5_storage.h"
@@ -124,12 +126,39 @@ static enum ts_status unreadable(const struct hdf5_child *child, hid_t object, c
                                 attribute ? attribute : "", failure.text);
 }
 
+struct wanted {
+    const char *name;
+    char found[FINDER_NAME]; /* "": no attribute has this name */
+};
+
+static herr_t compare_name(hid_t object, const char *name, const H5A_info_t *info, void *data)
+{
+    struct wanted *wanted = data;
+    (void)object, (void)info;
+    if (strcasecmp(name, wanted->name) != 0)
+        return 0;
+    snprintf(wanted->found, sizeof wanted->found, "%s", name);
+    return 1;
+}
+
+/* Finds an attribute of this name, in any case of letters if none has it as it is. */
+static struct wanted find_attribute(hid_t object, const char *name)
+{
+    struct wanted wanted = {.name = name};
+    if (H5Aexists(object, name) > 0)
+        snprintf(wanted.found, sizeof wanted.found, "%s", name);
+    else
+        (void)H5Aiterate2(object, H5_INDEX_NAME, H5_ITER_INC, NULL, compare_name, &wanted);
+    return wanted;
+}
+
 /* Text of an attribute, or of a scalar dataset where `name` is NULL, without spaces at its end; "" where there is none
  * such. */
 static enum ts_status read_text(const struct hdf5_child *child, hid_t object, const char *name, char *out, size_t size,
                                 struct ts_diag *diag)
 {
-    if (ts_hdf5_text_of(object, name, out, size) < 0)
+    const struct wanted wanted = name ? find_attribute(object, name) : (struct wanted){.name = NULL};
+    if (ts_hdf5_text_of(object, *wanted.found ? wanted.found : name, out, size) < 0)
         return unreadable(child, object, "hdf5-text", "the text ", name, diag);
     for (size_t n = strlen(out); n > 0 && out[n - 1] == ' '; n--)
         out[n - 1] = '\0';
@@ -230,19 +259,34 @@ enum ts_status ts_hdf5_task_text(struct hdf5_child *child, const void *request, 
     return status;
 }
 
+/* Reads the numbers of an open attribute, of which one may be written as a text. */
+static bool read_numbers(hid_t attribute, hid_t object, const char *name, int32_t n, double *values)
+{
+    const hid_t type = H5Aget_type(attribute), space = H5Aget_space(attribute);
+    const H5T_class_t class = type >= 0 ? H5Tget_class(type) : H5T_NO_CLASS;
+    char text[FINDER_NAME], *end = text;
+    bool read = false;
+    if ((class == H5T_FLOAT || class == H5T_INTEGER) && space >= 0 && H5Sget_simple_extent_npoints(space) == n)
+        read = H5Aread(attribute, H5T_NATIVE_DOUBLE, values) >= 0;
+    else if (class == H5T_STRING && n == 1 && ts_hdf5_text_of(object, name, text, sizeof text) > 0) {
+        values[0] = strtod(text, &end);
+        read = end > text && end[strspn(end, " \t\r\n")] == '\0';
+    }
+    TS_HDF5_CLOSE(space, type);
+    return read;
+}
+
 enum ts_status ts_hdf5_task_numbers(struct hdf5_child *child, const void *request, FILE *out, struct ts_diag *diag)
 {
     const struct attribute_request *of = request;
-    struct numbers_answer answer = {.there = H5Aexists(of->object, of->name) > 0};
+    const struct wanted wanted = find_attribute(of->object, of->name);
+    struct numbers_answer answer = {.there = *wanted.found != '\0'};
     (void)child, (void)diag;
     if (answer.there && of->n <= FINDER_NUMBERS) {
-        const hid_t attribute = H5Aopen(of->object, of->name, H5P_DEFAULT);
-        const hid_t type = H5Aget_type(attribute), space = H5Aget_space(attribute);
-        const H5T_class_t class = type >= 0 ? H5Tget_class(type) : H5T_NO_CLASS;
-        if ((class == H5T_FLOAT || class == H5T_INTEGER) && space >= 0 &&
-            H5Sget_simple_extent_npoints(space) == of->n && H5Aread(attribute, H5T_NATIVE_DOUBLE, answer.values) >= 0)
+        const hid_t attribute = H5Aopen(of->object, wanted.found, H5P_DEFAULT);
+        if (read_numbers(attribute, of->object, wanted.found, of->n, answer.values))
             answer.n = of->n;
-        TS_HDF5_CLOSE(space, type, attribute);
+        TS_HDF5_CLOSE(attribute);
     }
     fwrite(&answer, sizeof answer, 1, out);
     return TS_OK;

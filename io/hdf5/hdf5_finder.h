@@ -51,7 +51,8 @@ hdf5_task ts_hdf5_task_release; /* object_request, nothing */
 /* Request: object_request. The answer lists a group's links, at most FINDER_NAMES: a kind byte (h, s, e, o) and a
  * zero-terminated name each. It is empty for other objects. */
 hdf5_task ts_hdf5_task_names;
-/* attribute_request; FINDER_NAME bytes with a final zero, "" where there is no such text. */
+/* attribute_request; FINDER_NAME bytes with a final zero, "" where there is no such text. Attributes are found in any
+ * case of letters. */
 hdf5_task ts_hdf5_task_text;
 hdf5_task ts_hdf5_task_numbers;  /* attribute_request, numbers_answer */
 hdf5_task ts_hdf5_task_describe; /* object_request; what ts_hdf5_storage_write writes */

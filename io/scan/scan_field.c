@@ -77,24 +77,26 @@ enum ts_status ts_scan_field_warn_of_scale(const struct hdf5_input *input, const
     static const struct {
         const char *name;
         double usual; /* changes nothing */
-    } rows[] = {{"scale_factor", 1},
-                {"scaling_factor", 1},
-                {"scaling", 1}, /* of NXtomoproc */
-                {"add_offset", 0},
-                {"offset", 0}};
+        bool number;  /* it is nothing else than a number: a scale or an offset may be those of axes */
+    } rows[] = {{"scale_factor", 1, true},     {"scaling_factor", 1, true}, {"scaling", 1, true}, /* of NXtomoproc */
+                {"scale", 1, false},           {"slope", 1, false},         {"rescale_slope", 1, true},
+                {"add_offset", 0, true},       {"offset", 0, false},        {"intercept", 0, false},
+                {"rescale_intercept", 0, true}};
     const struct diag_site site = {.code = "field-unused", .span = input->set->spans[0], .stage = input->set->owner};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         double value = 0;
         int found = 0;
-        char shown[256], message[HDF5_INPUT_PATH + 512];
+        char shown[256], message[HDF5_INPUT_PATH + 512], number[32] = "not one number";
         const enum ts_status status = ts_hdf5_input_numbers(input, dataset, rows[i].name, 1, &value, &found);
         if (status != TS_OK)
             return status;
-        if (found != 1 || value == rows[i].usual)
+        if (found < 0 || (found == 0 && !rows[i].number) || (found == 1 && value == rows[i].usual))
             continue;
+        if (found == 1)
+            snprintf(number, sizeof number, "%.9g", value);
         ts_text_escape(shown, sizeof shown, name);
-        snprintf(message, sizeof message, "%s: the attribute %s of %s is %.9g: %s", input->path, rows[i].name, shown,
-                 value, as_stored);
+        snprintf(message, sizeof message, "%s: the attribute %s of %s is %s: %s", input->path, rows[i].name, shown,
+                 number, as_stored);
         if (!is_told(input->diag, message))
             ts_diag_warning(input->diag, &site, "%s", message);
     }

@@ -25,13 +25,13 @@ enum ts_status ts_scan_field_read(struct hdf5_input *input, const struct hdf5_re
 void ts_scan_field_warn(const struct hdf5_input *input, const char *name, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* Warns, once in a list of records, of a dataset's attributes that say that its values are others than those that are
- * stored: scale_factor and add_offset of the Climate and Forecast conventions, scaling_factor, scaling and offset. What
- * ts_scan_field_read() reads as numbers is looked at. */
+ * stored: scale_factor and add_offset of the Climate and Forecast conventions, scaling_factor, scaling, scale, slope,
+ * rescale_slope, offset, intercept and rescale_intercept. What ts_scan_field_read() reads as numbers is looked at. */
 enum ts_status ts_scan_field_warn_of_scale(const struct hdf5_input *input, const struct hdf5_ref *dataset,
                                            const char *name);
 /* Warns of the attributes of a dataset that say that its values are others than those that are stored, or that some are
- * none: scale_factor, add_offset, _FillValue, missing_value, valid_min and valid_max of the Climate and Forecast
- * conventions, scaling_factor, scaling and offset. */
+ * none: those of ts_scan_field_warn_of_scale(), and _FillValue, missing_value, valid_min and valid_max of the Climate
+ * and Forecast conventions. */
 enum ts_status ts_scan_field_warn_of_attributes(const struct hdf5_input *input, const struct hdf5_stack *stack);
 /* Warns of NAME_scaling_factor and NAME_offset beside the field of this name, and in a group of class NXdata, whose
  * signal it is, of scaling_factor and offset. Source: NeXus definitions, NXdata: (value + offset) * scaling_factor. */

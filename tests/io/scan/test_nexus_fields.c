@@ -289,6 +289,8 @@ Test(nexus_fields, attributes_that_scale_or_leave_out_values_are_warned_of)
         const char *name;
         double value;
         const char *warning; /* NULL: it changes nothing */
+        const char *text;    /* the value is this text */
+        int n;               /* it is so many numbers */
     } cases[] = {
         {"scale_factor", 0.01, "the attribute scale_factor of data is 0.01: values are taken as they are stored"},
         {"scale_factor", 1, NULL},
@@ -305,16 +307,38 @@ Test(nexus_fields, attributes_that_scale_or_leave_out_values_are_warned_of)
         {"valid_min", 0, NULL},
         {"valid_min", 1, "the attribute valid_min of data is 1"},
         {"gain", 2, NULL},
+        /* other names, in any case of letters, and texts */
+        {"Scale_Factor", 0.01, "the attribute scale_factor of data is 0.01: values are taken as they are stored"},
+        {"SCALE", 3, "the attribute scale of data is 3"},
+        {"Scale", 1, NULL},
+        {"slope", 0.5, "the attribute slope of data is 0.5"},
+        {"Rescale_Intercept", -1024, "the attribute rescale_intercept of data is -1024"},
+        {"missing_VALUE", 0, "the attribute missing_value of data is 0"},
+        {"scale_factor", 0, "the attribute scale_factor of data is 0.1: values are taken", .text = "0.1"},
+        {"SCALING", 0, "the attribute scaling of data is 2", .text = " 2e0 "},
+        {"add_offset", 0, "the attribute add_offset of data is -7", .text = "-7"},
+        {"_FillValue", 0, "the attribute _FillValue of data is 65535", .text = "65535"},
+        {"scale_factor", 0, NULL, .text = "1.0"},
+        {"scale_factor", 0, "the attribute scale_factor of data is not one number: values are", .text = "0,1"},
+        {"scale_factor", 2, "the attribute scale_factor of data is not one number", .n = 3},
+        {"scale", 0, NULL, .text = "linear"},
+        {"scale", 2, NULL, .n = 3}, /* of axes */
+        {"offset", 2, NULL, .n = 3},
+        {"downscale", 2, NULL},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         make_scan(NULL, 0);
         const hid_t file = H5Fopen(ts_scan_file.path, H5F_ACC_RDWR, H5P_DEFAULT),
                     frames = H5Dopen2(file, "/entry/instrument/detector/data", H5P_DEFAULT);
-        put_numbers(frames, cases[i].name, 1, &cases[i].value);
+        if (cases[i].text)
+            ts_scan_file_text(frames, cases[i].name, cases[i].text);
+        else
+            put_numbers(frames, cases[i].name, cases[i].n ? cases[i].n : 1,
+                        (const double[]){cases[i].value, cases[i].value, cases[i].value});
         H5Dclose(frames);
         cr_assert(H5Fclose(file) >= 0);
         struct source *source = open_scan(FRAMES_PROJECTIONS);
-        cr_expect_eq(count_warnings("field-unused"), cases[i].warning != NULL, "%s %g", cases[i].name, cases[i].value);
+        cr_expect_eq(count_warnings("field-unused"), cases[i].warning != NULL, "row %zu, %s", i, cases[i].name);
         if (cases[i].warning)
             expect_record("field-unused", cases[i].warning);
         source->ops->close(source);
