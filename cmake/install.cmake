@@ -15,7 +15,7 @@ foreach(program tomostage-bench tomostage-study tomostage-view)
 endforeach()
 sbom_link_map(${installed_targets})
 sbom_install(${sbom_path} TARGETS ${installed_targets})
-install(FILES core/tomostage.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(FILES include/tomostage.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY datasets/chains datasets/machines datasets/workflows DESTINATION ${CMAKE_INSTALL_DATADIR}/tomostage)
 # The file finds its prefix from where it lies, since `cmake --install --prefix` and a move of the folder come later.

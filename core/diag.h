@@ -8,7 +8,7 @@
 
 #include <stdarg.h>
 
-#include "core/tomostage.h"
+#include "include/tomostage.h"
 
 /* At most this many errors are kept; the printed list then ends with a line that counts the rest. */
 enum { DIAG_MAX_ERRORS = 20 };

@@ -5,8 +5,8 @@
 #ifndef CORE_IMAGE_H
 #define CORE_IMAGE_H
 
-#include "core/tomostage.h"
 #include "core/vectors.h"
+#include "include/tomostage.h"
 
 /* X(suffix of the enum, C type): the element types that images (not tables) may have. */
 #define TS_IMAGE_DTYPES(X)                                                                                             \

@@ -5,7 +5,7 @@
 #ifndef CORE_ROUNDING_H
 #define CORE_ROUNDING_H
 
-#include "core/tomostage.h"
+#include "include/tomostage.h"
 
 enum { ROUNDING_SOME = -1 };
 

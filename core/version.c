@@ -4,7 +4,7 @@
  */
 #include "core/version.h"
 
-#include "core/tomostage.h"
+#include "include/tomostage.h"
 
 const char *ts_version(void)
 {

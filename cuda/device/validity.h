@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The bits of valid pixels (core/tomostage.h: struct ts_image) on a CUDA device: they are made from values, and valid
- * pixels are packed side by side, as stages/engine/validity.h does it on the CPU. Images lie on the device. All calls
- * enqueue on the stream; counts of a slice have 32 bits.
+ * The bits of valid pixels (include/tomostage.h: struct ts_image) on a CUDA device: they are made from values, and
+ * valid pixels are packed side by side, as stages/engine/validity.h does it on the CPU. Images lie on the device. All
+ * calls enqueue on the stream; counts of a slice have 32 bits.
  */
 #ifndef CUDA_DEVICE_VALIDITY_H
 #define CUDA_DEVICE_VALIDITY_H

@@ -11,7 +11,7 @@
 #ifndef CUDA_VIEW_PICTURE_H
 #define CUDA_VIEW_PICTURE_H
 
-#include "core/tomostage.h"
+#include "include/tomostage.h"
 
 #ifdef __CUDACC__
 #define VIEW_CODE __host__ __device__

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 
 #include "core/svg.h"
-#include "core/tomostage.h"
+#include "include/tomostage.h"
 #include "io/file/whole_file.h"
 
 /* clang-format off */

@@ -13,8 +13,8 @@
 #include <zlib.h>
 
 #include "core/fft.h"
-#include "core/tomostage.h"
 #include "cuda/device/device.h"
+#include "include/tomostage.h"
 #include "io/dicom_frames/dicom_decode.h"
 #include "io/dicom_frames/dicom_jpeg_2000.h"
 #include "io/file/zlib_stream.h"

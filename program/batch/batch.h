@@ -7,7 +7,7 @@
 #ifndef PROGRAM_BATCH_BATCH_H
 #define PROGRAM_BATCH_BATCH_H
 
-#include "core/tomostage.h"
+#include "include/tomostage.h"
 #include "program/batch/studies.h"
 
 struct batch {

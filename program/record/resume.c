@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/tomostage.h"
+#include "include/tomostage.h"
 #include "io/hdf5/hdf5_bytes.h"
 #include "io/hdf5/hdf5_texts.h"
 #include "io/scan/result.h"

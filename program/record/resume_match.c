@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/tomostage.h"
 #include "core/version.h"
+#include "include/tomostage.h"
 #include "io/hdf5/hdf5_texts.h"
 #include "pipeline/chain/chain_build.h"
 #include "pipeline/run/provenance.h"

@@ -5,7 +5,7 @@
 #ifndef PROGRAM_RECORD_RESUME_SEARCH_H
 #define PROGRAM_RECORD_RESUME_SEARCH_H
 
-#include "core/tomostage.h"
+#include "include/tomostage.h"
 
 /* Does what ts_chain_search() does, and lets the stages before a search start from the result at `path` (NULL: none)
  * where that can be. The pixels of the inputs are not compared: the run that follows does so. */

@@ -37,7 +37,7 @@ enum stage_trait {
 /* scipy.ndimage's five borders. */
 enum ts_border { BORDER_REFLECT, BORDER_MIRROR, BORDER_NEAREST, BORDER_CONSTANT, BORDER_WRAP };
 
-/* A stage's map treats invalid pixels of a masked input (core/tomostage.h: struct ts_image) in one of these ways. */
+/* A stage's map treats invalid pixels of a masked input (include/tomostage.h: struct ts_image) in one of these ways. */
 enum stage_validity {
     VALIDITY_UNAWARE, /* it takes their values for measured ones, of which the plan warns; the output is not masked */
     VALIDITY_SPREADS, /* it takes them so as well, of which the plan warns; the output is masked as the input is */

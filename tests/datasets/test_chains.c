@@ -11,8 +11,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "core/tomostage.h"
 #include "datasets/phantom.h"
+#include "include/tomostage.h"
 #include "tests/files/dicom_fixture.h"
 #include "tests/files/hdf5_data.h"
 #include "tests/support/chain_run.h"

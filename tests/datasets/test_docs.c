@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/tomostage.h"
+#include "include/tomostage.h"
 #include "tests/support/support.h"
 
 static void parses(const char *page, const char *text, size_t length, enum ts_status expected)

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/tomostage.h"
 #include "datasets/phantom_scan.h"
+#include "include/tomostage.h"
 #include "tests/files/hdf5_data.h"
 #include "tests/support/chain_run.h"
 #include "tests/support/program.h"

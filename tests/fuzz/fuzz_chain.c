@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/tomostage.h"
+#include "include/tomostage.h"
 #include "pipeline/chain/chain.h"
 #include "tests/fuzz/fuzz.h"
 

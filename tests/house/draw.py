@@ -11,7 +11,7 @@ import sys
 import includes
 
 WIDTH, LEFT, RIGHT, BOX, ROW, GAP, TOP = 1240, 120, 20, 24, 58, 26, 54
-COLORS = {"core": "#8d6e63", "stages": "#2e7d32", "io": "#1565c0", "cuda": "#6a1b9a", "datasets": "#00838f", "pipeline": "#c62828", "program": "#ad1457", "lab": "#ef6c00"}
+COLORS = {"include": "#546e7a", "core": "#8d6e63", "stages": "#2e7d32", "io": "#1565c0", "cuda": "#6a1b9a", "datasets": "#00838f", "pipeline": "#c62828", "program": "#ad1457", "lab": "#ef6c00"}
 
 
 def room_of(path):

@@ -12,7 +12,7 @@ import re
 import sys
 
 SOURCES = (".c", ".h", ".cu", ".cuh", ".cc", ".inc")
-INCLUDE = re.compile(r'\s*#\s*include\s+(?:"([^"]+)"|<((?:core|stages|io|cuda|datasets|pipeline|program|lab|tests)/[^>]+)>)')
+INCLUDE = re.compile(r'\s*#\s*include\s+(?:"([^"]+)"|<((?:include|core|stages|io|cuda|datasets|pipeline|program|lab|tests)/[^>]+)>)')
 MOST_LINES = 800
 NOTE = "CHANGE:"  # begins each note of the templates in new_stage/
 

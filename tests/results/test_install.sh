@@ -55,7 +55,7 @@ done
 # Only what the public header declares is visible, or is not of the private version. A declaration may be wrapped.
 nm -D --defined-only --with-symbol-versions "$library" | awk '$2 ~ /[TDBR]/ && $3 !~ /@TOMOSTAGE_PRIVATE/ {sub("@.*", "", $3); print $3}' |
     sort >"$folder/exported"
-tr '\n' ' ' <"$source/core/tomostage.h" | grep -oE 'TS_PUBLIC [^;(]*\bts_[a-z0-9_]+\(' | grep -oE 'ts_[a-z0-9_]+\($' | tr -d '(' |
+tr '\n' ' ' <"$source/include/tomostage.h" | grep -oE 'TS_PUBLIC [^;(]*\bts_[a-z0-9_]+\(' | grep -oE 'ts_[a-z0-9_]+\($' | tr -d '(' |
     sort >"$folder/declared"
 grep -E '^ts_' "$folder/exported" | diff "$folder/declared" - || fail "its exports differ from the header"
 if nm -D --defined-only "$library" | grep -E ' cuda[A-Z]'; then fail "the library shows its CUDA runtime"; fi

@@ -42,7 +42,7 @@ VARIES = [
     (r" +$", ""),
 ]
 PROGRESS = re.compile(r"pass \d+ of \d+: ")  # a line comes every 30 s, and how slow the machine is is not the page's matter
-NAMED = re.compile(r"`((?:core|stages|io|cuda|pipeline|program|lab|datasets|tests|docs|cmake)/[\w./-]*\w)`")
+NAMED = re.compile(r"`((?:include|core|stages|io|cuda|pipeline|program|lab|datasets|tests|docs|cmake)/[\w./-]*\w)`")
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[\w-]+)?\)")
 
 
@@ -177,7 +177,7 @@ if __name__ == "__main__":
     program, root, data = sys.argv[1], sys.argv[2], os.environ.get("TOMOSTAGE_DATA")
     write = sys.argv[3:] == ["--write"]
     faults = []
-    for folder in ("docs", "datasets", "core", "stages", "io", "cuda", "pipeline", "program", "lab", "README.md"):
+    for folder in ("docs", "datasets", "include", "core", "stages", "io", "cuda", "pipeline", "program", "lab", "README.md"):
         for path in sorted(glob.glob(os.path.join(root, folder, "**/*.md"), recursive=True)) or [os.path.join(root, folder)]:
             faults += check_paths(os.path.relpath(path, root), root)
     for page, shown in SHOWN.items():

@@ -5,7 +5,7 @@
 #ifndef TESTS_CHAIN_RUN_H
 #define TESTS_CHAIN_RUN_H
 
-#include "core/tomostage.h"
+#include "include/tomostage.h"
 
 /* Paths are relative to `folder`. Runs the chain; records go to `diag`. */
 enum ts_status ts_test_chain(const char *text, const char *folder, struct ts_diag *diag);

@@ -5,7 +5,7 @@
 #ifndef TESTS_DISC_SCAN_H
 #define TESTS_DISC_SCAN_H
 
-#include "core/tomostage.h"
+#include "include/tomostage.h"
 
 /* n_views from angle `first` on, `step` degrees apart, of line integrals; detectors 0.7 mm apart. free(image.data). */
 struct ts_image ts_disc_scan(int64_t nz, int64_t n_views, int64_t n_detectors, double first, double step,

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/tomostage.h"
 #include "cuda/device/driver.h"
+#include "include/tomostage.h"
 #include "program/show/font.h"
 #include "program/show/scene.h"
 #include "stages/engine/execute.h"

@@ -18,8 +18,8 @@
  *  - an object may be used by one thread at a time, whichever that is;
  *  - ts_plan_run forks decoding processes: call it before the process holds a CUDA context or threads that hold locks.
  */
-#ifndef CORE_TOMOSTAGE_H
-#define CORE_TOMOSTAGE_H
+#ifndef TOMOSTAGE_H
+#define TOMOSTAGE_H
 
 #include <stdbool.h>
 #include <stddef.h>
