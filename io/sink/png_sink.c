@@ -3,27 +3,24 @@
  * This writes slices as gray pictures, one PNG file each in a folder, or one file where there is one slice. Values of 8
  * and 16 bits without a sign are stored as they are; others become 8 bits by a window, which the chain gives, or which
  * goes from the 1st to the 99th percentile of a sample of the whole image. A comment in each file states the window.
- * Values that are not finite, and invalid pixels, are black. Source: PNG, ISO/IEC 15948.
+ * Values that are not finite, and invalid pixels, are black.
  */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include "io/file/file_bytes.h"
-#include "io/file/zlib_stream.h"
+#include "io/file/png.h"
 #include "io/sink/sink_scratch.h"
-
-enum { LONGEST_SIDE = 1 << 20, DEFLATE_LEVEL = 6, CHUNK_EXTRA = 12, HEAD_BYTES = 512 };
 
 struct png_files {
     struct sink sink; /* first */
     struct sink_scratch scratch;
     bool raw; /* values are stored as they are */
     struct sink_window window;
-    char comment[HEAD_BYTES / 4];
+    char comment[PNG_COMMENT];
 };
 
 /* Returns true where an image's values can be the gray values themselves. */
@@ -37,68 +34,11 @@ static const char *refusal(const struct sink_request *request)
     const struct ts_image *image = request->image;
     if (ts_sink_is_file(&png_sink, request->path) && (image->axes[0].n > 1 || request->volumes))
         return "a PNG file is one slice";
-    return image->axes[1].n > LONGEST_SIDE || image->axes[2].n > LONGEST_SIDE ? "its slices are too large" : NULL;
+    return image->axes[1].n > PNG_LONGEST_SIDE || image->axes[2].n > PNG_LONGEST_SIDE ? "its slices are too large"
+                                                                                      : NULL;
 }
 
 /* ---- one picture --------------------------------------------------------------------------------- */
-
-/* This holds a PNG file while it is made in memory. */
-struct picture {
-    unsigned char *bytes;
-    size_t n;
-};
-
-static void put_u32(unsigned char *at, uint32_t value)
-{
-    for (int i = 0; i < 4; i++)
-        at[i] = (unsigned char)(value >> (24 - 8 * i));
-}
-
-/* Ends a chunk of n bytes, which stand behind its length and name already. */
-static void end_chunk(struct picture *picture, const char *name, size_t n)
-{
-    unsigned char *chunk = picture->bytes + picture->n;
-    put_u32(chunk, (uint32_t)n);
-    memcpy(chunk + 4, name, 4);
-    put_u32(chunk + 8 + n, (uint32_t)crc32(0, chunk + 4, (uInt)(n + 4)));
-    picture->n += n + CHUNK_EXTRA;
-}
-
-/* Adds what stands before the pixels. */
-static void put_head(struct picture *picture, const struct ts_image *image, bool wide, const char *comment)
-{
-    static const unsigned char signature[8] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n'};
-    enum { GRAY = 0, METER = 1, MM_PER_METER = 1000 };
-    memcpy(picture->bytes, signature, sizeof signature);
-    picture->n = sizeof signature;
-    unsigned char *data = picture->bytes + picture->n + 8;
-    memset(data, 0, 13);
-    put_u32(data, (uint32_t)image->axes[2].n);
-    put_u32(data + 4, (uint32_t)image->axes[1].n);
-    data[8] = wide ? 16 : 8;
-    data[9] = GRAY;
-    end_chunk(picture, "IHDR", 13);
-    if (!strcmp(image->axes[2].unit, "mm") && !strcmp(image->axes[1].unit, "mm")) {
-        data = picture->bytes + picture->n + 8;
-        put_u32(data, (uint32_t)fmin(rint(MM_PER_METER / ts_axis_spacing(&image->axes[2])), INT32_MAX));
-        put_u32(data + 4, (uint32_t)fmin(rint(MM_PER_METER / ts_axis_spacing(&image->axes[1])), INT32_MAX));
-        data[8] = METER;
-        end_chunk(picture, "pHYs", 9);
-    }
-    data = picture->bytes + picture->n + 8;
-    const size_t n = (size_t)snprintf((char *)data, HEAD_BYTES / 2, "Comment%c%s", '\0', comment);
-    end_chunk(picture, "tEXt", n);
-}
-
-/* Makes the rows of a picture: a filter byte, Sub, and the differences from the pixel before. */
-static void filter_rows(unsigned char *out, const unsigned char *gray, int64_t rows, size_t pitch, size_t width)
-{
-    for (int64_t y = 0; y < rows; y++, gray += pitch) {
-        *out++ = 1;
-        for (size_t i = 0; i < pitch; i++)
-            *out++ = (unsigned char)(gray[i] - (i < width ? 0 : gray[i - width]));
-    }
-}
 
 /* Turns slice z to gray bytes, 16-bit ones high byte first. */
 static void make_gray(const struct png_files *files, int64_t z, const unsigned char *slice, unsigned char *gray)
@@ -135,34 +75,28 @@ static int create_file(const struct sink *sink, int64_t z)
 static int write_picture(const struct sink *sink, int64_t z, const unsigned char *slice)
 {
     const struct png_files *files = (const struct png_files *)sink;
-    const struct ts_image *image = &files->sink.image;
-    const bool wide = files->raw && image->dtype == TS_U16;
-    const size_t width = wide ? 2 : 1, pitch = (size_t)image->axes[2].n * width;
-    const int64_t rows = image->axes[1].n;
-    const size_t n = (pitch + 1) * (size_t)rows, bound = ts_zlib_bound(n);
-    unsigned char *gray = malloc(pitch * (size_t)rows), *filtered = malloc(n);
-    struct picture picture = {malloc(HEAD_BYTES + bound + 2 * CHUNK_EXTRA), 0};
-    struct zlib_coder *coder = ts_zlib_coder_create();
-    int error = gray && filtered && picture.bytes && coder ? 0 : ENOMEM;
+    const struct ts_axis *rows = &files->sink.image.axes[1], *columns = &files->sink.image.axes[2];
+    const bool in_mm = !strcmp(columns->unit, "mm") && !strcmp(rows->unit, "mm");
+    const struct png_picture picture = {
+        .width = columns->n,
+        .height = rows->n,
+        .kind = files->raw && files->sink.image.dtype == TS_U16 ? PNG_GRAY16 : PNG_GRAY8,
+        .pixel_mm = {in_mm ? ts_axis_spacing(columns) : 0, in_mm ? ts_axis_spacing(rows) : 0},
+        .comment = files->comment};
+    unsigned char *gray = malloc(ts_png_pixel_bytes(picture.kind) * (size_t)picture.width * (size_t)picture.height);
+    void *bytes = NULL;
+    size_t n = 0;
+    int error = gray ? 0 : ENOMEM;
     if (!error) {
         make_gray(files, z, slice, gray);
-        filter_rows(filtered, gray, rows, pitch, width);
-        put_head(&picture, image, wide, files->comment);
-        const size_t packed = ts_zlib_deflate(coder, DEFLATE_LEVEL, filtered, n, picture.bytes + picture.n + 8, bound);
-        error = packed > 0 && packed <= INT32_MAX ? 0 : ENOMEM;
-        if (!error) {
-            end_chunk(&picture, "IDAT", packed);
-            end_chunk(&picture, "IEND", 0);
-        }
+        error = ts_png_encode(&picture, gray, &bytes, &n);
     }
     const int fd = error ? -1 : create_file(sink, z);
-    if (!error && (fd < 0 || !ts_file_write_at(fd, picture.bytes, picture.n, 0)))
+    if (!error && (fd < 0 || !ts_file_write_at(fd, bytes, n, 0)))
         error = errno;
     if (fd >= 0 && close(fd) != 0 && !error)
         error = errno;
-    ts_zlib_coder_destroy(coder);
-    free(picture.bytes);
-    free(filtered);
+    free(bytes);
     free(gray);
     return error;
 }

@@ -7,7 +7,6 @@
 
 #include <libdeflate.h>
 #include <openssl/crypto.h>
-#include <png.h>
 #include <stdio.h>
 #include <yaml.h>
 #include <zlib.h>
@@ -46,7 +45,6 @@ int ts_versions(struct version versions[VERSIONS_MAX])
     add(versions, &n, "ISA-L", ts_zlib_isal_version() ? ts_zlib_isal_version() : "none");
     add(versions, &n, "zlib", zlibVersion());
     add(versions, &n, "OpenJPEG", ts_dicom_jpeg_2000_version());
-    add(versions, &n, "libpng", png_get_libpng_ver(NULL));
     add(versions, &n, "FFT", ts_fft_library());
     const int cufft = ts_cuda_fft_version();
     if (cufft > 0) {
