@@ -380,3 +380,16 @@ const struct source_format result_format = {
     .open = open_result,
     .resolve = resolve,
 };
+
+enum ts_status ts_result_open(const char *path, const char *image, bool proved, const char *owner,
+                              struct source **source, struct ts_diag *diag)
+{
+    struct result_params params = {0};
+    struct param_set set = {
+        .params = result_format.params, .n_params = result_format.n_params, .values = &params, .owner = owner};
+    ts_params_init(&set);
+    params.result = path;
+    params.image = image;
+    params.proved = proved;
+    return ts_source_open(&result_format, &set, source, diag);
+}

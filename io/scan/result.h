@@ -14,9 +14,14 @@ struct result_params {
     const char *image;
     int32_t padding; /* enum source_padding */
     struct ts_numbers take, slices;
-    bool proved; /* the caller has held the file against its digests; no chain can say so */
+    bool proved; /* of ts_result_open; no chain can say so */
 };
 
 extern const struct source_format result_format;
+
+/* Opens an image of the result at this path as a chain's input of this owner's would be. `proved`: the caller has held
+ * the file against its digests. */
+enum ts_status ts_result_open(const char *path, const char *image, bool proved, const char *owner,
+                              struct source **source, struct ts_diag *diag);
 
 #endif

@@ -129,17 +129,6 @@ static const char *image_name(struct arena *arena, const char *dataset)
     return ts_arena_text(arena, dataset + start, length);
 }
 
-static enum ts_status open_result(const char *path, const char *image, struct source **source, struct ts_diag *diag)
-{
-    struct result_params params = {0};
-    struct param_set set = {
-        .params = result_format.params, .n_params = result_format.n_params, .values = &params, .owner = "export"};
-    ts_params_init(&set);
-    params.result = path;
-    params.image = image;
-    return ts_source_open(&result_format, &set, source, diag);
-}
-
 /* Refuses to replace the result, by the output or a file beside it. */
 static enum ts_status check_kept(const char *path, const struct sink_format *format, struct ts_diag *diag)
 {
@@ -233,7 +222,7 @@ static enum ts_status export_file(const char *path, struct ts_diag *diag)
                                 ? TS_BAD_CHAIN
                                 : check_kept(path, format, diag);
     if (status == TS_OK)
-        status = open_result(path, image, &source, diag);
+        status = ts_result_open(path, image, false, "export", &source, diag);
     if (status == TS_OK)
         status = format ? write_image(source, image, format, diag) : write_scan(source, diag);
     if (status == TS_OK) {
@@ -261,7 +250,7 @@ static enum ts_status export_provenance(const char *path, struct ts_diag *diag)
     if (status == TS_OK) {
         ts_text_print(stdout, "wrote ", arguments.provenance);
         printf(": %d stage%s and %d input%s as an RO-Crate\n", record.n_steps, record.n_steps == 1 ? "" : "s",
-               record.n_inputs, record.n_inputs == 1 ? "" : "s");
+               (int)record.made.n_inputs, record.made.n_inputs == 1 ? "" : "s");
     } else {
         ts_staged_retract(&crate);
     }

@@ -27,22 +27,10 @@ static const char *known(const char *text)
     return text ? text : "";
 }
 
-static const struct made_fact *fact_of(const struct run_record *record, const char *group, const char *name)
-{
-    const char *path = ts_arena_printf(record->arena, "%s/%s", group, name);
-    return path ? ts_made_find(&record->made, path) : NULL;
-}
-
-static const char *value_of(const struct run_record *record, const char *group, const char *name)
-{
-    const struct made_fact *fact = fact_of(record, group, name);
-    return fact ? known(fact->value) : "";
-}
-
 /* Returns the value of a fact of a step, such as "unit" or "parameters/radius"; "" where there is none. */
 static const char *record_fact(const struct run_record *record, const struct record_step *step, const char *name)
 {
-    return value_of(record, step->group, name);
+    return ts_made_value(&record->made, "%s/%s", step->of->group, name);
 }
 
 /* Finds the next parameter of a step from fact *at on, and moves *at behind it. Returns NULL behind the last one, else
@@ -51,10 +39,10 @@ static const struct made_fact *record_parameter(const struct run_record *record,
                                                 size_t *at, const char **name)
 {
     static const char parameters[] = "/parameters/";
-    const size_t length = strlen(step->group);
+    const size_t length = strlen(step->of->group);
     for (; *at < record->made.n_facts; ++*at) {
         const struct made_fact *fact = &record->made.facts[*at];
-        if (strncmp(fact->path, step->group, length) != 0 ||
+        if (strncmp(fact->path, step->of->group, length) != 0 ||
             strncmp(fact->path + length, parameters, strlen(parameters)) != 0 ||
             !strcmp(fact->path + length + strlen(parameters), "raw_file")) /* NXtomoproc's, and no parameter */
             continue;
@@ -65,40 +53,7 @@ static const struct made_fact *record_parameter(const struct run_record *record,
     return NULL;
 }
 
-/* ---- inputs and steps ----------------------------------------------------------------------------- */
-
-/* Notes the input that a fact belongs to, if it is a new one. */
-static void take_input(struct run_record *record, const struct made_fact *fact)
-{
-    const char *name = fact->path + strlen("inputs/"), *slash = strchr(name, '/');
-    const size_t length = slash ? (size_t)(slash - name) : 0;
-    const struct record_input *last = record->n_inputs > 0 ? &record->inputs[record->n_inputs - 1] : NULL;
-    if (length == 0 || record->n_inputs == CHAIN_MAX_SOURCES ||
-        (last && strlen(last->name) == length && !strncmp(last->name, name, length)))
-        return;
-    const char *group = ts_arena_text(record->arena, fact->path, (size_t)(slash - fact->path));
-    const struct made_fact *digests = group ? fact_of(record, group, "slice_pixel_sha256") : NULL;
-    if (group)
-        record->inputs[record->n_inputs++] = (struct record_input){.name = group + strlen("inputs/"),
-                                                                   .format = value_of(record, group, "format"),
-                                                                   .digest = digests ? digests->digest : ""};
-}
-
-/* Notes the step that a fact belongs to, if it does, at the place that its number gives. */
-static void take_step(struct run_record *record, const struct made_fact *fact)
-{
-    size_t length;
-    const int number = ts_made_stage(fact->path, &length);
-    if (number < 1 || number > CHAIN_MAX_STAGES || record->steps[number - 1].group)
-        return;
-    struct record_step *step = &record->steps[number - 1];
-    step->group = known(ts_arena_text(record->arena, fact->path, length));
-    step->stage = record_fact(record, step, "stage");
-    step->device = record_fact(record, step, "device");
-    step->digest = step->image = "";
-    if (number > record->n_steps)
-        record->n_steps = number;
-}
+/* ---- steps ---------------------------------------------------------------------------------------- */
 
 /* Adds what has this label to what step k uses. */
 static void add_use(struct run_record *record, int k, const char *label)
@@ -106,10 +61,10 @@ static void add_use(struct run_record *record, int k, const char *label)
     struct record_step *step = &record->steps[k];
     struct record_use use = {.index = -1};
     for (int i = k - 1; i >= 0 && use.index < 0; i--)
-        if (!strcmp(record_fact(record, &record->steps[i], "name"), label) || !strcmp(record->steps[i].stage, label))
+        if (!strcmp(record->steps[i].of->name, label) || !strcmp(record->steps[i].of->stage, label))
             use.index = i;
-    for (int i = 0; i < record->n_inputs && use.index < 0; i++)
-        if (!strcmp(record->inputs[i].name, label))
+    for (int i = 0; i < (int)record->made.n_inputs && use.index < 0; i++)
+        if (!strcmp(record->made.inputs[i].name, label))
             use = (struct record_use){.is_input = true, .index = i};
     if (use.index >= 0 && step->n_uses < CHAIN_MAX_SOURCES)
         step->uses[step->n_uses++] = use;
@@ -118,8 +73,8 @@ static void add_use(struct run_record *record, int k, const char *label)
 static void find_uses(struct run_record *record, int k)
 {
     const struct record_step *step = &record->steps[k];
-    const struct stage *stage = ts_stage_find(step->stage);
-    add_use(record, k, record_fact(record, step, "input"));
+    const struct stage *stage = ts_stage_find(step->of->stage);
+    add_use(record, k, step->of->input);
     for (size_t i = 0; stage && i < stage->n_params; i++) {
         const char *name = stage->params[i].name, *path = ts_arena_printf(record->arena, "parameters/%s", name);
         if (path && stage->params[i].kind == PARAM_REFERENCE && strcmp(name, "input") != 0)
@@ -131,9 +86,9 @@ static void find_uses(struct run_record *record, int k)
 static void find_image(struct run_record *record, int k)
 {
     struct record_step *step = &record->steps[k];
-    const char *name = record_fact(record, step, "name");
+    const char *name = step->of->name;
     const bool last = k == record->n_steps - 1;
-    const struct stage *stage = ts_stage_find(step->stage);
+    const struct stage *stage = ts_stage_find(step->of->stage);
     const struct made_image *image =
         stage && (stage->traits & TRAIT_KEEPS_IMAGE) ? ts_made_image(&record->made, name) : NULL;
     if (!image && last)
@@ -146,19 +101,17 @@ static void find_image(struct run_record *record, int k)
 
 /* ---- reading the record -------------------------------------------------------------------------- */
 
-static enum ts_status take_facts(struct run_record *record, const char *path, struct ts_diag *diag)
+static enum ts_status take_steps(struct run_record *record, const char *path, struct ts_diag *diag)
 {
-    for (size_t i = 0; i < record->made.n_facts; i++) {
-        const struct made_fact *fact = &record->made.facts[i];
-        if (!strncmp(fact->path, "inputs/", 7))
-            take_input(record, fact);
-        else
-            take_step(record, fact);
-    }
-    for (int k = 0; k < record->n_steps; k++)
-        if (!record->steps[k].group)
+    const struct made *made = &record->made;
+    for (size_t i = 0; i < made->n_stages && record->n_steps < CHAIN_MAX_STAGES; i++) {
+        if (made->stages[i].number > record->n_steps + 1)
             return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "result-foreign"},
-                                 "%s: stage %d of %d is not recorded", path, k + 1, record->n_steps);
+                                 "%s: stage %d of %d is not recorded", path, record->n_steps + 1,
+                                 made->stages[made->n_stages - 1].number);
+        if (made->stages[i].number == record->n_steps + 1)
+            record->steps[record->n_steps++] = (struct record_step){.of = &made->stages[i], .digest = "", .image = ""};
+    }
     for (int k = 0; k < record->n_steps; k++) {
         find_uses(record, k);
         find_image(record, k);
@@ -176,8 +129,8 @@ enum ts_status ts_run_record_read(const char *path, struct run_record *record, s
         status = ts_made_chain(path, record->arena, &record->chain, diag);
     if (status != TS_OK)
         return status;
-    record->version = value_of(record, "provenance", "tomostage");
-    return take_facts(record, path, diag);
+    record->version = ts_made_value(&record->made, "provenance/tomostage");
+    return take_steps(record, path, diag);
 }
 
 void ts_run_record_clear(struct run_record *record)
@@ -325,7 +278,7 @@ static void put_workflow(struct json *json, const struct run_record *record)
     put_link(json, "programmingLanguage", language);
     put_numbered(json, "hasPart", "tool", record->n_steps);
     put_numbered(json, "step", "step", record->n_steps);
-    put_numbered(json, "input", "formal-input", record->n_inputs);
+    put_numbered(json, "input", "formal-input", (int)record->made.n_inputs);
     ts_json_close(json, '}');
     put_file(json, "prov.json", "the same in PROV-JSON", "application/json");
     open_entity(json, language, "ComputerLanguage");
@@ -342,8 +295,8 @@ static void put_workflow(struct json *json, const struct run_record *record)
 static void put_inputs(struct json *json, const struct run_record *record)
 {
     char id[ID_BYTES];
-    for (int i = 0; i < record->n_inputs; i++) {
-        const struct record_input *input = &record->inputs[i];
+    for (int i = 0; i < (int)record->made.n_inputs; i++) {
+        const struct made_input *input = &record->made.inputs[i];
         open_entity(json, entity_id(id, "formal-input", i + 1), "FormalParameter");
         ts_json_member_text(json, "name", input->name);
         ts_json_member_text(json, "additionalType", "Dataset");
@@ -366,14 +319,14 @@ static void put_step(struct json *json, const struct run_record *record, int k)
     const char *name;
     char id[ID_BYTES], long_id[256];
     open_entity(json, entity_id(id, "step", k + 1), "HowToStep");
-    ts_json_member_text(json, "name", step->stage);
+    ts_json_member_text(json, "name", step->of->stage);
     ts_json_key(json, "position");
     snprintf(id, sizeof id, "%d", k + 1);
     ts_json_text(json, id);
     put_link(json, "workExample", entity_id(id, "tool", k + 1));
     ts_json_close(json, '}');
     open_entity(json, entity_id(id, "tool", k + 1), "SoftwareApplication");
-    ts_json_member_text(json, "name", step->stage);
+    ts_json_member_text(json, "name", step->of->stage);
     ts_json_member_text(json, "softwareVersion", record->version);
     ts_json_open_member(json, "input", '[');
     put_parameters(json, record, k, "parameter");
@@ -395,7 +348,7 @@ static void put_action(struct json *json, const struct run_record *record, int k
     const char *name;
     char id[ID_BYTES], long_id[256];
     open_entity(json, entity_id(id, "action", k + 1), "CreateAction");
-    ts_json_member_text(json, "name", step->stage);
+    ts_json_member_text(json, "name", step->of->stage);
     put_link(json, "instrument", entity_id(id, "tool", k + 1));
     ts_json_open_member(json, "object", '[');
     for (int u = 0; u < step->n_uses; u++)
@@ -403,8 +356,8 @@ static void put_action(struct json *json, const struct run_record *record, int k
     put_parameters(json, record, k, "value");
     ts_json_close(json, ']');
     put_link(json, "result", entity_id(id, "image", k + 1));
-    if (*step->device)
-        ts_json_member_text(json, "description", step->device);
+    if (*step->of->device)
+        ts_json_member_text(json, "description", step->of->device);
     ts_json_close(json, '}');
     for (size_t at = 0; (fact = record_parameter(record, step, &at, &name));) {
         open_entity(json, parameter_id(long_id, "value", k, name), "PropertyValue");
@@ -414,12 +367,12 @@ static void put_action(struct json *json, const struct run_record *record, int k
         ts_json_close(json, '}');
     }
     open_entity(json, entity_id(id, "image", k + 1), "CreativeWork");
-    ts_json_member_text(json, "name", *step->image ? step->image : step->stage);
+    ts_json_member_text(json, "name", *step->image ? step->image : step->of->stage);
     if (*step->digest)
         ts_json_member_text(json, "identifier", step->digest);
     ts_json_close(json, '}');
     open_entity(json, entity_id(id, "control", k + 1), "ControlAction");
-    ts_json_member_text(json, "name", step->stage);
+    ts_json_member_text(json, "name", step->of->stage);
     put_link(json, "instrument", entity_id(id, "step", k + 1));
     put_link(json, "object", entity_id(id, "action", k + 1));
     ts_json_close(json, '}');
@@ -431,7 +384,7 @@ static void put_run(struct json *json, const struct run_record *record)
     open_entity(json, run, "CreateAction");
     ts_json_member_text(json, "name", "run of the chain");
     put_link(json, "instrument", workflow);
-    put_numbered(json, "object", "input", record->n_inputs);
+    put_numbered(json, "object", "input", (int)record->made.n_inputs);
     ts_json_open_member(json, "result", '[');
     for (int k = 0; k < record->n_steps; k++)
         if (*record->steps[k].image)
@@ -516,8 +469,8 @@ static void put_type(struct json *json, const char *type, const char *label)
 static void put_entities(struct json *json, const struct run_record *record)
 {
     ts_json_open_member(json, "entity", '{');
-    for (int i = 0; i < record->n_inputs; i++) {
-        const struct record_input *input = &record->inputs[i];
+    for (int i = 0; i < (int)record->made.n_inputs; i++) {
+        const struct made_input *input = &record->made.inputs[i];
         open_named(json, "input", i + 1);
         ts_json_member_text(json, "prov:label", input->name);
         put_some(json, "run:format", input->format);
@@ -527,7 +480,7 @@ static void put_entities(struct json *json, const struct run_record *record)
     for (int k = 0; k < record->n_steps; k++) {
         const struct record_step *step = &record->steps[k];
         open_named(json, "image", k + 1);
-        ts_json_member_text(json, "prov:label", *step->image ? step->image : step->stage);
+        ts_json_member_text(json, "prov:label", *step->image ? step->image : step->of->stage);
         put_some(json, "run:quantity", record_fact(record, step, "quantity"));
         put_some(json, "run:unit", record_fact(record, step, "unit"));
         put_some(json, "run:sha256_tree", step->digest);
@@ -548,8 +501,8 @@ static void put_activities(struct json *json, const struct run_record *record)
         const char *name;
         char key[256];
         open_named(json, "step", k + 1);
-        ts_json_member_text(json, "prov:label", step->stage);
-        put_some(json, "run:device", step->device);
+        ts_json_member_text(json, "prov:label", step->of->stage);
+        put_some(json, "run:device", step->of->device);
         for (size_t at = 0; (fact = record_parameter(record, step, &at, &name));) {
             snprintf(key, sizeof key, "run:%s", name);
             ts_json_member_text(json, key, fact->value ? fact->value : fact->digest);

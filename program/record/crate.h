@@ -10,11 +10,6 @@
 #include "pipeline/chain/chain.h"
 #include "program/record/made.h"
 
-struct record_input {
-    const char *name, *format; /* format: "" where it is not recorded */
-    const char *digest;        /* of the list of its slices' digests; "" where there is none */
-};
-
 /* A step uses inputs and the outputs of earlier steps. */
 struct record_use {
     bool is_input;
@@ -22,8 +17,7 @@ struct record_use {
 };
 
 struct record_step {
-    const char *group; /* "process_1_box" */
-    const char *stage, *device;
+    const struct made_stage *of;
     struct record_use uses[CHAIN_MAX_SOURCES]; /* its input first, then references */
     int n_uses;
     const char *digest; /* of the image, where the result holds it; "" elsewhere */
@@ -35,8 +29,6 @@ struct run_record {
     struct made made;
     const char *chain;   /* as text; it ends with a line's end */
     const char *version; /* of this program, as the result has it */
-    struct record_input inputs[CHAIN_MAX_SOURCES];
-    int n_inputs;
     struct record_step steps[CHAIN_MAX_STAGES];
     int n_steps;
 };

@@ -48,6 +48,63 @@ static void add_object(struct made *made, const struct hdf5_listed *object, stru
     }
 }
 
+/* ---- stages and inputs --------------------------------------------------------------------------- */
+
+static int by_stage(const void *a, const void *b)
+{
+    const struct made_stage *x = a, *y = b;
+    return x->number != y->number ? x->number - y->number : strcmp(x->group, y->group);
+}
+
+/* Lists the stages. Returns false where memory is out. */
+static bool find_stages(struct made *made, struct arena *arena)
+{
+    made->stages = ts_arena_alloc(arena, (made->n_facts + 1) * sizeof *made->stages);
+    for (size_t i = 0; made->stages && i < made->n_facts; i++) {
+        size_t length;
+        const char *path = made->facts[i].path;
+        const int number = ts_made_stage(path, &length);
+        if (number == 0 || strcmp(path + length, "/stage") != 0)
+            continue;
+        const char *group = ts_arena_text(arena, path, length);
+        if (!group)
+            return false;
+        made->stages[made->n_stages++] = (struct made_stage){.number = number,
+                                                             .group = group,
+                                                             .stage = ts_made_value(made, "%s/stage", group),
+                                                             .name = ts_made_value(made, "%s/name", group),
+                                                             .input = ts_made_value(made, "%s/input", group),
+                                                             .device = ts_made_value(made, "%s/device", group)};
+    }
+    if (made->stages)
+        qsort(made->stages, made->n_stages, sizeof *made->stages, by_stage);
+    return made->stages != NULL;
+}
+
+/* Lists the inputs: the facts of one follow each other. Returns false where memory is out. */
+static bool find_inputs(struct made *made, struct arena *arena)
+{
+    const char *last = "";
+    made->inputs = ts_arena_alloc(arena, (made->n_facts + 1) * sizeof *made->inputs);
+    for (size_t i = 0; made->inputs && i < made->n_facts; i++) {
+        const char *name = made->facts[i].path + strlen("inputs/");
+        const char *slash = starts(made->facts[i].path, "inputs/") ? strchr(name, '/') : NULL;
+        if (!slash || slash == name || (starts(name, last) && name + strlen(last) == slash))
+            continue;
+        last = ts_arena_text(arena, name, (size_t)(slash - name));
+        const char *digests = last ? ts_arena_printf(arena, "inputs/%s/slice_pixel_sha256", last) : NULL;
+        if (!digests)
+            return false;
+        const struct made_fact *slices = ts_made_find(made, digests);
+        made->inputs[made->n_inputs++] = (struct made_input){.name = last,
+                                                             .format = ts_made_value(made, "inputs/%s/format", last),
+                                                             .digest = slices ? slices->digest : ""};
+    }
+    return made->inputs != NULL;
+}
+
+/* ---- reading ------------------------------------------------------------------------------------- */
+
 static int by_path(const void *a, const void *b)
 {
     return strcmp(((const struct made_fact *)a)->path, ((const struct made_fact *)b)->path);
@@ -74,7 +131,9 @@ static enum ts_status take(const struct hdf5_listing *listing, const char *path,
         if (starts(object->path, entry))
             add_object(made, object, arena);
     qsort(made->facts, made->n_facts, sizeof *made->facts, by_path);
-    return TS_OK;
+    return find_stages(made, arena) && find_inputs(made, arena)
+               ? TS_OK
+               : ts_diag_no_memory(diag, made->n_facts * sizeof *made->stages);
 }
 
 enum ts_status ts_made_read(const char *path, struct arena *arena, struct made *made, struct ts_diag *diag)
@@ -104,6 +163,17 @@ const struct made_fact *ts_made_find(const struct made *made, const char *path)
 {
     const struct made_fact wanted = {.path = path};
     return bsearch(&wanted, made->facts, made->n_facts, sizeof *made->facts, by_path);
+}
+
+const char *ts_made_value(const struct made *made, const char *format, ...)
+{
+    char path[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(path, sizeof path, format, arguments);
+    va_end(arguments);
+    const struct made_fact *fact = ts_made_find(made, path);
+    return fact && fact->value ? fact->value : "";
 }
 
 enum ts_status ts_made_chain(const char *path, struct arena *arena, const char **chain, struct ts_diag *diag)

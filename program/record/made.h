@@ -17,6 +17,21 @@ struct made_fact {
     const char *digest; /* of its values */
 };
 
+/* A stage of the chain; what the file does not say of it is "". */
+struct made_stage {
+    int number;         /* as in /entry/process_NUMBER_STAGE */
+    const char *group;  /* "process_3_box" */
+    const char *stage;  /* "box" */
+    const char *name;   /* that the chain gives */
+    const char *input;  /* label of the stage, or name of the input, whose image it takes */
+    const char *device; /* "cpu", "cuda" */
+};
+
+struct made_input {
+    const char *name, *format; /* format: "" where it is not recorded */
+    const char *digest;        /* of the list of its slices' digests; "" where there is none */
+};
+
 /* The facts by their paths, and the names of the images. All texts come from the file and may hold control
  * characters. */
 struct made {
@@ -27,6 +42,10 @@ struct made {
         const char *digest;      /* of its values; NULL beside `same` */
     } * images;
     size_t n_images;
+    struct made_stage *stages; /* by their numbers */
+    size_t n_stages;
+    struct made_input *inputs; /* by their names */
+    size_t n_inputs;
     const struct hdf5_listed *objects; /* everything that the file holds, in the order of the walk */
 };
 
@@ -34,6 +53,8 @@ struct made {
 enum ts_status ts_made_read(const char *path, struct arena *arena, struct made *made, struct ts_diag *diag);
 /* Returns the fact of this path, or NULL. */
 const struct made_fact *ts_made_find(const struct made *made, const char *path);
+/* Returns the value of the fact of this path, "" where there is none. */
+const char *ts_made_value(const struct made *made, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Reads the text of the chain that the result holds; the arena owns it. Returns TS_BAD_INPUT where it holds none
  * (result-no-chain). */
 enum ts_status ts_made_chain(const char *path, struct arena *arena, const char **chain, struct ts_diag *diag);

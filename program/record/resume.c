@@ -120,15 +120,8 @@ static bool check_image(struct resume *resume, const struct source *source, cons
 /* Opens an image of the result, which must still be the file that was verified. */
 static struct source *open_image(struct resume *resume, const char *name, struct ts_diag *diag)
 {
-    struct result_params params = {.proved = true};
-    struct param_set set = {
-        .params = result_format.params, .n_params = result_format.n_params, .values = &params, .owner = "resume"};
     struct source *source = NULL;
-    ts_params_init(&set);
-    params.result = resume->recorded.path;
-    params.image = name;
-    params.proved = true;
-    if (ts_source_open(&result_format, &set, &source, diag) != TS_OK)
+    if (ts_result_open(resume->recorded.path, name, true, "resume", &source, diag) != TS_OK)
         return NULL;
     for (size_t i = 0; i < source->n_attributes; i++)
         if (!strcmp(source->attributes[i].name, "digest") && !strcmp(source->attributes[i].value, resume->proof.digest))

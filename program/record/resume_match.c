@@ -41,23 +41,15 @@ static bool differs_in(struct resume *resume, const char *label, struct param_di
     return false;
 }
 
-/* Returns the value of a fact, "" where there is none. */
-static const char *fact_text(const struct resume *resume, const char *path)
-{
-    const struct made_fact *fact = ts_made_find(&resume->recorded.made, path);
-    return fact && fact->value ? fact->value : "";
-}
-
 /* ---- the program and the device ------------------------------------------------------------------ */
 
 static bool same_version(struct resume *resume, const struct version *version)
 {
-    char field[64], path[128];
+    char field[64];
     ts_version_field(version, field);
-    snprintf(path, sizeof path, "provenance/%s", field);
-    if (!strcmp(fact_text(resume, path), version->text))
-        return true;
-    return differs(resume, "the program", "%s is %.200s there, not %s", field, fact_text(resume, path), version->text);
+    const char *there = ts_made_value(&resume->recorded.made, "provenance/%s", field);
+    return !strcmp(there, version->text) ||
+           differs(resume, "the program", "%s is %.200s there, not %s", field, there, version->text);
 }
 
 /* Returns true where this program, with the same libraries and the same kind of device, computed the result. */
@@ -65,7 +57,7 @@ static bool same_program(struct resume *resume)
 {
     struct version versions[VERSIONS_MAX];
     bool same = true;
-    const char *build = fact_text(resume, "provenance/build");
+    const char *build = ts_made_value(&resume->recorded.made, "provenance/build");
     int n = ts_versions(versions);
     for (int i = 0; same && i < n; i++)
         same = same_version(resume, &versions[i]);
@@ -111,12 +103,12 @@ static enum ts_status read_digests(struct resume *resume, int32_t index, struct 
 {
     const struct plan_node *node = &resume->plan->nodes[index];
     struct plan_reused_input *input = &resume->reuse.inputs[index];
-    char path[300], count[300];
+    char path[300];
     size_t n;
     if (input->digests)
         return TS_OK;
-    snprintf(count, sizeof count, "inputs/%s/padding_count", node->label);
-    if (sscanf(fact_text(resume, count), "%" SCNd64, &input->padding_count) != 1)
+    const char *count = ts_made_value(&resume->recorded.made, "inputs/%s/padding_count", node->label);
+    if (sscanf(count, "%" SCNd64, &input->padding_count) != 1)
         input->padding_count = -1;
     snprintf(path, sizeof path, "/entry/inputs/%s/slice_pixel_sha256", node->label);
     const enum ts_status status =
@@ -203,15 +195,14 @@ static bool same_inputs(const struct resume *resume, const struct plan_node *nod
 /* Returns true where the device of a recorded stage is of the plan's kind. */
 static bool same_device(struct resume *resume, const struct plan_node *node, int32_t stage)
 {
-    char path[256];
+    const struct made *made = &resume->recorded.made;
     const char *name = resume->old.chain->stages[stage].stage->name;
-    snprintf(path, sizeof path, "process_%d_%s/version", (int)stage + 1, name);
-    const char *version = fact_text(resume, path);
+    const char *version = ts_made_value(made, "process_%d_%s/version", (int)stage + 1, name);
     if (strcmp(version, ts_version()) != 0)
         return differs(resume, node->label, "version %.60s computed it there, not %s", version, ts_version());
-    snprintf(path, sizeof path, "process_%d_%s/device", (int)stage + 1, name);
     /* Results of older versions have a number behind the kind: cuda:0. */
-    const char *device = fact_text(resume, path), *own = resume->plan->cuda ? "cuda" : "cpu";
+    const char *device = ts_made_value(made, "process_%d_%s/device", (int)stage + 1, name),
+               *own = resume->plan->cuda ? "cuda" : "cpu";
     const size_t kind = strlen(own);
     if (strncmp(device, own, kind) != 0 || (device[kind] && device[kind] != ':'))
         return differs(resume, node->label, "it was computed on %.60s there, not on %s", device, own);

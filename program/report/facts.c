@@ -1,28 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The facts are those that `diff` compares (program/record/made.h). Stages are the groups process_NUMBER_STAGE,
- * ordered by number; labels are counted as the plan counts them.
+ * The facts are those that `diff` compares (program/record/made.h). Labels are counted as the plan counts them.
  */
 #include "program/report/facts.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/hdf5/hdf5_texts.h"
 #include "pipeline/chain/chain.h"
 
 enum { PATH_BYTES = 512 };
-
-const char *ts_report_value(const struct report_facts *facts, const char *format, ...)
-{
-    char path[PATH_BYTES];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(path, sizeof path, format, arguments);
-    va_end(arguments);
-    const struct made_fact *fact = ts_made_find(&facts->made, path);
-    return fact && fact->value ? fact->value : "";
-}
 
 const struct hdf5_listed *ts_report_dataset(const struct report_facts *facts, const char *format, ...)
 {
@@ -49,10 +36,10 @@ const struct report_stage *ts_report_stage(const struct report_facts *facts, con
 
 static enum ts_status read_texts(struct report_facts *facts, struct ts_diag *diag)
 {
-    const char *const *chain = NULL;
-    size_t n = 0;
-    enum ts_status status = ts_hdf5_read_texts(facts->path, "/entry/provenance/chain", facts->arena, &chain, &n, diag);
-    facts->chain = n > 0 ? chain[0] : "";
+    enum ts_status status = TS_OK;
+    facts->chain = "";
+    if (ts_made_find(&facts->made, "provenance/chain"))
+        status = ts_made_chain(facts->path, facts->arena, &facts->chain, diag);
     return status == TS_OK ? ts_result_warnings(facts->path, facts->arena, &facts->warnings, diag) : status;
 }
 
@@ -92,12 +79,6 @@ static enum ts_status read_sweep(struct report_facts *facts, struct ts_diag *dia
 
 /* ---- stages and inputs ------------------------------------------------------------------------- */
 
-static int by_number(const void *a, const void *b)
-{
-    const struct report_stage *one = a, *two = b;
-    return one->number < two->number ? -1 : one->number > two->number;
-}
-
 /* Labels stage i: by the number of its kind, or by its value of the sweep, where it stands behind its beginning. */
 static const char *label_of(const struct report_facts *facts, size_t i)
 {
@@ -109,8 +90,8 @@ static const char *label_of(const struct report_facts *facts, size_t i)
                                facts->sweep.param, facts->sweep.values[stage->value]);
     }
     for (size_t k = 0; k < i; k++)
-        before += !strcmp(facts->stages[k].stage, stage->stage);
-    return before == 0 ? stage->stage : ts_arena_printf(facts->arena, "%s#%d", stage->stage, before + 1);
+        before += !strcmp(facts->stages[k].of->stage, stage->of->stage);
+    return before == 0 ? stage->of->stage : ts_arena_printf(facts->arena, "%s#%d", stage->of->stage, before + 1);
 }
 
 /* Finds the value of each stage: those behind the beginning of a sweep stand once for each value, one after the other.
@@ -126,50 +107,28 @@ static void place_stages(struct report_facts *facts)
             sweep->n > 0 && i >= sweep->stage ? (int64_t)((i - sweep->stage) / (behind / (size_t)sweep->n)) : -1;
 }
 
-static bool find_stages(struct report_facts *facts)
+static bool label_stages(struct report_facts *facts)
 {
-    bool complete = (facts->stages = ts_arena_alloc(facts->arena, (facts->made.n_facts + 1) * sizeof *facts->stages));
-    for (size_t i = 0; complete && i < facts->made.n_facts; i++) {
-        size_t length;
-        const char *path = facts->made.facts[i].path;
-        const int number = ts_made_stage(path, &length);
-        if (number == 0 || strcmp(path + length, "/stage") != 0)
-            continue;
-        const char *group = ts_arena_text(facts->arena, path, length);
-        complete = group != NULL;
-        if (complete)
-            facts->stages[facts->n_stages++] =
-                (struct report_stage){.number = number,
-                                      .group = group,
-                                      .stage = ts_report_value(facts, "%s/stage", group),
-                                      .name = ts_report_value(facts, "%s/name", group),
-                                      .input = ts_report_value(facts, "%s/input", group),
-                                      .device = ts_report_value(facts, "%s/device", group)};
-    }
-    if (complete)
-        qsort(facts->stages, facts->n_stages, sizeof *facts->stages, by_number);
+    facts->stages = ts_arena_alloc(facts->arena, (facts->made.n_stages + 1) * sizeof *facts->stages);
+    if (!facts->stages)
+        return false;
+    for (; facts->n_stages < facts->made.n_stages; facts->n_stages++)
+        facts->stages[facts->n_stages] = (struct report_stage){.of = &facts->made.stages[facts->n_stages]};
     place_stages(facts);
+    bool complete = true;
     for (size_t i = 0; complete && i < facts->n_stages; i++)
         complete = (facts->stages[i].label = label_of(facts, i)) != NULL;
     return complete;
 }
 
-/* Facts are sorted, so that those of one input follow each other. */
-static bool find_inputs(struct report_facts *facts)
+static bool name_inputs(struct report_facts *facts)
 {
-    facts->inputs = ts_arena_alloc(facts->arena, (facts->made.n_facts + 1) * sizeof *facts->inputs);
-    for (size_t i = 0; facts->inputs && i < facts->made.n_facts; i++) {
-        const char *path = facts->made.facts[i].path, *name = path + strlen("inputs/");
-        const char *slash = strncmp(path, "inputs/", strlen("inputs/")) ? NULL : strchr(name, '/');
-        if (!slash || strcmp(slash, "/format") != 0)
-            continue;
-        const char *copy = ts_arena_text(facts->arena, name, (size_t)(slash - name));
-        if (!copy)
-            return false;
+    facts->inputs = ts_arena_alloc(facts->arena, (facts->made.n_inputs + 1) * sizeof *facts->inputs);
+    for (size_t i = 0; facts->inputs && i < facts->made.n_inputs; i++) {
         size_t at = facts->n_inputs++;
-        for (; at > 0 && !strcmp(copy, "input"); at--) /* that of the first stage comes first */
+        for (; at > 0 && !strcmp(facts->made.inputs[i].name, "input"); at--) /* that of the first stage comes first */
             facts->inputs[at] = facts->inputs[at - 1];
-        facts->inputs[at] = copy;
+        facts->inputs[at] = facts->made.inputs[i].name;
     }
     return facts->inputs != NULL;
 }
@@ -205,7 +164,7 @@ enum ts_status ts_report_facts(const struct report_request *request, struct repo
         status = read_texts(facts, diag);
     if (status == TS_OK)
         status = read_sweep(facts, diag);
-    if (status == TS_OK && !(find_stages(facts) && find_inputs(facts)))
+    if (status == TS_OK && !(label_stages(facts) && name_inputs(facts)))
         status = ts_diag_no_memory(diag, facts->made.n_facts * sizeof *facts->stages);
     if (status == TS_OK && request->profile)
         status = read_profile(facts, request->profile, diag);

@@ -14,14 +14,9 @@
 
 /* This is a stage of the chain. */
 struct report_stage {
-    int number;         /* as in /entry/process_NUMBER_STAGE */
-    const char *group;  /* "process_3_box" */
-    const char *stage;  /* "box" */
-    const char *label;  /* "box#2" for the second one, "box[radius=2]", as messages and `input` call it */
-    int64_t value;      /* index of the value of a sweep for which it stands; -1: it stands before the sweep */
-    const char *name;   /* that the chain gives; "": none */
-    const char *input;  /* label of the stage, or name of the input, whose image it takes */
-    const char *device; /* "cpu", "cuda" */
+    const struct made_stage *of;
+    const char *label; /* "box#2" for the second one, "box[radius=2]", as messages and `input` call it */
+    int64_t value;     /* index of the value of a sweep for which it stands; -1: it stands before the sweep */
 };
 
 /* These are the values of a sweep. */
@@ -52,9 +47,6 @@ struct report_facts {
 /* Verifies the file and reads everything but images. The caller closes `facts` in every case. */
 enum ts_status ts_report_facts(const struct report_request *request, struct report_facts *facts, struct ts_diag *diag);
 void ts_report_facts_close(struct report_facts *facts);
-/* Returns the value of the fact at this path below /entry, "" where there is none. */
-const char *ts_report_value(const struct report_facts *facts, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
 /* Returns the dataset at this path of the file, or NULL. */
 const struct hdf5_listed *ts_report_dataset(const struct report_facts *facts, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

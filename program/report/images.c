@@ -44,26 +44,14 @@ static enum ts_status list_images(const struct report_facts *facts, struct repor
         n--;
     const struct report_stage *last = n > 0 ? &facts->stages[n - 1] : NULL;
     for (size_t i = 0; i < n; i++)
-        if (has_image(facts, facts->stages[i].name))
-            add_image(images, facts->stages[i].name, &facts->stages[i]);
-    if (has_image(facts, "data") && !(last && has_image(facts, last->name)))
+        if (has_image(facts, facts->stages[i].of->name))
+            add_image(images, facts->stages[i].of->name, &facts->stages[i]);
+    if (has_image(facts, "data") && !(last && has_image(facts, last->of->name)))
         add_image(images, "data", last);
     return TS_OK;
 }
 
 /* ---- planes ------------------------------------------------------------------------------------ */
-
-static enum ts_status open_image(const char *path, struct report_image *image, struct ts_diag *diag)
-{
-    struct result_params params = {0};
-    struct param_set set = {
-        .params = result_format.params, .n_params = result_format.n_params, .values = &params, .owner = "report"};
-    ts_params_init(&set);
-    params.result = path;
-    params.image = image->name;
-    params.proved = true; /* by the facts of the report */
-    return ts_source_open(&result_format, &set, &image->source, diag);
-}
 
 static enum ts_status make_planes(const struct report_facts *facts, struct report_image *image, struct ts_diag *diag)
 {
@@ -157,7 +145,7 @@ enum ts_status ts_report_images(const struct report_facts *facts, struct report_
     enum ts_status status = list_images(facts, images, diag);
     for (size_t i = 0; status == TS_OK && i < images->n; i++) {
         struct report_image *image = &images->at[i];
-        status = open_image(facts->path, image, diag);
+        status = ts_result_open(facts->path, image->name, true, "report", &image->source, diag); /* facts proved it */
         if (status != TS_OK)
             break;
         ts_value_bins_init(&image->bins, ts_dtype_is_integer(image->source->image.dtype));

@@ -54,8 +54,8 @@ static void answer_slices(const struct report_facts *facts, FILE *stream)
     for (size_t i = 0; i < facts->n_inputs; i++) {
         const char *name = facts->inputs[i];
         const struct hdf5_listed *digests = ts_report_dataset(facts, "/entry/inputs/%s/slice_pixel_sha256", name);
-        const char *series = ts_report_value(facts, "inputs/%s/series_number", name);
-        const char *modality = ts_report_value(facts, "inputs/%s/modality", name);
+        const char *series = ts_made_value(&facts->made, "inputs/%s/series_number", name);
+        const char *modality = ts_made_value(&facts->made, "inputs/%s/modality", name);
         if (i == 0)
             begin(stream, "Which slices?", "inputs");
         ts_html_print(stream, "%s%s: %llu slice%s", i > 0 ? "; " : "", name,
@@ -64,7 +64,7 @@ static void answer_slices(const struct report_facts *facts, FILE *stream)
         const struct hdf5_listed *angles = ts_report_dataset(facts, "/entry/inputs/%s/angles", name);
         if (angles && angles->rank > 0)
             ts_html_print(stream, " of %llu views", (unsigned long long)angles->n[0]);
-        ts_html_print(stream, " from %s", ts_report_value(facts, "inputs/%s/format", name));
+        ts_html_print(stream, " from %s", ts_made_value(&facts->made, "inputs/%s/format", name));
         if (*modality)
             ts_html_print(stream, ", %s", modality);
         if (*series)
@@ -90,18 +90,18 @@ static void answer_parameters(const struct report_facts *facts, FILE *stream)
 
 static void answer_device(const struct report_facts *facts, FILE *stream)
 {
-    const char *cuda = ts_report_value(facts, "provenance/cuda_device");
-    const char *note = ts_report_value(facts, "provenance/device_note");
+    const char *cuda = ts_made_value(&facts->made, "provenance/cuda_device");
+    const char *note = ts_made_value(&facts->made, "provenance/device_note");
     begin(stream, "Which device?", "digests");
-    ts_svg_text(stream, facts->n_stages > 0 ? facts->stages[0].device : "cpu");
+    ts_svg_text(stream, facts->n_stages > 0 ? facts->stages[0].of->device : "cpu");
     if (*cuda)
         ts_html_print(stream, " (%s, compute capability %s)", cuda,
-                      ts_report_value(facts, "provenance/cuda_compute_capability"));
+                      ts_made_value(&facts->made, "provenance/cuda_compute_capability"));
     if (*note)
         ts_html_print(stream, " (%s)", note);
-    ts_html_print(stream, ", tomostage %s", ts_report_value(facts, "provenance/tomostage"));
+    ts_html_print(stream, ", tomostage %s", ts_made_value(&facts->made, "provenance/tomostage"));
     fputs("</a>, ", stream);
-    ts_html_print(stream, "built by %s.", ts_report_value(facts, "provenance/build"));
+    ts_html_print(stream, "built by %s.", ts_made_value(&facts->made, "provenance/build"));
     fputs("</dd>\n", stream);
 }
 
@@ -116,7 +116,7 @@ static void write_warning(const struct report_facts *facts, const char *warning,
     for (char *c = fact; *c; c++)
         *c = *c == '-' ? '_' : *c;
     for (size_t i = 0; i < facts->n_inputs && !strncmp(fact, "files_", strlen("files_")); i++) {
-        const char *text = ts_report_value(facts, "inputs/%s/%s", facts->inputs[i], fact);
+        const char *text = ts_made_value(&facts->made, "inputs/%s/%s", facts->inputs[i], fact);
         if (!*text)
             continue;
         fputs("<li>", stream);
@@ -187,7 +187,7 @@ static const char *axis_of(const struct report_facts *facts, const struct report
 {
     for (size_t i = 0; stage && i < stage->n_params; i++)
         if (stage->params[i].rotation_axis)
-            return ts_report_value(facts, "%s/parameters/%s", of->group, stage->params[i].name);
+            return ts_made_value(&facts->made, "%s/parameters/%s", of->of->group, stage->params[i].name);
     return "";
 }
 
@@ -197,8 +197,8 @@ static const char *find_center(const struct report_facts *facts, const struct re
 {
     for (size_t i = 0; i < facts->n_stages; i++) {
         const struct report_stage *recorded = &facts->stages[i];
-        const struct stage *stage = ts_stage_find(recorded->stage);
-        if (image->stage && recorded->number <= image->stage->number)
+        const struct stage *stage = ts_stage_find(recorded->of->stage);
+        if (image->stage && recorded->of->number <= image->stage->of->number)
             continue;
         const char *text = axis_of(facts, recorded, stage);
         if (*text && !ts_number_real(text, center))
@@ -274,18 +274,18 @@ static void write_stage(const struct report_facts *facts, const struct report_st
 {
     int n = 0;
     fputs("<article class=\"stage\">\n<h3>", stream);
-    ts_html_print(stream, "%d. %s", stage->number, stage->label);
-    if (*stage->name)
-        ts_html_print(stream, " (kept as %s)", stage->name);
+    ts_html_print(stream, "%d. %s", stage->of->number, stage->label);
+    if (*stage->of->name)
+        ts_html_print(stream, " (kept as %s)", stage->of->name);
     if (stage->value == 0)
         ts_html_print(stream, ", for %s", facts->sweep.names[0]);
     fputs("</h3>\n<p>", stream);
-    ts_html_print(stream, "takes %s; gives %s in %s; ran on %s", stage->input,
-                  ts_report_value(facts, "%s/quantity", stage->group), ts_report_value(facts, "%s/unit", stage->group),
-                  stage->device);
+    ts_html_print(stream, "takes %s; gives %s in %s; ran on %s", stage->of->input,
+                  ts_made_value(&facts->made, "%s/quantity", stage->of->group),
+                  ts_made_value(&facts->made, "%s/unit", stage->of->group), stage->of->device);
     fputs("</p>\n", stream);
     for (const struct hdf5_listed *object = facts->made.objects; object; object = object->next) {
-        const char *name = below(object, "/entry/%s/parameters/", stage->group);
+        const char *name = below(object, "/entry/%s/parameters/", stage->of->group);
         char shape[64];
         if (!name)
             continue;

@@ -108,11 +108,11 @@ static void make_steps(const struct value_bins *bins, struct steps *steps)
 /* Returns true where the stage maps all values of an image by their own histogram. */
 static bool equalizes_whole(const struct report_facts *facts, const struct report_stage *stage)
 {
-    const struct stage *known = ts_stage_find(stage->stage);
-    const char *const others[] = {ts_report_value(facts, "%s/parameters/reference", stage->group),
-                                  ts_report_value(facts, "%s/parameters/mask", stage->group)};
+    const struct stage *known = ts_stage_find(stage->of->stage);
+    const char *const others[] = {ts_made_value(&facts->made, "%s/parameters/reference", stage->of->group),
+                                  ts_made_value(&facts->made, "%s/parameters/mask", stage->of->group)};
     bool whole = known && (known->traits & TRAIT_MAPS_BY_SHARES) &&
-                 !strcmp(ts_report_value(facts, "%s/parameters/scope", stage->group), "volume");
+                 !strcmp(ts_made_value(&facts->made, "%s/parameters/scope", stage->of->group), "volume");
     for (int i = 0; i < 2; i++)
         whole &= !*others[i] || !strcmp(others[i], "none");
     return whole;
@@ -125,10 +125,10 @@ static bool is_equalized(const struct report_facts *facts, const struct report_i
         const struct report_stage *stage = &facts->stages[i], *from = stage;
         bool passes = image->source->n_volumes <= 1 && equalizes_whole(facts, stage);
         while (passes) {
-            from = ts_report_stage(facts, from->input);
+            from = ts_report_stage(facts, from->of->input);
             if (from == image->stage)
                 return true;
-            const struct stage *known = from && from < stage ? ts_stage_find(from->stage) : NULL;
+            const struct stage *known = from && from < stage ? ts_stage_find(from->of->stage) : NULL;
             passes = known && !known->map;
         }
     }
@@ -302,7 +302,7 @@ static const struct report_image *image_before(const struct report_facts *facts,
 {
     const struct report_stage *stage = image->stage;
     for (size_t step = 0; stage && step < facts->n_stages; step++) {
-        stage = ts_report_stage(facts, stage->input);
+        stage = ts_report_stage(facts, stage->of->input);
         for (size_t i = 0; stage && i < images->n; i++)
             if (images->at[i].stage == stage && &images->at[i] != image)
                 return &images->at[i];
@@ -318,11 +318,11 @@ static void write_way(const struct report_facts *facts, const struct report_imag
     size_t n = 0;
     const char *from = image->stage ? image->stage->label : "";
     for (const struct report_stage *stage = image->stage; stage && n < sizeof way / sizeof *way && n <= facts->n_stages;
-         stage = ts_report_stage(facts, stage->input)) {
+         stage = ts_report_stage(facts, stage->of->input)) {
         if (before && stage == before->stage)
             break;
         way[n++] = stage;
-        from = stage->input;
+        from = stage->of->input;
     }
     fputs("<p class=\"way\">", stream);
     ts_svg_text(stream, before ? before->name : *from ? from : "the input");

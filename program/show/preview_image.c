@@ -211,13 +211,9 @@ static enum ts_status read_dataset(const struct preview_request *request, const 
 /* Returns the number of the stage whose image has this name; images of no stage, such as `data`, come last. */
 static int stage_number(const struct made *made, const char *name)
 {
-    for (size_t i = 0; i < made->n_facts; i++) {
-        size_t length;
-        const struct made_fact *fact = &made->facts[i];
-        const int number = ts_made_stage(fact->path, &length);
-        if (number > 0 && !strcmp(fact->path + length, "/name") && fact->value && !strcmp(fact->value, name))
-            return number;
-    }
+    for (size_t i = 0; *name && i < made->n_stages; i++)
+        if (!strcmp(made->stages[i].name, name))
+            return made->stages[i].number;
     return strcmp(name, "input") == 0 ? 0 : INT32_MAX;
 }
 
