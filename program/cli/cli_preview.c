@@ -14,7 +14,7 @@ static struct arguments {
     struct preview_request request;
     struct preview_style style;
     bool force;
-} arguments = {.request = {.plane = PREVIEW_STORED, .slice = -1}};
+} arguments = {.request = {.plane = PLANE_STORED, .slice = -1}};
 
 static bool parse_window(const struct command *command, const struct command_option *option, const char *value)
 {
@@ -27,13 +27,11 @@ static bool parse_window(const struct command *command, const struct command_opt
 
 static bool parse_plane(const struct command *command, const struct command_option *option, const char *value)
 {
-    static const char *const names[] = {[PREVIEW_SAGITTAL] = "sagittal",
-                                        [PREVIEW_CORONAL] = "coronal",
-                                        [PREVIEW_AXIAL] = "axial",
-                                        [PREVIEW_ALL] = "all"};
-    for (int i = 0; i <= PREVIEW_ALL; i++)
+    static const char *const names[] = {
+        [PLANE_SAGITTAL] = "sagittal", [PLANE_CORONAL] = "coronal", [PLANE_AXIAL] = "axial", [PLANE_ALL] = "all"};
+    for (int i = 0; i <= PLANE_ALL; i++)
         if (!strcmp(value, names[i])) {
-            arguments.request.plane = (enum preview_plane_name)i;
+            arguments.request.plane = (enum picture_plane_name)i;
             return true;
         }
     ts_command_wrong(command, "'--%s %s' is none of axial, coronal, sagittal, all", option->name, value);
@@ -78,7 +76,7 @@ static int preview(char **operands)
 {
     char name[4096];
     struct preview_request *request = &arguments.request;
-    if (request->plane == PREVIEW_ALL && (request->slice >= 0 || request->montage > 0))
+    if (request->plane == PLANE_ALL && (request->slice >= 0 || request->montage > 0))
         return ts_command_wrong(&ts_cli_preview,
                                 "--plane all shows the middle slices; --slice and --montage are for one "
                                 "plane");

@@ -55,7 +55,6 @@ static enum ts_status list_images(const struct report_facts *facts, struct repor
 
 static enum ts_status make_planes(const struct report_facts *facts, struct report_image *image, struct ts_diag *diag)
 {
-    static const int axes[REPORT_AXES][3] = {{0, 1, 2}, {1, 0, 2}, {2, 0, 1}}; /* across, down, right */
     const struct ts_axis *axis = image->source->image.axes;
     const int64_t n_volumes = image->source->n_volumes > 1 ? image->source->n_volumes : 1;
     const bool swept = facts->sweep.n > 1 && n_volumes == facts->sweep.n;
@@ -63,33 +62,16 @@ static enum ts_status make_planes(const struct report_facts *facts, struct repor
     if (swept)
         image->n_planes = (int)(n_volumes < REPORT_PLANES ? n_volumes : REPORT_PLANES);
     for (int i = 0; i < image->n_planes; i++) {
-        struct report_plane *plane = &image->planes[i];
-        const int *of = axes[swept ? 0 : i];
-        *plane = (struct report_plane){.across = of[0],
-                                       .down = of[1],
-                                       .right = of[2],
-                                       .volume = swept ? i : (n_volumes - 1) / 2,
-                                       .name = swept ? facts->sweep.names[i] : NULL};
+        struct picture_plane *plane = &image->planes[i];
+        ts_picture_plane_stored(&image->source->image, swept ? 0 : i, true, plane);
+        plane->volume = swept ? i : (n_volumes - 1) / 2;
+        plane->volume_name = swept ? facts->sweep.names[i] : NULL;
         plane->index = (axis[plane->across].n - 1) / 2;
-        plane->rows = axis[plane->down].n;
-        plane->columns = axis[plane->right].n;
         plane->values = calloc((size_t)(plane->rows * plane->columns), sizeof *plane->values);
         if (!plane->values)
             return ts_diag_no_memory(diag, (size_t)(plane->rows * plane->columns) * sizeof *plane->values);
     }
     return TS_OK;
-}
-
-/* Copies what a plane shows of slice z of its volume, which has ny rows and nx columns. */
-static void take_slice(const struct report_plane *plane, int64_t z, int64_t ny, int64_t nx, const float *slice)
-{
-    const int64_t up = plane->rows - 1 - z;
-    if (plane->across == 0 && z == plane->index)
-        memcpy(plane->values, slice, (size_t)(ny * nx) * sizeof *slice);
-    if (plane->across == 1)
-        memcpy(plane->values + up * nx, slice + plane->index * nx, (size_t)nx * sizeof *slice);
-    for (int64_t y = 0; y < ny && plane->across == 2; y++)
-        plane->values[up * ny + y] = slice[y * nx + plane->index];
 }
 
 struct taking {
@@ -113,7 +95,7 @@ static enum ts_status take_slab(void *user, const struct source_slab *slab, stru
         ts_value_bins_add(&image->bins, taking->slice, count);
         for (int k = 0; k < image->n_planes; k++)
             if (slab->volume == image->planes[k].volume)
-                take_slice(&image->planes[k], slab->z + i, of->axes[1].n, of->axes[2].n, taking->slice);
+                ts_picture_take(&image->planes[k], of, slab->z + i, taking->slice);
     }
     return TS_OK;
 }
@@ -132,11 +114,8 @@ static enum ts_status read_slabs(struct report_image *image, struct ts_diag *dia
 static enum ts_status find_window(struct report_image *image, struct ts_diag *diag)
 {
     const struct gray_window_request request = {.kind = GRAY_AUTO};
-    struct gray_values planes[REPORT_PLANES];
-    for (int i = 0; i < image->n_planes; i++)
-        planes[i] = (struct gray_values){image->planes[i].values,
-                                         (size_t)image->planes[i].rows * (size_t)image->planes[i].columns};
-    return ts_gray_window_find(&request, image->source->image.quantity, planes, image->n_planes, &image->window, diag);
+    return ts_gray_window_find(&request, image->source->image.quantity, image->planes, image->n_planes, &image->window,
+                               diag);
 }
 
 enum ts_status ts_report_images(const struct report_facts *facts, struct report_images *images, struct ts_diag *diag)

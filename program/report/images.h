@@ -10,26 +10,15 @@
 #include "io/source/source.h"
 #include "program/report/facts.h"
 #include "program/report/value_bins.h"
-#include "program/show/gray_window.h"
+#include "program/show/picture.h"
 
 enum { REPORT_AXES = 3, REPORT_PLANES = 64, REPORT_IMAGES = 16 };
 
-/* This is a plane across axis `across` of the image at this index: rows run along axis `down`, columns along axis
- * `right`. */
-struct report_plane {
-    int across, down, right;
-    int64_t index;
-    int64_t volume;   /* of a series, the one that it is of */
-    const char *name; /* "radius 2 pixel" of a sweep; NULL: the plane is of no value of its own */
-    int64_t rows, columns;
-    float *values; /* NaN where nothing was measured; rows of planes across the slices begin at the last slice */
-};
-
 struct report_image {
-    const char *name;                          /* of the image in the file */
-    const struct report_stage *stage;          /* whose image it is; NULL: the input's */
-    struct source *source;                     /* describes the image */
-    struct report_plane planes[REPORT_PLANES]; /* of the middle volume of a series; of a sweep one of each value */
+    const char *name;                           /* of the image in the file */
+    const struct report_stage *stage;           /* whose image it is; NULL: the input's */
+    struct source *source;                      /* describes the image */
+    struct picture_plane planes[REPORT_PLANES]; /* of the middle volume of a series; of a sweep one of each value */
     int n_planes; /* one where the image has so few slices that planes across them would be lines */
     struct value_bins bins;
     struct gray_window window; /* that is shown at first, and the range of the finite values in the planes */

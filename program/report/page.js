@@ -64,7 +64,7 @@ class Card {
   grays() {
     const grays = new Uint8ClampedArray(INVALID + 1), start = this.window.level - this.window.width / 2;
     const scale = this.window.width > 0 ? 255 / this.window.width : 0;
-    for (let i = 0; i < INVALID; i++) grays[i] = (this.low + this.step * i - start) * scale;
+    for (let i = 0; i < INVALID; i++) grays[i] = Math.floor((this.low + this.step * i - start) * scale + 0.5);
     return grays;
   }
   draw() {

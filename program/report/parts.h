@@ -25,7 +25,7 @@ struct report_picture {
 
 /* Makes the pictures of a plane, at most `side` pixels wide and high. The caller frees shown and values with free().
  * TS_RUN_FAILED where memory is out. */
-enum ts_status ts_report_picture(const struct report_image *image, const struct report_plane *plane, int64_t side,
+enum ts_status ts_report_picture(const struct report_image *image, const struct picture_plane *plane, int64_t side,
                                  struct report_picture *picture, struct ts_diag *diag);
 
 /* These are the pictures of all planes, image by image. */

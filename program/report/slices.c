@@ -10,9 +10,8 @@
 #include "io/file/png.h"
 #include "program/report/html.h"
 #include "program/report/parts.h"
-#include "program/show/axis_from.h"
 #include "program/show/base64.h"
-#include "program/show/round_number.h"
+#include "program/show/picture.h"
 #include "stages/engine/stage.h"
 
 /* ---- pictures ------------------------------------------------------------------------------------ */
@@ -28,7 +27,7 @@ static struct report_scale scale_of(const struct report_image *image)
 }
 
 /* Returns the mean of the measured values in a block, NAN where there is none. */
-static double mean_of(const struct report_plane *plane, const struct report_picture *picture, int64_t row,
+static double mean_of(const struct picture_plane *plane, const struct report_picture *picture, int64_t row,
                       int64_t column)
 {
     double sum = 0;
@@ -42,16 +41,11 @@ static double mean_of(const struct report_plane *plane, const struct report_pict
     return n > 0 ? sum / (double)n : NAN;
 }
 
-static uint8_t gray_of(const struct gray_window *window, double value)
-{
-    const double share = window->high > window->low ? (value - window->low) / (window->high - window->low) : 0;
-    return (uint8_t)(share >= 1 ? 255 : share > 0 ? lrint(255 * share) : 0);
-}
-
-enum ts_status ts_report_picture(const struct report_image *image, const struct report_plane *plane, int64_t side,
+enum ts_status ts_report_picture(const struct report_image *image, const struct picture_plane *plane, int64_t side,
                                  struct report_picture *picture, struct ts_diag *diag)
 {
     const struct report_scale scale = scale_of(image);
+    const struct view_pane pane = ts_picture_pane(plane, &image->window);
     *picture = (struct report_picture){.by = {(plane->rows + side - 1) / side, (plane->columns + side - 1) / side}};
     picture->height = (plane->rows + picture->by[0] - 1) / picture->by[0];
     picture->width = (plane->columns + picture->by[1] - 1) / picture->by[1];
@@ -62,7 +56,7 @@ enum ts_status ts_report_picture(const struct report_image *image, const struct 
     for (size_t i = 0; i < n; i++) {
         const double value = mean_of(plane, picture, (int64_t)i / picture->width, (int64_t)i % picture->width);
         const long number = isnan(value) ? REPORT_INVALID : lrint((value - scale.low) / scale.step);
-        gray[i] = isnan(value) ? 0 : gray_of(&image->window, value);
+        gray[i] = isnan(value) || !(pane.high > pane.low) ? 0 : (uint8_t)ts_view_level(&pane, value);
         high[i] = (uint8_t)(number >> 8);
         low[i] = (uint8_t)(number & 255);
     }
@@ -181,68 +175,23 @@ static enum ts_status write_histograms(const struct report_facts *facts, const s
     return status;
 }
 
-/* ---- axes -------------------------------------------------------------------------------------- */
+/* ---- a plane ----------------------------------------------------------------------------------- */
 
-/* Returns the distance of neighbors, or their mean distance on an uneven axis. */
-static double spacing_of(const struct ts_axis *axis)
+static void write_sides(const struct picture_plane *plane, FILE *stream)
 {
-    return axis->positions && axis->n > 1
-               ? fabs(axis->positions[axis->n - 1] - axis->positions[0]) / (double)(axis->n - 1)
-               : ts_axis_spacing(axis);
-}
-
-static const char *unit_of(const struct ts_axis *axis)
-{
-    return axis->unit && *axis->unit ? axis->unit : "pixel";
-}
-
-/* Returns the letter of the patient's side to which a direction (LPS) points most: left, right, posterior, anterior,
- * head, foot. */
-static char side_of(const double direction[3], double sign)
-{
-    int most = 0;
-    for (int i = 1; i < 3; i++)
-        most = fabs(direction[i]) > fabs(direction[most]) ? i : most;
-    return "LPHRAF"[most + (sign * direction[most] < 0 ? 3 : 0)];
-}
-
-/* Returns the direction in which an axis of a volume rises. */
-static const double *direction_of(const struct ts_image *image, int axis)
-{
-    return image->direction + (axis == 2 ? 0 : axis == 1 ? 3 : 6);
-}
-
-static void write_sides(const struct ts_image *image, const struct report_plane *plane, FILE *stream)
-{
-    if (!image->has_geometry || ts_image_is_sinogram(image))
-        return;
-    const double *right = direction_of(image, plane->right), *down = direction_of(image, plane->down);
-    const double falls = plane->down == 0 ? -1 : 1; /* the last slice is on top */
-    fprintf(stream,
-            "<i class=\"left\">%c</i><i class=\"right\">%c</i><i class=\"top\">%c</i><i class=\"bottom\">%c</i>",
-            side_of(right, -1), side_of(right, 1), side_of(down, -falls), side_of(down, falls));
+    static const char *const places[] = {"left", "right", "top", "bottom"};
+    for (int i = 0; i < 4 && plane->sides[i]; i++)
+        fprintf(stream, "<i class=\"%s\">%c</i>", places[i], plane->sides[i]);
 }
 
 /* Writes a bar of 1, 2 or 5 times a power of ten, at most 40 % as long as the plane is wide. */
 static void write_bar(const struct ts_axis *axis, FILE *stream)
 {
-    const double width = (double)axis->n * spacing_of(axis), length = ts_round_number(0.4 * width);
+    const double width = (double)axis->n * ts_picture_spacing(axis), length = ts_picture_round(0.4 * width);
     fprintf(stream, "<span class=\"bar\" style=\"width:%.3f%%\">", 100 * length / width);
-    ts_html_print(stream, "%.6g %s", length, unit_of(axis));
+    ts_html_print(stream, "%.6g %s", length, ts_picture_unit(axis));
     fputs("</span>", stream);
 }
-
-/* Returns the width of a plane for a height of 1. Axes of different units, such as angles and lengths, have square
- * pixels. */
-static double ratio_of(const struct ts_axis *right, const struct ts_axis *down)
-{
-    const bool alike = !strcmp(unit_of(right), unit_of(down));
-    const double width = (double)right->n * (alike ? spacing_of(right) : 1);
-    const double height = (double)down->n * (alike ? spacing_of(down) : 1);
-    return width / height;
-}
-
-/* ---- a plane ----------------------------------------------------------------------------------- */
 
 static void write_png(const char *attribute, const void *bytes, size_t n, FILE *stream)
 {
@@ -251,18 +200,18 @@ static void write_png(const char *attribute, const void *bytes, size_t n, FILE *
     fputc('"', stream);
 }
 
-static void write_caption(const struct report_image *image, const struct report_plane *plane,
+static void write_caption(const struct report_image *image, const struct picture_plane *plane,
                           const struct report_picture *picture, FILE *stream)
 {
     const struct ts_axis *axes = image->source->image.axes, *across = &axes[plane->across];
     const char *down = ts_axis_name(&axes[plane->down]);
-    if (plane->name)
-        ts_html_print(stream, "%s: ", plane->name);
+    if (plane->volume_name)
+        ts_html_print(stream, "%s: ", plane->volume_name);
     ts_html_print(stream, "%s across, %s down%s; %s %lld of 0 to %lld, at %.6g %s%s", ts_axis_name(&axes[plane->right]),
                   down, plane->down == 0 ? " (the last slice on top)" : "", ts_axis_name(across),
                   (long long)plane->index, (long long)across->n - 1, ts_axis_position(across, plane->index),
-                  unit_of(across), ts_axis_from(across));
-    if (strcmp(unit_of(&axes[plane->right]), unit_of(&axes[plane->down])) != 0)
+                  ts_picture_unit(across), ts_picture_from(across));
+    if (strcmp(ts_picture_unit(&axes[plane->right]), ts_picture_unit(&axes[plane->down])) != 0)
         ts_html_print(stream, "; %s and %s have different units, so that pixels are square",
                       ts_axis_name(&axes[plane->right]), down);
     if (picture->by[0] > 1 || picture->by[1] > 1)
@@ -275,9 +224,9 @@ static const double thin_ratio = 6;
 
 static void write_plane(const struct report_image *image, int i, const struct report_picture *picture, FILE *stream)
 {
-    const struct report_plane *plane = &image->planes[i];
+    const struct picture_plane *plane = &image->planes[i];
     const struct ts_axis *axes = image->source->image.axes;
-    const double ratio = ratio_of(&axes[plane->right], &axes[plane->down]);
+    const double ratio = (double)plane->columns * plane->width / ((double)plane->rows * plane->height);
     fprintf(stream, "<figure class=\"plane\">\n<div class=\"frame%s\" style=\"aspect-ratio:%.6g;--ratio:%.6g\"",
             ratio > thin_ratio ? " thin" : "", ratio, ratio);
     fprintf(stream, " data-width=\"%lld\" data-height=\"%lld\"", (long long)picture->width, (long long)picture->height);
@@ -287,7 +236,8 @@ static void write_plane(const struct report_image *image, int i, const struct re
     fputc('"', stream);
     write_png("src", picture->shown, picture->n_shown, stream);
     fputs(">", stream);
-    write_sides(&image->source->image, plane, stream);
+    if (!ts_image_is_sinogram(&image->source->image))
+        write_sides(plane, stream);
     write_bar(&axes[plane->right], stream);
     fputs("</div>\n<figcaption>", stream);
     write_caption(image, plane, picture, stream);
@@ -343,11 +293,11 @@ static void write_numbers(const struct report_image *image, FILE *stream)
         snprintf(shape + strlen(shape), sizeof shape - strlen(shape), "%s%lld", i > 0 ? " x " : "",
                  (long long)of->axes[i].n);
         snprintf(spacing + strlen(spacing), sizeof spacing - strlen(spacing), "%s%.4g %s", i > 0 ? " x " : "",
-                 spacing_of(&of->axes[i]), unit_of(&of->axes[i]));
+                 ts_picture_spacing(&of->axes[i]), ts_picture_unit(&of->axes[i]));
     }
     fputs("<p class=\"numbers\">", stream);
     const int64_t n_volumes = image->source->n_volumes;
-    if (image->planes[0].name)
+    if (image->planes[0].volume_name)
         ts_html_print(stream, "%lld values (%s), of %s%d of which the middle slice is shown; all are counted; each ",
                       (long long)n_volumes, ts_axis_name(&image->source->volume_axis),
                       image->n_planes < n_volumes ? "the first " : "all ", image->n_planes);
@@ -384,10 +334,6 @@ static void write_slider(const char *name, double low, double high, double value
 
 static void write_controls(const struct report_image *image, bool wipes, FILE *stream)
 {
-    static const struct {
-        const char *name;
-        double center, width;
-    } presets[] = {{"abdomen", 40, 400}, {"lung", -600, 1500}, {"bone", 400, 1800}, {"brain", 40, 80}};
     const struct gray_window *window = &image->window;
     const double width = window->high - window->low, center = 0.5 * (window->low + window->high);
     const double range = fmax(window->most - window->least, width);
@@ -399,9 +345,9 @@ static void write_controls(const struct report_image *image, bool wipes, FILE *s
     fputs("</span>\n<button type=\"button\" class=\"first\">reset</button><button type=\"button\" class=\"full\">full "
           "range</button>",
           stream);
-    for (size_t i = 0; i < sizeof presets / sizeof *presets && image->source->image.quantity == TS_HU; i++)
+    for (int i = 0; i < GRAY_PRESETS && image->source->image.quantity == TS_HU; i++)
         fprintf(stream, "<button type=\"button\" class=\"preset\" data-level=\"%g\" data-width=\"%g\">%s</button>",
-                presets[i].center, presets[i].width, presets[i].name);
+                ts_gray_presets[i].center, ts_gray_presets[i].width, ts_gray_presets[i].name);
     if (wipes)
         fputs("\n<label class=\"wipe\">before &#8592;&#8594; after <input type=\"range\" class=\"wipe\" min=\"0\" "
               "max=\"1\" step=\"any\" value=\"0\"></label>",
@@ -428,7 +374,7 @@ static enum ts_status write_card(const struct report_facts *facts, const struct 
             image->window.high - image->window.low);
     if (wipes)
         fprintf(stream, " data-before=\"%zu\"", earlier);
-    if (image->planes[0].name)
+    if (image->planes[0].volume_name)
         fputs(" data-swept", stream);
     fputs(" data-unit=\"", stream);
     ts_svg_text(stream, ts_html_unit(image->source->image.unit));
@@ -441,7 +387,7 @@ static enum ts_status write_card(const struct report_facts *facts, const struct 
     for (int k = 0; k < image->n_planes; k++)
         write_plane(image, k, &pictures->at[i][k], stream);
     fputs("</div>\n", stream);
-    if (image->n_planes == 1 && !image->planes[0].name)
+    if (image->n_planes == 1 && !image->planes[0].volume_name)
         fputs("<p class=\"note\">Planes across so few slices would be lines, and are left out.</p>\n", stream);
     write_controls(image, wipes, stream);
     const enum ts_status status = write_histograms(facts, image, stream, diag);

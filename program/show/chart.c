@@ -9,7 +9,7 @@
 
 #include "core/svg.h"
 #include "io/file/whole_file.h"
-#include "program/show/round_number.h"
+#include "program/show/picture.h"
 
 enum { LEFT = 70, TOP = 60, WIDTH = 460, HEIGHT = 280, BOTTOM = 50, KEY_LINE = 16, GAP = 20, USUAL_TICKS = 4 };
 /* Values outside of these magnitudes have no place on an axis, whose length must be a number as well. */
@@ -91,13 +91,13 @@ static struct scale scale_of(const struct chart_panel *panel, bool across, doubl
     }
     widen(&scale);
     if (scale.logarithmic) {
-        double tick = scale.low = ts_round_number(scale.low);
+        double tick = scale.low = ts_picture_round(scale.low);
         do
             tick = next_power(tick);
         while (tick < scale.high * (1 - 1e-9));
         scale.high = tick;
     } else {
-        scale.step = ts_round_number((scale.high - scale.low) / USUAL_TICKS);
+        scale.step = ts_picture_round((scale.high - scale.low) / USUAL_TICKS);
         scale.low = scale.step * floor(scale.low / scale.step + 1e-9);
         scale.high = scale.step * ceil(scale.high / scale.step - 1e-9);
         const double size = fmax(fabs(scale.low), fabs(scale.high));

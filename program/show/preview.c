@@ -9,11 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cuda/view/picture.h"
 #include "io/file/png.h"
-#include "program/show/axis_from.h"
 #include "program/show/font.h"
-#include "program/show/round_number.h"
+#include "program/show/picture.h"
 
 /* ---- the sheet ----------------------------------------------------------------------------------- */
 
@@ -43,7 +41,7 @@ enum {
 /* This is one plane on the sheet. */
 struct cell {
     const struct preview_image *image;
-    const struct preview_plane *plane;
+    const struct picture_plane *plane;
     double pitch;                     /* length of a pixel */
     int64_t enlargement;              /* pixels along the shorter side of a sample; 0: the plane is reduced */
     int64_t left, top, width, height; /* of the plane on the sheet */
@@ -54,7 +52,7 @@ struct cell {
 
 /* ---- texts --------------------------------------------------------------------------------------- */
 
-static void size_text(const struct preview_plane *plane, char *text, size_t size)
+static void size_text(const struct picture_plane *plane, char *text, size_t size)
 {
     const int n = snprintf(text, size, "%lld x %lld", (long long)plane->columns, (long long)plane->rows);
     if (plane->unit && n > 0 && (size_t)n < size)
@@ -91,7 +89,7 @@ static void add_line(struct cell *cell, const char *text, int font)
 
 static void make_caption(struct cell *cell, bool blocks, int font)
 {
-    const struct preview_plane *plane = cell->plane;
+    const struct picture_plane *plane = cell->plane;
     const struct preview_image *image = cell->image;
     const struct ts_axis *axis = &image->image.axes[plane->across];
     char text[LINE_BYTES], part[LINE_BYTES];
@@ -103,7 +101,7 @@ static void make_caption(struct cell *cell, bool blocks, int font)
                      (long long)plane->index, (long long)axis->n - 1);
     if (axis->unit && *axis->unit && strcmp(axis->unit, "pixel") != 0 && plane->unit)
         n += snprintf(text + n, sizeof text - (size_t)n, " at %.5g %s%s", ts_axis_position(axis, plane->index),
-                      axis->unit, ts_axis_from(axis));
+                      axis->unit, ts_picture_from(axis));
     if (image->n_volumes > 1)
         snprintf(text + n, sizeof text - (size_t)n, ", volume %lld (0 to %lld)", (long long)plane->volume,
                  (long long)image->n_volumes - 1);
@@ -129,7 +127,7 @@ static void find_scale(const struct preview_image *image, int64_t least, bool pl
 {
     double finest = INFINITY, longest = 0;
     for (int i = 0; i < image->n_planes; i++) {
-        const struct preview_plane *plane = &image->planes[i];
+        const struct picture_plane *plane = &image->planes[i];
         finest = fmin(finest, fmin(plane->width, plane->height));
         longest = fmax(longest, fmax((double)plane->columns * plane->width, (double)plane->rows * plane->height));
     }
@@ -140,7 +138,7 @@ static void find_scale(const struct preview_image *image, int64_t least, bool pl
         enlargement = 0;
     }
     for (int i = 0; i < image->n_planes; i++) {
-        const struct preview_plane *plane = &image->planes[i];
+        const struct picture_plane *plane = &image->planes[i];
         cells[i] = (struct cell){.image = image, .plane = plane, .pitch = pitch, .enlargement = (int64_t)enlargement};
         cells[i].width = plain ? plane->columns : (int64_t)fmax(1, rint((double)plane->columns * plane->width / pitch));
         cells[i].height = plain ? plane->rows : (int64_t)fmax(1, rint((double)plane->rows * plane->height / pitch));
@@ -219,15 +217,8 @@ static void draw_text(struct preview_sheet *sheet, int64_t x, int64_t y, const c
 /* Draws the samples. What is no measurement is black. */
 static void draw_plane(struct preview_sheet *sheet, const struct cell *cell, bool blocks)
 {
-    const struct preview_plane *plane = cell->plane;
-    const struct view_pane pane = {.data = plane->values,
-                                   .dtype = TS_F32,
-                                   .n_u = plane->columns,
-                                   .n_v = plane->rows,
-                                   .stride_u = 1,
-                                   .stride_v = plane->columns,
-                                   .low = cell->image->window.low,
-                                   .high = cell->image->window.high};
+    const struct picture_plane *plane = cell->plane;
+    const struct view_pane pane = ts_picture_pane(plane, &cell->image->window);
     const bool exact = cell->width == plane->columns && cell->height == plane->rows;
     for (int64_t i = 0; i < plane->rows * plane->columns; i++)
         plane->values[i] = isnan(plane->values[i]) ? (float)pane.low : plane->values[i];
@@ -264,7 +255,7 @@ static void draw_sides(struct preview_sheet *sheet, const struct cell *cell, int
 /* Draws a bar of 1, 2 or 5 times a power of ten, at most a third of the plane long, with its length beside it. */
 static void draw_bar(struct preview_sheet *sheet, const struct cell *cell, int64_t top, int font)
 {
-    const double length = ts_round_number((double)cell->width * cell->pitch / 3);
+    const double length = ts_picture_round((double)cell->width * cell->pitch / 3);
     char text[64];
     const int64_t wide = llrint(length / cell->pitch), middle = top + (int64_t)FONT_HEIGHT * font / 2;
     snprintf(text, sizeof text, "%g %s", length, cell->plane->unit);
@@ -328,7 +319,7 @@ static void print_planes(const struct preview_image *image, FILE *report)
     ts_text_escape(name, sizeof name, image->name);
     window_text(image, window, sizeof window);
     for (int i = 0; i < image->n_planes; i++) {
-        const struct preview_plane *plane = &image->planes[i];
+        const struct picture_plane *plane = &image->planes[i];
         size_text(plane, size, sizeof size);
         fprintf(report, "%s %s%sslice %lld", name, plane->name, *plane->name ? " " : "", (long long)plane->index);
         if (image->n_volumes > 1)
@@ -343,14 +334,10 @@ static void print_planes(const struct preview_image *image, FILE *report)
 static enum ts_status find_window(const struct gray_window_request *given, struct preview_image *image,
                                   struct ts_diag *diag)
 {
-    struct gray_values planes[PREVIEW_MONTAGE];
     struct gray_window_request request = *given;
     if (image->is_picture && request.kind == GRAY_AUTO)
         request.kind = GRAY_FULL;
-    for (int i = 0; i < image->n_planes; i++)
-        planes[i] = (struct gray_values){image->planes[i].values,
-                                         (size_t)image->planes[i].rows * (size_t)image->planes[i].columns};
-    return ts_gray_window_find(&request, image->image.quantity, planes, image->n_planes, &image->window, diag);
+    return ts_gray_window_find(&request, image->image.quantity, image->planes, image->n_planes, &image->window, diag);
 }
 
 enum ts_status ts_preview_write(const struct preview_request *request, const struct preview_style *style,

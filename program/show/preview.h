@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-#include "program/show/gray_window.h"
+#include "program/show/picture.h"
 #include "program/show/preview_image.h"
 
 struct preview_style {

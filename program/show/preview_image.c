@@ -16,7 +16,7 @@
 #include "program/record/made.h"
 #include "program/record/recorded.h"
 #include "program/record/side.h"
-#include "program/show/preview_plane.h"
+#include "program/show/picture.h"
 #include "stages/engine/validity.h"
 
 enum { SCAN_PLANES = 2, VOLUME_PLANES = 3 };
@@ -24,7 +24,7 @@ enum { SCAN_PLANES = 2, VOLUME_PLANES = 3 };
 /* ---- which planes -------------------------------------------------------------------------------- */
 
 static enum ts_status choose_index(const struct preview_request *request, const struct preview_image *image, int i,
-                                   struct preview_plane *plane, struct ts_diag *diag)
+                                   struct picture_plane *plane, struct ts_diag *diag)
 {
     const int64_t n = image->image.axes[plane->across].n;
     if (request->slice >= n)
@@ -40,10 +40,10 @@ static enum ts_status choose_index(const struct preview_request *request, const 
 static enum ts_status make_planes(const struct preview_request *request, bool lengths, struct preview_image *image,
                                   struct ts_diag *diag)
 {
-    static const enum preview_plane_name all[] = {PREVIEW_AXIAL, PREVIEW_CORONAL, PREVIEW_SAGITTAL};
-    const bool is_all = request->plane == PREVIEW_ALL;
-    struct preview_plane first;
-    ts_preview_plane(&image->image, is_all ? PREVIEW_AXIAL : request->plane, lengths, &first);
+    static const enum picture_plane_name all[] = {PLANE_AXIAL, PLANE_CORONAL, PLANE_SAGITTAL};
+    const bool is_all = request->plane == PLANE_ALL;
+    struct picture_plane first;
+    ts_picture_plane(&image->image, is_all ? PLANE_AXIAL : request->plane, lengths, &first);
     const int64_t n = image->image.axes[first.across].n;
     const bool each = !is_all && request->montage == 0;
     const int64_t volumes = image->n_volumes < PREVIEW_MONTAGE ? image->n_volumes : PREVIEW_MONTAGE;
@@ -54,10 +54,10 @@ static enum ts_status make_planes(const struct preview_request *request, bool le
     image->planes = calloc((size_t)image->n_planes, sizeof *image->planes);
     enum ts_status status = image->planes ? TS_OK : ts_diag_no_memory(diag, sizeof first);
     for (int i = 0; i < image->n_planes && status == TS_OK; i++) {
-        struct preview_plane *plane = &image->planes[i];
+        struct picture_plane *plane = &image->planes[i];
         *plane = first;
         if (is_all)
-            ts_preview_plane(&image->image, all[i], lengths, plane);
+            ts_picture_plane(&image->image, all[i], lengths, plane);
         plane->volume = each ? (2 * (int64_t)i + 1) * image->n_volumes / (2 * volumes) : (image->n_volumes - 1) / 2;
         status = choose_index(request, image, i, plane, diag);
         if (status == TS_OK) {
@@ -100,7 +100,7 @@ static enum ts_status take_slab(void *user, const struct source_slab *slab, stru
         ts_valid_fill_floats(valid, 0, count, NAN, reading->slice);
         for (int k = 0; k < reading->image->n_planes; k++)
             if (reading->image->planes[k].volume == slab->volume)
-                ts_preview_plane_take(&reading->image->planes[k], of, slab->z + i, reading->slice);
+                ts_picture_take(&reading->image->planes[k], of, slab->z + i, reading->slice);
     }
     return TS_OK;
 }
@@ -193,7 +193,7 @@ static enum ts_status read_dataset(const struct preview_request *request, const 
         return ts_diag_no_memory(diag, sizeof *image->planes);
     }
     const int64_t index = request->slice >= 0 ? request->slice : (slice.n_slices / slice.n_volumes - 1) / 2;
-    image->planes[0] = (struct preview_plane){.name = "",
+    image->planes[0] = (struct picture_plane){.name = "",
                                               .index = index,
                                               .rows = slice.rows,
                                               .columns = slice.columns,

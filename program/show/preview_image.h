@@ -10,32 +10,16 @@
 #include "core/arena.h"
 #include "core/diag.h"
 #include "core/image.h"
-#include "program/show/gray_window.h"
+#include "program/show/picture.h"
 
-/* Planes are numbered by the patient's axis that they stand across. PREVIEW_STORED is the plane of the slices. */
-enum preview_plane_name { PREVIEW_SAGITTAL, PREVIEW_CORONAL, PREVIEW_AXIAL, PREVIEW_ALL, PREVIEW_STORED };
 enum { PREVIEW_IMAGES = 16, PREVIEW_MONTAGE = 100 };
-
-struct preview_plane {
-    const char *name; /* "axial", "sinogram"; "" for a dataset without axes */
-    int across;       /* axis of the image that the plane stands across, at `index` */
-    int down, right;  /* axes of the image along the rows and the columns */
-    bool up, left;    /* rows, and columns, begin at the last sample */
-    int64_t index, rows, columns;
-    int64_t volume;          /* of several volumes: the one it lies in */
-    const char *volume_name; /* "radius 2 pixel" of a sweep; NULL: the volume has its number alone */
-    double width, height;    /* of a sample, in `unit`; both 1 without */
-    const char *unit;        /* of lengths along both sides; NULL: they have none in common */
-    char sides[4];           /* the patient's side at the left, right, top and bottom: "RLAP"; 0: not known */
-    float *values;           /* rows * columns; NaN where nothing was measured */
-};
 
 struct preview_image {
     const char *name;
     struct ts_image image; /* its description */
     bool is_picture;       /* a dataset of two axes or one */
     int64_t n_volumes;
-    struct preview_plane *planes;
+    struct picture_plane *planes;
     int n_planes;
     struct gray_window window; /* set by whoever draws the image */
 };
@@ -44,7 +28,7 @@ struct preview_request {
     const char *text; /* a path, or with one_line an input as a chain in one line has it */
     bool one_line;
     const char *dataset; /* of an HDF5 file: the path of one dataset, or the name of an image of a result; NULL: all */
-    enum preview_plane_name plane;
+    enum picture_plane_name plane;
     int64_t slice; /* along the axis across the plane, from 0; negative: the middle one */
     int montage; /* so many planes, evenly spread, of the middle volume; 0: one of each volume, PREVIEW_MONTAGE at most
                   */

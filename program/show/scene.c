@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "program/show/font.h"
+#include "program/show/picture.h"
 
 /* ---- the canvas ---------------------------------------------------------------------------------- */
 
@@ -141,34 +142,32 @@ static int64_t stride(const struct ts_image *image, int axis)
 static struct view_pane pane_of(const struct scene *scene, int plane, struct rectangle place)
 {
     const struct ts_image *image = ts_scene_shown(scene);
-    const int u = axis_u[plane], v = axis_v[plane];
-    const struct ts_axis *across = &image->axes[u], *down = &image->axes[v];
-    const bool one_unit = across->unit && down->unit && !strcmp(across->unit, down->unit);
-    const double wide = one_unit ? ts_axis_spacing(across) : 1, high = one_unit ? ts_axis_spacing(down) : 1;
-    const double fit = fmin(place.width / ((double)across->n * wide), place.height / ((double)down->n * high));
+    struct picture_plane shown;
+    ts_picture_plane_stored(image, plane, !ts_image_is_sinogram(image), &shown);
+    const double wide = shown.width, high = shown.height;
+    const double fit = fmin(place.width / ((double)shown.columns * wide), place.height / ((double)shown.rows * high));
     const double scale = fit * scene->zoom; /* pixels per unit */
-    const bool upwards = plane > 0 && !ts_image_is_sinogram(image);
     struct view_pane pane = {.dtype = image->dtype,
-                             .n_u = across->n,
-                             .n_v = down->n,
-                             .stride_u = stride(image, u),
-                             .stride_v = stride(image, v),
+                             .n_u = shown.columns,
+                             .n_v = shown.rows,
+                             .stride_u = stride(image, shown.right),
+                             .stride_v = stride(image, shown.down),
                              .left = place.left,
                              .top = place.top,
                              .width = place.width,
                              .height = place.height,
                              .du = 1 / (scale * wide),
-                             .dv = (upwards ? -1 : 1) / (scale * high),
+                             .dv = (shown.up ? -1 : 1) / (scale * high),
                              .low = scene->low,
                              .high = scene->high,
                              .invert = scene->invert,
                              .linear = scene->linear};
-    pane.u0 = (double)across->n / 2 + scene->pan[u] - pane.du * place.width / 2;
-    pane.v0 = (double)down->n / 2 + scene->pan[v] - pane.dv * place.height / 2;
+    pane.u0 = (double)shown.columns / 2 + scene->pan[shown.right] - pane.du * place.width / 2;
+    pane.v0 = (double)shown.rows / 2 + scene->pan[shown.down] - pane.dv * place.height / 2;
     const int64_t fixed = image->axes[plane].n > 1 ? scene->at[plane] : 0;
     pane.data =
         (const unsigned char *)image->data + (size_t)(fixed * stride(image, plane)) * ts_dtype_bytes(image->dtype);
-    if (!scene->slider && v == 0) /* slices of a running chain that have no values yet are not drawn */
+    if (!scene->slider && shown.down == 0) /* slices of a running chain that have no values yet are not drawn */
         pane.n_v = scene->ready < pane.n_v ? scene->ready : pane.n_v;
     else if (!scene->slider && fixed >= scene->ready)
         pane.n_u = 0;
@@ -231,8 +230,7 @@ static struct rectangle slider_bar(const struct scene *scene)
 
 /* ---- keys and the mouse -------------------------------------------------------------------------- */
 
-/* Presets are windows in HU as radiologists use them (center and width: abdomen 40, 400; lung -600,
- * 1500; bone 400, 1800; brain 40, 80), and mean nothing in another unit, which the scene then says. */
+/* Presets mean nothing in another unit than HU, which the scene then says. */
 
 /* The keys, a line each, NULL at the end. */
 static const char *const key_lines[] = {"?          these keys",
@@ -252,12 +250,6 @@ static const char *const key_lines[] = {"?          these keys",
                                         "space s q  movie; screenshot; quit",
                                         NULL};
 
-static const struct preset {
-    char key;
-    const char *name;
-    double center, width;
-} presets[] = {{'1', "abdomen", 40, 400}, {'2', "lung", -600, 1500}, {'3', "bone", 400, 1800}, {'4', "brain", 40, 80}};
-
 static void set_window(struct scene *scene, double low, double high, const char *name)
 {
     scene->low = low;
@@ -265,7 +257,7 @@ static void set_window(struct scene *scene, double low, double high, const char 
     scene->window_name = name;
 }
 
-static void use_preset(struct scene *scene, const struct preset *preset)
+static void use_preset(struct scene *scene, const struct gray_preset *preset)
 {
     if (scene->image->quantity == TS_HU)
         set_window(scene, preset->center - preset->width / 2, preset->center + preset->width / 2, preset->name);
@@ -288,7 +280,7 @@ void ts_scene_begin(struct scene *scene, const struct ts_image *image, const str
     scene->zoom = 1;
     memset(scene->pan, 0, sizeof scene->pan);
     if (image->quantity == TS_HU)
-        use_preset(scene, &presets[0]);
+        use_preset(scene, &ts_gray_presets[0]);
     else
         set_window(scene, histogram->dark, histogram->bright, "1st to 99th percentile");
 }
@@ -334,9 +326,8 @@ static enum scene_wish wish_slider(struct scene *scene, double value)
 /* Keys that change how the image is shown. Returns false where the key is none of them. */
 static bool change_look(struct scene *scene, int key)
 {
-    for (size_t i = 0; i < sizeof presets / sizeof *presets; i++)
-        if (key == presets[i].key)
-            return use_preset(scene, &presets[i]), true;
+    if (key >= '1' && key < '1' + GRAY_PRESETS)
+        return use_preset(scene, &ts_gray_presets[key - '1']), true;
     switch (key) {
     case '5':
         return set_window(scene, scene->histogram->low, scene->histogram->high, "full range"), true;

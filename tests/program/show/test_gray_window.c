@@ -7,14 +7,15 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "program/show/gray_window.h"
+#include "program/show/picture.h"
 
 TestSuite(gray_window);
 
-static struct gray_window find(enum gray_windows kind, enum ts_quantity quantity, const float *values, size_t n)
+static struct gray_window find(enum gray_windows kind, enum ts_quantity quantity, float *values, size_t n)
 {
     const struct gray_window_request request = {.kind = kind, .center = 10, .width = 4};
-    const struct gray_values planes[] = {{values, n / 2}, {values + n / 2, n - n / 2}};
+    const struct picture_plane planes[] = {{.rows = 1, .columns = (int64_t)(n / 2), .values = values},
+                                           {.rows = 1, .columns = (int64_t)(n - n / 2), .values = values + n / 2}};
     struct ts_diag *diag = ts_diag_create();
     struct gray_window window;
     cr_assert_eq(ts_gray_window_find(&request, quantity, planes, 2, &window, diag), TS_OK);

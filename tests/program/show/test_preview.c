@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "program/show/preview_plane.h"
+#include "program/show/picture.h"
 #include "tests/support/program.h"
 
 enum { N = 64, SLICES = 3, MARGIN = 10, INK = 230 };
@@ -238,11 +238,47 @@ Test(preview, planes_of_sagittal_slices)
                                    .has_geometry = true,
                                    .direction = {0, 1, 0, 0, 0, -1, -1, 0, 0},
                                    .step_z_mm = {-3, 0, 0}};
-    struct preview_plane plane;
-    ts_preview_plane(&image, PREVIEW_STORED, true, &plane);
+    struct picture_plane plane;
+    ts_picture_plane(&image, PLANE_STORED, true, &plane);
     cr_assert(!strcmp(plane.name, "sagittal") && plane.across == 0 && plane.down == 1 && plane.right == 2);
     cr_assert(!plane.up && !plane.left && !memcmp(plane.sides, "APSI", 4));
-    ts_preview_plane(&image, PREVIEW_AXIAL, true, &plane);
+    ts_picture_plane(&image, PLANE_AXIAL, true, &plane);
     cr_assert(plane.across == 1 && plane.down == 2 && plane.right == 0 && !plane.up && plane.left);
     cr_assert(!memcmp(plane.sides, "RLAP", 4) && plane.width == 3 && plane.height == 1);
+}
+
+/* The same slices as they are stored, as reports and the viewer show them, and the samples of each plane. */
+Test(preview, planes_as_they_are_stored)
+{
+    const struct ts_image image = {.axes = {{.n = 2, .spacing = 3, .unit = "mm"},
+                                            {.n = 3, .spacing = 1, .unit = "mm"},
+                                            {.n = 4, .spacing = 1, .unit = "mm"}},
+                                   .has_geometry = true,
+                                   .direction = {0, 1, 0, 0, 0, -1, -1, 0, 0},
+                                   .step_z_mm = {-3, 0, 0}};
+    static const char *const sides[] = {"APSI", "APRL", "SIRL"};
+    float values[12], slice[12];
+    for (int across = 0; across < 3; across++)
+        for (int on_top = 0; on_top < 2; on_top++) {
+            struct picture_plane plane;
+            ts_picture_plane_stored(&image, across, on_top, &plane);
+            const bool up = across > 0 && on_top;
+            cr_assert(plane.across == across && plane.up == up && !plane.left);
+            cr_expect(!memcmp(plane.sides, sides[across], 2), "%.4s", plane.sides);
+            cr_expect(plane.sides[up ? 3 : 2] == sides[across][across ? 3 : 2], "%.4s", plane.sides);
+            cr_expect(plane.width == 1 && plane.height == (across ? 3 : 1));
+            plane.values = values;
+            plane.index = 1;
+            for (int z = 0; z < 2; z++) {
+                for (int i = 0; i < 12; i++)
+                    slice[i] = (float)(100 * z + 10 * (i / 4) + i % 4);
+                ts_picture_take(&plane, &image, z, slice);
+            }
+            for (int y = 0; y < plane.rows; y++)
+                for (int x = 0; x < plane.columns; x++) {
+                    const int down = up ? (int)plane.rows - 1 - y : y;
+                    const int expected[] = {100 + 10 * down + x, 100 * down + 10 + x, 100 * down + 10 * x + 1};
+                    cr_expect_eq((int)values[y * plane.columns + x], expected[across], "%d: %d %d", across, x, y);
+                }
+        }
 }
