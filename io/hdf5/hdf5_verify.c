@@ -170,9 +170,7 @@ static bool judge(struct verification *check, size_t content_bytes)
     if (!ts_verify_content(check, content_bytes))
         return false;
     if (!check->complete)
-        return ts_verify_wrong(check, "/",
-                               "is not marked complete: the writer was stopped, or it is not a file of "
-                               "this program");
+        return ts_verify_wrong(check, "/", "is not marked complete: the writer was stopped");
     if (!*check->expected)
         return ts_verify_wrong(check, "/", "has no digest");
     if (check->version == 0)
@@ -256,6 +254,13 @@ static enum ts_status list_task(struct hdf5_child *child, const void *request, F
 {
     char at[HDF5_WALK_PATH] = "", escaped[256], problem[160];
     (void)request;
+    if (H5Aexists(child->files[0], "complete") <= 0 && H5Aexists(child->files[0], "digest") <= 0) {
+        ts_diag_error(
+            diag, TS_BAD_INPUT, &(struct diag_site){.code = "result-foreign"},
+            "'%s' was not written by tomostage, or not to its end: it is not marked complete and has no digest",
+            child->path);
+        return ts_diag_hint(diag, "`tomostage info FILE` lists what is in the file, and says which input reads it");
+    }
     if (ts_hdf5_content(child->files[0], true, out, at, problem, sizeof problem))
         return TS_OK;
     ts_text_escape(escaped, sizeof escaped, at);

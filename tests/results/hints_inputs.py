@@ -95,6 +95,11 @@ def scans_of_others(folder):
     carry(folder, "nexus both.nxs", "entry: PATH says which; `tomostage info FILE` lists what is in the file",
           ("nexus both.nxs entry=/first", "nexus both.nxs entry=/second"), lambda a: a.shape == (4, 48, 32))
     carry(folder, "nexus both.nxs", "`tomostage info FILE` lists what is in the file", ["info", "both.nxs"])
+    with h5py.File(f"{folder}/v.h5", "w") as file:
+        file["volume"] = V
+    for command in ("verify", "rerun", "report"):
+        carry(folder, [command, "v.h5"], "`tomostage info FILE` lists what is in the file, and says which input reads it",
+              ["info", "v.h5"], names="hdf5 v.h5 path=/volume axes=z,y,x")
     flats = SCAN.replace("frames=flats", "frames=flats slices=0,9", 1).replace("scan.nxs", "scan.nxs slices=1,3", 1)
     carry(folder, flats, "slices: [first, end] with 0 <= first < end <= 4", flats.replace("slices=0,9", "slices=1,3"),
           lambda a: a.shape[0] == 2)

@@ -364,11 +364,25 @@ Test(hdf5_faults, an_unfinished_file_is_not_sound)
         cr_assert(ts_test_has_text(diag, empty ? "is empty: it has no bytes" : "is not an HDF5 file"), "%s",
                   ts_diag_get(diag, 0)->message);
     }
-    hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
-    H5Fclose(file);
-    ts_diag_clear(diag);
-    cr_assert_neq(ts_hdf5_verify(path, NULL, diag), TS_OK);
-    cr_assert(ts_test_has_text(diag, "not marked complete"));
+    for (int kind = 0; kind < 4; kind++) { /* nothing, an attribute, a link to elsewhere, a compound */
+        const hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), space = H5Screate(H5S_SCALAR),
+                    pair = H5Tcreate(H5T_COMPOUND, 8);
+        H5Tinsert(pair, "a", 0, H5T_NATIVE_FLOAT);
+        H5Tinsert(pair, "b", 4, H5T_NATIVE_FLOAT);
+        if (kind == 1)
+            H5Aclose(H5Acreate2(file, "creator", H5T_NATIVE_INT, space, H5P_DEFAULT, H5P_DEFAULT));
+        else if (kind == 2)
+            H5Lcreate_external("other.h5", "/data", file, "link", H5P_DEFAULT, H5P_DEFAULT);
+        else if (kind == 3)
+            H5Dclose(H5Dcreate2(file, "pair", pair, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+        H5Tclose(pair);
+        H5Sclose(space);
+        H5Fclose(file);
+        ts_diag_clear(diag);
+        cr_assert_neq(ts_hdf5_verify(path, NULL, diag), TS_OK);
+        cr_assert(ts_test_has_code(diag, "result-foreign"), "kind %d", kind);
+        cr_assert(ts_test_has_text(diag, "not marked complete"));
+    }
     ts_diag_destroy(diag);
     ts_test_remove_folder(folder);
 }
