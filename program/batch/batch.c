@@ -22,14 +22,15 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/json.h"
+#include "core/svg.h"
 #include "core/timing.h"
 #include "io/file/file_bytes.h"
+#include "io/file/publish_lock.h"
+#include "io/file/whole_file.h"
 #include "io/hdf5/hdf5_verify.h"
-#include "pipeline/chain/chain_build.h"
-#include "pipeline/plan/plan_sweep.h"
 #include "program/batch/process.h"
-#include "program/record/inputs.h"
-#include "program/record/same_params.h"
+#include "program/record/same_plan.h"
 
 /* ---- locks of outputs ---------------------------------------------------------------------------- */
 
@@ -77,112 +78,6 @@ static void unlock_output(const char *folder, const char *name, int lock)
     lock_path(path, folder, name);
     (void)unlink(path);
     close(lock);
-}
-
-/* ---- results that are there already -------------------------------------------------------------- */
-
-/* A result holds its chain with every parameter resolved. The plan's parameters are resolved as well, as far as headers
- * tell, so that the two are compared value by value, as the texts that both would be written as. */
-
-static bool same_text(const char *a, const char *b)
-{
-    return a && b ? !strcmp(a, b) : a == b;
-}
-
-/* Returns true where the two chains, as they are written, have the same sources and stages and sweep over as many
- * values of the same parameter, whatever their parameters are. */
-static bool same_form(const struct ts_chain *a, const struct ts_chain *b)
-{
-    bool same = a->version == b->version && a->n_sources == b->n_sources && a->n_stages == b->n_stages &&
-                a->sweep.n == b->sweep.n &&
-                (a->sweep.n == 0 || (a->sweep.stage == b->sweep.stage && a->sweep.param == b->sweep.param));
-    for (int32_t i = 0; same && i < a->n_sources; i++)
-        same = a->sources[i].format == b->sources[i].format && same_text(a->sources[i].name, b->sources[i].name);
-    for (int32_t i = 0; same && i < a->n_stages; i++)
-        same = a->stages[i].stage == b->stages[i].stage && a->stages[i].input_node == b->stages[i].input_node &&
-               same_text(a->stages[i].name, b->stages[i].name);
-    return same;
-}
-
-/* Compares chains of the same form, `recorded` with a stage for each value of a sweep as the plan has them. */
-static bool same_values(const struct ts_plan *plan, const struct ts_chain *recorded,
-                        struct param_difference *difference)
-{
-    struct ts_chain outputs[2] = {*plan->chain, *recorded};
-    const struct param_set sets[2] = {ts_chain_output_set(&outputs[0]), ts_chain_output_set(&outputs[1])};
-    bool same = true;
-    for (int32_t i = 0; same && i < plan->n_nodes; i++) {
-        const struct plan_node *node = &plan->nodes[i];
-        const bool known = node->input_axes_pass == 0 && node->set.resolved;
-        same = i < plan->n_sources ? ts_same_params(&node->set, &recorded->sources[i].set,
-                                                    ts_chain_path_param(recorded->sources[i].format), true, difference)
-                                   : ts_same_stage_params(&node->set, recorded, i - plan->n_sources, known, difference);
-    }
-    return same && ts_same_params(&sets[0], &sets[1], -1, true, difference);
-}
-
-static enum ts_status refuse_chain(const char *path, const struct param_difference *difference, struct ts_diag *diag)
-{
-    if (difference->no_memory)
-        return ts_diag_no_memory(diag, sizeof *difference);
-    if (difference->name)
-        ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "batch-other-chain"},
-                      "%s exists, and was made by another chain: %s.%s is %s there, not %s", path, difference->owner,
-                      difference->name, difference->recorded, difference->planned);
-    else
-        ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "batch-other-chain"},
-                      "%s exists, and was made by a chain of other inputs or stages", path);
-    return ts_diag_hint(diag, "remove it, or write to another folder");
-}
-
-static enum ts_status check_chain(const char *path, const struct ts_plan *plan, const struct recorded *recorded,
-                                  struct ts_diag *diag)
-{
-    struct ts_plan old = {.arena = recorded->arena};
-    struct param_difference difference = {0};
-    if (!same_form(plan->given, recorded->chain))
-        return refuse_chain(path, &difference, diag);
-    enum ts_status status = ts_plan_expand(&old, recorded->chain, diag);
-    if (status == TS_OK && !same_values(plan, old.chain, &difference))
-        status = refuse_chain(path, &difference, diag);
-    ts_param_difference_clear(&difference);
-    return status;
-}
-
-/* Gives the recorded chain the paths of the plan's, which it borrows. */
-static void borrow_paths(struct ts_chain *recorded, const struct ts_chain *chain)
-{
-    for (int32_t i = 0; i < recorded->n_sources; i++) {
-        const struct param_set *set = &recorded->sources[i].set;
-        const size_t path = (size_t)ts_chain_path_param(recorded->sources[i].format);
-        memcpy(ts_param_field(set, path), ts_param_field(&chain->sources[i].set, path),
-               ts_param_bytes(set->params[path].kind));
-    }
-}
-
-/* Checks the result at `path` against the plan, whose chain was searched (ts_chain_search), and writes the result's
- * digest. Parameters that a plan cannot know before the run, such as a center that a stage will find, follow from the
- * others and are not compared. Returns TS_OK; TS_RUN_FAILED (batch-other-chain) where a parameter is another,
- * TS_BAD_INPUT where the file is damaged, is no result, or was made from other images (inputs-differ). */
-static enum ts_status check_finished(const char *path, const struct ts_plan *plan, char digest[DIGEST_TEXT_BYTES],
-                                     struct ts_diag *diag)
-{
-    struct inputs_found found[CHAIN_MAX_SOURCES];
-    struct recorded recorded = {0};
-    struct hdf5_proof proof;
-    enum ts_status status = ts_hdf5_verify(path, &proof, diag);
-    if (status == TS_OK)
-        status = ts_recorded_open(path, NULL, 0, &recorded, diag);
-    if (status == TS_OK)
-        status = check_chain(path, plan, &recorded, diag);
-    if (status == TS_OK) {
-        borrow_paths(recorded.chain, plan->chain);
-        status = ts_inputs_check(&recorded, found, diag);
-    }
-    if (status == TS_OK)
-        memcpy(digest, proof.digest, DIGEST_TEXT_BYTES);
-    ts_recorded_close(&recorded);
-    return status;
 }
 
 /* ---- the plans of studies ------------------------------------------------------------------------ */
@@ -242,7 +137,7 @@ static enum ts_status examine(struct batch *batch, struct batch_study *study, st
     if (status == TS_OK)
         status = create_plan(batch, chain, &plan, diag);
     if (status == TS_OK && exists)
-        status = check_finished(study->output, plan, study->digest, diag);
+        status = ts_same_as_planned(study->output, plan, study->digest, diag);
     if (status == TS_OK && exists)
         study->state = STUDY_FOUND;
     ts_plan_destroy(plan);
@@ -564,4 +459,197 @@ void ts_batch_run(struct batch *batch)
             return;
         nanosleep(&step, NULL);
     }
+}
+
+/* ---- events as JSON -------------------------------------------------------------------------------- */
+
+/* This prints what happens in a batch as JSON, one event a line. A study is printed when it starts, and again when
+ * it has ended. */
+
+static void open_event(struct json *json, const char *name)
+{
+    ts_json_init(json, stdout, false);
+    ts_json_open(json, '{');
+    ts_json_member_text(json, "event", name);
+}
+
+static void close_event(struct json *json)
+{
+    ts_json_close(json, '}');
+    fflush(stdout);
+}
+
+void ts_batch_print_started(const struct batch *batch)
+{
+    struct json json;
+    open_event(&json, "started");
+    ts_json_member_integer(&json, "studies", (int64_t)batch->studies.n);
+    ts_json_member_integer(&json, "jobs", batch->jobs);
+    ts_json_member_integer(&json, "shard", batch->shard);
+    ts_json_member_integer(&json, "shards", batch->shards);
+    close_event(&json);
+}
+
+void ts_batch_print_study(const struct batch *batch, const struct batch_study *study, size_t ended)
+{
+    struct json json;
+    open_event(&json, "study");
+    ts_json_member_text(&json, "state", ts_batch_state_name(study->state));
+    ts_json_member_text(&json, "output", study->output);
+    ts_json_member_text(&json, "input", study->input);
+    if (study->state != STUDY_RUNNING) {
+        ts_json_member_real(&json, "seconds", study->seconds);
+        ts_json_member_integer(&json, "warnings", study->warnings);
+    }
+    if (*study->digest)
+        ts_json_member_text(&json, "digest", study->digest);
+    if (study->message)
+        ts_json_member_text(&json, "message", study->message);
+    ts_json_member_integer(&json, "ended", (int64_t)ended);
+    ts_json_member_integer(&json, "studies", (int64_t)batch->studies.n);
+    close_event(&json);
+}
+
+void ts_batch_print_finished(const struct batch *batch, const char *table)
+{
+    struct json json;
+    open_event(&json, "finished");
+    if (table)
+        ts_json_member_text(&json, "table", table);
+    ts_json_member_integer(&json, "studies", (int64_t)batch->studies.n);
+    for (int state = STUDY_PLANNED; state <= STUDY_STOPPED; state++)
+        if (state != STUDY_RUNNING)
+            ts_json_member_integer(&json, ts_batch_state_name(state), (int64_t)ts_batch_count(batch, state));
+    close_event(&json);
+}
+
+/* ---- tables ---------------------------------------------------------------------------------------- */
+
+/* A table for programs and a page for people tell how a batch went; the page needs no other file. Both are committed
+ * like results. */
+
+const char *ts_batch_state_name(enum study_state state)
+{
+    static const char *const names[] = {"not run", "refused", "running", "done", "found", "failed", "stopped"};
+    return names[state];
+}
+
+size_t ts_batch_count(const struct batch *batch, enum study_state state)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < batch->studies.n; i++)
+        n += batch->studies.items[i].state == state;
+    return n;
+}
+
+enum ts_status ts_batch_status(const struct batch *batch)
+{
+    bool any[TS_STOPPED + 1] = {false};
+    for (size_t i = 0; i < batch->studies.n; i++) {
+        const struct batch_study *study = &batch->studies.items[i];
+        const bool good = study->state == STUDY_DONE || study->state == STUDY_FOUND;
+        const bool judged = study->state == STUDY_REFUSED || study->state == STUDY_FAILED;
+        any[judged ? study->status : good ? TS_OK : TS_STOPPED] = true;
+    }
+    return any[TS_BAD_CHAIN]    ? TS_BAD_CHAIN
+           : any[TS_RUN_FAILED] ? TS_RUN_FAILED
+           : any[TS_BAD_INPUT]  ? TS_BAD_INPUT
+           : any[TS_STOPPED]    ? TS_RUN_FAILED
+                                : TS_OK;
+}
+
+void ts_batch_table_path(const struct batch *batch, const char *suffix, char *path, size_t size)
+{
+    if (batch->shards > 1)
+        snprintf(path, size, "%s/batch-%d-of-%d.%s", batch->folder, batch->shard, batch->shards, suffix);
+    else
+        snprintf(path, size, "%s/batch.%s", batch->folder, suffix);
+}
+
+/* A cell has no tab and no control character. */
+static void cell(FILE *out, bool html, const char *text)
+{
+    char escaped[8192];
+    ts_text_escape(escaped, sizeof escaped, text ? text : "");
+    if (html)
+        fputs("<td>", out);
+    if (html)
+        ts_svg_text(out, escaped);
+    else
+        fprintf(out, "\t%s", escaped);
+}
+
+static void row(FILE *out, bool html, const struct batch_study *study)
+{
+    char seconds[32], warnings[16];
+    const char *state = ts_batch_state_name(study->state);
+    snprintf(seconds, sizeof seconds, "%.2f", study->seconds);
+    snprintf(warnings, sizeof warnings, "%d", study->warnings);
+    if (html)
+        fprintf(out, "<tr class=\"%s\"><td>%s", study->state == STUDY_PLANNED ? "open" : state, state);
+    else
+        fputs(state, out);
+    cell(out, html, study->name);
+    cell(out, html, study->seconds > 0 ? seconds : "");
+    cell(out, html, study->state == STUDY_DONE || study->warnings > 0 ? warnings : "");
+    cell(out, html, study->digest);
+    cell(out, html, study->input);
+    cell(out, html, study->message);
+    fputc('\n', out);
+}
+
+static void write_rows(FILE *out, bool html, const struct batch *batch)
+{
+    for (size_t i = 0; i < batch->studies.n; i++)
+        row(out, html, &batch->studies.items[i]);
+}
+
+static void write_page(FILE *out, const struct batch *batch)
+{
+    fputs("<!DOCTYPE html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>tomostage batch</title>\n"
+          "<meta name=\"viewport\" content=\"width=device-width\">\n"
+          "<style>body{font:14px sans-serif;margin:2em}table{border-collapse:collapse}td,th{border:1px solid #ccc;"
+          "padding:3px 8px;text-align:left;vertical-align:top}td:nth-child(5){font-family:monospace;max-width:10em;"
+          "overflow:hidden;text-overflow:ellipsis}.done,.found{background:#eaf6ea}.failed,.refused{background:#fde8e8}"
+          ".stopped,.open{background:#fff6dc}</style>\n<h1>tomostage batch</h1>\n<p>",
+          out);
+    fprintf(out, "%zu studies", batch->studies.n);
+    for (int state = STUDY_PLANNED; state <= STUDY_STOPPED; state++)
+        if (ts_batch_count(batch, state) > 0)
+            fprintf(out, ", %zu %s", ts_batch_count(batch, state), ts_batch_state_name(state));
+    fputs("</p>\n<table>\n<tr><th>state<th>output<th>seconds<th>warnings<th>digest<th>input<th>message\n", out);
+    write_rows(out, true, batch);
+    fputs("</table>\n</html>\n", out);
+}
+
+static enum ts_status write_table(const struct batch *batch, bool html, struct ts_diag *diag)
+{
+    char path[4096];
+    struct whole_file file;
+    ts_batch_table_path(batch, html ? "html" : "tsv", path, sizeof path);
+    const enum ts_status status = ts_whole_file_open(&file, path, true, diag);
+    if (status != TS_OK)
+        return status;
+    if (html) {
+        write_page(file.stream, batch);
+    } else {
+        fputs("state\toutput\tseconds\twarnings\tdigest\tinput\tmessage\n", file.stream);
+        write_rows(file.stream, false, batch);
+    }
+    return ts_whole_file_close(&file, diag);
+}
+
+enum ts_status ts_batch_write_tables(const struct batch *batch, struct ts_diag *diag)
+{
+    struct publish_lock lock;
+    char path[4096];
+    ts_batch_table_path(batch, "tsv", path, sizeof path);
+    char *folder = ts_file_folder(path);
+    ts_publish_lock(&lock, (const char *const[]){folder}, 1, diag);
+    enum ts_status status = write_table(batch, false, diag);
+    if (status == TS_OK)
+        status = write_table(batch, true, diag);
+    ts_publish_unlock(&lock);
+    free(folder);
+    return status;
 }

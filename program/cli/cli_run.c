@@ -16,7 +16,7 @@
 #include "program/cli/cli_progress.h"
 #include "program/cli/cli_signals.h"
 #include "program/cli/rates_path.h"
-#include "program/record/resume_search.h"
+#include "program/record/resume.h"
 
 /* Prints the time of each input and stage, and of each image that is read in place of one. */
 static void print_times(const struct ts_plan *plan)
@@ -123,7 +123,7 @@ static void start_cuda(const struct ts_chain *chain)
 }
 
 /* A run makes these on its way, and leaves them for its end. */
-struct made {
+struct running {
     struct ts_chain *chain;
     struct ts_plan *plan;
     struct cli_progress progress;
@@ -157,23 +157,23 @@ static void spend_time_limit(struct ts_options *of_run, double began)
     of_run->time_limit_s = of_run->time_limit_s > least ? of_run->time_limit_s : least;
 }
 
-static enum ts_status run_chain(const char *path, struct cli_chain *arguments, double began, struct made *made,
+static enum ts_status run_chain(const char *path, struct cli_chain *arguments, double began, struct running *running,
                                 struct ts_diag *diag)
 {
-    enum ts_status status = ts_cli_chain_load(path, &made->chain, diag);
-    if (status == TS_OK && ts_plan_may_use_cuda(made->chain, arguments->options.device))
-        start_cuda(made->chain);
+    enum ts_status status = ts_cli_chain_load(path, &running->chain, diag);
+    if (status == TS_OK && ts_plan_may_use_cuda(running->chain, arguments->options.device))
+        start_cuda(running->chain);
     if (status == TS_OK)
-        status = ts_resume_search(made->chain, &arguments->options, arguments->resume_from, diag);
+        status = ts_resume_search(running->chain, &arguments->options, arguments->resume_from, diag);
     spend_time_limit(&arguments->options, began);
     if (status == TS_OK)
-        status = ts_plan_create(made->chain, &arguments->options, &made->plan, diag);
+        status = ts_plan_create(running->chain, &arguments->options, &running->plan, diag);
     if (status == TS_OK && arguments->resume_from)
-        status = ts_plan_resume(made->plan, arguments->resume_from, diag);
+        status = ts_plan_resume(running->plan, arguments->resume_from, diag);
     if (status == TS_OK) {
-        made->progress.plan = made->plan;
-        ts_cli_signals_plan(made->plan);
-        status = ts_plan_run(made->plan, diag);
+        running->progress.plan = running->plan;
+        ts_cli_signals_plan(running->plan);
+        status = ts_plan_run(running->plan, diag);
         ts_cli_signals_plan_ended(status == TS_OK);
     }
     return status;
@@ -205,25 +205,25 @@ static int run(char **operands)
     struct ts_diag *diag = ts_command_diag();
     if (!diag)
         return TS_RUN_FAILED;
-    struct made made = {.chain = NULL};
+    struct running running = {.chain = NULL};
     ts_cli_signals_catch_pause(arguments->options.checkpoint || arguments->options.resume ||
                                arguments->options.time_limit_s > 0);
-    ts_cli_progress_init(&made.progress, arguments->quiet, arguments->json, arguments->every);
+    ts_cli_progress_init(&running.progress, arguments->quiet, arguments->json, arguments->every);
     arguments->options.rates = ts_rates_path_found();
-    enum ts_status status = take_ranks(arguments, &made.progress, diag);
+    enum ts_status status = take_ranks(arguments, &running.progress, diag);
     if (status == TS_OK)
-        status = run_chain(operands[0], arguments, began, &made, diag);
+        status = run_chain(operands[0], arguments, began, &running, diag);
     status = ts_ranks_agree(status);
-    ts_cli_progress_clear(&made.progress);
+    ts_cli_progress_clear(&running.progress);
     const bool sums_up = status == TS_OK && !arguments->quiet && !arguments->json && ts_ranks_speaks();
     if (sums_up) {
-        print_summary(&made.progress);
-        ts_plan_print_profile(made.plan, stdout);
+        print_summary(&running.progress);
+        ts_plan_print_profile(running.plan, stdout);
     }
-    ts_plan_destroy(made.plan);
-    ts_chain_destroy(made.chain);
+    ts_plan_destroy(running.plan);
+    ts_chain_destroy(running.chain);
     if (status == TS_OK && ts_ranks_speaks())
-        ts_command_written(made.progress.output);
+        ts_command_written(running.progress.output);
     const int code = finish_take(diag, status, arguments->json);
     ts_command_flush();
     ts_cuda_start_end();

@@ -5,9 +5,66 @@
 #ifndef PROGRAM_RECORD_COMPARISON_H
 #define PROGRAM_RECORD_COMPARISON_H
 
-#include "program/record/difference.h"
-#include "program/record/grid.h"
+#include "io/source/source.h"
 #include "program/record/made.h"
+#include "program/record/side.h"
+#include "stages/histogram/compare.h"
+
+/* ---- what two images are beside their values: shape, spacing, place, unit, type -------------------- */
+
+enum { GRID_NOTES = 12, GRID_TEXT = 160 }; /* nine numbers of seven digits take 134 */
+
+/* Places agree where the same pixel of both images is at most this share of the smallest spacing apart. NIfTI keeps
+ * places as 32-bit floats, which is 1e-7 of them. */
+#define GRID_TOLERANCE 1e-3
+
+/* Something that differs, as text of both sides. */
+struct grid_note {
+    char what[40]; /* "shape", "spacing along z", "origin", ... */
+    char sides[2][GRID_TEXT];
+    bool counts; /* the images differ by it. False: formats store it differently, or cannot state it */
+};
+
+struct grid_difference {
+    struct grid_note notes[GRID_NOTES];
+    int n;
+    bool same_shape; /* the values can be compared */
+    bool differs;    /* a note counts */
+    double apart_mm; /* how far the same pixel is apart at most; NAN: one of them has no place in a patient */
+};
+
+void ts_grid_compare(const struct side sides[2], struct grid_difference *grid);
+
+/* ---- how far their values are apart ---------------------------------------------------------------- */
+
+struct difference_request {
+    double data_range; /* for PSNR and SSIM; 0: that of the finite values of the first image */
+    int32_t window;    /* enum compare_window, of SSIM */
+};
+
+/* Two values are equal where they are the same number, or both NaN. NaN against a number, and an infinity against
+ * anything else, are infinitely far apart. */
+struct difference {
+    int64_t n, n_differ, n_nan[2];
+    int64_t n_invalid[2];    /* pixels that each side marks as invalid */
+    int64_t n_invalid_apart; /* of two masked images: pixels that one alone marks; their values are compared */
+    int64_t n_invalid_both;  /* and that both mark: they hold no values to be compared, and no measure takes them */
+    int64_t n_hidden;        /* of those, pixels that hold different values all the same */
+    double largest;          /* largest |a - b|; INFINITY: see above */
+    int64_t at[4];           /* where that is, the first such place: volume, z, y, x */
+    double values[2];        /* of both sides there */
+    double magnitude;        /* largest finite magnitude of a value of either side */
+    double data_range;       /* that the measures took */
+    double measures[COMPARE_MEASURES]; /* of b against a, by stages/histogram/compare.h; finite pixels alone count */
+};
+
+/* Compares b with a, the reference. Both have the same shape and number of volumes, and nobody has started them.
+ * The same inputs give the same numbers whatever the number of threads. Returns the errors of reading, and
+ * TS_RUN_FAILED where memory is out. */
+enum ts_status ts_difference(struct source *a, struct source *b, const struct difference_request *request,
+                             struct difference *difference, struct ts_diag *diag);
+
+/* ---- all images of two files, and how they were made ----------------------------------------------- */
 
 struct comparison_side {
     const char *text;  /* a path, or an input in one line */

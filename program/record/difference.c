@@ -4,7 +4,7 @@
  * first image. Where values differ, a second walk sums what RMS, PSNR and SSIM need, by the code of the stage
  * `compare`; equal images need none. Slices are shared out among threads and joined in their order.
  */
-#include "program/record/difference.h"
+#include "program/record/comparison.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #ifndef PROGRAM_RECORD_INPUTS_H
 #define PROGRAM_RECORD_INPUTS_H
 
-#include "program/record/recorded.h"
+#include "program/record/made.h"
 
 enum inputs_kind {
     INPUTS_MISSING,    /* a slice was used, and is not there */

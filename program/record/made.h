@@ -9,6 +9,7 @@
 #include "core/arena.h"
 #include "core/diag.h"
 #include "io/hdf5/hdf5_list.h"
+#include "pipeline/chain/chain.h"
 
 /* A result holds facts, each a dataset. */
 struct made_fact {
@@ -58,9 +59,6 @@ const char *ts_made_value(const struct made *made, const char *format, ...) __at
 /* Reads the text of the chain that the result holds; the arena owns it. Returns TS_BAD_INPUT where it holds none
  * (result-no-chain). */
 enum ts_status ts_made_chain(const char *path, struct arena *arena, const char **chain, struct ts_diag *diag);
-/* Returns the number of the stage to whose group, process_NUMBER_STAGE, the path of a fact leads, and the length of the
- * group's name; 0: it leads to no stage. */
-int ts_made_stage(const char *fact, size_t *length);
 /* Returns the image of this name, under whichever name it stands first; NULL: there is none. */
 const struct made_image *ts_made_image(const struct made *made, const char *name);
 
@@ -75,5 +73,29 @@ bool ts_made_compare(const struct made *a, const struct made *b, struct arena *a
                      size_t *n);
 /* Returns true for a table of a stage, which is a result and no cause. */
 bool ts_made_is_table(const struct made_fact *fact);
+
+/* ---- the chain of a result ------------------------------------------------------------------------- */
+
+/* A result holds the chain that it was computed with, every parameter as it was resolved, and no path. This opens
+ * that chain again and puts the paths of its inputs in. */
+
+struct recorded {
+    struct arena *arena;
+    const char *path; /* of the result */
+    struct made made;
+    struct ts_chain *chain;
+    bool given[CHAIN_MAX_SOURCES]; /* which inputs have a path that was given */
+};
+
+/* Opens the chain of a result. Each of the n inputs is "NAME=PATH" for the input of that name, or a path for all inputs
+ * that are not named; those of which nothing is said lie under their own names in the result's folder. Returns
+ * TS_BAD_INPUT where the file is no result or holds no chain, TS_BAD_CHAIN where two paths are for one input.
+ * ts_recorded_close releases what it made, whether it fails or not. */
+enum ts_status ts_recorded_open(const char *path, const char *const *inputs, int n, struct recorded *recorded,
+                                struct ts_diag *diag);
+/* Refuses an input of which nothing was said and that does not lie beside the result (input-not-given). `option` is how
+ * the command takes paths, such as "--inputs". */
+enum ts_status ts_recorded_check_inputs(const struct recorded *recorded, const char *option, struct ts_diag *diag);
+void ts_recorded_close(struct recorded *recorded);
 
 #endif

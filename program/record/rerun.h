@@ -7,7 +7,7 @@
 #define PROGRAM_RECORD_RERUN_H
 
 #include "program/record/comparison.h"
-#include "program/record/recorded.h"
+#include "program/record/made.h"
 
 /* Returns the device on which the result was computed, as --device takes it: "cpu", "cuda", or "auto" where `auto` had
  * chosen the CPU, which the result says. */

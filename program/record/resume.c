@@ -18,7 +18,6 @@
 #include "pipeline/plan/simulation.h"
 #include "pipeline/run/run_search.h"
 #include "pipeline/run/warnings.h"
-#include "program/record/resume_search.h"
 
 /* ---- images and tables of the result ------------------------------------------------------------- */
 

@@ -8,7 +8,7 @@
 
 #include "io/hdf5/hdf5_verify.h"
 #include "pipeline/plan/plan_reuse.h"
-#include "program/record/recorded.h"
+#include "program/record/made.h"
 
 struct resume {
     struct plan_reuse reuse; /* first: what the plan is given */
@@ -30,5 +30,11 @@ enum ts_status ts_resume_match(struct resume *resume, struct ts_diag *diag);
 /* Returns the node of the recorded chain that computes the image of one of its nodes, or that sets its axes: stages
  * that pass their input through, such as `save`, are skipped as a plan skips them. */
 int32_t ts_resume_origin(const struct ts_chain *chain, int32_t node, bool of_axes);
+
+/* A search looks in the pixels before a plan is made, for the box of a region for example; it can use saved images. */
+/* Does what ts_chain_search() does, and lets the stages before a search start from the result at `path` (NULL: none)
+ * where that can be. The pixels of the inputs are not compared: the run that follows does so. */
+enum ts_status ts_resume_search(struct ts_chain *chain, const struct ts_options *options, const char *path,
+                                struct ts_diag *diag);
 
 #endif

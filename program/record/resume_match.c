@@ -16,7 +16,7 @@
 #include "pipeline/run/provenance.h"
 #include "program/record/inputs.h"
 #include "program/record/resume.h"
-#include "program/record/same_params.h"
+#include "program/record/same_plan.h"
 
 /* Notes why a node has no match, where it is the first. */
 static bool differs(struct resume *resume, const char *label, const char *format, ...)

@@ -499,49 +499,6 @@ static void write_digests(const struct report_facts *facts, FILE *stream)
     fputs("</table>\n</details>\n</section>\n", stream);
 }
 
-/* ---- pictures ---------------------------------------------------------------------------------- */
-
-/* Pictures take at most so many bytes, with which the page stays below 5 MB. */
-static const size_t most_picture_bytes = 2500000;
-
-static void free_pictures(struct report_pictures *pictures)
-{
-    for (size_t i = 0; i < REPORT_IMAGES * REPORT_PLANES; i++) {
-        struct report_picture *picture = &pictures->at[i / REPORT_PLANES][i % REPORT_PLANES];
-        free(picture->shown);
-        free(picture->values);
-        *picture = (struct report_picture){0};
-    }
-}
-
-static enum ts_status make_pictures(const struct report_images *images, int64_t side, struct report_pictures *pictures,
-                                    size_t *bytes, struct ts_diag *diag)
-{
-    enum ts_status status = TS_OK;
-    *bytes = 0;
-    for (size_t i = 0; i < images->n; i++)
-        for (int k = 0; k < images->at[i].n_planes && status == TS_OK; k++) {
-            struct report_picture *picture = &pictures->at[i][k];
-            status = ts_report_picture(&images->at[i], &images->at[i].planes[k], side, picture, diag);
-            *bytes += picture->n_shown + picture->n_values;
-        }
-    return status;
-}
-
-/* Makes the pictures as large as fits. */
-static enum ts_status fit_pictures(const struct report_images *images, struct report_pictures *pictures,
-                                   struct ts_diag *diag)
-{
-    static const int64_t sides[] = {768, 512, 384, 256, 192, 128, 96, 64};
-    enum ts_status status = TS_OK;
-    size_t bytes = SIZE_MAX;
-    for (size_t i = 0; i < sizeof sides / sizeof *sides && status == TS_OK && bytes > most_picture_bytes; i++) {
-        free_pictures(pictures);
-        status = make_pictures(images, sides[i], pictures, &bytes, diag);
-    }
-    return status;
-}
-
 /* ---- the page ---------------------------------------------------------------------------------- */
 
 static enum ts_status write_head(FILE *stream, struct ts_diag *diag)
@@ -565,13 +522,13 @@ static enum ts_status write_head(FILE *stream, struct ts_diag *diag)
     return TS_OK;
 }
 
-static enum ts_status write_page(const struct report_facts *facts, const struct report_images *images,
-                                 const struct report_pictures *pictures, FILE *stream, struct ts_diag *diag)
+static enum ts_status write_page(const struct report_facts *facts, const struct report_images *images, FILE *stream,
+                                 struct ts_diag *diag)
 {
     enum ts_status status = write_head(stream, diag);
     write_answers(facts, stream);
     if (status == TS_OK)
-        status = ts_report_slices(facts, images, pictures, stream, diag);
+        status = ts_report_slices(facts, images, stream, diag);
     if (status == TS_OK)
         status = write_geometry(facts, images, stream, diag);
     if (status == TS_OK)
@@ -590,23 +547,15 @@ static enum ts_status make_page(const struct report_request *request, char **pag
 {
     struct report_facts facts;
     struct report_images images = {0};
-    struct report_pictures *pictures = calloc(1, sizeof *pictures);
     enum ts_status status = ts_report_facts(request, &facts, diag);
-    if (status == TS_OK && !pictures)
-        status = ts_diag_no_memory(diag, sizeof *pictures);
     if (status == TS_OK)
         status = ts_report_images(&facts, &images, diag);
-    if (status == TS_OK)
-        status = fit_pictures(&images, pictures, diag);
     FILE *stream = status == TS_OK ? open_memstream(page, bytes) : NULL;
     if (stream)
-        status = write_page(&facts, &images, pictures, stream, diag);
+        status = write_page(&facts, &images, stream, diag);
     const bool written = stream && !ferror(stream), closed = stream && fclose(stream) == 0;
     if (status == TS_OK && !(written && closed))
         status = ts_diag_no_memory(diag, *bytes);
-    if (pictures)
-        free_pictures(pictures);
-    free(pictures);
     ts_report_images_close(&images);
     ts_report_facts_close(&facts);
     return status;

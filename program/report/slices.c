@@ -19,6 +19,24 @@
 /* Browsers decode a PNG of 16 bits to 8, so the values come as two pictures of 8 bits, one above the other in one PNG:
  * high bytes hardly change from pixel to pixel and deflate well. */
 
+/* Values are stored in 16 bits: value = low + step * number. Integers of up to 65,534 steps are exact. */
+struct report_scale {
+    double low, step;
+};
+enum { REPORT_INVALID = 65535 }; /* the number where nothing was measured */
+
+struct report_picture {
+    int64_t width, height;
+    int64_t by[2];        /* rows and columns of values whose mean is one pixel; 1: the value itself */
+    void *shown, *values; /* PNGs; the one of the values has their high bytes above their low bytes */
+    size_t n_shown, n_values;
+};
+
+/* These are the pictures of all planes, image by image. */
+struct report_pictures {
+    struct report_picture at[REPORT_IMAGES][REPORT_PLANES];
+};
+
 static struct report_scale scale_of(const struct report_image *image)
 {
     const double range = image->window.most - image->window.least;
@@ -41,8 +59,9 @@ static double mean_of(const struct picture_plane *plane, const struct report_pic
     return n > 0 ? sum / (double)n : NAN;
 }
 
-enum ts_status ts_report_picture(const struct report_image *image, const struct picture_plane *plane, int64_t side,
-                                 struct report_picture *picture, struct ts_diag *diag)
+/* Makes the pictures of a plane, at most `side` pixels wide and high. The caller frees shown and values. */
+static enum ts_status make_picture(const struct report_image *image, const struct picture_plane *plane, int64_t side,
+                                   struct report_picture *picture, struct ts_diag *diag)
 {
     const struct report_scale scale = scale_of(image);
     const struct view_pane pane = ts_picture_pane(plane, &image->window);
@@ -65,6 +84,47 @@ enum ts_status ts_report_picture(const struct report_image *image, const struct 
     if (status == TS_OK)
         status = ts_png_gray8(picture->width, 2 * picture->height, high, &picture->values, &picture->n_values, diag);
     free(gray);
+    return status;
+}
+
+/* Pictures take at most so many bytes, with which the page stays below 5 MB. */
+static const size_t most_picture_bytes = 2500000;
+
+static void free_pictures(struct report_pictures *pictures)
+{
+    for (size_t i = 0; i < REPORT_IMAGES * REPORT_PLANES; i++) {
+        struct report_picture *picture = &pictures->at[i / REPORT_PLANES][i % REPORT_PLANES];
+        free(picture->shown);
+        free(picture->values);
+        *picture = (struct report_picture){0};
+    }
+}
+
+static enum ts_status make_pictures(const struct report_images *images, int64_t side, struct report_pictures *pictures,
+                                    size_t *bytes, struct ts_diag *diag)
+{
+    enum ts_status status = TS_OK;
+    *bytes = 0;
+    for (size_t i = 0; i < images->n; i++)
+        for (int k = 0; k < images->at[i].n_planes && status == TS_OK; k++) {
+            struct report_picture *picture = &pictures->at[i][k];
+            status = make_picture(&images->at[i], &images->at[i].planes[k], side, picture, diag);
+            *bytes += picture->n_shown + picture->n_values;
+        }
+    return status;
+}
+
+/* Makes the pictures as large as fits. */
+static enum ts_status fit_pictures(const struct report_images *images, struct report_pictures *pictures,
+                                   struct ts_diag *diag)
+{
+    static const int64_t sides[] = {768, 512, 384, 256, 192, 128, 96, 64};
+    enum ts_status status = TS_OK;
+    size_t bytes = SIZE_MAX;
+    for (size_t i = 0; i < sizeof sides / sizeof *sides && status == TS_OK && bytes > most_picture_bytes; i++) {
+        free_pictures(pictures);
+        status = make_pictures(images, sides[i], pictures, &bytes, diag);
+    }
     return status;
 }
 
@@ -395,10 +455,11 @@ static enum ts_status write_card(const struct report_facts *facts, const struct 
     return status;
 }
 
-enum ts_status ts_report_slices(const struct report_facts *facts, const struct report_images *images,
-                                const struct report_pictures *pictures, FILE *stream, struct ts_diag *diag)
+enum ts_status ts_report_slices(const struct report_facts *facts, const struct report_images *images, FILE *stream,
+                                struct ts_diag *diag)
 {
-    enum ts_status status = TS_OK;
+    struct report_pictures *pictures = calloc(1, sizeof *pictures);
+    enum ts_status status = pictures ? fit_pictures(images, pictures, diag) : ts_diag_no_memory(diag, sizeof *pictures);
     ts_html_section(stream, "images", "The images, before and after each stage that was kept");
     fputs("<noscript><p class=\"note\">The sliders need JavaScript. Without it each image is shown in its first "
           "window.</p>"
@@ -409,5 +470,8 @@ enum ts_status ts_report_slices(const struct report_facts *facts, const struct r
     if (images->left_out > 0)
         fprintf(stream, "<p class=\"note\">%zu more images are in the result.</p>\n", images->left_out);
     fputs("</section>\n", stream);
+    if (pictures)
+        free_pictures(pictures);
+    free(pictures);
     return status;
 }

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "program/record/difference.h"
+#include "program/record/comparison.h"
 #include "tests/files/npy.h"
 #include "tests/files/volume_fixture.h"
 #include "tests/support/folders.h"

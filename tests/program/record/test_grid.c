@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "program/record/grid.h"
+#include "program/record/comparison.h"
 
 TestSuite(compare_grid);
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This compares the parameters of a plan with those that a result recorded, both as they were resolved, value by value
- * as the texts that they would be written as.
+ * This says whether a result is what a plan would make: parameters are compared with those that the result recorded,
+ * both as they were resolved, value by value as the texts that they would be written as.
  */
-#ifndef PROGRAM_RECORD_SAME_PARAMS_H
-#define PROGRAM_RECORD_SAME_PARAMS_H
+#ifndef PROGRAM_RECORD_SAME_PLAN_H
+#define PROGRAM_RECORD_SAME_PLAN_H
 
-#include "pipeline/chain/chain.h"
+#include "io/file/digest.h"
+#include "pipeline/plan/plan.h"
 
 /* A parameter that differs, with both values. */
 struct param_difference {
@@ -25,5 +26,11 @@ bool ts_same_params(const struct param_set *planned, const struct param_set *rec
 bool ts_same_stage_params(const struct param_set *planned, const struct ts_chain *recorded, int32_t stage, bool known,
                           struct param_difference *difference);
 void ts_param_difference_clear(struct param_difference *difference);
+/* Checks the result at `path` against the plan, whose chain was searched (ts_chain_search), and writes the result's
+ * digest. Parameters that a plan cannot know before the run, such as a center that a stage will find, follow from the
+ * others and are not compared. Returns TS_OK; TS_RUN_FAILED (batch-other-chain) where a parameter is another,
+ * TS_BAD_INPUT where the file is damaged, is no result, or was made from other images (inputs-differ). */
+enum ts_status ts_same_as_planned(const char *path, const struct ts_plan *plan, char digest[DIGEST_TEXT_BYTES],
+                                  struct ts_diag *diag);
 
 #endif
