@@ -401,10 +401,43 @@ static bool lacks_position(const struct dicom_series *series)
     return most > MOST_STEP * least;
 }
 
-/* Returns how to go on, for the hint. Nobody can put the frames of one file into folders. */
-static const char *way_out(const struct dicom_series *series, bool sewn)
+/* Returns true if the Instance Numbers rise or fall by 1 from position to position, without the image `skipped`. */
+static bool are_consecutive(const struct dicom_series *series, size_t skipped)
 {
-    if (lacks_position(series))
+    double step = 0;
+    for (size_t i = 0, last = series->n_images; i < series->n_images; i++) {
+        if (i == skipped)
+            continue;
+        if (last < series->n_images) {
+            const double next = series->images[i]->instance_number - series->images[last]->instance_number;
+            if (fabs(next) != 1 || (step != 0 && next != step))
+                return false;
+            step = next;
+        }
+        last = i;
+    }
+    return true;
+}
+
+/* Returns true if one image is left out, and it is the one whose Instance Number those of the other positions go on
+ * with: the first image at its position is probably that of a position beyond an end, which is lost. */
+static bool leaves_out_right_one(const struct dicom_series *series, const bool *left)
+{
+    size_t n_left = 0, at = 0;
+    for (size_t i = 0; i < series->n_images; i++)
+        if (left[i])
+            n_left++, at = i;
+    if (n_left != 1 || series->n_images < 4)
+        return false;
+    const bool before = at > 0 && fabs(series->images[at]->along_mm - series->images[at - 1]->along_mm) <=
+                                      ts_dicom_same_position(series->images[0]);
+    return !are_consecutive(series, at) && are_consecutive(series, before ? at - 1 : at + 1);
+}
+
+/* Returns how to go on, for the hint. Nobody can put the frames of one file into folders. */
+static const char *way_out(const struct dicom_series *series, bool sewn, const bool *left)
+{
+    if (lacks_position(series) || leaves_out_right_one(series, left))
         return "; other positions have no image: supply the series anew, with the positions that the scanner gave it";
     bool frames = true;
     for (size_t i = 1; i < series->n_images; i++)
@@ -440,7 +473,7 @@ void ts_dicom_refuse_repeats(struct dicom_series *series)
         : copies ? (lacks_position(series) ? "other positions have no image: supply the series anew"
                                            : "duplicates: first takes one of the copies; or remove the others")
                  : ts_arena_printf(series->arena, "%s%s", describe_difference(series, images + first, same),
-                                   way_out(series, sews(series, left)));
+                                   way_out(series, sews(series, left), left));
     if (copies) {
         ts_dicom_series_refuse(
             series, "position-repeated", hint,

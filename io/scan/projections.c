@@ -84,7 +84,7 @@ enum ts_status ts_projections_angles(struct projections *projections, double *an
             return ts_hdf5_input_refuse(input, "angle-not-finite",
                                         "the angle of view %" PRId64 " is %g, expected a finite number", i, angles[i]);
     const double range = ts_angles_to_degrees(angles, n, unit), turns = range / (2 * M_PI);
-    if (unit == ANGLE_UNIT_RADIAN && ts_angles_look_like_degrees(range) && !sure) {
+    if (unit == ANGLE_UNIT_RADIAN && ts_angles_look_like_degrees(range, n) && !sure) {
         ts_hdf5_input_refuse(input, "angle-turns",
                              "the %" PRId64 " angles are called radians and have a range of %.6g, %.4g turns, as "
                              "degrees would",
@@ -389,13 +389,39 @@ static enum ts_status fill(struct projection_source *source)
     return TS_OK;
 }
 
-void ts_projections_warn_means(const struct param_set *set, const char *path, enum frames frames, int64_t n, double low,
-                               double high, struct ts_diag *diag)
+void ts_projections_add_row(struct frame_means *means, const double *row, const double *before, int64_t n)
 {
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += row[i];
+    means->low = fmin(means->low, sum / (double)n);
+    means->high = fmax(means->high, sum / (double)n);
+    means->width = n;
+    for (int64_t i = 1; before && i < n; i++, means->n_differences++) {
+        means->differences += fabs((row[i] - before[i]) - (row[i - 1] - before[i - 1]));
+    }
+}
+
+/* Returns by how much means may differ by noise: eight times the deviation of one, and more if the noise is known from
+ * few values. Differences of four values have twice its deviation, and a mean magnitude of sqrt(2 / pi) times that:
+ * single edges and zingers count little. */
+static double noise_of_means(const struct frame_means *means)
+{
+    const double n = (double)means->n_differences;
+    if (means->n_differences == 0) /* a single detector pixel, or a single frame */
+        return INFINITY;
+    return (8 + 80 / n) * sqrt(M_PI / 8) * means->differences / n / sqrt((double)means->width);
+}
+
+void ts_projections_warn_means(const struct param_set *set, const char *path, enum frames frames, int64_t n,
+                               const struct frame_means *means, struct ts_diag *diag)
+{
+    const double low = means->low, high = means->high;
     const bool darks = frames == FRAMES_DARKS; /* they drift, and are small: what is meant is a frame of another kind */
     const struct diag_site site = {
         .code = darks ? "darks-differ" : "flats-differ", .span = set->spans[0], .stage = set->owner};
-    if (!(high - low > (darks ? fmax(1, 0.5 * fabs(high)) : 0.01 * fabs(high))))
+    if (!(high - low > (darks ? fmax(1, 0.5 * fabs(high)) : 0.01 * fabs(high))) ||
+        !(high - low > noise_of_means(means)))
         return;
     ts_diag_warning(diag, &site,
                     "%s: the %" PRId64 " %s are not alike: their means go from %.6g to %.6g, and they are combined "
@@ -406,9 +432,9 @@ void ts_projections_warn_means(const struct param_set *set, const char *path, en
                                "beside the object, where there are some");
 }
 
-/* Reads the middle row of a frame, and returns its mean in *mean. */
-static enum ts_status read_mean(const struct projection_source *source, const struct hdf5_input *input,
-                                struct hdf5_stack_reader *reader, int64_t frame, double *row, double *mean)
+/* Reads the middle row of a frame. */
+static enum ts_status read_row(const struct projection_source *source, const struct hdf5_input *input,
+                               struct hdf5_stack_reader *reader, int64_t frame, double *row)
 {
     const struct projections *projections = &source->projections;
     const int *order = projections->order;
@@ -421,11 +447,7 @@ static enum ts_status read_mean(const struct projection_source *source, const st
     box.end[order[2]] = n;
     box.stride[order[0]] = box.stride[order[1]] = (ptrdiff_t)n;
     box.stride[order[2]] = 1;
-    *mean = 0;
-    const enum ts_status status = ts_hdf5_stack_read(reader, input, &box);
-    for (int64_t i = 0; status == TS_OK && i < n; i++)
-        *mean += row[i] / (double)n;
-    return status;
+    return ts_hdf5_stack_read(reader, input, &box);
 }
 
 /* Flats are combined into one, which is none of a beam that changed between them, and so are darks. A row of some of
@@ -438,26 +460,24 @@ static enum ts_status warn_of_drift(const struct projection_source *source)
     struct ts_diag *trial = ts_diag_create();
     struct readers *readers = ts_readers_create(1);
     struct hdf5_stack_reader *reader = readers ? ts_hdf5_stack_reader_create(&projections->stack, readers) : NULL;
-    double *row = malloc((size_t)projections->stack.n[projections->order[2]] * sizeof *row);
-    double low = INFINITY, high = -INFINITY;
-    enum ts_status status = trial && reader && row ? TS_OK : ts_diag_no_memory(input.diag, sizeof *row);
+    const int64_t width = projections->stack.n[projections->order[2]];
+    double *rows = malloc(2 * (size_t)width * sizeof *rows);
+    struct frame_means means = FRAME_MEANS;
+    enum ts_status status = trial && reader && rows ? TS_OK : ts_diag_no_memory(input.diag, sizeof *rows);
     for (int64_t i = 0; status == TS_OK && i < n; i++) {
         const int64_t view = n > 1 ? i * (n_frames - 1) / (n - 1) : 0;
-        double mean;
+        double *row = rows + i % 2 * width;
         input.diag = trial;
-        if (read_mean(source, &input, reader, projections->frames ? projections->frames[view] : view, row, &mean) !=
-            TS_OK)
+        if (read_row(source, &input, reader, projections->frames ? projections->frames[view] : view, row) != TS_OK)
             break;
-        low = fmin(low, mean);
-        high = fmax(high, mean);
+        ts_projections_add_row(&means, row, i > 0 ? rows + (i + 1) % 2 * width : NULL, width);
     }
-    free(row);
+    free(rows);
     ts_hdf5_stack_reader_destroy(reader);
     ts_readers_destroy(readers);
     ts_diag_destroy(trial);
     if (status == TS_OK)
-        ts_projections_warn_means(input.set, input.path, projections->kind, n_frames, low, high,
-                                  projections->input.diag);
+        ts_projections_warn_means(input.set, input.path, projections->kind, n_frames, &means, projections->input.diag);
     return status;
 }
 

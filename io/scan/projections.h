@@ -96,9 +96,21 @@ enum ts_status ts_projections_listed(struct projections *projections, const stru
  * or one step before it. With ANGLE_UNIT_FILE those that look like half a turn or a turn in radians are refused. */
 enum ts_status ts_projections_range(struct projections *projections, double start, double stop, bool endpoint,
                                     enum angle_unit unit);
-/* Warns where the means of flats or darks, from `low` to `high`, are not alike (flats-differ, darks-differ). */
-void ts_projections_warn_means(const struct param_set *set, const char *path, enum frames frames, int64_t n, double low,
-                               double high, struct ts_diag *diag);
+/* Rows of some flats or darks: the range of their means, and their noise. Starts as FRAME_MEANS. */
+struct frame_means {
+    double low, high;
+    double differences; /* magnitudes of differences of rows and of detector pixels side by side, added up */
+    int64_t n_differences, width;
+};
+#define FRAME_MEANS                                                                                                    \
+    {                                                                                                                  \
+        .low = INFINITY, .high = -INFINITY                                                                             \
+    }
+/* Adds a row of n values. `before` is the row that was added before it, NULL for the first one. */
+void ts_projections_add_row(struct frame_means *means, const double *row, const double *before, int64_t n);
+/* Warns where the means of n flats or darks are not alike, by more than noise (flats-differ, darks-differ). */
+void ts_projections_warn_means(const struct param_set *set, const char *path, enum frames frames, int64_t n,
+                               const struct frame_means *means, struct ts_diag *diag);
 enum { PROJECTIONS_MEANS = 16 };                        /* most frames that are looked at for that */
 const char *ts_projections_frames_name(int32_t frames); /* "projections", "flats", "darks" */
 

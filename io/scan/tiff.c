@@ -327,26 +327,23 @@ static enum ts_status warn_of_drift(struct tiff_source *source, const struct par
     struct tiff_pages pages = ts_tiff_pages_copy(&source->pages);
     struct ts_diag *trial = ts_diag_create();
     void *row = malloc(width * ts_dtype_bytes(pages.dtype));
-    double *values = malloc(width * sizeof *values), low = INFINITY, high = -INFINITY;
-    enum ts_status status = trial && row && values ? TS_OK : ts_diag_no_memory(diag, width * sizeof *values);
+    double *rows = malloc(2 * width * sizeof *rows);
+    struct frame_means means = FRAME_MEANS;
+    enum ts_status status = trial && row && rows ? TS_OK : ts_diag_no_memory(diag, width * sizeof *rows);
     for (int64_t i = 0; i < n && status == TS_OK; i++) {
-        double mean = 0;
+        double *values = rows + (size_t)(i % 2) * width;
         if (ts_tiff_pages_read(&pages, n > 1 ? i * (n_pages - 1) / (n - 1) : 0, pages.height / 2, 1, row, 0, trial) !=
             TS_OK)
             break;
         ts_load_f64(values, row, pages.dtype, width);
-        for (size_t k = 0; k < width; k++)
-            mean += values[k] / (double)width;
-        low = fmin(low, mean);
-        high = fmax(high, mean);
+        ts_projections_add_row(&means, values, i > 0 ? rows + (size_t)((i + 1) % 2) * width : NULL, (int64_t)width);
     }
     ts_tiff_pages_close(&pages);
-    free(values);
+    free(rows);
     free(row);
     ts_diag_destroy(trial);
     if (status == TS_OK)
-        ts_projections_warn_means(set, source->pages.files[0].path, (enum frames)params->frames, n_pages, low, high,
-                                  diag);
+        ts_projections_warn_means(set, source->pages.files[0].path, (enum frames)params->frames, n_pages, &means, diag);
     return status;
 }
 

@@ -52,15 +52,17 @@ bool ts_angles_look_like_radians(double range, int64_t n)
 }
 
 /* Half a turn and a turn in degrees are among them: scans of more than two turns are rare, and the chain can state that
- * the unit is right. */
-bool ts_angles_look_like_degrees(double range)
+ * the unit is right. Up to ten turns, half turns that are whole are turns in radians. */
+bool ts_angles_look_like_degrees(double range, int64_t n)
 {
-    return range > 1.001 * 4 * pi;
+    const double with_end = range * (double)n / (double)(n > 1 ? n - 1 : 1), tolerance = (n < 16 ? 1e-5 : 0.005) * pi;
+    const bool whole = fabs(remainder(range, pi)) < tolerance || fabs(remainder(with_end, pi)) < tolerance;
+    return range > 1.001 * 4 * pi && !(whole && range < 20.01 * pi);
 }
 
 void ts_angles_warn_of_turns(double range, int64_t n, struct ts_diag *diag)
 {
-    if (!ts_angles_look_like_degrees(range))
+    if (!ts_angles_look_like_degrees(range, n))
         return;
     ts_diag_warning(diag, &(struct diag_site){.code = "angle-turns"},
                     "the %" PRId64 " angles in radians, as angle_unit says, are %.4g turns", n, range / (2 * pi));

@@ -31,7 +31,7 @@ double ts_angles_to_degrees(double *angles, int64_t n, enum angle_unit unit);
 /* Returns true where n angles over this range that are called degrees are half a turn or a turn in radians. */
 bool ts_angles_look_like_radians(double range, int64_t n);
 /* Returns true where angles over this range that are called radians make more than two turns, as degrees would. */
-bool ts_angles_look_like_degrees(double range);
+bool ts_angles_look_like_degrees(double range, int64_t n);
 /* Warns (angle-turns) of n angles over such a range, in radians, that the chain calls radians. */
 void ts_angles_warn_of_turns(double range, int64_t n, struct ts_diag *diag);
 

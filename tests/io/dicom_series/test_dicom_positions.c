@@ -280,15 +280,19 @@ Test(dicom_positions, a_first_position_that_comes_twice_is_refused)
 Test(dicom_positions, no_hint_takes_the_first_where_a_position_is_lost)
 {
     static const struct {
-        int n, from, to; /* image `from` lies where image `to` does */
-        bool hinted;
-    } rows[] = {{6, 3, 2, false}, {6, 1, 4, false}, {5, 2, 0, false}, {6, 5, 4, true}, {6, 0, 1, true}};
+        int n, from, to;    /* image `from` lies where image `to` does */
+        bool hinted, taken; /* by duplicates: first */
+        bool falling;       /* the positions fall along the Instance Numbers */
+    } rows[] = {{6, 3, 2, false, false},      {6, 1, 4, false, false},      {5, 2, 0, false, false},
+                {6, 5, 4, true, true},        {6, 5, 1, true, true},        {6, 0, 1, false, true},
+                {6, 0, 4, false, true},       {6, 5, 4, true, true, true},  {6, 5, 2, true, true, true},
+                {6, 0, 1, false, true, true}, {6, 2, 3, false, false, true}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct slices slices = {.n = rows[i].n};
         struct dicom_study study;
         struct dicom_rules rules = ts_dicom_default_rules;
         for (int k = 0; k < slices.n; k++)
-            slices.position_mm[k][2] = 2 * (k == rows[i].from ? rows[i].to : k);
+            slices.position_mm[k][2] = (rows[i].falling ? -2 : 2) * (k == rows[i].from ? rows[i].to : k);
         const struct dicom_series *series = judge(&study, &slices, &rules);
         cr_assert_not_null(series->refusal);
         cr_expect_str_eq(series->refusal_code, "position-repeated", "row %zu", i);
@@ -297,7 +301,12 @@ Test(dicom_positions, no_hint_takes_the_first_where_a_position_is_lost)
         ts_test_study_close(&study);
         rules.duplicates = DUPLICATES_FIRST;
         series = judge(&study, &slices, &rules);
-        cr_expect_eq(series->refusal == NULL, rows[i].hinted, "row %zu: %s", i, series->refusal);
+        cr_expect_eq(series->refusal == NULL, rows[i].taken, "row %zu: %s", i, series->refusal);
+        for (size_t k = 0; rows[i].hinted && k < series->n_images; k++) /* each slice is at its own position */
+            cr_expect_float_eq(series->images[k]->along_mm - series->images[0]->along_mm,
+                               (rows[i].falling ? -2 : 2) *
+                                   (series->images[k]->instance_number - series->images[0]->instance_number),
+                               1e-6, "row %zu, slice %zu", i, k);
         ts_test_study_close(&study);
     }
 }

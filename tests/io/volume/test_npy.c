@@ -214,6 +214,11 @@ Test(npy, degrees_that_the_chain_calls_radians_are_told)
                 {"theta_start: 180, theta_stop: 0, angle_unit: radian", "are 19.1 turns"},
                 {"theta_start: 0, theta_stop: 180deg, angle_unit: radian", NULL},
                 {"theta_start: 0, theta_stop: 12, angle_unit: radian", NULL},
+                {"theta_start: 0, theta_stop: 18.849556, endpoint: true, angle_unit: radian", NULL}, /* three turns */
+                {"theta_start: 0, theta_stop: 31.4159, endpoint: true, angle_unit: radian", NULL},
+                {"theta_start: -7.85398, theta_stop: 7.85398, angle_unit: radian", NULL},
+                {"theta_start: 0, theta_stop: 20, angle_unit: radian", "are 2.122 turns"},
+                {"theta_start: 0, theta_stop: 90, angle_unit: radian", "are 9.549 turns"},
                 {"theta_start: 0, theta_stop: 720", NULL}};
     write_volume("<i2", TS_I16, false, "3, 4, 5");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
