@@ -168,17 +168,21 @@ static bool look_like_radians(const struct angles *angles, int64_t n)
     return ts_view_angles_are_radians(angles->low, angles->high, n) && angles->gap > angles->usual;
 }
 
-static enum ts_status refuse_radians(const struct stage_context *context, const struct angles *angles)
+static bool has_gaps(const struct stage_context *context)
 {
     size_t row;
+    return ts_param_find(context->stage->params, context->stage->n_params, "gaps", &row);
+}
+
+static enum ts_status refuse_radians(const struct stage_context *context, const struct angles *angles)
+{
     ts_diag_error(
         context->diag, TS_BAD_CHAIN,
         &(struct diag_site){.code = "angles-in-radians", .span = context->set->span, .stage = context->stage->name},
         "all %lld angles lie between %.6g and %.6g degrees, which looks like half a turn or a turn in radians",
         (long long)context->in.axes[1].n, angles->low, angles->high);
     return ts_diag_hint(context->diag, "the angles are degrees; where these are, %sgaps: accept takes them",
-                        ts_param_find(context->stage->params, context->stage->n_params, "gaps", &row) ? ""
-                                                                                                      : "fbp with ");
+                        has_gaps(context) ? "" : "fbp with ");
 }
 
 static enum ts_status refuse_gap(const struct stage_context *context, const struct angles *angles)
@@ -192,7 +196,8 @@ static enum ts_status refuse_gap(const struct stage_context *context, const stru
     return ts_diag_hint(context->diag, "gaps: accept reconstructs from what is there");
 }
 
-/* Looks at views that repeat a few directions, so that as many views in as many directions would leave no such gap. */
+/* Looks at views that repeat a few directions, so that as many views in as many directions would leave no such gap. A
+ * gap among those few is another matter. Where a stage has no `gaps: accept`, this is a warning. */
 static enum ts_status check_repeated(const struct stage_context *context, const struct angles *angles)
 {
     static const char message[] = "the %lld views look in %lld directions only (modulo 180): the largest gap is %.6g "
@@ -200,9 +205,9 @@ static enum ts_status check_repeated(const struct stage_context *context, const 
     const struct diag_site site = {.code = "views-repeated", .span = context->set->span, .stage = context->stage->name};
     const long long n = (long long)context->in.axes[1].n, directions = (long long)angles->directions;
     const double usual = (1 + near_part) * widest_gap * 180 / (double)n;
-    if (angles->gap <= usual)
+    if (directions < 2 || angles->gap <= usual || angles->gap > angles->usual)
         return TS_OK;
-    if (angles->gap > widest_repeated) {
+    if (angles->gap > widest_repeated && has_gaps(context)) {
         ts_diag_error(context->diag, TS_BAD_CHAIN, &site, message, n, directions, angles->gap, usual);
         return ts_diag_hint(context->diag, "the unit or the range of the angles may be wrong; where these are right, "
                                            "gaps: accept takes them");
@@ -215,7 +220,7 @@ static enum ts_status check_repeated(const struct stage_context *context, const 
 
 enum ts_status ts_view_angles_check_gaps(const struct stage_context *context)
 {
-    struct angles angles;
+    struct angles angles = {0};
     const enum ts_status status = find_angles(context, &angles);
     if (status == TS_OK && look_like_radians(&angles, context->in.axes[1].n))
         return refuse_radians(context, &angles);
@@ -226,10 +231,17 @@ enum ts_status ts_view_angles_check_gaps(const struct stage_context *context)
 
 enum ts_status ts_view_angles_check_unit(const struct stage_context *context)
 {
-    struct angles angles;
+    struct angles angles = {0};
     const enum ts_status status = find_angles(context, &angles);
-    return status == TS_OK && look_like_radians(&angles, context->in.axes[1].n) ? refuse_radians(context, &angles)
-                                                                                : status;
+    if (status != TS_OK)
+        return status;
+    return look_like_radians(&angles, context->in.axes[1].n) ? refuse_radians(context, &angles)
+                                                             : check_repeated(context, &angles);
+}
+
+int64_t ts_view_directions(const struct ts_axis *axis, struct view_place *scratch)
+{
+    return find_gap(axis, scratch).directions;
 }
 
 enum ts_status ts_view_angles_check_directions(const struct stage_context *context, bool one_will_do)

@@ -40,14 +40,17 @@ void ts_view_weights(const struct ts_axis *axis, double *weights, struct view_pl
  * their angles, and those numbers are no degrees. */
 enum ts_status ts_views_need_angles(const struct stage_context *context);
 /* Refuses a parallel beam whose neighboring views stand more than 4 times their mean angle apart (angles-missing, or
- * angles-in-radians). For a stage with the parameter `gaps`. */
+ * angles-in-radians), and many views in few directions (views-repeated). For a stage with the parameter `gaps`. */
 enum ts_status ts_view_angles_check_gaps(const struct stage_context *context);
 /* Refuses views that all look in one direction, modulo 180 degrees or, in a fan, 360 (one-direction). A single view is
  * refused too, unless `one_will_do`. */
 enum ts_status ts_view_angles_check_directions(const struct stage_context *context, bool one_will_do);
 /* Returns true where n angles from `low` to `high` look like half a turn or a turn in radians, called degrees. */
 bool ts_view_angles_are_radians(double low, double high, int64_t n);
-/* Refuses angles that look like radians (angles-in-radians). For a stage that takes any part of the half turn. */
+/* Refuses angles that look like radians (angles-in-radians), and refuses or warns of many views in few directions
+ * (views-repeated). For a stage that takes any part of the half turn. */
 enum ts_status ts_view_angles_check_unit(const struct stage_context *context);
+/* Returns how many directions there are modulo 180 degrees. `scratch` holds axis->n elements. */
+int64_t ts_view_directions(const struct ts_axis *axis, struct view_place *scratch);
 
 #endif

@@ -81,8 +81,8 @@ const struct stage backproject_stage = {
            "The volume is a square of as many pixels as there are detector pixels unless told otherwise; its center is "
            "the sinogram's origin, so that a volume that was projected comes back to its place. A value that is NaN or "
            "infinite would spoil every pixel on its ray, and ends the run. More than 8 views that all lie within 2.8 "
-           "to 6.6 degrees are an error, because angles in radians look so, unless `gaps: accept` says that they are "
-           "right.\n\n"
+           "to 6.6 degrees are an error, because angles in radians look so, and so are many views in few directions, "
+           "unless `gaps: accept` says that they are right.\n\n"
            "Cost: one interpolation for each view and pixel.",
     STAGE_TAKES_SINOGRAMS(TS_QUANTITY_BIT(TS_LINE_INTEGRAL) | TS_QUANTITY_BIT(TS_INTENSITY), TS_ANY_BEAM),
     STAGE_PARAMS(backproject_params, struct reconstruction_params),

@@ -60,25 +60,46 @@ static enum ts_status check_gap(const struct stage_context *context)
     return ts_diag_hint(context->diag, "%s", center_views_opposites(context) > 0 ? "use method: opposite" : by_mass);
 }
 
+/* The arc that the views cover counts the step from each direction to the next: views may be written several times. */
+static enum ts_status center_views_check_arc(const struct stage_context *context)
+{
+    const struct ts_axis *views = &context->in.axes[1];
+    const int64_t half_turn = ts_center_half_turn(views);
+    const size_t bytes = (size_t)views->n * sizeof(struct view_place);
+    struct view_place *places = malloc(bytes);
+    double least = INFINITY, most = -INFINITY;
+    if (!places)
+        return ts_diag_no_memory(context->diag, bytes);
+    const int64_t directions = ts_view_directions(views, places);
+    free(places);
+    for (int64_t i = 0; i < views->n; i++) {
+        least = fmin(least, ts_view_degree(views, i));
+        most = fmax(most, ts_view_degree(views, i));
+    }
+    const int64_t steps = (most - least < 180 ? directions : views->n) - 1;
+    const double step = (most - least) / (double)(steps > 1 ? steps : 1), arc = most - least + step;
+    if (directions >= LEAST_HALF && half_turn <= views->n && half_turn >= LEAST_HALF && 3 * half_turn * step >= 180)
+        return TS_OK;
+    if (directions < LEAST_HALF && most - least >= 90)
+        ts_param_error(context->set, "method", "views-arc", context->diag,
+                       "'sinogram' needs views in %d directions over 180 degrees at least, and these %lld look in %lld "
+                       "only (modulo 180)",
+                       LEAST_HALF, (long long)views->n, (long long)directions);
+    else
+        ts_param_error(context->set, "method", "views-arc", context->diag,
+                       "'sinogram' needs views over 180 degrees, and these cover %g", arc);
+    return ts_diag_hint(context->diag, "%s", by_mass);
+}
+
 /* Check the views for the methods sinogram (errors views-uneven, views-arc), opposite (views-opposite) and overlap
  * (views-turn). For resolve().
  */
 static enum ts_status center_views_check_half_turn(const struct stage_context *context)
 {
-    const struct ts_axis *views = &context->in.axes[1];
-    const int64_t half_turn = ts_center_half_turn(views);
-    double least = INFINITY, most = -INFINITY;
-    for (int64_t i = 0; i < views->n; i++) {
-        least = fmin(least, ts_view_degree(views, i));
-        most = fmax(most, ts_view_degree(views, i));
-    }
-    const double step = (most - least) / (double)(views->n - 1);
-    if (half_turn > views->n || half_turn < LEAST_HALF || 3 * half_turn * step < 180) {
-        ts_param_error(context->set, "method", "views-arc", context->diag,
-                       "'sinogram' needs views over 180 degrees, and these cover %g", step * (double)views->n);
-        return ts_diag_hint(context->diag, "%s", by_mass);
-    }
-    return ts_center_views_are_even(views) ? TS_OK : check_gap(context);
+    const enum ts_status status = center_views_check_arc(context);
+    if (status != TS_OK || ts_center_views_are_even(&context->in.axes[1]))
+        return status;
+    return check_gap(context);
 }
 
 static enum ts_status center_views_check_opposite(const struct stage_context *context)

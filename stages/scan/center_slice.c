@@ -317,14 +317,15 @@ static void warn_of_truncation(const struct center_slice *slice, const struct lo
             look->taken.center == look->by_opposite ? "opposite views" : "the sinogram", look->error, look->by_sinogram,
             look->by_opposite);
     ts_diag_warning(slice->context->diag, &site,
-                    "the detector cuts off the object in slice %lld: its first end sees %.0f %% and its last %.0f %% "
-                    "of the most that is seen; %s",
+                    "the detector cuts off the object in slice %lld, or the flats or the beam changed, so that air is "
+                    "not 0 there: the first end sees %.0f %% and the last %.0f %% of the most that is seen; %s",
                     (long long)params_of(slice)->slice, 100 * look->truncation.first, 100 * look->truncation.last,
                     what);
     ts_diag_hint(slice->context->diag,
                  "look at it with strip: true, or give the center; what the rows lack shows in a reconstruction as "
                  "well, less so with `pad: {}` before it; in a whole turn with the axis near an end of the detector "
-                 "`method: overlap` finds it");
+                 "`method: overlap` finds it; if both ends are air, `air` before minus_log makes it 0, with as many "
+                 "`detectors` as see no object");
 }
 
 static void warn_if_doubtful(const struct center_slice *slice, const struct look *look)

@@ -217,6 +217,11 @@ def search_of_the_axis(folder):
     hint = "look at it with strip: true, or give the center; what the rows lack shows in a reconstruction as well, less so with `pad: {}` before it"
     carry(folder, f"{cut} | center | fbp", hint, f"{cut} | center strip=true", None, again=True)
     carry(folder, f"{cut} | center | fbp", hint, f"{cut} | center center=31.5 | pad | fbp", None)
+    np.save(f"{folder}/dim.npy", 0.4 * np.exp(-many))
+    dim = "npy dim.npy axes=z,view,detector theta_start=0 theta_stop=180 quantity=transmission spacing=1,1"
+    run(*words_of(f"{scan('whole', many)} | center | fbp"), cwd=folder)
+    carry(folder, f"{dim} | minus_log | center | fbp", "if both ends are air, `air` before minus_log makes it 0, with as many `detectors` as see no object",
+          f"{dim} | air detectors=4 | minus_log | center | fbp", alike(image(folder), 1e-3))
     small = ((8, 3, 8, 0.5), (-2, 5, 12, 0.35))
     run(*words_of(scan("middle", sinogram(np.arange(120) * 1.5, 96, 47.5, 1, small)) + " | fbp"), cwd=folder)
     right = alike(image(folder), 0.05)

@@ -230,6 +230,9 @@ def beams(folder):
           f"{radians} | fbp gaps=accept", slices.shape)
     far = turn.replace("180", "4320")
     carry(folder, f"{far} | fbp", "where these are right, gaps: accept takes them", f"{far} | fbp gaps=accept", slices.shape)
+    carry(folder, f"{far} | filter | backproject model=linear weights=angles", "where these are right, gaps: accept takes them",
+          f"{far} | filter | backproject model=linear weights=angles gaps=accept", slices.shape)
+    carry(folder, f"{far} | sirt iterations=2", "the unit or the range of the angles may be wrong", f"{turn} | sirt iterations=2", slices.shape)
     many = turn.replace("180", "180 angle_unit=radian")
     carry(folder, f"{many} | save name=s", "angle_unit: degree if they are degrees",
           f"{turn} angle_unit=degree | save name=s", lines)

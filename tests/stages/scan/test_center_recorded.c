@@ -167,6 +167,57 @@ TEST_ON_BOTH(center_recorded, a_wide_gap_has_a_way_out)
     free(image.data);
 }
 
+/* Views that were taken several times at each angle cover half a turn as those of one time do. */
+TEST_ON_BOTH(center_recorded, views_may_be_written_several_times)
+{
+    static const struct {
+        int64_t directions, times;
+        double step, jitter; /* of the times */
+    } rows[] = {{60, 3, 3, 0},
+                {90, 2, 2, 0},
+                {36, 5, 5, 0},
+                {60, 3, 3, 0.001},
+                {60, 3, 3, 0.1},
+                {61, 3, 3, 0},
+                {135, 2, 178.662 / 134, 0}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        double degrees[MOST_VIEWS], error;
+        const int64_t n = rows[i].directions * rows[i].times;
+        for (int64_t v = 0; v < n; v++)
+            degrees[v] = rows[i].step * (double)(v / rows[i].times) + rows[i].jitter * (double)(v % rows[i].times);
+        struct ts_image image = scan_at(degrees, n, 128, 68.3);
+        const double center = center_of(&image, "", &error, NULL);
+        cr_expect(fabs(center - 68.3) < 0.1, "row %zu: %g", i, center);
+        free(image.data);
+    }
+}
+
+Test(center_recorded, few_directions_are_told_as_such)
+{
+    static const struct {
+        int64_t n;
+        double step;
+        const char *message;
+    } rows[] = {{90, 60, "these 90 look in 3 only (modulo 180)"},
+                {90, 120, "these 90 look in 3 only (modulo 180)"},
+                {40, 90, "these 40 look in 2 only (modulo 180)"},
+                {60, 2, "needs views over 180 degrees, and these cover 120"},
+                {60, 0.05, "needs views over 180 degrees, and these cover 3"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        double degrees[MOST_VIEWS];
+        for (int64_t v = 0; v < rows[i].n; v++)
+            degrees[v] = rows[i].step * (double)v;
+        struct ts_image image = scan_at(degrees, rows[i].n, 128, 68.3);
+        struct stage_run run;
+        cr_assert_eq(ts_test_run(&run, &center_stage, "", &image, NULL, 0, 1), TS_BAD_CHAIN, "row %zu", i);
+        cr_expect_str_eq(ts_diag_get(run.diag, 0)->code, "views-arc");
+        cr_expect(strstr(ts_diag_get(run.diag, 0)->message, rows[i].message), "row %zu: %s", i,
+                  ts_diag_get(run.diag, 0)->message);
+        ts_test_run_clear(&run);
+        free(image.data);
+    }
+}
+
 /* Stripes, and columns that are dead or stuck, are the same about the middle of the detector, and do not draw the axis
  * there. */
 TEST_ON_BOTH(center_recorded, stripes_and_dead_columns_do_not_attract_it)
