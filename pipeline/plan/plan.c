@@ -14,11 +14,11 @@
 #include "core/available.h"
 #include "core/timing.h"
 #include "io/file/new_folder.h"
+#include "pipeline/fleet/ranks/ranks.h"
 #include "pipeline/plan/plan_reuse.h"
 #include "pipeline/plan/plan_sources.h"
 #include "pipeline/plan/plan_sweep.h"
 #include "pipeline/plan/predict.h"
-#include "pipeline/ranks/ranks.h"
 
 /* ---- rates -------------------------------------------------------------------------------------- */
 

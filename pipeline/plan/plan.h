@@ -127,7 +127,7 @@ struct ts_plan {
     struct ts_axis value_axis; /* of a sweep, named after its parameter, such as box_radius; n 0: nothing is swept */
     int n_passes;
     int64_t slab_slices;
-    /* Slabs are dealt out to the ranks in turn (pipeline/ranks/ranks.h). One rank has number 0. */
+    /* Slabs are dealt out to the ranks in turn (pipeline/fleet/ranks/ranks.h). One rank has number 0. */
     int rank, n_ranks;
     bool as_devices;                   /* the ranks are those of a model, and stand for devices of one process */
     bool weighing;                     /* while choosing what to keep, which ignores reductions of a few slices */

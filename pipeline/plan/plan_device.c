@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "pipeline/fleet/ranks/ranks.h"
 #include "pipeline/plan/device_choice.h"
 #include "pipeline/plan/plan.h"
-#include "pipeline/ranks/ranks.h"
 #ifdef TS_HAVE_CUDA
 #include "cuda/device/session.h"
 #endif

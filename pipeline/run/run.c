@@ -13,7 +13,6 @@
 #include "core/thread.h"
 #include "io/source/source_slices.h"
 #include "pipeline/plan/plan_reuse.h"
-#include "pipeline/ranks/ranks.h"
 #include "pipeline/run/profile.h"
 #include "pipeline/run/provenance.h"
 #include "pipeline/run/run_checkpoint.h"
@@ -127,6 +126,30 @@ static void take_iteration(void *user, const struct stage_context *context, cons
 
 /* ---- set-up ------------------------------------------------------------------------------------ */
 
+static enum ts_status allocate_device(struct run *run)
+{
+    const struct ts_plan *plan = run->plan;
+    const size_t n = (size_t)plan->n_nodes;
+    struct run_device *device = &run->devices[run->device];
+    device->nodes = calloc(n, sizeof *device->nodes);
+    device->done = calloc(n, sizeof *device->done);
+    if (!device->nodes || !device->done)
+        return ts_diag_no_memory(run->diag, n * sizeof *device->nodes);
+    for (int32_t i = 0; i < plan->n_nodes; i++) {
+        const size_t slices = (size_t)plan->nodes[i].out.axes[0].n;
+        if (!plan->nodes[i].keep)
+            continue;
+        device->nodes[i].done = device->done[i] = calloc(1, slices);
+        if (!device->done[i])
+            return ts_diag_no_memory(run->diag, slices);
+    }
+    run->nodes = device->nodes;
+    run->done = device->done;
+    const enum ts_status status = run->back_end->allocate(run);
+    device->back = run->back;
+    return status;
+}
+
 /* Copies the plan's nodes, whose contexts point to one another. */
 static enum ts_status copy_plan(struct run *run)
 {
@@ -179,12 +202,21 @@ static enum ts_status allocate_run(struct run *run)
     run->received = received > 0 ? ts_memory_aligned(received) : NULL;
     if (received > 0 && !run->received)
         return ts_diag_no_memory(run->diag, received);
-    return ts_run_allocate_devices(run);
+    return ts_run_on_devices(run, allocate_device);
 }
 
 static void *free_devices(void *data)
 {
-    ts_run_free_devices(data);
+    struct run *run = data;
+    if (run->fleet) {
+        run->fleet->free_devices(run);
+        return NULL;
+    }
+    if (run->back_end->use) /* for the thread of the caller */
+        (void)run->back_end->use(run);
+    if (run->back_end->settle)
+        (void)run->back_end->settle(run);
+    run->back_end->free(run);
     return NULL;
 }
 
@@ -197,7 +229,7 @@ static enum ts_status finish_files(struct run *run, enum ts_status status)
     if (apart)
         pthread_join(thread, NULL);
     else
-        ts_run_free_devices(run);
+        free_devices(run);
     return status;
 }
 
@@ -211,7 +243,12 @@ static void free_run(struct run *run)
     free(run->sink_valid);
     free(run->received);
     ts_run_free_tables(run);
-    ts_run_clear_devices(run);
+    for (int device = 0; device < run->plan->n_devices; device++) {
+        for (int32_t i = 0; run->devices[device].done && i < run->plan->n_nodes; i++)
+            free(run->devices[device].done[i]);
+        free(run->devices[device].done);
+        free(run->devices[device].nodes);
+    }
     free(run->results);
     free(run->now);
     free(run->next);
@@ -373,7 +410,12 @@ static enum ts_status check_unchanged(const struct run *run)
 static enum ts_status run_all(struct run *run)
 {
     report(run, (struct ts_event){.kind = TS_EVENT_STARTED});
-    enum ts_status status = ts_run_unite_slices(run, ts_run_walk(run, report_progress));
+    enum ts_status status = ts_run_walk(run, report_progress);
+    if (run->fleet)
+        status = run->fleet->unite_slices(run, status);
+    for (int32_t i = 0; run->writer && status == TS_OK && i < run->plan->n_nodes; i++)
+        if (run->results[i].dataset >= 0) /* the writer has noted those that it rounded itself */
+            ts_hdf5_note_largest(run->writer, run->results[i].dataset, run->results[i].largest);
     if (status == TS_OK)
         status = check_unchanged(run);
     if (status == TS_OK)
@@ -406,69 +448,6 @@ static const struct run_back_end *back_end_of(const struct ts_plan *plan)
     return &ts_run_host;
 }
 
-static uint64_t add_bytes(uint64_t hash, const void *data, size_t bytes)
-{
-    const unsigned char *at = data;
-    for (size_t i = 0; i < bytes; i++)
-        hash = (hash ^ at[i]) * 0x100000001B3; /* FNV-1a */
-    return hash;
-}
-
-/* Adds what a source knows of its slices before it has read their pixels, which have digests. */
-static uint64_t add_source(uint64_t hash, const struct source *source)
-{
-    const int64_t n = ts_source_number(source, ts_source_total(source) - 1) + 1;
-    for (int64_t i = 0; i < n; i++) {
-        const struct source_slice *slice = &source->slices[i];
-        const double numbers[] = {slice->slope, slice->intercept, slice->states_padding};
-        hash = add_bytes(hash, numbers, sizeof numbers);
-        hash = add_bytes(hash, slice->position_mm, sizeof slice->position_mm);
-    }
-    return hash;
-}
-
-static uint64_t add_node(uint64_t hash, const struct plan_node *node)
-{
-    const int64_t numbers[] = {node->keep,      node->level,     node->first_pass, node->rounds,   node->domain,
-                               node->axes_pass, node->by_volume, node->image_node, node->out.dtype};
-    char grid[SOURCE_GRID_BYTES];
-    ts_source_grid_text(&node->out, grid);
-    hash = add_bytes(hash, numbers, sizeof numbers);
-    for (int d = 0; d < node->out.rank; d++)
-        if (node->out.axes[d].positions)
-            hash = add_bytes(hash, node->out.axes[d].positions,
-                             (size_t)node->out.axes[d].n * sizeof *node->out.axes[d].positions);
-    if (node->source)
-        hash = add_source(hash, node->source);
-    return add_bytes(hash, grid, strlen(grid));
-}
-
-/* Refuses a run of ranks that have made different plans (code ranks-differ). Each rank has read the headers of its own
- * inputs, so what these say of slices and axes is compared too. Pixels are compared when the run ends (run_ranks.c). */
-static enum ts_status compare_plans(const struct ts_plan *plan, struct ts_diag *diag)
-{
-    const int64_t numbers[] = {plan->n_passes, plan->n_volumes,    plan->slab_slices,
-                               plan->n_nodes,  plan->cuda != NULL, plan->n_devices};
-    uint64_t hash = add_bytes(0xCBF29CE484222325, numbers, sizeof numbers);
-    char *chain = ts_chain_canonical(plan->chain);
-    if (chain)
-        hash = add_bytes(hash, chain, strlen(chain));
-    free(chain);
-    if (plan->chain->output.path)
-        hash = add_bytes(hash, plan->chain->output.path, strlen(plan->chain->output.path));
-    for (int32_t i = 0; i < plan->n_nodes; i++)
-        hash = add_node(hash, &plan->nodes[i]);
-    /* All are equal where the least is the greatest. */
-    const int64_t mine = (int64_t)(hash >> 1);
-    int64_t least[] = {mine, -mine};
-    const enum ts_status status = ts_ranks_least(TS_OK, least);
-    if (status != TS_OK || plan->n_ranks == 1 || least[0] == -least[1])
-        return status;
-    ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "ranks-differ"},
-                  "the %d ranks do not see the same input or chain, and have made different plans", plan->n_ranks);
-    return ts_diag_hint(diag, "the inputs must be the same on every machine");
-}
-
 /* Refuses a plan that was made before what it needs was found in the pixels (code not-searched). */
 static enum ts_status check_searched(const struct ts_plan *plan, struct ts_diag *diag)
 {
@@ -493,11 +472,12 @@ enum ts_status ts_run(const struct ts_plan *plan, const struct run_options *opti
                       .back_end = back_end_of(plan),
                       .survey = -1,
                       .sink_node = ts_plan_sink_node(plan)};
+    run.fleet = plan->n_ranks > 1 || plan->n_devices > 1 ? &ts_run_fleet : NULL;
     run.listener = (struct stage_listener){take_iteration, &run};
     pthread_mutex_init(&run.lock, NULL);
     clock_gettime(CLOCK_MONOTONIC, &run.started);
     ts_diag_set_source(diag, plan->chain->source_name, plan->chain->text, plan->chain->text_length);
-    enum ts_status status = compare_plans(plan, diag);
+    enum ts_status status = run.fleet ? run.fleet->compare_plans(plan, diag) : TS_OK;
     if (status == TS_OK)
         status = check_searched(plan, diag);
     if (status == TS_OK && plan->rank == 0)
@@ -523,17 +503,18 @@ enum ts_status ts_run(const struct ts_plan *plan, const struct run_options *opti
     if (status == TS_OK)
         status = ts_run_on_devices(&run, run.back_end->attach);
     ts_trace_add(state->trace, TRACE_PREPARE, begin, 0);
-    status = ts_ranks_agree(status);
+    status = ts_run_agree(&run, status);
     if (status == TS_OK)
         status = run_all(&run);
-    status = ts_ranks_agree(status); /* before anything gets its name */
+    status = ts_run_agree(&run, status); /* before anything gets its name */
     const double finishing = ts_trace_begin(state->trace);
     atomic_store(&state->committing, status == TS_OK);
-    status = ts_ranks_agree(finish_files(&run, status));
+    status = ts_run_agree(&run, finish_files(&run, status));
     atomic_store(&state->temporary, NULL);
     ts_run_checkpoint_end(&run, status);
     ts_trace_add(state->trace, TRACE_FINISH, finishing, 0);
-    ts_run_name_rank(&run);
+    if (run.fleet)
+        run.fleet->name_rank(&run);
     if (status == TS_OK)
         report(&run, (struct ts_event){.kind = TS_EVENT_FINISHED,
                                        .output = plan->chain->output.path ? plan->chain->output.path

@@ -13,7 +13,10 @@
 
 #include "io/file/digest.h"
 #include "io/hdf5/hdf5_write.h"
+#include "io/source/source_slices.h"
+#include "pipeline/fleet/ranks/ranks.h"
 #include "pipeline/plan/plan.h"
+#include "pipeline/plan/plan_reuse.h"
 
 struct run_node {
     struct ts_image parts[PLAN_SPANS]; /* the slices at hand: one part where kept */
@@ -73,6 +76,7 @@ struct run {
     struct run_state *state;
     struct ts_diag *diag;
     const struct run_back_end *back_end;
+    const struct run_fleet *fleet; /* NULL: there is one rank with one device */
     struct run_device devices[PLAN_DEVICES];
     int device; /* the one at hand (ts_run_use), whose nodes, done and back follow */
     struct run_node *nodes;
@@ -110,7 +114,7 @@ struct run {
 
 /* Images that the walk hands over lie where the back end's buffers are. */
 struct run_back_end {
-    /* All calls are for the device at hand. NULL: there is one. */
+    /* All calls are for the device at hand. This makes it the one of the thread. NULL: there is one. */
     enum ts_status (*use)(struct run *run);
     /* Brings the running total of an input's reduction from another device. NULL: there is one. */
     enum ts_status (*bring_total)(struct run *run, int from, int32_t node, int input);
@@ -126,7 +130,7 @@ struct run_back_end {
     enum ts_status (*begin_call)(struct run *run, int32_t node);
     enum ts_status (*end_call)(struct run *run, const struct ts_image *made);
     /* Allocate all memory, before the workers start and after. They fill buffer, copies, copy_bytes and driver of the
-     * nodes. */
+     * nodes. attach NULL: nothing is left. */
     enum ts_status (*allocate)(struct run *run);
     enum ts_status (*attach)(struct run *run);
     /* Called between them: starts what attach() will wait for. NULL: it waits for nothing. */
@@ -134,14 +138,14 @@ struct run_back_end {
     void (*free)(struct run *run); /* may be called by another thread, after settle() for all devices */
     /* Waits for everything that is under way. NULL: nothing is. */
     enum ts_status (*settle)(struct run *run);
-    enum ts_status (*begin_slab)(struct run *run);
-    enum ts_status (*end_slab)(struct run *run);
-    /* Reads a source's slices to `target`, with their bits where it is masked. */
+    enum ts_status (*begin_slab)(struct run *run); /* NULL: nothing has to be begun */
+    enum ts_status (*end_slab)(struct run *run);   /* NULL: nothing has to be ended */
+    /* Reads a source's slices to `target`, with their bits where it is masked. NULL: `target` is host memory. */
     enum ts_status (*read)(struct run *run, int32_t node, struct ts_image *target);
     /* Notes in run_node.seen what slices of a node hold, as ts_run_look_host() does. */
     enum ts_status (*look)(struct run *run, int32_t node, const struct ts_image *slices, uint32_t also);
-    /* write() sends slices to the node's dataset. After drain() all of them have reached the writer, and the tables of
-     * maps have reached the nodes' states. */
+    /* write() sends slices to the outputs that hold the node's image. After drain() all of them have got there, and the
+     * tables of maps have reached the nodes' states. NULL: they are in host memory. */
     enum ts_status (*write)(struct run *run, int32_t node, const struct ts_image *slices);
     enum ts_status (*drain)(struct run *run);
     /* Copies bits to run_node.saved. */
@@ -163,6 +167,85 @@ extern const struct run_back_end ts_run_host;
 #ifdef TS_HAVE_CUDA
 extern const struct run_back_end ts_run_cuda;
 #endif
+
+/* ---- several ranks or devices ---------------------------------------------------------------------- */
+
+/* A part of an encoded output. */
+enum { RUN_CHUNKS = 128 };
+struct run_chunk {
+    uint64_t offset, bytes; /* in the data of all, in rising order */
+};
+
+/* What a run of several ranks, or several devices, does besides. Nothing of it is called where there is one of each.
+ * Errors are those of any rank. */
+struct run_fleet {
+    /* Puts a device at hand. Device 0 is at hand wherever no slab is computed. */
+    enum ts_status (*use)(struct run *run, int device);
+    /* Calls a function with each device at hand, until one fails. */
+    enum ts_status (*on_devices)(struct run *run, enum ts_status (*call)(struct run *run));
+    /* Waits for all devices and frees their images. */
+    void (*free_devices)(struct run *run);
+    /* Brings the running total of an input's reduction to the device at hand, before slices are added to it. So sums
+     * are those of one device, roundings and all. */
+    enum ts_status (*bring_total)(struct run *run, int32_t node, int input);
+    /* Returns true where the host knows that a reduction of slices has refused one; and waits for all devices and
+     * reports the first slice that it has refused. */
+    bool (*has_refused)(const struct run *run, int32_t node);
+    enum ts_status (*refuse)(struct run *run, int32_t node);
+    /* Ends a round of a node's reductions on every device. What one reports the others would repeat. */
+    enum ts_status (*finish_reduction)(struct run *run, int32_t node);
+    /* Gives a stage's drivers the node's context, which was prepared again. */
+    enum ts_status (*renew)(struct run *run, int32_t node);
+    /* Gives device 0 the rows of tables that the others have filled in. */
+    enum ts_status (*join_tables)(struct run *run);
+    /* Copies the bits that the devices have saved of an output to host memory. */
+    enum ts_status (*fetch_saved)(struct run *run, int32_t node, void *bits, size_t bytes);
+
+    /* Refuses a run of ranks that have made different plans. */
+    enum ts_status (*compare_plans)(const struct ts_plan *plan, struct ts_diag *diag);
+    /* Notes which rank this is, and its device, where a device has failed: equal devices may stand in several
+     * machines. */
+    void (*name_rank)(const struct run *run);
+    /* Joins the totals of the reductions that end with the pass: bit `input` of ends[node]. */
+    enum ts_status (*join_totals)(struct run *run, const unsigned *ends);
+    /* Hands the slab at hand of each rank to the outputs where `status` is TS_OK; n == 0: this rank has none in this
+     * round. Returns what comes of it. All ranks call it together, and at the end of a domain the other one, with which
+     * the last slabs leave. */
+    enum ts_status (*write_slab)(struct run *run, int32_t domain, int64_t z, int64_t n, enum ts_status status);
+    enum ts_status (*write_rest)(struct run *run, int32_t domain, enum ts_status status);
+    /* Hands the slab of an output, which lies in host memory, over; or a part of it, as slices or as 1 to RUN_CHUNKS
+     * encoded chunks. The outputs are on rank 0, and from another rank they go there: `last` of them ends what this
+     * rank owes it of the output's slab. */
+    enum ts_status (*hand_output)(struct run *run, int32_t node, const struct ts_image *computed);
+    enum ts_status (*hand_slices)(struct run *run, int32_t node, const struct ts_image *slices, bool last);
+    enum ts_status (*hand_chunks)(struct run *run, int32_t node, const struct run_chunk *chunks, int64_t n,
+                                  const unsigned char *data, bool last);
+    /* Give all ranks the rows of tables that any has filled in; and at the end of a run what they know of the inputs'
+     * slices, and the bits of outputs. */
+    enum ts_status (*unite_tables)(struct run *run, enum ts_status status);
+    enum ts_status (*unite_slices)(struct run *run, enum ts_status status);
+};
+
+extern const struct run_fleet ts_run_fleet; /* pipeline/fleet */
+
+static inline enum ts_status ts_run_use(struct run *run, int device)
+{
+    return run->fleet ? run->fleet->use(run, device) : TS_OK;
+}
+
+/* Calls a function (NULL: none) with each device at hand, until one fails. */
+static inline enum ts_status ts_run_on_devices(struct run *run, enum ts_status (*call)(struct run *run))
+{
+    if (!call)
+        return TS_OK;
+    return run->fleet ? run->fleet->on_devices(run, call) : call(run);
+}
+
+/* Waits until all ranks meet. Returns the status of the first that failed. */
+static inline enum ts_status ts_run_agree(const struct run *run, enum ts_status status)
+{
+    return run->fleet ? ts_ranks_agree(status) : status;
+}
 
 /* How far a run is. */
 struct run_pace {
@@ -198,11 +281,26 @@ static inline int64_t ts_run_turn(const struct run *run, int64_t slab_number)
 
 /* Returns the slice by which read() and prefetch() of a node's reader (ts_plan_reader) know slice z of the run's
  * volume. */
-int64_t ts_run_slice(const struct run *run, int32_t node, int64_t z);
+static inline int64_t ts_run_slice(const struct run *run, int32_t node, int64_t z)
+{
+    const struct plan_node *of = &run->plan->nodes[node];
+    const struct source *reader = ts_plan_reader(of);
+    const int64_t first = of->reused ? of->reused->saved_first : 0;
+    const bool volumes = reader->n_volumes > 1 && (of->source || of->by_volume);
+    return first + (volumes ? run->volume * reader->n_whole : 0) + z;
+}
+
 /* Reads the slices of a node, without their bits, to `to` in host memory. Adds the time to the node's. */
 enum ts_status ts_run_read(struct run *run, int32_t node, const struct ts_image *slices, void *to);
 /* Returns the bits of slice z of what a node's reader has read; the image is masked. */
-const uint64_t *ts_run_read_valid(const struct run *run, int32_t node, int64_t z);
+static inline const uint64_t *ts_run_read_valid(const struct run *run, int32_t node, int64_t z)
+{
+    const struct plan_node *of = &run->plan->nodes[node];
+    const int64_t slice = ts_run_slice(run, node, z);
+    if (of->reused && of->reused->valid)
+        return of->reused->valid + (size_t)slice * (ts_valid_bytes(&of->out) / sizeof(uint64_t));
+    return ts_source_valid(ts_plan_reader(of), slice);
+}
 
 /* Points *tables to all tables of a node, those of several volumes with the axis of volumes first. Returns how many
  * there are. */
@@ -221,6 +319,9 @@ enum ts_status ts_run_remember_temporary(struct run *run, _Atomic(const char *) 
 bool ts_run_holds(const struct run *run, int32_t node);
 /* Hands slices in host memory to every output that holds the node's image. */
 enum ts_status ts_run_put(struct run *run, int32_t node, const struct ts_image *slices);
+/* Hands chunks of the node's image, which lie encoded in `data`, to the HDF5 file. */
+enum ts_status ts_run_put_chunks(struct run *run, int32_t node, const struct run_chunk *chunks, int64_t n,
+                                 const unsigned char *data);
 /* Completes all outputs and gives them their names, or removes them all where the status is not TS_OK or becomes so. */
 enum ts_status ts_run_end_outputs(struct run *run, enum ts_status status);
 /* Creates the datasets of the images whose axes are known in this pass, and not before. */
@@ -237,67 +338,6 @@ enum ts_status ts_run_find_axes(struct run *run);
  */
 enum ts_status ts_run_prove_unread(struct run *run);
 enum ts_status ts_run_prove_read(struct run *run);
-
-/* ---- several devices (pipeline/run/run_devices.c) ---------------------------------------------------
- *
- * Device 0 is at hand wherever no slab is computed. These do nothing beside it where the plan has one device. */
-
-/* Puts a device at hand. */
-enum ts_status ts_run_use(struct run *run, int device);
-/* Calls a function (NULL: none) with each device at hand, until one fails. */
-enum ts_status ts_run_on_devices(struct run *run, enum ts_status (*call)(struct run *run));
-/* Allocates the images of all devices. */
-enum ts_status ts_run_allocate_devices(struct run *run);
-/* Waits for all devices and frees their images; ts_run_clear_devices() frees the rest. */
-void ts_run_free_devices(struct run *run);
-void ts_run_clear_devices(struct run *run);
-/* Brings the running total of an input's reduction to the device at hand, before slices are added to it. So sums are
- * those of one device, roundings and all. */
-enum ts_status ts_run_bring_total(struct run *run, int32_t node, int input);
-/* Returns true where the host knows that a reduction of slices has refused one; and waits for all devices and reports
- * the first slice that it has refused. */
-bool ts_run_has_refused(const struct run *run, int32_t node);
-enum ts_status ts_run_refuse(struct run *run, int32_t node);
-/* Ends a round of a node's reductions on the device at hand, and on every device. What one reports the others would
- * repeat. */
-enum ts_status ts_run_finish_here(struct run *run, int32_t node);
-enum ts_status ts_run_finish_reduction(struct run *run, int32_t node);
-/* Gives a stage's drivers the node's context, which was prepared again. */
-enum ts_status ts_run_renew(struct run *run, int32_t node);
-/* Gives device 0 the rows of tables that the others have filled in. */
-enum ts_status ts_run_join_tables(struct run *run);
-/* Copies the bits that the devices have saved of an output to host memory. */
-enum ts_status ts_run_fetch_saved(struct run *run, int32_t node, void *bits, size_t bytes);
-
-/* ---- several ranks (pipeline/run/run_ranks.c) ------------------------------------------------------
- *
- * All of these do nothing, or what is done without ranks, where the plan has one. Errors are those of any rank. */
-
-/* Notes which rank this is, and its device, where a device has failed: equal devices may stand in several machines. */
-void ts_run_name_rank(const struct run *run);
-/* At the end of a pass, bring the total of an input to host memory, and give all ranks the total of all. */
-enum ts_status ts_run_collect_total(struct run *run, int32_t node, int input);
-void ts_run_join_totals(struct run *run, int32_t node, int input);
-/* Hand slices of an output, which lie in host memory, to the writer; or 1 to RUN_CHUNKS chunks of it, which lie encoded
- * in `data`. The writer is on rank 0, and from another rank they go there: `last` of them ends what this rank owes it
- * of the output's slab. */
-enum { RUN_CHUNKS = 128 };
-struct run_chunk {
-    uint64_t offset, bytes; /* in `data`, in rising order */
-};
-enum ts_status ts_run_hand_slices(struct run *run, int32_t node, const struct ts_image *slices, bool last);
-enum ts_status ts_run_hand_chunks(struct run *run, int32_t node, const struct run_chunk *chunks, int64_t n,
-                                  const unsigned char *data, bool last);
-/* Tells rank 0 that this rank has failed with what it still owes. */
-void ts_run_send_failure(struct run *run);
-/* Takes the slab of an output from another rank and hands it to the writer where `status` is TS_OK. Returns what comes
- * of it; the failure of the other rank is its own to report. `slices` describes the slab. */
-enum ts_status ts_run_receive(struct run *run, int from, int32_t node, const struct ts_image *slices,
-                              enum ts_status status);
-/* Gives all ranks the rows of tables that any has filled in; and at the end of a run what they know of the inputs'
- * slices, and the bits of outputs. */
-enum ts_status ts_run_unite_tables(struct run *run, enum ts_status status);
-enum ts_status ts_run_unite_slices(struct run *run, enum ts_status status);
 
 /* ---- invalid pixels (pipeline/run/run_valid.c) ----------------------------------------------------- */
 
@@ -316,5 +356,11 @@ enum ts_status ts_run_write_masks(struct run *run);
 void ts_run_announce(struct run *run);
 /* Runs all passes, and calls on_slab after each slab. */
 enum ts_status ts_run_walk(struct run *run, void (*on_slab)(struct run *run));
+/* Returns true where outputs hold the node's image, and this pass writes it. */
+bool ts_run_is_written(const struct run *run, int32_t node, int32_t domain);
+/* Returns the slice of an output at which slice z of the node's image stands. */
+int64_t ts_run_place(const struct run *run, int32_t node, int64_t z);
+/* Sends slices of the outputs to where they are written, and keeps which of their pixels are valid. */
+enum ts_status ts_run_write_own(struct run *run, int32_t domain, int64_t z, int64_t n);
 
 #endif

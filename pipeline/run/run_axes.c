@@ -63,6 +63,12 @@ static bool same_sizes(const struct sizes *planned, const struct sizes *found)
            same_transforms(planned->transforms[1], found->transforms[1]);
 }
 
+/* Gives a stage's driver the node's context, which was prepared again. */
+static enum ts_status renew(struct run *run, int32_t i)
+{
+    return run->fleet ? run->fleet->renew(run, i) : ts_driver_renew(run->nodes[i].driver, &run->plan->nodes[i].context);
+}
+
 /* Resolves a stage again whose input has other axes than were planned. */
 static enum ts_status resolve_again(struct run *run, int32_t i)
 {
@@ -77,7 +83,7 @@ static enum ts_status resolve_again(struct run *run, int32_t i)
             run->diag, TS_RUN_FAILED,
             &(struct diag_site){.code = "found-sizes", .span = plan->nodes[i].set.span, .stage = plan->nodes[i].label},
             "it would need other sizes than were planned, with the axes that an earlier stage found");
-    return ts_run_renew(run, i);
+    return renew(run, i);
 }
 
 static enum ts_status take_axes(struct run *run, int32_t i)
@@ -85,7 +91,7 @@ static enum ts_status take_axes(struct run *run, int32_t i)
     struct plan_node *node = &run->own.nodes[i];
     const enum ts_status status = ts_stage_find_axes(&node->context, ts_stage_reduced_result(ts_run_reduced(run, i)));
     node->out = node->context.out;
-    return status == TS_OK ? ts_run_renew(run, i) : status;
+    return status == TS_OK ? renew(run, i) : status;
 }
 
 enum ts_status ts_run_create_datasets(struct run *run, int pass)

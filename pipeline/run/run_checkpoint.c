@@ -24,8 +24,8 @@
 #include "io/file/new_folder.h"
 #include "io/file/whole_file.h"
 #include "io/source/source_slices.h"
+#include "pipeline/fleet/ranks/ranks.h"
 #include "pipeline/plan/plan_reuse.h"
-#include "pipeline/ranks/ranks.h"
 #include "pipeline/run/provenance.h"
 #include "pipeline/run/run_finite.h"
 

@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "pipeline/plan/plan_reuse.h"
-#include "pipeline/ranks/ranks.h"
 #include "stages/engine/border.h"
 
 enum { CHUNK = 1 << 16 };
@@ -154,7 +153,7 @@ enum ts_status ts_run_warn_not_finite(struct run *run)
         const struct plan_node *node = &run->plan->nodes[i];
         int64_t first[2] = {run->results[i].not_finite, 0};
         char volume[64] = "";
-        status = ts_ranks_least(TS_OK, first);
+        status = run->fleet ? ts_ranks_least(TS_OK, first) : TS_OK;
         if (status != TS_OK || first[0] == INT64_MAX)
             continue;
         const int64_t n = node->out.axes[0].n;

@@ -253,6 +253,20 @@ enum ts_status ts_run_put(struct run *run, int32_t node, const struct ts_image *
     return status;
 }
 
+enum ts_status ts_run_put_chunks(struct run *run, int32_t node, const struct run_chunk *chunks, int64_t n,
+                                 const unsigned char *data)
+{
+    enum ts_status status = TS_OK;
+    for (int64_t i = 0; status == TS_OK && i < n; i++) {
+        void *encoded = malloc(chunks[i].bytes);
+        if (!encoded)
+            return ts_diag_no_memory(run->diag, chunks[i].bytes);
+        memcpy(encoded, data + chunks[i].offset, chunks[i].bytes);
+        status = ts_hdf5_write_chunk_take(run->writer, run->results[node].dataset, encoded, chunks[i].bytes);
+    }
+    return status;
+}
+
 /* A single file needs no lock: it replaces another one, or does not. */
 static void lock_folders(const struct run *run, struct publish_lock *lock)
 {

@@ -7,42 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/timing.h"
 #include "io/source/source_slices.h"
 #include "io/source/source_walk.h"
 #include "pipeline/plan/plan_reuse.h"
 #include "pipeline/run/run.h"
 
 enum { PROVE_BYTES = 8 << 20 };
-
-int64_t ts_run_slice(const struct run *run, int32_t node, int64_t z)
-{
-    const struct plan_node *of = &run->plan->nodes[node];
-    const struct source *reader = ts_plan_reader(of);
-    const int64_t first = of->reused ? of->reused->saved_first : 0;
-    const bool volumes = reader->n_volumes > 1 && (of->source || of->by_volume);
-    return first + (volumes ? run->volume * reader->n_whole : 0) + z;
-}
-
-enum ts_status ts_run_read(struct run *run, int32_t node, const struct ts_image *slices, void *to)
-{
-    struct source *source = ts_plan_reader(&run->plan->nodes[node]);
-    const double trace = ts_trace_begin(run->state->trace), begin = ts_seconds();
-    const enum ts_status status =
-        ts_source_read(source, ts_run_slice(run, node, slices->z_first), slices->axes[0].n, to, run->diag);
-    run->state->seconds[node] += ts_seconds() - begin;
-    ts_trace_add(run->state->trace, TRACE_READ, trace, ts_image_bytes(slices));
-    return status;
-}
-
-const uint64_t *ts_run_read_valid(const struct run *run, int32_t node, int64_t z)
-{
-    const struct plan_node *of = &run->plan->nodes[node];
-    const int64_t slice = ts_run_slice(run, node, z);
-    if (of->reused && of->reused->valid)
-        return of->reused->valid + (size_t)slice * (ts_valid_bytes(&of->out) / sizeof(uint64_t));
-    return ts_source_valid(ts_plan_reader(of), slice);
-}
 
 struct proving {
     struct run *run;

@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/ranks/ranks.h"
 #include "stages/geometry/view_angles.h"
 #include "stages/geometry/view_blocks.h"
 
@@ -434,7 +433,7 @@ static enum ts_status warn_of_node(struct run *run, int32_t i)
         struct rows_found found = run->results[i].rows[kind];
         if (!(kinds >> kind & 1))
             continue;
-        status = join(&found);
+        status = run->fleet ? join(&found) : TS_OK;
         if (status != TS_OK || found.amount == 0)
             continue;
         const double amount = (double)found.amount / WHOLE;

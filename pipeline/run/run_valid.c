@@ -64,7 +64,8 @@ static enum ts_status give_mask(struct run *run, int32_t node)
     image.valid = malloc(bytes);
     if (!image.valid)
         return ts_diag_no_memory(run->diag, bytes);
-    enum ts_status status = ts_run_fetch_saved(run, node, image.valid, bytes);
+    enum ts_status status = run->fleet ? run->fleet->fetch_saved(run, node, image.valid, bytes)
+                                       : run->back_end->fetch(run, image.valid, run->nodes[node].saved, bytes);
     const bool whole = status != TS_OK || ts_valid_count(&image) == ts_image_count(&image);
     if (!whole && run->writer && run->results[node].dataset >= 0)
         status = write_mask(run, node, &image);

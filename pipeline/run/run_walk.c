@@ -2,16 +2,16 @@
  *
  * A run goes volume by volume, pass by pass and slab by slab: in each slab the nodes compute the slices that
  * ts_plan_step() lists, in list order, and then hand it to reductions, tables and the file. While a slab is computed
- * the sources' workers decode the next one and the writer's threads compress the last one. With several ranks the slabs
- * of all leave together.
+ * the sources' workers decode the next one and the writer's threads compress the last one. What several ranks or
+ * devices do besides is in pipeline/fleet.
  */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/timing.h"
+#include "io/source/source_slices.h"
 #include "pipeline/plan/plan_reuse.h"
-#include "pipeline/ranks/ranks.h"
 #include "pipeline/run/run.h"
 #include "pipeline/run/run_checkpoint.h"
 #include "pipeline/run/run_finite.h"
@@ -107,6 +107,29 @@ void ts_run_free_tables(struct run *run)
             free(run->results[i].tables[t].image.data);
 }
 
+/* ---- reading -----------------------------------------------------------------------------------*/
+
+enum ts_status ts_run_read(struct run *run, int32_t node, const struct ts_image *slices, void *to)
+{
+    struct source *source = ts_plan_reader(&run->plan->nodes[node]);
+    const double trace = ts_trace_begin(run->state->trace), begin = ts_seconds();
+    const enum ts_status status =
+        ts_source_read(source, ts_run_slice(run, node, slices->z_first), slices->axes[0].n, to, run->diag);
+    run->state->seconds[node] += ts_seconds() - begin;
+    ts_trace_add(run->state->trace, TRACE_READ, trace, ts_image_bytes(slices));
+    return status;
+}
+
+/* Reads the slices of a node to host memory. */
+static enum ts_status read_slices(struct run *run, int32_t i, struct ts_image *target)
+{
+    const enum ts_status status = ts_run_read(run, i, target, target->data);
+    if (status == TS_OK && target->masked)
+        memcpy(target->valid, ts_run_read_valid(run, i, target->z_first),
+               (size_t)target->axes[0].n * ts_valid_bytes(target));
+    return status;
+}
+
 /* ---- one slab ---------------------------------------------------------------------------------- */
 
 /* Places a span to compute in the node's buffer, or in its image where the node is kept whole. */
@@ -196,7 +219,8 @@ static enum ts_status compute(struct run *run, int32_t i, struct ts_image *targe
     struct ts_image slices[STAGE_INPUTS];
     if (ts_plan_reader(plan)) {
         run->bytes_done += (int64_t)ts_image_bytes(target);
-        const enum ts_status read = run->back_end->read(run, i, target);
+        const enum ts_status read =
+            run->back_end->read ? run->back_end->read(run, i, target) : read_slices(run, i, target);
         return read == TS_OK ? ts_run_look(run, i, target, 0) : read;
     }
     const struct run_node *from = &run->nodes[run->plan->nodes[plan->inputs[0]].image_node];
@@ -271,7 +295,7 @@ static enum ts_status add_slices(struct run *run, int32_t i, int32_t domain, int
         views_of(run, i, input, first, past - first, slices);
         for (int k = 0; plan->nodes[i].series && k < STAGE_INPUTS; k++)
             slices[k].z_first += run->volume * plan->nodes[plan->nodes[i].inputs[input]].out.axes[0].n;
-        status = ts_run_bring_total(run, i, input);
+        status = run->fleet ? run->fleet->bring_total(run, i, input) : TS_OK;
         if (status != TS_OK)
             break;
         status = begin_call(run, i, &call);
@@ -312,6 +336,16 @@ static enum ts_status reduce_slab(struct run *run, int32_t domain, int64_t z, in
 
 static enum ts_status ask_refused(struct run *run, int32_t i, int64_t z, int64_t n);
 
+/* Ends a round of a node's reductions on the device at hand. */
+static enum ts_status finish_here(struct run *run, int32_t i)
+{
+    enum ts_status status = TS_OK;
+    for (int input = 0; run->fleet && status == TS_OK && input < STAGE_INPUTS; input++)
+        if (run->results[i].totals[input] >= 0)
+            status = run->fleet->bring_total(run, i, input);
+    return status == TS_OK ? ts_driver_finish(run->nodes[i].driver) : status;
+}
+
 /* A stage has failed. Upstream stages that only check values, such as minus_log, report at the end of a pass, and those
  * that check on a device once the host learns of it. This pass ends early, so they are asked now whether they know the
  * cause in the slices seen so far, the slab's n from z on included. If one does, its status is the run's, and the
@@ -329,7 +363,7 @@ static enum ts_status find_cause(struct run *run, int32_t failed, int64_t z, int
         if (cause == TS_OK && !reduction->feeds_map && !nodes[i].series && reduces_now(run, i, 0)) {
             cause = add_slices(run, i, domain, z, n);
             if (cause == TS_OK)
-                cause = ts_run_finish_here(run, i);
+                cause = finish_here(run, i);
         }
         if (cause == TS_OK)
             continue;
@@ -339,11 +373,32 @@ static enum ts_status find_cause(struct run *run, int32_t failed, int64_t z, int
     return status;
 }
 
+/* Reports the first slice that a reduction of slices has refused. Waits for the device. */
+static enum ts_status refuse(struct run *run, int32_t i)
+{
+    struct stage_driver *driver = run->nodes[i].driver;
+    int64_t z;
+    if (run->fleet)
+        return run->fleet->refuse(run, i);
+    const enum ts_status status = ts_driver_refused(driver, true, &z);
+    return status == TS_OK && z >= 0 ? ts_driver_refuse(driver) : status;
+}
+
+/* Returns true where the host knows that it has refused one. */
+static bool has_refused(const struct run *run, int32_t i)
+{
+    int64_t z = -1;
+    if (run->fleet)
+        return run->fleet->has_refused(run, i);
+    (void)ts_driver_refused(run->nodes[i].driver, false, &z);
+    return z >= 0;
+}
+
 /* Reports a slice that a stage has refused, or the cause before it. Waits for the device. */
 static enum ts_status ask_refused(struct run *run, int32_t i, int64_t z, int64_t n)
 {
     const size_t n_records = ts_diag_count(run->diag);
-    const enum ts_status status = ts_run_refuse(run, i);
+    const enum ts_status status = refuse(run, i);
     return status == TS_OK ? TS_OK : find_cause(run, i, z, n, n_records, status);
 }
 
@@ -352,7 +407,7 @@ static enum ts_status check_refused(struct run *run, bool wait)
 {
     enum ts_status status = TS_OK;
     for (int32_t i = run->plan->n_sources; status == TS_OK && i < run->plan->n_nodes; i++)
-        if (wait || ts_run_has_refused(run, i))
+        if (wait || has_refused(run, i))
             status = ask_refused(run, i, 0, 0);
     return status;
 }
@@ -395,7 +450,7 @@ static void announce_next(struct run *run, int32_t domain, int64_t round)
 static enum ts_status compute_slab(struct run *run, int32_t domain, int64_t round, int64_t z, int64_t n)
 {
     const struct ts_plan *plan = run->plan;
-    enum ts_status status = run->back_end->begin_slab(run);
+    enum ts_status status = run->back_end->begin_slab ? run->back_end->begin_slab(run) : TS_OK;
     if (status == TS_OK)
         status = check_refused(run, false);
     for (int32_t i = 0; status == TS_OK && i < plan->n_nodes; i++) {
@@ -421,125 +476,48 @@ static enum ts_status compute_slab(struct run *run, int32_t domain, int64_t roun
 
 /* ---- slabs leave --------------------------------------------------------------------------------- */
 
-/* One process hands the outputs of a slab to its writer. Those of several ranks go to rank 0 in rising z, round by
- * round, and all ranks take part together: nothing else is sent meanwhile, and a rank that has failed says so in place
- * of what it owes. */
-
-/* Returns true where outputs hold the node's image, and this pass writes it. */
-static bool is_written(const struct run *run, int32_t i, int32_t domain)
+bool ts_run_is_written(const struct run *run, int32_t i, int32_t domain)
 {
     const struct plan_node *node = &run->plan->nodes[i];
     return run->survey < 0 && node->domain == domain && ts_run_holds(run, i) &&
            ts_plan_writes(run->plan, run->pass, i) && (run->volume == 0 || node->by_volume);
 }
 
-/* Returns the slice of an output at which slice z of the node's image stands. */
-static int64_t place_of(const struct run *run, int32_t i, int64_t z)
+int64_t ts_run_place(const struct run *run, int32_t i, int64_t z)
 {
     const struct plan_node *node = &run->plan->nodes[i];
     const int64_t place = node->by_volume ? run->volume : node->value;
     return z + (place > 0 ? place * node->out.axes[0].n : 0);
 }
 
-/* Counts the outputs of which this pass writes slices. */
-static int count_written(const struct run *run, int32_t domain)
-{
-    int n = 0;
-    for (int32_t i = 0; i < run->plan->n_nodes; i++)
-        n += is_written(run, i, domain);
-    return n;
-}
-
-/* Sends slices of the outputs to where they are written, and keeps which of their pixels are valid. */
-static enum ts_status write_own(struct run *run, int32_t domain, int64_t z, int64_t n)
+enum ts_status ts_run_write_own(struct run *run, int32_t domain, int64_t z, int64_t n)
 {
     const struct ts_plan *plan = run->plan;
     enum ts_status status = TS_OK;
     for (int32_t i = 0; status == TS_OK && i < plan->n_nodes; i++) {
-        if (!is_written(run, i, domain))
+        if (!ts_run_is_written(run, i, domain))
             continue;
         struct ts_image slices = view_of(run, i, z, n);
         if (run->options->on_slices && run->volume == 0 && plan->nodes[i].leader == i)
             status = run->options->on_slices(run->options->slices_user, i, &slices);
-        slices.z_first = place_of(run, i, z);
-        if (status == TS_OK)
+        slices.z_first = ts_run_place(run, i, z);
+        if (status == TS_OK && run->back_end->write)
             status = run->back_end->write(run, i, &slices);
+        else if (status == TS_OK && run->fleet)
+            status = run->fleet->hand_output(run, i, &slices);
+        else if (status == TS_OK)
+            status = ts_run_put(run, i, &slices);
         if (status == TS_OK)
             status = ts_run_save_valid(run, i, &slices);
     }
     return status;
 }
 
-/* Writes the slabs that the other ranks have computed in this round. They are taken in every case. */
-static enum ts_status write_others(struct run *run, int32_t domain, int64_t round, enum ts_status status)
+/* Hands the slab at hand to the outputs. */
+static enum ts_status write_slab(struct run *run, int32_t domain, int64_t z, int64_t n)
 {
-    const struct ts_plan *plan = run->plan;
-    const int64_t nz = plan->nodes[domain].out.axes[0].n;
-    for (int rank = 1; plan->rank == 0 && rank < plan->n_ranks; rank++) {
-        int64_t z;
-        const int64_t n = ts_plan_slab_of(rank, nz, round, plan->slab_slices, &z);
-        for (int32_t i = 0; n > 0 && i < plan->n_nodes; i++) {
-            if (!is_written(run, i, domain))
-                continue;
-            struct ts_image slices = plan->nodes[i].out;
-            slices.z_first = place_of(run, i, z);
-            status = ts_run_receive(run, rank, i, &slices, status);
-        }
-    }
-    return status;
-}
-
-/* The slabs of all ranks leave that were computed in the round of a slab number. Where the back end has only enqueued
- * its work this is an earlier round, so that the device has the later ones to work on meanwhile. All ranks call it
- * together, whatever their status is. */
-static enum ts_status let_leave(struct run *run, int32_t domain, int64_t slab_number, enum ts_status status)
-{
-    const struct ts_plan *plan = run->plan;
-    const int64_t round = (slab_number - run->first_slab) * plan->slab_slices * plan->n_ranks;
-    int64_t z;
-    const int64_t n = ts_plan_slab_of(plan->rank, plan->nodes[domain].out.axes[0].n, round, plan->slab_slices, &z);
-    run->owed = plan->rank > 0 && n > 0 ? count_written(run, domain) : 0;
-    if (status == TS_OK && n > 0)
-        status = run->back_end->leave ? run->back_end->leave(run, slab_number) : write_own(run, domain, z, n);
-    ts_run_send_failure(run);
-    return write_others(run, domain, round, status);
-}
-
-/* Returns how many rounds after its own a slab leaves. A device that is about to begin a slab needs the memory of the
- * one that it began PLAN_RING slabs before. */
-static int64_t rounds_behind(const struct run *run)
-{
-    return run->back_end->leave ? PLAN_RING * run->plan->n_devices - 1 : 0;
-}
-
-/* Hands the slab at hand to the file where `status` is TS_OK; n == 0: this rank has none in this round. Returns what
- * comes of it. All ranks call it together, and at the end of a domain the other one, with which the last slabs leave.
- */
-static enum ts_status write_slab(struct run *run, int32_t domain, int64_t z, int64_t n, enum ts_status status)
-{
-    const bool enqueues = run->plan->n_ranks == 1 || run->back_end->leave;
-    const int64_t behind = rounds_behind(run);
-    if (enqueues && status == TS_OK && n > 0)
-        status = write_own(run, domain, z, n);
-    if (status == TS_OK && n > 0)
-        status = run->back_end->end_slab(run);
-    if (run->plan->n_ranks > 1 && run->slab_number - behind >= run->first_slab)
-        status = let_leave(run, domain, run->slab_number - behind, status);
-    return status;
-}
-
-static enum ts_status write_rest(struct run *run, int32_t domain, enum ts_status status)
-{
-    const int64_t behind = rounds_behind(run);
-    if (run->plan->n_ranks == 1 || behind == 0)
-        return status;
-    status = ts_ranks_agree(status);
-    if (status != TS_OK)
-        return status;
-    for (int64_t slab = run->slab_number - behind; slab < run->slab_number; slab++)
-        if (slab >= run->first_slab)
-            status = let_leave(run, domain, slab, status);
-    return status;
+    const enum ts_status status = ts_run_write_own(run, domain, z, n);
+    return status == TS_OK && run->back_end->end_slab ? run->back_end->end_slab(run) : status;
 }
 
 /* ---- rounds -------------------------------------------------------------------------------------- */
@@ -551,9 +529,14 @@ static enum ts_status run_round(struct run *run, int32_t domain, int64_t round)
     const int64_t nz = run->plan->nodes[domain].out.axes[0].n;
     const int64_t n = ts_plan_slab_of(run->plan->rank, nz, round, run->plan->slab_slices, &z);
     enum ts_status status = n > 0 ? compute_slab(run, domain, round, z, n) : TS_OK;
-    status = ts_ranks_agree(status);
-    if (status == TS_OK)
-        status = write_slab(run, domain, z, n, reduce_slab(run, domain, z, n));
+    status = ts_run_agree(run, status);
+    if (status == TS_OK) {
+        status = reduce_slab(run, domain, z, n);
+        if (run->plan->n_ranks > 1)
+            status = run->fleet->write_slab(run, domain, z, n, status);
+        else if (status == TS_OK)
+            status = write_slab(run, domain, z, n);
+    }
     struct plan_step *swap = run->now;
     run->now = run->next;
     run->next = swap;
@@ -610,7 +593,8 @@ static enum ts_status run_domain(struct run *run, int32_t domain, void (*on_slab
         run->slices_done += n;
         on_slab(run);
     }
-    status = write_rest(run, domain, status);
+    if (run->plan->n_ranks > 1)
+        status = run->fleet->write_rest(run, domain, status);
     const enum ts_status back = ts_run_use(run, 0);
     return status == TS_OK ? back : status;
 }
@@ -625,27 +609,18 @@ static bool ends_now(const struct run *run, int32_t i, int input)
            ts_plan_reduces(run->plan, run->pass, i, input);
 }
 
-/* Ends the reductions over volumes of which this pass was a round. While totals are joined nothing can fail on one of
- * the ranks alone. */
+/* Ends the reductions over volumes of which this pass was a round. */
 static enum ts_status finish_reductions(struct run *run)
 {
     const struct ts_plan *plan = run->plan;
-    bool reduced[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES] = {false};
-    enum ts_status status = TS_OK;
+    unsigned ends[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES] = {0};
     for (int32_t i = plan->n_sources; i < plan->n_nodes; i++)
-        for (int input = 0; status == TS_OK && input < STAGE_INPUTS; input++)
-            if (ends_now(run, i, input))
-                status = ts_run_collect_total(run, i, input);
-    status = ts_ranks_agree(status);
-    for (int32_t i = plan->n_sources; status == TS_OK && i < plan->n_nodes; i++)
         for (int input = 0; input < STAGE_INPUTS; input++)
-            if (ends_now(run, i, input)) {
-                ts_run_join_totals(run, i, input);
-                reduced[i] = true;
-            }
+            ends[i] |= (unsigned)ends_now(run, i, input) << input;
+    enum ts_status status = run->fleet ? run->fleet->join_totals(run, ends) : TS_OK;
     for (int32_t i = plan->n_sources; status == TS_OK && i < plan->n_nodes; i++)
-        if (reduced[i])
-            status = ts_run_finish_reduction(run, i);
+        if (ends[i])
+            status = run->fleet ? run->fleet->finish_reduction(run, i) : ts_driver_finish(run->nodes[i].driver);
     return status;
 }
 
@@ -667,7 +642,7 @@ static enum ts_status run_pass(struct run *run, void (*on_slab)(struct run *))
         status = run->back_end->leave(run, run->slab_number);
     if (status == TS_OK)
         status = check_refused(run, true);
-    status = ts_ranks_agree(status);
+    status = ts_run_agree(run, status);
     if (status == TS_OK)
         status = finish_reductions(run);
     return status == TS_OK && run->survey < 0 ? ts_run_find_axes(run) : status;
@@ -740,13 +715,14 @@ enum ts_status ts_run_walk(struct run *run, void (*on_slab)(struct run *))
                 status = run_pass(run, on_slab);
         if (status == TS_OK)
             status = ts_run_on_devices(run, run->back_end->drain);
-        if (status == TS_OK)
-            status = ts_run_join_tables(run);
+        if (status == TS_OK && run->fleet)
+            status = run->fleet->join_tables(run);
         if (status == TS_OK)
             status = ts_run_on_devices(run, ts_run_note_not_finite);
         if (status == TS_OK && run->back_end->begin_call && atomic_exchange(&run->iterating, 0) > 0)
             on_slab(run); /* what it left out while slabs were only enqueued */
-        status = ts_run_unite_tables(run, status);
+        if (run->fleet)
+            status = run->fleet->unite_tables(run, status);
         if (status == TS_OK && run->plan->n_volumes > 1)
             status = next_volume(run);
     }

@@ -124,8 +124,9 @@ static enum ts_status hand_chunks(struct run *run, const struct arrival *arrival
                 chunk_of(run, arrival->encoder, arrival->slab_number, i + n)->place;
             chunks[n] = (struct run_chunk){place->offset - from, place->bytes};
         }
-        status = ts_run_hand_chunks(run, arrival->node, chunks, n, piece + (from - start),
-                                    arrival->last && i + n == arrival->end);
+        status = run->fleet ? run->fleet->hand_chunks(run, arrival->node, chunks, n, piece + (from - start),
+                                                      arrival->last && i + n == arrival->end)
+                            : ts_run_put_chunks(run, arrival->node, chunks, n, piece + (from - start));
     }
     return status;
 }
@@ -171,9 +172,12 @@ static bool hand_over(struct run *run, int64_t slab_number, enum ts_status *stat
     *status = ts_cuda_host_waits(device->session, copied);
     if (*status == TS_OK)
         *status = ts_run_cuda_trace_piece(run, TRACE_DOWNLOAD, &device->down, place);
-    if (*status == TS_OK)
-        *status = arrival->encoder ? hand_chunks(run, arrival)
-                                   : ts_run_hand_slices(run, arrival->node, &arrival->slices, arrival->last);
+    if (*status == TS_OK && arrival->encoder)
+        *status = hand_chunks(run, arrival);
+    else if (*status == TS_OK && run->fleet)
+        *status = run->fleet->hand_slices(run, arrival->node, &arrival->slices, arrival->last);
+    else if (*status == TS_OK)
+        *status = ts_run_put(run, arrival->node, &arrival->slices);
     device->n_arrived++;
     return true;
 }

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "pipeline/ranks/ranks.h"
+#include "pipeline/fleet/ranks/ranks.h"
 
 bool ts_process_find(char path[PATH_MAX])
 {

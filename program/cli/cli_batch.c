@@ -10,7 +10,7 @@
 
 #include "io/file/file_bytes.h"
 #include "io/file/file_commit.h"
-#include "pipeline/ranks/ranks.h"
+#include "pipeline/fleet/ranks/ranks.h"
 #include "program/batch/batch.h"
 #include "program/cli/cli.h"
 #include "program/cli/cli_signals.h"

@@ -10,8 +10,8 @@
 
 #include "core/timing.h"
 #include "cuda/device/device.h"
+#include "pipeline/fleet/ranks/ranks.h"
 #include "pipeline/plan/plan_reuse.h"
-#include "pipeline/ranks/ranks.h"
 #include "program/cli/cli.h"
 #include "program/cli/cli_progress.h"
 #include "program/cli/cli_signals.h"

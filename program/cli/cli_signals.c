@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 #include "cuda/device/device.h"
+#include "pipeline/fleet/ranks/ranks.h"
 #include "pipeline/plan/plan.h"
-#include "pipeline/ranks/ranks.h"
 
 /* Open MPI's launcher kills a rank one second after it has asked it to end, and what is temporary must be gone by then.
  */

@@ -52,7 +52,7 @@ def includes(root, path):
 
 def place(path):
     parts = path.split("/")
-    return parts[0], parts[1] if len(parts) > 2 else None
+    return parts[0], "/".join(parts[1:-1]) or None
 
 
 def fault_of(house, path, target):

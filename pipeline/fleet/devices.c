@@ -9,13 +9,11 @@
  * Halos are not exchanged. Each device computes those of its slabs, and an image that is kept whole has a place on
  * every device, of which each fills in what it needs.
  */
+#include "pipeline/fleet/devices.h"
+
 #include <stdlib.h>
-#include <string.h>
 
-#include "pipeline/plan/plan_reuse.h"
-#include "pipeline/run/run.h"
-
-enum ts_status ts_run_use(struct run *run, int device)
+enum ts_status ts_devices_use(struct run *run, int device)
 {
     const struct run_device *at_hand = &run->devices[device];
     run->nodes = at_hand->nodes;
@@ -27,75 +25,35 @@ enum ts_status ts_run_use(struct run *run, int device)
     return run->back_end->use ? run->back_end->use(run) : TS_OK;
 }
 
-enum ts_status ts_run_on_devices(struct run *run, enum ts_status (*call)(struct run *run))
+enum ts_status ts_devices_call(struct run *run, enum ts_status (*call)(struct run *run))
 {
     enum ts_status status = TS_OK;
     for (int device = 0; call && status == TS_OK && device < run->plan->n_devices; device++) {
-        status = ts_run_use(run, device);
+        status = ts_devices_use(run, device);
         if (status == TS_OK)
             status = call(run);
     }
-    const enum ts_status back = ts_run_use(run, 0);
+    const enum ts_status back = ts_devices_use(run, 0);
     return status == TS_OK ? back : status;
 }
 
-/* ---- set-up ------------------------------------------------------------------------------------ */
-
-static enum ts_status allocate_device(struct run *run)
-{
-    const struct ts_plan *plan = run->plan;
-    const size_t n = (size_t)plan->n_nodes;
-    struct run_device *device = &run->devices[run->device];
-    device->nodes = calloc(n, sizeof *device->nodes);
-    device->done = calloc(n, sizeof *device->done);
-    if (!device->nodes || !device->done)
-        return ts_diag_no_memory(run->diag, n * sizeof *device->nodes);
-    for (int32_t i = 0; i < plan->n_nodes; i++) {
-        const size_t slices = (size_t)plan->nodes[i].out.axes[0].n;
-        if (!plan->nodes[i].keep)
-            continue;
-        device->nodes[i].done = device->done[i] = calloc(1, slices);
-        if (!device->done[i])
-            return ts_diag_no_memory(run->diag, slices);
-    }
-    (void)ts_run_use(run, run->device);
-    const enum ts_status status = run->back_end->allocate(run);
-    device->back = run->back;
-    return status;
-}
-
-enum ts_status ts_run_allocate_devices(struct run *run)
-{
-    return ts_run_on_devices(run, allocate_device);
-}
-
-void ts_run_free_devices(struct run *run)
+void ts_devices_free(struct run *run)
 {
     run->device = -1; /* for the thread of the caller, no device is at hand yet */
     for (int device = 0; device < run->plan->n_devices; device++) {
-        (void)ts_run_use(run, device);
+        (void)ts_devices_use(run, device);
         if (run->back_end->settle)
             (void)run->back_end->settle(run);
     }
     for (int device = 0; device < run->plan->n_devices; device++) {
-        (void)ts_run_use(run, device);
+        (void)ts_devices_use(run, device);
         run->back_end->free(run);
-    }
-}
-
-void ts_run_clear_devices(struct run *run)
-{
-    for (int device = 0; device < run->plan->n_devices; device++) {
-        for (int32_t i = 0; run->devices[device].done && i < run->plan->n_nodes; i++)
-            free(run->devices[device].done[i]);
-        free(run->devices[device].done);
-        free(run->devices[device].nodes);
     }
 }
 
 /* ---- reductions -------------------------------------------------------------------------------- */
 
-enum ts_status ts_run_bring_total(struct run *run, int32_t node, int input)
+enum ts_status ts_devices_bring_total(struct run *run, int32_t node, int input)
 {
     int *total = &run->results[node].totals[input];
     const int from = *total;
@@ -103,7 +61,7 @@ enum ts_status ts_run_bring_total(struct run *run, int32_t node, int input)
     return from < 0 || from == run->device ? TS_OK : run->back_end->bring_total(run, from, node, input);
 }
 
-bool ts_run_has_refused(const struct run *run, int32_t node)
+bool ts_devices_have_refused(const struct run *run, int32_t node)
 {
     int64_t slice = -1;
     for (int device = 0; slice < 0 && device < run->plan->n_devices; device++)
@@ -111,14 +69,14 @@ bool ts_run_has_refused(const struct run *run, int32_t node)
     return slice >= 0;
 }
 
-enum ts_status ts_run_refuse(struct run *run, int32_t node)
+enum ts_status ts_devices_refuse(struct run *run, int32_t node)
 {
     const int at_hand = run->device;
     struct stage_driver *of_first = NULL;
     int64_t first = -1, z;
     enum ts_status status = TS_OK;
     for (int device = 0; status == TS_OK && device < run->plan->n_devices; device++) {
-        (void)ts_run_use(run, device);
+        (void)ts_devices_use(run, device);
         struct stage_driver *driver = run->nodes[node].driver;
         status = ts_driver_refused(driver, true, &z);
         if (z < 0 || (of_first && z > first))
@@ -126,7 +84,7 @@ enum ts_status ts_run_refuse(struct run *run, int32_t node)
         of_first = driver;
         first = z;
     }
-    (void)ts_run_use(run, at_hand);
+    (void)ts_devices_use(run, at_hand);
     return status == TS_OK && of_first ? ts_driver_refuse(of_first) : status;
 }
 
@@ -135,29 +93,23 @@ static enum ts_status bring_totals(struct run *run, int32_t node)
     enum ts_status status = TS_OK;
     for (int input = 0; status == TS_OK && input < STAGE_INPUTS; input++)
         if (run->results[node].totals[input] >= 0)
-            status = ts_run_bring_total(run, node, input);
+            status = ts_devices_bring_total(run, node, input);
     return status;
 }
 
-enum ts_status ts_run_finish_here(struct run *run, int32_t node)
-{
-    const enum ts_status status = bring_totals(run, node);
-    return status == TS_OK ? ts_driver_finish(run->nodes[node].driver) : status;
-}
-
 /* Ending a round clears the total of a device, so every device has it before the first one ends. */
-enum ts_status ts_run_finish_reduction(struct run *run, int32_t node)
+enum ts_status ts_devices_finish_reduction(struct run *run, int32_t node)
 {
     const int n = run->plan->n_devices;
     enum ts_status status = TS_OK;
     for (int device = 0; n > 1 && status == TS_OK && device < n; device++) {
-        status = ts_run_use(run, device);
+        status = ts_devices_use(run, device);
         if (status == TS_OK)
             status = bring_totals(run, node);
     }
     for (int device = 0; status == TS_OK && device < n; device++) {
         const size_t n_records = ts_diag_count(run->diag);
-        status = ts_run_use(run, device);
+        status = ts_devices_use(run, device);
         if (status == TS_OK)
             status = ts_driver_finish(run->nodes[node].driver);
         if (status == TS_OK && device > 0)
@@ -165,19 +117,19 @@ enum ts_status ts_run_finish_reduction(struct run *run, int32_t node)
     }
     for (int input = 0; input < STAGE_INPUTS; input++)
         run->results[node].totals[input] = -1;
-    const enum ts_status back = ts_run_use(run, 0);
+    const enum ts_status back = ts_devices_use(run, 0);
     return status == TS_OK ? back : status;
 }
 
-enum ts_status ts_run_renew(struct run *run, int32_t node)
+enum ts_status ts_devices_renew(struct run *run, int32_t node)
 {
     enum ts_status status = TS_OK;
     for (int device = 0; status == TS_OK && device < run->plan->n_devices; device++) {
-        status = ts_run_use(run, device);
+        status = ts_devices_use(run, device);
         if (status == TS_OK)
             status = ts_driver_renew(run->nodes[node].driver, &run->plan->nodes[node].context);
     }
-    const enum ts_status back = ts_run_use(run, 0);
+    const enum ts_status back = ts_devices_use(run, 0);
     return status == TS_OK ? back : status;
 }
 
@@ -205,25 +157,25 @@ static enum ts_status join_tables(struct run *run)
     return TS_OK;
 }
 
-enum ts_status ts_run_join_tables(struct run *run)
+enum ts_status ts_devices_join_tables(struct run *run)
 {
-    return ts_run_on_devices(run, join_tables);
+    return ts_devices_call(run, join_tables);
 }
 
-enum ts_status ts_run_fetch_saved(struct run *run, int32_t node, void *bits, size_t bytes)
+enum ts_status ts_devices_fetch_saved(struct run *run, int32_t node, void *bits, size_t bytes)
 {
     enum ts_status status = run->back_end->fetch(run, bits, run->nodes[node].saved, bytes);
     void *others = run->plan->n_devices > 1 ? malloc(bytes) : NULL;
     if (run->plan->n_devices > 1 && !others)
         return ts_diag_no_memory(run->diag, bytes);
     for (int device = 1; status == TS_OK && device < run->plan->n_devices; device++) {
-        status = ts_run_use(run, device);
+        status = ts_devices_use(run, device);
         if (status == TS_OK)
             status = run->back_end->fetch(run, others, run->nodes[node].saved, bytes);
         if (status == TS_OK)
             join_bits(bits, others, bytes);
     }
     free(others);
-    const enum ts_status back = ts_run_use(run, 0);
+    const enum ts_status back = ts_devices_use(run, 0);
     return status == TS_OK ? back : status;
 }

@@ -13,7 +13,7 @@
 #include <time.h>
 
 #include "core/available.h"
-#include "pipeline/ranks/ranks.h"
+#include "pipeline/fleet/ranks/ranks.h"
 
 /* A message has at most PIECE_BYTES, since MPI counts in int. */
 enum { PIECE_BYTES = 1 << 30, SHORTEST_SLEEP_NS = 2000, LONGEST_SLEEP_NS = 200000, STATUS_BITS = 8, PAUSE_BIT = 48 };

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "core/number.h"
-#include "pipeline/ranks/ranks.h"
+#include "pipeline/fleet/ranks/ranks.h"
 
 extern char **environ;
 

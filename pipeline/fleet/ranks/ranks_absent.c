@@ -2,7 +2,7 @@
  *
  * This stands for the ranks in a build without MPI: there is one.
  */
-#include "pipeline/ranks/ranks.h"
+#include "pipeline/fleet/ranks/ranks.h"
 
 enum ts_status ts_ranks_begin(struct ts_diag *diag)
 {
