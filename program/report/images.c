@@ -6,14 +6,9 @@
  */
 #include "program/report/images.h"
 
-#include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "io/scan/result.h"
-#include "io/source/source_slices.h"
-#include "io/source/source_walk.h"
-#include "stages/engine/validity.h"
 
 enum { FEWEST_SLICES = 8 };
 
@@ -53,7 +48,7 @@ static enum ts_status list_images(const struct report_facts *facts, struct repor
 
 /* ---- planes ------------------------------------------------------------------------------------ */
 
-static enum ts_status make_planes(const struct report_facts *facts, struct report_image *image, struct ts_diag *diag)
+static void make_planes(const struct report_facts *facts, struct report_image *image)
 {
     const struct ts_axis *axis = image->source->image.axes;
     const int64_t n_volumes = image->source->n_volumes > 1 ? image->source->n_volumes : 1;
@@ -67,46 +62,12 @@ static enum ts_status make_planes(const struct report_facts *facts, struct repor
         plane->volume = swept ? i : (n_volumes - 1) / 2;
         plane->volume_name = swept ? facts->sweep.names[i] : NULL;
         plane->index = (axis[plane->across].n - 1) / 2;
-        plane->values = calloc((size_t)(plane->rows * plane->columns), sizeof *plane->values);
-        if (!plane->values)
-            return ts_diag_no_memory(diag, (size_t)(plane->rows * plane->columns) * sizeof *plane->values);
     }
-    return TS_OK;
 }
 
-struct taking {
-    struct report_image *image;
-    float *slice;
-};
-
-/* Counts the slices of a slab, and takes the planes from them. */
-static enum ts_status take_slab(void *user, const struct source_slab *slab, struct ts_diag *diag)
+static void count_values(void *user, const float *values, size_t n)
 {
-    const struct taking *taking = user;
-    struct report_image *image = taking->image;
-    const struct ts_image *of = &image->source->image;
-    const size_t count = ts_slice_count(of);
-    (void)diag;
-    for (int64_t i = 0; i < slab->n; i++) {
-        const uint64_t *valid = ts_source_valid(image->source, slab->first + i);
-        ts_load_f32(taking->slice, (const unsigned char *)slab->data[0] + (size_t)i * ts_slice_bytes(of), of->dtype,
-                    count);
-        ts_valid_fill_floats(valid, 0, count, NAN, taking->slice);
-        ts_value_bins_add(&image->bins, taking->slice, count);
-        for (int k = 0; k < image->n_planes; k++)
-            if (slab->volume == image->planes[k].volume)
-                ts_picture_take(&image->planes[k], of, slab->z + i, taking->slice);
-    }
-    return TS_OK;
-}
-
-static enum ts_status read_slabs(struct report_image *image, struct ts_diag *diag)
-{
-    struct taking taking = {image, malloc(ts_slice_count(&image->source->image) * sizeof *taking.slice)};
-    const struct source_walk walk = {.source = image->source, .take = take_slab, .user = &taking};
-    const enum ts_status status = taking.slice ? ts_source_walk(&walk, diag) : ts_diag_no_memory(diag, 0);
-    free(taking.slice);
-    return status;
+    ts_value_bins_add(user, values, n);
 }
 
 /* ---- all --------------------------------------------------------------------------------------- */
@@ -128,9 +89,8 @@ enum ts_status ts_report_images(const struct report_facts *facts, struct report_
         if (status != TS_OK)
             break;
         ts_value_bins_init(&image->bins, ts_dtype_is_integer(image->source->image.dtype));
-        status = make_planes(facts, image, diag);
-        if (status == TS_OK)
-            status = read_slabs(image, diag);
+        make_planes(facts, image);
+        status = ts_picture_read(image->source, image->planes, image->n_planes, count_values, &image->bins, diag);
         if (status == TS_OK)
             status = find_window(image, diag);
     }

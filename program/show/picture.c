@@ -11,6 +11,9 @@
 #include <string.h>
 
 #include "core/search.h"
+#include "io/source/source_slices.h"
+#include "io/source/source_walk.h"
+#include "stages/engine/validity.h"
 
 /* ---- axes ---------------------------------------------------------------------------------------- */
 
@@ -144,6 +147,68 @@ void ts_picture_take(struct picture_plane *plane, const struct ts_image *image, 
             const int64_t i = plane->up ? plane->rows - 1 - y : y, k = plane->left ? plane->columns - 1 - x : x;
             plane->values[y * plane->columns + x] = from[i * stride[plane->down] + k * stride[plane->right]];
         }
+}
+
+/* ---- reading ------------------------------------------------------------------------------------- */
+
+struct reading {
+    struct source *source;
+    struct picture_plane *planes;
+    int n_planes;
+    void (*each)(void *user, const float *values, size_t n);
+    void *user;
+    float *slice;
+};
+
+/* Returns whether any plane shows a part of slice z of the volume. */
+static bool is_wanted(const void *user, int64_t volume, int64_t z)
+{
+    const struct reading *reading = user;
+    for (int i = 0; i < reading->n_planes; i++)
+        if (reading->planes[i].volume == volume && (reading->planes[i].across != 0 || reading->planes[i].index == z))
+            return true;
+    return false;
+}
+
+static enum ts_status take_slab(void *user, const struct source_slab *slab, struct ts_diag *diag)
+{
+    const struct reading *reading = user;
+    const struct ts_image *of = &reading->source->image;
+    const size_t count = ts_slice_count(of);
+    (void)diag;
+    for (int64_t i = 0; i < slab->n; i++) {
+        const uint64_t *valid = ts_source_valid(reading->source, slab->first + i);
+        ts_load_f32(reading->slice, (const unsigned char *)slab->data[0] + (size_t)i * ts_slice_bytes(of), of->dtype,
+                    count);
+        ts_valid_fill_floats(valid, 0, count, NAN, reading->slice);
+        if (reading->each)
+            reading->each(reading->user, reading->slice, count);
+        for (int k = 0; k < reading->n_planes; k++)
+            if (reading->planes[k].volume == slab->volume)
+                ts_picture_take(&reading->planes[k], of, slab->z + i, reading->slice);
+    }
+    return TS_OK;
+}
+
+enum ts_status ts_picture_read(struct source *source, struct picture_plane *planes, int n_planes,
+                               void (*each)(void *user, const float *values, size_t n), void *user,
+                               struct ts_diag *diag)
+{
+    const size_t bytes = ts_slice_count(&source->image) * sizeof(float);
+    struct reading reading = {source, planes, n_planes, each, user, malloc(bytes)};
+    const struct source_walk walk = {
+        .source = source, .wants = each ? NULL : is_wanted, .take = take_slab, .user = &reading};
+    enum ts_status status = reading.slice ? TS_OK : ts_diag_no_memory(diag, bytes);
+    for (int i = 0; i < n_planes && status == TS_OK; i++) {
+        const size_t count = (size_t)planes[i].rows * (size_t)planes[i].columns;
+        planes[i].values = calloc(count, sizeof *planes[i].values);
+        if (!planes[i].values)
+            status = ts_diag_no_memory(diag, count * sizeof *planes[i].values);
+    }
+    if (status == TS_OK)
+        status = ts_source_walk(&walk, diag);
+    free(reading.slice);
+    return status;
 }
 
 /* ---- windows ------------------------------------------------------------------------------------- */

@@ -10,6 +10,7 @@
 #include "core/diag.h"
 #include "core/image.h"
 #include "cuda/view/picture.h"
+#include "io/source/source.h"
 
 /* ---- planes -------------------------------------------------------------------------------------- */
 
@@ -39,6 +40,12 @@ void ts_picture_plane(const struct ts_image *image, enum picture_plane_name name
 void ts_picture_plane_stored(const struct ts_image *image, int across, bool last_on_top, struct picture_plane *plane);
 /* Copies what the plane shows of slice z, whose values are those of (rows, columns) of the image. */
 void ts_picture_take(struct picture_plane *plane, const struct ts_image *image, int64_t z, const float *slice);
+/* Reads the values of n planes, each of its volume; the caller frees them, whether it fails or not. `each` gets every
+ * slice of all volumes, n values that are NaN where nothing was measured; NULL: only slices that a plane shows are
+ * read. Returns the errors of reading, and TS_RUN_FAILED where memory is out. */
+enum ts_status ts_picture_read(struct source *source, struct picture_plane *planes, int n_planes,
+                               void (*each)(void *user, const float *values, size_t n), void *user,
+                               struct ts_diag *diag);
 
 /* Returns the distance of neighbors, or their mean distance on an uneven axis. */
 double ts_picture_spacing(const struct ts_axis *axis);

@@ -17,12 +17,10 @@
 #include "io/file/png.h"
 #include "io/hdf5/hdf5_slice.h"
 #include "io/scan/file_kind.h"
-#include "io/source/source_walk.h"
 #include "program/record/made.h"
 #include "program/record/side.h"
 #include "program/show/font.h"
 #include "program/show/picture.h"
-#include "stages/engine/validity.h"
 
 enum { PREVIEW_IMAGES = 16, SCAN_PLANES = 2, VOLUME_PLANES = 3 };
 
@@ -81,58 +79,7 @@ static enum ts_status make_planes(const struct preview_request *request, bool le
             ts_picture_plane(&image->image, all[i], lengths, plane);
         plane->volume = each ? (2 * (int64_t)i + 1) * image->n_volumes / (2 * volumes) : (image->n_volumes - 1) / 2;
         status = choose_index(request, image, i, plane, diag);
-        if (status == TS_OK) {
-            const size_t count = (size_t)plane->rows * (size_t)plane->columns;
-            plane->values = calloc(count, sizeof *plane->values);
-            status = plane->values ? TS_OK : ts_diag_no_memory(diag, count * sizeof *plane->values);
-        }
     }
-    return status;
-}
-
-/* ---- their values -------------------------------------------------------------------------------- */
-
-struct reading {
-    struct source *source;
-    struct preview_image *image;
-    float *slice;
-};
-
-/* Returns whether any plane shows a part of slice z of the volume. */
-static bool is_wanted(const void *user, int64_t volume, int64_t z)
-{
-    const struct preview_image *image = ((const struct reading *)user)->image;
-    for (int i = 0; i < image->n_planes; i++)
-        if (image->planes[i].volume == volume && (image->planes[i].across != 0 || image->planes[i].index == z))
-            return true;
-    return false;
-}
-
-static enum ts_status take_slab(void *user, const struct source_slab *slab, struct ts_diag *diag)
-{
-    const struct reading *reading = user;
-    const struct ts_image *of = &reading->source->image;
-    const size_t count = ts_slice_count(of);
-    (void)diag;
-    for (int64_t i = 0; i < slab->n; i++) {
-        const uint64_t *valid = ts_source_valid(reading->source, slab->first + i);
-        ts_load_f32(reading->slice, (const unsigned char *)slab->data[0] + (size_t)i * ts_slice_bytes(of), of->dtype,
-                    count);
-        ts_valid_fill_floats(valid, 0, count, NAN, reading->slice);
-        for (int k = 0; k < reading->image->n_planes; k++)
-            if (reading->image->planes[k].volume == slab->volume)
-                ts_picture_take(&reading->image->planes[k], of, slab->z + i, reading->slice);
-    }
-    return TS_OK;
-}
-
-static enum ts_status read_slices(struct source *source, struct preview_image *image, struct ts_diag *diag)
-{
-    const size_t bytes = ts_slice_count(&source->image) * sizeof(float);
-    struct reading reading = {source, image, malloc(bytes)};
-    const struct source_walk walk = {.source = source, .wants = is_wanted, .take = take_slab, .user = &reading};
-    const enum ts_status status = reading.slice ? ts_source_walk(&walk, diag) : ts_diag_no_memory(diag, bytes);
-    free(reading.slice);
     return status;
 }
 
@@ -188,7 +135,7 @@ static enum ts_status read_side(const struct preview_request *request, struct si
         }
         status = make_planes(request, !side->no_grid, image, diag);
         if (status == TS_OK)
-            status = read_slices(side->source, image, diag);
+            status = ts_picture_read(side->source, image->planes, image->n_planes, NULL, NULL, diag);
         if (status == TS_OK && image->n_volumes > 1 && !strcmp(side->chain->sources[0].format->name, "result"))
             name_volumes(request->text, image, images->arena);
     }
