@@ -421,6 +421,28 @@ static __device__ bool transmission_stands_out(const T *in, int64_t n_views, int
 }
 
 template <typename T>
+static __device__ float transmission_at(const T *counts, const float *offset, const float *gain, int64_t d)
+{
+    return ((float)counts[d] - offset[d]) * gain[d];
+}
+
+/* As widen() of stages/scan/flat_checks.c. */
+template <typename T>
+static __device__ void widen(const T *counts, const float *offset, const float *gain, int64_t n, int *first, int *last)
+{
+    const bool noiseless = (*first > 0 && !ts_flat_is_stuck(false, transmission_at(counts, offset, gain, 0))) ||
+                           (*last < n - 1 && !ts_flat_is_stuck(false, transmission_at(counts, offset, gain, n - 1)));
+    if (!noiseless || *first > *last)
+        return;
+    while (*first > 0 && ts_flat_gets_thinner(transmission_at(counts, offset, gain, *first),
+                                              transmission_at(counts, offset, gain, *first - 1)))
+        --*first;
+    while (*last < n - 1 && ts_flat_gets_thinner(transmission_at(counts, offset, gain, *last),
+                                                 transmission_at(counts, offset, gain, *last + 1)))
+        ++*last;
+}
+
+template <typename T>
 static __global__ void __launch_bounds__(NEAREST_THREADS)
     bad_columns(const T *in, int64_t n_views, int64_t n, bool count_dead, struct pixels pixels, struct mask mask,
                 uint64_t *stuck, uint64_t *uneven)
@@ -428,8 +450,9 @@ static __global__ void __launch_bounds__(NEAREST_THREADS)
     const int64_t z = blockIdx.x;
     const float *gain = pixels.gain + z * n, *offset = pixels.offset + z * n;
     unsigned char *varies = pixels.varies + z * n;
-    __shared__ int first, last;
+    __shared__ int first, last, low, high;
     __shared__ unsigned long long n_stuck, n_uneven;
+    const T *counts = in + z * n_views * n; /* of the first view */
     if (threadIdx.x == 0) {
         first = INT32_MAX;
         last = -1;
@@ -444,9 +467,15 @@ static __global__ void __launch_bounds__(NEAREST_THREADS)
         }
     }
     __syncthreads();
+    if (threadIdx.x == 0) {
+        low = first;
+        high = last;
+        widen(counts, offset, gain, n, &low, &high);
+    }
+    __syncthreads();
     for (int64_t d = threadIdx.x; d < n; d += NEAREST_THREADS) {
-        const float transmission = ((float)in[z * n_views * n + d] - offset[d]) * gain[d];
-        if (varies[d] || !ts_flat_is_stuck(d > first && d < last, transmission))
+        const bool inside = d > first && d < last, thin = d >= low && d <= high && !inside;
+        if (varies[d] || thin || !ts_flat_is_stuck(inside, transmission_at(counts, offset, gain, d)))
             varies[d] = 1;
         else if (count_dead || !isnan(gain[d]))
             atomicAdd(&n_stuck, 1ull);

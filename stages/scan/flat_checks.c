@@ -117,6 +117,28 @@ static bool mark_differing(const void *first, const void *row, size_t bytes, int
                         : mark_4(first, row, n, differs);
 }
 
+static float transmission_at(struct flat_row row, const float *counts, int64_t d)
+{
+    return (counts[d] - row.offset[d]) * row.gain[d];
+}
+
+/* Widens the range of detector pixels that vary, from *first to *last, by those that are constant without being stuck:
+ * an end of the row shows that it has no noise, and the object gets thinner towards the ends. */
+static void widen(struct flat_row row, const struct flat_room *room, int64_t n, int64_t *first, int64_t *last)
+{
+    const float *counts = room->values;
+    const bool noiseless = (*first > 0 && !ts_flat_is_stuck(false, transmission_at(row, counts, 0))) ||
+                           (*last < n - 1 && !ts_flat_is_stuck(false, transmission_at(row, counts, n - 1)));
+    if (!noiseless || *first > *last)
+        return;
+    while (*first > 0 &&
+           ts_flat_gets_thinner(transmission_at(row, counts, *first), transmission_at(row, counts, *first - 1)))
+        --*first;
+    while (*last < n - 1 &&
+           ts_flat_gets_thinner(transmission_at(row, counts, *last), transmission_at(row, counts, *last + 1)))
+        ++*last;
+}
+
 uint64_t ts_flat_find_stuck(const struct ts_image *in, int64_t z, struct flat_row row, bool count_dead,
                             const struct flat_room *room)
 {
@@ -135,9 +157,11 @@ uint64_t ts_flat_find_stuck(const struct ts_image *in, int64_t z, struct flat_ro
             last = d;
         }
     ts_load_f32(room->values, row_at(in, z, 0), in->dtype, (size_t)n);
+    int64_t low = first, high = last;
+    widen(row, room, n, &low, &high);
     for (int64_t d = 0; d < n; d++) {
-        const float transmission = (room->values[d] - row.offset[d]) * row.gain[d];
-        if (!room->differs[d] && ts_flat_is_stuck(d > first && d < last, transmission))
+        const bool inside = d > first && d < last, thin = d >= low && d <= high && !inside;
+        if (!room->differs[d] && !thin && ts_flat_is_stuck(inside, transmission_at(row, room->values, d)))
             count += count_dead || !isnan(row.gain[d]);
         else
             room->differs[d] = 1;

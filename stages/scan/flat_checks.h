@@ -23,6 +23,13 @@ TS_HOST_DEVICE bool ts_flat_is_stuck(bool inside, float transmission)
     return inside || !(fabsf(transmission - 1) <= 0.01F);
 }
 
+/* Without noise, an object that all views see alike is constant as well at the ends of a row: from what varies outward
+ * it gets thinner. This goes on to `outer` from the detector pixel on its inner side. */
+TS_HOST_DEVICE bool ts_flat_gets_thinner(float inner, float outer)
+{
+    return outer >= inner - 0.01F && outer <= 1.01F;
+}
+
 /* Returns what medians are made of: a number from 0 on, whose bits order as it does. */
 TS_HOST_DEVICE float ts_flat_positive(float value)
 {

@@ -208,11 +208,20 @@ static uint64_t count_uneven(const struct ts_image *counts, int64_t z, const boo
     return uneven;
 }
 
+/* Marks the detector pixels that are constant because the scan has no noise: those that an object that is the same from
+ * everywhere covers, which gets thinner from pixel `from` to an end. */
+static void mark_rim(const float *t, int64_t n, int64_t from, int64_t way, bool *rim)
+{
+    for (int64_t d = from + way; d >= 0 && d < n && t[d] >= t[d - way] - 0.01F && t[d] <= 1.01F; d += way)
+        rim[d] = true;
+}
+
 static void count_columns(const struct ts_image *counts, int64_t z, const float *gains, const double *darks,
                           bool nearest, uint64_t *stuck_count, uint64_t *uneven_count)
 {
     const int64_t n = counts->axes[2].n;
-    bool *stuck = calloc((size_t)n, sizeof *stuck);
+    bool *stuck = calloc((size_t)n, sizeof *stuck), *rim = calloc((size_t)n, sizeof *rim);
+    float *ts = calloc((size_t)n, sizeof *ts);
     int64_t left = n, right = -1;
     for (int64_t d = 0; d < n; d++)
         if (!is_constant(counts, z, d)) {
@@ -220,13 +229,22 @@ static void count_columns(const struct ts_image *counts, int64_t z, const float 
             right = d;
         }
     *stuck_count = 0;
+    for (int64_t d = 0; d < n; d++)
+        ts[d] = ((float)value(counts, z, 0, d) - (float)darks[d]) * gains[d];
+    const bool noiseless = (left > 0 && fabsf(ts[0] - 1) <= 0.01F) || (right < n - 1 && fabsf(ts[n - 1] - 1) <= 0.01F);
+    if (right >= 0 && noiseless) {
+        mark_rim(ts, n, left, -1, rim);
+        mark_rim(ts, n, right, 1, rim);
+    }
     for (int64_t d = 0; d < n; d++) {
-        const float t = ((float)value(counts, z, 0, d) - (float)darks[d]) * gains[d];
-        stuck[d] = is_constant(counts, z, d) && ((d > left && d < right) || !(fabsf(t - 1) <= 0.01F));
+        const float t = ts[d];
+        stuck[d] = is_constant(counts, z, d) && !rim[d] && ((d > left && d < right) || !(fabsf(t - 1) <= 0.01F));
         *stuck_count += stuck[d] && (nearest || !isnan(gains[d]));
     }
     *uneven_count = count_uneven(counts, z, stuck, gains, darks);
     free(stuck);
+    free(rim);
+    free(ts);
 }
 
 /* Values of `counts` and of the flats, which have the mask of the first view, that are `wanted`. */

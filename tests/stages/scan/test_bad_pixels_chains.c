@@ -37,7 +37,7 @@ static double line_integral(double degrees, double s)
     return line;
 }
 
-static struct frames *make_frames(double beam)
+static struct frames *make_frames_with(double beam, double ripples)
 {
     struct frames *frames = malloc(sizeof *frames);
     for (int row = 0; row < ROWS; row++)
@@ -50,9 +50,14 @@ static struct frames *make_frames(double beam)
             for (int v = 0; v < VIEWS; v++) /* the axis is in the middle, and ripples stand for noise */
                 frames->views[v][row][d] =
                     floor(DARK + gain * exp(-line_integral(180.0 * v / VIEWS, d - 0.5 * (N - 1))) *
-                                     (1 + 0.01 * sin(v * 37.0 + d * 11.0 + row)));
+                                     (1 + ripples * sin(v * 37.0 + d * 11.0 + row)));
         }
     return frames;
+}
+
+static struct frames *make_frames(double beam)
+{
+    return make_frames_with(beam, 0.01);
 }
 
 static void write_frames(hid_t group, const char *name, hid_t type, hsize_t n, const void *values)
@@ -365,6 +370,33 @@ TEST_ON_BOTH(bad_pixels_chains, stuck_pixels_do_not_pass_in_silence)
         free(frames);
     }
     ts_test_remove_folder(folder);
+}
+
+/* Without noise, what all views see alike is constant and not stuck: air, and the rim of the round part about the axis.
+ * What is stuck there is still told. */
+TEST_ON_BOTH(bad_pixels_chains, a_rim_without_noise_is_not_stuck)
+{
+    static const struct {
+        int row, first, end;
+        double value; /* 0: nothing is stuck */
+        bool told;
+    } rows[] = {{0, 0, 0, 0, false},     {-1, 2, 3, 60, true},   {1, 10, 11, 60, true},
+                {2, 20, 21, 1234, true}, {3, 46, N, 3000, true}, {0, 0, 1, 30000, true}};
+    char folder[256];
+    struct ts_diag *diag = ts_diag_create();
+    ts_test_folder(folder, sizeof folder);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (int strong = 0; strong < 2; strong++) {
+            struct frames *frames = make_frames_with(strong ? 19000 : 4000, 0);
+            stick(frames, "p", rows[i].row, rows[i].first, rows[i].end, rows[i].value);
+            write_scan(folder, frames, H5T_STD_U16LE);
+            ts_diag_clear(diag);
+            cr_assert_eq(run(folder, PLAIN, diag), TS_OK);
+            cr_expect_eq(ts_test_has_code(diag, "counts-constant"), rows[i].told, "row %zu, beam %d", i, strong);
+            free(frames);
+        }
+    ts_test_remove_folder(folder);
+    ts_diag_destroy(diag);
 }
 
 /* Noise of counting, which zingers are told from. */
