@@ -304,14 +304,28 @@ static bool differs(struct inputs_found *found, const char *name)
     return first;
 }
 
+/* Compares the digest that the result has of a fact of this input with that of what it is now. Older results do not
+ * have all facts. */
+static enum inputs_fact compare_fact(const struct recorded *recorded, const char *input, const char *name,
+                                     const void *data, size_t bytes)
+{
+    char path[300], digest[DIGEST_TEXT_BYTES];
+    snprintf(path, sizeof path, "inputs/%s/%s", input, name);
+    const struct made_fact *fact = ts_made_find(&recorded->made, path);
+    if (!fact)
+        return INPUTS_FACT_ABSENT;
+    const bool same = ts_digest_tree_of(data, bytes, digest) && !strcmp(digest, fact->digest);
+    return same ? INPUTS_FACT_SAME : INPUTS_FACT_OTHER;
+}
+
 /* Describes the first of the numbers that is visibly another one than the file has. */
-static void describe_number(const struct recorded *recorded, const char *dataset, const double *numbers, size_t n,
-                            const char *what, size_t columns, struct inputs_found *found)
+static void describe_number(const struct recorded *recorded, const char *input, const char *name, const double *numbers,
+                            size_t n, const char *what, size_t columns, struct inputs_found *found)
 {
     struct ts_diag *own = ts_diag_create(); /* without the file's numbers the name of the fact is all there is */
     struct hdf5_slice old = {0};
     char path[300];
-    snprintf(path, sizeof path, "/entry/%s", dataset);
+    snprintf(path, sizeof path, "/entry/inputs/%s/%s", input, name);
     const bool is_read = own && ts_hdf5_read_slice(recorded->path, path, 0, &old, own) == TS_OK;
     const size_t n_old = is_read ? (size_t)(old.rows * old.columns) : 0;
     for (size_t i = 0; i < n && i < n_old && !*found->detail; i++) {
@@ -324,31 +338,24 @@ static void describe_number(const struct recorded *recorded, const char *dataset
     ts_diag_destroy(own);
 }
 
-/* Compares the digest that the result has of a list of numbers, `columns` for each slice, view or volume, with that of
- * the numbers now. Older results do not have all lists. */
+/* Compares a list of numbers, `columns` for each slice, view or volume. */
 static void check_numbers(const struct recorded *recorded, const char *input, const char *name, const char *what,
                           size_t columns, const double *numbers, size_t n, struct inputs_found *found)
 {
-    char path[256], digest[DIGEST_TEXT_BYTES];
-    snprintf(path, sizeof path, "inputs/%s/%s", input, name);
-    const struct made_fact *fact = ts_made_find(&recorded->made, path);
-    if (fact && ts_digest_tree_of(numbers, n * sizeof *numbers, digest) && strcmp(digest, fact->digest) != 0 &&
-        differs(found, name))
-        describe_number(recorded, path, numbers, n, what, columns, found);
+    if (compare_fact(recorded, input, name, numbers, n * sizeof *numbers) == INPUTS_FACT_OTHER && differs(found, name))
+        describe_number(recorded, input, name, numbers, n, what, columns, found);
 }
 
 /* Compares how many pixels are padding, which is known once all slices were read. */
 static void check_padding(const struct recorded *recorded, const struct source *source, struct inputs_found *found)
 {
-    char path[256], digest[DIGEST_TEXT_BYTES];
     uint64_t count = 0;
     for (int64_t i = 0; i < ts_source_total(source); i++)
         count += (uint64_t)source->slices[ts_source_number(source, i)].padding_count;
-    snprintf(path, sizeof path, "inputs/%s/padding_count", found->name);
-    const struct made_fact *fact = ts_made_find(&recorded->made, path);
-    if (fact && ts_digest_tree_of(&count, sizeof count, digest) && strcmp(digest, fact->digest) != 0 &&
-        differs(found, "padding_count") && fact->value)
-        snprintf(found->detail, sizeof found->detail, ": %" PRIu64 ", not %.40s", count, fact->value);
+    const char *was = ts_made_value(&recorded->made, "inputs/%s/padding_count", found->name);
+    if (compare_fact(recorded, found->name, "padding_count", &count, sizeof count) == INPUTS_FACT_OTHER &&
+        differs(found, "padding_count") && *was)
+        snprintf(found->detail, sizeof found->detail, ": %" PRIu64 ", not %.40s", count, was);
 }
 
 /* Describes the first of the parts, between semicolons, in which two texts differ. */
@@ -372,12 +379,9 @@ static void describe_part(const char *now, const char *was, struct inputs_found 
 static void check_text(const struct recorded *recorded, const char *input, const char *name, const char *text,
                        struct inputs_found *found)
 {
-    char path[256], digest[DIGEST_TEXT_BYTES];
-    snprintf(path, sizeof path, "inputs/%s/%s", input, name);
-    const struct made_fact *fact = ts_made_find(&recorded->made, path);
-    if (fact && ts_digest_tree_of(text, strlen(text), digest) && strcmp(digest, fact->digest) != 0 &&
-        differs(found, name) && fact->value)
-        describe_part(text, fact->value, found);
+    const char *was = ts_made_value(&recorded->made, "inputs/%s/%s", input, name);
+    if (compare_fact(recorded, input, name, text, strlen(text)) == INPUTS_FACT_OTHER && differs(found, name) && *was)
+        describe_part(text, was, found);
 }
 
 enum ts_status ts_inputs_facts(const struct recorded *recorded, const struct source *source, const char *input,
@@ -423,18 +427,23 @@ enum ts_status ts_inputs_facts(const struct recorded *recorded, const struct sou
 enum inputs_fact ts_inputs_attribute(const struct recorded *recorded, const char *input,
                                      const struct source_attribute *attribute)
 {
-    char path[300], digest[DIGEST_TEXT_BYTES];
     const int64_t columns = attribute->columns > 0 ? attribute->columns : 1;
     const void *data = attribute->numbers ? (const void *)attribute->numbers : attribute->value;
     const size_t bytes = attribute->numbers  ? (size_t)(attribute->n * columns) * sizeof(double)
                          : *attribute->value ? strlen(attribute->value)
                                              : 1;
-    snprintf(path, sizeof path, "inputs/%s/%s", input, attribute->name);
-    const struct made_fact *fact = ts_made_find(&recorded->made, path);
-    if (!fact)
-        return INPUTS_FACT_ABSENT;
-    const bool same = ts_digest_tree_of(data, bytes, digest) && !strcmp(digest, fact->digest);
-    return same ? INPUTS_FACT_SAME : INPUTS_FACT_OTHER;
+    return compare_fact(recorded, input, attribute->name, data, bytes);
+}
+
+bool ts_inputs_is_of_values(const char *name)
+{
+    static const char *const names[] = {"slice_pixel_sha256", "slice_slope",  "slice_intercept",
+                                        "slice_position",     "angles",       "volume_axis",
+                                        "volume_position",    "padding_count"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(name, names[i]))
+            return true;
+    return false;
 }
 
 bool ts_inputs_is_of_folder(const char *name)

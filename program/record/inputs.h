@@ -36,6 +36,8 @@ enum inputs_fact { INPUTS_FACT_SAME, INPUTS_FACT_OTHER, INPUTS_FACT_ABSENT };
 /* Compares what a source records of itself, such as its tube voltage, with what the result has of it. */
 enum inputs_fact ts_inputs_attribute(const struct recorded *recorded, const char *input,
                                      const struct source_attribute *attribute);
+/* Returns true for a fact on which the values of a run depend: pixels, slope, intercept, place, angles, volumes. */
+bool ts_inputs_is_of_values(const char *name);
 /* Returns true for a fact that says what else lay in the folder. */
 bool ts_inputs_is_of_folder(const char *name);
 /* Checks all inputs of the chain; found[i] is that of input i. Returns TS_OK where every slice is as it was,

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "program/record/inputs.h"
 #include "stages/engine/traits.h"
 
 const char *ts_rerun_device(const struct made *made)
@@ -48,15 +49,9 @@ static bool is_of_build(const struct made_fact *fact)
  * for the rest. */
 static const char *changed_input(const struct made_fact *fact, struct arena *arena)
 {
-    static const char *const facts[] = {"/slice_pixel_sha256", "/slice_slope",  "/slice_intercept",
-                                        "/slice_position",     "/angles",       "/volume_axis",
-                                        "/volume_position",    "/padding_count"};
     const char *name = strchr(fact->path, '/');
     const char *end = name && !strncmp(fact->path, "inputs/", 7) ? strchr(name + 1, '/') : NULL;
-    for (size_t i = 0; end && i < sizeof facts / sizeof *facts; i++)
-        if (!strcmp(end, facts[i]))
-            return ts_arena_text(arena, name + 1, (size_t)(end - name - 1));
-    return NULL;
+    return end && ts_inputs_is_of_values(end + 1) ? ts_arena_text(arena, name + 1, (size_t)(end - name - 1)) : NULL;
 }
 
 enum rerun_verdict ts_rerun_judge(const struct comparison *comparison, const char **input)

@@ -74,9 +74,7 @@ static bool same_program(struct resume *resume)
 /* Compares all that a source records of itself, in both directions. */
 static bool same_attributes(struct resume *resume, const struct plan_node *node)
 {
-    static const char *const others[] = {
-        "format",          "grid",           "angles",        "volume_axis",        "volume_position",    "slice_slope",
-        "slice_intercept", "slice_position", "padding_count", "slice_pixel_sha256", "slice_instance_hmac"};
+    static const char *const others[] = {"format", "grid", "slice_instance_hmac"};
     const struct made *made = &resume->recorded.made;
     const struct source *source = node->source;
     char group[256];
@@ -87,7 +85,8 @@ static bool same_attributes(struct resume *resume, const struct plan_node *node)
     const size_t length = (size_t)snprintf(group, sizeof group, "inputs/%s/", node->label);
     for (size_t i = 0; i < made->n_facts; i++) {
         const char *name = made->facts[i].path + length;
-        bool known = strncmp(made->facts[i].path, group, length) != 0 || ts_inputs_is_of_folder(name);
+        bool known = strncmp(made->facts[i].path, group, length) != 0 || ts_inputs_is_of_folder(name) ||
+                     ts_inputs_is_of_values(name);
         for (size_t k = 0; !known && k < sizeof others / sizeof *others; k++)
             known = !strcmp(name, others[k]);
         for (size_t k = 0; !known && k < source->n_attributes; k++)
