@@ -33,7 +33,7 @@ static bool fail_damaged(struct hdf5_writer *writer, const struct hdf5_dataset *
     int64_t start[TS_MAX_RANK];
     (void)ts_chunk_place(&dataset->grid, index, start);
     return ts_hdf5_fail(writer, "hdf5-damaged", "'%s':%s cannot be checked: the chunk at slice %lld is damaged",
-                        writer->file.path, dataset->path, (long long)start[0]);
+                        writer->file->path, dataset->path, (long long)start[0]);
 }
 
 /* ---- prepare ------------------------------------------------------------------------------------ */
@@ -173,8 +173,8 @@ static bool read_back(struct hdf5_writer *writer, const struct hdf5_dataset *dat
     const unsigned char *expected = job->encoded;
     for (size_t at = 0; at < job->encoded_bytes; at += sizeof part) {
         const size_t bytes = job->encoded_bytes - at < sizeof part ? job->encoded_bytes - at : sizeof part;
-        if (!ts_file_read_at(writer->file.fd, part, bytes, dataset->chunks[job->index].offset + at))
-            return ts_hdf5_fail(writer, "hdf5-read", "cannot read '%s': %s", writer->file.path,
+        if (!ts_file_read_at(writer->file->fd, part, bytes, dataset->chunks[job->index].offset + at))
+            return ts_hdf5_fail(writer, "hdf5-read", "cannot read '%s': %s", writer->file->path,
                                 errno ? ts_errno_text(errno) : "it became shorter");
         if (memcmp(part, expected + at, bytes) != 0)
             return fail_damaged(writer, dataset, job->index);
@@ -188,7 +188,7 @@ static void sync_behind(struct hdf5_writer *writer, size_t bytes)
 {
     const size_t before = atomic_fetch_add(&writer->written_bytes, bytes);
     if (before / SYNC_BYTES != (before + bytes) / SYNC_BYTES)
-        (void)sync_file_range(writer->file.fd, 0, 0, SYNC_FILE_RANGE_WRITE);
+        (void)sync_file_range(writer->file->fd, 0, 0, SYNC_FILE_RANGE_WRITE);
 }
 
 static bool write_chunk(void *user, struct chunk_job *job)
@@ -202,7 +202,7 @@ static bool write_chunk(void *user, struct chunk_job *job)
      * processors from those that prepare and check. */
     pthread_mutex_lock(&writer->write_lock);
     const double begin = ts_trace_begin(writer->options.trace);
-    const bool done = ts_file_write_at(writer->file.fd, job->encoded, job->encoded_bytes, offset);
+    const bool done = ts_file_write_at(writer->file->fd, job->encoded, job->encoded_bytes, offset);
     const int error = errno;
     ts_trace_add(writer->options.trace, TRACE_WRITE, begin, job->encoded_bytes);
     pthread_mutex_unlock(&writer->write_lock);

@@ -282,7 +282,7 @@ static bool prepare(struct hdf5_writer *writer, struct hdf5_dataset *dataset, co
     if (!allocate_chunks(writer, dataset))
         return false;
     if (dataset->scratching &&
-        (dataset->scratch = ts_file_scratch(writer->file.folder, ts_base_name(writer->file.path))) < 0)
+        (dataset->scratch = ts_file_scratch(writer->file->folder, ts_base_name(writer->file->path))) < 0)
         return ts_hdf5_fail_system(writer, "cannot make a scratch file for", errno, path, 0);
     return create_dataset(writer, dataset, value) && (dataset->filters.level > 0 || place_stored(writer, dataset));
 }

@@ -22,7 +22,7 @@ static hid_t create_file(struct hdf5_writer *writer)
     hid_t creation = ts_hdf5_create_properties(H5P_FILE_CREATE);
     if (creation < 0)
         ts_hdf5_fail_library(writer, "the file structure", 0);
-    else if ((file = ts_hdf5_create_descriptor(writer->file.fd, creation, &failure)) < 0)
+    else if ((file = ts_hdf5_create_descriptor(writer->file->fd, creation, &failure)) < 0)
         ts_hdf5_fail_because(writer, "the file structure", &failure, 0);
     TS_HDF5_CLOSE(creation);
     ts_hdf5_leave();
@@ -47,7 +47,7 @@ static void destroy_writer(struct hdf5_writer *writer)
         ts_hdf5_dataset_destroy(writer->datasets[i]);
     free(writer->datasets);
     ts_digest_tree_destroy(writer->body);
-    ts_file_clear(&writer->file);
+    ts_file_clear(&writer->own);
     free(writer->default_entry);
     free(writer->default_data);
     pthread_mutex_destroy(&writer->failure_lock);
@@ -61,8 +61,9 @@ static enum ts_status put_number(struct hdf5_writer *writer, const char *path, e
     return ts_hdf5_values(writer, path, &image);
 }
 
-enum ts_status ts_hdf5_create(const char *path, const struct hdf5_options *options, struct hdf5_writer **writer,
-                              struct ts_diag *diag)
+/* Creates the file of this path, or takes that of the caller. */
+static enum ts_status create(const char *path, struct file_commit *file, const struct hdf5_options *options,
+                             struct hdf5_writer **writer, struct ts_diag *diag)
 {
     int32_t version = DIGEST_VERSION;
     *writer = NULL;
@@ -73,14 +74,17 @@ enum ts_status ts_hdf5_create(const char *path, const struct hdf5_options *optio
     made->options.threads = options->threads > 0 ? options->threads : 1;
     made->diag = diag;
     made->h5 = -1;
-    made->file.fd = -1;
+    made->own.fd = -1;
+    made->file = file ? file : &made->own;
     pthread_mutex_init(&made->failure_lock, NULL);
     pthread_mutex_init(&made->write_lock, NULL);
     made->queue = ts_chunk_queue_create(made->options.threads, &ts_hdf5_chunk_steps, made);
     made->body = ts_digest_tree_create_growing();
-    enum ts_status status = made->queue && made->body
-                                ? ts_file_create(&made->file, path, options->force, diag)
-                                : ts_diag_no_memory(diag, (size_t)made->options.threads * sizeof(struct chunk_job));
+    enum ts_status status = TS_OK;
+    if (!made->queue || !made->body)
+        status = ts_diag_no_memory(diag, (size_t)made->options.threads * sizeof(struct chunk_job));
+    if (status == TS_OK && !file)
+        status = ts_file_create(&made->own, path, options->force, diag);
     if (status == TS_OK && (made->h5 = create_file(made)) < 0)
         status = ts_hdf5_state(made);
     if (status == TS_OK)
@@ -92,6 +96,18 @@ enum ts_status ts_hdf5_create(const char *path, const struct hdf5_options *optio
     else
         ts_hdf5_abandon(made);
     return status;
+}
+
+enum ts_status ts_hdf5_create(const char *path, const struct hdf5_options *options, struct hdf5_writer **writer,
+                              struct ts_diag *diag)
+{
+    return create(path, NULL, options, writer, diag);
+}
+
+enum ts_status ts_hdf5_begin(struct file_commit *file, const struct hdf5_options *options, struct hdf5_writer **writer,
+                             struct ts_diag *diag)
+{
+    return create(file->path, file, options, writer, diag);
 }
 
 void ts_hdf5_abandon(struct hdf5_writer *writer)
@@ -160,7 +176,7 @@ bool ts_hdf5_is_full(struct hdf5_writer *writer)
 
 const char *ts_hdf5_temporary(const struct hdf5_writer *writer)
 {
-    return writer->file.temporary;
+    return writer->file->temporary;
 }
 
 /* Has viewers open the file at the first image, unless the caller has set a default. */
@@ -234,12 +250,13 @@ static enum ts_status seal(struct hdf5_writer *writer)
     }
     const struct hdf5_written written = {writer->body, datasets, (size_t)writer->n_datasets};
     const enum ts_status status =
-        ts_hdf5_seal(writer->file.fd, writer->file.path, writer->options.threads, &written, writer->diag);
+        ts_hdf5_seal(writer->file->fd, writer->file->path, writer->options.threads, &written, writer->diag);
     free(datasets);
     return status;
 }
 
-enum ts_status ts_hdf5_commit(struct hdf5_writer *writer)
+/* Completes the file, which then has to be synced. */
+static enum ts_status complete(struct hdf5_writer *writer)
 {
     enum ts_status status = ts_hdf5_settle(writer);
     for (int i = 0; i < writer->n_datasets && status == TS_OK; i++)
@@ -252,10 +269,23 @@ enum ts_status ts_hdf5_commit(struct hdf5_writer *writer)
     writer->queue = NULL;
     if (status == TS_OK)
         status = seal(writer);
+    return status;
+}
+
+enum ts_status ts_hdf5_finish(struct hdf5_writer *writer)
+{
+    const enum ts_status status = complete(writer);
+    destroy_writer(writer);
+    return status;
+}
+
+enum ts_status ts_hdf5_commit(struct hdf5_writer *writer)
+{
+    enum ts_status status = complete(writer);
     if (status == TS_OK)
-        status = ts_file_sync(&writer->file, writer->diag);
+        status = ts_file_sync(writer->file, writer->diag);
     if (status == TS_OK)
-        status = ts_file_publish(&writer->file, writer->diag);
+        status = ts_file_publish(writer->file, writer->diag);
     destroy_writer(writer);
     return status;
 }

@@ -11,6 +11,7 @@
 #include "core/diag.h"
 #include "core/trace.h"
 #include "io/file/chunks.h"
+#include "io/file/file_commit.h"
 
 struct hdf5_writer;
 
@@ -27,6 +28,9 @@ struct hdf5_options {
  * or abandoned. */
 enum ts_status ts_hdf5_create(const char *path, const struct hdf5_options *options, struct hdf5_writer **writer,
                               struct ts_diag *diag);
+/* Does the same in a file that the caller has created and ends, after ts_hdf5_finish() or ts_hdf5_abandon(). */
+enum ts_status ts_hdf5_begin(struct file_commit *file, const struct hdf5_options *options, struct hdf5_writer **writer,
+                             struct ts_diag *diag);
 /* Creates a group with NX_class, whose parents must exist ("/entry" before "/entry/instrument"). */
 enum ts_status ts_hdf5_group(struct hdf5_writer *writer, const char *path, const char *nx_class);
 /* Write small values. Call them never between the slabs of an image, since the file's bytes would then depend on how z
@@ -83,6 +87,8 @@ size_t ts_hdf5_memory_bytes(const struct ts_image *images, size_t n, int threads
  * and gives the file its name. Frees the writer in every case; on failure nothing is left under either name but what
  * was there before. */
 enum ts_status ts_hdf5_commit(struct hdf5_writer *writer);
+/* Does the same without the sync and the name, which the caller of ts_hdf5_begin() gives the file. */
+enum ts_status ts_hdf5_finish(struct hdf5_writer *writer);
 /* Returns the path of the temporary file, valid until the writer is freed. A signal handler may unlink it, which does
  * no harm where there is no such file. */
 const char *ts_hdf5_temporary(const struct hdf5_writer *writer);

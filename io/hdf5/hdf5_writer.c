@@ -49,7 +49,7 @@ bool ts_hdf5_fail_range(struct hdf5_writer *writer, const struct hdf5_dataset *d
 
 bool ts_hdf5_fail_memory(struct hdf5_writer *writer, size_t bytes)
 {
-    return ts_hdf5_fail(writer, "no-memory", "no memory for %zu bytes while writing '%s'", bytes, writer->file.path);
+    return ts_hdf5_fail(writer, "no-memory", "no memory for %zu bytes while writing '%s'", bytes, writer->file->path);
 }
 
 /* Writes an addition to the message of a failed write: for a full disk or a limit of file sizes "; 1.0 MB more were
@@ -74,11 +74,11 @@ static bool fail_writing(struct hdf5_writer *writer, const char *doing, const ch
                          int64_t bytes)
 {
     char space[160], text[sizeof writer->failure_text];
-    format_space(space, sizeof space, error, writer->file.fd, bytes);
+    format_space(space, sizeof space, error, writer->file->fd, bytes);
     if (error)
-        snprintf(text, sizeof text, "%s %s of '%s': %s (%d)%s", doing, what, writer->file.path, reason, error, space);
+        snprintf(text, sizeof text, "%s %s of '%s': %s (%d)%s", doing, what, writer->file->path, reason, error, space);
     else
-        snprintf(text, sizeof text, "%s %s of '%s': %s", doing, what, writer->file.path, reason);
+        snprintf(text, sizeof text, "%s %s of '%s': %s", doing, what, writer->file->path, reason);
     return keep_failure(writer, *space ? "disk-full" : "output-write", text,
                         *space ? "free some space or write the output to another disk" : "");
 }

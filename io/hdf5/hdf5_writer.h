@@ -46,7 +46,7 @@ struct hdf5_dataset {
 struct hdf5_writer {
     struct hdf5_options options;
     struct ts_diag *diag;
-    struct file_commit file;
+    struct file_commit own, *file; /* `file` is `own`, or that of the caller */
     hid_t h5;
     struct chunk_queue *queue;
     struct digest_tree *body; /* digest of the file's bytes: the chunks that were read back */

@@ -13,7 +13,6 @@
 
 const struct sink_format *const ts_sink_formats[] = {&nifti_sink, &tiff_sink, &png_sink, &dicom_sink, NULL};
 
-static const char *const hdf5_suffixes[] = {".h5", ".hdf5", ".nxs", NULL};
 /* A folder that was given such a name is a file that somebody expected. */
 static const char *const file_suffixes[] = {".dcm", ".ima", ".nrrd", ".nhdr", ".hdr", ".img",  ".mha", ".mhd",
                                             ".npy", ".raw", ".jpg",  ".jpeg", ".bmp", ".gif",  ".gz",  ".zip",
@@ -48,23 +47,19 @@ const struct sink_format *ts_sink_of_path(const char *path)
 
 bool ts_sink_is_hdf5(const char *path)
 {
-    return ends_in_one(path, hdf5_suffixes);
+    return ts_sink_is_file(&hdf5_sink, path);
 }
 
 void ts_sink_list_suffixes(const char *name, char *out, size_t size)
 {
-    const char *const *lists[SINK_FORMATS + 1] = {hdf5_suffixes};
-    const char *names[SINK_FORMATS + 1] = {"hdf5"};
-    const int lengths[] = {sizeof hdf5_suffixes / sizeof *hdf5_suffixes, SINK_SUFFIXES};
     size_t used = 0;
-    for (size_t i = 0; ts_sink_formats[i]; i++) {
-        names[i + 1] = ts_sink_formats[i]->name;
-        lists[i + 1] = ts_sink_formats[i]->suffixes;
-    }
     *out = '\0';
-    for (size_t f = 0; f < SINK_FORMATS + 1; f++)
-        for (int s = 0; s < lengths[f > 0] && lists[f][s] && (!name || !strcmp(name, names[f])) && used < size; s++)
-            used += (size_t)snprintf(out + used, size - used, "%s%s", used > 0 ? ", " : "", lists[f][s]);
+    for (size_t f = 0; f < SINK_FORMATS + 1; f++) {
+        const struct sink_format *format = f > 0 ? ts_sink_formats[f - 1] : &hdf5_sink;
+        for (int s = 0; s < SINK_SUFFIXES && format->suffixes[s] && (!name || !strcmp(name, format->name)); s++)
+            if (used < size)
+                used += (size_t)snprintf(out + used, size - used, "%s%s", used > 0 ? ", " : "", format->suffixes[s]);
+    }
 }
 
 const char *ts_sink_misnamed(const struct sink_format *format, const char *path, char *hint, size_t size)
@@ -109,7 +104,7 @@ enum ts_status ts_sink_check(const struct sink_format *format, const struct sink
     const enum ts_status status = check_image(format, request, diag);
     if (status != TS_OK)
         return status;
-    return ts_sink_is_file(format, request->path)
+    return !format->part || ts_sink_is_file(format, request->path)
                ? ts_file_check(request->path, request->force, bytes, diag)
                : ts_staged_check_folder(request->path, &(struct staged_content){format->part, NULL}, request->force,
                                         bytes, diag);
@@ -149,14 +144,15 @@ enum ts_status ts_sink_open(const struct sink_format *format, const struct sink_
         return ts_diag_no_memory(diag, format->sink_bytes);
     sink->format = format;
     sink->request = *request;
-    sink->image = *request->image;
+    if (request->image)
+        sink->image = *request->image;
     sink->image.data = NULL;
     for (int i = 0; i < SINK_STAGED; i++)
         sink->staged[i].file.fd = -1;
     sink->n_staged = 1;
     enum ts_status status = check_image(format, request, diag);
     if (status == TS_OK)
-        status = ts_sink_is_file(format, request->path)
+        status = !format->part || ts_sink_is_file(format, request->path)
                      ? ts_staged_file(&sink->staged[0], request->path, request->force, diag)
                      : ts_staged_folder(&sink->staged[0], request->path, &(struct staged_content){format->part, NULL},
                                         request->force, diag);
@@ -179,11 +175,6 @@ const char *ts_sink_temporary(const struct sink *sink)
 {
     const struct staged *staged = &sink->staged[0];
     return staged->is_folder ? staged->temporary : staged->file.named ? staged->file.temporary : NULL;
-}
-
-enum ts_status ts_sink_put(struct sink *sink, const struct ts_image *slab, struct ts_diag *diag)
-{
-    return sink->format->put(sink, slab, diag);
 }
 
 void ts_sink_mask(struct sink *sink, const uint64_t *valid)

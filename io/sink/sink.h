@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A sink is an opened output of another format than HDF5: it takes the slices of one image in rising order. A sink
- * format is a table, as a source format is. Sinks are finished one by one, and then published together, so that all
- * their files get their names or none does.
+ * A sink is an opened output: it takes the slices of an image in rising order. HDF5 takes several images, which
+ * hdf5_sink.c adds to it. A sink format is a table, as a source format is. Sinks are finished one by one, and then
+ * published together, so that all their files get their names or none does.
  */
 #ifndef IO_SINK_SINK_H
 #define IO_SINK_SINK_H
@@ -11,6 +11,7 @@
 #include <strings.h>
 
 #include "io/file/staged.h"
+#include "io/hdf5/hdf5_write.h"
 #include "io/source/source.h"
 
 enum { SINK_FORMATS = 4, SINK_SUFFIXES = 3, SINK_STAGED = 5 };
@@ -25,7 +26,7 @@ enum sink_codec { SINK_CODEC_NONE, SINK_CODEC_RLE, SINK_CODEC_J2K }; /* of DICOM
 
 struct sink_request {
     const char *path;
-    const struct ts_image *image;  /* the whole image, or one volume of a series; data is not looked at */
+    const struct ts_image *image;  /* the whole image, or one volume of a series; data is not looked at. HDF5: NULL */
     const struct ts_axis *volumes; /* the axis of a series of volumes; NULL: there is one */
     const struct ts_image *input;  /* the image that the attributes describe; NULL: not known */
     const char *name;              /* of the image: "data", or what `save` called it */
@@ -34,6 +35,7 @@ struct sink_request {
     size_t n_attributes;
     struct sink_window window;
     enum sink_codec codec;
+    const struct hdf5_options *hdf5; /* of an HDF5 file alone */
     int threads;
     bool force; /* what has this name may be replaced */
 };
@@ -65,6 +67,8 @@ struct sink_format {
     enum ts_status (*open)(struct sink *sink, struct ts_diag *diag);
     /* Takes a slab, whose place is z_first, counted through all volumes. */
     enum ts_status (*put)(struct sink *sink, const struct ts_image *slab, struct ts_diag *diag);
+    /* Of a format that holds several images, in place of put(): takes a slab of the image of this number. */
+    enum ts_status (*put_image)(struct sink *sink, int id, const struct ts_image *slab);
     /* Writes what is left. Files of one output are synced by ts_sink_finish. NULL: nothing is left. */
     enum ts_status (*finish)(struct sink *sink, struct ts_diag *diag);
     void (*free)(struct sink *sink); /* what the format allocated; NULL: nothing */
@@ -100,7 +104,18 @@ size_t ts_sink_memory_bytes(const struct sink_format *format, const struct sink_
 enum ts_status ts_sink_open(const struct sink_format *format, const struct sink_request *request, struct sink **sink,
                             struct ts_diag *diag);
 /* Takes a slab of the image. Each slice comes once, in rising order. */
-enum ts_status ts_sink_put(struct sink *sink, const struct ts_image *slab, struct ts_diag *diag);
+static inline enum ts_status ts_sink_put(struct sink *sink, const struct ts_image *slab, struct ts_diag *diag)
+{
+    return sink->format->put(sink, slab, diag);
+}
+
+/* Takes a slab of the image of this number, where the format holds several; else of its one. */
+static inline enum ts_status ts_sink_put_image(struct sink *sink, int id, const struct ts_image *slab,
+                                               struct ts_diag *diag)
+{
+    return sink->format->put_image ? sink->format->put_image(sink, id, slab) : ts_sink_put(sink, slab, diag);
+}
+
 /* Returns the folder in which the output gets its name. */
 const char *ts_sink_folder(const struct sink *sink);
 /* Returns the temporary name of an output that is not published. NULL: a file that has none. */
@@ -161,5 +176,8 @@ bool ts_sink_same_slices(const struct sink_request *request);
 const char *ts_sink_no_volume(const struct sink_request *request);
 
 extern const struct sink_format nifti_sink, tiff_sink, png_sink, dicom_sink;
+extern const struct sink_format hdf5_sink; /* not in the list: it holds several images */
+/* Returns the writer of an HDF5 sink until it is finished: for images, tables, masks and chunks. */
+struct hdf5_writer *ts_hdf5_sink_writer(const struct sink *sink);
 
 #endif

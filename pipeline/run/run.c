@@ -288,25 +288,6 @@ static enum ts_status start_sources(struct run *run)
     return TS_OK;
 }
 
-static enum ts_status create_output(struct run *run)
-{
-    const struct ts_plan *plan = run->plan;
-    if (!plan->chain->output.path || plan->rank > 0)
-        return ts_run_create_datasets(run, 0);
-    const struct hdf5_options options = {.level = ts_plan_level(plan),
-                                         .threads = plan->writer_threads,
-                                         .force = run->options->force,
-                                         .trace = run->state->trace,
-                                         .digest = run->digest};
-    enum ts_status status = ts_hdf5_create(plan->chain->output.path, &options, &run->writer, run->diag);
-    if (status != TS_OK)
-        return status;
-    status = ts_run_remember_temporary(run, &run->state->temporary, ts_hdf5_temporary(run->writer));
-    if (status == TS_OK)
-        status = ts_provenance_begin(plan, run->writer);
-    return status == TS_OK ? ts_run_create_datasets(run, 0) : status;
-}
-
 /* Returns true where all stages that take the image of node i mend what the table counts. */
 static bool is_mended(const struct ts_plan *plan, int32_t i, const struct stage_table *table)
 {
@@ -498,7 +479,9 @@ enum ts_status ts_run(const struct ts_plan *plan, const struct run_options *opti
     if (status == TS_OK) {
         (void)ts_run_on_devices(&run, run.back_end->open);
         ts_run_announce(&run);
-        status = create_output(&run);
+        status = ts_run_open_hdf5(&run);
+        if (status == TS_OK)
+            status = ts_run_create_datasets(&run, 0);
     }
     if (status == TS_OK)
         status = ts_run_on_devices(&run, run.back_end->attach);

@@ -60,6 +60,8 @@ struct run_result {
     float largest; /* magnitude that became infinite where this rank rounded to halves before the writer; 0: none */
 };
 
+enum { RUN_SINKS = SINK_FORMATS + 1 };
+
 /* How far the walk is. Who reports an event from another thread has a copy. */
 struct run_position {
     int pass;
@@ -84,11 +86,12 @@ struct run {
     void *back;
     struct run_result *results; /* one for each node */
     struct plan_step *now, *next;
-    bool first_planned;               /* `now` is the first slab of the pass already */
-    struct hdf5_writer *writer;       /* NULL where the chain has no HDF5 output */
-    char digest[DIGEST_TEXT_BYTES];   /* of that output, once it is written */
-    struct sink *sinks[SINK_FORMATS]; /* the outputs of other formats, which take the image of sink_node */
-    int n_sinks;                      /* that are opened */
+    bool first_planned;             /* `now` is the first slab of the pass already */
+    struct hdf5_writer *writer;     /* of the HDF5 output, for what it alone holds; NULL: there is none */
+    char digest[DIGEST_TEXT_BYTES]; /* of that output, once it is written */
+    /* The outputs that are opened: those of other formats, in the chain's order, which take the image of sink_node, and
+     * HDF5 last. NULL: it is not opened. */
+    struct sink *sinks[RUN_SINKS];
     int32_t sink_node;
     void *received;       /* slices or chunks of an output, from or for another rank; NULL where none come or go */
     int owed;             /* outputs of the slab that leaves, which rank 0 still awaits from this rank */
@@ -310,6 +313,8 @@ void ts_run_free_tables(struct run *run);
 /* Checks before a run that every output is named, can be written, and replaces no input. */
 enum ts_status ts_run_check_outputs(const struct ts_plan *plan, const struct run_options *options,
                                     struct ts_diag *diag);
+/* Opens the HDF5 output, where the chain has one and this is rank 0, with an entry that says what it is of. */
+enum ts_status ts_run_open_hdf5(struct run *run);
 /* Opens the outputs of other formats than HDF5 once the axes of their image are known, in this pass and not before. */
 enum ts_status ts_run_open_sinks(struct run *run, int pass);
 /* Gives `place` in run->state a copy of the path (NULL: none), which a signal handler may read after the path is freed.
@@ -317,8 +322,6 @@ enum ts_status ts_run_open_sinks(struct run *run, int pass);
 enum ts_status ts_run_remember_temporary(struct run *run, _Atomic(const char *) *place, const char *path);
 /* Returns true where an output holds the image of this node. */
 bool ts_run_holds(const struct run *run, int32_t node);
-/* Hands slices in host memory to every output that holds the node's image. */
-enum ts_status ts_run_put(struct run *run, int32_t node, const struct ts_image *slices);
 /* Hands chunks of the node's image, which lie encoded in `data`, to the HDF5 file. */
 enum ts_status ts_run_put_chunks(struct run *run, int32_t node, const struct run_chunk *chunks, int64_t n,
                                  const unsigned char *data);
@@ -360,6 +363,8 @@ enum ts_status ts_run_walk(struct run *run, void (*on_slab)(struct run *run));
 bool ts_run_is_written(const struct run *run, int32_t node, int32_t domain);
 /* Returns the slice of an output at which slice z of the node's image stands. */
 int64_t ts_run_place(const struct run *run, int32_t node, int64_t z);
+/* Hands slices in host memory to every output that holds the node's image. */
+enum ts_status ts_run_put(struct run *run, int32_t node, const struct ts_image *slices);
 /* Sends slices of the outputs to where they are written, and keeps which of their pixels are valid. */
 enum ts_status ts_run_write_own(struct run *run, int32_t domain, int64_t z, int64_t n);
 

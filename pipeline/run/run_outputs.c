@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The outputs of a run: the HDF5 file, which holds every image and how it was made, and outputs of other formats, which
- * hold the last image. Slices go to all of them. At the end the others are completed, then get their names, and the
- * HDF5 file gets its own last; where that fails the others lose theirs again.
+ * hold the last image. Slices go to all of them. At the end all are completed, and then they get their names, the HDF5
+ * file last; where one does not get its name the others lose theirs again.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -12,6 +12,7 @@
 
 #include "io/file/publish_lock.h"
 #include "pipeline/plan/plan_reuse.h"
+#include "pipeline/run/provenance.h"
 #include "pipeline/run/run.h"
 
 /* ---- before the run ---------------------------------------------------------------------------- */
@@ -221,6 +222,26 @@ static void forget_temporaries(struct run_state *state)
         atomic_store(&state->sink_temporaries[i], NULL);
 }
 
+enum ts_status ts_run_open_hdf5(struct run *run)
+{
+    const struct ts_plan *plan = run->plan;
+    const char *path = plan->chain->output.path;
+    const struct hdf5_options options = {.level = ts_plan_level(plan),
+                                         .threads = plan->writer_threads,
+                                         .trace = run->state->trace,
+                                         .digest = run->digest};
+    const struct sink_request request = {.path = path, .force = run->options->force, .hdf5 = &options};
+    struct sink **sink = &run->sinks[SINK_FORMATS];
+    if (!path || plan->rank > 0)
+        return TS_OK;
+    enum ts_status status = ts_sink_open(&hdf5_sink, &request, sink, run->diag);
+    if (status != TS_OK)
+        return status;
+    run->writer = ts_hdf5_sink_writer(*sink);
+    status = ts_run_remember_temporary(run, &run->state->temporary, (*sink)->staged[0].file.temporary);
+    return status == TS_OK ? ts_provenance_begin(plan, run->writer) : status;
+}
+
 enum ts_status ts_run_open_sinks(struct run *run, int pass)
 {
     const struct chain_output *output = &run->plan->chain->output;
@@ -230,7 +251,6 @@ enum ts_status ts_run_open_sinks(struct run *run, int pass)
     for (int32_t i = 0; i < output->n_sinks && status == TS_OK; i++) {
         const struct sink_request request = ts_plan_sink_request(run->plan, i);
         status = ts_sink_open(output->sinks[i].format, &request, &run->sinks[i], run->diag);
-        run->n_sinks += status == TS_OK;
         if (status == TS_OK)
             status = ts_run_remember_temporary(run, &run->state->sink_temporaries[i], ts_sink_temporary(run->sinks[i]));
     }
@@ -241,16 +261,6 @@ bool ts_run_holds(const struct run *run, int32_t node)
 {
     return run->results[node].dataset >= 0 ||
            (run->plan->chain->output.n_sinks > 0 && run->plan->nodes[node].leader == run->sink_node);
-}
-
-enum ts_status ts_run_put(struct run *run, int32_t node, const struct ts_image *slices)
-{
-    enum ts_status status = TS_OK;
-    if (run->results[node].dataset >= 0)
-        status = ts_hdf5_write(run->writer, run->results[node].dataset, slices);
-    for (int i = 0; i < run->n_sinks && run->plan->nodes[node].leader == run->sink_node && status == TS_OK; i++)
-        status = ts_sink_put(run->sinks[i], slices, run->diag);
-    return status;
 }
 
 enum ts_status ts_run_put_chunks(struct run *run, int32_t node, const struct run_chunk *chunks, int64_t n,
@@ -268,41 +278,37 @@ enum ts_status ts_run_put_chunks(struct run *run, int32_t node, const struct run
 }
 
 /* A single file needs no lock: it replaces another one, or does not. */
-static void lock_folders(const struct run *run, struct publish_lock *lock)
+static void lock_folders(struct sink *const *sinks, int n, struct publish_lock *lock, struct ts_diag *diag)
 {
-    const char *folders[SINK_FORMATS + 1] = {NULL};
-    int n_files = run->writer != NULL;
-    char *own = run->writer ? ts_file_folder(run->plan->chain->output.path) : NULL;
-    for (int i = 0; i < run->n_sinks; i++) {
-        folders[i] = ts_sink_folder(run->sinks[i]);
-        n_files += run->sinks[i]->n_staged;
+    const char *folders[RUN_SINKS] = {NULL};
+    int n_files = 0;
+    for (int i = 0; i < n; i++) {
+        folders[i] = ts_sink_folder(sinks[i]);
+        n_files += sinks[i]->n_staged;
     }
-    folders[run->n_sinks] = own;
     if (n_files > 1)
-        ts_publish_lock(lock, folders, run->n_sinks + 1, run->diag);
-    free(own);
+        ts_publish_lock(lock, folders, n, diag);
 }
 
 enum ts_status ts_run_end_outputs(struct run *run, enum ts_status status)
 {
     struct publish_lock lock = {.n = 0};
-    for (int i = 0; i < run->n_sinks && status == TS_OK; i++)
-        status = ts_sink_finish(run->sinks[i], run->diag);
+    struct sink *opened[RUN_SINKS];
+    int n = 0;
+    for (int i = 0; i < RUN_SINKS; i++)
+        if (run->sinks[i])
+            opened[n++] = run->sinks[i];
+    run->writer = NULL;
+    for (int i = 0; i < n && status == TS_OK; i++)
+        status = ts_sink_finish(opened[i], run->diag);
     if (status == TS_OK) {
-        lock_folders(run, &lock);
+        lock_folders(opened, n, &lock, run->diag);
         forget_temporaries(run->state); /* what is replaced gets these names, and must stay */
-        status = ts_sinks_publish(run->sinks, run->n_sinks, run->diag);
-    }
-    if (run->writer && status == TS_OK) {
-        status = ts_hdf5_commit(run->writer);
-        if (status != TS_OK)
-            ts_sinks_retract(run->sinks, run->n_sinks);
-    } else if (run->writer) {
-        ts_hdf5_abandon(run->writer);
+        status = ts_sinks_publish(opened, n, run->diag);
     }
     ts_publish_unlock(&lock);
-    for (int i = 0; i < run->n_sinks; i++)
-        ts_sink_close(run->sinks[i]);
+    for (int i = 0; i < n; i++)
+        ts_sink_close(opened[i]);
     forget_temporaries(run->state);
     return status;
 }

@@ -69,12 +69,12 @@ static enum ts_status give_mask(struct run *run, int32_t node)
     const bool whole = status != TS_OK || ts_valid_count(&image) == ts_image_count(&image);
     if (!whole && run->writer && run->results[node].dataset >= 0)
         status = write_mask(run, node, &image);
-    if (whole || node != run->sink_node || run->n_sinks == 0) {
+    if (whole || node != run->sink_node || run->plan->chain->output.n_sinks == 0) {
         free(image.valid);
         return status;
     }
     run->sink_valid = image.valid;
-    for (int i = 0; i < run->n_sinks; i++)
+    for (int i = 0; i < run->plan->chain->output.n_sinks; i++)
         ts_sink_mask(run->sinks[i], image.valid);
     return status;
 }

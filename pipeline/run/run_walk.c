@@ -490,6 +490,17 @@ int64_t ts_run_place(const struct run *run, int32_t i, int64_t z)
     return z + (place > 0 ? place * node->out.axes[0].n : 0);
 }
 
+enum ts_status ts_run_put(struct run *run, int32_t node, const struct ts_image *slices)
+{
+    enum ts_status status = TS_OK;
+    if (run->results[node].dataset >= 0)
+        status = ts_sink_put_image(run->sinks[SINK_FORMATS], run->results[node].dataset, slices, run->diag);
+    for (int i = 0; i < SINK_FORMATS && run->plan->nodes[node].leader == run->sink_node && status == TS_OK; i++)
+        if (run->sinks[i])
+            status = ts_sink_put(run->sinks[i], slices, run->diag);
+    return status;
+}
+
 enum ts_status ts_run_write_own(struct run *run, int32_t domain, int64_t z, int64_t n)
 {
     const struct ts_plan *plan = run->plan;

@@ -199,6 +199,64 @@ Test(sinks, names_are_taken_back_where_one_cannot_be_given)
     ts_diag_destroy(diag);
 }
 
+/* The HDF5 file is a sink: it is there, and what it replaced is gone, only where all others get their names. */
+Test(sinks, an_hdf5_file_gets_its_name_with_the_others)
+{
+    static int16_t values[2 * 3 * 4];
+    const struct ts_image image = {.rank = 3,
+                                   .axes = {{TS_AXIS_Z, 2, 1, "pixel", NULL, 0},
+                                            {TS_AXIS_Y, 3, 1, "pixel", NULL, 0},
+                                            {TS_AXIS_X, 4, 1, "pixel", NULL, 0}},
+                                   .dtype = TS_I16,
+                                   .quantity = TS_INTENSITY,
+                                   .unit = "1",
+                                   .data = values};
+    const struct hdf5_options options = {.level = 1, .threads = 2};
+    char *path = strdup(in_folder("a.h5"));
+    const struct sink_request request = {.path = path, .force = true, .hdf5 = &options};
+    struct ts_diag *diag = ts_diag_create();
+    for (int taken = 1; taken >= 0; taken--) {
+        struct sink *sinks[2];
+        int id;
+        write_text("a.h5", "old");
+        cr_assert_eq(ts_sink_open(&hdf5_sink, &request, &sinks[0], diag), TS_OK);
+        struct hdf5_writer *writer = ts_hdf5_sink_writer(sinks[0]);
+        cr_assert(ts_hdf5_group(writer, "/entry", "NXentry") == TS_OK &&
+                  ts_hdf5_image(writer, "/entry/data", &image, &id) == TS_OK);
+        cr_assert_eq(ts_sink_put_image(sinks[0], id, &image, diag), TS_OK);
+        cr_assert_eq(ts_sink_finish(sinks[0], diag), TS_OK, "%s", ts_test_errors(diag));
+        sinks[1] = open_nifti(&image, "b.nii", false, diag);
+        if (taken)
+            write_text("b.nii", "came");
+        cr_assert_eq(ts_sinks_publish(sinks, 2, diag), taken ? TS_RUN_FAILED : TS_OK);
+        ts_sink_close(sinks[0]);
+        close_nifti(sinks[1]);
+        expect_names(taken ? "a.h5 b.nii in " : "a.h5 b.json b.nii in ");
+        if (taken)
+            expect_text("a.h5", "old");
+        unlink(in_folder("b.nii"));
+    }
+    size_t length;
+    char *bytes = ts_test_read(in_folder("a.h5"), &length);
+    cr_assert(length > 8 && !memcmp(bytes + 1, "HDF", 3));
+    free(bytes);
+    free(path);
+    ts_diag_destroy(diag);
+}
+
+/* A file that is given up leaves nothing. */
+Test(sinks, an_hdf5_file_that_is_not_finished_is_removed)
+{
+    const struct hdf5_options options = {.level = 1, .threads = 2};
+    const struct sink_request request = {.path = in_folder("a.h5"), .hdf5 = &options};
+    struct ts_diag *diag = ts_diag_create();
+    struct sink *sink;
+    cr_assert_eq(ts_sink_open(&hdf5_sink, &request, &sink, diag), TS_OK);
+    ts_sink_close(sink);
+    expect_names("in ");
+    ts_diag_destroy(diag);
+}
+
 /* On a device the values leave it for all outputs alike, also where the HDF5 file has halves of them. */
 TEST_ON_BOTH(sinks, get_the_values_that_hdf5_gets)
 {
