@@ -313,13 +313,8 @@ void ts_run_free_tables(struct run *run);
 /* Checks before a run that every output is named, can be written, and replaces no input. */
 enum ts_status ts_run_check_outputs(const struct ts_plan *plan, const struct run_options *options,
                                     struct ts_diag *diag);
-/* Opens the HDF5 output, where the chain has one and this is rank 0, with an entry that says what it is of. */
-enum ts_status ts_run_open_hdf5(struct run *run);
-/* Opens the outputs of other formats than HDF5 once the axes of their image are known, in this pass and not before. */
-enum ts_status ts_run_open_sinks(struct run *run, int pass);
-/* Gives `place` in run->state a copy of the path (NULL: none), which a signal handler may read after the path is freed.
- */
-enum ts_status ts_run_remember_temporary(struct run *run, _Atomic(const char *) *place, const char *path);
+/* Opens the outputs with the images whose axes are known in this pass, and not before. */
+enum ts_status ts_run_open_outputs(struct run *run, int pass);
 /* Returns true where an output holds the image of this node. */
 bool ts_run_holds(const struct run *run, int32_t node);
 /* Hands chunks of the node's image, which lie encoded in `data`, to the HDF5 file. */
@@ -327,20 +322,9 @@ enum ts_status ts_run_put_chunks(struct run *run, int32_t node, const struct run
                                  const unsigned char *data);
 /* Completes all outputs and gives them their names, or removes them all where the status is not TS_OK or becomes so. */
 enum ts_status ts_run_end_outputs(struct run *run, enum ts_status status);
-/* Creates the datasets of the images whose axes are known in this pass, and not before. */
-enum ts_status ts_run_create_datasets(struct run *run, int pass);
 /* Applies the axes that the reductions of run->pass found: resolves the stages that wait for them again, and creates
  * the datasets that have them. */
 enum ts_status ts_run_find_axes(struct run *run);
-/* ---- an earlier result (pipeline/run/run_reuse.c) -------------------------------------------------- */
-
-/* Prove that the inputs are those that the earlier result was computed from, by the digests of their slices: before the
- * walk those of which the run computes nothing, and after it the others, of which the rest is read. So every slice is
- * read that a run without an earlier result would read, and recorded. TS_BAD_INPUT (inputs-differ) where one is
- * another.
- */
-enum ts_status ts_run_prove_unread(struct run *run);
-enum ts_status ts_run_prove_read(struct run *run);
 
 /* ---- invalid pixels (pipeline/run/run_valid.c) ----------------------------------------------------- */
 

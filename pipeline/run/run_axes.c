@@ -94,35 +94,6 @@ static enum ts_status take_axes(struct run *run, int32_t i)
     return status == TS_OK ? renew(run, i) : status;
 }
 
-enum ts_status ts_run_create_datasets(struct run *run, int pass)
-{
-    int32_t outputs[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES];
-    const int32_t n = ts_plan_outputs(run->plan, outputs);
-    enum ts_status status = TS_OK;
-    bool drained = pass == 0;
-    for (int32_t i = 0; status == TS_OK && run->plan->chain->output.path && i < n; i++) {
-        const struct plan_node *node = &run->plan->nodes[outputs[i]];
-        const struct ts_image volume = ts_plan_written(run->plan, outputs[i]);
-        const struct ts_image written = ts_plan_with_volumes(run->plan, outputs[i], &volume);
-        char path[128];
-        if (node->axes_pass != pass)
-            continue;
-        /* Datasets are made between images, so that the file's bytes do not depend on pending downloads. */
-        if (!drained)
-            status = ts_run_on_devices(run, run->back_end->drain);
-        drained = true;
-        snprintf(path, sizeof path, "/entry/%s", node->dataset);
-        if (run->plan->rank > 0) /* the datasets are on rank 0 */
-            run->results[outputs[i]].dataset = 0;
-        else if (status == TS_OK)
-            status = ts_hdf5_image(run->writer, path, &written, &run->results[outputs[i]].dataset);
-        for (int32_t k = outputs[i] + 1; k < run->plan->n_nodes; k++)
-            if (run->plan->nodes[k].leader == outputs[i])
-                run->results[k].dataset = run->results[outputs[i]].dataset;
-    }
-    return status == TS_OK ? ts_run_open_sinks(run, pass) : status;
-}
-
 enum ts_status ts_run_find_axes(struct run *run)
 {
     const struct ts_plan *plan = run->plan;
@@ -139,5 +110,5 @@ enum ts_status ts_run_find_axes(struct run *run)
         else if (node->axes_pass == pass)
             status = take_axes(run, i);
     }
-    return status == TS_OK && any ? ts_run_create_datasets(run, pass) : status;
+    return status == TS_OK && any ? ts_run_open_outputs(run, pass) : status;
 }

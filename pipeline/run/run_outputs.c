@@ -207,7 +207,9 @@ void ts_plan_warn_output(const struct ts_plan *plan, struct ts_diag *diag)
 
 /* ---- during the run ---------------------------------------------------------------------------- */
 
-enum ts_status ts_run_remember_temporary(struct run *run, _Atomic(const char *) *place, const char *path)
+/* Gives `place` in run->state a copy of the path (NULL: none), which a signal handler may read after the path is freed.
+ */
+static enum ts_status remember_temporary(struct run *run, _Atomic(const char *) *place, const char *path)
 {
     const char *copy = path ? ts_arena_text(run->plan->arena, path, strlen(path)) : NULL;
     if (path && !copy)
@@ -222,7 +224,8 @@ static void forget_temporaries(struct run_state *state)
         atomic_store(&state->sink_temporaries[i], NULL);
 }
 
-enum ts_status ts_run_open_hdf5(struct run *run)
+/* Opens the HDF5 output, where the chain has one and this is rank 0, with an entry that says what it is of. */
+static enum ts_status open_hdf5(struct run *run)
 {
     const struct ts_plan *plan = run->plan;
     const char *path = plan->chain->output.path;
@@ -238,11 +241,42 @@ enum ts_status ts_run_open_hdf5(struct run *run)
     if (status != TS_OK)
         return status;
     run->writer = ts_hdf5_sink_writer(*sink);
-    status = ts_run_remember_temporary(run, &run->state->temporary, (*sink)->staged[0].file.temporary);
+    status = remember_temporary(run, &run->state->temporary, (*sink)->staged[0].file.temporary);
     return status == TS_OK ? ts_provenance_begin(plan, run->writer) : status;
 }
 
-enum ts_status ts_run_open_sinks(struct run *run, int pass)
+/* Creates the datasets of the images whose axes are known in this pass, and not before. */
+static enum ts_status create_datasets(struct run *run, int pass)
+{
+    int32_t outputs[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES];
+    const int32_t n = ts_plan_outputs(run->plan, outputs);
+    enum ts_status status = TS_OK;
+    bool drained = pass == 0;
+    for (int32_t i = 0; status == TS_OK && run->plan->chain->output.path && i < n; i++) {
+        const struct plan_node *node = &run->plan->nodes[outputs[i]];
+        const struct ts_image volume = ts_plan_written(run->plan, outputs[i]);
+        const struct ts_image written = ts_plan_with_volumes(run->plan, outputs[i], &volume);
+        char path[128];
+        if (node->axes_pass != pass)
+            continue;
+        /* Datasets are made between images, so that the file's bytes do not depend on pending downloads. */
+        if (!drained)
+            status = ts_run_on_devices(run, run->back_end->drain);
+        drained = true;
+        snprintf(path, sizeof path, "/entry/%s", node->dataset);
+        if (run->plan->rank > 0) /* the datasets are on rank 0 */
+            run->results[outputs[i]].dataset = 0;
+        else if (status == TS_OK)
+            status = ts_hdf5_image(run->writer, path, &written, &run->results[outputs[i]].dataset);
+        for (int32_t k = outputs[i] + 1; k < run->plan->n_nodes; k++)
+            if (run->plan->nodes[k].leader == outputs[i])
+                run->results[k].dataset = run->results[outputs[i]].dataset;
+    }
+    return status;
+}
+
+/* Opens the outputs of other formats than HDF5 once the axes of their image are known, in this pass and not before. */
+static enum ts_status open_sinks(struct run *run, int pass)
 {
     const struct chain_output *output = &run->plan->chain->output;
     enum ts_status status = TS_OK;
@@ -252,9 +286,17 @@ enum ts_status ts_run_open_sinks(struct run *run, int pass)
         const struct sink_request request = ts_plan_sink_request(run->plan, i);
         status = ts_sink_open(output->sinks[i].format, &request, &run->sinks[i], run->diag);
         if (status == TS_OK)
-            status = ts_run_remember_temporary(run, &run->state->sink_temporaries[i], ts_sink_temporary(run->sinks[i]));
+            status = remember_temporary(run, &run->state->sink_temporaries[i], ts_sink_temporary(run->sinks[i]));
     }
     return status;
+}
+
+enum ts_status ts_run_open_outputs(struct run *run, int pass)
+{
+    enum ts_status status = pass == 0 ? open_hdf5(run) : TS_OK;
+    if (status == TS_OK)
+        status = create_datasets(run, pass);
+    return status == TS_OK ? open_sinks(run, pass) : status;
 }
 
 bool ts_run_holds(const struct run *run, int32_t node)
