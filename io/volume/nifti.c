@@ -2,8 +2,8 @@
  *
  * The header gives axes, type, scale and a transform to RAS coordinates, whose first two signs are changed for LPS.
  * sform goes before qform, as in nibabel. Without either the volume has no place in a patient. A fourth axis is one of
- * volumes by time, which begins at toffset; they are numbered where the header names no unit of time. Or it is the
- * sweep that this program wrote.
+ * volumes by time, which begins at toffset; they are numbered where the header names no unit of time. Or it is one of
+ * frequencies, by its unit, or the sweep that this program wrote.
  */
 #include "io/volume/nifti.h"
 
@@ -32,7 +32,8 @@ static const struct param nifti_params[] = {
 /* Values begin before this byte: only a header and extensions, which are short texts, stand before them. */
 enum { MOST_OFFSET = 1 << 28 };
 enum { MOST_JSON = 1 << 20 };
-static const double SAME_TIME = 1e-3; /* in steps */
+static const double SAME_TIME = 1e-3;    /* in steps */
+static const double SAME_SPACING = 0.01; /* of the spacing; the 0.49 of 0.488 is the same */
 
 static enum ts_status read_header(struct volume_layout *layout, struct nifti_header *header, struct ts_diag *diag)
 {
@@ -148,6 +149,27 @@ static enum ts_status take_sweep(struct volume_layout *layout, const struct nift
     return layout->by ? TS_OK : ts_diag_no_memory(diag, strlen(name));
 }
 
+/* Takes the name and the unit of a fourth axis that the header gives a unit of no time. */
+static void take_spectrum(struct volume_layout *layout, const struct nifti_header *header)
+{
+    static const struct {
+        int units;
+        const char *name, *unit;
+    } axes[] = {{NIFTI_HZ, "frequency", "Hz"},
+                {NIFTI_PPM, "chemical_shift", "ppm"},
+                {NIFTI_RADIANS, "angular_frequency", "rad/s"}};
+    const double step = header->pixdim[4], first = header->first;
+    for (size_t i = 0; i < sizeof axes / sizeof *axes && !layout->by; i++) {
+        if (((int)header->units & NIFTI_TIMES) != axes[i].units)
+            continue;
+        const bool stated = isfinite(step) && step != 0 && isfinite(first) && first + step != first;
+        layout->by = axes[i].name;
+        layout->by_unit = stated ? axes[i].unit : NULL;
+        layout->first = stated ? first : 0;
+        layout->step = stated ? step : 1;
+    }
+}
+
 /* Takes the times of volumes, where the header names their unit. A time of the first one beside which the step vanishes
  * would give all volumes one time. */
 static void take_times(struct volume_layout *layout, const struct nifti_header *header, struct ts_diag *diag)
@@ -243,6 +265,35 @@ static void take_geometry(struct volume_layout *layout, const struct nifti_heade
     }
 }
 
+/* Warns of a header that says in two ways how the volume lies: what is not used may be right. */
+static void warn_of_forms(const struct volume_layout *layout, const struct nifti_header *header, struct ts_diag *diag)
+{
+    const struct diag_site site = {.code = "nifti-forms", .span = layout->span, .stage = layout->site};
+    double tolerance;
+    bool mirrored;
+    if (!(header->sform > 0))
+        return;
+    if (header->qform > 0) {
+        const double apart = ts_nifti_apart(header, &tolerance, &mirrored);
+        if (apart > tolerance)
+            ts_diag_warning(diag, &site,
+                            "%s has two transforms, which place its voxels up to %.4g mm apart%s: sform (code %g) is "
+                            "used, qform (code %g) is not",
+                            layout->path, apart * unit_mm(header),
+                            mirrored ? ", one as the mirror image of the other" : "", header->sform, header->qform);
+    }
+    for (int d = 0; d < 3; d++) {
+        const double stated = fabs(header->pixdim[1 + d]) * unit_mm(header), used = layout->spacing[d];
+        if (header->dim[0] > d && header->dim[1 + d] > 1 && stated > 0 && fabs(stated - used) > SAME_SPACING * used) {
+            ts_diag_warning(diag, &site,
+                            "%s has a spacing along %c of %.6g mm by its sform, which is used, and of %.6g mm by its "
+                            "pixdim",
+                            layout->path, "xyz"[d], used, stated);
+            return;
+        }
+    }
+}
+
 /* The values lie behind the header, or in the file of the same name that ends in .img. */
 static enum ts_status find_values(struct volume_layout *layout, const struct nifti_header *header,
                                   const struct param_set *set, struct ts_diag *diag)
@@ -288,9 +339,11 @@ static enum ts_status open_nifti(const struct param_set *set, struct source **so
     if (status == TS_OK)
         status = take_sweep(&layout, &header, diag);
     if (status == TS_OK) {
+        take_spectrum(&layout, &header);
         take_times(&layout, &header, diag);
         warn_of_times_beside(&layout, diag);
         take_geometry(&layout, &header);
+        warn_of_forms(&layout, &header, diag);
     }
     layout.quantity = (enum ts_quantity)params->quantity;
     return ts_volume_source_take(&layout, status, source, diag);

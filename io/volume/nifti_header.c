@@ -203,9 +203,14 @@ size_t ts_nifti_encode(const struct nifti_header *header, unsigned char bytes[NI
     return versions[v].bytes + 4;
 }
 
+/* Two transforms are the same if they place no voxel farther apart than half a voxel or, since the float a of a
+ * quaternion that turns by half a circle is good to 3.5e-4, a thousandth of the volume's diagonal. */
+static const double SAME_VOXEL = 0.5, SAME_TURN = 1e-3;
+
 /* ---- transforms -------------------------------------------------------------------------------- */
 
-static void turn_of(const struct nifti_header *header, double rows[3][4])
+/* Fills in the qform with these spacings. */
+static void turn_of(const struct nifti_header *header, const double *spacings, double rows[3][4])
 {
     const double b = header->b, c = header->c, d = header->d;
     const double rest = 1 - (b * b + c * c + d * d);
@@ -220,7 +225,7 @@ static void turn_of(const struct nifti_header *header, double rows[3][4])
                                 q[0] * q[0] + q[3] * q[3] - q[1] * q[1] - q[2] * q[2]}};
     for (int i = 0; i < 3; i++) {
         for (int j = 0; j < 3; j++)
-            rows[i][j] = turn[i][j] * header->pixdim[1 + j] * (j == 2 ? sign : 1);
+            rows[i][j] = turn[i][j] * spacings[j] * (j == 2 ? sign : 1);
         rows[i][3] = header->origin[i];
     }
 }
@@ -230,8 +235,41 @@ bool ts_nifti_transform(const struct nifti_header *header, double rows[3][4])
     if (header->sform > 0)
         memcpy(rows, header->rows, sizeof header->rows);
     else if (header->qform > 0)
-        turn_of(header, rows);
+        turn_of(header, header->pixdim + 1, rows);
     return header->sform > 0 || header->qform > 0;
+}
+
+static double determinant(const double r[3][4])
+{
+    return r[0][0] * (r[1][1] * r[2][2] - r[1][2] * r[2][1]) - r[0][1] * (r[1][0] * r[2][2] - r[1][2] * r[2][0]) +
+           r[0][2] * (r[1][0] * r[2][1] - r[1][1] * r[2][0]);
+}
+
+double ts_nifti_apart(const struct nifti_header *header, double *tolerance, bool *mirrored)
+{
+    double sform[3][4], qform[3][4], spacings[3], diagonal = 0, least = INFINITY, apart = 0;
+    memcpy(sform, header->rows, sizeof sform);
+    for (int j = 0; j < 3; j++) {
+        const double steps = header->dim[0] > j ? fmax(header->dim[1 + j] - 1, 0) : 0;
+        spacings[j] = sqrt(sform[0][j] * sform[0][j] + sform[1][j] * sform[1][j] + sform[2][j] * sform[2][j]);
+        diagonal += spacings[j] * steps * spacings[j] * steps;
+        least = steps > 0 ? fmin(least, spacings[j]) : least;
+    }
+    turn_of(header, spacings, qform);
+    for (int corner = 0; corner < 8; corner++) {
+        double square = 0;
+        for (int i = 0; i < 3; i++) {
+            double off = qform[i][3] - sform[i][3];
+            for (int j = 0; j < 3; j++)
+                if (corner >> j & 1 && header->dim[0] > j)
+                    off += (header->dim[1 + j] - 1) * (qform[i][j] - sform[i][j]);
+            square += off * off;
+        }
+        apart = fmax(apart, sqrt(square));
+    }
+    *tolerance = fmax(isfinite(least) ? SAME_VOXEL * least : 0, SAME_TURN * sqrt(diagonal));
+    *mirrored = determinant(sform) * determinant(qform) < 0;
+    return apart;
 }
 
 /* Finds the quaternion of a turn, whose columns are r. Of four equivalent formulas the one with the largest divisor is

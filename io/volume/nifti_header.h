@@ -16,6 +16,8 @@ enum { NIFTI_1_BYTES = 348, NIFTI_2_BYTES = 540, NIFTI_TEXT_BYTES = 81, NIFTI_IN
 /* Values of `units`: lengths, and times beside them. */
 enum { NIFTI_METER = 1, NIFTI_MM = 2, NIFTI_MICRON = 3, NIFTI_LENGTHS = 7 };
 enum { NIFTI_SECONDS = 8, NIFTI_MILLISECONDS = 16, NIFTI_MICROSECONDS = 24, NIFTI_TIMES = 56 };
+/* In place of a time, a fourth axis has one of these units. */
+enum { NIFTI_HZ = 32, NIFTI_PPM = 40, NIFTI_RADIANS = 48 };
 /* A transform's code says that there is none, or one to the coordinates of the scanner. */
 enum { NIFTI_UNKNOWN = 0, NIFTI_SCANNER = 1 };
 /* Behind this text a header has the name of a fourth axis that is neither time nor echo nor b-value. */
@@ -54,6 +56,10 @@ const char *ts_nifti_name(int datatype);
 /* Gives the transform of voxel indices (i, j, k) to RAS in the header's unit, three rows of four. Returns false where
  * the header has none. sform goes before qform. */
 bool ts_nifti_transform(const struct nifti_header *header, double rows[3][4]);
+/* Measures how far the header's two transforms, both of which it has, place a voxel of the volume apart, in the
+ * header's unit. Only their places and directions are compared: the qform has the spacings of the sform. *tolerance:
+ * how far the rounding of floats may bring them apart; *mirrored: one is the mirror image of the other. */
+double ts_nifti_apart(const struct nifti_header *header, double *tolerance, bool *mirrored);
 /* Sets both transforms of a header from one in mm. A transform that is sheared is in sform alone, as qform can only
  * turn. */
 void ts_nifti_set_transform(struct nifti_header *header, const double rows[3][4]);

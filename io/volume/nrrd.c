@@ -22,6 +22,7 @@
 #include "io/volume/volume_source.h"
 
 enum { HEADER_BYTES = 64 << 10, AXES = 3 };
+static const double SAME_SPACING = 0.01; /* of the spacing */
 
 static const struct param nrrd_params[] = {
     PARAM(struct nrrd_params, nrrd, .required = true, .unit = "",
@@ -62,7 +63,11 @@ struct nrrd {
     size_t length; /* to its end, with the empty line */
     int rank;
     uint32_t seen; /* bits of `fields` */
-    bool has_type, has_sizes, has_encoding, has_endian, has_directions, has_origin, has_spacings, has_ends, patient;
+    bool has_type, has_sizes, has_encoding, has_endian, has_directions, has_origin, has_spacings, patient;
+    bool has_ends[2];     /* `axis mins`, `axis maxs` */
+    double ends[2][AXES]; /* 0: not known */
+    char centers[AXES];   /* c: the ends are the edges of the first and last cell, n: their middles, 0: not stated */
+    const char *labels;
     double signs[3];
     double directions[3][3], origin[3]; /* directions[d]: of axis d */
     bool negative;                      /* a spacing is */
@@ -229,12 +234,27 @@ static enum ts_status take_spacings(struct nrrd *nrrd, const char *value)
 }
 
 /* The ends of the axes give spacings too, by a rule that depends on the field `centers`. */
-static enum ts_status take_ends(struct nrrd *nrrd, const char *value)
+static enum ts_status take_ends(struct nrrd *nrrd, int end, const char *value)
 {
-    double ends[AXES] = {0};
-    if (nrrd->rank == 0 || !read_numbers(value, nrrd->rank, true, ends))
+    if (nrrd->rank == 0 || !read_numbers(value, nrrd->rank, true, nrrd->ends[end]))
         return refuse(nrrd, "nrrd-header", "has ends of axes that do not fit its dimension", value);
-    nrrd->has_ends = true;
+    nrrd->has_ends[end] = true;
+    return TS_OK;
+}
+
+static enum ts_status take_mins(struct nrrd *nrrd, const char *value)
+{
+    return take_ends(nrrd, 0, value);
+}
+
+static enum ts_status take_maxs(struct nrrd *nrrd, const char *value)
+{
+    return take_ends(nrrd, 1, value);
+}
+
+static enum ts_status take_labels(struct nrrd *nrrd, const char *value)
+{
+    nrrd->labels = value;
     return TS_OK;
 }
 
@@ -305,10 +325,17 @@ static enum ts_status take_kinds(struct nrrd *nrrd, const char *value)
 }
 
 /* Samples of cells and of nodes lie at the same places, `spacings` apart and from `space origin` on: only the edges of
- * the volume differ, and those of nodes would have to be stated by axis mins and maxs, which are not read. */
+ * the volume differ. */
 static enum ts_status take_centers(struct nrrd *nrrd, const char *value)
 {
     static const char *const known[] = {"cell", "node", "none", "???"};
+    const char *at = value + strspn(value, " \t");
+    for (int d = 0; d < nrrd->rank && *at; d++) {
+        const char kind = (char)tolower((unsigned char)*at);
+        nrrd->centers[d] = kind == 'c' || (kind == 'n' && tolower((unsigned char)at[2]) == 'd') ? kind : '\0';
+        at += strcspn(at, " \t");
+        at += strspn(at, " \t");
+    }
     return count_words(value, known, sizeof known / sizeof *known) == nrrd->rank
                ? TS_OK
                : refuse(nrrd, "nrrd-header", "has no centering, cell or node, for each axis", value);
@@ -354,8 +381,9 @@ static const struct {
               {"|byte skip|byteskip|", take_skip},
               {"|line skip|lineskip|", take_line_skip},
               {"|data file|datafile|", take_data_file},
-              {"|axis mins|axismins|", take_ends},
-              {"|axis maxs|axismaxs|", take_ends},
+              {"|axis mins|axismins|", take_mins},
+              {"|axis maxs|axismaxs|", take_maxs},
+              {"|labels|", take_labels},
               {"|old min|oldmin|", take_old_min},
               {"|old max|oldmax|", take_old_max},
               /* What follows changes neither values nor places. */
@@ -367,8 +395,7 @@ static const struct {
               {"|sample units|sampleunits|", NULL},
               {"|space dimension|", NULL},
               {"|measurement frame|", NULL},
-              {"|thicknesses|", NULL},
-              {"|labels|", NULL}};
+              {"|thicknesses|", NULL}};
 _Static_assert(sizeof fields / sizeof *fields <= 32, "struct nrrd has a bit for each field");
 
 /* Returns the index of a field, or -1. */
@@ -455,7 +482,7 @@ static enum ts_status check_fields(const struct nrrd *nrrd)
     if (nrrd->has_spacings && nrrd->has_directions)
         return ts_volume_refuse(nrrd->layout, "nrrd-header", nrrd->diag,
                                 "has the fields 'spacings' and 'space directions', of which one is allowed");
-    if (nrrd->has_ends && !nrrd->has_spacings && !nrrd->has_directions)
+    if ((nrrd->has_ends[0] || nrrd->has_ends[1]) && !nrrd->has_spacings && !nrrd->has_directions)
         return ts_volume_refuse(nrrd->layout, "nrrd-header", nrrd->diag,
                                 "states its spacings only by 'axis mins' and 'axis maxs', which are not read");
     if (nrrd->skip < 0 && nrrd->layout->gzip)
@@ -492,6 +519,53 @@ static void warn_of_spacings(const struct nrrd *nrrd)
         ts_diag_warning(nrrd->diag, &site,
                         "%s states no spacing along %s: lengths along %s are counted in pixels, not in mm",
                         layout->path, axes, n == 1 ? "it" : "them");
+}
+
+/* Warns of ends of an axis (`axis mins`, `axis maxs`) that give it another spacing than the one that is used. Where
+ * `centers` does not say whether they are edges or middles, both are right. */
+static void warn_of_ends(const struct nrrd *nrrd)
+{
+    const struct volume_layout *layout = nrrd->layout;
+    const struct diag_site site = {.code = "nrrd-spacing", .span = layout->span, .stage = layout->site};
+    for (int d = 0; d < nrrd->rank && nrrd->has_ends[0] && nrrd->has_ends[1]; d++) {
+        const double n = (double)layout->n[d], used = layout->spacing[d],
+                     length = fabs(nrrd->ends[1][d] - nrrd->ends[0][d]);
+        const double cells = length / n, nodes = n > 1 ? length / (n - 1) : used;
+        const bool by_cells = nrrd->centers[d] != 'n' && fabs(cells - used) <= SAME_SPACING * used,
+                   by_nodes = nrrd->centers[d] != 'c' && fabs(nodes - used) <= SAME_SPACING * used;
+        if (!(used > 0 && length > 0) || by_cells || by_nodes)
+            continue;
+        ts_diag_warning(nrrd->diag, &site,
+                        "%s has a spacing of %.6g mm along %c, which is used, and its 'axis mins' and 'axis maxs' say "
+                        "%.6g mm",
+                        layout->path, used, "xyz"[d], nrrd -> centers[d] == 'n' ? nodes : cells);
+        return;
+    }
+}
+
+/* Warns of axes whose names are x, y and z in another order than that in which they are read. */
+static void warn_of_labels(const struct nrrd *nrrd)
+{
+    const struct volume_layout *layout = nrrd->layout;
+    const struct diag_site site = {.code = "nrrd-labels", .span = layout->span, .stage = layout->site};
+    char shown[128];
+    int other = 0;
+    const char *at = nrrd->labels ? nrrd->labels : "";
+    for (int d = 0; d < nrrd->rank && (at = strchr(at, '"')) != NULL; d++) {
+        const char *name = at + 1, *end = strchr(name, '"');
+        if (!end)
+            break;
+        const char letter = end == name + 1 ? (char)tolower((unsigned char)*name) : '\0';
+        other += letter >= 'x' && letter <= 'z' && letter != "xyz"[d];
+        at = end + 1;
+    }
+    if (other == 0)
+        return;
+    ts_text_escape(shown, sizeof shown, nrrd->labels);
+    ts_diag_warning(nrrd->diag, &site,
+                    "%s labels its axes %s, and they are read as x, y and z: the first axis of the file is x, whose "
+                    "values follow each other",
+                    layout->path, shown);
 }
 
 /* Returns true where x, y and z of the file are those of its space, which its spacings say then. */
@@ -599,6 +673,8 @@ static enum ts_status open_nrrd(const struct param_set *set, struct source **sou
         take_geometry(&nrrd);
         warn_of_place(&nrrd);
         warn_of_spacings(&nrrd);
+        warn_of_ends(&nrrd);
+        warn_of_labels(&nrrd);
         status = find_values(&nrrd, set);
     }
     layout.quantity = (enum ts_quantity)params->quantity;

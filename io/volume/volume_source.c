@@ -373,7 +373,9 @@ static enum ts_status describe_volumes(struct volume_source *source, struct ts_d
         positions[i] = layout->first + (double)i * layout->step;
     *axis = (struct ts_axis){.kind = layout->by ? TS_AXIS_ITEM : TS_AXIS_TIME,
                              .n = layout->n[3],
-                             .unit = layout->by ? "" : "s",
+                             .unit = !layout->by       ? "s"
+                                     : layout->by_unit ? layout->by_unit
+                                                       : "",
                              .positions = positions,
                              .name = layout->by};
     return TS_OK;

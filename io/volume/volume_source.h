@@ -32,6 +32,7 @@ struct volume_layout {
     uint64_t skip;          /* gzip: bytes of the inflated stream before the values */
     int64_t n[4];           /* of x, y and z, and volumes, which follow each other */
     const char *by;         /* name of the axis of volumes that are not those of times; NULL: they are */
+    const char *by_unit;    /* unit of that axis, or NULL */
     double first, step;     /* positions along that axis, times in s; step 0: times are not known, they are numbered */
     bool upwards;           /* without a transform, programs draw rows from the last one on, at the top, to the first */
     double spacing[3];      /* of x, y and z in mm; 0: not known */

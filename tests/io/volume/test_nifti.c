@@ -254,6 +254,127 @@ Test(nifti, a_sheared_volume_keeps_its_step)
     ts_volume_refused("nifti", path, "volume-geometry");
 }
 
+/* Opens the file of a header, and returns how many warnings with this code there are. */
+static size_t count_warnings(const struct nifti_header *header, const char *code)
+{
+    struct ts_diag *diag = ts_diag_create();
+    struct source *source;
+    size_t n = 0;
+    build(&built, header, TS_I16, false);
+    ts_volume_write(path, built.bytes, built.n, false);
+    cr_assert_eq(ts_volume_chain_open("nifti", path, &source, diag), TS_OK);
+    for (size_t i = 0; i < ts_diag_count(diag); i++)
+        n += !strcmp(ts_diag_get(diag, i)->code, code);
+    source->ops->close(source);
+    ts_diag_destroy(diag);
+    return n;
+}
+
+/* The two transforms of a header may be those of two spaces, but an image has one place. */
+Test(nifti, transforms_that_contradict_each_other_are_warned_of)
+{
+    static const struct {
+        double qform[3][4];
+        int codes[2]; /* of sform and qform */
+        size_t n;
+    } cases[] = {
+        {{{-0.7, 0, 0, 10}, {0, -0.8, 0, 20}, {0, 0, 2, -30}}, {1, 1}, 0},
+        {{{0.7, 0, 0, 10}, {0, -0.8, 0, 20}, {0, 0, 2, -30}}, {1, 1}, 1},            /* mirrored */
+        {{{-0.7, 0, 0, 60}, {0, -0.8, 0, 20}, {0, 0, 2, -30}}, {1, 1}, 1},           /* 50 mm apart */
+        {{{-0.7, 0, 0, 60}, {0, -0.8, 0, 20}, {0, 0, 2, -30}}, {4, 1}, 1},           /* so, in another space */
+        {{{0, -0.8, 0, 10}, {-0.7, 0, 0, 20}, {0, 0, -2, -30}}, {2, 2}, 1},          /* turned */
+        {{{-0.7, 0, 0, 10.3}, {0, -0.8, 0, 20}, {0, 0, 2, -30}}, {1, 1}, 0},         /* less than half a voxel */
+        {{{-0.7, 0, 0, 10}, {0, -0.8, 0.0002, 20}, {0, 0.0002, 2, -30}}, {1, 1}, 0}, /* rounded */
+        {{{0.7, 0, 0, 60}, {0, -0.8, 0, 20}, {0, 0, 2, -30}}, {1, 0}, 0},            /* it has one only */
+        {{{0.7, 0, 0, 60}, {0, -0.8, 0, 20}, {0, 0, 2, -30}}, {0, 1}, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int version = 1; version <= 2; version++) {
+            struct nifti_header header = header_of(TS_I16, version, 3);
+            double rows[12];
+            memcpy(rows, header.rows, sizeof rows);
+            ts_nifti_set_transform(&header, cases[i].qform);
+            memcpy(header.rows, rows, sizeof rows);
+            header.sform = cases[i].codes[0];
+            header.qform = cases[i].codes[1];
+            cr_expect_eq(count_warnings(&header, "nifti-forms"), cases[i].n, "case %zu", i);
+        }
+}
+
+/* A turn by half a circle, of which the float a of the quaternion loses most digits, is silent in a large volume. */
+Test(nifti, a_turn_that_floats_round_is_no_contradiction)
+{
+    for (int i = 0; i < 200; i++) {
+        struct nifti_header header = header_of(TS_I16, 1, 1);
+        unsigned char bytes[NIFTI_2_BYTES + 4];
+        const double angle = M_PI - i * 1e-5, c = cos(angle), s = sin(angle);
+        const double rows[3][4] = {{0.9 * c, -0.9 * s, 0, 230}, {0.9 * s, 0.9 * c, 0, 230}, {0, 0, 1.2, -300}};
+        double tolerance;
+        bool mirrored;
+        header.dim[1] = header.dim[2] = 512;
+        header.dim[3] = 400;
+        ts_nifti_set_transform(&header, rows);
+        ts_nifti_encode(&header, bytes);
+        cr_assert_null(ts_nifti_decode(bytes, sizeof bytes, &header));
+        const double apart = ts_nifti_apart(&header, &tolerance, &mirrored);
+        cr_expect(apart <= tolerance && !mirrored, "turn %d: %g, tolerance %g", i, apart, tolerance);
+    }
+}
+
+Test(nifti, spacings_that_contradict_the_transform_are_warned_of)
+{
+    static const struct {
+        double pixdim[3];
+        bool unplaced;
+        size_t n;
+    } cases[] = {{{0.7, 0.8, 2}, false, 0},   {{1, 1, 1}, false, 1},     {{0.7, 0.8, 3}, false, 1},
+                 {{0.7, 0.9, 2}, false, 1},   {{0.7, 0.8, 0}, false, 0}, {{0.7, 0.8, -2}, false, 0},
+                 {{0.703, 0.8, 2}, false, 0}, {{1, 1, 1}, true, 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct nifti_header header = header_of(TS_I16, 1, 3);
+        memcpy(header.pixdim + 1, cases[i].pixdim, sizeof cases[i].pixdim);
+        header.qform = NIFTI_UNKNOWN;
+        header.sform = cases[i].unplaced ? NIFTI_UNKNOWN : NIFTI_SCANNER;
+        cr_expect_eq(count_warnings(&header, "nifti-forms"), cases[i].n, "case %zu", i);
+    }
+}
+
+/* A fourth axis of spectra is none of times. */
+Test(nifti, a_fourth_axis_has_the_name_of_its_unit)
+{
+    static const struct {
+        int units;
+        double first, step;
+        const char *name, *unit;
+        double last; /* position of the last of three */
+    } cases[] = {{NIFTI_HZ, 0, 25, "frequency", "Hz", 50},
+                 {NIFTI_HZ, 100, -25, "frequency", "Hz", 50},
+                 {NIFTI_PPM, 4.7, 0.1, "chemical_shift", "ppm", 4.9},
+                 {NIFTI_RADIANS, -6, 3, "angular_frequency", "rad/s", 0},
+                 {NIFTI_HZ, 0, 0, "frequency", "", 2},
+                 {NIFTI_PPM, NAN, 1, "chemical_shift", "", 2},
+                 {NIFTI_SECONDS, 0, 25, "time", "s", 50},
+                 {0, 0, 25, "time", "", 2}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct nifti_header header = header_of(TS_I16, 1, 3);
+        build(&built, &header, TS_I16, false); /* three slices, which become three volumes of one */
+        header.dim[0] = 4;
+        header.dim[3] = 1;
+        header.dim[4] = 3;
+        header.pixdim[4] = cases[i].step;
+        header.first = cases[i].first;
+        header.units = NIFTI_MM + cases[i].units;
+        ts_nifti_encode(&header, built.bytes);
+        ts_volume_write(path, built.bytes, built.n, false);
+        struct source *source = ts_volume_opened("nifti", path);
+        const struct ts_axis *axis = &source->volume_axis;
+        cr_expect_str_eq(ts_axis_name(axis), cases[i].name);
+        cr_expect_str_eq(axis->unit, cases[i].unit);
+        cr_expect_float_eq(ts_axis_position(axis, 2), cases[i].last, 1e-9, "case %zu", i);
+        source->ops->close(source);
+    }
+}
+
 /* Volumes have times where the header names their unit, and numbers where it does not. */
 Test(nifti, volumes_have_times_only_where_the_header_says_so)
 {

@@ -260,6 +260,58 @@ Test(nrrd, a_spacing_that_is_not_known_is_warned_of)
     }
 }
 
+/* The ends of axes say the spacing again, or another one. */
+Test(nrrd, ends_that_contradict_the_spacings_are_warned_of)
+{
+    static const struct {
+        const char *fields;
+        size_t n;
+    } cases[] = {
+        {"spacings: 0.5 0.6 2\naxis mins: 0 0 0\naxis maxs: 25 24 60\ncenters: cell cell cell\n", 1},
+        {"spacings: 0.5 0.6 2\naxis mins: 0 0 0\naxis maxs: 2.5 2.4 6.5\ncenters: cell cell cell\n", 1},
+        {"spacings: 0.5 0.6 2\naxis mins: 0 0 0\naxis maxs: 2.5 2.4 6\ncenters: node node node\n", 1},
+        {"space: LPS\nspace directions: (1,0,0) (0,1,0) (0,0,2)\nspace origin: (0,0,0)\n"
+         "axis mins: 0 0 0\naxis maxs: 10 4 6\n",
+         1},
+        {"spacings: 0.5 0.6 2\naxis mins: 0 0 0\naxis maxs: 2.5 2.4 6\ncenters: cell cell cell\n", 0},
+        {"spacings: 0.5 0.6 2\naxis mins: 0 0 0\naxis maxs: 2 1.8 4\ncenters: node node node\n", 0},
+        {"spacings: 0.5 0.6 2\naxis mins: 0 0 0\naxis maxs: 2 1.8 4\n", 0}, /* cells or nodes */
+        {"spacings: 0.5 0.6 2\naxis mins: 0 0 0\naxis maxs: 2.5 2.4 6\n", 0},
+        {"spacings: 0.5 0.6 2\naxis mins: 0 0 0\naxis maxs: 2.51 2.4 6\n", 0}, /* rounded */
+        {"spacings: 0.5 0.6 2\naxis mins: nan nan nan\naxis maxs: nan nan nan\n", 0},
+        {"spacings: 0.5 0.6 2\naxis mins: 0 0 0\n", 0},
+        {"spacings: 0.5 0.6 2\naxis mins: 2.5 2.4 6\naxis maxs: 0 0 0\n", 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char header[512];
+        snprintf(header, sizeof header, SHAPE "encoding: raw\n%s", cases[i].fields);
+        write_nrrd(header, values, sizeof values);
+        cr_expect_eq(count_warnings("nrrd-spacing"), cases[i].n, "%s", cases[i].fields);
+    }
+}
+
+Test(nrrd, labels_of_another_order_are_warned_of)
+{
+    static const struct {
+        const char *labels;
+        size_t n;
+    } cases[] = {{"\"z\" \"y\" \"x\"", 1},
+                 {"\"Y\" \"X\" \"Z\"", 1},
+                 {"\"x\" \"z\" \"y\"", 1},
+                 {"\"z\" \"\" \"\"", 1},
+                 {"\"x\" \"y\" \"z\"", 0},
+                 {"\"X\" \"Y\" \"Z\"", 0},
+                 {"\"\" \"\" \"\"", 0},
+                 {"\"left\" \"posterior\" \"zaxis\"", 0},
+                 {"x y z", 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char header[512];
+        snprintf(header, sizeof header, SHAPE "encoding: raw\nspacings: 1 1 2\nlabels: %s\n", cases[i].labels);
+        write_nrrd(header, values, sizeof values);
+        cr_expect_eq(count_warnings("nrrd-labels"), cases[i].n, "%s", cases[i].labels);
+    }
+}
+
 Test(nrrd, a_place_that_is_not_used_is_warned_of)
 {
     static const struct {
