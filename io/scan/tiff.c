@@ -360,6 +360,16 @@ static void warn_of_pixel_size(const struct tiff_source *source, const struct ti
                     mm[0], mm[1], pixel);
 }
 
+static enum tiff_order order_of(const struct param_set *set)
+{
+    const struct tiff_params *params = set->values;
+    if (params->pages != TIFF_VIEWS)
+        return TIFF_ORDER_EVEN;
+    if (params->frames != FRAMES_PROJECTIONS)
+        return TIFF_ORDER_NONE;
+    return ts_param_given(set, "angles") || ts_param_given(set, "angles_file") ? TIFF_ORDER_LISTED : TIFF_ORDER_EVEN;
+}
+
 static enum ts_status open_tiff(const struct param_set *set, struct source **out, struct ts_diag *diag)
 {
     const struct tiff_params *params = set->values;
@@ -377,6 +387,7 @@ static enum ts_status open_tiff(const struct param_set *set, struct source **out
     source->pages.pattern = params->pattern;
     source->pages.pick = params->pick.values;
     source->pages.n_pick = params->pick.rows * params->pick.columns;
+    source->pages.order = order_of(set);
     source->pages.skip = params->unreadable == UNREADABLE_SKIP;
     enum ts_status status = source->pages.arena ? check_meaning(set, diag) : ts_diag_no_memory(diag, 0);
     if (status == TS_OK)

@@ -15,6 +15,13 @@
 
 enum { TIFF_MAX_PAGES = 65535 };
 
+/* What the order of the files means. */
+enum tiff_order {
+    TIFF_ORDER_EVEN,   /* a place or an even angle */
+    TIFF_ORDER_LISTED, /* that of the angles in a list, which is the order in which they were taken */
+    TIFF_ORDER_NONE    /* nothing */
+};
+
 struct tiff_file {
     const char *path;  /* arena */
     struct stat found; /* when its pages were listed */
@@ -33,6 +40,7 @@ struct tiff_pages {
     const char *pattern;          /* of the names in a folder, as a shell has it; NULL: all */
     const double *pick;           /* first, step and perhaps count of the pages that are taken; NULL: all */
     int64_t n_pick;
+    enum tiff_order order;
     bool decimals;               /* a point between digits in the names is one of a decimal number */
     bool skip;                   /* leave those out; else they are refused */
     char names[TIFF_TEXT_BYTES]; /* the first that were ignored */

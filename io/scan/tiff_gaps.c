@@ -54,7 +54,7 @@ static size_t find_shared_folders(const struct tiff_pages *pages)
     return n;
 }
 
-/* Reads the number `c` of all names. Returns false unless it rises from each file to the next. */
+/* Reads the number `c` of all names. Returns false where one has too many digits. */
 static bool read_column(const struct tiff_pages *pages, size_t folders, int c, struct column *column)
 {
     size_t digits = 0;
@@ -63,14 +63,22 @@ static bool read_column(const struct tiff_pages *pages, size_t folders, int c, s
         const struct tiff_numbers numbers = ts_tiff_find_numbers(pages->files[i].path + folders, pages->decimals);
         const char *at = numbers.at[c], *point = memchr(at, '.', numbers.length[c]);
         const size_t fraction = point ? (size_t)(at + numbers.length[c] - point - 1) : 0;
-        if (!read_number(at, numbers.length[c], &column->values[i]) ||
-            (i > 0 && column->values[i] <= column->values[i - 1]))
+        if (!read_number(at, numbers.length[c], &column->values[i]))
             return false;
         digits = fraction > digits ? fraction : digits;
         exponent |= memchr(at, 'e', numbers.length[c]) || memchr(at, 'E', numbers.length[c]);
     }
     column->decimal = digits > 0;
     column->unit = exponent ? 0 : pow(10, -(double)digits);
+    return true;
+}
+
+/* Returns true where the numbers rise from each file to the next. */
+static bool rises(const struct column *column)
+{
+    for (int64_t i = 1; i < column->n; i++)
+        if (column->values[i] <= column->values[i - 1])
+            return false;
     return true;
 }
 
@@ -180,7 +188,8 @@ enum ts_status ts_tiff_find_gap(const struct tiff_pages *pages, struct tiff_gap 
     const int n = pages->n_files > 1 && have_same_text(pages, folders) ? numbers.n : 0;
     for (int c = 0; c < n; c++) {
         struct tiff_gap here;
-        if ((c >= stamp.first && c < stamp.first + stamp.n) || !read_column(pages, folders, c, &column))
+        if ((c >= stamp.first && c < stamp.first + stamp.n) || !read_column(pages, folders, c, &column) ||
+            !rises(&column))
             continue;
         struct finding *of = &found[column.decimal];
         const enum spacing spacing = find_column_gap(&column, &here);
@@ -193,6 +202,30 @@ enum ts_status ts_tiff_find_gap(const struct tiff_pages *pages, struct tiff_gap 
     free(column.values);
     *gap = choose_gap(&found[0], &found[1]);
     return TS_OK;
+}
+
+static int compare_values(const void *a, const void *b)
+{
+    const double left = *(const double *)a, right = *(const double *)b;
+    return (left > right) - (left < right);
+}
+
+enum tiff_steps ts_tiff_read_steps(const struct tiff_pages *pages, int c, double *values, double *scratch)
+{
+    struct column column = {.values = values, .n = pages->n_files};
+    struct tiff_gap unused;
+    if (!read_column(pages, find_shared_folders(pages), c, &column))
+        return TIFF_STEPS_NONE;
+    memcpy(scratch, values, (size_t)column.n * sizeof *values);
+    qsort(scratch, (size_t)column.n, sizeof *scratch, compare_values);
+    column.values = scratch;
+    if (!rises(&column))
+        return TIFF_STEPS_NONE;
+    const enum spacing spacing = find_column_gap(&column, &unused);
+    if (spacing != EVEN)
+        return spacing == GAP ? TIFF_STEPS_GAP : TIFF_STEPS_UNEVEN;
+    return !column.decimal && scratch[column.n - 1] - scratch[0] == (double)(column.n - 1) ? TIFF_STEPS_ONE
+                                                                                           : TIFF_STEPS_EVEN;
 }
 
 double ts_tiff_late_number(const struct tiff_pages *pages)

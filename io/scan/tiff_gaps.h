@@ -14,6 +14,17 @@ struct tiff_gap {
 
 /* Finds the first gap among the numbers of sorted files, one at least. Returns TS_RUN_FAILED if memory is out. */
 enum ts_status ts_tiff_find_gap(const struct tiff_pages *pages, struct tiff_gap *gap, struct ts_diag *diag);
+/* How the numbers in one place of the names follow each other when they are sorted, the surest order last. */
+enum tiff_steps {
+    TIFF_STEPS_NONE, /* some are there twice, or too long */
+    TIFF_STEPS_UNEVEN,
+    TIFF_STEPS_GAP, /* even but for some that are missing */
+    TIFF_STEPS_EVEN,
+    TIFF_STEPS_ONE, /* they count */
+};
+/* Reads the number `c` of the names, which all have it, in the order of the files. `values` and `scratch` hold one
+ * element a file. */
+enum tiff_steps ts_tiff_read_steps(const struct tiff_pages *pages, int c, double *values, double *scratch);
 /* Returns the first file's number if lower numbers seem to be missing: the next number follows directly, and fewer
  * numbers are missing than there are files. Else returns 0. */
 double ts_tiff_late_number(const struct tiff_pages *pages);

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "core/path.h"
+#include "io/scan/tiff_counter.h"
 #include "io/scan/tiff_file.h"
 #include "io/scan/tiff_names.h"
 #include "io/scan/tiff_order.h"
@@ -123,6 +124,7 @@ static enum ts_status list_folder(struct tiff_pages *pages, const char *path, co
     DIR *folder = opendir(path);
     const int64_t before = pages->n_files;
     enum ts_status status = TS_OK;
+    bool counted = false;
     if (!folder)
         return unreadable(pages, path, diag);
     errno = 0;
@@ -143,7 +145,9 @@ static enum ts_status list_folder(struct tiff_pages *pages, const char *path, co
         status = ts_tiff_sort(pages, before, path, diag);
     if (status == TS_OK && before == 0)
         status = ts_tiff_check_names(pages, path, pattern, diag);
-    if (status == TS_OK && before == 0 && !ts_tiff_takes_all(pattern))
+    if (status == TS_OK)
+        status = ts_tiff_sort_counted(pages, before, path, &counted, diag);
+    if (status == TS_OK && before == 0 && !counted && !ts_tiff_takes_all(pattern))
         status = ts_tiff_check_running(pages, path, diag);
     return status;
 }

@@ -190,6 +190,11 @@ def runs(folder):
           f"tiff scans {slices} pattern=*", V)
     carry(folder, f"tiff points {slices}", "tiff: [FILE, FILE, ...] reads files in the order of the list",
           f"tiff [points/v_3.9.tif, points/v_3.11.tif, points/v_3.12.tif] {slices}", V[:3])
+    os.makedirs(f"{folder}/runs")
+    for i, name in enumerate(["0_0", "1_3", "2_1", "3_2"]):
+        run("run", f"npy f4.npy slices={i} | tiff runs/v_{name}.tif", "--quiet", cwd=folder)
+    carry(folder, f"tiff runs {slices}", "tiff: [FILE, FILE, ...] reads files in the order of the list",
+          f"tiff [runs/v_0_0.tif, runs/v_2_1.tif, runs/v_3_2.tif, runs/v_1_3.tif] {slices}", V[[0, 2, 3, 1]])
     np.save(f"{folder}/half.npy", V / 2)
     np.save(f"{folder}/two.npy", np.stack([V, V + 300]))
     carry(folder, "npy two.npy | input m npy two.npy | crop mask=m", "take: N reads one volume, 0 to 1",

@@ -504,6 +504,80 @@ Test(tiff_stacks, names_say_their_order_or_are_refused)
     begin();
 }
 
+/* Names in the order of several numbers from left to right, and the places of the files in the order of the one that
+ * counts; NULL: refused. */
+struct counted {
+    const char *names[8];
+    const int *listed, *even; /* by a list of angles, by a range of them */
+};
+
+static const int kept[] = {0, 1, 2, 3, 4, 5, 6, 7}, turned[] = {5, 4, 3, 2, 1, 0}, interlaced[] = {0, 2, 4, 1, 3, 5},
+                 golden[] = {0, 4, 2, 5, 3, 1}, woven[] = {0, 3, 1, 4, 2, 5};
+
+/* Row 1 of the pages k is at 40 of slices, and at view k of the second slice of views. */
+static void expect_order(const char *name, const char *rest, const int *order, int n)
+{
+    struct source *source = NULL;
+    ts_diag_clear(diag);
+    const enum ts_status status = ts_tiff_chain_open(rest, path, &source, diag);
+    cr_expect_eq(status, order ? TS_OK : TS_BAD_INPUT, "%s %s", name, rest);
+    if (!order)
+        ts_test_expect(diag, "tiff-order", "several numbers run in names");
+    if (status != TS_OK)
+        return;
+    cr_expect_eq(ts_test_record(diag, "tiff-order") != NULL, order != kept, "%s %s", name, rest);
+    uint16_t *data = read_all(source);
+    const bool views = source->image.axes[1].kind == TS_AXIS_VIEW;
+    for (int k = 0; order && k < n; k++)
+        cr_expect_eq(data[views ? (n + k) * TIFF_COLUMNS + 3 : k * TIFF_ROWS * TIFF_COLUMNS + 40],
+                     ts_tiff_value(TS_U16, order[k], 1, 3), "%s %s, page %d", name, rest, k);
+    free(data);
+    source->ops->close(source);
+}
+
+Test(tiff_stacks, of_several_numbers_that_run_the_counter_gives_the_order)
+{
+    static const struct counted rows[] = {
+        {{"GR_0.0_000", "GR_42.4922_005", "GR_68.7539_002", "GR_84.9844_004", "GR_111.2461_001", "GR_153.7_003"},
+         golden,
+         golden},
+        {{"s_0_1", "s_67_6", "s_68_3", "s_90_5", "s_134_2", "s_171_4"}, golden, golden},
+        {{"s_000_000", "s_030_003", "s_060_001", "s_090_004", "s_120_002", "s_150_005"}, interlaced, NULL},
+        {{"s_-75_000", "s_-45_003", "s_-15_001", "s_15_004", "s_45_002", "s_75_005"}, interlaced, NULL},
+        /* the counter restarts nowhere, though angles come back */
+        {{"g_0_10", "g_0_12", "g_0_14", "g_90_11", "g_90_13", "g_90_15"}, woven, NULL},
+        /* falling angles */
+        {{"s_0_105", "s_30_104", "s_60_103", "s_90_102", "s_120_101", "s_150_100"}, turned, kept},
+        {{"s_0001_150", "s_0002_120", "s_0003_90", "s_0004_60", "s_0005_30", "s_0006_0"}, kept, kept},
+        /* what else is in names */
+        {{"s_0001_23.51", "s_0002_23.49", "s_0003_23.5", "s_0004_22", "s_0005_24.01", "s_0006_23.9"}, kept, kept},
+        {{"s_0.0_17", "s_0.5_92", "s_1.0_13", "s_1.5_55", "s_2.0_40", "s_2.5_71"}, kept, kept},
+        {{"s_0001_1723", "s_0002_1760", "s_0003_1801", "s_0004_1833", "s_0005_1871", "s_0006_1912"}, kept, kept},
+        /* two that count, and none that does */
+        {{"s_0_0", "s_1_3", "s_2_1", "s_3_4", "s_4_2", "s_5_5"}, NULL, NULL},
+        {{"s_0.0_1723", "s_42.5_1912", "s_68.8_1801", "s_85_1871", "s_111.2_1760", "s_153.7_1833"}, NULL, NULL},
+        {{"s_0.0_20240131_235930", "s_42.5_20240201_000047", "s_68.8_20240131_235955", "s_85_20240201_000012",
+          "s_111_20240131_235941", "s_154_20240201_000001"},
+         NULL,
+         NULL},
+    };
+    end();
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        begin();
+        int n = 0;
+        for (; n < 8 && rows[i].names[n]; n++)
+            make_files(rows[i].names[n], 0, ".tif", 1, n);
+        expect_order(rows[i].names[0], "pages: views, pixel_size: 0.5, angles: [0, 1, 2, 3, 4, 5]", rows[i].listed, n);
+        if (rows[i].listed != woven) { /* else two scans */
+            expect_order(rows[i].names[0], SLICES, rows[i].even, n);
+            struct source *flats = ts_tiff_opened("pages: views, pixel_size: 0.5, frames: flats", path);
+            flats->ops->close(flats);
+        }
+        end();
+    }
+    begin();
+}
+
 /* Two scans whose numbers have other widths, or other suffixes, are not read by turns. */
 Test(tiff_stacks, a_number_that_is_there_twice_is_refused)
 {
