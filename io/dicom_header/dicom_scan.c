@@ -1,27 +1,370 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Scans one DICOM file: preamble, file meta group, data set, pixel data; then its header is checked (dicom_check.c). A
+ * Scans one DICOM file: preamble, file meta group, data set, pixel data; then its header is checked. A
  * wrong file is described, not failed: the series it belongs to is refused with that description.
  */
 #include "io/dicom_header/dicom_scan.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "io/dicom_header/dicom_check.h"
-#include "io/dicom_header/dicom_deflated.h"
+#include "core/vector3.h"
+#include "io/dicom_header/dicom_elements.h"
 #include "io/dicom_header/dicom_fragments.h"
 #include "io/dicom_header/dicom_grid.h"
 #include "io/dicom_header/dicom_groups.h"
 #include "io/dicom_header/dicom_known.h"
-#include "io/dicom_header/dicom_start.h"
+#include "io/dicom_header/dicom_parse.h"
+#include "io/dicom_header/dicom_pixels.h"
+#include "io/dicom_header/dicom_scan_state.h"
 #include "io/dicom_header/dicom_values.h"
 #include "io/file/inflate_file.h"
+
+/* ---- checks ------------------------------------------------------------------------------------- */
+
+/* Header and pixels of a file must agree, so that later code reads them rightly: the kind of image, its layout in
+ * memory, its values, its pixel data. The image is refused before any decoder sees its pixels, because decoders
+ * trust the header. Source: DICOM PS3.3, C.7.6.2 (image plane), C.7.6.3 (image pixel), C.11.1 (modality LUT). */
+
+/* No scanned object lies a kilometer away, and sums of such positions lose their precision. */
+static const double MAX_POSITION_MM = 1e6, MIN_SPACING_MM = 1e-6;
+
+static void check_kind(struct scan *scan)
+{
+    const struct dicom_file *file = scan->file;
+    if (ts_dicom_is_enhanced(file) && !scan->has_groups && !file->images[0].unplaced)
+        ts_dicom_refuse(scan, "dicom-multi-frame",
+                        "an enhanced object without functional groups, which would say where its frames lie");
+}
+
+static void check_bits(struct scan *scan)
+{
+    const struct dicom_file *file = scan->file;
+    const int bits = file->bits_allocated;
+    if (file->float_bits && bits != file->float_bits)
+        ts_dicom_refuse(scan, "dicom-bad-bits", "Bits Allocated is %d, expected %d for floating point pixels", bits,
+                        file->float_bits);
+    if (file->float_bits)
+        return;
+    if (bits != 8 && bits != 16 && bits != 32)
+        ts_dicom_refuse(scan, "dicom-bad-bits", "Bits Allocated is %d, expected 8, 16 or 32", bits);
+    if (file->bits_stored < 1 || file->bits_stored > bits || file->high_bit >= bits ||
+        file->high_bit < file->bits_stored - 1)
+        ts_dicom_refuse(scan, "dicom-bad-bits", "Bits Allocated %d, Bits Stored %d, High Bit %d do not fit together",
+                        bits, file->bits_stored, file->high_bit);
+    if (file->pixel_representation > 1)
+        ts_dicom_refuse(scan, "dicom-bad-bits", "Pixel Representation is %d, expected 0 or 1",
+                        file->pixel_representation);
+}
+
+/* Checks sizes and bits, so that every later product is safe and every stored value has one meaning. */
+static void check_layout(struct scan *scan)
+{
+    const struct dicom_file *file = scan->file;
+    static const uint32_t needed[] = {
+        DICOM_TAG(0x0028, 0x0010), /* Rows */
+        DICOM_TAG(0x0028, 0x0011), /* Columns */
+        DICOM_TAG(0x0028, 0x0002), /* Samples per Pixel */
+        DICOM_TAG(0x0028, 0x0100), /* Bits Allocated */
+        DICOM_TAG(0x0028, 0x0004), /* Photometric Interpretation */
+        DICOM_TAG(0x0028, 0x0101), /* Bits Stored */
+        DICOM_TAG(0x0028, 0x0102), /* High Bit */
+        DICOM_TAG(0x0028, 0x0103), /* Pixel Representation */
+    };
+    enum { OF_FLOATS = 5 }; /* floating point pixels have no more */
+    for (size_t i = 0; i < (file->float_bits ? OF_FLOATS : sizeof needed / sizeof *needed); i++)
+        ts_dicom_need(scan, needed[i]);
+    if (file->rows < 1 || file->columns < 1)
+        ts_dicom_refuse(scan, "dicom-bad-size", "the image has %d rows and %d columns", file->rows, file->columns);
+    if (file->samples_per_pixel != 1)
+        ts_dicom_refuse(scan, "dicom-color", "%d samples per pixel (%s), expected 1", file->samples_per_pixel,
+                        ts_dicom_known(ts_dicom_photometric, file->photometric));
+    if (strcmp(file->photometric, "MONOCHROME1") && strcmp(file->photometric, "MONOCHROME2"))
+        ts_dicom_refuse(scan, "dicom-color", "photometric interpretation %s, expected MONOCHROME2 or MONOCHROME1",
+                        ts_dicom_known(ts_dicom_photometric, file->photometric));
+    check_bits(scan);
+}
+
+/* Checks the Modality LUT against its descriptor, where there is one. */
+static void check_lut(struct scan *scan)
+{
+    struct dicom_file *file = scan->file;
+    struct dicom_lut *lut = &file->lut;
+    const double *descriptor = scan->lut_descriptor;
+    const bool described = descriptor[0] >= 0 && descriptor[1] >= -32768 && descriptor[2] >= 1 && descriptor[2] <= 16;
+    if (!described && lut->data.length == 0 && isnan(descriptor[0]))
+        return;
+    const uint32_t entries = !described ? 0 : descriptor[0] == 0 ? 65536 : (uint32_t)descriptor[0];
+    if (!described || (lut->data.length != 2 * entries && lut->data.length != entries + (entries & 1)))
+        ts_dicom_refuse(scan, "dicom-modality-lut",
+                        "the Modality LUT has %" PRIu32 " bytes, which do not fit its descriptor", lut->data.length);
+    else if (file->float_bits || scan->image.have_slope || file->syntax == DICOM_DEFLATED_LE)
+        ts_dicom_refuse(scan, "dicom-modality-lut", "a Modality LUT stands beside %s, expected it alone",
+                        file->float_bits         ? "floating point pixels"
+                        : scan->image.have_slope ? "a Rescale Slope"
+                                                 : "a deflated data set");
+    if (file->refusal)
+        return;
+    lut->entries = (int)entries;
+    lut->bits = (int)descriptor[2];
+    lut->first = file->pixel_representation == 1 ? (int16_t)(int)descriptor[1] : (int)descriptor[1];
+}
+
+/* Warns where what the header states of the values contradicts their sign. */
+static void check_sign(struct scan *scan)
+{
+    enum { MOST_SIGNED = 32767 };
+    const int sign = scan->file->pixel_representation;
+    if (sign == 0 && scan->smallest < 0)
+        ts_dicom_warn(scan, "Smallest Image Pixel Value is negative, and Pixel Representation says that no pixel is: "
+                            "large values may be negative ones");
+    if (sign == 1 && scan->file->bits_allocated == 16 && scan->largest > MOST_SIGNED)
+        ts_dicom_warn(scan, "Largest Image Pixel Value is none of signed pixels, which Pixel Representation says they "
+                            "are: negative values may be large ones");
+}
+
+static void check_pixels(struct scan *scan)
+{
+    struct dicom_file *file = scan->file;
+    check_sign(scan);
+    if (!scan->met_pixels) {
+        ts_dicom_refuse(scan, "dicom-pixels-missing", "the image has no pixel data");
+        return;
+    }
+    const bool native = !dicom_is_compressed(file->syntax);
+    if (native == scan->encapsulated) {
+        ts_dicom_refuse(scan, "dicom-encoding", "the meta group says %s pixels, the pixel data is %s",
+                        native ? "uncompressed" : "compressed", native ? "compressed" : "uncompressed");
+        return;
+    }
+    file->words &= file->bits_allocated == 8;
+    if (file->refusal)
+        return;
+    if (native) {
+        ts_dicom_check_native(scan);
+        if (file->pixel_bytes > file->frames * ts_dicom_frame_bytes(file) + 1)
+            ts_dicom_warn(scan, file->frames > 1 ? "more pixel data than the frames need; the rest was passed over"
+                                                 : "more pixel data than one frame needs; the rest was passed over");
+    } else {
+        ts_dicom_check_encoded(scan);
+    }
+}
+
+/* Gives the image the padding that is stated for pixels of its type; one of another type says nothing of them. */
+static void choose_padding(const struct scan *scan, struct dicom_image *image)
+{
+    const int bits = scan->file->float_bits;
+    const bool is_signed = scan->file->pixel_representation == 1;
+    image->have_padding = ts_dicom_has(scan, bits == 64 ? 0x00280123 : bits == 32 ? 0x00280122 : 0x00280120);
+    image->have_padding_limit = ts_dicom_has(scan, bits == 64 ? 0x00280125 : bits == 32 ? 0x00280124 : 0x00280121);
+    image->padding = bits == 64   ? scan->double_padding
+                     : bits == 32 ? scan->float_padding
+                     : is_signed  ? (int16_t)scan->padding
+                                  : scan->padding;
+    image->padding_limit = bits == 64   ? scan->double_padding_limit
+                           : bits == 32 ? scan->float_padding_limit
+                           : is_signed  ? (int16_t)scan->padding_limit
+                                        : scan->padding_limit;
+}
+
+/* A secondary capture may state the spacing of what was captured in place of Pixel Spacing. */
+static void take_nominal_spacing(const struct dicom_file *file, struct dicom_image *image)
+{
+    const char *text = file->nominal_spacing;
+    if (!image->have_spacing && *text && ts_dicom_is_capture(file))
+        image->have_spacing = ts_dicom_parse_decimals(text, strlen(text), image->spacing_mm, 2);
+}
+
+static void check_values(struct scan *scan, struct dicom_image *image)
+{
+    take_nominal_spacing(scan->file, image);
+    if (image->have_slope && image->slope == 0)
+        ts_dicom_refuse(scan, "dicom-rescale", "Rescale Slope is 0: every pixel would have one value");
+    if (image->have_slope != image->have_intercept)
+        ts_dicom_refuse(scan, "dicom-rescale", "Rescale %s is given without Rescale %s",
+                        image->have_slope ? "Slope" : "Intercept", image->have_slope ? "Intercept" : "Slope");
+    for (int i = 0; i < 2; i++) {
+        if (image->have_spacing && !(image->spacing_mm[i] >= MIN_SPACING_MM && image->spacing_mm[i] <= MAX_POSITION_MM))
+            ts_dicom_refuse(scan, "dicom-bad-spacing", "Pixel Spacing is %g by %g mm, expected between %g and %g",
+                            image->spacing_mm[0], image->spacing_mm[1], MIN_SPACING_MM, MAX_POSITION_MM);
+    }
+    for (int i = 0; i < 3; i++) {
+        if (!(fabs(image->position_mm[i]) <= MAX_POSITION_MM))
+            ts_dicom_refuse(scan, "dicom-bad-position", "Image Position (Patient) is %g mm away, expected at most %g",
+                            fabs(image->position_mm[i]), MAX_POSITION_MM);
+    }
+    if (image->have_orientation) {
+        const double *o = image->orientation;
+        const double row = ts_length(o), column = ts_length(o + 3), dot = ts_dot(o, o + 3);
+        if (!(fabs(row - 1) <= 1e-3 && fabs(column - 1) <= 1e-3 && fabs(dot) <= 1e-3))
+            ts_dicom_refuse(scan, "dicom-bad-orientation",
+                            "Image Orientation is not orthonormal: lengths %.6g and %.6g, dot product %.6g", row,
+                            column, dot);
+    }
+    choose_padding(scan, image);
+}
+
+/* Returns the moment in seconds. The date counts, since a series may cross midnight; without one, the time of day has
+ * to do. */
+static double seconds_of(const struct dicom_moment *moment)
+{
+    return !isnan(moment->both_s) ? moment->both_s : moment->time_s + (isnan(moment->date_s) ? 0 : moment->date_s);
+}
+
+/* Gives the images the times of the file; frames may have times of acquisition of their own. */
+static void place_in_time(struct scan *scan)
+{
+    for (size_t i = 0; i < scan->file->n_images; i++) {
+        struct dicom_image *image = &scan->file->images[i];
+        image->acquired_s = isnan(image->acquired_s) ? seconds_of(&scan->acquired) : image->acquired_s;
+        image->content_s = seconds_of(&scan->content);
+    }
+}
+
+/* Lists the images of the file, which are NULL where memory is out. Checks kind of image, layout, values and pixel data
+ * against each other; scan->file->refusal states what is wrong. */
+static void check_header(struct scan *scan)
+{
+    if (!ts_dicom_list_images(scan))
+        return;
+    place_in_time(scan);
+    check_kind(scan);
+    check_layout(scan);
+    check_lut(scan);
+    for (size_t i = 0; i < scan->file->n_images; i++)
+        check_values(scan, &scan->file->images[i]);
+    check_pixels(scan);
+}
+
+/* ---- deflated data sets ------------------------------------------------------------------------- */
+
+/* A data set of the transfer syntax "deflated explicit VR little endian" is one deflate stream. It is inflated
+ * once to its end before any of its bytes are looked at, and what comes out is only counted. This proves that the
+ * stream is whole, gives the length that all other lengths are held against, and stops early at a stream that
+ * claims far more than it holds. The walk then inflates it again as it reads, and so does whoever reads the
+ * pixels: no inflated bytes are kept. Source: DICOM PS3.5 A.5; RFC 1951. */
+
+/* No element is longer than 4 GiB, and all others together are small. */
+#define MAX_BYTES (INT64_C(5) << 30)
+
+static bool refuse_stream(struct scan *scan, enum inflate_end end, int64_t inflated, int64_t deflated)
+{
+    if (end == INFLATE_UNREADABLE)
+        scan->reader.error = errno;
+    else if (end == INFLATE_CUT)
+        ts_dicom_refuse(scan, "dicom-truncated", "the file ends inside its deflated data set");
+    else if (end == INFLATE_DAMAGED)
+        ts_dicom_refuse(scan, "dicom-bad-deflate",
+                        "the data set is no deflate stream, or a damaged one: %" PRId64 " bytes could be inflated",
+                        inflated);
+    else
+        ts_dicom_refuse(scan, "dicom-ratio",
+                        "the data set inflates to more than %" PRId64 " bytes from %" PRId64
+                        ", limit %d to 1 and %" PRId64 " bytes",
+                        inflated, deflated, (int)DICOM_MAX_RATIO, MAX_BYTES);
+    return false;
+}
+
+/* Lets the reader of the scan read the inflated bytes of the data set that begins at walk->offset, which becomes 0. The
+ * caller destroys scan->reader.inflated. Returns false where the stream is refused, or where scan->reader.error says
+ * why it cannot be read. */
+static bool inflate_data_set(struct scan *scan, struct dicom_walk *walk)
+{
+    static const struct inflate_limits limits = {DICOM_RATIO_FREE_BYTES, DICOM_MAX_RATIO, MAX_BYTES};
+    struct dicom_file *file = scan->file;
+    struct dicom_reader *reader = &scan->reader;
+    struct inflate_file *stream = ts_inflate_file_create();
+    int64_t inflated = 0, deflated = 0;
+    errno = ENOMEM;
+    if (!stream)
+        return refuse_stream(scan, INFLATE_UNREADABLE, 0, 0);
+    reader->inflated = stream;
+    ts_inflate_file_choose(stream, reader->fd, file->device, file->inode, walk->offset);
+    const enum inflate_end end = ts_inflate_file_measure(stream, &limits, &inflated, &deflated);
+    if (end != INFLATE_WHOLE)
+        return refuse_stream(scan, end, inflated, deflated);
+    if (file->file_bytes - walk->offset - deflated > 1) /* one byte may make its length even */
+        ts_dicom_warn(scan, "bytes behind the deflated data set were passed over");
+    file->deflate_offset = walk->offset;
+    reader->file_bytes = inflated;
+    reader->buffer_bytes = 0;
+    walk->offset = 0;
+    return true;
+}
+
+/* ---- the start of a file ------------------------------------------------------------------------ */
+
+/* A file begins with a preamble of 128 bytes and the letters "DICM". Some programs write neither, and begin with
+ * the file meta group or even with the data set. Such a file is judged by its first element, which must be one of
+ * the groups that come first: 0002, in explicit little endian, or 0008, in any encoding. Few other files begin so,
+ * and those fail in the elements behind it. Source: DICOM PS3.10, 7.1 (file meta information). */
+
+/* Returns true where these 8 bytes are the header of an element of `group`. A long implicit one does not count, since
+ * the first elements of a data set are short. */
+static bool is_element_of(const unsigned char *bytes, unsigned char group)
+{
+    const bool little = bytes[0] == group && bytes[1] == 0, big = bytes[0] == 0 && bytes[1] == group;
+    const bool short_implicit = little && bytes[3] == 0 && bytes[6] == 0 && bytes[7] == 0;
+    return short_implicit || ((little || big) && ts_dicom_is_vr((const char *)bytes + 4));
+}
+
+static bool is_first_element(const unsigned char *bytes)
+{
+    return is_element_of(bytes, 2) || is_element_of(bytes, 8);
+}
+
+enum dicom_start {
+    DICOM_START_MAGIC,    /* a preamble and "DICM": the file meta group begins at DICOM_MAGIC_END */
+    DICOM_START_META,     /* the file meta group begins at byte 0 */
+    DICOM_START_DATA_SET, /* the data set begins at byte 0: it is little or big endian, and nothing names its syntax */
+    DICOM_START_NONE
+};
+
+/* Judges the first n bytes of a file, at most DICOM_START_BYTES. A start without magic is only a likeness: whether the
+ * file is DICOM shows in the elements that follow. */
+static enum dicom_start find_start(const unsigned char *bytes, size_t n)
+{
+    if (n >= DICOM_MAGIC_END && !memcmp(bytes + DICOM_PREAMBLE_BYTES, "DICM", 4))
+        return DICOM_START_MAGIC;
+    if (n < 8)
+        return DICOM_START_NONE;
+    if (bytes[0] == 2 && is_element_of(bytes, 2) && ts_dicom_is_vr((const char *)bytes + 4))
+        return DICOM_START_META;
+    return is_element_of(bytes, 8) ? DICOM_START_DATA_SET : DICOM_START_NONE;
+}
+
+/* Returns the uncompressed transfer syntax in which a data set begins, by the form of its first element. */
+static const char *guess_syntax(const unsigned char bytes[8])
+{
+    return !ts_dicom_is_vr((const char *)bytes + 4) ? "1.2.840.10008.1.2"
+           : bytes[0] == 0                          ? "1.2.840.10008.1.2.2"
+                                                    : "1.2.840.10008.1.2.1";
+}
+
+/* Describes what the first n bytes of a file that is not read as DICOM look like. */
+static void describe_start(const unsigned char *bytes, size_t n, struct dicom_other *other)
+{
+    static const unsigned char apple_double[] = {0, 5, 0x16, 7};
+    static const char documents[][4] = {
+        {'%', 'P', 'D', 'F'}, {'P', 'K', 3, 4}, {'\x89', 'P', 'N', 'G'}, {'\xFF', '\xD8', '\xFF', '\xE0'}};
+    const size_t preamble = n < DICOM_PREAMBLE_BYTES ? n : DICOM_PREAMBLE_BYTES;
+    other->data_set =
+        (n >= 8 && is_first_element(bytes)) || (n >= DICOM_START_BYTES && is_first_element(bytes + DICOM_MAGIC_END));
+    other->apple_double = n >= sizeof apple_double && !memcmp(bytes, apple_double, sizeof apple_double);
+    other->foreign = n > 0;
+    for (size_t i = 0; i < preamble; i++)
+        other->foreign = other->foreign && (bytes[i] >= 0x20 || (bytes[i] >= '\t' && bytes[i] <= '\r'));
+    for (size_t i = 0; i < sizeof documents / sizeof *documents; i++)
+        other->foreign = other->foreign || (n >= 4 && !memcmp(bytes, documents[i], 4));
+}
+
+/* ---- the scan ----------------------------------------------------------------------------------- */
 
 static void read_text_value(struct scan *scan, const struct dicom_element *element, char *out, size_t size)
 {
@@ -89,7 +432,7 @@ static bool encoding_agrees(struct scan *scan, const struct dicom_walk *walk)
 bool ts_dicom_begin_data_set(struct scan *scan, struct dicom_walk *walk)
 {
     const struct dicom_file *file = scan->file;
-    if (!choose_syntax(scan) || (file->syntax == DICOM_DEFLATED_LE && !ts_dicom_inflate(scan, walk)))
+    if (!choose_syntax(scan) || (file->syntax == DICOM_DEFLATED_LE && !inflate_data_set(scan, walk)))
         return false;
     ts_dicom_walk_init(walk, &scan->reader, walk->offset, file->syntax == DICOM_IMPLICIT_LE,
                        file->syntax == DICOM_EXPLICIT_BE);
@@ -231,7 +574,7 @@ static bool is_not(struct dicom_other *other, enum dicom_other_kind kind)
 static bool begin_file(struct scan *scan, enum dicom_start kind, const unsigned char *start, struct dicom_walk *walk)
 {
     if (kind == DICOM_START_DATA_SET) {
-        strcpy(scan->file->syntax_uid, ts_dicom_guess_syntax(start));
+        strcpy(scan->file->syntax_uid, guess_syntax(start));
         walk->offset = 0;
         return true;
     }
@@ -258,7 +601,7 @@ static bool scan_elements(struct scan *scan, enum dicom_start kind, const unsign
                  ts_dicom_is_class(file->sop_class, image_classes);
     if (document || !image || is_pixelless(scan))
         return is_not(other, DICOM_NO_PIXELS);
-    ts_dicom_check(scan);
+    check_header(scan);
     return true;
 }
 
@@ -272,7 +615,7 @@ static bool scan_open_file(struct scan *scan, struct dicom_other *other)
     const size_t n = file->file_bytes < (int64_t)sizeof start ? (size_t)file->file_bytes : sizeof start;
     if (!ts_dicom_read(&scan->reader, 0, start, n))
         return is_not(other, DICOM_SHORT); /* it was cut since; where the reading failed, the caller says so */
-    const enum dicom_start kind = ts_dicom_find_start(start, n);
+    const enum dicom_start kind = find_start(start, n);
     if (kind == DICOM_START_MAGIC) {
         if (!memcmp(start, windows, sizeof windows) || !memcmp(start, elf, sizeof elf) ||
             !memcmp(start, script, sizeof script))
@@ -282,7 +625,7 @@ static bool scan_open_file(struct scan *scan, struct dicom_other *other)
     ts_dicom_warn(scan, "the file has no preamble, and was read from its first element");
     if (kind != DICOM_START_NONE && scan_elements(scan, kind, start, other) && scan->met_pixels && *file->sop_class)
         return true;
-    ts_dicom_describe_start(start, n, other);
+    describe_start(start, n, other);
     return is_not(other, n < DICOM_MAGIC_END && !other->foreign ? DICOM_SHORT : DICOM_NO_MAGIC);
 }
 

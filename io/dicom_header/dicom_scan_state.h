@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The state of one file's scan, which the parts of the scanner fill in turn: dicom_scan.c walks the file,
- * dicom_values.c reads the values, dicom_pixels.c and dicom_check.c check them against each other.
+ * dicom_values.c reads the values, dicom_pixels.c checks them against each other.
  */
 #ifndef IO_DICOM_DICOM_SCAN_STATE_H
 #define IO_DICOM_DICOM_SCAN_STATE_H
@@ -11,6 +11,8 @@
 #include "core/arena.h"
 #include "io/dicom_header/dicom_elements.h"
 #include "io/dicom_header/dicom_file.h"
+
+enum { DICOM_PREAMBLE_BYTES = 128, DICOM_MAGIC_END = 132, DICOM_START_BYTES = DICOM_MAGIC_END + 8 };
 
 enum {
     DICOM_MAX_WANTED = 160,

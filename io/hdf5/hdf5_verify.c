@@ -8,19 +8,386 @@
 #include "io/hdf5/hdf5_verify.h"
 
 #include <errno.h>
+#include <math.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/memory.h"
+#include "io/file/file_bytes.h"
 #include "io/file/file_commit.h"
 #include "io/file/regular_file.h"
+#include "io/file/result_check.h"
 #include "io/hdf5/hdf5_content.h"
 #include "io/hdf5/hdf5_driver.h"
 #include "io/hdf5/hdf5_session.h"
 #include "io/hdf5/hdf5_trailer.h"
-#include "io/hdf5/hdf5_verify_parts.h"
+#include "io/hdf5/hdf5_verify_content.h"
+#include "io/source/readers.h"
+
+/* ---- descriptions of images --------------------------------------------------------------------- */
+
+/* Directions must be at right angles, spacings positive and finite, units known (io/file/result_check.h). Whoever
+ * edits a file can compute its digests anew, and the first version of the digests did not cover attributes at all.
+ * An image is an NXdata group with the attribute "axes" and the dataset "data", which tables lack; it is put
+ * together from the lines of the listing, in which the axes and the values follow their group. */
+
+enum { UNIT_BYTES = 32 };
+
+struct sense {
+    const char *group; /* path, ended by the line; NULL: no image */
+    struct ts_image image;
+    /* The object that attributes belong to: an axis (-1: none), the dataset "data", the group itself, or else another.
+     */
+    int axis;
+    bool values, itself;
+    bool has_data;
+    int parts; /* parts of the geometry */
+    char unit[UNIT_BYTES], axis_units[TS_MAX_RANK][UNIT_BYTES];
+};
+
+/* Gives the value of a line that is an attribute of this name, and of a type that begins so: at most `size` bytes of
+ * it. Returns their number, or 0 for another attribute. */
+static size_t get_value(const char *line, const char *name, const char *dtype, void *out, size_t size)
+{
+    const size_t length = strlen(name);
+    line += strlen("attribute\t");
+    if (strncmp(line, name, length) != 0 || line[length] != '\t' ||
+        strncmp(line + length + 1, dtype, strlen(dtype)) != 0)
+        return 0;
+    return ts_verify_hex(strrchr(line, '\t') + 1, out, size);
+}
+
+/* Reads the attribute "axes" of an image: names of one width, filled up with zeros. */
+static void take_axes(struct sense *sense, const char *line)
+{
+    char names[64 * TS_MAX_RANK + 1] = "";
+    const size_t bytes = get_value(line, "axes", "|S", names, sizeof names - 1);
+    const size_t width = bytes > 0 ? strtoull(line + strlen("attribute\taxes\t|S"), NULL, 10) : 0;
+    if (width == 0 || bytes % width || bytes / width > TS_MAX_RANK)
+        return;
+    sense->image.rank = (int)(bytes / width);
+    for (int d = 0; d < sense->image.rank; d++) {
+        sense->image.axes[d].kind = TS_AXIS_ITEM; /* the values of a sweep have a name of their own */
+        for (enum ts_axis_kind kind = TS_AXIS_Z; kind <= TS_AXIS_B; kind++)
+            if (strlen(ts_axis_kind_name(kind)) == strnlen(names + (size_t)d * width, width) &&
+                strncmp(names + (size_t)d * width, ts_axis_kind_name(kind), width) == 0)
+                sense->image.axes[d].kind = kind;
+    }
+}
+
+static void take_attribute(struct sense *sense, const char *line)
+{
+    struct ts_image *image = &sense->image;
+    char quantity[UNIT_BYTES] = "";
+    if (sense->axis >= 0) {
+        (void)get_value(line, "units", "|S", sense->axis_units[sense->axis], UNIT_BYTES - 1);
+        (void)get_value(line, "spacing", "<f8", &image->axes[sense->axis].spacing, sizeof(double));
+        if (image->axes[sense->axis].kind == TS_AXIS_Y) /* y falls with the row; in older files it rises */
+            image->axes[sense->axis].spacing = fabs(image->axes[sense->axis].spacing);
+    } else if (sense->values) {
+        (void)get_value(line, "units", "|S", sense->unit, UNIT_BYTES - 1);
+        (void)get_value(line, "quantity", "|S", quantity, UNIT_BYTES - 1);
+        for (int i = TS_COUNTS; *quantity && i <= TS_INTENSITY; i++)
+            if (strcmp(quantity, ts_quantity_name((enum ts_quantity)i)) == 0)
+                image->quantity = (enum ts_quantity)i;
+    } else if (sense->itself) {
+        const struct {
+            const char *name;
+            double *values;
+            size_t bytes;
+        } parts[] = {{"origin_mm", image->origin_mm, sizeof image->origin_mm},
+                     {"direction", image->direction, sizeof image->direction},
+                     {"step_z_mm", image->step_z_mm, sizeof image->step_z_mm}};
+        take_axes(sense, line);
+        for (int i = 0; i < 3; i++)
+            sense->parts += get_value(line, parts[i].name, "<f8", parts[i].values, parts[i].bytes) == parts[i].bytes;
+    }
+}
+
+/* Notes a dataset of the group: the values, or an axis. */
+static void take_dataset(struct sense *sense, const char *path)
+{
+    const size_t length = strlen(sense->group);
+    sense->axis = -1;
+    sense->values = sense->itself = false;
+    if (strncmp(path, sense->group, length) != 0 || path[length] != '/')
+        return;
+    const char *name = path + length + 1;
+    sense->values = strncmp(name, "data\t", 5) == 0;
+    sense->has_data |= sense->values;
+    for (int d = 0; d < sense->image.rank; d++) {
+        const char *axis = ts_axis_name(&sense->image.axes[d]);
+        if (strncmp(name, axis, strlen(axis)) != 0 || name[strlen(axis)] != '\t')
+            continue;
+        sense->axis = d;
+        sense->image.axes[d].n = strtoll(strrchr(path, '\t') + 1, NULL, 10);
+    }
+}
+
+static bool end_image(struct verification *check, struct sense *sense)
+{
+    const char *code, *wrong = NULL;
+    sense->image.unit = sense->unit;
+    for (int d = 0; d < TS_MAX_RANK; d++)
+        sense->image.axes[d].unit = sense->axis_units[d];
+    sense->image.has_geometry = sense->parts == 3;
+    if (sense->group && sense->has_data && sense->image.rank > 0)
+        wrong = ts_result_wrong(&sense->image, &code);
+    return !wrong || ts_verify_wrong(check, sense->group, "makes no sense: %s", wrong);
+}
+
+/* Checks that the descriptions of images in the listing make sense. Returns false with a problem. */
+static bool check_descriptions(struct verification *check)
+{
+    struct sense sense = {.axis = -1};
+    for (size_t i = 0; i < check->n_lines; i++) {
+        const char *line = check->lines[i];
+        if (strncmp(line, "attribute\t", 10) == 0 && sense.group) {
+            take_attribute(&sense, line);
+        } else if (strncmp(line, "dataset\t", 8) == 0 && sense.group) {
+            take_dataset(&sense, line + 8);
+        } else if (strncmp(line, "group\t", 6) == 0) {
+            if (!end_image(check, &sense))
+                return false;
+            sense = (struct sense){.axis = -1, .itself = true, .group = line + 6};
+        }
+    }
+    return end_image(check, &sense);
+}
+
+/* ---- the pass over the file --------------------------------------------------------------------- */
+
+/* It is cut into parts (a chunk, a piece of a contiguous dataset, a piece of what is between them), and threads
+ * take part after part, read it with pread and hash it as bytes of the file and as values of its dataset. Parts
+ * are in the order of the file, so that the disk sees rising offsets. Chunks that the writer in this process has
+ * proved are parts too, so that what is between them is known, but are not read. */
+
+enum { PIECE_BYTES = 4 << 20 };
+
+struct part {
+    uint64_t offset, bytes;         /* in the file */
+    struct verify_dataset *dataset; /* NULL: between datasets */
+    int64_t index;                  /* number of the chunk or piece */
+    uint64_t value_offset;          /* where its values begin in the dataset */
+    uint64_t value_bytes;
+};
+
+struct pass {
+    struct verification *check;
+    struct part *parts;
+    size_t n, capacity, largest, largest_chunk;
+    struct scratch *scratch; /* of each thread */
+    pthread_mutex_t lock;    /* for all below, and for what it sets in the check */
+    int64_t failed;          /* the lowest part that failed, n without one */
+};
+
+static bool add_part(struct pass *pass, const struct part *part)
+{
+    struct part *parts = ts_memory_grow(pass->parts, pass->n, &pass->capacity, sizeof *parts);
+    if (!parts)
+        return ts_verify_no_memory(pass->check);
+    pass->parts = parts;
+    pass->parts[pass->n++] = *part;
+    if (part->bytes > pass->largest && !(part->dataset && part->dataset->proved))
+        pass->largest = (size_t)part->bytes;
+    return true;
+}
+
+static bool add_pieces(struct pass *pass, struct verify_dataset *dataset, uint64_t offset, uint64_t bytes)
+{
+    struct part part = {.dataset = dataset, .offset = offset};
+    for (; part.value_offset < bytes; part.value_offset += PIECE_BYTES, part.offset += PIECE_BYTES, part.index++) {
+        const uint64_t left = bytes - part.value_offset;
+        part.bytes = part.value_bytes = left < PIECE_BYTES ? left : PIECE_BYTES;
+        if (!add_part(pass, &part))
+            return false;
+    }
+    return true;
+}
+
+static bool add_chunks(struct pass *pass, struct verify_dataset *dataset)
+{
+    struct part part = {.dataset = dataset};
+    if (dataset->grid.chunk_bytes > pass->largest_chunk && !dataset->proved)
+        pass->largest_chunk = dataset->grid.chunk_bytes;
+    for (; part.index < dataset->grid.n_chunks; part.index++, part.value_offset += part.value_bytes) {
+        int64_t start[TS_MAX_RANK];
+        part.offset = dataset->chunks[part.index].offset;
+        part.bytes = dataset->chunks[part.index].bytes;
+        part.value_bytes = ts_chunk_place(&dataset->grid, part.index, start);
+        if (!add_part(pass, &part))
+            return false;
+    }
+    return true;
+}
+
+static int compare_parts(const void *a, const void *b)
+{
+    const struct part *one = a, *two = b;
+    return one->offset < two->offset ? -1 : one->offset > two->offset;
+}
+
+/* Every byte of the body belongs to one part. */
+static bool fill_gaps(struct pass *pass)
+{
+    const size_t n = pass->n;
+    uint64_t end = 0;
+    if (n > 0)
+        qsort(pass->parts, n, sizeof *pass->parts, compare_parts);
+    for (size_t i = 0; i < n; i++) {
+        const struct part part = pass->parts[i];
+        if (part.offset < end)
+            return ts_verify_wrong(pass->check, part.dataset->path, "shares bytes of the file with another dataset");
+        if (!add_pieces(pass, NULL, end, part.offset - end))
+            return false;
+        end = part.offset + part.bytes;
+    }
+    if (!add_pieces(pass, NULL, end, pass->check->body_bytes - end))
+        return false;
+    qsort(pass->parts, pass->n, sizeof *pass->parts, compare_parts);
+    return true;
+}
+
+static bool add_values(const struct verify_dataset *dataset, uint64_t offset, const void *values, size_t bytes)
+{
+    return dataset->tree ? ts_digest_tree_add(dataset->tree, offset, values, bytes)
+                         : ts_digest_add(dataset->flat, values, bytes);
+}
+
+static bool make_parts(struct pass *pass)
+{
+    struct verification *check = pass->check;
+    bool done = true;
+    for (size_t i = 0; i < check->n_datasets && done; i++) {
+        struct verify_dataset *dataset = &check->datasets[i];
+        if (dataset->bytes == 0 || dataset->damaged >= 0)
+            continue;
+        if (dataset->storage.layout == STORAGE_CHUNKED)
+            done = add_chunks(pass, dataset);
+        else if (dataset->storage.layout == STORAGE_CONTIGUOUS)
+            done = add_pieces(pass, dataset, (uint64_t)dataset->storage.offset, dataset->bytes);
+        else if (!add_values(dataset, 0, dataset->compact, (size_t)dataset->bytes))
+            done = ts_verify_no_memory(check);
+    }
+    return done && (!check->body || fill_gaps(pass));
+}
+
+/* Buffers of one thread, of the size of the largest part. */
+struct scratch {
+    struct chunk_coder *coder;
+    unsigned char *stored, *chunk;
+};
+
+static void note_damage(struct pass *pass, const struct part *part)
+{
+    pthread_mutex_lock(&pass->lock);
+    if (part->dataset->damaged < 0 || part->index < part->dataset->damaged)
+        part->dataset->damaged = part->index;
+    pthread_mutex_unlock(&pass->lock);
+}
+
+static enum ts_status fail_part(struct pass *pass, int64_t i, int read_error)
+{
+    pthread_mutex_lock(&pass->lock);
+    if (i < pass->failed) {
+        pass->failed = i;
+        pass->check->read_error = read_error;
+        pass->check->no_memory = !read_error;
+    }
+    pthread_mutex_unlock(&pass->lock);
+    return TS_RUN_FAILED;
+}
+
+static bool make_scratch(const struct pass *pass, struct scratch *scratch)
+{
+    if (!scratch->coder)
+        *scratch =
+            (struct scratch){ts_chunk_coder_create(), malloc(pass->largest + 1), malloc(pass->largest_chunk + 1)};
+    return scratch->coder && scratch->stored && scratch->chunk;
+}
+
+static enum ts_status check_part(void *user, int thread, int64_t i, struct ts_diag *diag)
+{
+    struct pass *pass = user;
+    struct scratch *scratch = &pass->scratch[thread];
+    const struct part *part = &pass->parts[i];
+    const struct verify_dataset *dataset = part->dataset;
+    const void *values;
+    (void)diag;
+    if (dataset && dataset->proved)
+        return TS_OK;
+    if (!make_scratch(pass, scratch))
+        return fail_part(pass, i, 0);
+    if (!ts_file_read_at(pass->check->fd, scratch->stored, (size_t)part->bytes, part->offset))
+        return fail_part(pass, i, errno ? errno : -1);
+    values = scratch->stored;
+    bool done =
+        !pass->check->body || ts_digest_tree_add(pass->check->body, part->offset, scratch->stored, (size_t)part->bytes);
+    errno = 0; /* the decoder leaves ENOMEM if memory is out */
+    if (done && dataset && dataset->storage.layout == STORAGE_CHUNKED)
+        values = ts_chunk_decode(scratch->coder, &dataset->filters, scratch->stored, (size_t)part->bytes,
+                                 scratch->chunk, dataset->grid.chunk_bytes);
+    if (!values && errno == ENOMEM)
+        done = false;
+    else if (!values)
+        note_damage(pass, part);
+    else if (done && dataset)
+        done = add_values(dataset, part->value_offset, values, (size_t)part->value_bytes);
+    return done ? TS_OK : fail_part(pass, i, 0);
+}
+
+/* A digest of version 1 takes its parts in their order, so a file that has such digests is read by one thread. */
+static bool check_parts(struct pass *pass)
+{
+    const size_t most = pass->check->version == DIGEST_VERSION ? (size_t)pass->check->threads : 1;
+    const int threads = (int)(most < pass->n ? most : pass->n);
+    struct readers *pool = ts_readers_create(threads);
+    struct ts_diag *unused = ts_diag_create();
+    pass->failed = (int64_t)pass->n;
+    pass->scratch = calloc((size_t)threads + 1, sizeof *pass->scratch);
+    const bool ready = pool && unused && pass->scratch;
+    const bool done = ready && ts_readers_run(pool, threads, (int64_t)pass->n, check_part, pass, unused) == TS_OK;
+    for (int i = 0; pass->scratch && i < threads; i++) {
+        ts_chunk_coder_destroy(pass->scratch[i].coder);
+        free(pass->scratch[i].stored);
+        free(pass->scratch[i].chunk);
+    }
+    free(pass->scratch);
+    ts_readers_destroy(pool);
+    ts_diag_destroy(unused);
+    return done || (!ready && ts_verify_no_memory(pass->check));
+}
+
+/* Datasets that are damaged have no digest. */
+static bool end_digests(struct verification *check)
+{
+    bool done = true;
+    for (size_t i = 0; i < check->n_datasets && done; i++) {
+        struct verify_dataset *dataset = &check->datasets[i];
+        if (dataset->damaged < 0 && !dataset->proved)
+            done = dataset->tree ? ts_digest_tree_text(dataset->tree, dataset->found)
+                                 : ts_digest_end(dataset->flat, dataset->found);
+    }
+    return done || ts_verify_no_memory(check);
+}
+
+/* Reads all of the body once, in threads, and ends the digests of datasets and body. Damaged chunks are recorded in
+ * their datasets. Returns false with a problem where the pass itself fails. */
+static bool pass_over_file(struct verification *check)
+{
+    struct pass pass = {.check = check};
+    pthread_mutex_init(&pass.lock, NULL);
+    const bool done = make_parts(&pass) && check_parts(&pass) && end_digests(check);
+    pthread_mutex_destroy(&pass.lock);
+    free(pass.parts);
+    return done;
+}
+
+/* ---- the check ---------------------------------------------------------------------------------- */
 
 static void clear(struct verification *check)
 {
@@ -177,7 +544,7 @@ static bool judge(struct verification *check, size_t content_bytes)
         return ts_verify_wrong(check, "/", "has digests of a version that this program does not know");
     if (check->version == DIGEST_VERSION && !check->body && !(check->body = ts_digest_tree_create(check->body_bytes)))
         return ts_verify_no_memory(check);
-    if (!ts_verify_describe(check) || (check->written && !match_written(check)) || !ts_verify_pass(check) ||
+    if (!ts_verify_describe(check) || (check->written && !match_written(check)) || !pass_over_file(check) ||
         !judge_datasets(check))
         return false;
     if (!root_digest(check, found))
@@ -292,7 +659,7 @@ enum ts_status ts_hdf5_verify_open(struct hdf5_session *session, int fd, const c
         check.read_error ? report(&check, path, TS_BAD_INPUT, diag)
                          : ts_hdf5_session_call(session, list_task, NULL, 0, (void **)&check.content, &bytes, diag);
     if (status == TS_OK &&
-        !(judge(&check, bytes) && judge_body(&check, has_trailer ? sum : NULL) && ts_verify_sense(&check)))
+        !(judge(&check, bytes) && judge_body(&check, has_trailer ? sum : NULL) && check_descriptions(&check)))
         status = report(&check, path, TS_BAD_INPUT, diag);
     if (proof) {
         *proof = (struct hdf5_proof){

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/hdf5/hdf5_verify_parts.h"
+#include "io/hdf5/hdf5_verify_content.h"
 
 bool ts_verify_wrong(struct verification *check, const char *at, const char *format, ...)
 {

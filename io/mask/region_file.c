@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "io/dicom_header/dicom_parse.h"
-#include "io/dicom_header/dicom_start.h"
 #include "io/file/inflate_file.h"
 #include "io/file/regular_file.h"
 

@@ -3,16 +3,59 @@
  * This reads the points of the wanted regions and fills their contours, slice by slice. A contour belongs to the slice
  * in whose plane it lies. Where planes are resampled it reaches half of the smallest distance between the planes of its
  * region to both sides, or half a slice where the region has one plane: a slice then has the contours of the nearest
- * plane. Within a plane nothing is resampled: contour_fill.h has the rule.
+ * plane. Within a plane nothing is resampled: contour_cross has the rule.
  */
 #include <inttypes.h>
 #include <locale.h>
 #include <math.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/mask/contour_fill.h"
 #include "io/mask/rtstruct.h"
+
+/* ---- filling ------------------------------------------------------------------------------------ */
+
+/* A pixel belongs to the region if its center is inside an odd number of its contours (the even-odd rule, so that
+ * a contour within another one is a hole). A center on the boundary belongs to the region if the region lies
+ * towards greater x, or on a boundary along x towards greater y: so regions that share an edge share no pixel, and
+ * leave none out. This is scan conversion by crossings: each edge that a row's line through the pixel centers
+ * meets marks the first center behind it, and the parity of the marks up to a pixel says whether it is inside.
+ * Marks of several contours add up modulo 2. Nothing is sorted, and nothing is allocated. Source: J. D. Foley et
+ * al., Computer Graphics: Principles and Practice, 2nd ed. (1990), 3.6. */
+
+static double clamped(double value, double low, double high)
+{
+    return value < low ? low : value > high ? high : value;
+}
+
+/* The corners are ordered by y, so that an edge which two contours share crosses each row at the same x in both. */
+static void cross_edge(const double *a, const double *b, unsigned char *crossings, int64_t nx, int64_t ny)
+{
+    const double *low = a[1] < b[1] ? a : b, *high = a[1] < b[1] ? b : a;
+    const int64_t first = (int64_t)clamped(ceil(low[1]), 0, (double)ny);
+    const int64_t end = (int64_t)clamped(ceil(high[1]), 0, (double)ny);
+    const double slope = (high[0] - low[0]) / (high[1] - low[1]);
+    for (int64_t y = first; y < end; y++) {
+        const double x = low[0] + ((double)y - low[1]) * slope;
+        crossings[y * (nx + 1) + (int64_t)clamped(ceil(x), 0, (double)nx)] ^= 1;
+    }
+}
+
+/* Exchanges inside and outside for the pixels in the polygon of n corners (x, y), which closes itself. Pixel centers
+ * are at whole numbers. `crossings` has ny rows of nx + 1 marks: crossings[y][x] is 1 where the boundary is crossed an
+ * odd number of times between the centers x - 1 and x of row y. */
+static void contour_cross(const double *corners, size_t n, unsigned char *crossings, int64_t nx, int64_t ny)
+{
+    for (size_t i = 0; i < n; i++) {
+        const double *a = corners + 2 * i, *b = corners + 2 * (i + 1 < n ? i + 1 : 0);
+        if (a[1] != b[1])
+            cross_edge(a, b, crossings, nx, ny);
+    }
+}
+
+/* ---- the file ----------------------------------------------------------------------------------- */
 
 enum { MOST_POINTS = 1 << 22 };
 
@@ -327,8 +370,8 @@ static enum ts_status fill_slice(struct rtstruct_file *set, int64_t z, int32_t *
             if (!met)
                 memset(set->crossings, 0, crossings_bytes(set));
             met = true;
-            ts_contour_cross(set->corners + 2 * contour->first, contour->n, set->crossings, set->grid->axes[2].n,
-                             set->grid->axes[1].n);
+            contour_cross(set->corners + 2 * contour->first, contour->n, set->crossings, set->grid->axes[2].n,
+                          set->grid->axes[1].n);
         }
         if (met)
             status = fill(set, label, z, labels, diag);

@@ -37,12 +37,6 @@ struct seg {
 /* Reads the header. False: refused, file->file.refusal says why. ts_seg_clear frees what it found in either case. */
 bool ts_seg_parse(struct region_file *file, struct seg *seg);
 void ts_seg_clear(struct seg *seg);
-/* Returns the bytes that a frame needs at `pixels`, here and in io/mask/seg_decode.h. */
-size_t ts_seg_frame_bytes(const struct seg *seg);
-/* Reads frame `number` of pixel data that is not compressed: of 1 bit a pixel from bit *shift of `pixels` on, else from
- * their beginning. Returns false where it cannot be read to its end. */
-bool ts_seg_read_frame(struct region_file *file, const struct seg *seg, int64_t number, unsigned char *pixels,
-                       int *shift);
 /* Opens the segments that the request wants; takes the file, in any case. */
 enum ts_status ts_seg_open_take(struct region_file *file, const struct mask_request *request, struct mask_file **out);
 

@@ -14,7 +14,136 @@
 #include <string.h>
 
 #include "core/vector3.h"
-#include "io/mask/seg_decode.h"
+#include "io/dicom_frames/dicom_cells.h"
+#include "io/dicom_frames/dicom_source.h"
+#include "io/mask/seg.h"
+
+/* ---- compressed frames -------------------------------------------------------------------------- */
+
+/* They become the slices of a source of their own, whose sandboxed workers decode them ahead of their use. Frames
+ * are mostly asked for in their order, so that the next ones are announced. */
+
+enum { THREADS = 4, AHEAD = 8 };
+
+struct seg_decoder {
+    struct dicom_source source;
+    struct dicom_image *images;
+};
+
+/* Packs n pixels of a byte each to bits in place: each byte of bits stands before the bytes that it is made of. */
+static void pack(unsigned char *pixels, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const bool set = pixels[i] != 0;
+        if (i % 8 == 0)
+            pixels[i / 8] = 0;
+        pixels[i / 8] |= (unsigned char)(set << i % 8);
+    }
+}
+
+/* Makes a decoder of all frames in the pixel data of the file, which outlives it. TS_RUN_FAILED if memory is out. */
+static enum ts_status seg_decoder_create(struct region_file *file, const struct seg *seg, struct seg_decoder **out,
+                                         struct ts_diag *diag)
+{
+    const size_t n = (size_t)seg->claimed_frames;
+    struct seg_decoder *decoder = *out = calloc(1, sizeof *decoder);
+    if (!decoder)
+        return ts_diag_no_memory(diag, sizeof *decoder);
+    struct dicom_source *source = &decoder->source;
+    source->labels = true;
+    source->bits = seg->bits == 1;
+    decoder->images = calloc(n, sizeof *decoder->images);
+    source->frames = calloc(n, sizeof *source->frames);
+    source->base = (struct source){
+        .image = {.rank = 3,
+                  .axes = {{.kind = TS_AXIS_Z, .n = (int64_t)n},
+                           {.kind = TS_AXIS_Y, .n = seg->rows},
+                           {.kind = TS_AXIS_X, .n = seg->columns}},
+                  .dtype = seg->bits == 16 ? TS_U16 : TS_U8},
+        .n_slices = (int64_t)n,
+        .n_volumes = 1,
+        .slices = calloc(n, sizeof *source->base.slices),
+        .no_digests = true,
+    };
+    source->cell_bytes = (size_t)ts_dicom_frame_bytes(&file->file);
+    if (!decoder->images || !source->frames || !source->base.slices)
+        return ts_diag_no_memory(diag, n * sizeof *decoder->images);
+    for (size_t i = 0; i < n; i++) {
+        decoder->images[i] = (struct dicom_image){
+            .file = &file->file, .frame = (int64_t)i, .rows = (int)seg->rows, .columns = (int)seg->columns};
+        source->frames[i] =
+            (struct dicom_frame){.image = &decoder->images[i], .cells = ts_dicom_cells(&file->file), .slope = 1};
+    }
+    return TS_OK;
+}
+
+/* Reads frame `number`: of 1 bit a pixel packed to bits, else cells in the order of this machine. `pixels` has the
+ * bytes of seg_frame_bytes. TS_BAD_INPUT if the frame is damaged, TS_RUN_FAILED if no worker can be started. */
+static enum ts_status seg_decoder_read(struct seg_decoder *decoder, int64_t number, unsigned char *pixels,
+                                       struct ts_diag *diag)
+{
+    struct source *source = &decoder->source.base;
+    enum ts_status status = ts_dicom_ring_start(source, THREADS, AHEAD, diag);
+    if (status == TS_OK)
+        status = ts_dicom_ring_read(source, number, 1, pixels, diag);
+    if (status == TS_OK && number + 1 < source->n_slices)
+        ts_dicom_ring_prefetch(source, number + 1, 1);
+    if (status == TS_OK && decoder->source.bits)
+        pack(pixels, ts_slice_count(&source->image));
+    return status;
+}
+
+/* Returns the bytes that it holds and its workers need. */
+static size_t seg_decoder_bytes(const struct seg_decoder *decoder)
+{
+    const size_t frames = (size_t)decoder->source.base.n_slices;
+    return ts_dicom_ring_bytes(&decoder->source, THREADS, AHEAD) +
+           frames * (sizeof *decoder->images + sizeof *decoder->source.frames + sizeof *decoder->source.base.slices);
+}
+
+/* Ends the workers. NULL does nothing. */
+static void seg_decoder_destroy(struct seg_decoder *decoder)
+{
+    if (!decoder)
+        return;
+    ts_dicom_ring_end(&decoder->source);
+    free(decoder->images);
+    free(decoder->source.frames);
+    free(decoder->source.base.slices);
+    free(decoder);
+}
+
+/* ---- frames that are not compressed ------------------------------------------------------------- */
+
+/* Frames of 1 bit follow each other without a gap, so that one begins within a byte. Some writers fill up the last
+ * byte of each; the number of bytes then tells of it, unless there are only a few frames. */
+
+/* Returns the bytes that a frame needs at `pixels`, here and where it is decoded. */
+static size_t seg_frame_bytes(const struct seg *seg)
+{
+    const size_t n = (size_t)(seg->rows * seg->columns);
+    /* A decoder gives each bit a byte, which are packed where they stand. What is read may begin and end in a word. */
+    return (seg->in_fragments && seg->bits == 1 ? n : (n * (size_t)seg->bits + 7) / 8) + 4;
+}
+
+/* Reads frame `number` of pixel data that is not compressed: of 1 bit a pixel from bit *shift of `pixels` on, else from
+ * their beginning. Returns false where it cannot be read to its end. */
+static bool seg_read_frame(struct region_file *file, const struct seg *seg, int64_t number, unsigned char *pixels,
+                           int *shift)
+{
+    const int64_t bits = seg->rows * seg->columns * seg->bits;
+    const int64_t first = number * (seg->padded ? (bits + 7) / 8 * 8 : bits);
+    *shift = (int)(first % 8);
+    const size_t before = seg->words ? (size_t)(first / 8 % 2) : 0, n = (size_t)((*shift + bits + 7) / 8);
+    const size_t all = seg->words ? (before + n + 1) / 2 * 2 : n;
+    if (!ts_dicom_read(&file->scan.reader, seg->pixel_offset + first / 8 - (int64_t)before, pixels, all))
+        return false;
+    if (seg->words)
+        ts_dicom_turn_words(pixels, before, n);
+    return true;
+}
+
+/* ---- the file ----------------------------------------------------------------------------------- */
 
 enum { X, Y, Z, MOST_SLOTS = 1 << 20 };
 
@@ -244,8 +373,8 @@ static enum ts_status load_frame(struct seg_file *seg, int64_t number, int *shif
 {
     *shift = 0;
     if (seg->decoder)
-        return ts_seg_decoder_read(seg->decoder, number, seg->pixels, diag);
-    return ts_seg_read_frame(seg->file, &seg->seg, number, seg->pixels, shift)
+        return seg_decoder_read(seg->decoder, number, seg->pixels, diag);
+    return seg_read_frame(seg->file, &seg->seg, number, seg->pixels, shift)
                ? TS_OK
                : ts_mask_refuse(&seg->base, "input-unreadable", diag, "could not be read to its end in frame %" PRId64,
                                 number + 1);
@@ -298,8 +427,8 @@ static enum ts_status read_slice(struct mask_file *base, int64_t z, int32_t *lab
 static size_t memory_bytes(const struct mask_file *base)
 {
     const struct seg_file *seg = (const struct seg_file *)base;
-    return ts_seg_frame_bytes(&seg->seg) + 2 * sizeof(int32_t) * ts_slice_count(seg->grid) +
-           (seg->decoder ? ts_seg_decoder_bytes(seg->decoder) : 0);
+    return seg_frame_bytes(&seg->seg) + 2 * sizeof(int32_t) * ts_slice_count(seg->grid) +
+           (seg->decoder ? seg_decoder_bytes(seg->decoder) : 0);
 }
 
 static enum ts_status check_unchanged(const struct mask_file *base, struct ts_diag *diag)
@@ -316,7 +445,7 @@ static bool holds(const struct mask_file *base, const struct file_set *files)
 static void close_file(struct mask_file *base)
 {
     struct seg_file *seg = (struct seg_file *)base;
-    ts_seg_decoder_destroy(seg->decoder);
+    seg_decoder_destroy(seg->decoder);
     ts_seg_clear(&seg->seg);
     ts_region_close(seg->file);
     free(seg->file);
@@ -389,7 +518,7 @@ static enum ts_status take_threshold(struct seg_file *seg, const struct mask_req
 static enum ts_status allocate(struct seg_file *seg, struct ts_diag *diag)
 {
     const size_t n = ts_slice_count(seg->grid);
-    seg->pixels = malloc(ts_seg_frame_bytes(&seg->seg));
+    seg->pixels = malloc(seg_frame_bytes(&seg->seg));
     seg->slots = malloc(n * sizeof *seg->slots);
     seg->places = malloc(n * sizeof *seg->places);
     return seg->pixels && seg->slots && seg->places ? TS_OK : ts_diag_no_memory(diag, 2 * n * sizeof *seg->slots);
@@ -421,7 +550,7 @@ enum ts_status ts_seg_open_take(struct region_file *file, const struct mask_requ
     if (status == TS_OK)
         status = allocate(seg, request->diag);
     if (status == TS_OK && seg->seg.in_fragments)
-        status = ts_seg_decoder_create(file, &seg->seg, &seg->decoder, request->diag);
+        status = seg_decoder_create(file, &seg->seg, &seg->decoder, request->diag);
     if (status == TS_OK && seg->seg.padded)
         ts_diag_warning(request->diag, &(struct diag_site){.code = "seg-padded", .stage = seg->base.site},
                         "each frame begins with a byte of its own, where DICOM has bits without a gap: the number of "

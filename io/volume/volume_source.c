@@ -16,13 +16,198 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/image.h"
 #include "core/path.h"
+#include "core/vector3.h"
 #include "io/file/file_bytes.h"
 #include "io/file/gzip_reader.h"
 #include "io/file/regular_file.h"
 #include "io/source/read_ahead.h"
-#include "io/volume/volume_geometry.h"
-#include "io/volume/volume_making.h"
+
+/* ---- geometry ----------------------------------------------------------------------------------- */
+
+/* The columns of the transform that a file states are the steps along x, y and z. Rows and columns must be at
+ * right angles up to what 32-bit floats and rounded texts leave, and are made exactly so. The step along z may
+ * lean off their normal, as behind a tilted gantry: up to TS_UPRIGHT_DEGREE it is laid along the normal, beyond it
+ * is kept as DICOM's is (docs/dicom-geometry.md), so that what this program writes of a sheared series is read
+ * back as it was. */
+
+enum { X, Y, Z };
+
+static const double RIGHT_ANGLE = 1e-3; /* largest cosine between rows and columns */
+
+/* Makes the directions x, y and their normal of two columns. */
+static void find_directions(const double x[3], const double y[3], double u[9])
+{
+    const double length = ts_length(x);
+    for (int i = 0; i < 3; i++)
+        u[i] = x[i] / length;
+    const double along = ts_dot(y, u);
+    for (int i = 0; i < 3; i++)
+        u[3 + i] = y[i] - along * u[i];
+    const double across = ts_length(u + 3);
+    for (int i = 0; i < 3; i++)
+        u[3 + i] /= across;
+    ts_cross(u, u + 3, u + 6);
+}
+
+/* Sets the step along z. Returns what is wrong, or NULL. */
+static const char *take_step(const double step[3], struct ts_image *image)
+{
+    const double *normal = image->direction + 6;
+    memcpy(image->step_z_mm, step, sizeof image->step_z_mm);
+    const double lean = ts_image_lean_degree(image);
+    if (lean > TS_MOST_LEAN_DEGREE)
+        return "has slices whose step leans more than 45 degrees off their normal";
+    if (lean > TS_UPRIGHT_DEGREE)
+        image->axes[0].spacing = ts_dot(step, normal);
+    else
+        for (int i = 0; i < 3; i++)
+            image->step_z_mm[i] = image->axes[0].spacing * normal[i];
+    return NULL;
+}
+
+/* Sets origin, direction and step of a volume, and its spacing along z where it is sheared, by the transform of voxel
+ * (x, y, z, 1) to LPS in mm. *reversed: its axes are left-handed, and the geometry is that of the volume whose rows go
+ * from the last to the first. Returns NULL, or what is wrong: a phrase such as "has an origin that is not finite". */
+static const char *volume_geometry(const double transform[3][4], struct ts_image *image, bool *reversed)
+{
+    double columns[3][3], lengths[3];
+    *reversed = false;
+    for (int d = 0; d < 3; d++) {
+        for (int i = 0; i < 3; i++)
+            columns[d][i] = transform[i][d];
+        lengths[d] = ts_length(columns[d]);
+        if (!(lengths[d] > 1e-9 && lengths[d] < 1e9))
+            return "has an axis whose spacing is no positive number of mm";
+        image->origin_mm[d] = transform[d][3];
+        if (!isfinite(image->origin_mm[d]))
+            return "has an origin that is not finite";
+    }
+    if (fabs(ts_dot(columns[X], columns[Y])) > RIGHT_ANGLE * lengths[X] * lengths[Y])
+        return "has rows and columns that are not at right angles";
+    image->has_geometry = true;
+    find_directions(columns[X], columns[Y], image->direction);
+    if (!(ts_dot(columns[Z], image->direction + 6) > 0)) {
+        *reversed = true;
+        for (int i = 0; i < 3; i++) {
+            image->origin_mm[i] += (double)(image->axes[1].n - 1) * columns[Y][i];
+            columns[Y][i] = -columns[Y][i];
+        }
+        find_directions(columns[X], columns[Y], image->direction);
+    }
+    return take_step(columns[Z], image);
+}
+
+/* ---- values ------------------------------------------------------------------------------------- */
+
+/* A row goes through doubles, in which every stored number but some integers of 64 bits is exact: loaded, scaled,
+ * and written as the type of the image. */
+
+struct volume_making {
+    bool flip_rows, as_stored; /* as_stored: neither scaled nor of another type */
+    bool rounds;               /* 32-bit floats may hold less than the file does */
+};
+
+static void swap(unsigned char *data, size_t n, size_t width)
+{
+    for (size_t i = 0; i < n; i++, data += width)
+        for (size_t j = 0; j < width / 2; j++) {
+            const unsigned char byte = data[j];
+            data[j] = data[width - 1 - j];
+            data[width - 1 - j] = byte;
+        }
+}
+
+#define SCALE_TO(suffix, type)                                                                                         \
+    case TS_##suffix:                                                                                                  \
+        for (size_t i = 0; i < n; i++)                                                                                 \
+            ((type *)out)[i] = (type)(slope * row[i] + intercept);                                                     \
+        break;
+
+/* Scales one row, whose numbers `row` has as double. */
+static void scale_row(const struct volume_layout *layout, enum ts_dtype dtype, const double *row, size_t n, void *out)
+{
+    const double slope = layout->slope, intercept = layout->intercept;
+    switch (dtype) {
+        TS_IMAGE_DTYPES(SCALE_TO)
+        SCALE_TO(F64, double)
+    default:
+        break;
+    }
+}
+
+/* Counts the numbers of a row, scaled, that a 32-bit float does not hold. */
+static void count_rounding(const struct volume_layout *layout, double *row, size_t n, struct ts_rounding *rounding)
+{
+    for (size_t i = 0; i < n; i++)
+        row[i] = layout->slope * row[i] + layout->intercept;
+    ts_rounding_of_doubles(rounding, row, n);
+}
+
+static void load_row(const struct volume_layout *layout, double *row, const void *from, size_t n)
+{
+    const int64_t *numbers = from;
+    if (!layout->is_signed)
+        ts_load_f64(row, from, layout->stored, n);
+    for (size_t i = 0; layout->is_signed && i < n; i++)
+        row[i] = (double)numbers[i];
+}
+
+/* Counts integers of 64 bits that the doubles of a row do not hold, but floats do. */
+static void count_integers(const struct volume_layout *layout, const double *row, const void *from, size_t n,
+                           struct ts_rounding *rounding)
+{
+    for (size_t i = 0; i < n; i++) {
+        const long double number =
+            layout->is_signed ? (long double)((const int64_t *)from)[i] : (long double)((const uint64_t *)from)[i];
+        const double change = (double)fabsl((number - (long double)row[i]) * (long double)layout->slope);
+        rounding->n += change > 0 && (double)(float)row[i] == row[i];
+        rounding->most = fmax(rounding->most, change);
+    }
+}
+
+/* Returns true where numbers of the file stayed finite as 32-bit floats. */
+static bool stays_finite(const double *row, const float *made, size_t n)
+{
+    bool finite = true;
+    for (size_t i = 0; i < n; i++)
+        finite &= isfinite(made[i]) || !isfinite(row[i]);
+    return finite;
+}
+
+/* Makes a slice of the stored bytes in `data`, which are overwritten; `row` has space for one row of doubles. Adds the
+ * values that a 32-bit float does not hold to `rounding` where making->rounds. Returns false where a number is beyond
+ * the range of the image's type. */
+static bool volume_make_slice(const struct volume_layout *layout, const struct volume_making *making,
+                              const struct ts_image *image, unsigned char *data, double *row, unsigned char *out,
+                              struct ts_rounding *rounding)
+{
+    const int64_t rows = image->axes[1].n;
+    const size_t n = (size_t)image->axes[2].n, width = ts_dtype_bytes(layout->stored);
+    const size_t pitch = n * ts_dtype_bytes(image->dtype);
+    bool finite = true;
+    if (layout->swapped)
+        swap(data, n * (size_t)rows, width);
+    for (int64_t y = 0; y < rows; y++) {
+        const unsigned char *from = data + (size_t)(making->flip_rows ? rows - 1 - y : y) * n * width;
+        if (making->as_stored) {
+            memcpy(out + (size_t)y * pitch, from, pitch);
+        } else {
+            load_row(layout, row, from, n);
+            if (making->rounds && layout->stored == TS_U64)
+                count_integers(layout, row, from, n, rounding);
+            scale_row(layout, image->dtype, row, n, out + (size_t)y * pitch);
+            if (image->dtype == TS_F32)
+                finite &= stays_finite(row, (const float *)(out + (size_t)y * pitch), n);
+            if (making->rounds)
+                count_rounding(layout, row, n, rounding);
+        }
+    }
+    return finite;
+}
+
+/* ---- the source --------------------------------------------------------------------------------- */
 
 struct volume_source {
     struct rule_source in; /* first */
@@ -152,9 +337,9 @@ static enum ts_status finish_slice(const struct reading *reading, int thread, in
     const size_t row = (size_t)reading->source->in.base.image.axes[2].n * sizeof(double);
     struct ts_rounding *rounding = &reading->source->in.base.slices[reading->z + i].rounding;
     *rounding = (struct ts_rounding){0};
-    if (ts_volume_make_slice(&reading->source->layout, &reading->source->making, &reading->source->in.base.image,
-                             stored, (double *)(stored + reading->scratch_bytes - row),
-                             reading->out + (size_t)i * ts_slice_bytes(&reading->source->in.base.image), rounding))
+    if (volume_make_slice(&reading->source->layout, &reading->source->making, &reading->source->in.base.image, stored,
+                          (double *)(stored + reading->scratch_bytes - row),
+                          reading->out + (size_t)i * ts_slice_bytes(&reading->source->in.base.image), rounding))
         return TS_OK;
     return ts_volume_refuse(&reading->source->layout, "values-out-of-range", diag,
                             "has a value in slice %" PRId64 " that is beyond the range of a 32-bit float",
@@ -416,7 +601,7 @@ static enum ts_status describe(struct volume_source *source, struct ts_diag *dia
     source->making.as_stored = image->dtype == layout->stored && layout->slope == 1 && layout->intercept == 0;
     source->making.flip_rows = layout->upwards && !layout->has_transform;
     const char *wrong =
-        layout->has_transform ? ts_volume_geometry(layout->transform, image, &source->making.flip_rows) : NULL;
+        layout->has_transform ? volume_geometry(layout->transform, image, &source->making.flip_rows) : NULL;
     if (wrong)
         return ts_volume_refuse(layout, "volume-geometry", diag, "%s", wrong);
     source->making.rounds = image->dtype == TS_F32 && (layout->stored == TS_F64 || ts_source_rounds(largest));

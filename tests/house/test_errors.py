@@ -14,7 +14,7 @@ import tempfile
 PLANTED = [
     ("io/scan/tiff.c", '"page-missing"', '"page-planted"', "page-planted: no row"),
     ("stages/scan/center.c", '"center-small"', '"center-planted"', "center-planted: no row"),
-    ("io/dicom_header/dicom_check.c", '"dicom-bad-size"', '"dicom-planted"', "dicom-planted: no row"),
+    ("io/dicom_header/dicom_scan.c", '"dicom-bad-size"', '"dicom-planted"', "dicom-planted: no row"),
     ("pipeline/chain/chain_build.c", '"format", names', '"planted", names', "unknown-planted: no row"),
     ("pipeline/chain/tree.c", '"merge-key"', '"merge-planted"', "merge-planted: no row"),
     ("stages/scan/minus_log.c", '"transmission-nan"', '"transmission-planted"', "transmission-planted: no row"),

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The check of a result has these parts, in the order in which they run: hdf5_verify_content.c (takes the child's
- * listing of the file apart), hdf5_verify_pass.c (threads read all of the file once, decode and hash),
- * hdf5_verify_sense.c (checks the descriptions of images), hdf5_verify.c (the verdict).
+ * The check of a result (hdf5_verify.c), and what it takes from the child's listing of the file.
  */
-#ifndef IO_HDF5_HDF5_VERIFY_PARTS_H
-#define IO_HDF5_HDF5_VERIFY_PARTS_H
+#ifndef IO_HDF5_HDF5_VERIFY_CONTENT_H
+#define IO_HDF5_HDF5_VERIFY_CONTENT_H
 
 #include "io/file/chunks.h"
 #include "io/hdf5/hdf5_verify.h"
@@ -51,11 +49,6 @@ struct verification {
 bool ts_verify_content(struct verification *check, size_t bytes);
 /* Works out how each dataset is stored, as far as this program writes such. False with a problem. */
 bool ts_verify_describe(struct verification *check);
-/* Reads all of the body once, in threads, and ends the digests of datasets and body. Damaged chunks are recorded in
- * their datasets. Returns false with a problem where the pass itself fails. */
-bool ts_verify_pass(struct verification *check);
-/* Checks that the descriptions of images in the listing make sense. Returns false with a problem. */
-bool ts_verify_sense(struct verification *check);
 
 /* Sets the problem of the object at the path, or with "" of the file. Returns false, for convenience. */
 bool ts_verify_wrong(struct verification *check, const char *at, const char *format, ...)
