@@ -56,11 +56,11 @@ static enum ts_status read_part(void *user, int thread, int64_t i, struct ts_dia
     return ts_dicom_accept(source, reading->z + i, &reply, diag);
 }
 
-static enum ts_status read_range(struct source *base, struct readers *readers, int64_t z, int64_t n, void *out,
+static enum ts_status read_range(struct source *base, struct pool *readers, int64_t z, int64_t n, void *out,
                                  struct ts_diag *diag)
 {
     struct reading reading = {(struct dicom_source *)base, z, out};
-    return ts_readers_run(readers, reading.source->n_threads, n, read_part, &reading, diag);
+    return ts_pool_run(readers, reading.source->n_threads, n, read_part, &reading, diag);
 }
 
 /* The limit does not count: the plan names how many slices are read ahead. */

@@ -274,7 +274,7 @@ static enum ts_status keep(struct search *search, struct scanned *item, struct i
 
 /* Scans the files batch by batch, each batch by all threads, and keeps what they found in the order of the names: so
  * nothing depends on which thread was faster, and only a batch is held beside the images. */
-static enum ts_status scan_batches(struct search *search, struct readers *readers, struct batch *batch,
+static enum ts_status scan_batches(struct search *search, struct pool *readers, struct batch *batch,
                                    struct images *images)
 {
     const struct list *files = &search->files;
@@ -283,8 +283,8 @@ static enum ts_status scan_batches(struct search *search, struct readers *reader
         for (batch->n = 0; batch->n < BATCH_FILES && next < files->n; next++)
             if (next == 0 || strcmp(files->items[next].path, files->items[next - 1].path)) /* else it is named twice */
                 batch->items[batch->n++].found = &files->items[next];
-        status = ts_readers_run(readers, ts_readers_threads(readers), (int64_t)(batch->n + PART_FILES - 1) / PART_FILES,
-                                scan_part, batch, search->diag);
+        status = ts_pool_run(readers, ts_pool_threads(readers), (int64_t)(batch->n + PART_FILES - 1) / PART_FILES,
+                             scan_part, batch, search->diag);
         for (size_t i = 0; i < batch->n && status == TS_OK; i++)
             status = keep(search, &batch->items[i], images);
     }
@@ -299,8 +299,8 @@ static enum ts_status scan_files(struct search *search, struct images *images)
     const int processors = ts_processors();
     if (files->n > 1)
         qsort(files->items, files->n, sizeof *files->items, compare_found);
-    struct readers *readers = ts_readers_create(parts < (size_t)processors ? (int)parts : processors);
-    const int threads = readers ? ts_readers_threads(readers) : 0;
+    struct pool *readers = ts_pool_create(parts < (size_t)processors ? (int)parts : processors);
+    const int threads = readers ? ts_pool_threads(readers) : 0;
     struct batch batch = {.items = malloc((files->n < BATCH_FILES ? files->n : BATCH_FILES) * sizeof *batch.items + 1),
                           .arenas = calloc((size_t)threads + 1, sizeof *batch.arenas)};
     bool complete = readers && batch.items && batch.arenas;
@@ -310,7 +310,7 @@ static enum ts_status scan_files(struct search *search, struct images *images)
                                            : ts_diag_no_memory(search->diag, BATCH_FILES * sizeof *batch.items);
     for (int t = 0; batch.arenas && t < threads; t++)
         ts_arena_join(search->arena, batch.arenas[t]);
-    ts_readers_destroy(readers);
+    ts_pool_destroy(readers);
     free(batch.arenas);
     free(batch.items);
     if (status != TS_OK)

@@ -12,7 +12,7 @@
 #include "core/rounding.h"
 #include "io/hdf5/hdf5_input.h"
 #include "io/hdf5/hdf5_storage.h"
-#include "io/source/readers.h"
+#include "io/pool/pool.h"
 
 /* STACK_ANY_RANK: up to three axes, those that lack coming first with length 1. */
 enum { STACK_ANY_RANK = -1, STACK_CHUNK_BYTES = 256 << 20, STACK_LIST_CHUNK_BYTES = 16 << 20 };
@@ -109,7 +109,7 @@ size_t ts_hdf5_stack_scratch(const struct hdf5_stack *stack, int threads);
 
 /* Reads boxes of one stack by these threads; both must live longer. NULL where memory is out. */
 struct hdf5_stack_reader;
-struct hdf5_stack_reader *ts_hdf5_stack_reader_create(const struct hdf5_stack *stack, struct readers *readers);
+struct hdf5_stack_reader *ts_hdf5_stack_reader_create(const struct hdf5_stack *stack, struct pool *readers);
 void ts_hdf5_stack_reader_destroy(struct hdf5_stack_reader *reader); /* NULL does nothing */
 /* Reads a box, and needs no child. Of several chunks that are damaged it reports the first in their order. */
 enum ts_status ts_hdf5_stack_read(struct hdf5_stack_reader *reader, const struct hdf5_input *input,

@@ -32,7 +32,7 @@ struct buffers {
 
 struct hdf5_stack_reader {
     const struct hdf5_stack *stack;
-    struct readers *readers;
+    struct pool *readers;
     int n_threads;
     struct buffers *threads;
 };
@@ -617,8 +617,8 @@ enum ts_status ts_hdf5_stack_read(struct hdf5_stack_reader *reader, const struct
     struct readings readings = {.reader = reader};
     enum ts_status status = add_stack(&readings, stack, input, box);
     if (status == TS_OK && readings.n > 0)
-        status = ts_readers_run(reader->readers, reader->n_threads, readings.list[readings.n - 1].end, read_part,
-                                &readings, input->diag);
+        status = ts_pool_run(reader->readers, reader->n_threads, readings.list[readings.n - 1].end, read_part,
+                             &readings, input->diag);
     for (int64_t i = 0; i < readings.n_maps; i++)
         free(readings.maps[i]);
     free(readings.maps);
@@ -639,13 +639,13 @@ enum ts_status ts_hdf5_stack_read(struct hdf5_stack_reader *reader, const struct
     return status;
 }
 
-struct hdf5_stack_reader *ts_hdf5_stack_reader_create(const struct hdf5_stack *stack, struct readers *readers)
+struct hdf5_stack_reader *ts_hdf5_stack_reader_create(const struct hdf5_stack *stack, struct pool *readers)
 {
     struct hdf5_stack_reader *reader = calloc(1, sizeof *reader);
     if (!reader)
         return NULL;
     *reader = (struct hdf5_stack_reader){
-        .stack = stack, .readers = readers, .n_threads = useful_threads(stack, ts_readers_threads(readers))};
+        .stack = stack, .readers = readers, .n_threads = useful_threads(stack, ts_pool_threads(readers))};
     reader->threads = calloc((size_t)reader->n_threads, sizeof *reader->threads);
     if (reader->threads)
         return reader;
@@ -679,11 +679,11 @@ static enum ts_status read_numbers(struct hdf5_input *input, struct hdf5_stack *
         return ts_diag_no_memory(input->diag, (size_t)count * sizeof **values);
     const struct hdf5_box box = {
         .end = {stack->n[0], stack->n[1], 1}, .stride = {stack->n[1], 1, 1}, .out = *values, .doubles = true};
-    struct readers *readers = ts_readers_create(1);
+    struct pool *readers = ts_pool_create(1);
     struct hdf5_stack_reader *reader = readers ? ts_hdf5_stack_reader_create(stack, readers) : NULL;
     status = reader ? ts_hdf5_stack_read(reader, input, &box) : ts_diag_no_memory(input->diag, sizeof box);
     ts_hdf5_stack_reader_destroy(reader);
-    ts_readers_destroy(readers);
+    ts_pool_destroy(readers);
     return status;
 }
 

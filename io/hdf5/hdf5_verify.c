@@ -26,7 +26,7 @@
 #include "io/hdf5/hdf5_session.h"
 #include "io/hdf5/hdf5_trailer.h"
 #include "io/hdf5/hdf5_verify_content.h"
-#include "io/source/readers.h"
+#include "io/pool/pool.h"
 
 /* ---- descriptions of images --------------------------------------------------------------------- */
 
@@ -345,19 +345,19 @@ static bool check_parts(struct pass *pass)
 {
     const size_t most = pass->check->version == DIGEST_VERSION ? (size_t)pass->check->threads : 1;
     const int threads = (int)(most < pass->n ? most : pass->n);
-    struct readers *pool = ts_readers_create(threads);
+    struct pool *pool = ts_pool_create(threads);
     struct ts_diag *unused = ts_diag_create();
     pass->failed = (int64_t)pass->n;
     pass->scratch = calloc((size_t)threads + 1, sizeof *pass->scratch);
     const bool ready = pool && unused && pass->scratch;
-    const bool done = ready && ts_readers_run(pool, threads, (int64_t)pass->n, check_part, pass, unused) == TS_OK;
+    const bool done = ready && ts_pool_run(pool, threads, (int64_t)pass->n, check_part, pass, unused) == TS_OK;
     for (int i = 0; pass->scratch && i < threads; i++) {
         ts_chunk_coder_destroy(pass->scratch[i].coder);
         free(pass->scratch[i].stored);
         free(pass->scratch[i].chunk);
     }
     free(pass->scratch);
-    ts_readers_destroy(pool);
+    ts_pool_destroy(pool);
     ts_diag_destroy(unused);
     return done || (!ready && ts_verify_no_memory(pass->check));
 }

@@ -12,6 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/scan/hdf5_source.h"
+#include "io/scan/result.h"
+#include "io/volume/nifti.h"
+#include "io/volume/npy.h"
+#include "io/volume/nrrd.h"
+
 enum { X, Y, Z };
 
 struct label_volume {
@@ -35,10 +41,19 @@ static void set_text(const struct param_set *set, const char *name, const char *
         *(const char **)ts_param_field(set, i) = text;
 }
 
+static const struct source_format *find_format(const char *name)
+{
+    static const struct source_format *const formats[] = {&nifti_format, &nrrd_format, &npy_format, &result_format};
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
+        if (!strcmp(formats[i]->name, name))
+            return formats[i];
+    return &hdf5_format;
+}
+
 static enum ts_status open_source(struct label_volume *volume, const char *name, const struct mask_request *request)
 {
     static const char *const axes[] = {"z", "y", "x"};
-    const struct source_format *format = ts_source_format_find(name);
+    const struct source_format *format = find_format(name);
     struct param_set set = {.params = format->params,
                             .n_params = format->n_params,
                             .values = ts_arena_alloc(request->arena, format->params_bytes),

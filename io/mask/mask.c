@@ -80,7 +80,7 @@ static void store(const int32_t *labels, size_t n, enum ts_dtype dtype, void *ou
     }
 }
 
-static enum ts_status read_range(struct source *base, struct readers *readers, int64_t z, int64_t n, void *out,
+static enum ts_status read_range(struct source *base, struct pool *readers, int64_t z, int64_t n, void *out,
                                  struct ts_diag *diag)
 {
     struct mask_source *source = (struct mask_source *)base;

@@ -206,7 +206,7 @@ static void take_mask(struct source *base, int64_t z, const uint8_t *mask)
 }
 
 /* Reads the masks of slices [z, z + n), those that the file holds together at a time. */
-static enum ts_status read_masks(struct projection_source *source, struct readers *readers, int64_t z, int64_t n,
+static enum ts_status read_masks(struct projection_source *source, struct pool *readers, int64_t z, int64_t n,
                                  const struct hdf5_input *input)
 {
     struct source *base = &source->in.base;
@@ -254,7 +254,7 @@ static void mark_bad(struct projection_source *source, int64_t z, int64_t n)
 }
 
 /* Reads rows [z, z + n) out of the file. */
-static enum ts_status read_rows(struct source *base, struct readers *readers, int64_t z, int64_t n, void *out,
+static enum ts_status read_rows(struct source *base, struct pool *readers, int64_t z, int64_t n, void *out,
                                 struct ts_diag *diag)
 {
     struct projection_source *source = (struct projection_source *)base;
@@ -458,7 +458,7 @@ static enum ts_status warn_of_drift(const struct projection_source *source)
     const int64_t n_frames = projections->n_views, n = n_frames < PROJECTIONS_MEANS ? n_frames : PROJECTIONS_MEANS;
     struct hdf5_input input = projections->input;
     struct ts_diag *trial = ts_diag_create();
-    struct readers *readers = ts_readers_create(1);
+    struct pool *readers = ts_pool_create(1);
     struct hdf5_stack_reader *reader = readers ? ts_hdf5_stack_reader_create(&projections->stack, readers) : NULL;
     const int64_t width = projections->stack.n[projections->order[2]];
     double *rows = malloc(2 * (size_t)width * sizeof *rows);
@@ -474,7 +474,7 @@ static enum ts_status warn_of_drift(const struct projection_source *source)
     }
     free(rows);
     ts_hdf5_stack_reader_destroy(reader);
-    ts_readers_destroy(readers);
+    ts_pool_destroy(readers);
     ts_diag_destroy(trial);
     if (status == TS_OK)
         ts_projections_warn_means(input.set, input.path, projections->kind, n_frames, &means, projections->input.diag);

@@ -150,15 +150,15 @@ static void note_rounding(struct tiff_source *source, int64_t z, int64_t n)
     ts_source_note_rounding(&source->in.base, z, n, &rounding);
 }
 
-static enum ts_status read_range(struct source *base, struct readers *readers, int64_t z, int64_t n, void *out,
+static enum ts_status read_range(struct source *base, struct pool *readers, int64_t z, int64_t n, void *out,
                                  struct ts_diag *diag)
 {
     struct tiff_source *source = (struct tiff_source *)base;
     struct reading reading = {source, z, n, out};
     const int64_t n_pages = source->meaning == TIFF_VIEWS ? source->pages.n_pages : n;
-    enum ts_status status = copy_pages(source, ts_readers_threads(readers), diag);
+    enum ts_status status = copy_pages(source, ts_pool_threads(readers), diag);
     if (status == TS_OK)
-        status = ts_readers_run(readers, source->n_threads, n_pages, read_page, &reading, diag);
+        status = ts_pool_run(readers, source->n_threads, n_pages, read_page, &reading, diag);
     if (status == TS_OK && (source->pages.stored == TS_F64 || source->pages.stored == TS_U64))
         note_rounding(source, z, n);
     return status == TS_OK ? ts_source_digest(base, readers, z, n, out, diag) : status;

@@ -44,7 +44,7 @@ struct direct {
 struct read_ahead {
     struct source *source;
     struct read_rule rule;
-    struct readers *readers, *copiers;
+    struct pool *readers, *copiers;
     struct blocks blocks;
     struct slot *slots;
     unsigned char *memory;
@@ -144,7 +144,7 @@ static int64_t next_queued(const struct read_ahead *reading, int64_t *n)
         if (slots[s].state == SLOT_QUEUED && (first < 0 || slots[s].block < slots[first].block))
             first = s;
     const int64_t most = (int64_t)(reading->run_bytes / blocks->slice_bytes),
-                  threads = ts_readers_threads(reading->readers);
+                  threads = ts_pool_threads(reading->readers);
     const int64_t slices = most > threads ? most : threads;
     for (*n = 1; first + *n < blocks->n_slots && *n * blocks->size < slices; ++*n) {
         const struct slot *before = &slots[first + *n - 1], *slot = before + 1;
@@ -290,7 +290,7 @@ static enum ts_status copy_held(struct read_ahead *reading, int64_t z, int64_t e
 {
     struct copying copying = {reading, z, out};
     const bool few = (size_t)(end - z) * reading->blocks.slice_bytes < COPY_BYTES;
-    return ts_readers_run(reading->copiers, few ? 1 : COPY_THREADS, end - z, copy_slice, &copying, diag);
+    return ts_pool_run(reading->copiers, few ? 1 : COPY_THREADS, end - z, copy_slice, &copying, diag);
 }
 
 /* Reads a block to its slot. */
@@ -365,8 +365,8 @@ enum ts_status ts_read_ahead_start(struct source *source, const struct read_rule
     pthread_mutex_init(&reading->lock, NULL);
     pthread_cond_init(&reading->queued, NULL);
     pthread_cond_init(&reading->held, NULL);
-    reading->readers = ts_readers_create(threads);
-    reading->copiers = ts_readers_create(threads < COPY_THREADS ? threads : COPY_THREADS);
+    reading->readers = ts_pool_create(threads);
+    reading->copiers = ts_pool_create(threads < COPY_THREADS ? threads : COPY_THREADS);
     reading->unheard = ts_diag_create();
     reading->slots = calloc((size_t)blocks.n_slots + 1, sizeof *reading->slots);
     reading->memory = malloc(bytes_of(&blocks) + 1);
@@ -386,11 +386,11 @@ void ts_read_ahead_destroy(struct read_ahead *reading)
     pthread_cond_signal(&reading->queued);
     pthread_mutex_unlock(&reading->lock);
     if (reading->has_thread) {
-        ts_readers_stop(reading->readers);
+        ts_pool_stop(reading->readers);
         pthread_join(reading->thread, NULL);
     }
-    ts_readers_destroy(reading->readers);
-    ts_readers_destroy(reading->copiers);
+    ts_pool_destroy(reading->readers);
+    ts_pool_destroy(reading->copiers);
     pthread_cond_destroy(&reading->held);
     pthread_cond_destroy(&reading->queued);
     pthread_mutex_destroy(&reading->lock);

@@ -7,7 +7,7 @@
 #ifndef IO_SOURCE_READ_AHEAD_H
 #define IO_SOURCE_READ_AHEAD_H
 
-#include "io/source/readers.h"
+#include "io/pool/pool.h"
 #include "io/source/source.h"
 
 enum { READ_AHEAD_BYTES = 512 << 20 }; /* that a source may hold unless the plan says otherwise */
@@ -15,7 +15,7 @@ enum { READ_AHEAD_BYTES = 512 << 20 }; /* that a source may hold unless the plan
 /* This says how a source reads. */
 struct read_rule {
     /* Reads slices [z, z + n) to `out` by the threads of `readers`, and notes the facts about them. */
-    enum ts_status (*read)(struct source *source, struct readers *readers, int64_t z, int64_t n, void *out,
+    enum ts_status (*read)(struct source *source, struct pool *readers, int64_t z, int64_t n, void *out,
                            struct ts_diag *diag);
     int64_t chunk; /* slices that the file holds together: each costs as much as all of them. 1: each by itself */
     size_t limit;  /* bytes of slices that may be held. Where it is less than a chunk's, chunks are decoded again */

@@ -142,13 +142,13 @@ enum ts_status ts_source_read(struct source *source, int64_t z, int64_t n, void 
     return status;
 }
 
-enum ts_status ts_source_digest(struct source *source, struct readers *readers, int64_t z, int64_t n, const void *data,
+enum ts_status ts_source_digest(struct source *source, struct pool *readers, int64_t z, int64_t n, const void *data,
                                 struct ts_diag *diag)
 {
     struct digesting digesting = {source, z, data};
     if (source->no_digests && !counts_rounding(source))
         return TS_OK;
-    return ts_readers_run(readers, ts_readers_threads(readers), n, digest_slice, &digesting, diag);
+    return ts_pool_run(readers, ts_pool_threads(readers), n, digest_slice, &digesting, diag);
 }
 
 /* ---- the grid as text ---------------------------------------------------------------------------- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A source is an opened and checked input: its description is known, its pixels are read slab by slab.
- * A source format is a table, like a stage: name, parameters, open(). io/scan/formats.c lists them.
+ * A source format is a table, like a stage: name, parameters, open(). pipeline/chain/formats.c lists them.
  */
 #ifndef IO_SOURCE_SOURCE_H
 #define IO_SOURCE_SOURCE_H
@@ -13,7 +13,7 @@
 #include "core/params.h"
 #include "core/rounding.h"
 #include "io/file/file_set.h"
-#include "io/source/readers.h"
+#include "io/pool/pool.h"
 
 /* Facts about a slice that provenance records. Nothing here identifies a patient. */
 struct source_slice {
@@ -175,10 +175,7 @@ enum ts_status ts_source_read(struct source *source, int64_t z, int64_t n, void 
 /* Notes the digests of slices [z, z + n), which were read to `data`, where they are asked for. The readers compute
  * them, a slice each. Returns TS_BAD_INPUT (file-changed) where a slice has another digest than when it was read
  * before. */
-enum ts_status ts_source_digest(struct source *source, struct readers *readers, int64_t z, int64_t n, const void *data,
+enum ts_status ts_source_digest(struct source *source, struct pool *readers, int64_t z, int64_t n, const void *data,
                                 struct ts_diag *diag);
-
-extern const struct source_format *const ts_source_formats[]; /* NULL ends the list */
-const struct source_format *ts_source_format_find(const char *name);
 
 #endif

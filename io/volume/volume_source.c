@@ -427,17 +427,17 @@ enum ts_status ts_volume_check_stored(const struct source *base, uint64_t most, 
     return wrong ? ts_volume_refuse(layout, "input-unreadable", diag, "%s", wrong) : TS_OK;
 }
 
-static enum ts_status read_range(struct source *base, struct readers *readers, int64_t z, int64_t n, void *out,
+static enum ts_status read_range(struct source *base, struct pool *readers, int64_t z, int64_t n, void *out,
                                  struct ts_diag *diag)
 {
     struct volume_source *source = (struct volume_source *)base;
-    const int threads = source->layout.gzip ? 1 : ts_readers_threads(readers);
+    const int threads = source->layout.gzip ? 1 : ts_pool_threads(readers);
     struct reading reading = {source, z, out, NULL, thread_bytes(source)};
     reading.scratch = malloc((size_t)threads * reading.scratch_bytes);
     if (!reading.scratch)
         return ts_diag_no_memory(diag, (size_t)threads * reading.scratch_bytes);
     const enum ts_status status = source->layout.gzip ? inflate_slices(&reading, n, diag)
-                                                      : ts_readers_run(readers, threads, n, read_slice, &reading, diag);
+                                                      : ts_pool_run(readers, threads, n, read_slice, &reading, diag);
     free(reading.scratch);
     return status == TS_OK ? ts_source_digest(base, readers, z, n, out, diag) : status;
 }

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 
 #include "core/arena.h"
-#include "io/source/source.h"
 #include "io/source/source_slices.h"
 #include "lab/bench/bench.h"
+#include "pipeline/chain/formats.h"
 
 enum ts_status ts_bench_dicom_open(const char *path, struct arena *arena, struct source **source, struct ts_diag *diag)
 {

@@ -8,6 +8,8 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "pipeline/chain/formats.h"
+
 /* ---- the output ---------------------------------------------------------------------------------- */
 
 /* Builds the output of a chain from the tree of its text: the paths of its formats, of which each must have a suffix of

@@ -10,6 +10,7 @@
 #include "io/scan/file_kind.h"
 #include "io/scan/hdf5_info.h"
 #include "pipeline/chain/chain_build.h"
+#include "pipeline/chain/formats.h"
 #include "pipeline/chain/oneline.h"
 
 /* Gives the sources that are like another one its path, which has changed. */

@@ -4,9 +4,9 @@
  * one key at a time can be; what depends on the input or on other keys is left to `tomostage check`.
  */
 #include "core/json.h"
-#include "io/source/source.h"
 #include "pipeline/chain/chain.h"
 #include "pipeline/chain/describe.h"
+#include "pipeline/chain/formats.h"
 
 #include <ctype.h>
 #include <stdlib.h>

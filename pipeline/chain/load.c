@@ -11,7 +11,7 @@
 
 #include "core/number.h"
 #include "core/unit.h"
-#include "io/source/source.h"
+#include "pipeline/chain/formats.h"
 #include "stages/engine/stage.h"
 
 /* ---- names, texts and paths ---------------------------------------------------------------------- */

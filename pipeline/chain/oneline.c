@@ -10,7 +10,7 @@
 
 #include "core/number.h"
 #include "io/sink/sink.h"
-#include "io/source/source.h"
+#include "pipeline/chain/formats.h"
 #include "stages/engine/stage.h"
 
 /* ---- words, quoted texts, lists and sweeps ------------------------------------------------------- */

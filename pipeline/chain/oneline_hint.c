@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/source/source.h"
+#include "pipeline/chain/formats.h"
 #include "pipeline/chain/oneline.h"
 #include "stages/engine/stage.h"
 

@@ -8,7 +8,7 @@
 
 #include "io/file/file_signature.h"
 #include "io/scan/file_kind.h"
-#include "io/source/source.h"
+#include "pipeline/chain/formats.h"
 #include "pipeline/plan/device_choice.h"
 #include "program/cli/cli.h"
 #include "stages/engine/stage.h"

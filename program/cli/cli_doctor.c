@@ -13,7 +13,7 @@
 #include "cuda/device/selftest.h"
 #include "io/dicom_frames/dicom_decode.h"
 #include "io/sandbox/sandbox.h"
-#include "io/source/source.h"
+#include "pipeline/chain/formats.h"
 #include "pipeline/run/versions.h"
 #include "program/cli/cli.h"
 

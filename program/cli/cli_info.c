@@ -16,6 +16,7 @@
 #include "io/scan/hdf5_info.h"
 #include "io/scan/tiff_info.h"
 #include "io/volume/volume_info.h"
+#include "pipeline/chain/formats.h"
 #include "pipeline/chain/oneline.h"
 #include "program/cli/cli.h"
 

@@ -16,6 +16,7 @@
 
 #include "io/dicom_frames/dicom_source.h"
 #include "io/dicom_header/dicom_kernel.h"
+#include "pipeline/chain/formats.h"
 #include "tests/files/dicom_fixture.h"
 #include "tests/files/dicom_open.h"
 #include "tests/support/support.h"

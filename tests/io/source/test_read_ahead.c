@@ -23,10 +23,10 @@ static struct counted {
     atomic_int failures; /* so many reads fail from now on */
 } source;
 
-static enum ts_status read_counted(struct source *base, struct readers *readers, int64_t z, int64_t n, void *out,
+static enum ts_status read_counted(struct source *base, struct pool *readers, int64_t z, int64_t n, void *out,
                                    struct ts_diag *diag)
 {
-    cr_assert(base == &source.base && z >= 0 && n > 0 && z + n <= SLICES && ts_readers_threads(readers) == 2);
+    cr_assert(base == &source.base && z >= 0 && n > 0 && z + n <= SLICES && ts_pool_threads(readers) == 2);
     if (atomic_load(&source.failures) > 0) {
         atomic_fetch_sub(&source.failures, 1);
         return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "planted"}, "slice %d cannot be read",

@@ -11,6 +11,7 @@
 
 #include "io/scan/hdf5_source.h"
 #include "io/source/source_beam.h"
+#include "pipeline/chain/formats.h"
 #include "tests/files/dicom_open.h"
 #include "tests/files/scan_file.h"
 #include "tests/support/chain_run.h"

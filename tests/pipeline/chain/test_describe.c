@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/source/source.h"
 #include "pipeline/chain/chain.h"
 #include "pipeline/chain/describe.h"
+#include "pipeline/chain/formats.h"
 #include "tests/support/local_stages.h"
 #include "tests/support/support.h"
 

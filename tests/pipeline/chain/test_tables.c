@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "cuda/device/device.h"
-#include "io/source/source.h"
 #include "pipeline/chain/chain.h"
+#include "pipeline/chain/formats.h"
 #include "stages/engine/execute.h"
 
 struct table {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The threads of a source: each part is done once, and of several failures the lowest is reported, whatever the number
+ * The threads of a pool: each part is done once, and of several failures the lowest is reported, whatever the number
  * of threads.
  */
 #include <criterion/criterion.h>
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "io/source/readers.h"
+#include "io/pool/pool.h"
 #include "tests/files/dicom_open.h"
 
 enum { PARTS = 500 };
@@ -35,35 +35,35 @@ static enum ts_status do_part(void *user, int thread, int64_t i, struct ts_diag 
     return ts_diag_hint(diag, "mend part %d", (int)i);
 }
 
-Test(readers, each_part_is_done_once)
+Test(pool, each_part_is_done_once)
 {
     for (int threads = 1; threads <= 8; threads++) {
-        struct readers *readers = ts_readers_create(threads);
+        struct pool *pool = ts_pool_create(threads);
         struct ts_diag *diag = ts_diag_create();
-        cr_assert(readers && ts_readers_threads(readers) == threads);
+        cr_assert(pool && ts_pool_threads(pool) == threads);
         for (int most = 1; most <= threads; most++) {
             struct work work = {.threads = most, .fails = PARTS};
-            cr_assert_eq(ts_readers_run(readers, most, PARTS, do_part, &work, diag), TS_OK);
+            cr_assert_eq(ts_pool_run(pool, most, PARTS, do_part, &work, diag), TS_OK);
             for (int i = 0; i < PARTS; i++)
                 cr_assert_eq(work.done[i], 1);
-            cr_assert_eq(ts_readers_run(readers, most, 0, do_part, &work, diag), TS_OK);
+            cr_assert_eq(ts_pool_run(pool, most, 0, do_part, &work, diag), TS_OK);
         }
         cr_assert_eq(ts_diag_count(diag), 0);
         ts_diag_destroy(diag);
-        ts_readers_destroy(readers);
+        ts_pool_destroy(pool);
     }
 }
 
-Test(readers, the_lowest_failure_is_reported)
+Test(pool, the_lowest_failure_is_reported)
 {
-    struct readers *readers = ts_readers_create(4);
+    struct pool *pool = ts_pool_create(4);
     struct ts_diag *diag = ts_diag_create();
     for (int fails = 0; fails < 60; fails++) {
         struct work work = {.threads = 4, .fails = fails};
         char text[32];
         int done = 0;
         snprintf(text, sizeof text, "part %d is bad", fails);
-        cr_assert_eq(ts_readers_run(readers, 4, PARTS, do_part, &work, diag), TS_BAD_INPUT);
+        cr_assert_eq(ts_pool_run(pool, 4, PARTS, do_part, &work, diag), TS_BAD_INPUT);
         cr_assert_eq(ts_diag_count(diag), 1);
         ts_test_expect(diag, "planted", text);
         cr_assert_eq(strtol(ts_diag_get(diag, 0)->hint + strlen("mend part "), NULL, 10), fails);
@@ -73,18 +73,18 @@ Test(readers, the_lowest_failure_is_reported)
         ts_diag_clear(diag);
     }
     ts_diag_destroy(diag);
-    ts_readers_destroy(readers);
+    ts_pool_destroy(pool);
 }
 
-Test(readers, a_stop_ends_a_job)
+Test(pool, a_stop_ends_a_job)
 {
-    struct readers *readers = ts_readers_create(2);
+    struct pool *pool = ts_pool_create(2);
     struct ts_diag *diag = ts_diag_create();
     struct work work = {.threads = 2, .fails = PARTS};
-    ts_readers_stop(readers);
-    cr_assert_eq(ts_readers_run(readers, 2, PARTS, do_part, &work, diag), TS_STOPPED);
+    ts_pool_stop(pool);
+    cr_assert_eq(ts_pool_run(pool, 2, PARTS, do_part, &work, diag), TS_STOPPED);
     cr_assert_eq(work.done[0] + work.done[1], 0);
     cr_assert_eq(ts_diag_count(diag), 0);
     ts_diag_destroy(diag);
-    ts_readers_destroy(readers);
+    ts_pool_destroy(pool);
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * This is the list of the source formats, by which the name in a chain finds its format. A new format is one line here;
- * everything else about it stands in the table that its own file defines, so that no other code names it.
+ * everything else about it is in the table that its own file defines, so that no other code names it.
  */
+#include "pipeline/chain/formats.h"
+
 #include <string.h>
 
 #include "io/dicom/dicom.h"

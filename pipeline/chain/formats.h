@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The source formats that a chain can name.
+ */
+#ifndef PIPELINE_CHAIN_FORMATS_H
+#define PIPELINE_CHAIN_FORMATS_H
+
+#include "io/source/source.h"
+
+extern const struct source_format *const ts_source_formats[]; /* NULL ends the list */
+const struct source_format *ts_source_format_find(const char *name);
+
+#endif
