@@ -114,20 +114,16 @@ struct dicom_job ts_dicom_job(const struct dicom_source *source, int64_t z)
     return job;
 }
 
-/* Fills in why a frame is refused; `text` is NULL where a decoder has written it to the reply. */
+/* States why a frame is refused; `text` is NULL if a decoder has written it to the reply. */
 static void dicom_reply_refuse(struct dicom_reply *reply, const char *code, const char *text)
 {
-    reply->status = TS_BAD_INPUT;
-    snprintf(reply->code, sizeof reply->code, "%s", code);
-    if (text)
-        snprintf(reply->text, sizeof reply->text, "%s", text);
+    ts_worker_refuse(&reply->verdict, TS_BAD_INPUT, code, text);
 }
 
 /* Says that memory is out, which is no fault of the file. */
 static void dicom_reply_no_memory(struct dicom_reply *reply)
 {
-    dicom_reply_refuse(reply, "no-memory", "out of memory while it was decoded");
-    reply->status = TS_RUN_FAILED;
+    ts_worker_refuse(&reply->verdict, TS_RUN_FAILED, "no-memory", "out of memory while it was decoded");
 }
 
 bool ts_dicom_scratch_init(struct dicom_scratch *scratch, size_t cell_bytes)
@@ -174,9 +170,9 @@ static bool decode_bits(const struct dicom_job *job, const unsigned char *data, 
 {
     const size_t n = job->frame_n, packed = (n + 7) / 8;
     const bool rle = job->form.syntax == DICOM_RLE;
-    if (rle ? !ts_dicom_rle_decode(data, bytes, cells, packed, 1, reply->text, sizeof reply->text)
-            : !inflate_frame(data, bytes, cells, packed, reply->text, sizeof reply->text))
-        return rle && ts_dicom_rle_decode(data, bytes, cells, n, 1, reply->text, sizeof reply->text);
+    if (rle ? !ts_dicom_rle_decode(data, bytes, cells, packed, 1, reply->verdict.text, sizeof reply->verdict.text)
+            : !inflate_frame(data, bytes, cells, packed, reply->verdict.text, sizeof reply->verdict.text))
+        return rle && ts_dicom_rle_decode(data, bytes, cells, n, 1, reply->verdict.text, sizeof reply->verdict.text);
     for (size_t i = n; i-- > 0;) /* from the last on, as each byte of bits stands before the cells that it fills */
         cells[i] = cells[i / 8] >> i % 8 & 1;
     return true;
@@ -186,8 +182,8 @@ static bool decode_by_dcmtk(const struct dicom_job *job, const struct dicom_code
                             const unsigned char *data, size_t bytes, unsigned char *cells, struct dicom_reply *reply)
 {
     const size_t decoded = stream->precision > 8 ? 2 : 1;
-    if (ts_dicom_decode_frame(&job->form, stream->precision, data, bytes, cells, job->frame_n * decoded, reply->text,
-                              sizeof reply->text) != 0)
+    if (ts_dicom_decode_frame(&job->form, stream->precision, data, bytes, cells, job->frame_n * decoded,
+                              reply->verdict.text, sizeof reply->verdict.text) != 0)
         return false;
     widen(cells, job->frame_n, decoded, (size_t)job->cells.bits_allocated / 8);
     return true;
@@ -201,18 +197,19 @@ static bool decode(const struct dicom_job *job, const struct dicom_codestream *s
     if (bits)
         return decode_bits(job, data, bytes, cells, reply);
     if (job->form.precision > 0 && stream->precision != job->form.precision) {
-        snprintf(reply->text, sizeof reply->text, "the frame has %d bits a sample, the first one has %d",
-                 stream->precision, job->form.precision);
+        snprintf(reply->verdict.text, sizeof reply->verdict.text,
+                 "the frame has %d bits a sample, the first one has %d", stream->precision, job->form.precision);
         return false;
     }
     switch (job->form.syntax) {
     case DICOM_RLE:
-        return ts_dicom_rle_decode(data, bytes, cells, job->frame_n, cell, reply->text, sizeof reply->text);
+        return ts_dicom_rle_decode(data, bytes, cells, job->frame_n, cell, reply->verdict.text,
+                                   sizeof reply->verdict.text);
     case DICOM_DEFLATED_FRAME:
-        return inflate_frame(data, bytes, cells, job->frame_n * cell, reply->text, sizeof reply->text);
+        return inflate_frame(data, bytes, cells, job->frame_n * cell, reply->verdict.text, sizeof reply->verdict.text);
     case DICOM_JPEG_2000:
-        return ts_dicom_jpeg_2000_decode(&job->form, stream, job->cells.is_signed, data, bytes, cells, reply->text,
-                                         sizeof reply->text);
+        return ts_dicom_jpeg_2000_decode(&job->form, stream, job->cells.is_signed, data, bytes, cells,
+                                         reply->verdict.text, sizeof reply->verdict.text);
     default:
         return decode_by_dcmtk(job, stream, data, bytes, cells, reply);
     }
@@ -389,7 +386,7 @@ static bool look_up(const struct dicom_job *job, int fd, const void *stored, enu
     free(table);
     if (high >> lut->bits)
         dicom_reply_refuse(reply, "values-out-of-range", "a value of the Modality LUT has more bits than it states");
-    return read && reply->status == TS_OK;
+    return read && reply->verdict.status == TS_OK;
 }
 
 /* Counts the values of pixels that are no padding and have no 32-bit float. */

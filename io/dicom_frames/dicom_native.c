@@ -38,7 +38,7 @@ static void read_slice(const struct dicom_source *source, int64_t z, struct dico
         return;
     uint64_t *valid = *source->base.slices[z].pixel_sha256 ? NULL : ts_source_valid(&source->base, z);
     ts_dicom_frame_decode(&job, fd, scratch, out, valid, reply);
-    if (reply->status == TS_OK)
+    if (reply->verdict.status == TS_OK)
         ts_dicom_frame_check(source->frames[z].image->file, fd, reply);
     close(fd);
 }

@@ -334,8 +334,6 @@ static enum ts_status take_answer(struct dicom_source *source, struct ts_diag *d
     int64_t slot = (int64_t)(job >> 32), z = (int64_t)(job & UINT32_MAX);
     if (slot >= source->n_slots || source->slots[slot].state != SLOT_QUEUED || source->slots[slot].z != z)
         return ts_diag_error(diag, TS_RUN_FAILED, &site, "a decoding process answered what it was not asked");
-    reply.code[sizeof reply.code - 1] = '\0';
-    reply.text[sizeof reply.text - 1] = '\0';
     source->slots[slot].state = SLOT_READY;
     source->slots[slot].reply = reply;
     return TS_OK;

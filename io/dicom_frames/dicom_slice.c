@@ -17,9 +17,8 @@
 
 static void fail(struct dicom_reply *reply, const char *code, const char *text)
 {
-    *reply = (struct dicom_reply){.status = TS_BAD_INPUT};
-    snprintf(reply->code, sizeof reply->code, "%s", code);
-    snprintf(reply->text, sizeof reply->text, "%s", text);
+    *reply = (struct dicom_reply){.dirty = false};
+    ts_worker_refuse(&reply->verdict, TS_BAD_INPUT, code, text);
 }
 
 /* Returns true where this is still the file whose header was checked. */
@@ -37,7 +36,7 @@ bool ts_dicom_frame_check(const struct dicom_file *file, int fd, struct dicom_re
         fail(reply, "file-not-readable", ts_errno_text(errno));
     else if (!is_unchanged(file, &now))
         fail(reply, "file-changed", "the file was changed after its header was checked");
-    return reply->status == TS_OK;
+    return reply->verdict.status == TS_OK;
 }
 
 int ts_dicom_frame_open(const struct dicom_file *file, struct dicom_reply *reply)
@@ -82,10 +81,10 @@ enum ts_status ts_dicom_accept(struct dicom_source *source, int64_t z, const str
 {
     const struct dicom_file *file = source->frames[z].image->file;
     const char *name = ts_base_name(file->path);
-    const enum ts_status status = ts_worker_status(reply->status);
+    const enum ts_status status = (enum ts_status)reply->verdict.status;
     if (status != TS_OK) {
-        struct diag_site site = {.code = reply->code};
-        ts_diag_error(diag, status, &site, "slice %lld (%s): %s", (long long)z, name, reply->text);
+        struct diag_site site = {.code = reply->verdict.code};
+        ts_diag_error(diag, status, &site, "slice %lld (%s): %s", (long long)z, name, reply->verdict.text);
         if (status == TS_RUN_FAILED)
             return ts_diag_hint(diag, CHILD_KILLED_HINT);
         if ((file->syntax == DICOM_JPEG_LS || file->syntax == DICOM_JPEG_LS_NEAR) && file->bits_stored < 8)

@@ -16,7 +16,7 @@
 #include "io/sandbox/workers.h"
 #include "io/source/read_ahead.h"
 
-enum { DIGEST_BYTES = 32, DICOM_TEXT_BYTES = 320, DICOM_JOB_SECONDS = 60, DICOM_PENDING_MAX = 64 };
+enum { DIGEST_BYTES = 32, DICOM_JOB_SECONDS = 60, DICOM_PENDING_MAX = 64 };
 
 /* A slice has its image, with the file as it was when its header was read. */
 struct dicom_frame {
@@ -59,12 +59,11 @@ struct dicom_scratch {
 
 /* A worker answers a job with this. The pixels lie in the memory that the worker shares. */
 struct dicom_reply {
-    int32_t status; /* enum ts_status: TS_BAD_INPUT for the file's fault, TS_RUN_FAILED for the machine's */
-    int32_t dirty;  /* bits outside of BitsStored were dropped */
+    struct worker_verdict verdict; /* first */
+    int32_t dirty;                 /* bits outside of BitsStored were dropped */
     int64_t padding_count;
     struct ts_rounding rounding;
     unsigned char pixel_sha256[DIGEST_BYTES], instance_hmac[DIGEST_BYTES];
-    char code[32], text[DICOM_TEXT_BYTES];
 };
 
 /* TAKEN: it was read, and is held for the next slab, which shares slices with this one. */

@@ -20,10 +20,6 @@ struct decode_job {
     uint32_t skipped;
 };
 
-struct decode_reply {
-    int32_t status; /* enum ts_status */
-};
-
 struct hdf5_decoder {
     struct worker_pool *pool;
     struct hdf5_pipeline pipeline;
@@ -54,16 +50,16 @@ static void work(void *state, const void *data, int fd, void *answer)
 {
     const struct decoding *decoding = state;
     const struct decode_job *job = data;
-    struct decode_reply *reply = answer;
+    struct worker_verdict *verdict = answer;
     (void)fd;
     if (!ts_hdf5_pipeline_undo(&decoding->pipeline, decoding->undoer, decoding->encoded, job->bytes, job->skipped,
                                decoding->block, decoding->other))
-        reply->status = errno == ENOMEM ? TS_RUN_FAILED : TS_BAD_INPUT;
+        verdict->status = errno == ENOMEM ? TS_RUN_FAILED : TS_BAD_INPUT;
 }
 
 static const struct worker_kind decoder_kind = {.name = "HDF5 decoder",
                                                 .job_bytes = sizeof(struct decode_job),
-                                                .reply_bytes = sizeof(struct decode_reply),
+                                                .reply_bytes = sizeof(struct worker_verdict),
                                                 .begin = begin,
                                                 .work = work};
 
@@ -125,14 +121,10 @@ enum ts_status ts_hdf5_decoder_undo(struct hdf5_decoder *decoder, size_t bytes, 
                                     size_t size, struct ts_diag *diag)
 {
     const struct decode_job job = {.bytes = bytes, .skipped = skipped};
-    struct decode_reply reply = {0};
+    struct worker_verdict verdict = {0};
     char lost[WORKER_TEXT_MAX] = "";
     uint64_t number;
-    enum worker_outcome outcome = WORKER_RETURNED;
-    while (outcome == WORKER_RETURNED) {
-        ts_workers_submit(decoder->pool, 0, 0, &job, -1);
-        outcome = ts_workers_wait(decoder->pool, &number, &reply, lost);
-    }
+    const enum worker_outcome outcome = ts_worker_ask(decoder->pool, &job, -1, &number, &verdict, lost);
     snprintf(what, size, "is damaged%s%s", *lost ? ": the process that decoded it " : "", lost);
     if (outcome == WORKER_LOST && number != UINT64_MAX)
         return TS_BAD_INPUT;
@@ -144,6 +136,6 @@ enum ts_status ts_hdf5_decoder_undo(struct hdf5_decoder *decoder, size_t bytes, 
     if (outcome != WORKER_REPLIED)
         return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "decoder-died"},
                              "the process that decodes chunks %s", *lost ? lost : "does nothing");
-    const enum ts_status status = ts_worker_status(reply.status);
+    const enum ts_status status = (enum ts_status)verdict.status;
     return status == TS_RUN_FAILED ? ts_diag_no_memory(diag, ts_hdf5_decoder_bytes(&decoder->pipeline)) : status;
 }

@@ -39,6 +39,14 @@ struct worker_message {
     unsigned char payload[WORKER_REPLY_MAX];
 };
 
+void ts_worker_refuse(struct worker_verdict *verdict, enum ts_status status, const char *code, const char *text)
+{
+    verdict->status = (int32_t)status;
+    snprintf(verdict->code, sizeof verdict->code, "%s", code);
+    if (text)
+        snprintf(verdict->text, sizeof verdict->text, "%s", text);
+}
+
 /* ---- the worker: it receives jobs on its channel, answers on it, and ends with it ----------------- */
 
 static bool prepare(const void *setup, size_t bytes, char *error, size_t error_bytes)
@@ -291,6 +299,15 @@ static int replace_old(struct worker_pool *pool, struct worker *worker)
     return launch(pool, worker);
 }
 
+/* The sender of a verdict is not trusted. */
+static void mend_verdict(struct worker_verdict *verdict)
+{
+    if (verdict->status != TS_OK && verdict->status != TS_RUN_FAILED)
+        verdict->status = TS_BAD_INPUT;
+    verdict->code[sizeof verdict->code - 1] = '\0';
+    verdict->text[sizeof verdict->text - 1] = '\0';
+}
+
 static enum worker_outcome take(struct worker_pool *pool, int i, const struct worker_message *message, uint64_t *number,
                                 void *reply, char what[WORKER_TEXT_MAX])
 {
@@ -302,6 +319,7 @@ static enum worker_outcome take(struct worker_pool *pool, int i, const struct wo
         return fail(pool, number, what, "is of no use", "it answered what it was not asked");
     *number = message->number;
     memcpy(reply, message->payload, pool->kind->reply_bytes);
+    mend_verdict(reply);
     take_first(pool, worker);
     const int error = replace_old(pool, worker);
     return error ? fail(pool, number, what, "could not be replaced", strerror(error)) : WORKER_REPLIED;
@@ -361,9 +379,15 @@ enum worker_outcome ts_workers_wait(struct worker_pool *pool, uint64_t *number, 
     return pool->error ? fail(pool, number, what, "could not be given a job", strerror(pool->error)) : WORKER_IDLE;
 }
 
-enum ts_status ts_worker_status(int32_t stated)
+enum worker_outcome ts_worker_ask(struct worker_pool *pool, const void *job, int fd, uint64_t *number, void *reply,
+                                  char what[WORKER_TEXT_MAX])
 {
-    return stated == TS_OK || stated == TS_RUN_FAILED ? (enum ts_status)stated : TS_BAD_INPUT;
+    enum worker_outcome outcome = WORKER_RETURNED;
+    while (outcome == WORKER_RETURNED) {
+        (void)ts_workers_submit(pool, 0, 0, job, fd);
+        outcome = ts_workers_wait(pool, number, reply, what);
+    }
+    return outcome;
 }
 
 int ts_workers_pid(const struct worker_pool *pool, int i)

@@ -22,13 +22,21 @@ enum {
     WORKER_JOB_MAX = 512,
     WORKER_REPLY_MAX = 1024,
     WORKER_SETUP_MAX = 1024,
-    WORKER_TEXT_MAX = SANDBOX_TEXT_MAX
+    WORKER_TEXT_MAX = SANDBOX_TEXT_MAX,
+    WORKER_CODE_MAX = 32,
+    WORKER_REASON_MAX = 512
+};
+
+/* How a job ended, with which the reply of every kind begins. */
+struct worker_verdict {
+    int32_t status; /* enum ts_status: TS_BAD_INPUT for the input's fault, TS_RUN_FAILED for the machine's */
+    char code[WORKER_CODE_MAX], text[WORKER_REASON_MAX]; /* why; "": none is stated */
 };
 
 /* The work of a pool. Objects of this type are static, as those of struct sandbox_kind. */
 struct worker_kind {
     const char *name;
-    size_t job_bytes, reply_bytes;
+    size_t job_bytes, reply_bytes; /* a reply begins with a struct worker_verdict */
     /* Runs before the worker is locked, as in struct sandbox_kind; may be NULL. */
     bool (*prepare)(const void *setup, size_t bytes, char *error, size_t error_bytes);
     /* Runs once in the locked worker and makes the state that work() uses. `memory` is shared with the caller; NULL
@@ -62,7 +70,8 @@ int ts_workers_load(const struct worker_pool *pool, int i);
 bool ts_workers_submit(struct worker_pool *pool, int i, uint64_t number, const void *job, int fd);
 
 enum worker_outcome {
-    WORKER_REPLIED,  /* *number and reply hold an answer; answers of different workers come in any order */
+    WORKER_REPLIED,  /* *number and reply hold an answer, whose verdict has a status of those above and
+                      * texts that end; answers of different workers come in any order */
     WORKER_RETURNED, /* *number is a job that nobody does now, through no fault of its own: submit it again */
     WORKER_LOST, /* *number is the job that is to blame, or UINT64_MAX if none is; what: "was killed by signal 11 (...)"
                   */
@@ -74,8 +83,11 @@ enum worker_outcome {
  * WORKER_KILLED. */
 enum worker_outcome ts_workers_wait(struct worker_pool *pool, uint64_t *number, void *reply,
                                     char what[WORKER_TEXT_MAX]);
-/* Returns the status that a reply states: its sender is not trusted. */
-enum ts_status ts_worker_status(int32_t stated);
+/* Gives the only worker of a pool a job and waits for its reply, in place of ts_workers_submit and ts_workers_wait. */
+enum worker_outcome ts_worker_ask(struct worker_pool *pool, const void *job, int fd, uint64_t *number, void *reply,
+                                  char what[WORKER_TEXT_MAX]);
+/* States in a worker why a job fails. `text` is NULL if the verdict has it. */
+void ts_worker_refuse(struct worker_verdict *verdict, enum ts_status status, const char *code, const char *text);
 /* Returns the process id of worker i, for tests and messages; 0 after it was reaped. */
 int ts_workers_pid(const struct worker_pool *pool, int i);
 /* Kills and reaps every worker, and frees their memory. NULL does nothing. */

@@ -19,12 +19,12 @@ bool ts_tiff_library_refuse(struct tiff_library *library, const char *code, cons
     struct tiff_reply *reply = library->reply;
     va_list arguments;
     const bool lacks_memory = errno == ENOMEM && ts_sandbox_lacks_memory();
-    reply->status = lacks_memory ? TS_RUN_FAILED : TS_BAD_INPUT;
     reply->number = library->page.number;
-    snprintf(reply->code, sizeof reply->code, "%s", lacks_memory ? "no-memory" : code);
     va_start(arguments, format);
-    vsnprintf(reply->text, sizeof reply->text, format, arguments);
+    vsnprintf(reply->verdict.text, sizeof reply->verdict.text, format, arguments);
     va_end(arguments);
+    ts_worker_refuse(&reply->verdict, lacks_memory ? TS_RUN_FAILED : TS_BAD_INPUT, lacks_memory ? "no-memory" : code,
+                     NULL);
     return false;
 }
 

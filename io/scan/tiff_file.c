@@ -33,13 +33,14 @@ enum ts_status ts_tiff_refuse(const struct tiff_pages *pages, int64_t file, int3
 
 enum ts_status ts_tiff_report(const struct tiff_pages *pages, const struct tiff_reply *reply, struct ts_diag *diag)
 {
-    if (ts_worker_status(reply->status) == TS_RUN_FAILED) {
-        ts_diag_error(diag, TS_RUN_FAILED, TIFF_SITE(pages, reply->code), "%s: %s", pages->files[pages->open].path,
-                      reply->text);
+    if (reply->verdict.status == TS_RUN_FAILED) {
+        ts_diag_error(diag, TS_RUN_FAILED, TIFF_SITE(pages, reply->verdict.code), "%s: %s",
+                      pages->files[pages->open].path, reply->verdict.text);
         return ts_diag_hint(diag, CHILD_KILLED_HINT);
     }
-    ts_tiff_refuse(pages, pages->open, reply->number, reply->code, diag, "%s", reply->text);
-    return strcmp(reply->code, "tiff-unreadable") == 0 ? ts_diag_hint(diag, TIFF_UNREADABLE_HINT) : TS_BAD_INPUT;
+    ts_tiff_refuse(pages, pages->open, reply->number, reply->verdict.code, diag, "%s", reply->verdict.text);
+    return strcmp(reply->verdict.code, "tiff-unreadable") == 0 ? ts_diag_hint(diag, TIFF_UNREADABLE_HINT)
+                                                               : TS_BAD_INPUT;
 }
 
 void ts_tiff_close_file(struct tiff_pages *pages)
@@ -153,12 +154,7 @@ enum ts_status ts_tiff_ask(struct tiff_pages *pages, struct tiff_job *job, struc
         return status;
     job->file = (int32_t)pages->open;
     *reply = (struct tiff_reply){0};
-    enum worker_outcome outcome = WORKER_RETURNED;
-    while (outcome == WORKER_RETURNED) {
-        ts_workers_submit(pages->worker, 0, 0, job, pages->fd);
-        outcome = ts_workers_wait(pages->worker, &number, reply, what);
-    }
-    switch (outcome) {
+    switch (ts_worker_ask(pages->worker, job, pages->fd, &number, reply, what)) {
     case WORKER_LOST:
         return report_loss(pages, job, number != UINT64_MAX, what, diag);
     case WORKER_KILLED:
@@ -170,8 +166,6 @@ enum ts_status ts_tiff_ask(struct tiff_pages *pages, struct tiff_job *job, struc
     case WORKER_REPLIED:
         break;
     }
-    reply->code[sizeof reply->code - 1] = '\0';
-    reply->text[sizeof reply->text - 1] = '\0';
     reply->warning[sizeof reply->warning - 1] = '\0';
     if (pages->n_warnings == 0)
         memcpy(pages->warning, reply->warning, sizeof pages->warning);

@@ -15,7 +15,6 @@
 enum {
     TIFF_MAX_SIDE = 65535,
     TIFF_TEXT_BYTES = 256,
-    TIFF_CODE_BYTES = 32,
     TIFF_LIST_PAGES = 64,      /* pages of one answer, which a slow disk gives in time, too */
     TIFF_MAX_BLOCK = 1 << 28,  /* limit of a strip or tile, decoded and in the file, and of libtiff's allocations */
     TIFF_PIECE_BYTES = 2 << 20 /* rows that are decoded by one job, unless a strip or a row of tiles has more */
@@ -55,14 +54,12 @@ struct tiff_job {
 };
 
 struct tiff_reply {
-    int32_t n_pages; /* that were listed and are good */
-    uint64_t next;   /* directory of the page after them; 0: none */
-    int32_t status;  /* enum ts_status; not TS_OK: a page is refused, or memory is out (TS_RUN_FAILED) */
-    int32_t number;  /* that page; 0: the file */
-    char code[TIFF_CODE_BYTES];
-    char text[2 * TIFF_TEXT_BYTES]; /* says why in a phrase */
-    int64_t n_warnings;             /* of libtiff, since the last answer */
-    char warning[TIFF_TEXT_BYTES];  /* and the first of them */
+    struct worker_verdict verdict; /* first; not TS_OK: a page is refused, or memory is out (TS_RUN_FAILED) */
+    int32_t number;                /* that page; 0: the file */
+    int32_t n_pages;               /* that were listed and are good */
+    uint64_t next;                 /* directory of the page after them; 0: none */
+    int64_t n_warnings;            /* of libtiff, since the last answer */
+    char warning[TIFF_TEXT_BYTES]; /* and the first of them */
 };
 
 struct tiff_library {

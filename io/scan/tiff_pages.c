@@ -158,7 +158,7 @@ static enum ts_status begin_file(struct tiff_pages *pages, int64_t i, struct tif
     enum ts_status status = ts_tiff_open(pages, i, false, diag);
     if (status == TS_OK)
         status = ts_tiff_ask(pages, &(struct tiff_job){.page.number = 1}, reply, diag);
-    return status == TS_OK && reply->status != TS_OK && reply->number == 0 && reply->n_pages == 0
+    return status == TS_OK && reply->verdict.status != TS_OK && reply->number == 0 && reply->n_pages == 0
                ? ts_tiff_report(pages, reply, diag)
                : status;
 }
@@ -248,7 +248,7 @@ static enum ts_status add_pages(struct tiff_pages *pages, int64_t i, int32_t num
     const volatile struct tiff_page *answer =
         ts_tiff_answer(pages); /* each is fetched once: the worker may change it */
     enum ts_status status = TS_OK;
-    bool possible = reply->n_pages >= (reply->status == TS_OK) && reply->n_pages <= TIFF_LIST_PAGES;
+    bool possible = reply->n_pages >= (reply->verdict.status == TS_OK) && reply->n_pages <= TIFF_LIST_PAGES;
     for (int32_t k = 0; possible && status == TS_OK && k < reply->n_pages; k++) {
         struct tiff_page page = answer[k];
         page.file = (int32_t)i;
@@ -267,7 +267,7 @@ static enum ts_status list_pages(struct tiff_pages *pages, int64_t i, struct tif
     enum ts_status status = TS_OK;
     for (int32_t number = 1; status == TS_OK;) {
         status = add_pages(pages, i, number, reply, diag);
-        if (status == TS_OK && reply->status != TS_OK)
+        if (status == TS_OK && reply->verdict.status != TS_OK)
             return ts_tiff_report(pages, reply, diag);
         if (status != TS_OK || reply->next == 0)
             break;

@@ -182,7 +182,7 @@ static enum ts_status decode_rows(struct tiff_pages *pages, const struct tiff_pa
         job.row = (uint32_t)row;
         job.n = (uint32_t)n;
         const enum ts_status status = ts_tiff_ask(pages, &job, &reply, diag);
-        if (status != TS_OK || reply.status != TS_OK)
+        if (status != TS_OK || reply.verdict.status != TS_OK)
             return status == TS_OK ? ts_tiff_report(pages, &reply, diag) : status;
         copy_rows(pages, wanted, ts_tiff_answer(pages), row, n);
     }

@@ -333,10 +333,10 @@ Test(dicom, a_file_changed_while_it_is_read_is_noticed)
     const struct timespec times[2] = {{.tv_sec = 5}, {.tv_sec = 5}};
     struct dicom_reply reply = {0};
     const int fd = ts_dicom_frame_open(file, &reply);
-    cr_assert(fd >= 0 && ts_dicom_frame_check(file, fd, &reply) && reply.status == TS_OK);
+    cr_assert(fd >= 0 && ts_dicom_frame_check(file, fd, &reply) && reply.verdict.status == TS_OK);
     cr_assert_eq(futimens(fd, times), 0);
     cr_assert_not(ts_dicom_frame_check(file, fd, &reply));
-    cr_assert(reply.status != TS_OK && strcmp(reply.code, "file-changed") == 0);
+    cr_assert(reply.verdict.status != TS_OK && strcmp(reply.verdict.code, "file-changed") == 0);
     close(fd);
     close_study(&study);
 }

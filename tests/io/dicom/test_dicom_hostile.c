@@ -25,6 +25,7 @@ struct hostile {
 };
 
 struct answer {
+    struct worker_verdict verdict; /* first */
     int32_t failed;
     char text[200];
 };

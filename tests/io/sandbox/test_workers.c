@@ -19,9 +19,10 @@
 #include "tests/support/skip.h"
 #include "tests/support/support.h"
 
-enum { JOB_CRASH = 1000000, JOB_SPIN, JOB_SLEEP, JOB_HOARD, JOB_EXIT, JOB_READ, JOB_BURN, JOB_RETURN };
+enum { JOB_CRASH = 1000000, JOB_SPIN, JOB_SLEEP, JOB_HOARD, JOB_EXIT, JOB_READ, JOB_BURN, JOB_RETURN, JOB_LIE };
 
 struct answer {
+    struct worker_verdict verdict; /* first */
     uint64_t square;
     int32_t pid;
     char text[200];
@@ -120,6 +121,9 @@ static void work(void *state, const void *bytes, int fd, void *reply)
         burn(0.05);
         answer->pid = getpid();
         break;
+    case JOB_LIE:
+        memset(&answer->verdict, 'x', sizeof answer->verdict);
+        break;
     default:
         answer->square = job * job;
         answer->pid = getpid();
@@ -184,6 +188,24 @@ Test(workers, answers_every_job_once)
         ts_workers_destroy(pool);
         ts_test_no_children();
     }
+}
+
+/* A worker that its input has taken over may state any status, and texts without an end. */
+Test(workers, a_verdict_is_not_trusted)
+{
+    const struct worker_setup setup = setup_of(1);
+    struct worker_pool *pool = create(&setup);
+    struct answer answer;
+    char what[WORKER_TEXT_MAX];
+    uint64_t number, job = JOB_LIE;
+    cr_assert_eq(ts_worker_ask(pool, &job, -1, &number, &answer, what), WORKER_REPLIED);
+    cr_expect_eq(answer.verdict.status, TS_BAD_INPUT);
+    cr_expect_eq(strlen(answer.verdict.code), WORKER_CODE_MAX - 1);
+    cr_expect_eq(strlen(answer.verdict.text), WORKER_REASON_MAX - 1);
+    job = 12;
+    cr_assert_eq(ts_worker_ask(pool, &job, -1, &number, &answer, what), WORKER_REPLIED);
+    cr_expect(answer.verdict.status == TS_OK && answer.square == 144);
+    ts_workers_destroy(pool);
 }
 
 Test(workers, queue_is_bounded)
