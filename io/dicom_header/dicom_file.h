@@ -142,7 +142,7 @@ struct dicom_image {
     bool have_gradient;
     double gradient[3]; /* direction of the diffusion weighting, in patient coordinates (LPS); NaN if absent */
     double ge_b_value, ge_gradient[3]; /* the same as GE states them (dicom_diffusion.c); NaN if absent */
-    double dimensions_rank; /* the order that Dimension Index Values give it at its position (dicom_dimensions.c) */
+    double dimensions_rank; /* the order that Dimension Index Values give it at its position (dicom_volumes.c) */
     double weighting_order, frame_order; /* the order by diffusion weighting, and in the file (dicom_weightings.c) */
     double echo_ms;  /* echo_time_ms without what is rounding (dicom_group.c); once images are grouped */
     double echo_key; /* echo_ms where echoes are series of their own, else NaN; once images are grouped */

@@ -22,9 +22,100 @@
 #include "io/dicom_series/dicom_orientations.h"
 #include "io/dicom_series/dicom_repeats.h"
 #include "io/dicom_series/dicom_settings.h"
-#include "io/dicom_series/dicom_stacks.h"
 #include "io/dicom_series/dicom_volumes.h"
 #include "io/source/source.h"
+
+/* ---- stacks ------------------------------------------------------------------------------------- */
+
+/* Some scans change their spacing on the way, or pause and go on elsewhere. Each part is a volume of its own, a
+ * stack, and no slice has to be made up for it. A stack begins at the first slice. It goes on while the step to
+ * the next slice is that between its first two; the slice behind another step begins the next stack. The steps of
+ * rounded positions differ by up to four times the distance of a position from its place, so that is how much they
+ * may differ. */
+
+enum { LEAST_SLICES = 3, MAX_LISTED = 4, TEXT_BYTES = 320 };
+
+static void step_behind(const struct dicom_series *series, size_t i, double step[3])
+{
+    for (int k = 0; k < 3; k++)
+        step[k] = series->images[i + 1]->position_mm[k] - series->images[i]->position_mm[k];
+}
+
+/* Returns the end of the stack that begins at slice `first`. */
+static size_t end_of_stack(const struct dicom_series *series, const struct dicom_rules *rules, size_t first)
+{
+    double begin[3], step[3];
+    size_t end = first + 1;
+    if (end == series->n_slices)
+        return end;
+    step_behind(series, first, begin);
+    const double tolerance =
+        fmax(ts_dicom_same_position(series->images[0]), rules->spacing_tolerance / 100 * ts_length(begin));
+    for (; end < series->n_slices; end++) {
+        step_behind(series, end - 1, step);
+        for (int k = 0; k < 3; k++)
+            step[k] -= begin[k];
+        if (ts_length(step) > 4 * tolerance)
+            break;
+    }
+    return end;
+}
+
+/* Keeps the slices of the stack that rules->stack names, counted from 1 along the normal, and warns of those that are
+ * left out. The images are in order along the normal, one at each position. A series without such a stack is refused as
+ * stack-unknown. */
+static void take_stack(struct dicom_series *series, const struct dicom_rules *rules)
+{
+    const size_t n_slices = series->n_slices;
+    size_t first = 0, end = end_of_stack(series, rules, 0);
+    int64_t number = 1;
+    for (; number < rules->stack && end < n_slices; number++) {
+        first = end;
+        end = end_of_stack(series, rules, first);
+    }
+    if (number < rules->stack) {
+        ts_dicom_series_refuse(series, "stack-unknown", "stack: 1 is the lowest along the normal",
+                               "there is no stack %lld: the slices have %lld of even spacing", (long long)rules->stack,
+                               (long long)number);
+        return;
+    }
+    const size_t n = end - first;
+    bool *left = ts_arena_alloc(series->arena, series->n_images * sizeof *left);
+    series->no_memory |= !left;
+    if (!left)
+        return;
+    for (size_t i = 0; i < series->n_images; i++)
+        left[i] = i % n_slices < first || i % n_slices >= end;
+    ts_dicom_series_leave_out(series, left);
+    series->n_slices = n;
+    if (n < n_slices)
+        ts_dicom_series_warn(series, "stack %lld has %zu of the %zu slices; the others are left out",
+                             (long long)rules->stack, n, n_slices);
+}
+
+/* Returns a hint that lists the stacks, after `first` and a semicolon unless it is empty. Returns `otherwise` where the
+ * slices are no few stacks of three or more. The text is a parameter or lies in the arena. */
+static const char *stacks_hint(struct dicom_series *series, const struct dicom_rules *rules, const char *first,
+                               const char *otherwise)
+{
+    char text[TEXT_BYTES];
+    int used = snprintf(text, sizeof text, "%s%sstack: N takes one of the stacks of even spacing -", first,
+                        *first ? "; " : "");
+    for (size_t begin = 0, number = 1, end; begin < series->n_slices; begin = end, number++) {
+        end = end_of_stack(series, rules, begin);
+        if (number > MAX_LISTED || end - begin < LEAST_SLICES || end - begin == series->n_slices)
+            return otherwise;
+        const double gaps = (double)(end - begin - 1);
+        used +=
+            snprintf(text + used, sizeof text - (size_t)used, "%s %zu has %zu slices of %.3f mm", number > 1 ? "," : "",
+                     number, end - begin, (series->images[end - 1]->along_mm - series->images[begin]->along_mm) / gaps);
+    }
+    char *kept = ts_arena_text(series->arena, text, strlen(text));
+    series->no_memory |= kept == NULL;
+    return kept;
+}
+
+/* ---- lines and gaps ----------------------------------------------------------------------------- */
 
 static const double MOST_OBLIQUE = 1.75, EVEN_RELATIVE = 1e-3, JITTER_RELATIVE = 1e-2, DRIFT_RELATIVE = 5e-2;
 
@@ -213,7 +304,7 @@ static void refuse_uneven(struct dicom_series *series, const struct gaps *gaps, 
     double from = images[worst - 1]->along_mm, to = images[worst]->along_mm;
     if (only_missing && missing > 0) {
         const char *supply = "supply the missing slices; none are made up";
-        ts_dicom_series_refuse(series, "slice-missing", ts_dicom_stacks_hint(series, rules, supply, supply),
+        ts_dicom_series_refuse(series, "slice-missing", stacks_hint(series, rules, supply, supply),
                                "%zu slice%s missing: a gap of %.3f mm between %s (%.3f) and %s (%.3f), expected %.3f",
                                missing, missing == 1 ? "" : "s", to - from, before, from, after, to, common);
         return;
@@ -225,7 +316,7 @@ static void refuse_uneven(struct dicom_series *series, const struct gaps *gaps, 
         tolerance_hint(series, off_mm, line,
                        "put the slices of one spacing into a folder of their own, or resample with another tool");
     ts_dicom_series_refuse(series, "spacing-varies",
-                           ts_dicom_stacks_hint(series, rules, tolerance_hint(series, off_mm, line, ""), apart),
+                           stacks_hint(series, rules, tolerance_hint(series, off_mm, line, ""), apart),
                            "slice spacing varies from %.3f to %.3f mm (median %.3f), first between %s and %s%s",
                            gaps->sorted[0], gaps->sorted[n - 2], gaps->median, before, after, tilt);
 }
@@ -243,7 +334,7 @@ static void refuse_shift(struct dicom_series *series, const struct misfit *misfi
     static const char line_up[] = "supply slices that lie on one line";
     const double off_mm = rules->positions == POSITIONS_FIT ? fmax(misfit->along_mm, misfit->beside_mm) : INFINITY;
     const char *supply = tolerance_hint(series, off_mm, line, line_up);
-    ts_dicom_series_refuse(series, "slice-shifted", ts_dicom_stacks_hint(series, rules, supply, supply),
+    ts_dicom_series_refuse(series, "slice-shifted", stacks_hint(series, rules, supply, supply),
                            "%s lies %.3f mm beside the line through the other slices",
                            ts_dicom_image_name(series, series->images[misfit->beside]), misfit->beside_mm);
 }
@@ -443,7 +534,7 @@ void ts_dicom_arrange(struct dicom_series *series, bool mixed, const struct dico
     ts_dicom_take_unstated_weighting(series);
     ts_dicom_split_volumes(series);
     if (!series->refusal && rules->stack > 0)
-        ts_dicom_take_stack(series, rules);
+        take_stack(series, rules);
     const struct dicom_image *first = series->images[0];
     image->rank = 3;
     image->axes[0] = (struct ts_axis){.kind = TS_AXIS_Z, .n = (int64_t)series->n_slices, .unit = "mm"};

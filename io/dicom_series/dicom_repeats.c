@@ -6,14 +6,140 @@
  */
 #include "io/dicom_series/dicom_repeats.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/path.h"
-#include "io/dicom_series/dicom_same.h"
+#include "io/dicom_frames/dicom_source.h"
+#include "io/dicom_header/dicom_file.h"
 #include "io/dicom_series/dicom_settings.h"
+
+/* ---- images with the same pixels ---------------------------------------------------------------- */
+
+/* Comparing bytes is cheap and settles most copies. Values are compared by the digests that the reading of slices
+ * makes anyway: the pairs become the slices of a source for this purpose, which decodes them as it would for a
+ * run. */
+
+/* Returns how many bytes store an image's frame, and where they begin. Of a deflated data set, only all of it can be
+ * compared without inflating it. */
+static int64_t bytes_of(const struct dicom_image *image, int64_t *offset)
+{
+    const struct dicom_file *file = image->file;
+    if (dicom_is_compressed(file->syntax)) {
+        *offset = file->streams[image->frame].offset;
+        return file->streams[image->frame].bytes;
+    }
+    const bool deflated = file->syntax == DICOM_DEFLATED_LE;
+    *offset = deflated ? file->deflate_offset : ts_dicom_frame_offset(image);
+    return deflated ? file->file_bytes - file->deflate_offset : ts_dicom_frame_bytes(file);
+}
+
+/* Returns true where the same bytes are the same values. */
+static bool same_cells(const struct dicom_file *a, const struct dicom_file *b)
+{
+    return a->bits_allocated == b->bits_allocated && a->bits_stored == b->bits_stored && a->high_bit == b->high_bit &&
+           a->pixel_representation == b->pixel_representation;
+}
+
+/* Returns true where the frames of both images hold the same bytes, read anew, of cells of one kind. Where one cannot
+ * be read *error is the errno. */
+static bool same_bytes(const struct dicom_image *a, const struct dicom_image *b, int *error)
+{
+    const struct dicom_image *images[] = {a, b};
+    int64_t offsets[2];
+    const int64_t n_bytes = bytes_of(a, &offsets[0]);
+    bool same = bytes_of(b, &offsets[1]) == n_bytes && !strcmp(a->file->syntax_uid, b->file->syntax_uid) &&
+                a->file->words == b->file->words && same_cells(a->file, b->file);
+    int fds[2] = {-1, -1};
+    char bytes[2][8192];
+    *error = 0;
+    for (int i = 0; i < 2 && *error == 0; i++) {
+        fds[i] = open(images[i]->file->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+        *error = fds[i] < 0 ? errno : 0;
+    }
+    for (int64_t done = 0; same && *error == 0 && done < n_bytes;) {
+        int64_t left = n_bytes - done;
+        size_t n = left < (int64_t)sizeof bytes[0] ? (size_t)left : sizeof bytes[0];
+        for (int i = 0; i < 2 && *error == 0; i++) {
+            ssize_t got = pread(fds[i], bytes[i], n, offsets[i] + done);
+            *error = got < 0 ? errno : 0;
+            same = same && got == (ssize_t)n;
+        }
+        same = same && *error == 0 && memcmp(bytes[0], bytes[1], n) == 0;
+        done += (int64_t)n;
+    }
+    for (int i = 0; i < 2; i++)
+        if (fds[i] >= 0)
+            close(fds[i]);
+    return same && *error == 0;
+}
+
+/* Returns true where images of which that is not so may hold the same values: in two encodings, in a compressed one, or
+ * with other Bits Stored. */
+static bool may_be_same(const struct dicom_image *a, const struct dicom_image *b)
+{
+    const struct dicom_file *first = a->file, *second = b->file;
+    const bool encoded = dicom_is_compressed(first->syntax) || first->syntax == DICOM_DEFLATED_LE;
+    return first->bits_allocated == second->bits_allocated && first->float_bits == second->float_bits &&
+           first->pixel_representation == second->pixel_representation &&
+           (encoded || strcmp(first->syntax_uid, second->syntax_uid) != 0 || first->words != second->words ||
+            !same_cells(first, second));
+}
+
+/* Reads pair by pair and compares the digests. */
+static size_t compare_pairs(struct dicom_source *source, size_t n, void *values)
+{
+    struct ts_diag *diag = ts_diag_create();
+    const bool native = ts_dicom_is_native(source);
+    size_t k = 0;
+    for (bool same = diag != NULL; same && k < n; k += same) {
+        const struct source_slice *slices = &source->base.slices[2 * k];
+        const int64_t z = (int64_t)(2 * k);
+        const enum ts_status status = native ? ts_dicom_native_read(&source->base, z, 2, values, diag)
+                                             : ts_dicom_ring_read(&source->base, z, 2, values, diag);
+        same = status == TS_OK && strcmp(slices[0].pixel_sha256, slices[1].pixel_sha256) == 0;
+    }
+    ts_dicom_ring_end(source);
+    ts_dicom_native_end(source);
+    ts_diag_destroy(diag);
+    return k;
+}
+
+/* Decodes n pairs of images, which stand side by side and have the same rows and columns, in worker processes as a run
+ * does. Returns the first pair whose stored values differ or cannot be decoded; n where there is none. */
+static size_t find_different(struct dicom_image *const *pairs, size_t n)
+{
+    struct source_slice *slices = calloc(2 * n, sizeof *slices);
+    struct dicom_frame *frames = calloc(2 * n, sizeof *frames);
+    const struct ts_image image = {.rank = 3,
+                                   .axes = {{.kind = TS_AXIS_Z, .n = (int64_t)(2 * n)},
+                                            {.kind = TS_AXIS_Y, .n = pairs[0]->rows},
+                                            {.kind = TS_AXIS_X, .n = pairs[0]->columns}},
+                                   .dtype = TS_F32};
+    void *values = malloc(2 * ts_slice_bytes(&image));
+    size_t found = 0;
+    if (slices && frames && values) {
+        struct dicom_source source = {
+            .base = {.image = image, .n_slices = (int64_t)(2 * n), .n_volumes = 1, .slices = slices}, .frames = frames};
+        for (size_t i = 0; i < 2 * n; i++) {
+            const size_t bytes = (size_t)ts_dicom_frame_bytes(pairs[i]->file);
+            frames[i] = (struct dicom_frame){.image = pairs[i], .cells = ts_dicom_cells(pairs[i]->file), .slope = 1};
+            source.cell_bytes = bytes > source.cell_bytes ? bytes : source.cell_bytes;
+        }
+        found = compare_pairs(&source, n, values);
+    }
+    free(slices);
+    free(frames);
+    free(values);
+    return found;
+}
+
+/* ---- copies and repeats ------------------------------------------------------------------------- */
 
 #define SPLIT_ACQUISITIONS "`split: acquisition` beside the path makes a series of each acquisition"
 static const double SAME_NUMBER = 0.01; /* in parts of it, by which numbers of one volume differ at most */
@@ -64,7 +190,7 @@ static bool is_copy(struct dicom_series *series, struct dicom_image *image, stru
     const bool alike = !memcmp(image->position_mm, before->position_mm, sizeof image->position_mm) &&
                        image->slope == before->slope && image->intercept == before->intercept &&
                        same_padding(image, before);
-    if (alike && ts_dicom_same_bytes(image, before, &error))
+    if (alike && same_bytes(image, before, &error))
         return true;
     if (error != 0) {
         ts_dicom_series_refuse(series, "input-unreadable", "check the files and their permissions",
@@ -75,7 +201,7 @@ static bool is_copy(struct dicom_series *series, struct dicom_image *image, stru
     }
     if (keep)
         return false;
-    if (!alike || !ts_dicom_may_be_same(image, before)) {
+    if (!alike || !may_be_same(image, before)) {
         refuse_different(series, before, image);
         return false;
     }
@@ -102,7 +228,7 @@ void ts_dicom_drop_duplicates(struct dicom_series *series, bool keep)
     }
     if (!pairs.items)
         return;
-    const size_t n = pairs.n / 2, differs = n > 0 ? ts_dicom_find_different(pairs.items, n) : 0;
+    const size_t n = pairs.n / 2, differs = n > 0 ? find_different(pairs.items, n) : 0;
     if (differs < n) {
         refuse_different(series, pairs.items[2 * differs], pairs.items[2 * differs + 1]);
         return;
@@ -119,8 +245,7 @@ static bool all_same_pixels(struct dicom_image *const *images, size_t n)
     int error;
     for (size_t i = 1; i < n; i++) {
         const struct dicom_image *image = images[i];
-        if (image->slope != first->slope || image->intercept != first->intercept ||
-            !ts_dicom_same_bytes(image, first, &error))
+        if (image->slope != first->slope || image->intercept != first->intercept || !same_bytes(image, first, &error))
             return false;
     }
     return true;

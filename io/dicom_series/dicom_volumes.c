@@ -20,14 +20,293 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/dicom_series/dicom_dimensions.h"
+#include "io/dicom_series/dicom_diffusion.h"
 #include "io/dicom_series/dicom_midnight.h"
-#include "io/dicom_series/dicom_regular.h"
 #include "io/dicom_series/dicom_repeats.h"
+#include "io/dicom_series/dicom_series.h"
 #include "io/dicom_series/dicom_settings.h"
 #include "io/dicom_series/dicom_unfinished.h"
-#include "io/dicom_series/dicom_volume_axis.h"
 #include "io/dicom_series/dicom_weightings.h"
+
+/* ---- the axis of the volumes -------------------------------------------------------------------- */
+
+/* Echoes and diffusion series have the echo times and b-values of their volumes. Times are measured ones if the
+ * header states any, else multiples of the interval that it states, else the times at which the pixels were made,
+ * which a warning says. */
+
+/* Fills values with the time of each volume: the least one of its slices, counted from the first volume, to the
+ * microsecond at which the times of DICOM end. Returns false where times are missing or do not rise; `against` is set
+ * where they fall. */
+static bool list_times(const struct dicom_series *series, size_t offset, double factor, double *values, bool *against)
+{
+    const size_t volumes = series->n_volumes;
+    for (size_t v = 0; v < volumes; v++) {
+        values[v] = INFINITY;
+        for (size_t z = 0; z < series->n_slices; z++) {
+            const double time = ts_dicom_image_number(series->images[v * series->n_slices + z], offset) * factor;
+            if (isnan(time))
+                return false;
+            values[v] = fmin(values[v], time);
+        }
+    }
+    bool rise = true;
+    for (size_t v = 1; v < volumes; v++) {
+        *against |= values[v] < values[v - 1];
+        rise &= values[v] > values[v - 1];
+    }
+    for (size_t v = volumes; v-- > 0;)
+        values[v] = rint((values[v] - values[0]) * 1e6) / 1e6;
+    return rise;
+}
+
+static void number_volumes(struct dicom_series *series, const char *why)
+{
+    series->volume_axis =
+        (struct ts_axis){.kind = TS_AXIS_TIME, .n = (int64_t)series->n_volumes, .spacing = 1, .unit = ""};
+    ts_dicom_series_warn(series, "%s: the volumes are numbered", why);
+}
+
+/* Gives the axis of time its positions: as measured, else as multiples of the interval that the header states, else
+ * those of Content Time, which may be times of the reconstruction. */
+static void place_times(struct dicom_series *series, double *values)
+{
+    const size_t volumes = series->n_volumes;
+    const struct dicom_file *file = series->images[0]->file;
+    struct ts_axis *axis = &series->volume_axis;
+    bool against = false;
+    if (!list_times(series, DICOM_NUMBER(acquired_s), 1, values, &against) &&
+        !list_times(series, DICOM_NUMBER(time_offset_s), 1, values, &against) &&
+        !list_times(series, DICOM_NUMBER(trigger_ms), 1e-3, values, &against) &&
+        !list_times(series, DICOM_NUMBER(frame_reference_ms), 1e-3, values, &against)) {
+        const char *why = against ? "the times that the header states run against the order of the volumes"
+                                  : "the header states no times";
+        const bool resolution = file->temporal_resolution_ms > 0;
+        const double step = resolution ? file->temporal_resolution_ms / 1e3 : file->repetition_ms / 1e3;
+        if (!(step > 0) && !against && list_times(series, DICOM_NUMBER(content_s), 1, values, &against)) {
+            ts_dicom_series_warn(series,
+                                 "%s of acquisition: those of the volumes are of Content Time, when the pixels "
+                                 "were made",
+                                 why);
+            axis->positions = values;
+            return;
+        }
+        if (!(step > 0)) {
+            number_volumes(series, why);
+            return;
+        }
+        ts_dicom_series_warn(series, "%s%sthe times of the volumes are multiples of %s, %g s", against ? why : "",
+                             against ? ": " : "", resolution ? "Temporal Resolution" : "Repetition Time", step);
+        for (size_t v = 0; v < volumes; v++)
+            values[v] = (double)v * step;
+    }
+    axis->positions = values;
+}
+
+/* Fills volume_axis, and the gradients of a diffusion series, of a series whose images stand volume by volume. */
+static void set_volume_axis(struct dicom_series *series, enum ts_axis_kind kind)
+{
+    const size_t volumes = series->n_volumes;
+    double *values = ts_arena_alloc(series->arena, volumes * sizeof *values);
+    if (!values) {
+        series->no_memory = true;
+        return;
+    }
+    series->volume_axis = (struct ts_axis){.kind = kind, .n = (int64_t)volumes, .positions = values};
+    series->volume_axis.unit = kind == TS_AXIS_TIME ? "s" : kind == TS_AXIS_ECHO ? "ms" : "s/mm2";
+    if (kind == TS_AXIS_TIME) {
+        series->volume_axis.positions = NULL;
+        place_times(series, values);
+        return;
+    }
+    bool stated = true;
+    for (size_t v = 0; v < volumes; v++) {
+        const struct dicom_image *first = series->images[v * series->n_slices];
+        values[v] = kind == TS_AXIS_ECHO ? first->echo_ms : first->b_value;
+        stated &= isfinite(values[v]);
+    }
+    if (!stated)
+        number_volumes(series, kind == TS_AXIS_ECHO ? "not every volume states an echo time"
+                                                    : "not every volume states a b-value");
+    else if (kind == TS_AXIS_B)
+        ts_dicom_list_gradients(series);
+}
+
+/* ---- dimensions of enhanced files --------------------------------------------------------------- */
+
+/* Enhanced files number their frames along dimensions of their own choice, such as the place in the stack, the
+ * b-value and the gradient; the first dimension varies slowest. A dimension that has one value at every position
+ * counts slices or stacks and says nothing of volumes: it is left out, whatever element the file says it stands
+ * for. The values along the others, compared one after the other, give the images of a position their order.
+ * Source: DICOM PS3.3 C.7.6.17 (Multi-frame Dimension module). */
+
+/* An item is an image with its values along the dimensions that count, and 0 for the others. */
+struct ranked {
+    uint32_t values[DICOM_DIMENSIONS];
+    struct dicom_image *image;
+};
+
+static int compare_ranks(const void *a, const void *b)
+{
+    const struct ranked *first = a, *second = b;
+    for (int k = 0; k < DICOM_DIMENSIONS; k++)
+        if (first->values[k] != second->values[k])
+            return first->values[k] < second->values[k] ? -1 : 1;
+    return 0;
+}
+
+/* Finds the dimensions along which images at one position differ. Returns false where there are none, or where an image
+ * has no value along one of them. */
+static bool find_dimensions(const struct dicom_series *series, bool counts[DICOM_DIMENSIONS])
+{
+    struct dicom_image *const *images = series->images;
+    const double same = ts_dicom_same_position(images[0]);
+    bool any = false;
+    for (int k = 0; k < DICOM_DIMENSIONS; k++) {
+        bool all = true;
+        counts[k] = false;
+        for (size_t i = 0; i < series->n_images; i++) {
+            all &= images[i]->dimensions[k] > 0;
+            counts[k] |= i > 0 && images[i]->along_mm - images[i - 1]->along_mm <= same &&
+                         images[i]->dimensions[k] != images[i - 1]->dimensions[k];
+        }
+        if (counts[k] && !all)
+            return false;
+        any |= counts[k];
+    }
+    return any;
+}
+
+/* Fills in dimensions_rank of the images, which are in order along the normal: their place, from 0, among the Dimension
+ * Index Values of the series; NaN where an image has none, or where these do not tell apart any images at one position.
+ * Sets series->no_memory where memory is out. */
+static void rank_dimensions(struct dicom_series *series)
+{
+    const size_t n = series->n_images;
+    bool counts[DICOM_DIMENSIONS];
+    for (size_t i = 0; i < n; i++)
+        series->images[i]->dimensions_rank = NAN;
+    if (!find_dimensions(series, counts))
+        return;
+    struct ranked *items = malloc(n * sizeof *items);
+    series->no_memory |= !items;
+    for (size_t i = 0; items && i < n; i++) {
+        items[i].image = series->images[i];
+        for (int k = 0; k < DICOM_DIMENSIONS; k++)
+            items[i].values[k] = counts[k] ? series->images[i]->dimensions[k] : 0;
+    }
+    if (items)
+        qsort(items, n, sizeof *items, compare_ranks);
+    double rank = 0;
+    for (size_t i = 0; items && i < n; i++) {
+        rank += i > 0 && compare_ranks(&items[i - 1], &items[i]) != 0;
+        items[i].image->dimensions_rank = rank;
+    }
+    free(items);
+}
+
+/* ---- numbers and times that run in one way ------------------------------------------------------ */
+
+/* The first `complete` volumes of `positions` slices are looked at; `place` is that of a number (DICOM_NUMBER).
+ * Image v * positions + z is slice z of volume v. Comparisons with NaN, which stands for a number that the header
+ * does not state, are false, so that such numbers speak against nothing but a regular order. */
+
+/* Returns true where the numbers of every volume run as those of the first one. */
+static bool is_regular(const struct dicom_series *series, size_t complete, size_t positions, size_t place)
+{
+    struct dicom_image *const *images = series->images;
+    for (size_t i = positions; i < complete * positions; i++) {
+        const size_t z = i % positions;
+        if (ts_dicom_image_number(images[i], place) - ts_dicom_image_number(images[i - z], place) !=
+            ts_dicom_image_number(images[z], place) - ts_dicom_image_number(images[0], place))
+            return false;
+    }
+    return true;
+}
+
+/* These are the smallest and the largest number of the images of a volume or a position. */
+struct span {
+    double low, high;
+};
+
+static int compare_spans(const void *a, const void *b)
+{
+    const struct span *first = a, *second = b;
+    return (first->low > second->low) - (first->low < second->low);
+}
+
+/* Returns true where the numbers of n groups of `each` images do not overlap; image k of group i is
+ * images[i * step + k * stride]. */
+static bool are_apart(struct dicom_series *series, size_t n, size_t each, size_t step, size_t stride, size_t place)
+{
+    struct span *spans = malloc(n * sizeof *spans);
+    bool apart = spans != NULL;
+    series->no_memory |= !spans;
+    for (size_t i = 0; spans && i < n; i++) {
+        spans[i] = (struct span){INFINITY, -INFINITY};
+        for (size_t k = 0; k < each; k++) {
+            const double number = ts_dicom_image_number(series->images[i * step + k * stride], place);
+            spans[i] = (struct span){fmin(spans[i].low, number), fmax(spans[i].high, number)};
+        }
+    }
+    if (spans)
+        qsort(spans, n, sizeof *spans, compare_spans);
+    for (size_t i = 1; apart && i < n; i++)
+        apart = spans[i - 1].high <= spans[i].low;
+    free(spans);
+    return apart;
+}
+
+/* Returns true where the numbers run through one volume after the other, or through one position after the other,
+ * whatever their order within each. */
+static bool is_in_blocks(struct dicom_series *series, size_t complete, size_t positions, size_t place)
+{
+    return are_apart(series, complete, positions, positions, 1, place) ||
+           are_apart(series, positions, complete, 1, positions, place);
+}
+
+/* Returns true where the number does not go back from a volume to the next one. */
+static bool goes_on(const struct dicom_series *series, size_t complete, size_t positions, size_t place)
+{
+    for (size_t i = positions; i < complete * positions; i++)
+        if (ts_dicom_image_number(series->images[i], place) <
+            ts_dicom_image_number(series->images[i - positions], place))
+            return false;
+    return true;
+}
+
+static bool same_direction(const struct dicom_series *series, size_t a, size_t b, size_t positions)
+{
+    bool rises = false, falls = false;
+    for (size_t z = 0; z < positions; z++) {
+        const double first = series->images[a * positions + z]->instance_number,
+                     second = series->images[b * positions + z]->instance_number;
+        rises |= second > first;
+        falls |= second < first;
+    }
+    return !rises || !falls;
+}
+
+/* Returns true where the Instance Numbers have the volumes in one order at all positions, whichever it is. */
+static bool numbers_agree(const struct dicom_series *series, size_t complete, size_t positions)
+{
+    if (goes_on(series, complete, positions, DICOM_NUMBER(instance_number)))
+        return true;
+    for (size_t a = 0; a < complete; a++)
+        for (size_t b = a + 1; b < complete; b++)
+            if (!same_direction(series, a, b, positions))
+                return false;
+    return true;
+}
+
+/* Returns true where no time goes back from a volume to the next one. */
+static bool times_go_on(const struct dicom_series *series, size_t complete, size_t positions)
+{
+    return goes_on(series, complete, positions, DICOM_NUMBER(acquired_s)) &&
+           goes_on(series, complete, positions, DICOM_NUMBER(trigger_ms)) &&
+           goes_on(series, complete, positions, DICOM_NUMBER(frame_reference_ms));
+}
+
+/* ---- what orders the volumes -------------------------------------------------------------------- */
 
 static const struct volume_criterion by_number = {
     DICOM_NUMBER(instance_number), BY_NUMBER, "Instance Number", true, false, false};
@@ -144,7 +423,7 @@ static bool acquisitions_go_on(const struct dicom_series *series, size_t complet
     for (size_t i = positions; i < complete * positions; i++)
         if (!(series->images[i]->acquisition_number >= series->images[i - positions]->acquisition_number))
             return false;
-    return ts_dicom_goes_on(series, complete, positions, DICOM_NUMBER(instance_number));
+    return goes_on(series, complete, positions, DICOM_NUMBER(instance_number));
 }
 
 /* Returns true where nothing else tells the images of a position apart, and times and numbers run through all volumes
@@ -162,8 +441,8 @@ static bool stands_alone(const struct volume_criterion *criterion, const struct 
             if (ts_dicom_name_difference(pair, 2, !counted))
                 return false;
         }
-    return (criterion->rule != BY_NUMBER || ts_dicom_is_regular(series, complete, positions, criterion->place)) &&
-           ts_dicom_times_go_on(series, complete, positions);
+    return (criterion->rule != BY_NUMBER || is_regular(series, complete, positions, criterion->place)) &&
+           times_go_on(series, complete, positions);
 }
 
 /* Returns true where the values of an attribute differ between images at one position. */
@@ -195,9 +474,9 @@ static bool arrange(const struct volume_criterion *criterion, struct dicom_serie
 static bool contradicts_numbers(const struct volume_criterion *criterion, struct dicom_series *series,
                                 struct volume_items *items, size_t *scratch, size_t complete)
 {
-    if (ts_dicom_numbers_agree(series, complete, items->positions)) {
+    if (numbers_agree(series, complete, items->positions)) {
         if (criterion->place == DICOM_NUMBER(acquired_s) && ts_dicom_is_undated(series) &&
-            !ts_dicom_goes_on(series, complete, items->positions, DICOM_NUMBER(instance_number)))
+            !goes_on(series, complete, items->positions, DICOM_NUMBER(instance_number)))
             ts_dicom_series_warn(series, "the volumes stand on Acquisition Time, which has no date and which Instance "
                                          "Number contradicts at all positions: where the numbers are right, write "
                                          "Acquisition Date into the files");
@@ -205,7 +484,7 @@ static bool contradicts_numbers(const struct volume_criterion *criterion, struct
     }
     if (items->n == items->positions * items->volumes) {
         if (arrange(&by_number, series, items, scratch) &&
-            ts_dicom_is_regular(series, complete, items->positions, by_number.place))
+            is_regular(series, complete, items->positions, by_number.place))
             return true;
         arrange(criterion, series, items, scratch);
     }
@@ -221,8 +500,8 @@ static bool repeats_are_regular(const struct volume_criterion *criterion, struct
     if (criterion->place != DICOM_NUMBER(weighting_order) || !items->repeats)
         return true;
     if (items->n != complete * items->positions ||
-        !ts_dicom_is_regular(series, complete, items->positions, DICOM_NUMBER(frame_order)) ||
-        !ts_dicom_times_go_on(series, complete, items->positions))
+        !is_regular(series, complete, items->positions, DICOM_NUMBER(frame_order)) ||
+        !times_go_on(series, complete, items->positions))
         return false;
     ts_dicom_series_warn(series, "volumes of the same diffusion weighting stand on the order of the frames in the file "
                                  "alone");
@@ -237,8 +516,8 @@ static bool is_in_order(const struct volume_criterion *criterion, struct dicom_s
 {
     const bool sure = items->kind == TS_AXIS_B && !items->repeats; /* the weightings tell all volumes apart */
     return sure || (criterion->place != by_number.place && criterion->place != DICOM_NUMBER(content_s)) ||
-           ts_dicom_is_regular(series, complete, items->positions, criterion->place) ||
-           ts_dicom_is_in_blocks(series, complete, items->positions, criterion->place);
+           is_regular(series, complete, items->positions, criterion->place) ||
+           is_in_blocks(series, complete, items->positions, criterion->place);
 }
 
 /* Tries one criterion. Returns how many complete volumes it makes, in order in series->images; else 0. */
@@ -349,8 +628,8 @@ static void warn_of_other(struct dicom_series *series, const char *name)
  * the volumes that are read too if these were the same. */
 static bool numbers_make_others(const struct dicom_series *series, struct volume_items *items)
 {
-    if (ts_dicom_is_regular(series, items->volumes, items->positions, by_number.place) ||
-        !take_values(&by_number, items) || !sort_by(&by_number, items))
+    if (is_regular(series, items->volumes, items->positions, by_number.place) || !take_values(&by_number, items) ||
+        !sort_by(&by_number, items))
         return false;
     for (size_t i = 0; i < items->n; i++) {
         const struct volume_item *item = &items->at[i];
@@ -429,7 +708,7 @@ void ts_dicom_split_volumes(struct dicom_series *series)
     const bool weighted = differs(&items, DICOM_NUMBER(b_value)) || differs(&items, DICOM_NUMBER(gradient[0])) ||
                           differs(&items, DICOM_NUMBER(gradient[1])) || differs(&items, DICOM_NUMBER(gradient[2]));
     items.kind = differs(&items, DICOM_NUMBER(echo_ms)) ? TS_AXIS_ECHO : weighted ? TS_AXIS_B : TS_AXIS_TIME;
-    ts_dicom_rank_dimensions(series);
+    rank_dimensions(series);
     items.repeats = ts_dicom_order_weightings(series);
     items.doubt = ts_dicom_pass_midnight(series) == MIDNIGHT_DOUBT;
     const size_t complete = find_order(series, &items, scratch);
@@ -444,6 +723,6 @@ void ts_dicom_split_volumes(struct dicom_series *series)
     series->n_slices = items.positions;
     series->n_volumes = complete;
     if (complete > 1)
-        ts_dicom_set_volume_axis(series, items.kind);
+        set_volume_axis(series, items.kind);
     ts_dicom_refuse_shifted(series);
 }

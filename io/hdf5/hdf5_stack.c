@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Datasets of foreign files that are accepted hold integers of 8 to 64 bits or IEEE floats: contiguous, compact,
- * chunked with filters that io/hdf5/hdf5_filters.h knows, or virtual. All sizes are checked before anything is
- * allocated.
+ * This opens datasets of foreign files, with those that a virtual one is made of.
  *
  * Each part of a virtual dataset is a part of another dataset, in the same file or in another one. A source that is
  * missing is an error, although libhdf5 would give zeros. The child lists the mappings: a selection of the virtual
@@ -539,176 +537,7 @@ static enum ts_status hdf5_virtual_open(struct hdf5_input *input, struct hdf5_st
     return status;
 }
 
-/* Every refusal of a storage that other programs read ends here. */
-static enum ts_status hint_plain(const struct hdf5_input *input)
-{
-    return ts_diag_hint(input->diag, "the Python script in docs/inputs.md, under \"HDF5 that is not read as it is\", "
-                                     "writes a copy that is read");
-}
-
-/* Returns true where elements of this type can be read, and sets the types to do so. */
-static bool find_type(struct hdf5_stack *stack, bool doubles)
-{
-    static const enum ts_dtype floats[9] = {[2] = TS_F16, [4] = TS_F32, [8] = TS_F64};
-    static const enum ts_dtype integers[2][5] = {{0, TS_U8, TS_U16, 0, TS_U32}, {0, TS_I8, TS_I16, 0, TS_I32}};
-    const struct hdf5_storage *storage = &stack->storage;
-    const uint32_t bytes = storage->element_bytes;
-    const bool integer = storage->class == STORAGE_INTEGER;
-    if (!storage->standard || (!integer && storage->class != STORAGE_FLOAT))
-        return false;
-    stack->swapped = (storage->big_endian != 0) == (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__);
-    if (integer && bytes == 8) {
-        stack->stored = TS_U64;
-        stack->dtype = doubles ? TS_F64 : TS_F32;
-        return true;
-    }
-    if (integer && bytes != 1 && bytes != 2 && bytes != 4)
-        return false;
-    if (!integer && bytes != 2 && bytes != 4 && bytes != 8)
-        return false;
-    stack->stored = integer ? integers[storage->has_sign != 0][bytes] : floats[bytes];
-    stack->dtype = integer ? stack->stored : TS_F32;
-    return true;
-}
-
-/* Makes one axis of the first two of four, where chunks in their order are then still those of the file: each holds
- * whole indices of the first axis, or they divide the second one evenly. */
-static void fold(struct hdf5_stack *stack)
-{
-    struct hdf5_storage *storage = &stack->storage;
-    int64_t *n = storage->n, *chunk = storage->chunk, product;
-    const bool chunked = storage->layout == STORAGE_CHUNKED;
-    const bool even = !chunked || chunk[1] == n[1] || (chunk[0] == 1 && chunk[1] > 0 && n[1] % chunk[1] == 0);
-    if (storage->rank != TS_MAX_RANK || !even || __builtin_mul_overflow(n[0], n[1], &product))
-        return;
-    stack->n_volumes = n[0];
-    n[0] = product;
-    chunk[0] = chunked && chunk[1] == n[1] ? chunk[0] * chunk[1] : chunk[1];
-    for (int d = 1; d < 3; d++) {
-        n[d] = n[d + 1];
-        chunk[d] = chunk[d + 1];
-    }
-    storage->rank = 3;
-}
-
-/* Puts axes of length 1 before those that there are, so that there are three. */
-static void pad(struct hdf5_stack *stack)
-{
-    struct hdf5_storage *storage = &stack->storage;
-    const int more = 3 - storage->rank;
-    if (storage->rank < 0 || more <= 0)
-        return;
-    for (int d = 2; d >= 0; d--) {
-        storage->n[d] = d < more ? 1 : storage->n[d - more];
-        storage->chunk[d] = d < more ? 1 : storage->chunk[d - more];
-    }
-    for (int64_t i = 0; i < stack->n_parts; i++)
-        for (int d = 2; d >= 0; d--) {
-            struct hdf5_part *part = &stack->parts[i];
-            part->on[d] = d < more ? (struct hdf5_indices){1, 0, 1, 1} : part->on[d - more];
-            part->axis[d] = d < more ? -1 : part->axis[d - more];
-        }
-    storage->rank = 3;
-}
-
-static enum ts_status check_sizes(const struct hdf5_input *input, struct hdf5_stack *stack, int rank)
-{
-    const int64_t *n = stack->storage.n;
-    if (rank == TS_MAX_RANK)
-        fold(stack);
-    if (rank == STACK_ANY_RANK)
-        pad(stack);
-    const int n_axes = stack->storage.rank;
-    size_t bytes = ts_dtype_bytes(stack->stored);
-    rank = rank == TS_MAX_RANK || rank == STACK_ANY_RANK ? 3 : rank;
-    if (rank > 1 ? n_axes != rank : n_axes > rank)
-        return ts_hdf5_input_refuse(input, "hdf5-rank", "%s has %d axes, expected %d", stack->name, n_axes, rank);
-    for (int d = 0; d < 3; d++) {
-        stack->n[d] = d < n_axes ? n[d] : 1;
-        if (d < n_axes && (n[d] == 0 || n[d] > INT32_MAX))
-            return ts_hdf5_input_refuse(input, "hdf5-empty", "axis %d of %s has length %" PRId64 ", expected 1 to %d",
-                                        d, stack->name, n[d], INT32_MAX);
-        if (!ts_mul_size(bytes, (size_t)stack->n[d], &bytes) || bytes > INT64_MAX / 8)
-            return ts_hdf5_input_refuse(input, "hdf5-size", "the size of %s cannot be addressed", stack->name);
-    }
-    return TS_OK;
-}
-
-static enum ts_status check_filters(const struct hdf5_input *input, struct hdf5_stack *stack)
-{
-    const int n_filters = stack->storage.n_filters;
-    struct hdf5_pipeline *pipeline = &stack->pipeline;
-    if (n_filters > PIPELINE_FILTERS) {
-        ts_hdf5_input_refuse(input, "hdf5-filter", "%s has %d filters, at most %d are read", stack->name, n_filters,
-                             PIPELINE_FILTERS);
-        return hint_plain(input);
-    }
-    *pipeline = (struct hdf5_pipeline){.n_filters = n_filters,
-                                       .element_bytes = (uint32_t)ts_dtype_bytes(stack->stored),
-                                       .chunk_bytes = stack->chunk_bytes};
-    for (int i = 0; i < n_filters; i++) {
-        const struct storage_filter *stored = &stack->storage.filters[i];
-        char shown[4 * sizeof stored->name];
-        pipeline->filters[i] = stored->filter;
-        if (ts_hdf5_filter_name(stored->filter.id))
-            continue;
-        ts_text_escape(shown, sizeof shown, stored->name);
-        ts_hdf5_input_refuse(input, "hdf5-filter", "%s was stored with the filter %d (%s), which is not read",
-                             stack->name, stored->filter.id, *shown ? shown : "without a name");
-        return hint_plain(input);
-    }
-    return TS_OK;
-}
-
-static enum ts_status check_chunks(const struct hdf5_input *input, struct hdf5_stack *stack)
-{
-    size_t bytes = ts_dtype_bytes(stack->stored);
-    const size_t most = stack->storage.rank < 2 ? STACK_LIST_CHUNK_BYTES : STACK_CHUNK_BYTES;
-    for (int d = 0; d < 3; d++) {
-        const int64_t n = d < stack->storage.rank ? stack->storage.chunk[d] : 1;
-        stack->chunk[d] = n;
-        if (n > INT32_MAX || !ts_mul_size(bytes, (size_t)n, &bytes) || bytes > most) {
-            ts_hdf5_input_refuse(input, "hdf5-chunk", "a chunk of %s has more than %zu bytes", stack->name, most);
-            return hint_plain(input);
-        }
-    }
-    stack->chunk_bytes = bytes;
-    return check_filters(input, stack);
-}
-
-/* Storage in one piece must be there in full. */
-static enum ts_status check_piece(const struct hdf5_input *input, const struct hdf5_stack *stack)
-{
-    const struct hdf5_storage *storage = &stack->storage;
-    const int64_t bytes = (int64_t)ts_dtype_bytes(stack->stored) * stack->n[0] * stack->n[1] * stack->n[2];
-    const bool compact = storage->layout == STORAGE_COMPACT;
-    if (!compact && (storage->offset < 0 || storage->stored_bytes == 0))
-        return ts_hdf5_input_refuse(input, "hdf5-not-written", "%s was created, but never written", stack->name);
-    if (storage->stored_bytes < bytes || bytes > stack->file_bytes || (compact && storage->compact_bytes != bytes) ||
-        (!compact && storage->offset > stack->file_bytes - bytes))
-        return ts_hdf5_input_refuse(input, "hdf5-truncated",
-                                    "%s claims %" PRId64 " bytes, more than there are: the file is damaged",
-                                    stack->name, bytes);
-    return TS_OK;
-}
-
-static enum ts_status check_storage(const struct hdf5_input *input, struct hdf5_stack *stack)
-{
-    switch ((enum storage_layout)stack->storage.layout) {
-    case STORAGE_VIRTUAL:
-        return stack->n_parts > 0
-                   ? TS_OK
-                   : ts_hdf5_input_refuse(input, "hdf5-virtual", "%s is virtual and has no part", stack->name);
-    case STORAGE_EXTERNAL:
-        ts_hdf5_input_refuse(input, "hdf5-external", "%s has its values in other files (external storage)",
-                             stack->name);
-        return hint_plain(input);
-    case STORAGE_CHUNKED:
-        return check_chunks(input, stack);
-    default:
-        return check_piece(input, stack);
-    }
-}
+/* ---- the dataset --------------------------------------------------------------------------------- */
 
 /* Takes the child's description. */
 static enum ts_status take_storage(const struct hdf5_input *input, struct hdf5_stack *stack)
@@ -748,15 +577,13 @@ enum ts_status ts_hdf5_stack_open(struct hdf5_input *input, const struct hdf5_re
     if (status == TS_OK)
         status = take_storage(input, stack);
     const bool doubles = rank == 1 || (input->set && input->set->doubles);
-    if (status == TS_OK && !find_type(stack, doubles))
+    if (status == TS_OK && !ts_hdf5_stack_type(stack, doubles))
         status = ts_hdf5_input_refuse(
             input, "hdf5-type", "the elements of %s are neither integers of 8 to 64 bits nor floats of 16, 32 or 64",
             stack->name);
     if (status == TS_OK && stack->storage.layout == STORAGE_VIRTUAL && stack->storage.rank <= 3)
         status = hdf5_virtual_open(input, stack);
-    if (status == TS_OK)
-        status = check_sizes(input, stack, rank);
-    return status == TS_OK ? check_storage(input, stack) : status;
+    return status == TS_OK ? ts_hdf5_stack_check(input, stack, rank) : status;
 }
 
 void ts_hdf5_stack_close(struct hdf5_stack *stack)
@@ -772,28 +599,4 @@ void ts_hdf5_stack_close(struct hdf5_stack *stack)
     stack->parts = NULL;
     stack->lost = NULL;
     stack->n_parts = stack->n_sources = 0;
-}
-
-enum ts_status ts_hdf5_stack_locate(const struct hdf5_input *input, struct hdf5_stack *stack)
-{
-    void *answer;
-    size_t bytes;
-    int64_t outside;
-    if (stack->chunk_bytes == 0)
-        return TS_OK;
-    if (stack->storage.n_chunks > STORAGE_CHUNKS) {
-        ts_hdf5_input_refuse(input, "hdf5-chunks", "%s has %" PRId64 " chunks, at most %d are read", stack->name,
-                             stack->storage.n_chunks, STORAGE_CHUNKS);
-        return hint_plain(input);
-    }
-    const enum ts_status status = ts_hdf5_input_call(input, ts_hdf5_task_table, &stack->dataset, &answer, &bytes);
-    if (status != TS_OK)
-        return status;
-    stack->table = answer;
-    if (ts_hdf5_storage_check_table(&stack->storage, answer, bytes, stack->file_bytes, &outside))
-        return TS_OK;
-    return outside < 0 ? ts_hdf5_session_wrong_answer(input->session, input->diag)
-                       : ts_hdf5_input_refuse(input, "hdf5-truncated",
-                                              "chunk %" PRId64 " of %s lies outside of the file: the file is damaged",
-                                              outside, stack->name);
 }

@@ -7,15 +7,382 @@
 #include "io/scan/tiff_library.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <tiffio.h>
 #include <unistd.h>
 
 #include "io/file/file_bytes.h"
-#include "io/scan/tiff_check.h"
-#include "io/scan/tiff_text.h"
+
+/* ---- checks ------------------------------------------------------------------------------------- */
+
+/* A page is checked before anything of it is decoded. It must have one gray channel of 8, 16, 32 or 64 bits, rows
+ * from the top, a lossless codec of the list, and strips or tiles, and a directory, that are whole in the file. */
+
+/* More than deflate (1032), LZW (about 1300) and PackBits (64) can reach. */
+enum { MAX_RATIO = 2048 };
+
+/* Refuses the page whose number stands in library->page, or the file for 0, in the reply. Returns false. */
+static bool refuse_page(struct tiff_library *library, const char *code, const char *format, ...)
+{
+    struct tiff_reply *reply = library->reply;
+    va_list arguments;
+    const bool lacks_memory = errno == ENOMEM && ts_sandbox_lacks_memory();
+    reply->number = library->page.number;
+    va_start(arguments, format);
+    vsnprintf(reply->verdict.text, sizeof reply->verdict.text, format, arguments);
+    va_end(arguments);
+    ts_worker_refuse(&reply->verdict, lacks_memory ? TS_RUN_FAILED : TS_BAD_INPUT, lacks_memory ? "no-memory" : code,
+                     NULL);
+    return false;
+}
+
+static uint16_t field(TIFF *handle, uint32_t tag, uint16_t otherwise)
+{
+    uint16_t value;
+    return TIFFGetField(handle, tag, &value) ? value : otherwise;
+}
+
+static bool check_colors(struct tiff_library *library)
+{
+    TIFF *handle = library->handle;
+    const int samples = field(handle, TIFFTAG_SAMPLESPERPIXEL, 1);
+    const int photometric = field(handle, TIFFTAG_PHOTOMETRIC, PHOTOMETRIC_MINISBLACK);
+    const int orientation = field(handle, TIFFTAG_ORIENTATION, ORIENTATION_TOPLEFT);
+    const int compression = field(handle, TIFFTAG_COMPRESSION, COMPRESSION_NONE);
+    uint32_t kind = 0;
+    if (samples != 1)
+        return refuse_page(library, "tiff-channels", "%d channels, one is read", samples);
+    library->page.white_is_zero = photometric == PHOTOMETRIC_MINISWHITE;
+    if (photometric != PHOTOMETRIC_MINISBLACK && photometric != PHOTOMETRIC_MINISWHITE)
+        return refuse_page(library, "tiff-color", "photometric interpretation %d is not gray", photometric);
+    if (orientation != ORIENTATION_TOPLEFT)
+        return refuse_page(library, "tiff-orientation",
+                           "orientation %d; only rows from the top, columns from the left (1) are read", orientation);
+    if (TIFFGetField(handle, TIFFTAG_SUBFILETYPE, &kind) && kind & (FILETYPE_REDUCEDIMAGE | FILETYPE_MASK))
+        return refuse_page(library, "tiff-page-kind", "a %s, not an image of its own",
+                           kind & FILETYPE_MASK ? "mask" : "reduced copy of another page");
+    if (compression != COMPRESSION_NONE && compression != COMPRESSION_LZW && compression != COMPRESSION_PACKBITS &&
+        compression != COMPRESSION_DEFLATE && compression != COMPRESSION_ADOBE_DEFLATE)
+        return refuse_page(library, "tiff-compression", "compression %d; none, LZW, deflate and PackBits are read",
+                           compression);
+    return true;
+}
+
+static bool find_dtype(TIFF *handle, enum ts_dtype *dtype, int *bits, int *format)
+{
+    *bits = field(handle, TIFFTAG_BITSPERSAMPLE, 1);
+    *format = field(handle, TIFFTAG_SAMPLEFORMAT, SAMPLEFORMAT_UINT);
+    const bool is_signed = *format == SAMPLEFORMAT_INT;
+    if (*format == SAMPLEFORMAT_IEEEFP && *bits == 16)
+        *dtype = TS_F16;
+    else if (*format == SAMPLEFORMAT_IEEEFP && *bits == 32)
+        *dtype = TS_F32;
+    else if (*format == SAMPLEFORMAT_IEEEFP && *bits == 64)
+        *dtype = TS_F64;
+    else if (!is_signed && *format != SAMPLEFORMAT_UINT)
+        return false;
+    else if (*bits == 8)
+        *dtype = is_signed ? TS_I8 : TS_U8;
+    else if (*bits == 16)
+        *dtype = is_signed ? TS_I16 : TS_U16;
+    else if (*bits == 32)
+        *dtype = is_signed ? TS_I32 : TS_U32;
+    else if (*bits == 64)
+        *dtype = TS_U64;
+    else
+        return false;
+    return true;
+}
+
+static bool check_size(struct tiff_library *library)
+{
+    uint32_t width = 0, height = 0;
+    enum ts_dtype dtype;
+    int bits, format;
+    if (!TIFFGetField(library->handle, TIFFTAG_IMAGEWIDTH, &width) ||
+        !TIFFGetField(library->handle, TIFFTAG_IMAGELENGTH, &height) || width < 1 || height < 1 ||
+        width > TIFF_MAX_SIDE || height > TIFF_MAX_SIDE)
+        return refuse_page(library, "tiff-size", "%u x %u pixels; 1 to %d a side are read", width, height,
+                           (int)TIFF_MAX_SIDE);
+    if (!find_dtype(library->handle, &dtype, &bits, &format))
+        return refuse_page(
+            library, "tiff-type",
+            "%d bits of sample format %d; integers of 8, 16, 32 and 64 bits and floats of 16, 32 and 64 are read", bits,
+            format);
+    library->page.width = width;
+    library->page.height = height;
+    library->page.dtype = (uint32_t)dtype;
+    library->page.is_signed = format == SAMPLEFORMAT_INT;
+    return true;
+}
+
+/* This is the grid of the strips or tiles of a page. */
+struct blocks {
+    uint64_t n, tile_bytes;
+    uint32_t rows;
+    bool tiled;
+};
+
+static bool find_blocks(struct tiff_library *library, struct blocks *blocks)
+{
+    TIFF *handle = library->handle;
+    const struct tiff_page *page = &library->page;
+    uint32_t width = 0, height = 0, rows = 0;
+    *blocks = (struct blocks){.tiled = TIFFIsTiled(handle)};
+    if (!blocks->tiled) {
+        TIFFGetFieldDefaulted(handle, TIFFTAG_ROWSPERSTRIP, &rows);
+        blocks->rows = rows == 0 || rows > page->height ? page->height : rows;
+        blocks->n = ((uint64_t)page->height + blocks->rows - 1) / blocks->rows;
+        return true;
+    }
+    if (!TIFFGetField(handle, TIFFTAG_TILEWIDTH, &width) || !TIFFGetField(handle, TIFFTAG_TILELENGTH, &height) ||
+        width % 16 || height % 16 || width == 0 || height == 0 || width > TIFF_MAX_SIDE || height > TIFF_MAX_SIDE ||
+        (uint64_t)width * height > TIFF_MAX_BLOCK / 4)
+        return refuse_page(library, "tiff-tiles", "tiles of %u x %u pixels cannot be read", width, height);
+    blocks->rows = height;
+    blocks->tile_bytes = (uint64_t)width * height * ts_dtype_bytes((enum ts_dtype)page->dtype);
+    blocks->n = (((uint64_t)page->width + width - 1) / width) * (((uint64_t)page->height + height - 1) / height);
+    return true;
+}
+
+/* Returns the decoded bytes of strip or tile i. */
+static uint64_t decoded_bytes(const struct tiff_page *page, const struct blocks *blocks, uint32_t i)
+{
+    const uint64_t left = page->height - (uint64_t)i * blocks->rows;
+    return blocks->tiled
+               ? blocks->tile_bytes
+               : (left < blocks->rows ? left : blocks->rows) * page->width * ts_dtype_bytes((enum ts_dtype)page->dtype);
+}
+
+static bool check_blocks(struct tiff_library *library)
+{
+    TIFF *handle = library->handle;
+    struct tiff_page *page = &library->page;
+    struct blocks blocks;
+    if (!find_blocks(library, &blocks))
+        return false;
+    if ((uint64_t)page->width * blocks.rows * ts_dtype_bytes((enum ts_dtype)page->dtype) > TIFF_MAX_TOGETHER &&
+        blocks.tiled)
+        return refuse_page(library, "tiff-tiles", "a row of tiles has more than %d MiB",
+                           (int)(TIFF_MAX_TOGETHER >> 20));
+    const uint64_t file_bytes = library->bytes,
+                   found = blocks.tiled ? TIFFNumberOfTiles(handle) : TIFFNumberOfStrips(handle);
+    if (found != blocks.n)
+        return refuse_page(library, "tiff-truncated", "%llu strips or tiles, but its size needs %llu",
+                           (unsigned long long)found, (unsigned long long)blocks.n);
+    const bool raw = field(handle, TIFFTAG_COMPRESSION, 1) == COMPRESSION_NONE;
+    bool plain = raw && !blocks.tiled && field(handle, TIFFTAG_FILLORDER, FILLORDER_MSB2LSB) == FILLORDER_MSB2LSB;
+    uint64_t end = TIFFGetStrileOffset(handle, 0);
+    page->pixels = end;
+    for (uint32_t i = 0; i < blocks.n; i++) {
+        const uint64_t bytes = decoded_bytes(page, &blocks, i), at = TIFFGetStrileOffset(handle, i),
+                       count = TIFFGetStrileByteCount(handle, i), need = raw ? bytes : count;
+        if (count == 0 || need > file_bytes || at > file_bytes - need || count < need)
+            return refuse_page(library, "tiff-truncated",
+                               "strip or tile %u has %llu bytes at %llu of a file of %llu, %llu are needed", i,
+                               (unsigned long long)count, (unsigned long long)at, (unsigned long long)file_bytes,
+                               (unsigned long long)need);
+        if (bytes / MAX_RATIO > count || bytes > TIFF_MAX_BLOCK)
+            return refuse_page(library, "tiff-strip-size",
+                               "strip or tile %u claims %llu bytes from %llu, more than is decoded", i,
+                               (unsigned long long)bytes, (unsigned long long)count);
+        page->block_bytes = bytes > page->block_bytes ? bytes : page->block_bytes;
+        page->raw_bytes = need > page->raw_bytes ? need : page->raw_bytes;
+        plain = plain && at == end;
+        end = at + bytes;
+    }
+    page->rows = plain ? 1 : blocks.rows;
+    if (plain)
+        page->block_bytes = page->raw_bytes = 0;
+    else
+        page->pixels = 0;
+    page->swapped = TIFFIsByteSwapped(handle);
+    return true;
+}
+
+/* Reads an unsigned number of 2, 4 or 8 bytes at `offset`, in the file's byte order. */
+static bool read_number(const struct tiff_library *library, uint64_t offset, size_t bytes, uint64_t *number)
+{
+    unsigned char raw[8];
+    if (!ts_file_read_at(library->fd, raw, bytes, offset))
+        return false;
+    *number = 0;
+    for (size_t i = 0; i < bytes; i++)
+        *number = *number << 8 | raw[TIFFIsBigEndian(library->handle) ? i : bytes - 1 - i];
+    return true;
+}
+
+/* libtiff takes the bytes of a next-directory pointer that it cannot read for zeros, and a zero is the end of the list:
+ * a file cut there would be a shorter one. So the pointer is read here too. A directory is a count, the entries and
+ * that pointer (TIFF 6.0, section 2). */
+static bool check_directory(struct tiff_library *library)
+{
+    const struct tiff_page *page = &library->page;
+    const uint64_t file_bytes = library->bytes;
+    const bool big = TIFFIsBigTIFF(library->handle);
+    const size_t count_bytes = big ? 8 : 2, entry_bytes = big ? 20 : 12, pointer_bytes = big ? 8 : 4;
+    uint64_t n = 0;
+    errno = 0;
+    if (page->directory > file_bytes || !read_number(library, page->directory, count_bytes, &n))
+        return refuse_page(library, "tiff-truncated", "its directory at %llu cannot be read: %s",
+                           (unsigned long long)page->directory,
+                           errno ? ts_errno_text(errno) : "the file ends before it");
+    const uint64_t left = file_bytes - page->directory, ends = count_bytes + pointer_bytes;
+    if (left < ends || n > (left - ends) / entry_bytes)
+        return refuse_page(
+            library, "tiff-truncated",
+            "its directory at %llu of %llu entries and the pointer to the next page end past the file's %llu bytes",
+            (unsigned long long)page->directory, (unsigned long long)n, (unsigned long long)file_bytes);
+    if (!read_number(library, page->directory + count_bytes + n * entry_bytes, pointer_bytes, &library->next))
+        return refuse_page(library, "tiff-truncated", "the pointer to the next page cannot be read: %s",
+                           errno ? ts_errno_text(errno) : "the file ends before it");
+    return true;
+}
+
+/* Checks the page whose directory was read last, whose number stands in library->page, and describes it there. False:
+ * the reply says why not. */
+static bool check_page(struct tiff_library *library)
+{
+    library->page =
+        (struct tiff_page){.number = library->page.number, .directory = TIFFCurrentDirOffset(library->handle)};
+    return check_directory(library) && check_colors(library) && check_size(library) && check_blocks(library);
+}
+
+/* ---- image descriptions ------------------------------------------------------------------------- */
+
+/* They say how many images there are, some of which have no page of their own, and of which channels, slices and
+ * times. ImageJ writes lines of NAME=NUMBER behind "ImageJ=VERSION"; its images follow each other by channel, then
+ * slice, then time, and a large or raw stack has one page, behind whose pixels those of all other images lie. OME-
+ * TIFF has XML with the sizes and the order of the axes. tifffile writes {"shape": [...]}, with "truncated" if
+ * only the first image has a page. */
+
+/* Returns the number behind `name` at the beginning of a line, 0 where there is none. */
+static uint32_t line_number(const char *text, const char *name)
+{
+    const size_t n = strlen(name);
+    for (const char *at = strstr(text, name); at; at = strstr(at + 1, name))
+        if ((at == text || at[-1] == '\n') && at[n] == '=') {
+            const double number = strtod(at + n + 1, NULL);
+            return number >= 1 && number < UINT32_MAX ? (uint32_t)number : 0;
+        }
+    return 0;
+}
+
+static void read_imagej(const char *text, struct tiff_page *page)
+{
+    static const char *const names[] = {"channels", "slices", "frames"};
+    page->planes = line_number(text, "images");
+    for (int i = 0; i < TIFF_AXES; i++) {
+        const uint32_t n = line_number(text, names[i]);
+        page->axes[i] = (struct tiff_plane_axis){n > 0 ? n : 1, 1};
+    }
+    for (int i = 1; i < TIFF_AXES; i++)
+        page->axes[i].step = page->axes[i - 1].step * page->axes[i - 1].n;
+}
+
+/* Returns the value of an attribute of an element, up to where the element ends; NULL where it has none. */
+static const char *attribute_of(const char *element, const char *end, const char *name)
+{
+    char quoted[32];
+    const int n = snprintf(quoted, sizeof quoted, " %s=\"", name);
+    const char *at = strstr(element, quoted);
+    return at && at < end ? at + n : NULL;
+}
+
+static void read_ome(const char *text, struct tiff_page *page)
+{
+    static const char letters[] = "CZT";
+    static const char *const names[] = {"SizeC", "SizeZ", "SizeT"};
+    const char *pixels = strstr(text, "<Pixels "), *end = pixels ? strchr(pixels, '>') : NULL;
+    const char *order = end ? attribute_of(pixels, end, "DimensionOrder") : NULL;
+    uint64_t planes = 1;
+    if (!order || strlen(order) < 5)
+        return;
+    for (int k = 2; k < 5; k++) { /* behind X and Y, the axis that changes fastest first */
+        const char *letter = strchr(letters, order[k]);
+        const char *size = letter && *letter ? attribute_of(pixels, end, names[letter - letters]) : NULL;
+        const uint64_t n = size ? strtoull(size, NULL, 10) : 0;
+        if (n < 1 || n > TIFF_MAX_SIDE || planes > TIFF_MAX_SIDE)
+            return;
+        page->axes[letter - letters] = (struct tiff_plane_axis){(uint32_t)n, (uint32_t)planes};
+        planes *= n;
+    }
+    page->planes = (uint32_t)planes;
+}
+
+/* Only a file that is called truncated has fewer pages than images. */
+static void read_shape(const char *text, struct tiff_page *page)
+{
+    double count = 1;
+    const char *at = strchr(text, '[');
+    if (!strstr(text, "\"truncated\": true"))
+        return;
+    while (at && *at && *at != ']') {
+        char *end;
+        count *= strtod(at + 1, &end);
+        at = end == at + 1 ? NULL : end + strspn(end, " ");
+    }
+    count /= (double)page->width * page->height;
+    if (at && *at == ']' && count >= 1 && count < UINT32_MAX && count == floor(count))
+        page->planes = (uint32_t)count;
+}
+
+/* Returns the millimeters of a unit as ImageJ writes it, 0 for others. */
+static double imagej_mm(const char *text)
+{
+    static const struct {
+        const char *name;
+        double mm;
+    } units[] = {{"micron", 1e-3}, {"um", 1e-3}, {"\\u00B5m", 1e-3}, {"\xC2\xB5m", 1e-3},
+                 {"\xB5m", 1e-3},  {"nm", 1e-6}, {"mm", 1},          {"cm", 10}};
+    const char *at = strstr(text, "\nunit=");
+    for (size_t i = 0; at && i < sizeof units / sizeof *units; i++) {
+        const size_t n = strlen(units[i].name);
+        if (!strncasecmp(at + 6, units[i].name, n) &&
+            (at[6 + n] == '\n' || !at[6 + n] || at[6 + n] == '\r' || !strncmp(at + 6 + n, "s\n", 2)))
+            return units[i].mm;
+    }
+    return 0;
+}
+
+/* Inches are those of a printed page. */
+static void read_resolution(TIFF *handle, const char *imagej, struct tiff_page *page)
+{
+    uint16_t unit = RESUNIT_INCH;
+    float x = 0, y = 0;
+    if (!TIFFGetField(handle, TIFFTAG_XRESOLUTION, &x) || !TIFFGetField(handle, TIFFTAG_YRESOLUTION, &y))
+        return;
+    TIFFGetFieldDefaulted(handle, TIFFTAG_RESOLUTIONUNIT, &unit);
+    const double mm = imagej ? imagej_mm(imagej) : unit == RESUNIT_CENTIMETER ? 10 : 0;
+    if (mm > 0 && x > 0 && y > 0 && isfinite(x) && isfinite(y)) {
+        page->pixel_mm[0] = mm / (double)y;
+        page->pixel_mm[1] = mm / (double)x;
+    }
+}
+
+/* Fills planes, axes and pixel_mm of the first page of a file, from the text and the tags of its resolution. All are 0
+ * where the file does not say. */
+static void read_description(struct tiff *handle, struct tiff_page *page)
+{
+    char *text = NULL;
+    page->planes = 0;
+    memset(page->axes, 0, sizeof page->axes);
+    memset(page->pixel_mm, 0, sizeof page->pixel_mm);
+    if (!TIFFGetField(handle, TIFFTAG_IMAGEDESCRIPTION, &text))
+        text = NULL;
+    const bool imagej = text && !strncmp(text, "ImageJ=", 7);
+    if (imagej)
+        read_imagej(text, page);
+    else if (text && strstr(text, "<OME"))
+        read_ome(text, page);
+    else if (text && !strncmp(text, "{\"shape\":", 9))
+        read_shape(text, page);
+    read_resolution(handle, imagej ? text : NULL, page);
+}
 
 /* ---- the file, as libtiff sees it ---------------------------------------------------------------- */
 
@@ -118,8 +485,7 @@ static bool open_file(struct tiff_library *library, int32_t file, int fd)
     }
     if (library->handle)
         return true;
-    ts_tiff_library_refuse(library, "tiff-unreadable", "not a TIFF file that can be read: %s",
-                           reason(library, "memory is out"));
+    refuse_page(library, "tiff-unreadable", "not a TIFF file that can be read: %s", reason(library, "memory is out"));
     close(fd);
     return false;
 }
@@ -129,8 +495,8 @@ static bool open_file(struct tiff_library *library, int32_t file, int fd)
 static bool go_to(struct tiff_library *library, uint64_t directory)
 {
     return TIFFCurrentDirOffset(library->handle) == directory || TIFFSetSubDirectory(library->handle, directory) ||
-           ts_tiff_library_refuse(library, "tiff-directory", "its directory cannot be read: %s",
-                                  reason(library, "libtiff does not say why"));
+           refuse_page(library, "tiff-directory", "its directory cannot be read: %s",
+                       reason(library, "libtiff does not say why"));
 }
 
 /* Goes to the page after the one that was checked. *more: there is one. */
@@ -144,7 +510,7 @@ static bool go_on(struct tiff_library *library, bool *more)
     if (*more == (library->next != 0))
         return true;
     library->page.number = 0;
-    return ts_tiff_library_refuse(
+    return refuse_page(
         library, "tiff-directory", "the page after page %d cannot be read: %s", number,
         reason(library, last ? "libtiff could not read the pointer to it" : "its directory was read before"));
 }
@@ -159,10 +525,10 @@ static void list_pages(struct tiff_library *library, const struct tiff_job *job,
         return;
     for (; more && reply->n_pages < TIFF_LIST_PAGES; number++) {
         library->page.number = number;
-        if (!ts_tiff_check(library))
+        if (!check_page(library))
             return;
         if (number == 1)
-            ts_tiff_text(library->handle, &library->page);
+            read_description(library->handle, &library->page);
         list[reply->n_pages++] = library->page;
         if (!go_on(library, &more))
             return;
@@ -214,7 +580,7 @@ static bool find_page(struct tiff_library *library, const struct tiff_job *job)
     library->page.number = known->number;
     if (library->checked != known->directory) {
         library->checked = 0;
-        if (!go_to(library, known->directory) || !ts_tiff_check(library))
+        if (!go_to(library, known->directory) || !check_page(library))
             return false;
         library->checked = known->directory;
     }
@@ -223,7 +589,7 @@ static bool find_page(struct tiff_library *library, const struct tiff_job *job)
         page->rows != known->rows || page->block_bytes != known->block_bytes || page->pixels != 0 ||
         job->row % page->rows != 0 || job->row >= page->height || job->n > page->height - job->row ||
         bytes > library->memory_bytes)
-        return ts_tiff_library_refuse(library, "file-changed", "its strips or tiles were changed after the check");
+        return refuse_page(library, "file-changed", "its strips or tiles were changed after the check");
     return true;
 }
 
@@ -235,7 +601,7 @@ static bool make_tile(struct tiff_library *library)
         library->tile = malloc(bytes);
         library->tile_bytes = library->tile ? bytes : 0;
     }
-    return library->tile || ts_tiff_library_refuse(library, "no-memory", "the worker's memory does not hold a tile");
+    return library->tile || refuse_page(library, "no-memory", "the worker's memory does not hold a tile");
 }
 
 static void decode(struct tiff_library *library, const struct tiff_job *job)
@@ -248,8 +614,8 @@ static void decode(struct tiff_library *library, const struct tiff_job *job)
     library->problem[0] = 0;
     errno = 0;
     if (!(tiled ? read_tiles : read_strips)(library, job->row, job->n))
-        ts_tiff_library_refuse(library, "tiff-truncated", "its pixels cannot be decoded whole: %s",
-                               reason(library, "data is missing"));
+        refuse_page(library, "tiff-truncated", "its pixels cannot be decoded whole: %s",
+                    reason(library, "data is missing"));
 }
 
 void ts_tiff_library_work(struct tiff_library *library, const struct tiff_job *job, int fd, struct tiff_reply *reply)

@@ -38,7 +38,7 @@ struct tiff_page {
     uint64_t block_bytes, raw_bytes; /* of the largest strip or tile, decoded and in the file */
     uint8_t is_signed;               /* of TS_U64: they are int64 */
     uint8_t white_is_zero;
-    /* Of the first page of a file, as its text says (io/scan/tiff_text.h). */
+    /* Of the first page of a file, as its text says. */
     uint32_t planes; /* images of the file */
     struct tiff_plane_axis axes[TIFF_AXES];
     double pixel_mm[2]; /* from row to row, from column to column */

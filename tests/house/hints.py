@@ -18,7 +18,7 @@ except ModuleNotFoundError:  # the tests beside a bundle, without the sources: r
 # Functions that take hints, with the places of these among their arguments.
 TAKERS = [
     ("ts_dicom_series_refuse", 2, 3),
-    ("ts_dicom_stacks_hint", 2, 4),
+    ("stacks_hint", 2, 4),
     ("tolerance_hint", 3, 4),
     ("keep_failure", 3, 4),
     ("refuse_drift", 3, 4),
