@@ -16,7 +16,7 @@
 #include "cuda/counting/table_job.cuh"
 #include "cuda/device/occupancy.cuh"
 
-enum { THREADS = 512, LEAST_PIXELS = 65536, SLOT_PIXELS = 256 };
+enum { THREADS = 512, LEAST_PIXELS = 65536, SLOT_PIXELS = 256, BIN_TABLE = 56 << 10 };
 enum { WIDE_THREADS = 1024, WIDE_BLOCKS = 2 }; /* of occupancy */
 
 /* n_slots counts all slots that there can be. */
@@ -204,4 +204,17 @@ enum ts_status ts_cuda_table_counts_occupancy(const struct stage_context *contex
     const int64_t at_once = ts_cuda_table_blocks(context, kernel, WIDE_THREADS, bytes);
     const dim3 grid = ts_cuda_table_grid(&passes, at_once, LEAST_PIXELS, 1);
     return ts_cuda_table_launch(context, kernel, "count_occupancy", &passes, grid, WIDE_THREADS, bytes, grid.x, call);
+}
+
+/* Only the device knows how many bins there are. The tables leave shared memory for four blocks on a multiprocessor,
+ * take the slots in passes, and passes without bins end at once. */
+enum ts_status ts_cuda_bin_counts_add(const struct stage_context *context, const struct ts_image *slices,
+                                      const void *bins, size_t bins_stride, size_t most_bins, void *partials,
+                                      bool per_slice, size_t stride, const struct cuda_call *call)
+{
+    struct table_job job = {.slice_bins = bins, .bins_stride = per_slice ? bins_stride : 0, .most_bytes = BIN_TABLE};
+    job.work.n_keys = (uint32_t)(most_bins + BINS_EXTRA_SLOTS);
+    job.work.partials = partials;
+    job.work.stride = per_slice ? stride : 0;
+    return ts_cuda_table_pieces(context, slices, job, per_slice, INT64_MAX, ts_cuda_table_counts_shared, call);
 }

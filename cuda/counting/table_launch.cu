@@ -11,7 +11,7 @@
 #include "cuda/counting/table_job.cuh"
 #include "cuda/values/fan_in.cuh"
 
-enum { THREADS = 256, RUN = 16, MOST_GRID_SLICES = 65535, BIN_TABLE = 56 << 10 };
+enum { THREADS = 256, RUN = 16, MOST_GRID_SLICES = 65535 };
 
 /* A launch counts this many pixels of a partial at most, so that 32-bit counts hold. */
 static const uint64_t most_pixels = UINT64_C(1) << 31;
@@ -86,17 +86,4 @@ enum ts_status ts_cuda_table_pieces(const struct stage_context *context, const s
         }
     }
     return status;
-}
-
-/* Only the device knows how many bins there are. The tables leave shared memory for four blocks on a multiprocessor,
- * take the slots in passes, and passes without bins end at once. */
-enum ts_status ts_cuda_bin_counts_add(const struct stage_context *context, const struct ts_image *slices,
-                                      const void *bins, size_t bins_stride, size_t most_bins, void *partials,
-                                      bool per_slice, size_t stride, const struct cuda_call *call)
-{
-    struct table_job job = {.slice_bins = bins, .bins_stride = per_slice ? bins_stride : 0, .most_bytes = BIN_TABLE};
-    job.work.n_keys = (uint32_t)(most_bins + BINS_EXTRA_SLOTS);
-    job.work.partials = partials;
-    job.work.stride = per_slice ? stride : 0;
-    return ts_cuda_table_pieces(context, slices, job, per_slice, MOST_GRID_SLICES, ts_cuda_table_counts_shared, call);
 }

@@ -24,17 +24,11 @@ static struct box_launch describe(const struct stage_context *context, int64_t n
     return launch;
 }
 
-size_t ts_cuda_box_between_bytes(const struct box_launch *launch)
-{
-    return (size_t)(launch->sizes.nz * launch->sizes.ny * launch->sizes.nx) *
-           ts_box_between_bytes(launch->context->in.dtype, (double)launch->mean.count);
-}
-
 static size_t scratch_bytes(const struct stage_context *context, int64_t n)
 {
     const struct box_params *params = (const struct box_params *)context->params;
     const struct box_launch launch = describe(context, n);
-    const size_t bytes = ts_cuda_stride(ts_cuda_box_between_bytes(&launch));
+    const size_t bytes = ts_cuda_stride(box_between_bytes(&launch));
     if (context->in.masked)
         return ts_cuda_masked_means_bytes(context, n);
     if (params->method == BOX_SEPARABLE || params->method == BOX_RUNNING_SUM || params->method == BOX_TEXTURE)

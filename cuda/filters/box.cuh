@@ -113,14 +113,19 @@ static inline struct box_mean box_mean_of(double count)
     return mean;
 }
 
-/* The studies call these from outside the library. */
+/* The studies call this from outside the library. */
 #pragma GCC visibility push(default)
 /* Describes a call of map() to a launcher. */
 struct box_launch ts_cuda_box_launch(const struct stage_context *context, const struct ts_image *in,
                                      const struct ts_image *out, const struct cuda_call *call);
-/* Returns the bytes of one image between two passes. */
-size_t ts_cuda_box_between_bytes(const struct box_launch *launch);
 #pragma GCC visibility pop
+
+/* Returns the bytes of one image between two passes. */
+static inline size_t box_between_bytes(const struct box_launch *launch)
+{
+    return (size_t)(launch->sizes.nz * launch->sizes.ny * launch->sizes.nx) *
+           ts_box_between_bytes(launch->context->in.dtype, (double)launch->mean.count);
+}
 
 /* For methods that go axis by axis (z in 3D, x, y), with images between the passes in scratch, which hold sums of
  * integers or means of floats. outside_rows and _columns stand beyond the rows and the columns that a pass reads; the
@@ -140,7 +145,7 @@ static inline struct box_passes<T, SUM> box_passes_of(const struct box_launch *l
     const between window = (between)(2 * launch->sizes.radius + 1), factor = sums ? window : 1;
     struct box_passes<T, SUM> passes;
     passes.rows = (between *)launch->scratch;
-    passes.slices = (between *)(launch->scratch + ts_cuda_stride(ts_cuda_box_between_bytes(launch)));
+    passes.slices = (between *)(launch->scratch + ts_cuda_stride(box_between_bytes(launch)));
     passes.outside_rows = (between)params->constant * factor;
     passes.outside_columns = launch->sizes.reach ? passes.outside_rows * factor : passes.outside_rows;
     passes.line = box_mean_of((double)window);

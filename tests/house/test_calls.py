@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 
-LEFT, LEFT_CUDA = 0, 10  # circles that are still there, without and with CUDA code; the numbers may only fall
+LEFT, LEFT_CUDA = 0, 8  # circles that are still there, without and with CUDA code; the numbers may only fall
 DEFINED = set("TDRBVWCG")
 
 
