@@ -183,7 +183,7 @@ struct dicom_other {
     int folder;         /* as in struct dicom_file */
     int64_t bytes;
     bool data_set, foreign, apple_double; /* its first bytes look like these; foreign: a text or a document */
-    bool suspect;                         /* it may have been a slice; dicom_lost_slices.c decides */
+    bool suspect;                         /* it may have been a slice; dicom_lost.c decides */
 };
 
 /* Each bit stands for a property that may tell images at one position apart, beside their kind, which always makes a

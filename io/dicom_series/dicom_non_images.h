@@ -30,15 +30,12 @@ struct dicom_lack {
 /* Lists what the series may lack; returns how many of the three kinds there are. */
 size_t ts_dicom_lacks(const struct dicom_series *series, struct dicom_lack lacks[DICOM_MAX_LACKS]);
 
-/* Sets `suspect` of each name that may have been a slice (dicom_lost_slices.c): files that are empty, cut, or without
+/* Sets `suspect` of each name that may have been a slice (dicom_lost.c): files that are empty, cut, or without
  * magic, and that the user named, or that hold a data set without preamble, or have a name of the shape of an image's,
  * or the size of one and no well-known extension. TS_RUN_FAILED: memory is out. */
 enum ts_status ts_dicom_mark_suspects(struct dicom_folder *folder, struct arena *arena, struct ts_diag *diag);
-/* Writes a file's name without extensions, in lower case, each run of digits as '#': the slices of a series agree in
- * it. */
-void ts_dicom_name_stem(const char *path, char *out, size_t size);
 /* Sets `n_suspects` and `suspects` of each series by the place and name of suspect files, and of damaged files whose
- * UID may be wrong (dicom_lost_series.c). TS_RUN_FAILED: memory is out. */
+ * UID may be wrong (dicom_lost.c). TS_RUN_FAILED: memory is out. */
 enum ts_status ts_dicom_count_suspects(const struct dicom_folder *folder, struct arena *arena,
                                        struct dicom_series *series, size_t n_series, struct ts_diag *diag);
 

@@ -48,7 +48,7 @@ struct dicom_series {
     const struct dicom_series *damaged;
     const char *incomplete;
     size_t n_dropped;    /* damaged files that the chain allowed to leave out */
-    bool doubtful_uid;   /* damaged files whose UID may be wrong: they may belong to any series (dicom_lost_series.c) */
+    bool doubtful_uid;   /* damaged files whose UID may be wrong: they may belong to any series (dicom_lost.c) */
     struct arena *arena; /* owns the texts and lists above */
     bool no_memory;      /* a text or a check of this series found no memory: ts_dicom_group fails */
 };
