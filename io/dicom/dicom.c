@@ -68,8 +68,8 @@ static enum ts_status add_deidentification(struct dicom_metadata *list, const st
 
 /* Sets the attributes of the source. */
 static enum ts_status record_attributes(struct dicom_source *source, const struct dicom_params *params,
-                                   const struct dicom_identity *identity, const struct dicom_folder *folder,
-                                   const struct dicom_series *series, struct ts_diag *diag)
+                                        const struct dicom_identity *identity, const struct dicom_folder *folder,
+                                        const struct dicom_series *series, struct ts_diag *diag)
 {
     char passed_over[512], skipped[32] = "", number[16];
     const size_t n_skipped = series->n_suspects + series->n_dropped + folder->n_of[DICOM_UNREADABLE] +
