@@ -27,6 +27,8 @@ enum { MAX_RATIO = 2048 };
 
 /* Refuses the page whose number stands in library->page, or the file for 0, in the reply. Returns false. */
 static bool refuse_page(struct tiff_library *library, const char *code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+static bool refuse_page(struct tiff_library *library, const char *code, const char *format, ...)
 {
     struct tiff_reply *reply = library->reply;
     va_list arguments;
