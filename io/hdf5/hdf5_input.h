@@ -97,9 +97,9 @@ void ts_hdf5_input_release(struct hdf5_input *input, struct hdf5_ref *ref);
 /* Lists a group's links in order, at most FINDER_NAMES. Other objects have none. The arena holds the list. */
 enum ts_status ts_hdf5_input_names(struct hdf5_input *input, const struct hdf5_ref *group, struct hdf5_name **names,
                                    size_t *n);
-/* Attributes are found in any case of letters, if none has the very name. */
-/* Reads the text of an attribute, or of a scalar dataset where `attribute` is NULL; "" where there is none. Returns
- * TS_BAD_INPUT where there is one that cannot be read. */
+/* Reads the text of an attribute, which is found in any case of letters if none has the very name, or of a scalar
+ * dataset where `attribute` is NULL; "" where there is none. Returns TS_BAD_INPUT where there is one that cannot be
+ * read. */
 enum ts_status ts_hdf5_input_text(const struct hdf5_input *input, const struct hdf5_ref *object, const char *attribute,
                                   char *out, size_t size);
 /* Reads n numbers of an attribute; n is at most FINDER_NUMBERS. *found becomes n, 0 where the attribute does not hold

@@ -103,8 +103,8 @@ static enum spacing find_exact_gap(const struct column *column, double least, st
     return 2 * n_regular >= n_steps || n_steps <= FEW_STEPS ? GAP : UNEVEN;
 }
 
-/* Even numbers that were rounded to their last digit: the steps differ by it. With the files that are missing they lie
- * on a line. A few short steps are so by chance. */
+/* Even numbers that were rounded to their last digit: their steps differ by one unit of it. Over their places, which
+ * count the files that are missing too, they lie on a line. A few short steps may do so by chance: they say nothing. */
 static enum spacing find_rounded_gap(const struct column *column, double least, struct tiff_gap *gap)
 {
     enum { SHORT = 2, CHANCE = 40 };

@@ -176,6 +176,11 @@ def runs(folder):
     carry(folder, f"tiff scans {slices}", 'pattern: "s0_*.tif" takes the files of one', f"tiff scans {slices} pattern=s0_*.tif", V[:2])
     os.makedirs(f"{folder}/grid")
     os.makedirs(f"{folder}/twins")
+    os.makedirs(f"{folder}/late")
+    for i, name in enumerate(["s1_5", "s1_6", "s2_1", "s2_2"]):
+        run("run", f"npy f4.npy slices={i} | tiff late/{name}.tif", "--quiet", cwd=folder)
+    carry(folder, f"tiff late {slices}", 'pattern: "s1_*.tif" takes the files of one; pattern: "*" takes all of them', f"tiff late {slices} pattern=s1_*.tif",
+          V[:2])
     for i in range(6):
         run("run", f"npy f4.npy slices={i // 2 if i % 2 else 3} | tiff grid/p_{i // 2:03d}_{2 - i % 2}.tif", "--quiet", cwd=folder)
         run("run", f"npy f4.npy slices={i // 2} | tiff twins/p_{i // 2:0{1 + 3 * (i % 2)}d}.tif", "--quiet", cwd=folder)
