@@ -5,7 +5,7 @@
  * turn and a whole one, evenly spaced or not, integrate alike.
  *
  * Angles in radians that are mistaken for degrees lie within some 3 to 7 degrees, and so leave a gap of nearly the
- * whole half turn: both signs together are refused.
+ * whole half turn: both signs together are refused. Less than that may be a part of a turn in radians, or turns.
  */
 #include "stages/geometry/view_angles.h"
 
@@ -19,6 +19,9 @@ static const double widest_gap = 4;
 /* Views that repeat each other's directions are refused if a gap is wider than one that 90 views may have; else a scan
  * of several turns is warned of. */
 static const double widest_repeated = 8;
+/* So many views within so few degrees are more likely in radians or turns. */
+static const double narrow_range = 7;
+enum { NARROW_VIEWS = 10 };
 /* Directions that are closer than this are one: angles are often written with a few digits. */
 static const double same_direction = 1e-6;
 /* Turns of a scan miss each other's directions by a little. Views nearer than this part of the mean distance, the
@@ -174,6 +177,8 @@ static bool has_gaps(const struct stage_context *context)
     return ts_param_find(context->stage->params, context->stage->n_params, "gaps", &row);
 }
 
+#define UNIT_HINT "angle_unit: radian of the input if they are radians; angles in turns have to be converted"
+
 static enum ts_status refuse_radians(const struct stage_context *context, const struct angles *angles)
 {
     ts_diag_error(
@@ -181,8 +186,13 @@ static enum ts_status refuse_radians(const struct stage_context *context, const 
         &(struct diag_site){.code = "angles-in-radians", .span = context->set->span, .stage = context->stage->name},
         "all %lld angles lie between %.6g and %.6g degrees, which looks like half a turn or a turn in radians",
         (long long)context->in.axes[1].n, angles->low, angles->high);
-    return ts_diag_hint(context->diag, "the angles are degrees; where these are, %sgaps: accept takes them",
+    return ts_diag_hint(context->diag, UNIT_HINT "; where they are degrees, %sgaps: accept takes them",
                         has_gaps(context) ? "" : "fbp with ");
+}
+
+static bool are_narrow(const struct angles *angles, int64_t n)
+{
+    return n >= NARROW_VIEWS && angles->high - angles->low < narrow_range && angles->gap > angles->usual;
 }
 
 static enum ts_status refuse_gap(const struct stage_context *context, const struct angles *angles)
@@ -193,7 +203,32 @@ static enum ts_status refuse_gap(const struct stage_context *context, const stru
                    "degrees, and at most %.6g were expected",
                    (long long)angles->before, ts_view_degree(axis, angles->before), (long long)angles->after,
                    ts_view_degree(axis, angles->after), angles->gap, angles->usual);
-    return ts_diag_hint(context->diag, "gaps: accept reconstructs from what is there");
+    return ts_diag_hint(context->diag, "%sgaps: accept reconstructs from what is there",
+                        are_narrow(angles, axis->n) ? UNIT_HINT "; where they are degrees, " : "");
+}
+
+/* Warns of a range of the angles that is legal where a stage has no weights for them. Returns false where it is not. */
+static bool warn_of_range(const struct stage_context *context, const struct angles *angles)
+{
+    const struct ts_axis *axis = &context->in.axes[1];
+    const bool narrow = are_narrow(angles, axis->n);
+    const struct diag_site site = {
+        .code = narrow ? "angles-narrow" : "angles-limited", .span = context->set->span, .stage = context->stage->name};
+    if (angles->gap <= angles->usual)
+        return false;
+    if (narrow) {
+        ts_diag_warning(context->diag, &site,
+                        "all %lld angles lie between %.6g and %.6g degrees, which looks like radians or turns",
+                        (long long)axis->n, angles->low, angles->high);
+        ts_diag_hint(context->diag, UNIT_HINT);
+        return true;
+    }
+    ts_diag_warning(context->diag, &site,
+                    "the views cover %.6g of 180 degrees: none lies between view %lld at %.6g and view %lld at %.6g "
+                    "degrees (modulo 180)",
+                    180 - angles->gap, (long long)angles->before, ts_view_degree(axis, angles->before),
+                    (long long)angles->after, ts_view_degree(axis, angles->after));
+    return true;
 }
 
 /* Looks at views that repeat a few directions, so that as many views in as many directions would leave no such gap. A
@@ -235,8 +270,9 @@ enum ts_status ts_view_angles_check_unit(const struct stage_context *context)
     const enum ts_status status = find_angles(context, &angles);
     if (status != TS_OK)
         return status;
-    return look_like_radians(&angles, context->in.axes[1].n) ? refuse_radians(context, &angles)
-                                                             : check_repeated(context, &angles);
+    if (look_like_radians(&angles, context->in.axes[1].n))
+        return refuse_radians(context, &angles);
+    return warn_of_range(context, &angles) ? TS_OK : check_repeated(context, &angles);
 }
 
 int64_t ts_view_directions(const struct ts_axis *axis, struct view_place *scratch)

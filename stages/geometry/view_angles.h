@@ -47,8 +47,9 @@ enum ts_status ts_view_angles_check_gaps(const struct stage_context *context);
 enum ts_status ts_view_angles_check_directions(const struct stage_context *context, bool one_will_do);
 /* Returns true where n angles from `low` to `high` look like half a turn or a turn in radians, called degrees. */
 bool ts_view_angles_are_radians(double low, double high, int64_t n);
-/* Refuses angles that look like radians (angles-in-radians), and refuses or warns of many views in few directions
- * (views-repeated). For a stage that takes any part of the half turn. */
+/* Refuses angles that look like half a turn or a turn in radians (angles-in-radians), warns of a narrow range that may
+ * be radians or turns (angles-narrow) and of a part of the half turn without views (angles-limited), and refuses or
+ * warns of many views in few directions (views-repeated). For a stage that takes any part of the half turn. */
 enum ts_status ts_view_angles_check_unit(const struct stage_context *context);
 /* Returns how many directions there are modulo 180 degrees. `scratch` holds axis->n elements. */
 int64_t ts_view_directions(const struct ts_axis *axis, struct view_place *scratch);

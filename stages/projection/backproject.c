@@ -25,7 +25,9 @@ static enum ts_status backproject_resolve(const struct stage_context *context, v
         ts_unit_times_length(in->unit, in->axes[2].unit, params->unit);
     else
         snprintf(params->unit, sizeof params->unit, "%s", in->unit ? in->unit : "");
-    const enum ts_status status = params->gaps == VIEW_GAPS_REFUSE ? ts_view_angles_check_unit(context) : TS_OK;
+    /* Weights of a parallel beam have their own check. */
+    const bool any = params->weights == VIEW_WEIGHTS_NONE || in->beam.kind != TS_BEAM_PARALLEL;
+    const enum ts_status status = params->gaps == VIEW_GAPS_REFUSE && any ? ts_view_angles_check_unit(context) : TS_OK;
     return status == TS_OK ? ts_reconstruction_resolve(context, params) : status;
 }
 

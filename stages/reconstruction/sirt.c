@@ -131,7 +131,8 @@ const struct stage sirt_stage = {
         "the very same weights. By `tensor` what they are applied to is rounded to 11 bits in each iteration.\n\n"
         "A value that is NaN or infinite would spoil its whole slice, and ends the run. Angles that look like radians "
         "are an error, and so are views that all look in one direction, one alone included. Many views in few "
-        "directions are warned of (`views-repeated`).\n\n"
+        "directions are warned of (`views-repeated`), and so is a range of angles that is narrow (`angles-narrow`) or "
+        "limited (`angles-limited`).\n\n"
         "The table `residual` has the relative residual after 0, 1, ... iterations, the last of them that of the image "
         "itself, which takes a projection of its own at the end. `tomostage plot` draws the residuals of a file.\n\n"
         "Cost: one projection and one backprojection an iteration, and one projection more.",

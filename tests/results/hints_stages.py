@@ -224,10 +224,19 @@ def beams(folder):
           (f"{turn} | fbp", f"{turn} | fourier"), slices.shape)
     right = close(slices, 0.05)
     radians = turn.replace("180", "3.14159265358979 angle_unit=degree")
-    carry(folder, f"{radians} | fbp", "the angles are degrees; where these are, gaps: accept takes them",
+    carry(folder, f"{radians} | fbp", "angle_unit: radian of the input if they are radians",
+          f"{radians.replace('degree', 'radian')} | fbp", right)
+    carry(folder, f"{radians} | fbp", "where they are degrees, gaps: accept takes them", f"{radians} | fbp gaps=accept", slices.shape)
+    carry(folder, f"{radians} | sirt iterations=2", "where they are degrees, fbp with gaps: accept takes them",
           f"{radians} | fbp gaps=accept", slices.shape)
-    carry(folder, f"{radians} | sirt iterations=2", "where these are, fbp with gaps: accept takes them",
-          f"{radians} | fbp gaps=accept", slices.shape)
+    part = turn.replace("180", "2.3 angle_unit=degree")
+    for stage in ("sirt iterations=2", "cgls iterations=2", "backproject"):
+        carry(folder, f"{part} | {stage}", "angle_unit: radian of the input if they are radians; angles in turns have to be converted",
+              f"{part.replace('degree', 'radian')} | {stage}", slices.shape)
+    carry(folder, f"{part} | fbp", "angle_unit: radian of the input if they are radians",
+          f"{part.replace('degree', 'radian')} | fbp gaps=accept", slices.shape)
+    carry(folder, f"{part} | fbp", "where they are degrees, gaps: accept reconstructs from what is there",
+          f"{part} | fbp gaps=accept", slices.shape)
     far = turn.replace("180", "4320")
     carry(folder, f"{far} | fbp", "where these are right, gaps: accept takes them", f"{far} | fbp gaps=accept", slices.shape)
     carry(folder, f"{far} | filter | backproject model=linear weights=angles", "where these are right, gaps: accept takes them",

@@ -340,3 +340,41 @@ Test(backproject, refuses_what_cannot_be_right)
     ts_test_refuses(&backproject_stage, "", &in, NULL, "detectors-uneven", "evenly spaced");
     free(in.data);
 }
+
+/* A stage that takes any angles says what they look like. */
+Test(backproject, ranges_of_angles_are_warned_of)
+{
+    enum { VIEWS = 24 };
+    static const struct {
+        const char *assignments, *code;
+        double first, spacing;
+        int64_t n;
+    } rows[] = {
+        {"", "angles-narrow", 0, 2.3 / VIEWS, VIEWS},      /* 132 degrees in radians */
+        {"", "angles-narrow", 0, 0.5 / VIEWS, VIEWS},      /* half a turn in turns */
+        {"", "angles-narrow", -0.5, 1.0 / VIEWS, VIEWS},   /* a turn in turns */
+        {"", "angles-narrow", 90, 6.9 / VIEWS, VIEWS},     /* may be so */
+        {"", "angles-limited", 0, 60.0 / VIEWS, VIEWS},    /* truly limited */
+        {"", "angles-limited", -20, 120.0 / VIEWS, VIEWS}, /* over 0 */
+        {"", "angles-limited", 0, 0.5, 8},                 /* few */
+        {"", NULL, 0, 180.0 / VIEWS, VIEWS},
+        {"", NULL, 10, 170.0 / VIEWS, VIEWS},
+        {"", NULL, 0, 360.0 / VIEWS, VIEWS},
+        {"gaps=accept", NULL, 0, 2.3 / VIEWS, VIEWS},
+        {"gaps=accept", NULL, 0, 60.0 / VIEWS, VIEWS},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct ts_image in = sinogram(2, rows[i].n, 6, VALUES_RANDOM, 4);
+        struct stage_run run;
+        in.axes[1].first = rows[i].first;
+        in.axes[1].spacing = rows[i].spacing;
+        cr_assert_eq(ts_test_run(&run, &backproject_stage, rows[i].assignments, &in, NULL, 0, 1), TS_OK, "row %zu", i);
+        for (int k = 0; k < 2; k++) {
+            static const char *const codes[] = {"angles-narrow", "angles-limited"};
+            cr_expect_eq(ts_test_record(run.diag, codes[k]) != NULL, rows[i].code && !strcmp(rows[i].code, codes[k]),
+                         "row %zu, %s", i, codes[k]);
+        }
+        ts_test_run_clear(&run);
+        free(in.data);
+    }
+}
