@@ -30,6 +30,18 @@ void ts_rounding_of_integers(struct ts_rounding *rounding, const void *values, e
     *rounding = sum;
 }
 
+void ts_rounding_of_scaled(struct ts_rounding *rounding, const double *stored, size_t n, double slope, double intercept)
+{
+    static const double float_whole_max = 16777216; /* 2^24 */
+    struct ts_rounding sum = *rounding;
+    for (size_t i = 0; i < n; i++) {
+        const double value = slope * stored[i] + intercept;
+        if (fmax(fabs(stored[i]), fabs(value)) > float_whole_max)
+            add(&sum, value);
+    }
+    *rounding = sum;
+}
+
 void ts_rounding_join(struct ts_rounding *rounding, const struct ts_rounding *more)
 {
     rounding->n = rounding->n < 0 || more->n < 0 ? ROUNDING_SOME : rounding->n + more->n;

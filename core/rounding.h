@@ -17,6 +17,10 @@ struct ts_rounding {
 /* Add n values that are made into floats: doubles, or 32-bit integers of the dtype. */
 void ts_rounding_of_doubles(struct ts_rounding *rounding, const double *values, size_t n);
 void ts_rounding_of_integers(struct ts_rounding *rounding, const void *values, enum ts_dtype dtype, size_t n);
+/* Adds n whole numbers that are scaled. One counts if it or its scaled value is larger than those of which every
+ * integer is a float: of smaller ones the float differs by less than half of a step, and two never become one. */
+void ts_rounding_of_scaled(struct ts_rounding *rounding, const double *stored, size_t n, double slope,
+                           double intercept);
 /* Adds one to another. */
 void ts_rounding_join(struct ts_rounding *rounding, const struct ts_rounding *more);
 

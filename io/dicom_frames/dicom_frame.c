@@ -401,8 +401,8 @@ static void count_rounding(const struct dicom_job *job, const void *stored, enum
         ts_load_f64(values, (const char *)stored + first * ts_dtype_bytes(dtype), dtype, n);
         for (size_t i = 0; i < n; i++)
             if (!valid || (valid[(first + i) / 64] >> (first + i) % 64 & 1))
-                values[kept++] = values[i] * job->slope + job->intercept;
-        ts_rounding_of_doubles(rounding, values, kept);
+                values[kept++] = values[i];
+        ts_rounding_of_scaled(rounding, values, kept, job->slope, job->intercept);
     }
 }
 

@@ -133,7 +133,10 @@ const char *const ts_dicom_photometric[] = {
 const char *const ts_dicom_units[] = {
     "HU", "US", "OD", "OD REL", "HU_MOD", "MGML", "PCT", "Z_EFF", "ED", "EDW", "MG/ML", "normalized", "CNTS", "NONE",
     "CM2", "PCNT", "CPS", "BQML", "MGMINML", "UMOLMINML", "MLMING", "MLG", "1CM", "UMOLML", "PROPCNTS", "PROPCPS",
-    "MLMINML", "MLML", "GML", "STDDEV", "SUV", NULL};
+    "MLMINML", "MLML", "GML", "STDDEV", "SUV", "CM2ML", "ms", "s", "us", "1/s", "1/ms", "s-1", "mm2/s", "mm^2/s",
+    "10^-3 mm2/s", "10^-3 mm^2/s", "10^-6 mm2/s", "10^-6 mm^2/s", "um2/s", "um2/ms", "um^2/ms", "%", "percent", "ppm",
+    "ppb", "Hz", "rad", "rad/s", "deg", "degree", "cm/s", "mm/s", "m/s", "Pa", "kPa", "T", "mT", "uT", "mm", "ml/100g",
+    "ml/100g/min", "ml/100ml", "ml/100ml/min", "ml/g/min", "mg/l", "mmol/l", "a.u.", NULL};
 
 const char *const ts_dicom_pet[] = {
     "STATIC", "DYNAMIC", "GATED", "WHOLE BODY", "IMAGE", "REPROJECTION", "EMISSION", "TRANSMISSION", "NONE", "START",

@@ -426,33 +426,27 @@ static void warn_of_tags(struct dicom_series *series, const struct line *line)
     }
 }
 
-/* Says what confirms that no slice lies between two: that they are frames of one file, or that the header states the
- * gap as spacing or as thickness. NULL: nothing does. */
-static const char *confirm_gap(const struct dicom_series *series)
+/* Returns true where two slices are known to have no other between them: they are frames of one file, or the header
+ * states the gap as spacing. */
+static bool is_gap_stated(const struct dicom_series *series, double gap)
 {
-    const struct dicom_image *first = series->images[0], *second = series->images[1];
-    const double gap = second->along_mm - first->along_mm;
-    const double stated[] = {fabs(first->spacing_between_slices_mm),
-                             ts_dicom_field_number(first, DICOM_FIELD_slice_thickness)};
-    if (first->file == second->file)
-        return "their file";
-    for (int i = 0; i < 2; i++)
-        if (fabs(stated[i] - gap) <= JITTER_RELATIVE * gap)
-            return i == 0 ? "Spacing Between Slices" : "Slice Thickness";
-    return NULL;
+    const struct dicom_image *first = series->images[0];
+    return first->file == series->images[1]->file ||
+           fabs(fabs(first->spacing_between_slices_mm) - gap) <= JITTER_RELATIVE * gap;
 }
 
 /* Refuses two slices that are no volume by themselves. */
 static void check_pair(struct dicom_series *series, bool mixed)
 {
-    const char *confirmed = confirm_gap(series);
     const double gap = series->images[1]->along_mm - series->images[0]->along_mm;
     const double thickness = ts_dicom_field_number(series->images[0], DICOM_FIELD_slice_thickness);
     if (mixed)
         ts_dicom_series_refuse(series, "orientation-mixed", "supply the whole series, or name one of the two files",
                                "the series mixes orientations, and only 2 slices share this one");
-    else if (confirmed)
-        ts_dicom_series_warn(series, "2 slices are one gap, of %.3f mm, which %s confirms", gap, confirmed);
+    else if (is_gap_stated(series, gap))
+        return;
+    else if (fabs(thickness - gap) <= JITTER_RELATIVE * gap)
+        ts_dicom_series_warn(series, "2 slices are one gap, of %.3f mm, which Slice Thickness confirms", gap);
     else if (gap < thickness)
         ts_dicom_series_warn(series,
                              "2 slices are one gap, of %.3f mm, in which no other fits: Slice Thickness is %.3f mm",

@@ -126,13 +126,14 @@ static const char *hint_for(const char *code)
 static void check_files(struct dicom_series *series, bool any_modality)
 {
     size_t refused = 0, warned = 0, no_position = 0, no_orientation = 0, no_spacing = 0;
-    const struct dicom_file *bad = NULL, *odd = NULL;
+    const struct dicom_file *bad = NULL, *odd = NULL, *last = NULL;
     const struct dicom_image *first = series->images[0];
     for (size_t i = 0; i < series->n_images; i++) {
         const struct dicom_image *image = series->images[i];
         bad = !bad && image->file->refusal ? image->file : bad;
         odd = !odd && image->file->warning ? image->file : odd;
-        refused += image->file->refusal != NULL;
+        refused += image->file->refusal && image->file != last;
+        last = image->file;
         warned += image->file->warning != NULL && image == image->file->images;
         no_position += !image->have_position;
         no_orientation += !image->have_orientation;
@@ -140,11 +141,12 @@ static void check_files(struct dicom_series *series, bool any_modality)
     }
     if (bad) {
         ts_dicom_series_refuse(series, bad->refusal_code, hint_for(bad->refusal_code),
-                               "%zu of %zu files cannot be used; %s: %s", refused, series->n_files,
-                               ts_base_name(bad->path), bad->refusal);
+                               "%zu of %zu file%s cannot be used; %s: %s", refused, series->n_files,
+                               series->n_files == 1 ? "" : "s", ts_base_name(bad->path), bad->refusal);
     }
     if (odd)
-        ts_dicom_series_warn(series, "%zu of %zu files: %s", warned, series->n_files, odd->warning);
+        ts_dicom_series_warn(series, "%zu of %zu file%s: %s", warned, series->n_files, series->n_files == 1 ? "" : "s",
+                             odd->warning);
     if (!*series->modality && !any_modality)
         ts_dicom_series_refuse(series, "modality", "choose a series of CT, MR or PET slices",
                                "no modality, expected CT, MR, PT or RTDOSE");
@@ -181,19 +183,23 @@ static void warn_of_echoes(struct dicom_series *series)
 static void drop_damaged(struct dicom_series *series)
 {
     const char *reason = NULL;
-    size_t kept = 0;
+    const struct dicom_file *last = NULL;
+    size_t kept = 0, dropped = 0;
     for (size_t i = 0; i < series->n_images; i++) {
         struct dicom_image *image = series->images[i];
-        if (!ts_dicom_is_damage(image->file->refusal_code))
+        const bool damaged = ts_dicom_is_damage(image->file->refusal_code);
+        if (!damaged)
             series->images[kept++] = image;
         else if (!reason)
             reason = image->file->refusal;
+        dropped += damaged && image->file != last;
+        last = image->file;
     }
     if (kept == 0 || kept == series->n_images)
         return;
-    series->n_dropped = series->n_images - kept;
+    series->n_dropped = dropped;
     series->n_images = kept;
-    series->n_files -= series->n_dropped; /* a damaged file is one image */
+    series->n_files -= dropped;
     ts_dicom_series_warn(series, "%zu damaged file%s skipped: %s", series->n_dropped,
                          series->n_dropped == 1 ? " was" : "s were", reason);
 }

@@ -10,10 +10,12 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "core/path.h"
 #include "io/dicom_frames/dicom_cells.h"
 #include "io/dicom_header/dicom_dose.h"
+#include "io/dicom_header/dicom_fields.h"
 #include "io/dicom_header/dicom_known.h"
 #include "io/dicom_series/dicom_geometry.h"
 #include "io/source/source.h"
@@ -52,16 +54,67 @@ static bool is_hounsfield(const struct dicom_image *image)
     return named || (image->have_slope && !*image->rescale_type);
 }
 
+static const double SAME_TIME_S = 1;    /* seconds in which hardly anything decays */
 static const double SAME_RATIO = 0.001; /* of scales, by which they differ where they were rounded */
 
 static const char *pet_unit(const char *units)
 {
-    static const char *const names[][2] = {{"BQML", "Bq/ml"},      {"GML", "g/ml"}, {"CNTS", "counts"},
-                                           {"PROPCNTS", "counts"}, {"NONE", "1"},   {"", "1"}};
+    static const char *const names[][2] = {
+        {"BQML", "Bq/ml"}, {"GML", "g/ml"}, {"CNTS", "counts"}, {"CM2ML", "cm2/ml"}, {"NONE", "1"}};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (!strcmp(units, names[i][0]))
             return names[i][1];
     return ts_dicom_known(ts_dicom_units, units);
+}
+
+/* Warns of PET values of several times that were not corrected for decay. */
+static void warn_of_decay(struct dicom_series *series)
+{
+    double first = INFINITY, last = -INFINITY;
+    bool corrected = false;
+    for (size_t i = 0; i < series->n_images; i++) {
+        const struct dicom_image *image = series->images[i];
+        corrected |= strcmp(ts_dicom_field_text(image, DICOM_FIELD_decay_correction), "NONE") != 0;
+        first = fmin(first, image->acquired_s);
+        last = fmax(last, image->acquired_s);
+    }
+    if (!corrected && last - first > SAME_TIME_S)
+        ts_dicom_series_warn(series,
+                             "Decay Correction is NONE, and the slices were acquired over %.6g s: their values do not "
+                             "compare with each other",
+                             last - first);
+}
+
+static void choose_pet_unit(struct dicom_series *series)
+{
+    const struct dicom_image *first = series->images[0];
+    const char *units = first->file->units;
+    /* Enhanced PET states the unit as Rescale Type. */
+    if (!*units && strcmp(first->rescale_type, "US"))
+        units = first->rescale_type;
+    series->image.unit = *units ? pet_unit(units) : "unknown";
+    if (!*units)
+        ts_dicom_series_warn(series, "Units (0054,1001) is absent: what the PET values are is not known");
+    if (!strcmp(units, "CNTS") && first->file->activity_scale > 0)
+        ts_dicom_series_warn(series,
+                             "the values are counts, as Units says: Philips' private Activity Concentration Scale "
+                             "Factor (7053,1009), %g, is not applied, which makes Bq/ml of them",
+                             first->file->activity_scale);
+    warn_of_decay(series);
+}
+
+/* Takes the unit that Rescale Type names, as maps of MR have one; "US" and "normalized" are none. */
+static void choose_map_unit(struct dicom_series *series)
+{
+    const char *type = series->images[0]->rescale_type;
+    if (!*type || !strcasecmp(type, "US") || !strcasecmp(type, "normalized"))
+        return;
+    series->image.unit = ts_dicom_known(ts_dicom_units, type);
+    if (series->image.unit != type)
+        ts_dicom_series_warn(series,
+                             "Rescale Type (0028,1054) names a unit that is not known: the unit of the values is given "
+                             "as %s",
+                             series->image.unit);
 }
 
 static void choose_unit(struct dicom_series *series)
@@ -87,12 +140,9 @@ static void choose_unit(struct dicom_series *series)
                              first->have_slope || *first->rescale_type ? "Rescale Type says otherwise"
                                                                        : "Rescale Slope is absent");
     } else if (!strcmp(first->file->modality, "PT")) {
-        series->image.unit = pet_unit(first->file->units);
-        if (!strcmp(first->file->units, "CNTS") && first->file->activity_scale > 0)
-            ts_dicom_series_warn(series,
-                                 "the values are counts, as Units says: Philips' private Activity Concentration Scale "
-                                 "Factor (7053,1009), %g, is not applied, which makes Bq/ml of them",
-                                 first->file->activity_scale);
+        choose_pet_unit(series);
+    } else {
+        choose_map_unit(series);
     }
 }
 

@@ -140,6 +140,10 @@ static void scale_row(const struct volume_layout *layout, enum ts_dtype dtype, c
 /* Counts the numbers of a row, scaled, that a 32-bit float does not hold. */
 static void count_rounding(const struct volume_layout *layout, double *row, size_t n, struct ts_rounding *rounding)
 {
+    if (ts_dtype_is_integer(layout->stored)) {
+        ts_rounding_of_scaled(rounding, row, n, layout->slope, layout->intercept);
+        return;
+    }
     for (size_t i = 0; i < n; i++)
         row[i] = layout->slope * row[i] + layout->intercept;
     ts_rounding_of_doubles(rounding, row, n);
@@ -493,7 +497,7 @@ static const struct source_ops gzip_ops = {.memory_bytes = memory_bytes,
 /* ---- what the volume is ------------------------------------------------------------------------ */
 
 /* Chooses the type that holds every scaled value: the stored one, the smallest integers where slope and intercept are
- * whole, or floats. *largest: the largest magnitude of integers that become floats, else 0. */
+ * whole, or floats. *largest: the largest magnitude of integers that become floats, stored or scaled, else 0. */
 static enum ts_dtype dtype_of(const struct volume_layout *layout, double *largest)
 {
     static const enum ts_dtype integers[] = {TS_I16, TS_U16, TS_I32, TS_U32};
@@ -513,7 +517,7 @@ static enum ts_dtype dtype_of(const struct volume_layout *layout, double *larges
             fmin(a, b) >= least && fmax(a, b) <= most)
             return integers[i];
     }
-    *largest = fmax(fabs(a), fabs(b));
+    *largest = fmax(fmax(fabs(a), fabs(b)), fmax(-low, high));
     return floats;
 }
 
