@@ -8,7 +8,7 @@
 #include "cuda/device/launch.cuh"
 
 extern "C" {
-#include "stages/clahe/clahe_rules.h"
+#include "stages/clahe/clahe.h"
 }
 
 enum { CLAHE_NO_CLIP = 0x7FFFFFFF };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Makes bins of equal width from counts of single values, so that the bins alone go to the host: the numbers are those
- * that ts_bins_fold() makes of the same counts. A bin is a run of keys, key(value) = value - lowest value of the type,
+ * that histogram makes of the same counts. A bin is a run of keys, key(value) = value - lowest value of the type,
  * from key(ceil(edge)) to before that of the next edge; edges that are not integers are computed in double as on the
  * host.
  *

@@ -1,15 +1,239 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * counts[value xor bias] += 1 for every pixel of 8- and 16-bit images, of all slices or slice by slice: chooses the
- * kernel and how blocks share the pixels. What a thread computes, the memory traffic and the sizes of blocks stand
- * with the kernels: value_counts_8.cuh for bytes, value_counts_16.cuh and value_counts_16_volume.cuh for 16-bit values,
- * and value_counts_passes.cuh for devices whose blocks cannot have 140 KiB of shared memory.
+ * kernel and how blocks share the pixels. What a thread computes, the memory traffic and the sizes of blocks are said
+ * with the kernels, those of 16-bit values in value_counts_16.cuh.
  */
 #include "cuda/counting/value_counts.cuh"
 
-#include "cuda/counting/value_counts_16_volume.cuh"
-#include "cuda/counting/value_counts_8.cuh"
-#include "cuda/counting/value_counts_passes.cuh"
+#include "cuda/counting/count_job.cuh"
+#include "cuda/counting/value_counts_16.cuh"
+#include "cuda/device/occupancy.cuh"
+#include "cuda/values/reductions.cuh"
+
+/* ---- value counts 8 ----------------------------------------------------------------------------
+ *
+ * counts[value xor bias] += 1 over the pixels of 8-bit images.
+ *
+ * A block keeps one table for every lane of a warp, at table[key * 32 + lane]: lane l only ever touches bank l of
+ * shared memory, so that no values, however distributed, make lanes wait for each other. A thread adds the 16 pixels of
+ * a vector at a time, with two vectors in flight. Memory traffic: 1 byte read a pixel. 512 threads a block let four
+ * blocks (128 KiB of tables) fill a multiprocessor, and while one block sums its tables the others read. */
+
+enum { BYTES_THREADS = 512, BYTES_BLOCKS = 4, BYTES_LOADS = 2, BYTES_TABLE = VALUE_COUNTS_KEYS_8 * 32 };
+
+static __device__ void count_byte_word(char *lane_table, uint32_t word)
+{
+    const uint32_t keys = 0xFF << 7;
+    atomicAdd((uint32_t *)(lane_table + (word << 7 & keys)), 1u);
+    atomicAdd((uint32_t *)(lane_table + (word >> 1 & keys)), 1u);
+    atomicAdd((uint32_t *)(lane_table + (word >> 9 & keys)), 1u);
+    atomicAdd((uint32_t *)(lane_table + (word >> 17 & keys)), 1u);
+}
+
+static __device__ void count_bytes(const struct pixel_span<uint8_t> &span, struct vector_ring<BYTES_LOADS> &ring,
+                                   uint32_t *table, uint32_t bias)
+{
+    char *lane_table = (char *)(table + threadIdx.x % 32);
+    const uint32_t bias4 = bias * 0x01010101;
+    for (uint32_t i = threadIdx.x; i < span.n_vectors; i += BYTES_LOADS * BYTES_THREADS) {
+#pragma unroll
+        for (uint32_t load = 0; load < BYTES_LOADS; load++) {
+            const uint32_t now = i + load * BYTES_THREADS, then = now + BYTES_LOADS * BYTES_THREADS;
+            const uint4 vector = ring.next[load];
+            if (then < span.n_vectors)
+                ring.next[load] = load_vector(span.vectors + then);
+            if (now < span.n_vectors) {
+                count_byte_word(lane_table, vector.x ^ bias4);
+                count_byte_word(lane_table, vector.y ^ bias4);
+                count_byte_word(lane_table, vector.z ^ bias4);
+                count_byte_word(lane_table, vector.w ^ bias4);
+            }
+        }
+    }
+    if (threadIdx.x < span.n_head)
+        atomicAdd((uint32_t *)(lane_table + ((uint32_t)(span.head[threadIdx.x] ^ bias) << 7)), 1u);
+    if (threadIdx.x < span.n_tail)
+        atomicAdd((uint32_t *)(lane_table + ((uint32_t)(span.tail[threadIdx.x] ^ bias) << 7)), 1u);
+}
+
+/* Returns the sum of the lanes' counts of a key, and clears them for the next slice. Threads start at different lanes,
+ * so that they meet in no bank. */
+static __device__ uint32_t take_lanes(uint32_t *table, uint32_t key)
+{
+    uint32_t sum = 0;
+    for (uint32_t i = 0; i < 32; i++) {
+        uint32_t *lane = &table[key * 32 + (i + threadIdx.x) % 32];
+        sum += *lane;
+        *lane = 0;
+    }
+    return sum;
+}
+
+/* With `own` one block counts whole slices and overwrites their partials. Else several blocks share a slice (or the
+ * volume, which is one long slice) and add to its cleared partial. */
+template <bool own>
+static __global__ void __launch_bounds__(BYTES_THREADS, TS_CUDA_BLOCKS(BYTES_THREADS, BYTES_BLOCKS))
+    count_8(struct count_job job)
+{
+    __shared__ uint32_t table[BYTES_TABLE];
+    __shared__ uint32_t low, high;
+    const uint32_t key = threadIdx.x;
+    struct pixel_span<uint8_t> span = span_of<uint8_t>(job, blockIdx.y, blockIdx.x, gridDim.x);
+    struct vector_ring<BYTES_LOADS> ring;
+    fill_ring<BYTES_LOADS, BYTES_THREADS>(ring, span);
+    for (uint32_t i = threadIdx.x; i < BYTES_TABLE; i += BYTES_THREADS)
+        table[i] = 0;
+    for (int64_t slice = blockIdx.y; slice < job.n_slices; slice += gridDim.y) {
+        if (threadIdx.x == 0) {
+            low = VALUE_COUNTS_KEYS_8;
+            high = 0;
+        }
+        __syncthreads();
+        count_bytes(span, ring, table, job.bias);
+        if (slice + gridDim.y < job.n_slices) {
+            span = span_of<uint8_t>(job, slice + gridDim.y, blockIdx.x, gridDim.x);
+            fill_ring<BYTES_LOADS, BYTES_THREADS>(ring, span);
+        }
+        __syncthreads();
+        const uint32_t n = key < VALUE_COUNTS_KEYS_8 ? take_lanes(table, key) : 0;
+        struct cuda_slice_counts *out =
+            (struct cuda_slice_counts *)((char *)job.partials + (uint64_t)slice * job.stride);
+        if (!own) {
+            if (n > 0)
+                add_count(job, slice, key, n);
+            continue;
+        }
+        if (key < VALUE_COUNTS_KEYS_8)
+            out->counts[key] = n;
+        if (n > 0) {
+            atomicMin(&low, key);
+            atomicMax(&high, key);
+        }
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            out->low = low;
+            out->high = high;
+        }
+    }
+}
+
+/* ---- value counts passes -----------------------------------------------------------------------
+ *
+ * counts[value xor bias] += 1 over the pixels of 16-bit images, where a block cannot have the shared memory that
+ * value_counts_16.cuh wants (compute capabilities 7.5, 8.6 and 8.9: 64 or 99 KiB).
+ *
+ * A block first finds the lowest and the highest key of its part of a slice. Then it counts those keys in passes, each
+ * over as many neighboring keys as its table holds: one where the values use up to 12 bits or so, as CT does, at most 5
+ * with 64 KiB and values of all 16 bits. Where the keys need half the table or less it holds copies, for different
+ * lanes, so that fewer of them meet in a counter.
+ *
+ * A thread adds the 8 pixels of a vector at a time, in one add where all are the same. Memory traffic: 2 bytes read for
+ * each pixel and pass, the first time from memory, then mostly from cache. A block has 1,024 threads and all the shared
+ * memory that it may have, because a larger table takes fewer passes. */
+
+/* PASS_RESERVED bytes of shared memory are not the table's. */
+enum { PASS_THREADS = 1024, PASS_RESERVED = 256, PASS_MOST_LOG2_COPIES = 5 };
+
+static __device__ void widen_pass(uint32_t *low, uint32_t *high, const struct count_job &job, uint32_t word)
+{
+    const uint32_t keys = keys_of(job, word), a = keys & 0xFFFF, b = keys >> 16;
+    *low = min(*low, min(a, b));
+    *high = max(*high, max(a, b));
+}
+
+/* Finds the lowest and the highest key of the span; low > high where it is empty. All threads of the block call it. */
+static __device__ void find_pass_range(const struct count_job &job, const struct pixel_span<uint16_t> &span,
+                                       uint32_t range[2])
+{
+    uint32_t low = VALUE_COUNTS_KEYS_16, high = 0;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        range[0] = low;
+        range[1] = high;
+    }
+    __syncthreads();
+    for (uint32_t i = threadIdx.x; i < span.n_vectors; i += PASS_THREADS) {
+        const uint4 vector = load_vector(span.vectors + i);
+        const uint32_t words[4] = {vector.x, vector.y, vector.z, vector.w};
+        for (int k = 0; k < 4; k++)
+            widen_pass(&low, &high, job, words[k]);
+    }
+    if (threadIdx.x < span.n_head)
+        widen_pass(&low, &high, job, load_pixel(span.head + threadIdx.x) * 0x10001u);
+    if (threadIdx.x < span.n_tail)
+        widen_pass(&low, &high, job, load_pixel(span.tail + threadIdx.x) * 0x10001u);
+    low = ts_cuda_warp_lowest(low);
+    high = ts_cuda_warp_highest(high);
+    if (threadIdx.x % 32 == 0 && low <= high) {
+        atomicMin(&range[0], low);
+        atomicMax(&range[1], high);
+    }
+    __syncthreads();
+}
+
+static __device__ void count_pass_vector(const struct block_table &table, const struct count_job &job,
+                                         const uint4 &vector)
+{
+    const uint32_t words[4] = {vector.x, vector.y, vector.z, vector.w};
+    if (((words[0] ^ words[1]) | (words[0] ^ words[2]) | (words[0] ^ words[3]) |
+         (words[0] ^ __byte_perm(words[0], 0, 0x1032))) == 0) {
+        count_key(table, keys_of(job, words[0]) & 0xFFFF, 8);
+        return;
+    }
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        const uint32_t keys = keys_of(job, words[i]);
+        count_key(table, keys & 0xFFFF, 1);
+        count_key(table, keys >> 16, 1);
+    }
+}
+
+/* Counts the keys of one pass and adds them to the slice's partial. All threads of the block call it. */
+static __device__ void count_pass(const struct count_job &job, int64_t slice, const struct pixel_span<uint16_t> &span,
+                                  const struct block_table &table)
+{
+    clear_counts(table);
+    for (uint32_t i = threadIdx.x; i < span.n_vectors; i += 2 * PASS_THREADS) {
+        const bool both = i + PASS_THREADS < span.n_vectors;
+        const uint4 one = load_vector(span.vectors + i),
+                    two = both ? load_vector(span.vectors + i + PASS_THREADS) : one;
+        count_pass_vector(table, job, one);
+        if (both)
+            count_pass_vector(table, job, two);
+    }
+    if (threadIdx.x < span.n_head)
+        count_key(table, key_of(job, load_pixel(span.head + threadIdx.x)), 1);
+    if (threadIdx.x < span.n_tail)
+        count_key(table, key_of(job, load_pixel(span.tail + threadIdx.x)), 1);
+    __syncthreads();
+    for (uint32_t key = threadIdx.x; key < table.n; key += PASS_THREADS) {
+        const uint32_t sum = sum_copies(table, key);
+        if (sum > 0)
+            add_count(job, slice, table.first + key, sum);
+    }
+    __syncthreads();
+}
+
+/* gridDim.x blocks share a slice of less than 2^32 pixels a block, and add to its cleared partial. */
+static __global__ void __launch_bounds__(PASS_THREADS) count_16_passes(struct count_job job, uint32_t n_counters)
+{
+    extern __shared__ __align__(16) char memory[];
+    __shared__ uint32_t range[2];
+    for (int64_t slice = blockIdx.y; slice < job.n_slices; slice += gridDim.y) {
+        const struct pixel_span<uint16_t> span = span_of<uint16_t>(job, slice, blockIdx.x, gridDim.x);
+        struct block_table table = {(uint32_t *)memory};
+        find_pass_range(job, span, range);
+        const uint32_t low = range[0], high = range[1];
+        for (table.first = low; table.first <= high; table.first += table.n) {
+            table.n = min(high - table.first + 1, n_counters);
+            for (table.log2_copies = 0; table.log2_copies < PASS_MOST_LOG2_COPIES; table.log2_copies++)
+                if (table.n << (table.log2_copies + 1) > n_counters)
+                    break;
+            count_pass(job, slice, span, table);
+        }
+    }
+}
 
 enum { MOST_GRID_SLICES = 65535, LEAST_PIXELS = 8192, LEAST_BYTES = 131072 };
 

@@ -14,6 +14,7 @@
 #define CUDA_COUNTING_VALUE_COUNTS_16_TABLE_CUH
 
 #include "cuda/counting/count_job.cuh"
+#include "cuda/values/reductions.cuh"
 
 enum { WORDS_NOTES = 2048, PACKED_WORDS = 32768, LOG2_PACKED = 15 };
 
@@ -204,6 +205,252 @@ static __device__ void count_packed_vector(const struct words_counter &counter, 
         count_pair_noting<place>(counter, keys.z, 1);
         count_pair_noting<place>(counter, keys.w, 1);
     }
+}
+
+/* ---- partial results ---------------------------------------------------------------------------
+ *
+ * This turns the counts of the table into a partial result. A thread handles every block-th key
+ * (packed: four of them); the table is read and cleared, up to 256 KiB are written a slice. */
+
+/* Widens [*low, *high] of the block by what its threads found; all threads of a warp call it. */
+static __device__ void widen_range(uint32_t *low, uint32_t *high, uint32_t found_low, uint32_t found_high)
+{
+    found_low = ts_cuda_warp_lowest(found_low);
+    found_high = ts_cuda_warp_highest(found_high);
+    if (threadIdx.x % 32 == 0) {
+        atomicMin(low, found_low);
+        atomicMax(high, found_high);
+    }
+}
+
+/* Adds to the block's sum what its threads found. */
+static __device__ void add_to_sum(struct words_shared *shared, uint32_t found)
+{
+    for (int distance = 16; distance > 0; distance /= 2)
+        found += __shfl_xor_sync(~0u, found, distance);
+    if (threadIdx.x % 32 == 0)
+        atomicAdd(&shared->sum, found);
+}
+
+static __device__ void clear_table(const struct words_counter &counter)
+{
+    uint4 *vectors = (uint4 *)counter.table;
+    for (uint32_t i = threadIdx.x; i < 1u << (counter.log2_table - 2); i += blockDim.x)
+        vectors[i] = make_uint4(0, 0, 0, 0);
+}
+
+/* Returns the sum of the copies of key `at` of the window, and clears them for the next slice. */
+static __device__ uint32_t take_copies(const struct words_counter &counter, uint32_t at)
+{
+    const uint32_t copies = 1u << counter.log2_copies;
+    uint32_t sum = 0, *words = counter.table + at * copies;
+    if (copies < 4) {
+        for (uint32_t i = 0; i < copies; i++) {
+            sum += words[i];
+            words[i] = 0;
+        }
+        return sum;
+    }
+    uint4 *vectors = (uint4 *)words;
+    for (uint32_t i = 0; i < copies / 4; i++) { /* from a start that differs in neighboring threads: fewer conflicts */
+        uint4 *vector = &vectors[(i + threadIdx.x) % (copies / 4)];
+        const uint4 part = *vector;
+        sum += part.x + part.y + part.z + part.w;
+        *vector = make_uint4(0, 0, 0, 0);
+    }
+    return sum;
+}
+
+static __device__ struct cuda_slice_counts *slice_counts(const struct words_counter &counter)
+{
+    return (struct cuda_slice_counts *)((char *)counter.job.partials + (uint64_t)counter.slice * counter.job.stride);
+}
+
+/* ---- a partial that blocks share --------------------------------------------------------------- */
+
+/* Blocks start at different keys, so that they do not all add to the same. */
+static __device__ void add_table(const struct words_counter &counter)
+{
+    const uint32_t keys = is_packed(counter) ? PACKED_WORDS : 1u << counter.log2_keys;
+    const uint32_t start = (uint32_t)((uint64_t)blockIdx.x * keys / gridDim.x);
+    for (uint32_t i = threadIdx.x; i < keys; i += blockDim.x) {
+        const uint32_t at = (i + start) % keys;
+        if (is_packed(counter)) {
+            const uint32_t pair = counter.table[at];
+            counter.table[at] = 0;
+            if (pair & 0xFFFF)
+                add_count(counter.job, counter.slice, at, pair & 0xFFFF);
+            if (pair >> 16 && PACKED_WORDS + at < counter.job.n_keys) /* else it is what the lower count carried */
+                add_count(counter.job, counter.slice, at + PACKED_WORDS, pair >> 16);
+        } else {
+            const uint32_t n = take_copies(counter, at);
+            if (n > 0)
+                add_count(counter.job, counter.slice, counter.first + at, n);
+        }
+    }
+}
+
+/* Returns true, the same in all threads, where the packed counts and the notes hold all n pixels. */
+static __device__ bool packed_is_whole(const struct words_counter &counter, uint32_t n)
+{
+    const uint32_t n_notes = counter.shared->n_notes;
+    const uint4 *vectors = (const uint4 *)counter.table;
+    uint32_t sum = 0;
+    if (n_notes > WORDS_NOTES)
+        return false;
+    for (uint32_t i = threadIdx.x; i < PACKED_WORDS / 4; i += blockDim.x) {
+        const uint4 part = vectors[i];
+        sum += (part.x & 0xFFFF) + (part.y & 0xFFFF) + (part.z & 0xFFFF) + (part.w & 0xFFFF);
+        sum += (part.x >> 16) + (part.y >> 16) + (part.z >> 16) + (part.w >> 16);
+    }
+    for (uint32_t i = threadIdx.x; i < n_notes; i += blockDim.x)
+        sum += (counter.shared->notes[i] & NOTE_KINDS) == NOTE_LOWER_CARRY ? 65535 : 65536;
+    add_to_sum(counter.shared, sum);
+    __syncthreads();
+    return counter.shared->sum == n;
+}
+
+static __device__ void add_notes(const struct words_counter &counter)
+{
+    for (uint32_t i = threadIdx.x; i < counter.shared->n_notes; i += blockDim.x)
+        add_note<TO_PARTIAL>(counter, counter.shared->notes[i] & NOTE_KINDS, counter.shared->notes[i] & 0xFFFF);
+}
+
+/* ---- a slice of one's own ---------------------------------------------------------------------- */
+
+/* Subtracts what carries left in the upper counts. */
+static __device__ void mend_carries(const struct words_counter &counter, uint32_t n_notes)
+{
+    for (uint32_t i = threadIdx.x; i < n_notes; i += blockDim.x) {
+        uint32_t *note = &counter.shared->notes[i];
+        const uint32_t word = *note % PACKED_WORDS;
+        if ((*note & NOTE_KINDS) == NOTE_LOWER_CARRY && atomicSub(&counter.table[word], 65536u) < 65536)
+            *note = NOTE_BORROW | word;
+    }
+}
+
+static __device__ void write_packed(const struct words_counter &counter)
+{
+    uint32_t *counts = slice_counts(counter)->counts, low = VALUE_COUNTS_KEYS_16, high = 0, sum = 0;
+    for (uint32_t i = threadIdx.x * 4; i < PACKED_WORDS; i += blockDim.x * 4) {
+        uint4 *words = (uint4 *)(counter.table + i);
+        const uint4 pairs = *words;
+        const uint4 lower = make_uint4(pairs.x & 0xFFFF, pairs.y & 0xFFFF, pairs.z & 0xFFFF, pairs.w & 0xFFFF);
+        const uint4 upper = make_uint4(pairs.x >> 16, pairs.y >> 16, pairs.z >> 16, pairs.w >> 16);
+        *words = make_uint4(0, 0, 0, 0);
+        if (i < counter.job.n_keys)
+            *(uint4 *)(counts + i) = lower;
+        if (PACKED_WORDS + i < counter.job.n_keys)
+            *(uint4 *)(counts + PACKED_WORDS + i) = upper;
+        const uint32_t all[8] = {lower.x, lower.y, lower.z, lower.w, upper.x, upper.y, upper.z, upper.w};
+#pragma unroll
+        for (uint32_t at = 0; at < 8; at++) {
+            const uint32_t key = i + at % 4 + at / 4 * PACKED_WORDS;
+            sum += all[at];
+            low = all[at] > 0 ? min(low, key) : low;
+            high = all[at] > 0 ? max(high, key) : high;
+        }
+    }
+    widen_range(&counter.shared->low, &counter.shared->high, low, high);
+    add_to_sum(counter.shared, sum);
+}
+
+/* Writes only the range that occurs: until it is known, sums take the place of the first copies. The table is not used
+ * again. */
+static __device__ void write_window(const struct words_counter &counter)
+{
+    const uint32_t keys = 1u << counter.log2_keys;
+    uint32_t *counts = slice_counts(counter)->counts, low = VALUE_COUNTS_KEYS_16, high = 0;
+    for (uint32_t at = threadIdx.x; at < keys; at += blockDim.x) {
+        const uint32_t n = take_copies(counter, at);
+        counter.table[at << counter.log2_copies] = n;
+        if (n > 0) {
+            low = min(low, counter.first + at);
+            high = max(high, counter.first + at);
+        }
+    }
+    widen_range(&counter.shared->low, &counter.shared->high, low, high);
+    __syncthreads();
+    for (uint32_t key = counter.shared->low + threadIdx.x; key <= counter.shared->high; key += blockDim.x)
+        counts[key] = counter.table[(key - counter.first) << counter.log2_copies];
+}
+
+/* Keys between the outliers and what was written have a count, too, which is 0. */
+static __device__ void clear_gaps(const struct words_counter &counter, uint32_t n_notes)
+{
+    struct words_shared *shared = counter.shared;
+    const uint32_t written_low = shared->low, written_high = shared->high;
+    uint32_t low = VALUE_COUNTS_KEYS_16, high = 0;
+    __syncthreads();
+    for (uint32_t i = threadIdx.x; i < n_notes; i += blockDim.x) {
+        low = min(low, shared->notes[i]);
+        high = max(high, shared->notes[i]);
+    }
+    widen_range(&shared->low, &shared->high, low, high);
+    __syncthreads();
+    uint32_t *counts = slice_counts(counter)->counts;
+    for (uint32_t key = shared->low + threadIdx.x; key <= shared->high; key += blockDim.x)
+        if (key < written_low || key > written_high)
+            counts[key] = 0;
+    __syncthreads();
+}
+
+static __device__ void apply_notes(const struct words_counter &counter, uint32_t n_notes)
+{
+    struct words_shared *shared = counter.shared;
+    uint32_t *counts = slice_counts(counter)->counts, low = VALUE_COUNTS_KEYS_16, high = 0, sum = 0;
+    for (uint32_t i = threadIdx.x; i < n_notes; i += blockDim.x) {
+        const uint32_t kind = shared->notes[i] & NOTE_KINDS, key = shared->notes[i] & 0xFFFF;
+        if (kind == NOTE_UPPER_CARRY)
+            atomicAdd(&counts[key + PACKED_WORDS], 65536u);
+        else
+            atomicAdd(&counts[key], kind == NOTE_OUTLIER ? 1u : 65536u);
+        if (kind == NOTE_BORROW)
+            atomicSub(&counts[key + PACKED_WORDS], 65536u);
+        sum += kind == NOTE_BORROW ? 0 : 65536;
+    }
+    __syncthreads();
+    /* A count whose 16 bits are zero may still be there. */
+    for (uint32_t i = threadIdx.x; i < n_notes; i += blockDim.x) {
+        const uint32_t word = shared->notes[i] & 0xFFFF;
+        const bool outlier = (shared->notes[i] & NOTE_KINDS) == NOTE_OUTLIER;
+        for (uint32_t key = word; key < counter.job.n_keys; key += outlier ? VALUE_COUNTS_KEYS_16 : PACKED_WORDS)
+            if (*(volatile uint32_t *)&counts[key] > 0) {
+                low = min(low, key);
+                high = max(high, key);
+            }
+    }
+    widen_range(&shared->low, &shared->high, low, high);
+    add_to_sum(shared, sum);
+}
+
+/* Writes the slice and clears the table. False, in all threads, where packed counts turn out not to hold n pixels. */
+static __device__ bool write_slice(const struct words_counter &counter, uint32_t n)
+{
+    struct words_shared *shared = counter.shared;
+    const uint32_t n_notes = shared->n_notes;
+    if (is_packed(counter) && n_notes > 0) {
+        mend_carries(counter, n_notes);
+        __syncthreads();
+    }
+    if (is_packed(counter))
+        write_packed(counter);
+    else
+        write_window(counter);
+    __syncthreads();
+    if (n_notes > 0) {
+        if (!is_packed(counter))
+            clear_gaps(counter, n_notes);
+        apply_notes(counter, n_notes);
+        __syncthreads();
+    }
+    if (is_packed(counter) && shared->sum != n)
+        return false;
+    if (threadIdx.x == 0) {
+        slice_counts(counter)->low = shared->low;
+        slice_counts(counter)->high = shared->high;
+    }
+    return true;
 }
 
 #endif

@@ -7,9 +7,120 @@
 #ifndef CUDA_DEFLATE_TOKENS_CUH
 #define CUDA_DEFLATE_TOKENS_CUH
 
-#include "cuda/deflate/bits.cuh"
 #include "cuda/deflate/codes.cuh"
-#include "cuda/deflate/text.cuh"
+#include "cuda/deflate/job.cuh"
+#include "cuda/values/reductions.cuh"
+
+/* ---- text --------------------------------------------------------------------------------------
+ *
+ * This brings the bytes of a segment into shared memory. At level CUDA_DEFLATE_RUNS each thread reads its own strip
+ * from its beginning, so neighbors read words that are 32 apart. The words of strip s are therefore rotated by s, which
+ * puts those that a warp reads together into 32 different banks. At level CUDA_DEFLATE_MATCHES neighbors read words
+ * that follow each other, or are anywhere, so words lie in their order and cost no arithmetic. */
+
+enum { TEXT_PAD = 4 /* words behind the segment that CUDA_DEFLATE_MATCHES may read; zeros */ };
+
+/* Returns where word i of a segment lies. */
+template <enum cuda_deflate_level LEVEL> static __device__ inline unsigned text_place(unsigned i)
+{
+    return LEVEL == CUDA_DEFLATE_MATCHES ? i : (i & ~(STRIP_WORDS - 1u)) | ((i + i / STRIP_WORDS) % STRIP_WORDS);
+}
+
+/* The segment that a block works on. */
+struct segment {
+    const uint8_t *bytes; /* the first byte; those of a plane are `width` apart */
+    uint32_t n;           /* bytes of the segment */
+    uint32_t inside;      /* bytes that lie in the array; the others equal `fill` */
+    uint32_t fill;
+    bool last; /* whether no segment of its chunk follows */
+    uint8_t *slot;
+    struct segment_result *result;
+};
+
+/* Describes the segment that is compressed as number i: blocks that start together take the same part of all planes,
+ * since these lie in the same cache lines. */
+static __device__ struct segment find_segment(const struct deflate_job &job, int64_t i)
+{
+    struct segment segment;
+    const unsigned width = job.call.width, within = (unsigned)(i % job.segments);
+    const int64_t chunk = i / job.segments;
+    const unsigned plane = within % width, piece = within / width, number = plane * job.plane_segments + piece;
+    const int64_t first = (int64_t)piece * SEGMENT;
+    const int64_t left = chunk + 1 < job.call.n_chunks ? job.plane_bytes - first : job.last_elements - first;
+    segment.n = segment_bytes(job, piece);
+    segment.inside = left < 0 ? 0 : left < segment.n ? (uint32_t)left : segment.n;
+    segment.fill = (uint32_t)(job.fill >> 8 * plane) & 0xFF;
+    segment.bytes = job.chunks + chunk * job.call.chunk_bytes + first * width + plane;
+    segment.last = number + 1 == job.segments;
+    segment.slot = job.slots + (chunk * job.segments + number) * SLOT;
+    segment.result = job.results + chunk * job.segments + number;
+    return segment;
+}
+
+/* Returns word i of a plane of elements of WIDTH bytes. */
+template <int WIDTH> static __device__ inline uint32_t plane_word(const uint8_t *bytes, unsigned i)
+{
+    const uint8_t *at = bytes + (size_t)(4 * i) * WIDTH;
+    return at[0] | at[WIDTH] << 8 | at[2 * WIDTH] << 16 | (uint32_t)at[3 * WIDTH] << 24;
+}
+
+/* Returns word i where the array or the segment may end within it. Zeros follow the segment's end. */
+static __device__ uint32_t edge_word(const struct segment &segment, unsigned width, unsigned i)
+{
+    uint32_t word = 0;
+#pragma unroll 1
+    for (unsigned at = 4 * i; at < 4 * i + 4 && at < segment.n; at++)
+        word |= (at < segment.inside ? segment.bytes[(size_t)at * width] : segment.fill) << 8 * (at % 4);
+    return word;
+}
+
+/* A thread reads several words at once, to have many loads under way. */
+template <enum cuda_deflate_level LEVEL, int WIDTH>
+static __device__ void read_words(const struct segment &segment, uint32_t *text)
+{
+#pragma unroll 4
+    for (unsigned i = threadIdx.x; i < segment.inside / 4; i += DEFLATE_THREADS)
+        text[text_place<LEVEL>(i)] = plane_word<WIDTH>(segment.bytes, i);
+}
+
+/* Reads the segment, with zeros after its end. The function starts and ends with a barrier. */
+template <enum cuda_deflate_level LEVEL>
+static __device__ void read_text(const struct segment &segment, unsigned width, uint32_t *text)
+{
+    __syncthreads();
+    if (width == 1)
+        read_words<LEVEL, 1>(segment, text);
+    else if (width == 2)
+        read_words<LEVEL, 2>(segment, text);
+    else if (width == 4)
+        read_words<LEVEL, 4>(segment, text);
+    else
+        read_words<LEVEL, 8>(segment, text);
+#pragma unroll 1
+    for (unsigned i = segment.inside / 4 + threadIdx.x; i < WORDS; i += DEFLATE_THREADS)
+        text[text_place<LEVEL>(i)] = edge_word(segment, width, i);
+    __syncthreads();
+}
+
+/* Writes the segment's two sums of Adler's checksum (M. Adler, RFC 1950) to its result. The function starts and ends
+ * with a barrier. */
+template <enum cuda_deflate_level LEVEL>
+static __device__ void sum_text(const struct segment &segment, const uint32_t *text, uint32_t *warp_sums)
+{
+    uint32_t sum = 0, ramp = 0;
+    for (unsigned i = threadIdx.x; 4 * i < segment.n; i += DEFLATE_THREADS) {
+        /* The ramp of 32 words is at most 32 * 1020 * 2^15. */
+        const uint32_t word = text[text_place<LEVEL>(i)], four = __dp4a(word, 0x01010101u, 0u);
+        sum += four;
+        ramp += four * (segment.n - 4 * i) - __dp4a(word, 0x03020100u, 0u);
+    }
+    sum = block_sum(sum, warp_sums);
+    ramp = block_sum(ramp % ADLER_MODULUS, warp_sums);
+    if (threadIdx.x == 0) {
+        segment.result->sum = sum % ADLER_MODULUS;
+        segment.result->ramp = ramp % ADLER_MODULUS;
+    }
+}
 
 enum {
     SHORTEST_MATCH = 3,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * tv on a CUDA device: the arrays, the loop over iterations (cuda/denoising/tv_step.cu), and the looks at the result.
+ * tv on a CUDA device: the arrays, the loop over iterations (cuda/denoising/tv.cu), and the looks at the result.
  * Nothing goes through the host: `decide` marks the planes that are done, and the kernels that follow leave those
  * alone.
  *
@@ -8,15 +8,324 @@
  * bytes a pixel in 3D), writes the result of the output's planes, and sums the gap in double, in an order that the
  * sizes alone fix.
  */
-#include "cuda/denoising/tv.cuh"
+#include "cuda/device/launch.cuh"
 #include "cuda/device/progress.cuh"
 #include "cuda/values/reductions.cuh"
 
 extern "C" {
 #include "core/memory.h"
+#include "stages/denoising/tv.h"
 }
 
-enum { THREADS = 256, EACH = 8, CHUNK = THREADS * EACH, DECIDE_THREADS = 1024, MOST_BLOCKS_Z = 65535 };
+/* ---- planes ----------------------------------------------------------------------------------------
+ *
+ * This describes the planes that tv iterates together on the device. */
+
+/* `q` is the dual field along x, y and z, and `image` x of primal-dual. */
+struct tv_fields {
+    float *q[3], *image;
+};
+
+/* Arrays begin at the first plane held: slice 0 of the slab in 2D, range.first in 3D. */
+struct tv_planes {
+    const float *values; /* f */
+    int64_t n, plane;    /* planes, and pixels of one */
+    int ny, nx;
+    bool volume, dual; /* 3D; primal-dual */
+    bool masked;       /* f is NaN where a pixel is invalid, and a difference with NaN counts as 0 */
+    float weight;
+    const int32_t *done; /* per plane; in 3D of the volume, all alike. A plane that is done is left alone */
+};
+
+/* One launch carries out so many iterations at most. */
+enum { TV_STEPS_2D = 4, TV_STEPS_3D = 3, TV_MOST_STEPS = 4 };
+
+/* This is the place of one pixel. */
+struct tv_at {
+    int64_t i; /* of the arrays */
+    int64_t z;
+    int y, x;
+};
+
+/* Returns m at a pixel, and the new x in *image where that is not NULL. */
+static __device__ __forceinline__ float ts_cuda_tv_point(const struct tv_planes &planes, const struct tv_fields &q,
+                                                         const struct tv_step &step, const struct tv_at &at,
+                                                         float *image)
+{
+    float sum =
+        (q.q[0][at.i] - (at.x > 0 ? q.q[0][at.i - 1] : 0)) + (q.q[1][at.i] - (at.y > 0 ? q.q[1][at.i - planes.nx] : 0));
+    if (planes.volume)
+        sum += q.q[2][at.i] - (at.z > 0 ? q.q[2][at.i - planes.plane] : 0);
+    const float to = planes.values[at.i] + planes.weight * sum;
+    if (!planes.dual)
+        return to;
+    const float old = q.image[at.i], found = old + step.blend * (to - old);
+    if (image)
+        *image = found;
+    return found + step.momentum * (found - old);
+}
+
+/* Returns the difference of m at two pixels. */
+static __device__ __forceinline__ float ts_cuda_tv_difference(float after, float at, bool masked)
+{
+    const float found = after - at;
+    return masked && found != found ? 0 : found;
+}
+
+struct tv_gradient {
+    float x, y, z, point, norm;
+};
+
+/* Returns the gradient of m at a pixel, from m there and at the next pixels, and m; *image as above. */
+static __device__ __forceinline__ struct tv_gradient ts_cuda_tv_gradient(const struct tv_planes &planes,
+                                                                         const struct tv_fields &q,
+                                                                         const struct tv_step &step,
+                                                                         const struct tv_at &at, float *image)
+{
+    const float m = ts_cuda_tv_point(planes, q, step, at, image);
+    struct tv_gradient g = {0, 0, 0, m, 0};
+    if (at.x + 1 < planes.nx)
+        g.x = ts_cuda_tv_difference(ts_cuda_tv_point(planes, q, step, {at.i + 1, at.z, at.y, at.x + 1}, NULL), m,
+                                    planes.masked);
+    if (at.y + 1 < planes.ny)
+        g.y = ts_cuda_tv_difference(ts_cuda_tv_point(planes, q, step, {at.i + planes.nx, at.z, at.y + 1, at.x}, NULL),
+                                    m, planes.masked);
+    if (planes.volume && at.z + 1 < planes.n)
+        g.z = ts_cuda_tv_difference(
+            ts_cuda_tv_point(planes, q, step, {at.i + planes.plane, at.z + 1, at.y, at.x}, NULL), m, planes.masked);
+    g.norm = sqrtf(g.x * g.x + g.y * g.y + g.z * g.z);
+    return g;
+}
+
+/* ---- tv step -----------------------------------------------------------------------------------
+ *
+ * This carries out K iterations of tv in one pass over the fields. A warp has a row of 32 pixels, and each thread
+ * marches through the planes (in 2D through the rows of a slice). At plane s it reads q and f, and iteration j works
+ * out m of plane s - j and, from it, the new q of the plane before, which iteration j + 1 finds in registers. Neighbors
+ * along x are in other lanes; in 3D those along y are in other warps of a block of 32 x 32 threads, and come through
+ * shared memory. Each iteration needs one more pixel on every side, so that 32 - 2 K pixels of 32 come out; the
+ * neighboring block computes the others again.
+ *
+ * The sums are those of the CPU in the same order, so that a pixel's bytes depend neither on K nor on where in a block
+ * it lies. K iterations move 28 bytes a pixel in 3D and 20 in 2D, 8 more with primal-dual; what two blocks read is
+ * found in the second cache. docs/notes/tv.md has times, and why roots are exact. */
+
+enum { LANES = 32, WARPS_3D = 32, WARPS_2D = 8, RUN = 64, MOST_BLOCKS_Z = 65535 };
+
+template <int K> struct tv_steps {
+    struct tv_step at[K];
+};
+
+/* These values of one pixel are read. `along` is q along the axis of the march, `across` q along y in 3D. */
+struct pixel {
+    float x, across, along, value, image;
+};
+
+/* A thread marches over the elements `at` + s * stride, for s in [first, end). */
+struct march {
+    int64_t at, stride;
+    int first, end, n; /* n: planes, or rows of a slice */
+    bool inside, last_x, last_y;
+};
+
+template <bool VOLUME, bool DUAL>
+static __device__ __forceinline__ struct pixel read_pixel(const struct tv_planes &planes, const struct tv_fields &from,
+                                                          const struct march &march, int s)
+{
+    struct pixel pixel = {0, 0, 0, 0, 0};
+    if (!march.inside || s < 0 || s >= march.n)
+        return pixel;
+    const int64_t i = march.at + s * march.stride;
+    pixel.x = from.q[0][i];
+    pixel.along = from.q[VOLUME ? 2 : 1][i];
+    if (VOLUME)
+        pixel.across = from.q[1][i];
+    pixel.value = planes.values[i];
+    if (DUAL)
+        pixel.image = from.image[i];
+    return pixel;
+}
+
+/* A thread keeps this of an iteration from plane to plane: q and m of the plane before, and its new x. */
+struct tv_stage {
+    float x, across, along, point, image, value;
+};
+
+/* Warps exchange these values: those of this plane, and of the one before. */
+template <int K> struct tv_shared {
+    float across[K][2][WARPS_3D][LANES], point[K][2][WARPS_3D][LANES];
+};
+
+/* Carries out one iteration: from q (and x) of plane s in `now` to the new q of plane s - 1, in place. */
+template <bool VOLUME, bool DUAL, bool MASKED>
+static __device__ __forceinline__ void step_pixel(const struct march &march, const struct tv_step &step, float weight,
+                                                  int s, struct tv_stage *stage, float (*across)[WARPS_3D][LANES],
+                                                  float (*points)[WARPS_3D][LANES], struct pixel *now)
+{
+    const int lane = (int)threadIdx.x, warp = (int)threadIdx.y, odd = s & 1;
+    float sum = now->x - __shfl_up_sync(~0u, now->x, 1);
+    if (VOLUME) {
+        across[odd][warp][lane] = now->across;
+        __syncthreads();
+        sum += now->across - across[odd][warp > 0 ? warp - 1 : 0][lane];
+    }
+    sum += now->along - stage->along;
+    const float to = now->value + weight * sum, old = now->image, image = DUAL ? old + step.blend * (to - old) : 0;
+    const float point = DUAL ? image + step.momentum * (image - old) : to, last = stage->point;
+    const float right = __shfl_down_sync(~0u, last, 1);
+    const float gx = march.last_x ? 0 : ts_cuda_tv_difference(right, last, MASKED),
+                gm = s >= march.n ? 0 : ts_cuda_tv_difference(point, last, MASKED);
+    float gy = 0;
+    if (VOLUME && !march.last_y)
+        gy = ts_cuda_tv_difference(points[!odd][warp < WARPS_3D - 1 ? warp + 1 : warp][lane], last, MASKED);
+    if (VOLUME)
+        points[odd][warp][lane] = point;
+    const float qx = stage->x + step.ascent * gx, qy = VOLUME ? stage->across + step.ascent * gy : 0,
+                qm = stage->along + step.ascent * gm;
+    const float norm = sqrtf(DUAL ? qx * qx + qy * qy + qm * qm : gx * gx + gy * gy + gm * gm);
+    const float factor = 1 / (!DUAL ? 1 + step.ascent * norm : norm > 1 ? norm : 1);
+    const bool exists = march.inside && s > 0 && s <= march.n;
+    const struct tv_stage kept = {now->x, now->across, now->along, point, image, now->value};
+    *now = {exists ? qx * factor : 0, exists ? qy * factor : 0, exists ? qm * factor : 0, stage->value, stage->image};
+    *stage = kept;
+}
+
+template <int K, bool VOLUME, bool DUAL, bool MASKED>
+static __device__ __forceinline__ void march_on(const struct tv_planes &planes, const struct tv_fields &from,
+                                                const struct tv_fields &to, const struct tv_steps<K> &steps,
+                                                const struct march &march, bool writes, struct tv_shared<K> *shared)
+{
+    struct tv_stage stages[K];
+    for (int j = 0; j < K; j++)
+        stages[j] = {0, 0, 0, 0, 0, 0};
+    struct pixel next = read_pixel<VOLUME, DUAL>(planes, from, march, march.first - K);
+    for (int s = march.first - K; s < march.end + K; s++) {
+        struct pixel now = next;
+        next = read_pixel<VOLUME, DUAL>(planes, from, march, s + 1);
+#pragma unroll
+        for (int j = 0; j < K; j++)
+            step_pixel<VOLUME, DUAL, MASKED>(march, steps.at[j], planes.weight, s - j, &stages[j],
+                                             VOLUME ? shared->across[j] : NULL, VOLUME ? shared->point[j] : NULL, &now);
+        const int done = s - K;
+        if (!writes || done < march.first || done >= march.end)
+            continue;
+        const int64_t i = march.at + done * march.stride;
+        to.q[0][i] = now.x;
+        to.q[VOLUME ? 2 : 1][i] = now.along;
+        if (VOLUME)
+            to.q[1][i] = now.across;
+        if (DUAL)
+            to.image[i] = now.image;
+    }
+}
+
+/* The grid is tiles of x, tiles of y, and chunks of planes. */
+template <int K, bool DUAL, bool MASKED>
+static __global__ void __launch_bounds__(LANES *WARPS_3D)
+    step_volume(struct tv_planes planes, struct tv_fields from, struct tv_fields to, struct tv_steps<K> steps,
+                int64_t first, int64_t end)
+{
+    enum { WIDTH = LANES - 2 * K, HEIGHT = WARPS_3D - 2 * K };
+    __shared__ struct tv_shared<K> shared;
+    const int x = (int)(blockIdx.x * WIDTH + threadIdx.x) - K, y = (int)(blockIdx.y * HEIGHT + threadIdx.y) - K;
+    const bool inside = x >= 0 && x < planes.nx && y >= 0 && y < planes.ny;
+    const bool writes =
+        inside && threadIdx.x >= K && threadIdx.x < LANES - K && threadIdx.y >= K && threadIdx.y < WARPS_3D - K;
+    if (planes.done[first])
+        return;
+    const int64_t z = first + (int64_t)blockIdx.z * RUN;
+    const struct march march = {(int64_t)y * planes.nx + x,
+                                planes.plane,
+                                (int)z,
+                                (int)(z + RUN < end ? z + RUN : end),
+                                (int)planes.n,
+                                inside,
+                                x + 1 >= planes.nx,
+                                y + 1 >= planes.ny};
+    march_on<K, true, DUAL, MASKED>(planes, from, to, steps, march, writes, &shared);
+}
+
+/* The grid is tiles of x, chunks of rows, one for each warp, and slices. */
+template <int K, bool DUAL, bool MASKED>
+static __global__ void __launch_bounds__(LANES *WARPS_2D)
+    step_slices(struct tv_planes planes, struct tv_fields from, struct tv_fields to, struct tv_steps<K> steps,
+                int64_t end)
+{
+    enum { WIDTH = LANES - 2 * K };
+    const int x = (int)(blockIdx.x * WIDTH + threadIdx.x) - K, y = (int)(blockIdx.y * WARPS_2D + threadIdx.y) * RUN;
+    const bool inside = x >= 0 && x < planes.nx, writes = inside && threadIdx.x >= K && threadIdx.x < LANES - K;
+    if (y >= planes.ny)
+        return;
+    for (int64_t z = blockIdx.z; z < end; z += gridDim.z) {
+        if (planes.done[z])
+            continue;
+        const struct march march = {
+            z * planes.plane + x, planes.nx, y, y + RUN < planes.ny ? y + RUN : planes.ny, planes.ny, inside,
+            x + 1 >= planes.nx,   true};
+        march_on<K, false, DUAL, MASKED>(planes, from, to, steps, march, writes, NULL);
+    }
+}
+
+template <int K> static struct tv_steps<K> steps_of(const struct tv_step *step) {
+    struct tv_steps<K> steps;
+    memcpy(steps.at, step, sizeof steps.at);
+    return steps;
+}
+
+template <int K, bool DUAL, bool MASKED>
+static void launch_volume(const struct tv_planes *planes, const struct tv_fields *from, const struct tv_fields *to,
+                          const struct tv_step *steps, int64_t first, int64_t end, cudaStream_t stream)
+{
+    const dim3 threads(LANES, WARPS_3D),
+        blocks((unsigned)ts_cuda_parts(planes->nx, LANES - 2 * K),
+               (unsigned)ts_cuda_parts(planes->ny, WARPS_3D - 2 * K), (unsigned)ts_cuda_parts(end - first, RUN));
+    step_volume<K, DUAL, MASKED><<<blocks, threads, 0, stream>>>(*planes, *from, *to, steps_of<K>(steps), first, end);
+}
+
+template <int K, bool DUAL, bool MASKED>
+static void launch_slices(const struct tv_planes *planes, const struct tv_fields *from, const struct tv_fields *to,
+                          const struct tv_step *steps, int64_t end, cudaStream_t stream)
+{
+    const dim3 threads(LANES, WARPS_2D),
+        blocks((unsigned)ts_cuda_parts(planes->nx, LANES - 2 * K), (unsigned)ts_cuda_parts(planes->ny, RUN * WARPS_2D),
+               (unsigned)(end < MOST_BLOCKS_Z ? end : MOST_BLOCKS_Z));
+    step_slices<K, DUAL, MASKED><<<blocks, threads, 0, stream>>>(*planes, *from, *to, steps_of<K>(steps), end);
+}
+
+/* Returns how many of the iterations left the next launch carries out. */
+static int steps_at_once(const struct tv_planes *planes, int64_t left)
+{
+    const int most = planes->volume ? TV_STEPS_3D : TV_STEPS_2D;
+    return left >= most ? most : left >= 2 ? 2 : 1;
+}
+
+/* Enqueues n_steps iterations, each with its factors in `steps`: `to` becomes what follows `from`. Planes [first, end)
+ * of `to` are right where those up to n_steps further on either side are in `from`. */
+static enum ts_status take_steps(const struct stage_context *context, const struct tv_planes *planes,
+                                 const struct tv_fields *from, const struct tv_fields *to, const struct tv_step *steps,
+                                 int n_steps, int64_t first, int64_t end, cudaStream_t stream)
+{
+#define CHOOSE(launch, K)                                                                                              \
+    (planes->masked ? planes->dual ? launch<K, true, true> : launch<K, false, true>                                    \
+     : planes->dual ? launch<K, true, false>                                                                           \
+                    : launch<K, false, false>)
+#define VOLUME(K) CHOOSE(launch_volume, K)
+#define SLICES(K) CHOOSE(launch_slices, K)
+    if (planes->volume)
+        (n_steps == TV_STEPS_3D ? VOLUME(TV_STEPS_3D)
+         : n_steps == 2         ? VOLUME(2)
+                                : VOLUME(1))(planes, from, to, steps, first, end, stream);
+    else
+        (n_steps == TV_STEPS_2D ? SLICES(TV_STEPS_2D)
+         : n_steps == 2         ? SLICES(2)
+                                : SLICES(1))(planes, from, to, steps, end, stream);
+#undef VOLUME
+#undef SLICES
+#undef CHOOSE
+    return ts_cuda_launched(context, "tv step");
+}
+
+enum { THREADS = 256, EACH = 8, CHUNK = THREADS * EACH, DECIDE_THREADS = 1024 };
 
 /* This describes one call of map(). */
 struct job {
@@ -288,7 +597,7 @@ static enum ts_status advance(struct job *job, int64_t *i, struct tv_step *step,
 {
     const int64_t left = job->params->iterations - *i,
                   until = job->params->stop == TV_NEVER ? left : TV_LOOK - *i % TV_LOOK;
-    const int n = ts_cuda_tv_steps(&job->planes, left < until ? left : until);
+    const int n = steps_at_once(&job->planes, left < until ? left : until);
     struct tv_step steps[TV_MOST_STEPS];
     for (int k = 0; k < n; k++) {
         steps[k] = *step;
@@ -298,7 +607,7 @@ static enum ts_status advance(struct job *job, int64_t *i, struct tv_step *step,
     const struct tv_range range = range_after(job, *i - 1);
     const struct tv_fields *from = &job->fields[*side], *to = &job->fields[!*side];
     *side = !*side;
-    return ts_cuda_tv_step(job->context, &job->planes, from, to, steps, n, range.first, range.end, job->stream);
+    return take_steps(job->context, &job->planes, from, to, steps, n, range.first, range.end, job->stream);
 }
 
 static __global__ void carried_out(struct cuda_report report)

@@ -7,8 +7,97 @@
 #include "cuda/device/device.h"
 
 #include <dlfcn.h>
+#include <stdio.h>
 
-#include "cuda/device/code.h"
+/* ---- code --------------------------------------------------------------------------------------
+ *
+ * CMake writes TS_CUDA_CODES, one row for each compute capability that it compiled for. All decisions follow from these
+ * rows, so tests can hand in rows of other builds. */
+
+#ifdef TS_CUDA_CODES /* the rows that CMake makes of CMAKE_CUDA_ARCHITECTURES, in rising order */
+static const struct cuda_code built[] = {TS_CUDA_CODES};
+enum { N_BUILT = sizeof built / sizeof *built };
+#endif
+
+static bool runs_as_machine_code(const struct cuda_code *code, int capability)
+{
+    const bool same_major = code->capability / 10 == capability / 10 && code->capability <= capability;
+    return code->machine && (code->exact ? code->capability == capability : same_major);
+}
+
+static bool runs_as_ptx(const struct cuda_code *code, int capability)
+{
+    return code->ptx && (code->exact ? code->capability == capability : code->capability <= capability);
+}
+
+int ts_cuda_code_of(const struct cuda_code *codes, int n, int capability)
+{
+    int machine = 0, ptx = 0;
+    for (int i = 0; i < n; i++) {
+        const int of = codes[i].capability;
+        if (runs_as_machine_code(&codes[i], capability) && of > machine)
+            machine = of;
+        if (runs_as_ptx(&codes[i], capability) && of > ptx)
+            ptx = of;
+    }
+    return machine ? machine : ptx;
+}
+
+int ts_cuda_code_here(int capability)
+{
+#ifdef TS_CUDA_CODES
+    return ts_cuda_code_of(built, N_BUILT, capability);
+#else
+    return capability;
+#endif
+}
+
+int ts_cuda_capability_needed(void)
+{
+#ifdef TS_CUDA_CODES
+    return built[0].capability > CUDA_LOWEST_CAPABILITY ? built[0].capability : CUDA_LOWEST_CAPABILITY;
+#else
+    return CUDA_LOWEST_CAPABILITY;
+#endif
+}
+
+enum ts_status ts_cuda_code_check(const struct device_numbers *device, int running, struct ts_diag *diag)
+{
+    const int expected = device->code;
+    if (running >= expected)
+        return TS_OK;
+    ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-code"},
+                  "device %d (%s) runs code of compute capability %d.%d, and the plan was made for that of %d.%d",
+                  device->index, device->name, running / 10, running % 10, expected / 10, expected % 10);
+    return ts_diag_hint(diag, "unset CUDA_FORCE_PTX_JIT where it is set, or use --device cpu");
+}
+
+static size_t list(const struct cuda_code *codes, int n, bool ptx, const char *before, char *text, size_t size)
+{
+    size_t length = 0;
+    for (int i = 0; i < n && length < size; i++)
+        if (ptx ? codes[i].ptx : codes[i].machine)
+            length += (size_t)snprintf(text + length, size - length, "%s%d.%d%s", length ? ", " : before,
+                                       codes[i].capability / 10, codes[i].capability % 10, codes[i].exact ? "a" : "");
+    return length < size ? length : size - 1;
+}
+
+void ts_cuda_code_text(const struct cuda_code *codes, int n, char *text, size_t size)
+{
+    text[0] = 0;
+    const size_t length = list(codes, n, false, "machine code for ", text, size);
+    list(codes, n, true, length ? " and PTX for " : "PTX for ", text + length, size - length);
+}
+
+/* Writes the list of this build. */
+static void code_here_text(char *text, size_t size)
+{
+#ifdef TS_CUDA_CODES
+    ts_cuda_code_text(built, N_BUILT, text, size);
+#else
+    snprintf(text, size, "no CUDA code");
+#endif
+}
 
 #ifdef TS_HAVE_CUDA
 #include <cuda_runtime_api.h>
@@ -58,7 +147,8 @@ int ts_cuda_runtime(void)
 #endif
 }
 
-int ts_cuda_driver_needed(void)
+/* Returns the oldest driver that this build can use, which is any of its runtime's major version. */
+static int driver_needed(void)
 {
     enum { WITHOUT_RUNTIME = 11080 }; /* 11.8: the first that knows compute capability 9.0 */
     return ts_cuda_built() ? ts_cuda_runtime() / 1000 * 1000 : WITHOUT_RUNTIME;
@@ -71,7 +161,7 @@ enum ts_status ts_cuda_usable(const struct device_numbers *device, struct ts_dia
     if (capability >= needed && device->code > 0)
         return TS_OK;
     if (capability >= needed) {
-        ts_cuda_code_here_text(code, sizeof code);
+        code_here_text(code, sizeof code);
         ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-no-code"},
                       "device %d (%s) has compute capability %d.%d, and this build has %s: none of it runs there",
                       device->index, device->name, device->major, device->minor, code);
@@ -104,13 +194,13 @@ static bool find(void *library, const char *name, void *function)
 /* Returns the first version of NVIDIA's driver that supports the CUDA version of this build. */
 static int needed_driver(void)
 {
-    const int needed = ts_cuda_driver_needed();
+    const int needed = driver_needed();
     return needed >= 13000 ? 580 : needed >= 12000 ? 525 : 520;
 }
 
 static enum ts_status open_driver(struct driver *driver, struct ts_diag *diag)
 {
-    const int needed = ts_cuda_driver_needed();
+    const int needed = driver_needed();
     driver->library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!driver->library) {
         ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-no-driver"},
@@ -193,7 +283,7 @@ static enum ts_status list_devices(const struct driver *driver, struct cuda_devi
 
 static enum ts_status refuse_driver(int driver, struct ts_diag *diag)
 {
-    const int needed = ts_cuda_driver_needed();
+    const int needed = driver_needed();
     ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-old-driver"},
                   "the CUDA driver is for CUDA %d.%d, and %d.%d or later is needed", driver / 1000, driver % 1000 / 10,
                   needed / 1000, needed % 1000 / 10);
@@ -229,8 +319,8 @@ enum ts_status ts_cuda_query_here(struct cuda_devices *found, struct ts_diag *di
         if (result != RESULT_SUCCESS)
             status = fail(diag, "to report its version (cuDriverGetVersion)", result);
         else
-            status = found->driver < ts_cuda_driver_needed() ? refuse_driver(found->driver, diag)
-                                                             : list_devices(&driver, found, diag);
+            status = found->driver < driver_needed() ? refuse_driver(found->driver, diag)
+                                                     : list_devices(&driver, found, diag);
     }
     /* Unloading a driver that was initialized is not safe; the handle lives as long as the process. */
     if (driver.library && found->driver == 0)

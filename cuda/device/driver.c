@@ -4,19 +4,199 @@
  * reduction stay on the device over all slabs of a round. Then either the stage's own launcher makes the results there,
  * or the partials are copied to the host, the stage's finish() makes the results, and they are copied back.
  */
-#include "cuda/device/driver_state.h"
+#include "cuda/device/driver.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/memory.h"
-#include "cuda/device/driver_bytes.h"
+#include "cuda/device/driver_state.h"
 #include "cuda/device/fft.h"
 #include "cuda/device/launch.h"
+#include "cuda/device/packed.h"
 #include "cuda/device/texture.h"
 #include "cuda/device/validity.h"
 #include "stages/engine/border.h"
 #include "stages/engine/validity.h"
+
+/* ---- driver bytes ------------------------------------------------------------------------------
+ *
+ * This computes how much memory a driver holds on a CUDA device and on the host for it. Plan and driver both ask here,
+ * so the memory planned is the memory allocated. */
+
+static size_t largest_partial(const struct stage_context *context, int input)
+{
+    const struct cuda_reduction *reduction = context->stage->cuda->reduction;
+    struct stage_context probe = *context;
+    size_t largest = 0;
+    if (input > 0 && !context->references[input - 1])
+        return 0;
+    for (probe.round = 0; probe.round < ts_stage_rounds(context); probe.round++) {
+        const size_t bytes = reduction->partial_bytes(&probe, input);
+        largest = bytes > largest ? bytes : largest;
+    }
+    return ts_cuda_stride(largest);
+}
+
+/* Returns true where the results are made on the device. */
+static bool driver_finishes(const struct stage_context *context)
+{
+    const struct cuda_reduction *reduction = context->stage->cuda->reduction;
+    return reduction->finishes && reduction->finishes(context);
+}
+
+/* Returns true where the device checks slices and the host's finish() is asked later; and the bytes of what is refused,
+ * on the device and, pinned, on the host. */
+static bool driver_checks(const struct stage_context *context)
+{
+    const struct stage_cuda *cuda = context->stage->cuda;
+    return cuda->reduction && cuda->reduction->check && ts_stage_reduces_slices(context) && !cuda->iterates;
+}
+
+static size_t refused_bytes(const struct stage_context *context)
+{
+    return driver_checks(context) ? ts_cuda_stride(sizeof(struct cuda_refused)) : 0;
+}
+
+/* Returns the bytes from one result of a slice to the next. */
+static size_t result_stride(const struct stage_context *context)
+{
+    return ts_cuda_stride(driver_finishes(context) ? context->stage->cuda->reduction->result_bytes(context)
+                                                   : context->stage->reduction->result_bytes(context));
+}
+
+/* Returns how many partials or results of an input lie side by side. */
+static int64_t partial_count(const struct stage_context *context, int input, int64_t slab_slices)
+{
+    return input == 0 && ts_stage_reduces_slices(context) ? slab_slices : 1;
+}
+
+/* These return the bytes of all partials of an input, and of all results. */
+static size_t partials_bytes(const struct stage_context *context, int input, int64_t slab_slices)
+{
+    return largest_partial(context, input) * (size_t)partial_count(context, input, slab_slices);
+}
+
+static size_t results_bytes(const struct stage_context *context, int64_t slab_slices)
+{
+    return result_stride(context) * (size_t)partial_count(context, 0, slab_slices);
+}
+
+/* Returns the bytes of scratch of the launcher that needs most. */
+static size_t driver_scratch_bytes(const struct stage_context *context, int64_t n)
+{
+    const struct stage_cuda *cuda = context->stage->cuda;
+    size_t largest = cuda->map && cuda->scratch_bytes ? cuda->scratch_bytes(context, n) : 0;
+    struct stage_context probe = *context;
+    for (int input = 0; cuda->reduction && cuda->reduction->scratch_bytes && input < STAGE_INPUTS; input++)
+        for (probe.round = 0; probe.round < ts_stage_rounds(context); probe.round++) {
+            const bool reduced =
+                (input == 0 || context->references[input - 1]) && cuda->reduction->partial_bytes(&probe, input) > 0;
+            const size_t bytes = reduced ? cuda->reduction->scratch_bytes(&probe, input, n) : 0;
+            largest = bytes > largest ? bytes : largest;
+        }
+    return ts_cuda_stride(largest);
+}
+
+static size_t driver_constants_bytes(const struct stage_context *context)
+{
+    const struct stage_cuda *cuda = context->stage->cuda;
+    return cuda->constants_bytes ? ts_cuda_stride(cuda->constants_bytes(context)) : 0;
+}
+
+/* Returns the bytes of a slice of the border's constant. */
+static size_t outside_bytes(const struct stage_context *context)
+{
+    const struct stage_reach reach = ts_stage_reach(context);
+    return reach.halo > 0 && reach.border == BORDER_CONSTANT ? ts_slice_bytes(&context->in) : 0;
+}
+
+/* Describes the transforms on the device; returns how many. */
+static int driver_transforms(const struct stage_context *context, struct fft_shape shapes[STAGE_TRANSFORMS])
+{
+    const struct stage_cuda *cuda = context->stage->cuda;
+    return cuda->transforms ? cuda->transforms(context, shapes) : 0;
+}
+
+/* All plans of a stage share one work area, since their transforms follow one another. The plans also hold tables of
+ * factors, which are counted with it. */
+static size_t transforms_bytes(const struct stage_context *context, bool tables)
+{
+    struct fft_shape shapes[STAGE_TRANSFORMS];
+    const int n = driver_transforms(context, shapes);
+    size_t largest = 0, all = 0;
+    for (int i = 0; i < n; i++) {
+        const size_t work = ts_cuda_fft_work_bytes(&shapes[i]);
+        largest = work > largest ? work : largest;
+        all += ts_cuda_stride(ts_fft_bytes(&shapes[i]));
+    }
+    return ts_cuda_stride(largest) + (tables ? all : 0);
+}
+
+static size_t tables_bytes(const struct stage_context *context)
+{
+    struct stage_table tables[STAGE_TABLES];
+    const int n = context->stage->tables ? context->stage->tables(context, tables) : 0;
+    size_t bytes = 0;
+    for (int i = 0; i < n; i++)
+        bytes += ts_cuda_stride(ts_image_bytes(&tables[i].image));
+    return bytes;
+}
+
+size_t ts_cuda_driver_bytes(const struct stage_context *context, int64_t slab_slices)
+{
+    size_t bytes = tables_bytes(context) + driver_scratch_bytes(context, slab_slices) +
+                   driver_constants_bytes(context) + transforms_bytes(context, true) +
+                   ts_cuda_stride(outside_bytes(context)) + ts_cuda_packed_bytes(context, slab_slices);
+    if (!context->stage->reduction)
+        return bytes;
+    for (int input = 0; input < STAGE_INPUTS; input++)
+        bytes += partials_bytes(context, input, slab_slices);
+    return bytes + results_bytes(context, slab_slices) + refused_bytes(context);
+}
+
+/* Returns the bytes of pinned host memory through which constants, partials and results are copied. */
+static size_t pinned_bytes(const struct stage_context *context, int64_t slab_slices)
+{
+    size_t largest = driver_constants_bytes(context);
+    if (!context->stage->reduction || driver_finishes(context) || driver_checks(context))
+        return largest;
+    for (int input = 0; input < STAGE_INPUTS; input++) {
+        const size_t bytes = partials_bytes(context, input, slab_slices);
+        largest = bytes > largest ? bytes : largest;
+    }
+    const size_t results = results_bytes(context, slab_slices);
+    return results > largest ? results : largest;
+}
+
+size_t ts_cuda_driver_host_bytes(const struct stage_context *context, int64_t slab_slices)
+{
+    return pinned_bytes(context, slab_slices) + refused_bytes(context) +
+           ts_cuda_packed_pinned_bytes(context, slab_slices) +
+           outside_bytes(context); /* the slice, while it is copied */
+}
+
+size_t ts_cuda_driver_transfers(const struct stage_context *context, int64_t n)
+{
+    size_t bytes = driver_constants_bytes(context) + tables_bytes(context);
+    struct stage_context probe = *context;
+    const bool by_slice = ts_stage_reduces_slices(context);
+    if (!context->stage->reduction || driver_finishes(context) || driver_checks(context))
+        return bytes + refused_bytes(context);
+    for (probe.round = 0; probe.round < ts_stage_rounds(context); probe.round++) {
+        bool volume = false;
+        for (int input = 0; input < STAGE_INPUTS; input++)
+            if (ts_stage_reduces_volume(context, input)) {
+                bytes += context->stage->cuda->reduction->partial_bytes(&probe, input);
+                volume = true;
+            }
+        bytes += volume ? result_stride(context) : 0;
+        if (by_slice)
+            bytes += (size_t)n * (ts_cuda_stride(context->stage->cuda->reduction->partial_bytes(&probe, 0)) +
+                                  result_stride(context));
+    }
+    return bytes;
+}
 
 /* ---- set-up ------------------------------------------------------------------------------------ */
 
@@ -40,7 +220,7 @@ static enum ts_status clear_refused(struct cuda_driver *driver)
 
 static enum ts_status create_refused(struct cuda_driver *driver)
 {
-    const size_t bytes = ts_cuda_refused_bytes(&driver->base.context);
+    const size_t bytes = refused_bytes(&driver->base.context);
     driver->refused = ts_cuda_allocate(driver->session, bytes);
     driver->seen = driver->refused ? ts_cuda_allocate_pinned(driver->session, bytes) : NULL;
     return driver->seen ? clear_refused(driver) : TS_RUN_FAILED;
@@ -53,16 +233,16 @@ static enum ts_status create_reduction(struct cuda_driver *driver)
     const int64_t slab = driver->base.slab_slices;
     enum ts_status status = TS_OK;
     driver->per_slice = ts_stage_reduces_slices(context);
-    driver->finishes = ts_cuda_finishes(context);
-    driver->checks = ts_cuda_checks(context);
+    driver->finishes = driver_finishes(context);
+    driver->checks = driver_checks(context);
     driver->host_result_bytes = context->stage->reduction->result_bytes(context);
     for (int input = 0; status == TS_OK && input < STAGE_INPUTS; input++) {
-        const size_t bytes = ts_cuda_partials_bytes(context, input, slab);
+        const size_t bytes = partials_bytes(context, input, slab);
         if (bytes > 0)
             status = allocate_cleared(driver, bytes, &driver->partials[input]);
     }
     if (status == TS_OK)
-        status = allocate_cleared(driver, ts_cuda_results_bytes(context, slab), &driver->results);
+        status = allocate_cleared(driver, results_bytes(context, slab), &driver->results);
     return status == TS_OK && driver->checks ? create_refused(driver) : status;
 }
 
@@ -99,8 +279,8 @@ static enum ts_status create_transforms(struct cuda_driver *driver)
 {
     const struct stage_context *context = &driver->base.context;
     struct fft_shape shapes[STAGE_TRANSFORMS];
-    const int n = ts_cuda_transforms(context, shapes);
-    void *work = ts_cuda_allocate(driver->session, ts_cuda_transforms_bytes(context, false));
+    const int n = driver_transforms(context, shapes);
+    void *work = ts_cuda_allocate(driver->session, transforms_bytes(context, false));
     enum ts_status status = work ? TS_OK : TS_RUN_FAILED;
     for (int i = 0; status == TS_OK && i < n; i++)
         status = ts_cuda_fft_create(driver->session, context->stage->name, &shapes[i], work, context->diag,
@@ -122,7 +302,7 @@ static enum ts_status write_constants(struct cuda_driver *driver)
 static enum ts_status create_outside(struct cuda_driver *driver)
 {
     const struct stage_context *context = &driver->base.context;
-    const size_t bytes = ts_cuda_outside_bytes(context);
+    const size_t bytes = outside_bytes(context);
     if (bytes == 0)
         return TS_OK;
     driver->outside = ts_cuda_allocate(driver->session, bytes);
@@ -141,9 +321,9 @@ static enum ts_status create_on_device(struct cuda_driver *driver)
 {
     const struct stage_context *context = &driver->base.context;
     const int64_t slab = driver->base.slab_slices;
-    driver->constants_bytes = ts_cuda_constants_bytes(context);
-    driver->pinned = ts_cuda_allocate_pinned(driver->session, ts_cuda_pinned_bytes(context, slab));
-    driver->scratch = ts_cuda_allocate(driver->session, ts_cuda_scratch_bytes(context, slab));
+    driver->constants_bytes = driver_constants_bytes(context);
+    driver->pinned = ts_cuda_allocate_pinned(driver->session, pinned_bytes(context, slab));
+    driver->scratch = ts_cuda_allocate(driver->session, driver_scratch_bytes(context, slab));
     driver->constants = ts_cuda_allocate(driver->session, driver->constants_bytes);
     enum ts_status status = driver->pinned && driver->scratch && driver->constants ? TS_OK : TS_RUN_FAILED;
     if (status == TS_OK)
@@ -165,7 +345,7 @@ static enum ts_status renew(struct stage_driver *base)
     const struct stage_context *context = &base->context;
     const struct stage_table *tables;
     const int n = base->reduced ? ts_stage_reduced_map_tables(base->reduced, &tables) : 0;
-    if (ts_cuda_constants_bytes(context) != driver->constants_bytes)
+    if (driver_constants_bytes(context) != driver->constants_bytes)
         return ts_diag_error(context->diag, TS_RUN_FAILED,
                              &(struct diag_site){.code = "found-sizes", .stage = context->set->owner},
                              "its constants would have another size with the axes that an earlier stage found");
@@ -197,7 +377,7 @@ static enum ts_status restart(struct stage_driver *base)
     base->context.round = 0;
     base->context.result = NULL;
     memset(driver->begun, 0, sizeof driver->begun);
-    enum ts_status status = fill(driver, driver->results, ts_cuda_results_bytes(context, base->slab_slices));
+    enum ts_status status = fill(driver, driver->results, results_bytes(context, base->slab_slices));
     if (status == TS_OK && driver->checks)
         status = ts_cuda_wait(driver->session, CUDA_COMPUTE); /* for copies of what was refused before */
     if (status == TS_OK && driver->checks)
@@ -256,7 +436,7 @@ static enum ts_status reduce_packed(struct cuda_driver *driver, int input, const
         char *partial = (char *)driver->partials[input] + (size_t)i * stride;
         ts_cuda_packed_slice(&driver->packed, context, input, slices, i, views);
         if (of_slices)
-            call.result = (const char *)driver->results + (size_t)i * ts_cuda_result_stride(context);
+            call.result = (const char *)driver->results + (size_t)i * result_stride(context);
         if (views[0].axes[2].n > 0)
             status = reduction->reduce(context, input, views, partial, &call);
         else if (of_slices)
@@ -299,7 +479,7 @@ static enum ts_status fetch(struct cuda_driver *driver, const void *from, size_t
 /* Copies the host's n results to the device, where each starts a stride after the last. */
 static enum ts_status send_results(struct cuda_driver *driver, const void *results, int64_t n)
 {
-    const size_t stride = ts_cuda_result_stride(&driver->base.context), bytes = driver->host_result_bytes;
+    const size_t stride = result_stride(&driver->base.context), bytes = driver->host_result_bytes;
     for (int64_t i = 0; i < n; i++)
         memcpy((char *)driver->pinned + (size_t)i * stride, (const char *)results + (size_t)i * bytes, bytes);
     return ts_cuda_driver_copy(driver, CUDA_TO_DEVICE, driver->results, driver->pinned, (size_t)n * stride);

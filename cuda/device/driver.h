@@ -9,7 +9,7 @@
 
 #include "cuda/device/progress.h"
 #include "cuda/device/session.h"
-#include "stages/engine/execute.h"
+#include "stages/engine/driver.h"
 
 /* Compute the device bytes that ts_cuda_driver_create will allocate, and the host bytes that it adds (most of them
  * pinned), at plan time. `padded` is not counted. */

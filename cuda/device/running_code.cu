@@ -6,7 +6,7 @@
 #include "cuda/device/launch.cuh"
 
 extern "C" {
-#include "cuda/device/code.h"
+#include "cuda/device/device.h"
 }
 
 static __global__ void nothing()

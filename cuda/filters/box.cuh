@@ -153,34 +153,9 @@ static inline struct box_passes<T, SUM> box_passes_of(const struct box_launch *l
     return passes;
 }
 
-/* Each method has a launcher, in box_direct.cu (direct, unrolled), box_separable.cu, box_running.cu, box_tile.cu,
- * box_fused.cu and box_texture.cu. */
-typedef enum ts_status
-box_launcher(const struct box_launch *launch);
-box_launcher ts_cuda_box_direct, ts_cuda_box_unrolled, ts_cuda_box_separable, ts_cuda_box_running, ts_cuda_box_tile,
-    ts_cuda_box_fused, ts_cuda_box_texture;
-
-/* Defines the launcher `name`, which returns function<T, SUM>(launch) for the image's dtype. */
-#define BOX_LAUNCHER(name, function)                                                                                   \
-    enum ts_status name(const struct box_launch *launch)                                                               \
-    {                                                                                                                  \
-        const bool wide = launch->wide;                                                                                \
-        switch (launch->context->in.dtype) {                                                                           \
-        case TS_U8:                                                                                                    \
-            return wide ? function<uint8_t, int64_t>(launch) : function<uint8_t, int32_t>(launch);                     \
-        case TS_I8:                                                                                                    \
-            return wide ? function<int8_t, int64_t>(launch) : function<int8_t, int32_t>(launch);                       \
-        case TS_U16:                                                                                                   \
-            return wide ? function<uint16_t, int64_t>(launch) : function<uint16_t, int32_t>(launch);                   \
-        case TS_I16:                                                                                                   \
-            return wide ? function<int16_t, int64_t>(launch) : function<int16_t, int32_t>(launch);                     \
-        case TS_U32:                                                                                                   \
-            return function<uint32_t, int64_t>(launch);                                                                \
-        case TS_I32:                                                                                                   \
-            return function<int32_t, int64_t>(launch);                                                                 \
-        default:                                                                                                       \
-            return function<float, double>(launch);                                                                    \
-        }                                                                                                              \
-    }
+/* The launchers of the methods `fused`, in box_fused.cu, and `direct`, in box.cu as the others are. */
+enum ts_status
+ts_cuda_box_fused(const struct box_launch *launch);
+enum ts_status ts_cuda_box_direct(const struct box_launch *launch);
 
 #endif

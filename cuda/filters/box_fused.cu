@@ -4,8 +4,8 @@
  * window and dtype:
  *
  *     box_fused_small.cuh    2D, radius 1 to 8: a warp a tile, sums in registers
- *     box_fused_rows.cuh     2D, radius 1 to 8, 8- and 16-bit integers, rows of a multiple of 16: a warp goes down the
- *                            rows
+ *                            2D, radius 1 to 8, 8- and 16-bit integers, rows of a multiple of 16: a warp goes
+ *                            down the rows
  *     box_fused_march.cuh    2D, any radius: a block goes down the rows and carries their sums
  *     box_fused_volume.cuh   3D, radius 1 to 8: a block goes through the slices of a tile
  *
@@ -13,7 +13,6 @@
  * and launches. Radius 0 is left to the method `direct`, which then copies.
  */
 #include "cuda/filters/box_fused_march.cuh"
-#include "cuda/filters/box_fused_rows.cuh"
 #include "cuda/filters/box_fused_small.cuh"
 #include "cuda/filters/box_fused_volume.cuh"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The kernels that carry running sums share this: a window's sum, with the NaN and infinities in it; the pass down
- * columns; and the pass along rows for kernels whose threads read their own rows (cuda/filters/box_texture.cu, and
- * lab/cuda/box_study.cu for comparison). box_running.cu says why so.
+ * columns; and the pass along rows for kernels whose threads read their own rows (texture of cuda/filters/box.cu, and
+ * lab/cuda/box_study.cu for comparison). The method running-sum says why so.
  */
 #ifndef CUDA_FILTERS_BOX_RUNNING_CUH
 #define CUDA_FILTERS_BOX_RUNNING_CUH

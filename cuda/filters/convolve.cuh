@@ -44,9 +44,6 @@ static inline __host__ __device__ int ts_cuda_convolve_place(int column)
     return column + column / CONVOLVE_STEP;
 }
 
-/* Launches any kernel up to 31 x 31, for any type (convolve_tile.cu). */
-enum ts_status ts_cuda_convolve_tile(const struct stage_context *context, const struct convolve_job *job,
-                                     const struct cuda_call *call);
 /* Launches kernels up to 7 x 7, two of them only up to 3 x 3 (convolve_taps.cu). `exact` is set where the sums of an 8-
  * or 16-bit image are integers that float holds. */
 bool ts_cuda_convolve_taps_fit(const struct convolve_job *job, bool exact);

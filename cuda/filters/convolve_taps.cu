@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * convolve with kernels up to 7 x 7, every tap by itself. convolve_march.cuh and convolve_rows.cuh describe what a
+ * convolve with kernels up to 7 x 7, every tap by itself. convolve_rows.cuh describes what a
  * thread does and why, and the memory traffic; this file puts the weights into place and launches.
  */
 #include "cuda/filters/convolve_rows.cuh"

@@ -22,11 +22,6 @@ struct gaussian_job {
     const float *weights[3]; /* on the device, 2 radius + 1 of each axis */
 };
 
-/* Each method has a launcher, and a function that returns the bytes of scratch that it needs. One pass for each axis,
- * for any image (gaussian_separable.cu): */
-size_t ts_cuda_gaussian_separable_bytes(const struct gaussian_job *job);
-enum ts_status ts_cuda_gaussian_separable(const struct stage_context *context, const struct gaussian_job *job,
-                                          const struct cuda_call *call);
 /* All passes at once, for radii of at most GAUSSIAN_FUSED_RADIUS (gaussian_fused.cu): */
 size_t ts_cuda_gaussian_fused_bytes(const struct stage_context *context, const struct gaussian_job *job);
 enum ts_status ts_cuda_gaussian_fused(const struct stage_context *context, const struct gaussian_job *job,

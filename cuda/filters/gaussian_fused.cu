@@ -19,7 +19,7 @@
 #include "cuda/filters/gaussian.cuh"
 
 extern "C" {
-#include "stages/filters/box_march.h"
+#include "stages/filters/box.h"
 }
 
 enum { COLUMNS = 64, ROWS = 32, RUN = 4, THREADS = COLUMNS / RUN * ROWS, SUMS = 8, AHEAD = 3, TILES = AHEAD + 1 };

@@ -144,11 +144,4 @@ template <typename T, typename K> static __device__ median_words<T> median_words
     return words;
 }
 
-/* Enqueues the medians of 3 x 3 windows in each slice. */
-enum ts_status ts_cuda_median_direct(const struct stage_context *context, const struct ts_image *in,
-                                     struct ts_image *out, const struct median_job *job, const struct cuda_call *call);
-/* Enqueues the medians of 5 x 5 or 7 x 7 windows in each slice. */
-enum ts_status ts_cuda_median_tile(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                                   const struct median_job *job, const struct cuda_call *call);
-
 #endif

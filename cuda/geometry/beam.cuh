@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This describes rays of a parallel beam on the device, as stages/geometry/parallel_beam.h defines them: the views of a
+ * This describes rays of a parallel beam on the device, as stages/geometry/beam.h defines them: the views of a
  * scan in one table, and a ray's crossings with the lines of the major axis.
  *
  * The table is worked out in double on the host and holds the views along rows first, then those along columns, each
@@ -17,7 +17,7 @@
 #include "cuda/device/launch.cuh"
 
 extern "C" {
-#include "stages/geometry/parallel_beam.h"
+#include "stages/geometry/beam.h"
 }
 
 struct cuda_beam {

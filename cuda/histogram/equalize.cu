@@ -1,22 +1,572 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This file chooses the kernels that count, make the maps and apply them for equalize on a CUDA device. No kernel
- * stands here.
- *
- * 8- and 16-bit images without a reference stay on the device: value_counts.cuh counts every value, equalize_finish.cu
- * makes the maps, and equalize_values.cu applies them. All others take the counts to the host, whose code makes the
+ * equalize on a CUDA device. 8- and 16-bit images without a reference stay there: value_counts.cuh counts every value,
+ * and kernels of this file make the maps and apply them. All others take the counts to the host, whose code makes the
  * maps: images with a reference or with pixels that are left out, and bins, whose edges follow from the range
- * (value_range.cuh, table_job.cuh, equalize_bins.cu).
+ * (value_range.cuh, table_job.cuh).
  */
+#include <cooperative_groups.h>
+
 #include "cuda/counting/table_job.cuh"
 #include "cuda/counting/value_counts.cuh"
-#include "cuda/histogram/equalize.cuh"
+#include "cuda/device/launch.cuh"
+#include "cuda/values/reductions.cuh"
 #include "cuda/values/value_range.cuh"
 
 extern "C" {
+#include "cuda/device/device.h"
 #include "stages/engine/traits.h"
 #include "stages/engine/validity.h"
+#include "stages/histogram/equalize.h"
 #include "stages/values/scope.h"
+}
+
+/* ---- equalize ----------------------------------------------------------------------------------
+ *
+ * The files of equalize share this: the result that the finish on the device writes, and the launches of its parts. */
+
+/* A result made on the device; entries follow, one per key: floats (scikit-image's rule), or values of the type as they
+ * are stored (OpenCV's). Entries outside [low, high] have no meaning. */
+struct cuda_value_map {
+    uint32_t low, high; /* keys of the lowest and the highest value */
+    uint32_t reserved[2];
+};
+
+static inline bool ts_cuda_equalize_levels(const struct stage_context *context)
+{
+    return ((const struct equalize_params *)context->params)->method == EQUALIZE_OPENCV;
+}
+
+/* The maps of a slab. */
+struct cuda_maps {
+    const char *results; /* device */
+    size_t stride;       /* between those of slices; 0: one for all */
+    bool made_on_device; /* struct cuda_value_map, else struct equalize_result */
+};
+
+/* ---- equalize bins -----------------------------------------------------------------------------
+ *
+ * Sends floats and 32-bit integers through the map that the host made of their bins, as equalize.c does: linear between
+ * the middles of the bins, or by the entry of the bin that a value was counted in (where each integer has a bin of its
+ * own, and with a reference).
+ *
+ * A thread maps one value at a time. Memory traffic: 4 bytes read and 4 written a pixel; the map lies in the caches.
+ * 256 threads a block, because the registers of the double arithmetic are the limit. */
+
+enum { THREADS = 256, VALUES_A_THREAD = 8 };
+
+static __device__ inline float map_linear(const struct bins &bins, const double *map, double value)
+{
+    const double middle = bins.low + bins.step / 2, last = (double)(bins.n - 1);
+    const double at = (value - middle) * bins.per_value, inside = at > 0 ? at < last ? at : last : 0;
+    const int32_t left = (int32_t)(inside < last ? inside : last - 1);
+    const double mapped = map[left] + (map[left + 1] - map[left]) * (inside - (double)left);
+    return (float)(value == value ? mapped : value);
+}
+
+/* Infinite values take the entries at the ends, NaN stays NaN. */
+static __device__ inline float map_step(const struct bins &bins, const double *map, double value)
+{
+    const int64_t bin = ts_cuda_bin_slot(bins, value) - 1;
+    return bin > bins.n ? NAN : (float)map[bin < 0 ? 0 : bin < bins.n ? bin : bins.n - 1];
+}
+
+/* The grid has values and maps. */
+template <typename T>
+static __global__ void __launch_bounds__(THREADS)
+    map_bins(const T *in, float *out, size_t count, const char *results, size_t stride, bool steps)
+{
+    const struct equalize_result *result = (const struct equalize_result *)(results + blockIdx.y * stride);
+    const struct bins bins = result->bins[0];
+    const double *map = (const double *)(result + 1);
+    const bool step_by_step = steps || result->single[0];
+    in += blockIdx.y * count;
+    out += blockIdx.y * count;
+    for (size_t i = blockIdx.x * (size_t)THREADS + threadIdx.x; i < count; i += (size_t)gridDim.x * THREADS) {
+        const double value = (double)in[i];
+        out[i] = step_by_step ? map_step(bins, map, value) : map_linear(bins, map, value);
+    }
+}
+
+static enum ts_status equalize_bins(const struct stage_context *context, const struct ts_image *in,
+                                    struct ts_image *out, const struct cuda_maps *maps, const struct cuda_call *call)
+{
+    const int64_t n = maps->stride ? out->axes[0].n : 1, most = 65535; /* limit of a grid's second dimension */
+    const size_t count = maps->stride ? ts_slice_count(out) : ts_image_count(out);
+    const int64_t blocks = ts_cuda_parts((int64_t)count, (int64_t)THREADS * VALUES_A_THREAD), limit = INT32_MAX;
+    const bool steps = context->references[0] != NULL;
+    enum ts_status status = TS_OK;
+    for (int64_t z = 0; status == TS_OK && z < n; z += most) {
+        const dim3 grid((unsigned)(blocks < limit ? blocks : limit), (unsigned)(n - z < most ? n - z : most));
+        const size_t first = (size_t)z * count;
+        const char *results = maps->results + (size_t)z * maps->stride;
+#define MAP(type)                                                                                                      \
+    map_bins<type><<<grid, THREADS, 0, call->stream>>>((const type *)in->data + first, (float *)out->data + first,     \
+                                                       count, results, maps->stride, steps)
+        TS_CUDA_DTYPES_32(in->dtype, MAP)
+#undef MAP
+        status = ts_cuda_launched(context, "equalize: bins");
+    }
+    return status;
+}
+
+/* ---- equalize values ---------------------------------------------------------------------------
+ *
+ * out[i] = map[in[i]] for 8- and 16-bit images: one map for all pixels, or one a slice.
+ *
+ * A block holds the map in shared memory, from the lowest value that occurs on and as many entries as fit; the caches
+ * serve the others, and all of them where the block has fewer pixels than the map entries. Floats of more keys than fit
+ * are kept in 3 bytes each: shares of pixels only grow from key to key, so the bits of four neighbors are those of the
+ * first plus differences of 16 bits; where these do not suffice the caches serve the four. A thread takes some groups
+ * of 16 bytes at a time. Memory traffic: each pixel is read and written once. One block of 1,024 threads a
+ * multiprocessor, since the map of all 16-bit values takes half of its shared memory. */
+
+enum { VALUES_THREADS = 1024, SMALL_THREADS = 128 };
+
+struct value_job {
+    const char *maps;
+    size_t stride, entries;        /* bytes from a map to the next; bytes from a map's start to its entries */
+    size_t range;                  /* bytes from a map's start to the lowest and highest key that occur */
+    uint32_t bias, capacity;       /* a key is a value xor bias; capacity: entries that shared memory holds */
+    uint32_t near_capacity;        /* entries that it holds in 3 bytes each; 0: they are not stored so */
+    int64_t count, n_maps, chunks; /* pixels that one map serves; maps; chunks into which these pixels are cut */
+    int64_t phase, out_phase;      /* position of the first pixel within its group of 16 bytes, read and written */
+};
+
+template <typename ENTRY> struct window {
+    const ENTRY *shared, *all;
+    uint32_t base, n;
+    const uint32_t *firsts; /* bits of the first entry of each NEAR keys, or far_entries; NULL: entries as they are */
+    const uint16_t *differences;
+};
+
+enum { NEAR = 4, NEAR_BYTES = sizeof(uint32_t) + NEAR * sizeof(uint16_t) };
+static const uint32_t far_entries = 0xFFFFFFFFu;
+
+/* `near` is set where the entries are stored in 3 bytes. */
+template <bool near, typename ENTRY>
+static __device__ inline ENTRY look_up(const struct window<ENTRY> &window, uint32_t key)
+{
+    const uint32_t at = key - window.base;
+    if constexpr (near) {
+        const uint32_t first = window.firsts[at / NEAR];
+        return first != far_entries ? __uint_as_float(first + window.differences[at]) : __ldg(window.all + key);
+    } else {
+        return at < window.n ? window.shared[at] : __ldg(window.all + key);
+    }
+}
+
+/* Stores four neighboring entries as near ones. Entries outside of the range that occurs may be anything. */
+static __device__ inline void store_near(const uint4 &bits, uint32_t *first, uint16_t *differences)
+{
+    const uint32_t y = bits.y - bits.x, z = bits.z - bits.x, w = bits.w - bits.x;
+    *first = max(max(y, z), w) > 0xFFFF ? far_entries : bits.x;
+    *(uint2 *)differences = make_uint2(y << 16, __byte_perm(z, w, 0x5410));
+}
+
+/* Loads the window of floats as near entries. All threads of the block call it. */
+static __device__ void load_near(uint32_t span, uint4 *shared, struct window<float> *window)
+{
+    const uint32_t groups = (span + NEAR - 1) / NEAR;
+    uint32_t *firsts = (uint32_t *)shared;
+    uint16_t *differences = (uint16_t *)(firsts + (groups + 1) / 2 * 2);
+    for (uint32_t i = threadIdx.x; i < groups; i += blockDim.x)
+        store_near(__ldg((const uint4 *)(window->all + window->base) + i), &firsts[i], differences + i * NEAR);
+    window->firsts = firsts;
+    window->differences = differences;
+    __syncthreads();
+}
+
+template <typename ENTRY>
+static __device__ void load_window(const struct value_job &job, int64_t map, int64_t pixels, uint4 *shared,
+                                   struct window<ENTRY> *window)
+{
+    enum { PER_GROUP = 16 / sizeof(ENTRY) };
+    const char *start = job.maps + (size_t)map * job.stride;
+    const uint32_t *range = (const uint32_t *)(start + job.range);
+    window->all = (const ENTRY *)(start + job.entries);
+    window->shared = (const ENTRY *)shared;
+    window->base = range[0] / PER_GROUP * PER_GROUP;
+    const uint32_t span = range[1] - window->base + 1;
+    window->n = (int64_t)span > pixels ? 0 : min((span + PER_GROUP - 1) / PER_GROUP * PER_GROUP, job.capacity);
+    window->firsts = NULL;
+    __syncthreads();
+    if constexpr (sizeof(ENTRY) == sizeof(float))
+        if (window->n < span && window->n > 0 && span <= job.near_capacity) {
+            load_near(span, shared, window);
+            return;
+        }
+    for (uint32_t i = threadIdx.x; i < window->n / PER_GROUP; i += blockDim.x)
+        shared[i] = __ldg((const uint4 *)(window->all + window->base) + i);
+    __syncthreads();
+}
+
+template <bool can_be_near, typename ENTRY>
+static __device__ inline ENTRY look_up_any(const struct window<ENTRY> &window, uint32_t key)
+{
+    return can_be_near && window.firsts ? look_up<can_be_near>(window, key) : look_up<false>(window, key);
+}
+
+template <bool near, typename T, typename ENTRY>
+static __device__ inline void map_group(const uint4 &group, const struct window<ENTRY> &window, uint32_t bias,
+                                        ENTRY *out)
+{
+    enum { N = 16 / sizeof(T), BITS = 8 * sizeof(T) };
+    const uint32_t words[4] = {group.x, group.y, group.z, group.w};
+    __align__(16) ENTRY mapped[N];
+#pragma unroll
+    for (int i = 0; i < N; i++)
+        mapped[i] = look_up<near>(window, (words[i * sizeof(T) / 4] >> (i * BITS % 32) & ((1u << BITS) - 1)) ^ bias);
+#pragma unroll
+    for (int i = 0; i < (int)(sizeof mapped / 16); i++)
+        __stcs((uint4 *)out + i, ((const uint4 *)mapped)[i]);
+}
+
+/* Groups that a thread has in flight. */
+template <typename ENTRY> static __host__ __device__ constexpr int flight(void)
+{
+    return sizeof(ENTRY) == 4 ? 2 : 4;
+}
+
+/* T is the unsigned type of a pixel. Where there is one map, blocks take every gridDim-th chunk; else each has
+ * neighboring chunks, so that few change their map. They begin with the last chunks, which were counted last. */
+template <typename T, typename ENTRY>
+static __global__ void __launch_bounds__(VALUES_THREADS, 1)
+    map_values(const T *all_in, ENTRY *all_out, struct value_job job)
+{
+    enum { N = 16 / sizeof(T), FLIGHT = flight<ENTRY>() };
+    constexpr bool can_be_near = sizeof(T) == 2 && sizeof(ENTRY) == sizeof(float);
+    extern __shared__ uint4 shared[];
+    const int64_t all = job.n_maps * job.chunks, chunk_groups = (int64_t)blockDim.x * FLIGHT, block = blockIdx.x;
+    const int64_t first = block * all / gridDim.x, end = (block + 1) * all / gridDim.x;
+    const bool one_map = job.n_maps == 1;
+    const int64_t mine = one_map ? (all - 1 - block) / gridDim.x + 1 : end - first;
+    int64_t current = -1;
+    struct window<ENTRY> window {
+    };
+    for (int64_t i = 0; i < mine; i++) {
+        const int64_t chunk = one_map ? all - 1 - block - i * gridDim.x : end - 1 - i, map = chunk / job.chunks;
+        if (map != current)
+            load_window(job, map, (mine - i) * chunk_groups * N, shared, &window);
+        current = map;
+        const int64_t phase = (job.phase + map * job.count) % N, past = job.count + phase;
+        const bool aligned = (job.out_phase + map * job.count) % N == phase;
+        const T *in = all_in + map * job.count - phase; /* of groups; pixels are [phase, past) */
+        ENTRY *out = all_out + map * job.count - phase;
+        int64_t at = ((chunk - map * job.chunks) * chunk_groups + threadIdx.x) * N;
+        uint4 groups[FLIGHT];
+#pragma unroll
+        for (int i = 0; i < FLIGHT; i++)
+            if (at + (int64_t)i * blockDim.x * N >= phase && at + ((int64_t)i * blockDim.x + 1) * N <= past)
+                groups[i] = __ldcs((const uint4 *)(in + at + (int64_t)i * blockDim.x * N));
+#pragma unroll
+        for (int i = 0; i < FLIGHT; i++, at += (int64_t)blockDim.x * N)
+            if (at < phase || at + N > past || !aligned)
+                for (int64_t j = at < phase ? phase : at; j < at + N && j < past; j++)
+                    out[j] = look_up_any<can_be_near>(window, (uint32_t)in[j] ^ job.bias);
+            else if (can_be_near && window.firsts)
+                map_group<can_be_near, T>(groups[i], window, job.bias, out + at);
+            else
+                map_group<false, T>(groups[i], window, job.bias, out + at);
+    }
+}
+
+template <typename T, typename ENTRY>
+static enum ts_status launch(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+                             struct value_job job, bool grows, const struct cuda_call *call)
+{
+    const struct device_numbers *device = context->device;
+    const int64_t per_group = 16 / sizeof(T), flights = flight<ENTRY>();
+    const bool small = job.count * job.n_maps < device->multiprocessors * VALUES_THREADS * flights * per_group;
+    const int threads = small ? SMALL_THREADS : VALUES_THREADS;
+    const size_t capacity = (size_t)device->block_shared_bytes / 16 * 16;
+    const size_t table = (size_t)ts_value_counts_keys(in->dtype) * sizeof(ENTRY);
+    const size_t shared = small ? 0 : table < capacity ? table : capacity;
+    job.phase = (int64_t)((uintptr_t)in->data / sizeof(T)) % per_group;
+    job.out_phase = (int64_t)((uintptr_t)out->data / sizeof(ENTRY)) % per_group;
+    job.chunks = ts_cuda_parts(job.count + per_group - 1, threads * flights * per_group);
+    job.capacity = (uint32_t)(shared / sizeof(ENTRY));
+    job.near_capacity = grows ? (uint32_t)(shared / NEAR_BYTES * NEAR) : 0;
+    const int64_t chunks = job.n_maps * job.chunks, processors = device->multiprocessors;
+    const int64_t blocks = small || chunks < processors ? chunks : processors;
+    enum ts_status status = TS_OK;
+    if (shared > 48 << 10)
+        status = ts_cuda_shared(context, (const void *)map_values<T, ENTRY>, shared);
+    if (status != TS_OK)
+        return status;
+    map_values<T, ENTRY>
+        <<<(unsigned)blocks, threads, shared, call->stream>>>((const T *)in->data, (ENTRY *)out->data, job);
+    return ts_cuda_launched(context, "equalize: values");
+}
+
+/* Enqueue the map of a slab: of values that are counted one by one, and of others. */
+static enum ts_status equalize_values(const struct stage_context *context, const struct ts_image *in,
+                                      struct ts_image *out, const struct cuda_maps *maps, const struct cuda_call *call)
+{
+    const bool on_device = maps->made_on_device, wide = ts_dtype_bytes(in->dtype) == 2;
+    struct value_job job = {};
+    job.maps = maps->results;
+    job.stride = maps->stride;
+    job.entries = on_device ? sizeof(struct cuda_value_map) : sizeof(struct equalize_result);
+    job.range = on_device ? offsetof(struct cuda_value_map, low) : offsetof(struct equalize_result, low);
+    job.bias = ts_dtype_sign_bit(in->dtype);
+    job.n_maps = maps->stride ? out->axes[0].n : 1;
+    job.count = (int64_t)(maps->stride ? ts_slice_count(out) : ts_image_count(out));
+    if (ts_cuda_equalize_levels(context))
+        return wide ? launch<uint16_t, uint16_t>(context, in, out, job, on_device, call)
+                    : launch<uint8_t, uint8_t>(context, in, out, job, on_device, call);
+    return wide ? launch<uint16_t, float>(context, in, out, job, on_device, call)
+                : launch<uint8_t, float>(context, in, out, job, on_device, call);
+}
+
+/* ---- equalize finish ---------------------------------------------------------------------------
+ *
+ * Makes maps from counts: the share of values that are v or below, or OpenCV's level, with the roundings of
+ * stages/histogram/equalize.c.
+ *
+ * A cluster of blocks (one block for 256 keys, for many slices, or where the device has no clusters) makes one map; a
+ * thread sums eight neighboring keys, and keeps their counts where it has no others. Memory traffic: 8 bytes read for
+ * each key of the volume, 4 of a slice, and 1 to 4 written. Blocks have 1,024 threads where few blocks make a map, and
+ * 256 where many maps keep the device busy. */
+
+enum { FINISH_THREADS = 1024, FEW_THREADS = 256, KEYS = 8, CLUSTER = 8, MANY_SLICES = 64 };
+
+struct finish_job {
+    const char *partials;
+    size_t partial_stride, result_stride;
+    char *results;
+    unsigned long long total; /* pixels of a map */
+    uint32_t n_keys, bias, blocks, threads;
+};
+
+/* The sum and the range of a block's keys. */
+struct part {
+    unsigned long long sum;
+    uint32_t low, high;        /* the keys that occur lie between; low > high: none does */
+    unsigned long long lowest; /* count of the key low */
+};
+
+/* Loads the counts of eight keys from `key` on, 0 outside [low, high]. */
+static __device__ inline void load_counts(const unsigned long long *counts, uint32_t key, uint32_t, uint32_t,
+                                          unsigned long long loaded[KEYS])
+{
+#pragma unroll
+    for (int i = 0; i < KEYS; i += 2) {
+        const ulonglong2 two = *(const ulonglong2 *)(counts + key + i);
+        loaded[i] = two.x;
+        loaded[i + 1] = two.y;
+    }
+}
+
+static __device__ inline void load_counts(const uint32_t *counts, uint32_t key, uint32_t low, uint32_t high,
+                                          uint32_t loaded[KEYS])
+{
+#pragma unroll
+    for (int i = 0; i < KEYS; i += 4) {
+        const uint4 four = *(const uint4 *)(counts + key + i);
+        loaded[i] = four.x;
+        loaded[i + 1] = four.y;
+        loaded[i + 2] = four.z;
+        loaded[i + 3] = four.w;
+    }
+#pragma unroll
+    for (uint32_t i = 0; i < KEYS; i++)
+        loaded[i] = key + i >= low && key + i <= high ? loaded[i] : 0;
+}
+
+/* Widens the range of the block by what a warp has seen. */
+static __device__ inline void join_range(uint32_t low, uint32_t high, struct part *part)
+{
+    low = ts_cuda_warp_lowest(low);
+    high = ts_cuda_warp_highest(high);
+    if (threadIdx.x % CUDA_WARP == 0 && low <= high) {
+        atomicMin(&part->low, low);
+        atomicMax(&part->high, high);
+    }
+}
+
+/* Finds the sum and the range of the keys [begin, end) for the block, which are valid behind a barrier. `loaded`
+ * becomes the last counts of this thread. */
+template <typename COUNT>
+static __device__ void describe_part(const COUNT *counts, uint32_t begin, uint32_t end, uint32_t low, uint32_t high,
+                                     unsigned long long *warp_sums, struct part *part, COUNT loaded[KEYS])
+{
+    unsigned long long sum = 0, own_count = 0;
+    uint32_t own_low = 0xFFFFFFFFu, own_high = 0;
+    if (threadIdx.x == 0)
+        *part = (struct part){0, own_low, own_high, 0};
+    for (uint32_t key = begin + threadIdx.x * KEYS; key < end; key += blockDim.x * KEYS) {
+        load_counts(counts, key, low, high, loaded);
+#pragma unroll
+        for (uint32_t i = 0; i < KEYS; i++) {
+            sum += loaded[i];
+            if (loaded[i] && own_low > own_high)
+                own_low = key + i, own_count = loaded[i];
+            own_high = loaded[i] ? key + i : own_high;
+        }
+    }
+    sum = block_sum(sum, warp_sums); /* with barriers */
+    join_range(own_low, own_high, part);
+    __syncthreads();
+    if (own_low == part->low && own_low <= own_high)
+        part->lowest = own_count;
+    if (threadIdx.x == 0)
+        part->sum = sum;
+}
+
+/* Adds up the parts of the cluster: *part becomes the map's range, with the sum of all keys before this block's. */
+static __device__ void join_parts(struct part *shared_part, struct part *part)
+{
+#if __CUDA_ARCH__ >= 900
+    namespace groups = cooperative_groups;
+    const groups::cluster_group cluster = groups::this_cluster();
+    const unsigned rank = cluster.block_rank(), n = cluster.num_blocks();
+    cluster.sync();
+    *part = (struct part){0, 0xFFFFFFFFu, 0, 0};
+#pragma unroll
+    for (unsigned i = 0; i < CLUSTER; i++) {
+        if (i >= n)
+            break;
+        const struct part other = *cluster.map_shared_rank(shared_part, i);
+        part->sum += i < rank ? other.sum : 0;
+        part->lowest = other.low < part->low ? other.lowest : part->lowest;
+        part->low = min(part->low, other.low);
+        part->high = max(part->high, other.high);
+    }
+    cluster.sync(); /* no block leaves while another reads its part */
+#else
+    __syncthreads();
+    *part = *shared_part;
+    part->sum = 0;
+#endif
+}
+
+struct levels {
+    unsigned long long total, lowest; /* lowest: the count of the lowest value */
+    uint32_t low, n_keys, bias;
+};
+
+static __device__ inline void set_entry(float *entry, unsigned long long below, const struct levels &levels)
+{
+    *entry = levels.total ? (float)((double)below / (double)levels.total) : 0;
+}
+
+/* Sets an entry by OpenCV's rule. Where an image has one value alone, that value stays as it is. */
+template <typename T>
+static __device__ inline void set_entry(T *entry, unsigned long long below, const struct levels &levels)
+{
+    const unsigned long long above = below > levels.lowest ? below - levels.lowest : 0;
+    const uint32_t key =
+        levels.lowest == levels.total ? levels.low : ts_value_level(above, levels.total - levels.lowest, levels.n_keys);
+    *entry = (T)(key ^ levels.bias);
+}
+
+/* Counts of 4 bytes are those of a slice, which stand behind struct cuda_slice_counts. */
+template <typename COUNT, typename ENTRY>
+static __global__ void __launch_bounds__(FINISH_THREADS) make_maps(struct finish_job job)
+{
+    __shared__ unsigned long long warp_sums[CUDA_BLOCK_WARPS];
+    __shared__ struct part shared_part;
+    const uint32_t map = blockIdx.x / job.blocks, rank = blockIdx.x % job.blocks;
+    const char *partial = job.partials + map * job.partial_stride;
+    const bool of_slice = sizeof(COUNT) == 4;
+    const struct cuda_slice_counts *slice = (const struct cuda_slice_counts *)partial;
+    const COUNT *counts = (const COUNT *)(of_slice ? (const char *)slice->counts : partial);
+    const uint32_t per_block = job.n_keys / job.blocks, begin = rank * per_block, end = begin + per_block;
+    struct part part = {0, 0, job.n_keys - 1, 0};
+    if (of_slice) {
+        part.low = slice->low;
+        part.high = slice->high;
+    }
+    const uint32_t low = part.low, high = part.high; /* where counts are valid */
+    const bool described = !of_slice || job.blocks > 1;
+    COUNT loaded[KEYS] = {0};
+    if (described) {
+        describe_part(counts, begin, end, low, high, warp_sums, &shared_part, loaded);
+        join_parts(&shared_part, &part);
+    } else {
+        part.lowest = counts[low];
+    }
+    struct cuda_value_map *result = (struct cuda_value_map *)(job.results + map * job.result_stride);
+    ENTRY *entries = (ENTRY *)(result + 1);
+    if (rank == 0 && threadIdx.x == 0)
+        *result = (struct cuda_value_map){part.low, part.high, {0, 0}};
+    const struct levels levels = {job.total, part.lowest, part.low, job.n_keys, job.bias};
+    unsigned long long before = part.sum, total;
+    const uint32_t step = blockDim.x * KEYS;
+    for (uint32_t first = begin; first < end && first <= part.high; first += step) {
+        if (first + step <= part.low)
+            continue;
+        const uint32_t key = first + threadIdx.x * KEYS;
+        const bool inside = key < end && key <= part.high && key + KEYS > part.low;
+        unsigned long long sum = 0;
+        if (inside && !(described && per_block <= step)) /* else they are at hand */
+            load_counts(counts, key, low, high, loaded);
+#pragma unroll
+        for (int i = 0; i < KEYS; i++)
+            sum += inside ? loaded[i] : 0;
+        unsigned long long below = before + block_exclusive_sum(sum, warp_sums, &total);
+        before += total;
+        __align__(16) ENTRY made[KEYS];
+#pragma unroll
+        for (int i = 0; i < KEYS; i++) {
+            below += loaded[i];
+            set_entry(&made[i], below, levels);
+        }
+        for (int i = 0; inside && i < (int)(sizeof made / 8); i++)
+            ((uint2 *)(entries + key))[i] = ((const uint2 *)made)[i];
+    }
+}
+
+/* Makes n results of struct cuda_value_map from the counts of the volume (per_slice false) or of slices. */
+static size_t equalize_map_bytes(const struct stage_context *context)
+{
+    const size_t entry = ts_cuda_equalize_levels(context) ? ts_dtype_bytes(context->in.dtype) : sizeof(float);
+    return sizeof(struct cuda_value_map) + ts_value_counts_keys(context->in.dtype) * entry;
+}
+
+template <typename COUNT, typename ENTRY>
+static enum ts_status finish_launch(const struct stage_context *context, const struct finish_job *job, int64_t n,
+                                    const struct cuda_call *call)
+{
+    cudaLaunchAttribute attribute = {};
+    attribute.id = cudaLaunchAttributeClusterDimension;
+    attribute.val.clusterDim = {job->blocks, 1, 1};
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3((unsigned)n * job->blocks);
+    config.blockDim = dim3(job->threads);
+    config.stream = call->stream;
+    config.attrs = &attribute;
+    config.numAttrs = job->blocks > 1 ? 1 : 0;
+    cudaLaunchKernelEx(&config, make_maps<COUNT, ENTRY>, *job);
+    return ts_cuda_launched(context, "equalize: maps");
+}
+
+static enum ts_status equalize_finish(const struct stage_context *context, const void *partials, bool per_slice,
+                                      void *results, int64_t n, const struct cuda_call *call)
+{
+    const enum ts_dtype dtype = context->in.dtype;
+    const uint32_t n_keys = ts_value_counts_keys(dtype);
+    const bool wide = n_keys == VALUE_COUNTS_KEYS_16, levels = ts_cuda_equalize_levels(context);
+    const bool clusters = context->device->code >= CUDA_CLUSTER_CODE && wide && n < MANY_SLICES;
+    const struct finish_job job = {
+        .partials = (const char *)partials,
+        .partial_stride = ts_cuda_stride(ts_cuda_value_counts_bytes(dtype, per_slice)),
+        .result_stride = ts_cuda_stride(equalize_map_bytes(context)),
+        .results = (char *)results,
+        .total = per_slice ? ts_slice_count(&context->in) : ts_image_count(&context->in),
+        .n_keys = n_keys,
+        .bias = levels ? ts_dtype_sign_bit(dtype) : 0,
+        .blocks = clusters ? (uint32_t)CLUSTER : 1u,
+        .threads = !wide || n >= MANY_SLICES ? (uint32_t)FEW_THREADS : (uint32_t)FINISH_THREADS,
+    };
+    if (per_slice)
+        return !levels ? finish_launch<uint32_t, float>(context, &job, n, call)
+               : wide  ? finish_launch<uint32_t, uint16_t>(context, &job, n, call)
+                       : finish_launch<uint32_t, uint8_t>(context, &job, n, call);
+    return !levels ? finish_launch<unsigned long long, float>(context, &job, n, call)
+           : wide  ? finish_launch<unsigned long long, uint16_t>(context, &job, n, call)
+                   : finish_launch<unsigned long long, uint8_t>(context, &job, n, call);
 }
 
 static bool by_value(const struct stage_context *context, int input)
@@ -100,7 +650,7 @@ static void collect(const struct stage_context *context, int input, const void *
 static enum ts_status finish(const struct stage_context *context, const void *partials, void *results, int64_t n,
                              const struct cuda_call *call)
 {
-    return ts_cuda_equalize_finish(context, partials, in_slices(context, 0), results, n, call);
+    return equalize_finish(context, partials, in_slices(context, 0), results, n, call);
 }
 
 static const struct cuda_reduction reduction = {
@@ -110,7 +660,7 @@ static const struct cuda_reduction reduction = {
     .reduce = reduce,
     .collect = collect,
     .finishes = finishes,
-    .result_bytes = ts_cuda_equalize_map_bytes,
+    .result_bytes = equalize_map_bytes,
     .finish = finish,
 };
 
@@ -118,13 +668,12 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
                           const struct cuda_call *call)
 {
     const bool on_device = finishes(context);
-    const size_t bytes =
-        on_device ? ts_cuda_equalize_map_bytes(context) : context->stage->reduction->result_bytes(context);
+    const size_t bytes = on_device ? equalize_map_bytes(context) : context->stage->reduction->result_bytes(context);
     const struct cuda_maps maps = {.results = (const char *)call->result,
                                    .stride = in_slices(context, 0) ? ts_cuda_stride(bytes) : 0,
                                    .made_on_device = on_device};
-    return by_value(context, 0) ? ts_cuda_equalize_values(context, in, out, &maps, call)
-                                : ts_cuda_equalize_bins(context, in, out, &maps, call);
+    return by_value(context, 0) ? equalize_values(context, in, out, &maps, call)
+                                : equalize_bins(context, in, out, &maps, call);
 }
 
 const struct stage_cuda equalize_cuda = {

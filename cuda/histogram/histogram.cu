@@ -9,16 +9,156 @@
  * methods have uint64_t counts of slots (cuda/counting/table_job.cuh). Counts of 16-bit values become bins
  * (cuda/counting/histogram_bins.cu) on the device, so that the bins alone go to the host.
  */
-#include "cuda/counting/histogram_bins.cuh"
 #include "cuda/histogram/histogram.cuh"
+
+#include "cuda/counting/histogram_bins.cuh"
+#include "cuda/counting/label_pairs.cuh"
 #include "cuda/values/value_range.cuh"
 
 extern "C" {
-#include "stages/counting/label_counts.h"
+#include "stages/counting/bins.h"
 #include "stages/engine/traits.h"
 #include "stages/histogram/histogram.h"
-#include "stages/values/limits.h"
 #include "stages/values/scope.h"
+#include "stages/values/value_range.h"
+}
+
+enum { HISTOGRAM_STRIPS = 16 };       /* sub-histogram has at most so many strips side by side */
+enum { HISTOGRAM_STRIP_TABLES = 16 }; /* and as many strips for each multiprocessor, if there is scratch for them */
+
+/* ---- histogram global --------------------------------------------------------------------------
+ *
+ * This makes histograms by atomic adds to global memory.
+ *
+ * global: one table. A thread takes every grid-th pixel.
+ * sub-histogram: every strip of columns has a table of its own, so that fewer threads meet in a counter. A block of 512
+ * threads goes down its strip, a row (or several of a narrow image) at a time; then table_launch.cu adds the strips'
+ * counts up. The second cache adds to one counter at a time, and to counters in different slices of it side by side. So
+ * strips end after some rows, and there are 16 for each multiprocessor: more were no faster.
+ *
+ * Memory traffic: each pixel is read once and costs one atomic; strips clear, write and read another 12 bytes for each
+ * slot and strip. 256 threads a block: the atomics are the limit, and any multiple of a warp reaches it. */
+
+enum { THREADS = 256, MOST_BLOCKS = 4096, PIXELS_A_THREAD = 16 };
+enum { STRIP_THREADS = 512, LEAST_ROWS = 16 /* of a strip */ };
+
+/* ---- global ------------------------------------------------------------------------------------ */
+
+template <typename type, bool by_value> static __global__ void count_global(struct table_job job)
+{
+    const type *slice = (const type *)job.work.data + blockIdx.y * job.work.slice_pixels;
+    const struct slot_rule rule = open_rule<by_value>(job, blockIdx.y);
+    const uint64_t step = (uint64_t)gridDim.x * blockDim.x;
+    for (uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < job.work.slice_pixels; i += step)
+        add_slot(job, blockIdx.y, slot_of<type, by_value>(rule, slice[i]), 1);
+}
+
+static enum ts_status histogram_global(const struct stage_context *context, enum ts_dtype dtype,
+                                       const struct table_job *job, const struct cuda_call *call)
+{
+    void (*kernel)(struct table_job);
+    const int64_t wanted = ts_cuda_parts((int64_t)job->work.slice_pixels, THREADS * PIXELS_A_THREAD);
+    const dim3 grid((unsigned)(wanted < MOST_BLOCKS ? wanted : (int64_t)MOST_BLOCKS), (unsigned)job->work.n_slices);
+#define KERNEL(type, by_value) kernel = count_global<type, by_value>
+    TS_CUDA_TABLE_TYPES(dtype, KERNEL)
+#undef KERNEL
+    return ts_cuda_table_launch(context, kernel, "count_global", job, grid, THREADS, 0, 0, call);
+}
+
+/* ---- sub-histogram ----------------------------------------------------------------------------- */
+
+static __host__ __device__ uint32_t strip_columns(uint32_t columns)
+{
+    const uint32_t share = (columns + HISTOGRAM_STRIPS - 1) / HISTOGRAM_STRIPS;
+    return share > STRIP_THREADS ? share : STRIP_THREADS;
+}
+
+/* The grid has strips side by side, strips below one another, slices. */
+template <typename type, bool by_value>
+static __global__ void __launch_bounds__(STRIP_THREADS) count_strips(struct table_job job)
+{
+    const type *slice = (const type *)job.work.data + blockIdx.z * job.work.slice_pixels;
+    uint32_t *table = left_table(job, blockIdx.z, blockIdx.y * gridDim.x + blockIdx.x, gridDim.x * gridDim.y);
+    const struct slot_rule rule = open_rule<by_value>(job, blockIdx.z);
+    const uint32_t width = strip_columns(job.columns), first = blockIdx.x * width;
+    const uint32_t end = min(first + width, job.columns);
+    const uint64_t height = (job.rows + gridDim.y - 1) / gridDim.y, first_row = blockIdx.y * height;
+    const uint64_t end_row = min(first_row + height, job.rows);
+    for (uint64_t row = first_row + threadIdx.y; row < end_row; row += blockDim.y)
+        for (uint32_t column = first + threadIdx.x; column < end; column += blockDim.x)
+            atomicAdd(&table[slot_of<type, by_value>(rule, slice[row * job.columns + column])], 1u);
+}
+
+/* Leaves a table for every strip: the job must have scratch for HISTOGRAM_STRIPS tables of each slice. */
+static enum ts_status histogram_sub(const struct stage_context *context, enum ts_dtype dtype,
+                                    const struct table_job *job, const struct cuda_call *call)
+{
+    struct table_job strips = *job;
+    void (*kernel)(struct table_job);
+    const unsigned across = (unsigned)ts_cuda_parts(job->columns, strip_columns(job->columns));
+    const int64_t tables = (int64_t)context->device->multiprocessors * HISTOGRAM_STRIP_TABLES / across;
+    unsigned threads_across = 32;
+    strips.pass_slots = job->work.n_keys;
+    const unsigned down = ts_cuda_table_grid(&strips, tables, (int64_t)job->columns * LEAST_ROWS, across).x;
+    const size_t bytes = (size_t)across * down * job->work.n_keys * sizeof(uint32_t) * (size_t)job->work.n_slices;
+    while (threads_across < job->columns && threads_across < STRIP_THREADS)
+        threads_across *= 2;
+    if (cudaMemsetAsync(job->tables, 0, bytes, call->stream) != cudaSuccess)
+        return ts_cuda_launched(context, "clearing of strips");
+#define KERNEL(type, by_value) kernel = count_strips<type, by_value>
+    TS_CUDA_TABLE_TYPES(dtype, KERNEL)
+#undef KERNEL
+    return ts_cuda_table_launch(context, kernel, "count_strips", job, dim3(across, down, (unsigned)job->work.n_slices),
+                                dim3(threads_across, STRIP_THREADS / threads_across), 0, across * down, call);
+}
+
+/* ---- histogram labels --------------------------------------------------------------------------
+ *
+ * counts[label][slot] += 1 for every pixel and its label; row n_labels takes all other labels.
+ *
+ * Pairs of label and slot are counted through a cache in shared memory (cuda/counting/label_pairs.cuh). A thread takes
+ * every 512th pixel of its block's part, with four loads in flight. Memory traffic: value and label are read once. 512
+ * threads and 64 KiB of cache a block: three blocks fit on a multiprocessor with 228 KiB, one with 64 KiB. */
+
+enum { LABELS_THREADS = 512, FLIGHT = 4, LEAST_PIXELS = 32768 };
+
+template <typename type> static __global__ void __launch_bounds__(LABELS_THREADS) count_labels(struct table_job job)
+{
+    extern __shared__ uint32_t memory[];
+    const struct slot_rule rule = open_rule<false>(job, 0);
+    const struct pair_cache cache = ts_cuda_pair_cache(memory);
+    unsigned long long *counts = (unsigned long long *)job.work.partials;
+    const type *pixels = (const type *)job.work.data;
+    const uint64_t step = (uint64_t)gridDim.x * LABELS_THREADS, n = job.work.slice_pixels;
+    for (uint64_t first = (uint64_t)blockIdx.x * LABELS_THREADS + threadIdx.x; first < n; first += FLIGHT * step) {
+        type values[FLIGHT];
+        uint32_t rows[FLIGHT];
+#pragma unroll
+        for (uint32_t i = 0; i < FLIGHT; i++)
+            if (first + i * step < n) {
+                values[i] = pixels[first + i * step];
+                rows[i] = ts_cuda_label_row(job.labels, job.labels_dtype, first + i * step, job.n_labels);
+            }
+#pragma unroll
+        for (uint32_t i = 0; i < FLIGHT; i++)
+            if (first + i * step < n)
+                ts_cuda_pair_count(cache, counts, rows[i] * job.work.n_keys + bin_slot(rule, values[i]));
+    }
+    ts_cuda_pair_cache_empty(cache, counts);
+}
+
+/* Counts pairs of label and slot, in partials of n_labels + 1 rows of work.n_keys slots. */
+static enum ts_status histogram_labels(const struct stage_context *context, enum ts_dtype dtype,
+                                       const struct table_job *job, const struct cuda_call *call)
+{
+    void (*kernel)(struct table_job);
+    const int64_t at_once = ts_cuda_blocks_at_once(context, LABELS_THREADS);
+    const int64_t useful = ts_cuda_parts((int64_t)job->work.slice_pixels, LEAST_PIXELS);
+#define KERNEL(type) kernel = count_labels<type>
+    TS_CUDA_DTYPES(dtype, KERNEL)
+#undef KERNEL
+    return ts_cuda_table_launch(context, kernel, "count_labels", job, (unsigned)(at_once < useful ? at_once : useful),
+                                LABELS_THREADS, pair_cache_bytes, 0, call);
 }
 
 enum { BLOCKS_A_PROCESSOR = 8 /* of 256 threads */ };
@@ -301,12 +441,12 @@ static void collect_bins(const struct stage_context *context, int input, const v
 static ts_cuda_table_counter *counter_of(const struct stage_context *context, int input)
 {
     if (of_labels(context, input))
-        return ts_cuda_histogram_labels;
+        return histogram_labels;
     switch (method_of(context, input)) {
     case HISTOGRAM_GLOBAL:
-        return ts_cuda_histogram_global;
+        return histogram_global;
     case HISTOGRAM_SUB:
-        return ts_cuda_histogram_sub;
+        return histogram_sub;
     case HISTOGRAM_OCCUPANCY:
         return ts_cuda_table_counts_occupancy;
     case HISTOGRAM_WARP_TAGGED:

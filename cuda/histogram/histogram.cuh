@@ -7,12 +7,7 @@
 
 #include "cuda/counting/table_job.cuh"
 
-enum { HISTOGRAM_STRIPS = 16 };       /* sub-histogram has at most so many strips side by side */
-enum { HISTOGRAM_STRIP_TABLES = 16 }; /* and as many strips for each multiprocessor, if there is scratch for them */
-
-/* sub leaves a table for every strip: the job must have scratch for HISTOGRAM_STRIPS tables of each slice. labels
- * counts pairs of label and slot, in partials of n_labels + 1 rows of work.n_keys slots. */
-ts_cuda_table_counter ts_cuda_histogram_global, ts_cuda_histogram_sub, ts_cuda_histogram_warp_tagged,
-    ts_cuda_histogram_labels;
+/* The method warp-tagged. */
+ts_cuda_table_counter ts_cuda_histogram_warp_tagged;
 
 #endif

@@ -6,7 +6,7 @@
 #ifndef CUDA_HISTOGRAM_STATISTICS_LABELS_CUH
 #define CUDA_HISTOGRAM_STATISTICS_LABELS_CUH
 
-#include "cuda/counting/label_moments.cuh"
+#include "cuda/device/launch.cuh"
 
 extern "C" {
 #include "stages/histogram/statistics_labels.h"

@@ -17,8 +17,8 @@
 
 extern "C" {
 #include "stages/intensity/rescale.h"
-#include "stages/values/limits.h"
 #include "stages/values/scope.h"
+#include "stages/values/value_range.h"
 }
 
 enum { N_PERCENTILES = 2 };

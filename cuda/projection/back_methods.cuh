@@ -6,10 +6,82 @@
 #ifndef CUDA_PROJECTION_BACK_METHODS_CUH
 #define CUDA_PROJECTION_BACK_METHODS_CUH
 
-#include "cuda/geometry/back_view.cuh"
+#include "cuda/device/launch.cuh"
 
 extern "C" {
+#include "stages/geometry/beam.h"
 #include "stages/projection/reconstruction.h"
+}
+
+/* ---- back view ---------------------------------------------------------------------------------
+ *
+ * This describes the views of a backprojection on the device, as stages/geometry/beam.h defines them. A pixel's
+ * place on the detector is a 64-bit fixed-point number as in cuda/geometry/beam.cuh: the index above, 32 bits of the
+ * way to the next one below. */
+
+struct cuda_back_view {
+    int64_t base, per_row, per_column;
+    float scale, slope; /* a sample at distance x counts with max(0, scale - slope x) */
+    int32_t view;       /* its index in the sinogram */
+    int32_t reach;      /* samples on each side that may count: 1 but for fine rays */
+};
+
+/* Views whose places rise along a row of pixels first, then those where they fall, each by rising angle of the step:
+ * neighbors in the table look alike, whatever order the views are listed in. */
+struct cuda_back_views {
+    int64_t n, n_rising;
+    struct cuda_back_view at[];
+};
+
+static inline size_t ts_cuda_back_views_bytes(int64_t n)
+{
+    return sizeof(struct cuda_back_views) + (size_t)n * sizeof(struct cuda_back_view);
+}
+
+static inline int64_t ts_cuda_back_fixed(double position)
+{
+    return (int64_t)llrint(position * 4294967296.0);
+}
+
+static inline int ts_cuda_back_order(const void *a, const void *b)
+{
+    const struct cuda_back_view *left = (const struct cuda_back_view *)a, *right = (const struct cuda_back_view *)b;
+    if ((left->per_column >= 0) != (right->per_column >= 0))
+        return left->per_column >= 0 ? -1 : 1;
+    /* Among views with one sign of cosine the sine, and with it the step along a column, rises or falls with the angle.
+     */
+    if (left->per_row != right->per_row)
+        return left->per_row < right->per_row ? -1 : 1;
+    return left->view < right->view ? -1 : 1;
+}
+
+static inline void ts_cuda_back_views_fill(const struct back_view *views, int64_t n, struct cuda_back_views *table)
+{
+    table->n = n;
+    table->n_rising = 0;
+    for (int64_t v = 0; v < n; v++) {
+        struct cuda_back_view *to = &table->at[v];
+        to->base = ts_cuda_back_fixed(views[v].base);
+        to->per_row = ts_cuda_back_fixed(views[v].per_row);
+        to->per_column = ts_cuda_back_fixed(views[v].per_column);
+        to->scale = (float)views[v].scale;
+        to->slope = (float)(views[v].scale * views[v].width);
+        to->view = (int32_t)v;
+        to->reach = views[v].width < 1 - 1e-9 ? (int32_t)fmin(ceil(1 / views[v].width), 1 << 20) : 1;
+        table->n_rising += to->per_column >= 0;
+    }
+    qsort(table->at, (size_t)n, sizeof *table->at, ts_cuda_back_order);
+}
+
+/* Returns the way from the sample below to the next one, in [0, 1]. */
+static inline __device__ float ts_cuda_back_past(int64_t at)
+{
+    return __uint2float_rn((uint32_t)at) * 2.3283064365386963e-10f;
+}
+
+static inline __device__ float ts_cuda_back_weight(const struct cuda_back_view *view, float distance)
+{
+    return fmaxf(__fmaf_rn(-view->slope, distance, view->scale), 0);
 }
 
 /* Method stack: back_stack.cu. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This backprojects on tensor cores, by the products that cuda/projection/tensor.cuh describes: rows of a product are
- * 16 pixels, lines are views. (z, view, detector) -> (z, y, x). Weights are those of linear interpolation, or the
+ * This backprojects on tensor cores, by the products that cuda/projection/tensor.cuh describes: rows of a product
+ * are 16 pixels, lines are views. (z, view, detector) -> (z, y, x). Weights are those of linear interpolation, or the
  * transpose of Joseph's. In the latter a detector pixel's weight falls with its ray's distance from the pixel in
  * pixels, along the ray's minor axis, which is rounded as cuda/projection/radon_tensor.cu rounds it: without SPLIT both
  * have the very same weights.
@@ -9,7 +9,7 @@
  * One warp computes 4 x 4 pixels of 32 QUARTERS slices. In one view they lie within 5 to 8 detector pixels where these
  * are as far apart as image pixels, which are a window; where they are closer there are several windows. One thread
  * holds 2 pixels of 8 QUARTERS slices. It goes through the views, in the table's order, as
- * cuda/projection/tensor_walk.cuh describes. A view's weight is in its line, as a part of `most`. A slice with a NaN or
+ * cuda/projection/tensor.cuh describes. A view's weight is in its line, as a part of `most`. A slice with a NaN or
  * an infinity is left to the caller.
  *
  * Memory: 2 bytes (split: 4) of a window's sample come from the caches for every 16 pixels, about 1 byte (2) an
@@ -18,7 +18,7 @@
  * 168 registers.
  */
 #include "cuda/projection/back_methods.cuh"
-#include "cuda/projection/tensor_walk.cuh"
+#include "cuda/projection/tensor.cuh"
 
 extern "C" {
 #include "stages/values/finite_values.h"

@@ -2,7 +2,7 @@
  *
  * This has Joseph's projector A of stages/geometry/beam.h and its exact adjoint A' on the device, for every beam, over
  * stacks of interleaved slices (interleave.cuh). A reads a table of rays whose positions are 64-bit fixed-point
- * numbers, A' works the weights out from a pixel's place (joseph_weight.cuh): they are the same to the rounding of
+ * numbers, A' works the weights out from a pixel's place (joseph_back.cu): they are the same to the rounding of
  * floats.
  */
 #ifndef CUDA_PROJECTION_JOSEPH_CUH

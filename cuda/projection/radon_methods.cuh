@@ -15,10 +15,6 @@ extern "C" {
 /* Float sums run over this many lines, then go into the ray's total: fixed by the image's lines alone. */
 enum { RADON_LINES = 32 };
 
-/* Method row-fan-in: radon_rows.cu. */
-size_t ts_cuda_radon_rows_scratch(const struct stage_context *context, int64_t n);
-enum ts_status ts_cuda_radon_rows(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                                  const struct cuda_call *call);
 /* Method stack of a parallel beam: radon_stack.cu. */
 size_t ts_cuda_radon_stack_scratch(const struct stage_context *context, int64_t n);
 enum ts_status ts_cuda_radon_stack(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,

@@ -5,7 +5,7 @@
  *
  * One warp computes 16 rays of 32 QUARTERS slices: 4 neighboring views by 4 neighboring detector pixels. They pass
  * nearly the same pixels of a line, 5 to 8 of them, which are a window; where rays lie farther apart they take several
- * windows. One thread holds 2 rays of 8 QUARTERS slices. It goes through the lines as cuda/projection/tensor_walk.cuh
+ * windows. One thread holds 2 rays of 8 QUARTERS slices. It goes through the lines as cuda/projection/tensor.cuh
  * describes, in an order that the geometry alone fixes. A slice with a NaN or an infinity, which weights of 0 would
  * spread over whole windows, is projected again in float, sample by sample.
  *
@@ -16,7 +16,7 @@
 #include "cuda/projection/radon_methods.cuh"
 
 #include "cuda/projection/ray_patches.cuh"
-#include "cuda/projection/tensor_walk.cuh"
+#include "cuda/projection/tensor.cuh"
 
 enum {
     VIEWS = 4,     /* views of a warp */

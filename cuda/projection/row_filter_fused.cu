@@ -21,8 +21,263 @@
  * warps, 3 a multiprocessor, because the next rows and those in work need the registers.
  */
 #include "cuda/projection/row_filter.cuh"
-#include "cuda/projection/row_filter_branches.cuh"
-#include "cuda/projection/row_filter_rows.cuh"
+#include "cuda/projection/row_filter_warp.cuh"
+
+/* ---- row filter branches -----------------------------------------------------------------------
+ *
+ * The kernel of row_filter_fused.cu for rows of more than 2,048 samples: each warp computes a branch of 1,024
+ * frequencies, and the warps of a row add up their branches. */
+
+/* Makes a branch's samples out of those of the row, which lie in the shared memory of N warps. */
+template <int N>
+static __device__ __forceinline__ void mix(const struct fused_rows *rows, const float *segments, int branch, int lane,
+                                           float2 *x)
+{
+    const float4 *mixing = (const float4 *)(rows->mixing + branch * N * 32);
+#pragma unroll
+    for (int q = 0; q < N; q++) {
+#pragma unroll
+        for (int i = 0; i < 32; i += 2) {
+            const float4 turn = __ldg(mixing + q * 16 + i / 2);
+            const float a = segments[q * (FUSED_BYTES / 4) + i * 32 + lane],
+                        b = segments[q * (FUSED_BYTES / 4) + i * 32 + 32 + lane];
+            x[i] = q ? make_float2(__fmaf_rn(a, turn.x, x[i].x), __fmaf_rn(a, turn.y, x[i].y))
+                     : make_float2(a * turn.x, a * turn.y);
+            x[i + 1] = q ? make_float2(__fmaf_rn(b, turn.z, x[i + 1].x), __fmaf_rn(b, turn.w, x[i + 1].y))
+                         : make_float2(b * turn.z, b * turn.w);
+        }
+    }
+}
+
+/* Adds up the branches: samples lane + 32 i + 1024 q of the row, for a share of i. */
+template <int N>
+static __device__ __forceinline__ void join(const struct fused_rows *rows, const float2 *branches, int64_t row,
+                                            int branch, int lane)
+{
+    float *to = rows->out + row * rows->n + lane;
+#pragma unroll(16 / N)
+    for (int i = branch * (32 / N); i < (branch + 1) * (32 / N); i++) {
+        float sum[N];
+#pragma unroll
+        for (int b = 0; b < N; b++) {
+            const float2 value = branches[b * 32 * FUSED_PITCH + i * 32 + lane];
+#pragma unroll
+            for (int q = 0; q < N; q += 2) {
+                const float4 turn = __ldg((const float4 *)(rows->mixing_back + (i * N + b) * N + q));
+                sum[q] = __fmaf_rn(turn.x, value.x, b ? __fmaf_rn(-turn.y, value.y, sum[q]) : -turn.y * value.y);
+                sum[q + 1] =
+                    __fmaf_rn(turn.z, value.x, b ? __fmaf_rn(-turn.w, value.y, sum[q + 1]) : -turn.w * value.y);
+            }
+        }
+#pragma unroll
+        for (int q = 0; q < N; q++)
+            if (q < N / 2 || lane + 32 * i + BRANCH_SAMPLES * q < rows->n)
+                to[32 * i + BRANCH_SAMPLES * q] = sum[q];
+    }
+}
+
+static __host__ __device__ constexpr int branch_threads(int n)
+{
+    return 32 * (n > FUSED_WARPS ? n : FUSED_WARPS);
+}
+
+/* Each warp computes a branch, N warps a row. Every warp of the block takes as many turns, because they wait for each
+ * other; rows past the last one are that one again. */
+template <int N>
+static __global__ void __launch_bounds__(branch_threads(N), 32 * FUSED_WARPS * FUSED_BLOCKS / branch_threads(N))
+    filter_branches(struct fused_rows rows)
+{
+    extern __shared__ float4 shared[];
+    const int lane = (int)(threadIdx.x % 32), warp = (int)(threadIdx.x / 32), branch = warp % N;
+    const int at_once = (int)blockDim.x / (32 * N);
+    float2 *exchange = (float2 *)shared + warp * 32 * FUSED_PITCH, *branches = exchange - branch * 32 * FUSED_PITCH;
+    const int64_t step = (int64_t)gridDim.x * at_once;
+    const int segment = lane + BRANCH_SAMPLES * branch, n = rows.n - segment;
+    int64_t row = (int64_t)blockIdx.x * at_once + warp / N;
+    uint32_t bits[32];
+    fetch<32, 32, 0>(&rows, (row < rows.n_rows ? row : rows.n_rows - 1) * rows.n + segment, n, bits);
+    for (; row - warp / N < rows.n_rows; row += step) {
+        float2 x[32];
+        float samples[32];
+        convert(rows.dtype, bits, samples);
+#pragma unroll
+        for (int i = 0; i < 32; i++)
+            ((float *)exchange)[i * 32 + lane] = samples[i];
+        __syncthreads();
+        mix<N>(&rows, (const float *)branches, branch, lane, x);
+        row_fft<32, -1>(x);
+        __syncthreads();
+#pragma unroll
+        for (int i = 0; i < 32; i++)
+            exchange[i * FUSED_PITCH + lane] = x[i];
+        fetch<32, 32, 0>(&rows, (row + step < rows.n_rows ? row + step : rows.n_rows - 1) * rows.n + segment, n, bits);
+        __syncwarp();
+        filter_turned(rows.tables + branch, lane, exchange, x);
+        __syncwarp();
+#pragma unroll
+        for (int i = 0; i < 32; i++)
+            x[i] = exchange[i * FUSED_PITCH + lane];
+        __syncwarp();
+        row_fft<32, 1>(x);
+#pragma unroll
+        for (int i = 0; i < 32; i++)
+            exchange[i * 32 + lane] = x[i];
+        __syncthreads();
+        if (row < rows.n_rows)
+            join<N>(&rows, branches, row, branch, lane);
+        __syncthreads();
+    }
+}
+
+/* ---- row filter rows ---------------------------------------------------------------------------
+ *
+ * These are the kernels of row_filter_fused.cu for rows that one warp filters alone. Rows of up to 1,024 samples take
+ * 32 samples a thread, for one or more rows; rows of up to 2,048 take 64 a thread, in two halves. Longer rows need
+ * several warps. */
+
+/* Loads the samples of 32 / R rows, R a thread of each. Rows past the last one are that one again. */
+template <int R>
+static __device__ __forceinline__ void fetch_rows(const struct fused_rows *rows, int64_t first, int lane,
+                                                  uint32_t bits[32])
+{
+#pragma unroll
+    for (int part = 0; part < 32 / R; part++) {
+        const int64_t row = first + part < rows->n_rows ? first + part : rows->n_rows - 1;
+        fetch<R, 32, (R > 4 ? R / 2 : 0)>(rows, row * rows->n + lane, rows->n - lane, bits + part * R);
+    }
+}
+
+/* grid: any number of blocks. A warp filters 32 / R rows at a time, while the next ones are loaded. */
+template <int R>
+static __global__ void __launch_bounds__(32 * FUSED_WARPS, FUSED_BLOCKS) filter_rows(struct fused_rows rows)
+{
+    extern __shared__ float4 shared[];
+    const int lane = (int)(threadIdx.x % 32), warp = (int)(threadIdx.x / 32);
+    float2 *exchange = (float2 *)shared + warp * 32 * FUSED_PITCH;
+    const int64_t step = (int64_t)gridDim.x * FUSED_WARPS * (32 / R);
+    const bool whole = rows.n == 32 * R;
+    int64_t first = ((int64_t)blockIdx.x * FUSED_WARPS + warp) * (32 / R);
+    uint32_t bits[32];
+    fetch_rows<R>(&rows, first, lane, bits);
+    for (; first < rows.n_rows; first += step) {
+        float2 x[32];
+        float samples[32];
+        convert(rows.dtype, bits, samples);
+#pragma unroll
+        for (int part = 0; part < 32 / R; part++) {
+            row_fft_quarter_real<R>(samples + part * R, x + part * R);
+#pragma unroll
+            for (int i = 0; i < R; i++)
+                exchange[(part * R + row_fft_reversed(i, R)) * FUSED_PITCH + lane] = x[part * R + i];
+        }
+        fetch_rows<R>(&rows, first + step, lane, bits);
+        __syncwarp();
+        filter_turned(rows.tables, lane, exchange, x);
+        __syncwarp();
+#pragma unroll
+        for (int part = 0; part < 32 / R; part++) {
+            float *to = rows.out + (first + part) * rows.n + lane;
+#pragma unroll
+            for (int i = 0; i < R; i++)
+                x[part * R + i] = exchange[(part * R + row_fft_reversed(i, R)) * FUSED_PITCH + lane];
+            row_fft_quarter_back<R>(x + part * R, samples);
+            if (first + part < rows.n_rows)
+#pragma unroll
+                for (int i = 0; i < R; i++)
+                    if ((R > 4 && i < R / 2) || whole || 32 * i < rows.n - lane)
+                        to[32 * i] = samples[i];
+        }
+        __syncwarp();
+    }
+}
+
+/* Replace 32 pairs of the thread by a + w b and a - w b, where the thread's frequency decides w; and by a + b and
+ * (a - b) / w on the way back. */
+static __device__ __forceinline__ void join_halves(float4 *a, float4 *b, float2 w)
+{
+#pragma unroll 4
+    for (int i = 0; i < 16; i++) {
+        const float4 p = a[i], q = b[i];
+        float2 p0 = make_float2(p.x, p.y), p1 = make_float2(p.z, p.w), q0 = make_float2(q.x, q.y),
+               q1 = make_float2(q.z, q.w);
+        row_fft_pair(&p0, &q0, w.x, w.y);
+        row_fft_pair(&p1, &q1, w.x, w.y);
+        a[i] = make_float4(p0.x, p0.y, p1.x, p1.y);
+        b[i] = make_float4(q0.x, q0.y, q1.x, q1.y);
+    }
+}
+
+static __device__ __forceinline__ void part_halves(float4 *a, float4 *b, float2 w)
+{
+#pragma unroll 4
+    for (int i = 0; i < 16; i++) {
+        const float4 p = a[i], q = b[i];
+        const float2 even = row_fft_product(make_float2(p.x - q.x, p.y - q.y), w.x, -w.y),
+                     odd = row_fft_product(make_float2(p.z - q.z, p.w - q.w), w.x, -w.y);
+        a[i] = make_float4(p.x + q.x, p.y + q.y, p.z + q.z, p.w + q.w);
+        b[i] = make_float4(even.x, even.y, odd.x, odd.y);
+    }
+}
+
+static __device__ __forceinline__ void fetch_half(const struct fused_rows *rows, int64_t row, int half, int lane,
+                                                  uint32_t bits[32])
+{
+    const int first = lane + 32 * half;
+    fetch<32, 64, 16>(rows, (row < rows->n_rows ? row : rows->n_rows - 1) * rows->n + first, rows->n - first, bits);
+}
+
+/* Rows of up to 2,048 samples, 64 a thread: the even ones and the odd ones (thread + 32 (2 i + half)) one after the
+ * other, and so the frequencies k and k + 32 that come of both. Both go through loops, because code for each would not
+ * stay in the instruction cache. */
+static __global__ void __launch_bounds__(32 * HALVES_WARPS, FUSED_WARPS *FUSED_BLOCKS / HALVES_WARPS)
+    filter_halves(struct fused_rows rows)
+{
+    extern __shared__ float4 shared[];
+    const int lane = (int)(threadIdx.x % 32), warp = (int)(threadIdx.x / 32);
+    float2 *exchange = (float2 *)shared + warp * 64 * FUSED_PITCH;
+    float4 *low = (float4 *)(exchange + lane * FUSED_PITCH), *high = low + 16 * FUSED_PITCH;
+    const int64_t step = (int64_t)gridDim.x * HALVES_WARPS;
+    const bool whole = rows.n == 2048;
+    int64_t row = (int64_t)blockIdx.x * HALVES_WARPS + warp;
+    float2 turn;
+    uint32_t bits[32];
+    sincospif(-((float)lane - 0.25F) / 32, &turn.y, &turn.x);
+    fetch_half(&rows, row, 0, lane, bits);
+    for (; row < rows.n_rows; row += step) {
+        float2 x[32];
+        float samples[32];
+#pragma unroll 1
+        for (int half = 0; half < 2; half++) {
+            convert(rows.dtype, bits, samples);
+            fetch_half(&rows, half ? row + step : row, 1 - half, lane, bits);
+            row_fft_quarter_real<32>(samples, x);
+#pragma unroll
+            for (int i = 0; i < 32; i++)
+                exchange[(32 * half + row_fft_reversed(i, 32)) * FUSED_PITCH + lane] = x[i];
+        }
+        __syncwarp();
+        join_halves(low, high, turn);
+#pragma unroll 1
+        for (int half = 0; half < 2; half++)
+            filter_turned(rows.tables + half, lane, exchange + 32 * half * FUSED_PITCH, x);
+        part_halves(low, high, turn);
+        __syncwarp();
+#pragma unroll 1
+        for (int half = 0; half < 2; half++) {
+            const int first = lane + 32 * half;
+            float *to = rows.out + row * rows.n + first;
+#pragma unroll
+            for (int i = 0; i < 32; i++)
+                x[i] = exchange[(32 * half + row_fft_reversed(i, 32)) * FUSED_PITCH + lane];
+            row_fft_quarter_back<32>(x, samples);
+#pragma unroll
+            for (int i = 0; i < 32; i++)
+                if (i < 16 || whole || 64 * i < rows.n - first)
+                    to[64 * i] = samples[i];
+        }
+        __syncwarp();
+    }
+}
 
 /* ---- tables ------------------------------------------------------------------------------------ */
 

@@ -9,7 +9,7 @@
 #define LAB_BENCH_BENCH_RING_H
 
 #include "lab/bench/bench.h"
-#include "stages/engine/execute.h"
+#include "stages/engine/driver.h"
 
 /* The first of its stages reads inputs that have the slices of their halo around them, so that padding is not timed;
  * the stages after it look at single slices. */

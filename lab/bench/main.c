@@ -10,7 +10,7 @@
 
 #include "core/omp_wait.h"
 #include "lab/bench/bench.h"
-#include "stages/engine/execute.h"
+#include "stages/engine/driver.h"
 
 static struct bench_request arguments = BENCH_REQUEST_DEFAULT;
 static const struct command_option options[] = {BENCH_CASE_OPTIONS};

@@ -13,7 +13,7 @@
 #include "cuda/device/driver.h"
 #include "datasets/phantom.h"
 #include "lab/study/study_rows.h"
-#include "stages/engine/execute.h"
+#include "stages/engine/driver.h"
 #include "stages/geometry/beam.h"
 
 enum { MOST_CPU_SIDE = 2048, MOST_SIDE = 4096, LINES = 4 };

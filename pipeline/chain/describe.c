@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "stages/engine/execute.h"
+#include "stages/engine/driver.h"
 
 enum { WIDTH = 80 };
 

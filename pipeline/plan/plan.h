@@ -19,7 +19,7 @@
 #include "core/trace.h"
 #include "io/file/chunks.h"
 #include "pipeline/chain/chain.h"
-#include "stages/engine/execute.h"
+#include "stages/engine/driver.h"
 
 enum { PLAN_SPANS = 4, PLAN_DEVICES = 16 };
 

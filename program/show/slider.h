@@ -9,7 +9,7 @@
 
 #include "pipeline/chain/chain.h"
 #include "program/show/renderer.h"
-#include "stages/engine/execute.h"
+#include "stages/engine/driver.h"
 
 struct slider {
     const struct chain_stage *stage; /* of the chain */

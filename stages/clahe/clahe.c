@@ -12,7 +12,6 @@
 #include <omp.h>
 #include <string.h>
 
-#include "stages/clahe/clahe_rules.h"
 #include "stages/engine/border.h"
 #include "stages/engine/scratch.h"
 #include "stages/engine/validity.h"

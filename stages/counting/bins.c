@@ -5,7 +5,6 @@
  */
 #include "stages/counting/bins.h"
 
-#include <math.h>
 #include <string.h>
 
 enum { LANES = 4, BLOCK = 2048 };
@@ -25,37 +24,6 @@ void ts_bins_init_data(struct bins *bins, const struct value_range *range, int64
         ts_bins_init(bins, range->low - 0.5, range->high + 0.5, n);
     else
         ts_bins_init(bins, range->low, range->high, n);
-}
-
-struct value_range ts_value_counts_range(const struct value_counts *counts, enum ts_dtype dtype)
-{
-    double lowest, highest;
-    ts_dtype_range(dtype, &lowest, &highest);
-    return (struct value_range){
-        .n_finite = counts->n, .low = lowest + (double)counts->low, .high = lowest + (double)counts->high};
-}
-
-bool ts_bins_distinct(const struct bins *bins)
-{
-    const double largest = fmax(fabs(bins->low), fabs(bins->high));
-    return bins->step > 0x1p-48 * largest && isfinite(bins->step) && isfinite(bins->per_value);
-}
-
-static double edge_of(const struct bins *bins, int64_t i)
-{
-    return i == bins->n ? bins->high : bins->low + (double)i * bins->step;
-}
-
-TS_VECTORIZED static void fill_edges(double *edges, int32_t n, double low, double step)
-{
-    for (int32_t i = 0; i < n; i++)
-        edges[i] = low + (double)i * step;
-}
-
-void ts_bins_edges(const struct bins *bins, double *edges)
-{
-    fill_edges(edges, (int32_t)bins->n, bins->low, bins->step);
-    edges[bins->n] = bins->high;
 }
 
 /* ---- one by one values ------------------------------------------------------------------------- */
@@ -157,78 +125,80 @@ void ts_bin_counts_merge(struct bin_counts *into, const struct bin_counts *from)
         into->slots[slot] += from->slots[slot];
 }
 
-/* ---- from counts of single values -------------------------------------------------------------- */
+/* ---- by label: the slots of a block of values are found first, then its rows, then both are counted ---- */
 
-/* Returns the first key whose value is at least `edge`, in [0, n_keys]; exactly, because no double loses digits. */
-static uint32_t first_key(double edge, double lowest, uint32_t n_keys)
+static size_t count_of(int64_t n_labels, int64_t n_bins)
 {
-    const double key = ceil(edge) - lowest;
-    return !(key > 0) ? 0 : key < (double)n_keys ? (uint32_t)key : n_keys;
+    return ((size_t)n_labels + 1) * ((size_t)n_bins + BINS_EXTRA_SLOTS);
 }
 
-/* Sums the counts of the keys [first, end) that were seen. */
-static uint64_t sum_keys(const struct value_counts *counts, uint32_t first, uint32_t end)
+enum ts_status ts_labels_check(const struct stage_context *context, int index, bool per_slice)
 {
-    uint64_t sum = 0;
-    first = first > counts->low ? first : counts->low;
-    end = end < counts->high + 1 ? end : counts->high + 1;
-    for (uint32_t key = first; key < end; key++)
-        sum += counts->counts[key];
-    return sum;
-}
-
-/* Copies the counts to bins that hold one value each, from key `first` on. The last bin is closed and may hold one
- * more. */
-static void fold_singles(const struct value_counts *counts, uint32_t first, uint32_t n_bins, uint64_t *in_bins)
-{
-    const uint32_t low = counts->low > first ? counts->low : first;
-    const uint32_t end = counts->high + 1 < first + n_bins ? counts->high + 1 : first + n_bins;
-    if (low < end) {
-        memset(in_bins, 0, (low - first) * sizeof *in_bins);
-        memcpy(in_bins + (low - first), counts->counts + low, (end - low) * sizeof *in_bins);
-        memset(in_bins + (end - first), 0, (first + n_bins - end) * sizeof *in_bins);
-    } else {
-        memset(in_bins, 0, n_bins * sizeof *in_bins);
+    const struct ts_image *labels = context->references[index];
+    if (!labels) {
+        ts_param_idle(context->set, "n_labels");
+        return TS_OK;
     }
-    in_bins[n_bins - 1] += sum_keys(counts, first + n_bins, first + n_bins + 1);
+    if (!ts_dtype_is_integer(labels->dtype))
+        return ts_param_error(context->set, "labels", "labels-of-float", context->diag,
+                              "labels are integers, and these values are %s", ts_dtype_name(labels->dtype));
+    if (per_slice) {
+        ts_param_error(context->set, "labels", "labels-per-slice", context->diag, "count over the whole volume");
+        return ts_diag_hint(context->diag, "use scope: volume");
+    }
+    return ts_stage_same_shape(context, index);
 }
 
-static void fold_any(const struct bins *bins, const struct value_counts *counts, double lowest, uint64_t *in_bins)
+size_t ts_label_counts_bytes(int64_t n_labels, int64_t n_bins)
 {
-    uint32_t begin = first_key(bins->low, lowest, counts->n_keys);
-    for (int64_t i = 0; i < bins->n; i++) {
-        const bool last = i == bins->n - 1;
-        /* The last bin is closed: it ends before the first value above high. */
-        const uint32_t end = first_key(last ? floor(bins->high) + 1 : edge_of(bins, i + 1), lowest, counts->n_keys);
-        in_bins[i] = begin <= counts->high && end > counts->low ? sum_keys(counts, begin, end) : 0;
-        begin = end;
+    return sizeof(struct label_counts) + count_of(n_labels, n_bins) * sizeof(uint64_t);
+}
+
+void ts_label_counts_init(struct label_counts *counts, int64_t n_labels, int64_t n_bins)
+{
+    counts->n_labels = (uint64_t)n_labels;
+    counts->n_slots = (uint64_t)n_bins + BINS_EXTRA_SLOTS;
+    memset(counts->counts, 0, count_of(n_labels, n_bins) * sizeof *counts->counts);
+}
+
+/* A negative label is larger than any other once it is unsigned. */
+#define FIND_ROWS(suffix, type)                                                                                        \
+    TS_VECTORIZED static void find_rows_##suffix(uint32_t *rows, const void *values, size_t first, size_t n,           \
+                                                 uint32_t n_labels)                                                    \
+    {                                                                                                                  \
+        const type *const labels = (const type *)values + first;                                                       \
+        for (size_t i = 0; i < n; i++) {                                                                               \
+            const uint32_t row = (uint32_t)labels[i];                                                                  \
+            rows[i] = row < n_labels ? row : n_labels;                                                                 \
+        }                                                                                                              \
+    }
+TS_IMAGE_DTYPES(FIND_ROWS)
+
+void ts_label_rows(uint32_t *rows, const void *labels, enum ts_dtype dtype, size_t first, size_t n, uint32_t n_labels)
+{
+#define ENTRY(suffix, type) [TS_##suffix] = find_rows_##suffix,
+    static void (*const finders[])(uint32_t *, const void *, size_t, size_t, uint32_t) = {TS_IMAGE_DTYPES(ENTRY)};
+#undef ENTRY
+    finders[dtype](rows, labels, first, n, n_labels);
+}
+
+void ts_label_counts_add(struct label_counts *counts, const struct bins *bins, const void *data, enum ts_dtype dtype,
+                         const void *labels, enum ts_dtype labels_dtype, size_t n)
+{
+    int32_t slots[BLOCK];
+    uint32_t rows[BLOCK];
+    for (size_t done = 0; done < n; done += BLOCK) {
+        const size_t block = n - done < BLOCK ? n - done : BLOCK;
+        ts_bins_find(slots, data, dtype, done, block, bins);
+        ts_label_rows(rows, labels, labels_dtype, done, block, (uint32_t)counts->n_labels);
+        for (size_t i = 0; i < block; i++)
+            counts->counts[rows[i] * counts->n_slots + (uint64_t)slots[i]]++;
     }
 }
 
-void ts_bins_fold(const struct bins *bins, const struct value_counts *counts, enum ts_dtype dtype, uint64_t *in_bins,
-                  uint64_t outside[BINS_EXTRA_SLOTS])
+void ts_label_counts_merge(struct label_counts *into, const struct label_counts *from)
 {
-    double lowest, highest;
-    ts_dtype_range(dtype, &lowest, &highest);
-    memset(outside, 0, BINS_EXTRA_SLOTS * sizeof *outside);
-    if (counts->n == 0) {
-        memset(in_bins, 0, (size_t)bins->n * sizeof *in_bins);
-        return;
-    }
-    const uint32_t first = first_key(bins->low, lowest, counts->n_keys);
-    if (bins->step == 1 && bins->low == lowest + first && first + bins->n <= (int64_t)counts->n_keys)
-        fold_singles(counts, first, (uint32_t)bins->n, in_bins);
-    else
-        fold_any(bins, counts, lowest, in_bins);
-    outside[0] = sum_keys(counts, 0, first);
-    outside[1] = sum_keys(counts, first_key(floor(bins->high) + 1, lowest, counts->n_keys), counts->n_keys);
-}
-
-void ts_bins_split(const struct bin_counts *counts, uint64_t *in_bins, uint64_t outside[BINS_EXTRA_SLOTS])
-{
-    const size_t n_bins = counts->n_slots - BINS_EXTRA_SLOTS;
-    memcpy(in_bins, counts->slots + 1, n_bins * sizeof *in_bins);
-    outside[0] = counts->slots[0];
-    outside[1] = counts->slots[n_bins + 1];
-    outside[2] = counts->slots[n_bins + 2];
+    const size_t n = (size_t)((from->n_labels + 1) * from->n_slots);
+    for (size_t i = 0; i < n; i++)
+        into->counts[i] += from->counts[i];
 }

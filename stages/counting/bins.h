@@ -9,6 +9,7 @@
 #define STAGES_COUNTING_BINS_H
 
 #include "stages/counting/value_counts.h"
+#include "stages/engine/stage.h"
 #include "stages/values/value_range.h"
 
 enum { BINS_EXTRA_SLOTS = 3 };
@@ -23,12 +24,6 @@ void ts_bins_init(struct bins *bins, double low, double high, int64_t n);
 /* Makes n bins from the smallest to the largest finite value, as numpy does without a range. They reach from v - 1/2 to
  * v + 1/2 where v is the only value, and over [0, 1] where there is none. */
 void ts_bins_init_data(struct bins *bins, const struct value_range *range, int64_t n);
-/* Returns the smallest and the largest value that were counted. */
-struct value_range ts_value_counts_range(const struct value_counts *counts, enum ts_dtype dtype);
-/* Returns false where two edges are the same double. */
-bool ts_bins_distinct(const struct bins *bins);
-/* Writes all n + 1 edges. */
-void ts_bins_edges(const struct bins *bins, double *edges);
 
 /* The counts of slots. There are no pointers within, and zero bytes are an empty count once n_slots is set. */
 struct bin_counts {
@@ -47,11 +42,38 @@ void ts_bin_counts_of(struct bin_counts *counts, const struct bins *bins, const 
 /* Adds `from` to `into`; both are flushed. */
 void ts_bin_counts_merge(struct bin_counts *into, const struct bin_counts *from);
 
-/* Makes in_bins[bins->n] and `outside` (below, above, NaN) from flushed counts of single values, by integer
- * arithmetic. */
-void ts_bins_fold(const struct bins *bins, const struct value_counts *counts, enum ts_dtype dtype, uint64_t *in_bins,
-                  uint64_t outside[BINS_EXTRA_SLOTS]);
-/* Splits slots in the same way. */
-void ts_bins_split(const struct bin_counts *counts, uint64_t *in_bins, uint64_t outside[BINS_EXTRA_SLOTS]);
+/* ---- by label: an image of integers of the same shape states to which of n histograms each value belongs; labels are
+ * 0 to n - 1, and the values under any other label, negative ones included, have a histogram of their own ---- */
+
+/* The most counts in all, 4 GiB, since a device numbers them in 31 bits. A run's memory budget may allow fewer. */
+enum { LABEL_COUNTS_MOST = 1 << 29 };
+
+/* counts[label * n_slots + slot], with the slots of bins; row n_labels counts the values that have another label.
+ * There are no pointers within. */
+struct label_counts {
+    uint64_t n_labels, n_slots;
+    uint64_t counts[];
+};
+
+/* Checks the labels that a stage counts by, for its resolve(): integers of the input's shape, over the volume. `index`
+ * is that of their reference, and `per_slice` is true where the chain asks for numbers of each slice. Without labels
+ * `n_labels` plays no part. Errors: labels-of-float, labels-per-slice, reference-shape. */
+enum ts_status ts_labels_check(const struct stage_context *context, int index, bool per_slice);
+/* Returns the bytes of the counts in n_labels + 1 rows, which are at most LABEL_COUNTS_MOST counts. */
+size_t ts_label_counts_bytes(int64_t n_labels, int64_t n_bins);
+/* Makes this memory an empty count. */
+void ts_label_counts_init(struct label_counts *counts, int64_t n_labels, int64_t n_bins);
+/* Adds n values and their labels. */
+void ts_label_counts_add(struct label_counts *counts, const struct bins *bins, const void *data, enum ts_dtype dtype,
+                         const void *labels, enum ts_dtype labels_dtype, size_t n);
+/* Writes the rows of n labels from `first` on: the label, or n_labels for any that is not in [0, n_labels). */
+void ts_label_rows(uint32_t *rows, const void *labels, enum ts_dtype dtype, size_t first, size_t n, uint32_t n_labels);
+/* Adds counts of as many labels and bins. */
+void ts_label_counts_merge(struct label_counts *into, const struct label_counts *from);
+/* Returns the slots of one row (row n_labels is that of other labels). */
+static inline const uint64_t *ts_label_counts_row(const struct label_counts *counts, uint64_t row)
+{
+    return counts->counts + row * counts->n_slots;
+}
 
 #endif

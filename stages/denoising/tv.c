@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "core/memory.h"
-#include "stages/engine/listener.h"
+#include "stages/engine/stage.h"
 #include "stages/engine/validity.h"
 
 static const struct choice dimension_choices[] = {

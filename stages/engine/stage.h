@@ -404,4 +404,11 @@ const struct stage *ts_stage_find(const char *name);
 /* Refuses reference i (code reference-shape) where it is given and does not have the input's shape. For resolve(). */
 enum ts_status ts_stage_same_shape(const struct stage_context *context, int reference);
 
+/* Tells the listener of a map, if there is one, of its iterations. */
+static inline void ts_stage_iterated(const struct stage_context *context, struct stage_iteration iteration)
+{
+    if (context->listener)
+        context->listener->iterated(context->listener->user, context, &iteration);
+}
+
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This has the parameters of the stage box, decides which of its methods applies where on both devices, and maps
- * slabs on the CPU, masked ones too. The methods that are plain loops are in box_loops.c.
+ * This has the parameters of the stage box, decides which of its methods applies where on both devices, and has
+ * the methods of the CPU that are plain loops. The others are in box_sums.c.
  */
 #include "stages/filters/box.h"
 
@@ -13,14 +13,7 @@
 #include "core/vectors.h"
 #include "stages/engine/border.h"
 #include "stages/engine/scratch.h"
-#include "stages/engine/validity.h"
-#include "stages/filters/box_loops.h"
-#include "stages/filters/integer_means.h"
-#include "stages/filters/masked_mend.h"
-#include "stages/filters/window_prefix.h"
 #include "stages/filters/window_sum.h"
-
-enum { WIDE_RADIUS = 640 };
 
 static const struct choice dimension_choices[] = {
     {"2d", BOX_2D, "along y and x, slice by slice"},
@@ -55,13 +48,123 @@ static const struct param box_params[] = {
           .doc = "how the sums are made; integer results are the same for all"),
 };
 
+/* ---- the method `fused` -----------------------------------------------------------------------
+ *
+ * How it cuts an image depends on the image's shape, the window and the shared memory of the device, and changes
+ * results only in the last bits of floats. */
+
+static bool is_small(enum ts_dtype dtype)
+{
+    return dtype != TS_U32 && dtype != TS_I32;
+}
+
+size_t ts_box_march_sum_bytes(enum ts_dtype dtype, int64_t radius)
+{
+    enum { WORDS_RADIUS = 109 };
+    if (dtype == TS_F32 || !is_small(dtype))
+        return 8;
+    return (dtype == TS_U16 || dtype == TS_I16) && radius > WORDS_RADIUS ? 8 : 4;
+}
+
+int ts_box_parts(int64_t strips, int64_t rows, int64_t places, int64_t start)
+{
+    enum { FEWEST_ROWS = 16 };
+    int64_t best = 1, least = INT64_MAX;
+    for (int64_t parts = 1; parts == 1 || parts * FEWEST_ROWS <= rows; parts++) {
+        const int64_t rounds = (strips * parts + places - 1) / places, part = (rows + parts - 1) / parts;
+        if (rounds * (part + start) < least) {
+            least = rounds * (part + start);
+            best = parts;
+        }
+    }
+    return (int)best;
+}
+
+/* Shared memory holds the sums of a step's rows and of their threads, tables of columns and rows; then the rings, which
+ * are a window of rows for warps that keep their samples and a step of rows for the others. As many warps keep as leave
+ * memory for the blocks that a multiprocessor should have, as measured. */
+static bool fit_shared_memory(enum ts_dtype dtype, int64_t radius, const struct device_numbers *device,
+                              struct box_march *march)
+{
+    const size_t sums = (size_t)BOX_MARCH_ROWS * (size_t)((BOX_MARCH_COLUMNS + 1) * march->threads + 8);
+    const size_t window = 2 * (size_t)radius + 1, warp_row = 32 * BOX_MARCH_COLUMNS * ts_dtype_bytes(dtype);
+    const size_t reserved = 1024, most = (size_t)device->block_shared_bytes;
+    const int warps = march->threads / 32, blocks = ts_box_march_sum_bytes(dtype, radius) == 4 ? 5 : 2;
+    const size_t share = (size_t)(device->shared_bytes / blocks);
+    march->table = (march->chunk + 2 * BOX_MARCH_ROWS + 3) / 4 * 4;
+    march->rings = sums * ts_box_march_sum_bytes(dtype, radius) +
+                   (size_t)BOX_MARCH_COLUMNS * (size_t)march->threads * 2 * sizeof(int32_t) +
+                   (2 * (size_t)march->table + window + 3) / 4 * 4 * sizeof(int32_t);
+    const size_t least = march->rings + (size_t)warps * BOX_MARCH_ROWS * warp_row;
+    const size_t capacity = share < most && least + reserved <= share ? share - reserved : most;
+    /* A step reads its leaving rows before it keeps the entering ones. */
+    march->keepers = window < BOX_MARCH_ROWS ? 1 : warps + 1;
+    do {
+        march->keepers--;
+        march->bytes = march->rings +
+                       ((size_t)march->keepers * window + (size_t)(warps - march->keepers) * BOX_MARCH_ROWS) * warp_row;
+    } while (march->keepers > 0 && march->bytes > capacity);
+    return march->bytes <= most;
+}
+
+bool ts_box_march(enum ts_dtype dtype, int64_t radius, int64_t ny, int64_t nx, const struct device_numbers *device,
+                  struct box_march *march)
+{
+    enum { COLUMNS = 512, MOST_COLUMNS = 2048, ROWS = 256, WIDE_RADIUS = 48, WIDE_ROWS = 512 };
+    const int64_t halo = (radius + 4) / 4 * 4;
+    /* Columns of a strip: the image's, or at least twice the halo's. */
+    const int64_t owned = nx > COLUMNS && COLUMNS < 4 * halo ? MOST_COLUMNS : COLUMNS;
+    const bool one = nx <= owned;
+    if (!one && owned <= 2 * halo)
+        return false;
+    march->threads = (int)(owned / BOX_MARCH_COLUMNS);
+    march->halo = one ? 0 : (int)halo;
+    march->strips = one ? 1 : (int)((nx + owned - 2 * halo - 1) / (owned - 2 * halo));
+    march->strip = one ? (int)nx : (int)((nx + march->strips - 1) / march->strips + 3) / 4 * 4;
+    /* The first window of a chunk costs 2 radius rows. */
+    const int64_t rows = radius < WIDE_RADIUS ? ROWS : WIDE_ROWS;
+    march->chunks = (int)((ny + rows - 1) / rows);
+    march->chunk = (int)((ny + march->chunks - 1) / march->chunks);
+    return fit_shared_memory(dtype, radius, device, march);
+}
+
+bool ts_box_volume(enum ts_dtype dtype, int64_t radius, const struct device_numbers *device, struct box_volume *volume)
+{
+    const size_t bytes = ts_dtype_bytes(dtype), rows = (size_t)BOX_VOLUME_ROWS(bytes, radius);
+    const size_t high = rows + 2 * (size_t)radius, width = (size_t)BOX_VOLUME_WIDTH(radius);
+    const size_t samples = high * (size_t)BOX_VOLUME_PITCH(radius) * bytes;
+    const size_t tiles = BOX_VOLUME_TOGETHER(bytes, radius) ? 2 : 1;
+    const size_t slots = 2 * (size_t)radius + (dtype == TS_F32 ? 0 : 1);
+    volume->sums = tiles * ((samples + 15) / 16 * 16);
+    volume->ring = volume->sums + tiles * rows * width * sizeof(float);
+    volume->tables = volume->ring + slots * rows * BOX_VOLUME_COLUMNS * sizeof(float);
+    volume->bytes = volume->tables + (width + high) * sizeof(int);
+    return volume->bytes <= (size_t)device->block_shared_bytes;
+}
+
+/* Returns true where `fused` can run with this window (over z too where `volume`) on slices of ny x nx. */
+static bool box_fuses(bool volume, int64_t radius, enum ts_dtype dtype, int64_t ny, int64_t nx,
+                      const struct device_numbers *device)
+{
+    struct box_march march;
+    struct box_volume tile;
+    if (ny > INT32_MAX / 2 || nx > INT32_MAX / 2)
+        return false;
+    if (volume)
+        return radius <= BOX_VOLUME_MAX_RADIUS && is_small(dtype) && ny * nx <= INT32_MAX &&
+               ts_box_volume(dtype, radius, device, &tile);
+    return (radius <= BOX_SMALL_MAX_RADIUS && is_small(dtype)) || ts_box_march(dtype, radius, ny, nx, device, &march);
+}
+
+/* ---- methods ---------------------------------------------------------------------------------- */
+
 /* Reports why `fused` has no kernel: the window and the type, the size of a slice, or this device's shared memory. */
 static enum ts_status check_fused(const struct stage_context *context, const struct box_params *params)
 {
     const bool volume = params->dimensions == BOX_3D;
     const int64_t ny = context->in.axes[1].n, nx = context->in.axes[2].n;
     const enum ts_dtype dtype = context->in.dtype;
-    if (ts_box_fuses(volume, params->radius, dtype, ny, nx, context->device))
+    if (box_fuses(volume, params->radius, dtype, ny, nx, context->device))
         return TS_OK;
     if (volume && (params->radius > BOX_VOLUME_MAX_RADIUS || (ts_dtype_bytes(dtype) == 4 && dtype != TS_F32)))
         return ts_param_error(context->set, "method", "method-radius", context->diag,
@@ -115,26 +218,20 @@ static enum ts_status check_on_cuda(const struct stage_context *context, const s
     return TS_OK;
 }
 
-/* Returns the method that was measured as fastest on a CPU, which is that of masked images whatever the chain says. */
-static int32_t box_cpu_method(const struct stage_context *context)
-{
-    const struct box_params *params = context->params;
-    return params->radius <= (context->in.dtype == TS_F32 ? 2 : 1) ? BOX_DIRECT : BOX_RUNNING_SUM;
-}
-
 /* Returns the fastest method, as measured on an H200. */
 static int32_t method_on_cuda(const struct stage_context *context, const struct box_params *params)
 {
     const int64_t ny = context->in.axes[1].n, nx = context->in.axes[2].n;
     if (params->radius == 0)
         return BOX_DIRECT;
-    if (ts_box_fuses(params->dimensions == BOX_3D, params->radius, context->in.dtype, ny, nx, context->device))
+    if (box_fuses(params->dimensions == BOX_3D, params->radius, context->in.dtype, ny, nx, context->device))
         return BOX_FUSED;
     return BOX_RUNNING_SUM;
 }
 
 static enum ts_status box_resolve(const struct stage_context *context, void *values)
 {
+    enum { WIDE_RADIUS = 640 };
     struct box_params *params = values;
     if (params->method == BOX_UNROLLED && params->radius != 1)
         return ts_param_error(context->set, "method", "method-radius", context->diag,
@@ -150,7 +247,7 @@ static enum ts_status box_resolve(const struct stage_context *context, void *val
     if (params->method == BOX_AUTO && context->device)
         params->method = method_on_cuda(context, params);
     if (params->method == BOX_AUTO)
-        params->method = box_cpu_method(context);
+        params->method = ts_box_cpu_method(context);
     return ts_border_check(context, (enum ts_border)params->border, params->constant);
 }
 
@@ -162,321 +259,135 @@ static struct stage_reach box_reach(const struct stage_context *context)
                                 .constant = params->constant};
 }
 
-struct masked_window ts_box_masked_window(const struct stage_context *context)
-{
-    const struct box_params *params = context->params;
-    return (struct masked_window){.radius = {box_reach(context).halo, params->radius, params->radius},
-                                  .border = (enum ts_border)params->border,
-                                  .constant = params->constant};
-}
-
-/* Box of a masked image runs as for any other, with 0 in place of invalid pixels; as soon as a row is written, its
- * pixels whose window holds an invalid one are computed again from the sums of their windows, which are divided by the
- * number of valid pixels. A window without invalid pixels has the mean that any other image gives it. docs/padding.md
- * says how long masks take.
+/* ---- plain loops ------------------------------------------------------------------------------
  *
- * How many pixels of a window are valid is known from the columns of masked_mend.h, and slides along the row. The sum
- * is that of box itself, except for floats of small windows: box adds these in float and divides them at once, so they
- * are added here once more in double, first down the rows and then along them. */
-
-/* These are the sums of the windows of the row that was written last. One of them is not NULL. */
-struct box_sums {
-    enum window_total type;
-    const void *totals;                 /* of integers, of each pixel's window */
-    const struct window_prefix *prefix; /* of floats */
-    const float *const *rows;           /* of floats, whose windows are added anew: the rows around this one */
-};
-
-/* This is the state of one thread that does rows of a masked image. */
-struct box_mend {
-    struct masked_window window;
-    struct masked_mend mend;
-    struct masked_rows rows;
-    struct box_sums sums;
-    double count; /* pixels of a window */
-    double depth; /* pixels that each value of a sum is the mean of: those along z, of floats in 3D */
-};
-
-enum { GAP = 32 };
-
-/* Returns a row of a slice with 0 in place of invalid pixels: the row itself where it has none, else `copy`. */
-static const void *box_valid_row(const struct ts_image *in, int64_t slice, int64_t y, void *copy)
-{
-    const uint64_t *valid = ts_slice_valid(in, slice);
-    const int64_t nx = in->axes[2].n, first = y * nx;
-    const size_t element = ts_dtype_bytes(in->dtype), bytes = (size_t)nx * element;
-    const char *row = (const char *)ts_slice_data(in, slice) + (size_t)first * element;
-    if (ts_valid_all(valid, (size_t)first, (size_t)nx))
-        return row;
-    memcpy(copy, row, bytes);
-    ts_valid_zero(valid, (size_t)first, (size_t)nx, element, copy);
-    return copy;
-}
-
-/* Adds column x of a window, which lies outside of the image. */
-static double add_outside(const struct box_mend *mend, int64_t x)
-{
-    const int64_t height = 2 * mend->window.radius[1] + 1,
-                  from = ts_border_index(x, mend->rows.nx, mend->window.border);
-    double sum = 0;
-    for (int64_t j = 0; from >= 0 && j < height; j++)
-        sum += (double)mend->sums.rows[j][from];
-    return from < 0 ? mend->window.constant * (double)height : sum;
-}
-
-/* Adds the windows of pixels [first, end) anew. `columns` holds their columns. */
-TS_VECTORIZED static void add_windows(const struct box_mend *mend, int64_t first, int64_t end, double *columns,
-                                      double *means)
-{
-    const int64_t half = mend->window.radius[2], nx = mend->rows.nx, height = 2 * mend->window.radius[1] + 1;
-    const int64_t low = first < half ? 0 : first - half, high = end + half > nx ? nx : end + half;
-    double *restrict inside = columns + half - first;
-    for (int64_t x = low; x < high; x++)
-        inside[x] = 0;
-    for (int64_t j = 0; j < height; j++) {
-        const float *restrict row = mend->sums.rows[j];
-        for (int64_t x = low; x < high; x++)
-            inside[x] += (double)row[x];
-    }
-    /* A column outside may stand for one that is not among these: it is added by itself. */
-    for (int64_t x = first - half; x < low; x++)
-        inside[x] = add_outside(mend, x);
-    for (int64_t x = high; x < end + half; x++)
-        inside[x] = add_outside(mend, x);
-    for (int64_t x = first; x < end; x++) {
-        double sum = 0;
-        for (int64_t i = -half; i <= half; i++)
-            sum += inside[x + i];
-        means[x - first] = sum;
-    }
-}
-
-/* Writes the sums of the windows of pixels [first, end). */
-static void find_sums(const struct box_mend *mend, int64_t first, int64_t end, double *columns, double *sums)
-{
-    const struct box_sums *from = &mend->sums;
-    if (from->rows)
-        add_windows(mend, first, end, columns, sums);
-    else if (from->prefix)
-        ts_window_prefix_doubles(from->prefix, first, end - first, sums);
-    else
-        for (int64_t x = first; x < end; x++)
-            sums[x - first] = from->type == TOTAL_I32 ? (double)((const int32_t *)from->totals)[x]
-                                                      : (double)((const int64_t *)from->totals)[x];
-}
-
-/* Returns how many invalid pixels column x of a window has, which lies outside of the image. */
-static int32_t missing_outside(const struct box_mend *mend, const struct masked_row *row, int64_t x)
-{
-    const int64_t from = ts_border_index(x, mend->rows.nx, mend->window.border);
-    return from < 0 ? 0 : row->missing[from];
-}
-
-/* Writes how many invalid pixels the windows of pixels [first, end) have. `line` holds those of their columns. */
-static void find_missing(const struct box_mend *mend, const struct masked_row *row, int64_t first, int64_t end,
-                         int32_t *restrict line, int32_t *restrict missing)
-{
-    const int64_t half = mend->window.radius[2], nx = mend->rows.nx, n = end - first;
-    const int64_t low = first < half ? 0 : first - half, high = end + half > nx ? nx : end + half;
-    int32_t sum = 0;
-    memcpy(line + low - first + half, row->missing + low, (size_t)(high - low) * sizeof *line);
-    for (int64_t x = first - half; x < low; x++)
-        line[x - first + half] = missing_outside(mend, row, x);
-    for (int64_t x = high; x < end + half; x++)
-        line[x - first + half] = missing_outside(mend, row, x);
-    for (int64_t i = 0; i <= 2 * half; i++)
-        sum += line[i];
-    for (int64_t x = 0; x < n; x++) {
-        missing[x] = sum;
-        sum += x + 1 < n ? line[x + 2 * half + 1] - line[x] : 0;
-    }
-}
-
-/* Divides the sums where a window has an invalid pixel. Where none is valid the pixel itself is invalid. */
-TS_VECTORIZED static void divide(const struct box_mend *mend, const int32_t *restrict missing, double *restrict means,
-                                 int64_t n)
-{
-    const double depth = mend->depth, count = mend->count;
-    for (int64_t x = 0; x < n; x++) {
-        const double valid = count - (double)missing[x];
-        means[x] = means[x] * depth / (valid > 0 ? valid : 1);
-    }
-}
-
-/* Floats that are not finite stay: their window has a NaN or an infinity, which the sums may leave out. */
-#define STORE(suffix, type)                                                                                            \
-    TS_VECTORIZED static void store_##suffix(const double *restrict means, const int32_t *restrict missing,            \
-                                             type *restrict out, int64_t n)                                            \
-    {                                                                                                                  \
-        for (int64_t x = 0; x < n; x++)                                                                                \
-            out[x] = missing[x] && fabs((double)out[x]) <= FLT_MAX                                                     \
-                         ? (type)(TS_##suffix == TS_F32 ? means[x] : rint(means[x]))                                   \
-                         : out[x];                                                                                     \
-    }
-TS_IMAGE_DTYPES(STORE)
-#undef STORE
-
-static void store(const struct box_mend *mend, const double *means, const int32_t *missing, void *out, int64_t first,
-                  int64_t n)
-{
-    switch (mend->rows.out->dtype) {
-#define CASE(suffix, type)                                                                                             \
-    case TS_##suffix:                                                                                                  \
-        store_##suffix(means, missing, (type *)out + first, n);                                                        \
-        break;
-        TS_IMAGE_DTYPES(CASE)
-#undef CASE
-    default:
-        break;
-    }
-}
-
-static void box_pixels(const void *of, const struct masked_row *row, int64_t first, int64_t end, void *own)
-{
-    const struct box_mend *mend = of;
-    const int64_t columns = mend->rows.nx + 2 * mend->window.radius[2];
-    double *means = own, *line = means + mend->rows.nx;
-    int32_t *missing = (int32_t *)(line + columns);
-    find_sums(mend, first, end, line, means);
-    find_missing(mend, row, first, end, (int32_t *)line, missing);
-    divide(mend, missing, means, end - first);
-    store(mend, means, missing, row->out, first, end - first);
-}
-
-static void describe(struct box_mend *mend, const struct stage_context *context)
-{
-    const struct masked_window window = ts_box_masked_window(context);
-    const int64_t nx = context->in.axes[2].n;
-    *mend = (struct box_mend){
-        .window = window,
-        .mend = {.border = window.border,
-                 .pixels = box_pixels,
-                 .job = mend,
-                 .own_bytes = (size_t)(3 * nx + 2 * window.radius[2]) * sizeof(double),
-                 .gap = GAP},
-        .count = (double)((2 * window.radius[0] + 1) * (2 * window.radius[1] + 1) * (2 * window.radius[2] + 1)),
-        .depth = context->in.dtype == TS_F32 ? (double)(2 * window.radius[0] + 1) : 1,
-    };
-    memcpy(mend->mend.radius, window.radius, sizeof window.radius);
-}
-
-/* Returns the bytes of a thread's scratch. */
-static size_t box_mend_bytes(const struct stage_context *context)
-{
-    struct box_mend mend;
-    describe(&mend, context);
-    return ts_masked_rows_bytes(context, &mend.mend);
-}
-
-/* Begins; `in` has the halo of the stage at both ends, with its bits. */
-static void box_mend_begin(struct box_mend *mend, const struct stage_context *context, const struct ts_image *in,
-                           struct ts_image *out, void *scratch)
-{
-    describe(mend, context);
-    mend->rows = ts_masked_rows_begin(&mend->mend, in, out, scratch);
-}
-
-/* Mends row y of output slice z by its sums. Unless `first` is set, the row above was the one before. */
-static void box_mend_row(struct box_mend *mend, const struct box_sums *sums, int64_t z, int64_t y, bool first)
-{
-    mend->sums = *sums;
-    ts_masked_rows_mend(&mend->rows, z, y, first);
-}
-
-/* A window is separable: sums along z (3D alone), then down the rows and along each row. A 3D box first makes an
- * image of sums (means for floats) along z in scratch, and is a 2D box of it from there on. Rows are done in chunks
- * whose bounds follow from image and radius alone, so that neither threads nor slabs show in the bytes. */
+ * The methods of box that a CPU has so that it can be compared with a CUDA device, method by method: `direct` beyond
+ * the radius where box_sums.c adds rows, `unrolled`, `separable` and `tile`. `auto` never takes them, because their
+ * cost grows with the radius. Sums are int32_t where the largest one fits, int64_t or, for floats, double; integer
+ * means are the same bytes as by every other method.
+ *
+ * The loops themselves are box_loops.inc, once for each type of sum. All of them add whole rows, so that they run along
+ * x and vectorize; a row is converted to the type of the sums, with the samples outside, when it is loaded:
+ *
+ *     direct     every sample of a window: (2 radius + 1)^2 additions a pixel, in 3D ^3
+ *     unrolled   the same for radius 1, with the 9 or 27 samples written out
+ *     separable  one pass over the image for each axis, 2 radius + 1 additions each, with an image of sums between them
+ *     tile       the same additions, but along all axes for one tile after the other, whose sums stay in the cache
+ *
+ * Rows or tiles are shared out among threads; the order of the additions of a pixel is the same for all of them. */
 
 enum { DIRECT_RADIUS = (WINDOW_DIRECT_MAX - 1) / 2 };
-/* Running sums: the rows of a chunk pay for its first window, which is at most half of them. */
-enum { DIRECT_ROWS = 64, RUNNING_ROWS = 256 };
 
-/* This describes the work of one call: types, sizes, and where its parts of the scratch stand. */
-struct box_run {
+/* A chunk of rows of `unrolled` loads two rows more than it has. The tile is twice as wide as high because its halo
+ * above and below costs sums, and that at its sides only samples. */
+enum { CHUNK_ROWS = 64, TILE_ROWS = 64, TILE_SLICES = 8, TILE_COLUMNS = 256, UNROLLED_ROWS = 3 };
+
+/* This describes the work of one call, and where its parts of the scratch stand. */
+struct loops {
     const struct box_params *params;
+    const struct ts_image *in;
     enum ts_dtype dtype;
-    int64_t nz, ny, nx, radius, window;
-    int64_t n_chunks;          /* of one slice */
-    bool direct, volume;       /* volume: 3D */
-    enum window_value value;   /* of the image that the 2D part reads */
-    enum window_total z_total; /* of the sums along z */
-    enum window_total total;   /* of the sums down the rows and along them */
-    size_t value_bytes, total_bytes;
-    double count;   /* samples of a window */
-    double highest; /* magnitude of the dtype, integers only */
-    double outside; /* total of a column outside the image, with border: constant */
-    struct window_line plan;
-    /* Offsets in the scratch; those after thread_bytes count from the start of a thread's part. */
-    size_t z_sums, constant_row, threads, thread_bytes, line, spare, totals, prefix, sums, row_pointers, held, mend,
-        bytes;
+    enum window_total total;
+    int64_t nz, ny, nx, window, depth; /* depth: slices of a window */
+    double count, highest;             /* samples of a window; the largest magnitude of an integer */
+    int64_t tile_nz, tile_ny, tile_nx;
+    /* Offsets; those after thread_bytes count from the start of a thread's part. */
+    size_t image, threads, thread_bytes, line, sums, along_x, along_y, bytes;
 };
 
-static void choose_types(struct box_run *run)
-{
-    run->value = (enum window_value)run->dtype;
-    if (run->dtype == TS_F32) {
-        run->z_total = run->total = TOTAL_F32;
-    } else {
-        const bool wide = run->dtype == TS_U32 || run->dtype == TS_I32;
-        run->highest = run->dtype == TS_U8 || run->dtype == TS_I8 ? 255 : 65535;
-        run->z_total = wide ? TOTAL_I64 : TOTAL_I32;
-        run->total = wide || run->count * run->highest > (double)INT32_MAX ? TOTAL_I64 : TOTAL_I32;
-        if (run->volume)
-            run->value = wide ? WINDOW_I64 : WINDOW_I32;
-    }
-    run->value_bytes = run->volume ? ts_window_total_bytes(run->z_total) : ts_dtype_bytes(run->dtype);
-    run->total_bytes = ts_window_total_bytes(run->total);
-}
-
-/* Returns the bytes of a row of the input, in whole cache lines. */
-static size_t row_bytes(const struct box_run *run)
-{
-    return ((size_t)run->nx * ts_dtype_bytes(run->dtype) + 63) & ~(size_t)63;
-}
-
-static struct box_run box_describe(const struct stage_context *context, int64_t nz)
+static struct loops describe(const struct stage_context *context, int64_t nz)
 {
     const struct box_params *params = context->params;
-    struct box_run run = {
-        .params = params,
-        .dtype = context->in.dtype,
-        .nz = nz,
-        .ny = context->in.axes[1].n,
-        .nx = context->in.axes[2].n,
-        .radius = params->radius,
-        .window = 2 * params->radius + 1,
-        .direct = (context->in.masked ? box_cpu_method(context) : params->method) == BOX_DIRECT,
-        .volume = params->dimensions == BOX_3D,
-    };
-    const double window = (double)run.window;
-    run.count = run.volume ? window * window * window : window * window;
-    int64_t rows = run.direct ? DIRECT_ROWS : 4 * run.radius > RUNNING_ROWS ? 4 * run.radius : RUNNING_ROWS;
-    run.n_chunks = run.ny > rows ? run.ny / rows : 1;
-    rows = (run.ny + run.n_chunks - 1) / run.n_chunks;
-    run.outside = params->constant * (run.dtype == TS_F32 ? window : run.count / window);
-    run.plan = ts_window_line_plan(run.window);
-    choose_types(&run);
-
-    const int64_t most = rows > nz ? rows : nz;
+    const enum ts_dtype dtype = context->in.dtype;
+    struct loops loops = {.params = params,
+                          .dtype = dtype,
+                          .nz = nz,
+                          .ny = context->in.axes[1].n,
+                          .nx = context->in.axes[2].n,
+                          .window = 2 * params->radius + 1};
+    const bool volume = params->dimensions == BOX_3D, tile = params->method == BOX_TILE;
+    loops.depth = volume ? loops.window : 1;
+    loops.count = (double)(loops.window * loops.window) * (double)loops.depth;
+    loops.highest = dtype == TS_U8 || dtype == TS_I8 ? 255 : 65535;
+    loops.total = dtype == TS_F32                                               ? TOTAL_F32
+                  : ts_box_between_bytes(dtype, loops.count) == sizeof(int64_t) ? TOTAL_I64
+                                                                                : TOTAL_I32;
+    loops.tile_nz = volume ? TILE_SLICES : 1;
+    loops.tile_ny = volume ? TILE_SLICES : TILE_ROWS;
+    loops.tile_nx = TILE_COLUMNS;
+    const size_t sum = loops.total == TOTAL_I32 ? sizeof(int32_t) : sizeof(int64_t);
+    const int64_t width = tile ? TILE_COLUMNS : loops.nx,
+                  lines = params->method == BOX_UNROLLED ? UNROLLED_ROWS * loops.depth : 1;
     size_t used = 0;
-    run.line = ts_scratch_part(&used, run.nx + 2 * run.radius, 8);
-    run.spare = ts_scratch_part(&used, run.nx + 2 * run.radius, 8);
-    run.totals = ts_scratch_part(&used, run.nx, 8);
-    run.prefix = ts_scratch_part(&used, 1, ts_window_prefix_bytes(run.nx, run.radius));
-    run.sums = ts_scratch_part(&used, 1, ts_window_rows_bytes(run.window, run.nx, run.volume ? most : rows));
-    run.row_pointers = ts_scratch_part(&used, most + 2 * run.radius, sizeof(void *));
-    run.held = ts_scratch_part(&used, context->in.masked ? most + 2 * run.radius : 0, row_bytes(&run));
-    run.mend = ts_scratch_part(&used, 1, context->in.masked ? box_mend_bytes(context) : 0);
-    run.thread_bytes = used;
+    loops.line = ts_scratch_part(&used, lines * (width + 2 * params->radius), sum);
+    loops.sums = ts_scratch_part(&used, width + 2 * params->radius, sum);
+    if (tile) {
+        loops.along_x = ts_scratch_part(&used, (loops.tile_ny + 2 * params->radius) * width, sum);
+        loops.along_y = ts_scratch_part(&used, (loops.tile_nz + loops.depth - 1) * loops.tile_ny * width, sum);
+    }
+    loops.thread_bytes = used;
     used = 0;
-    run.z_sums = ts_scratch_part(&used, run.volume ? nz * run.ny * run.nx : 0, run.value_bytes);
-    run.constant_row = ts_scratch_part(&used, run.nx, 8);
-    run.threads = ts_scratch_part(&used, context->threads, run.thread_bytes);
-    run.bytes = used;
-    return run;
+    loops.image = ts_scratch_part(&used, params->method == BOX_SEPARABLE ? nz * loops.ny * loops.nx : 0, sum);
+    loops.threads = ts_scratch_part(&used, context->threads, loops.thread_bytes);
+    loops.bytes = used;
+    return loops;
 }
 
-/* Returns true where box_loops.c does the work. Masked images have a method of their own. */
+static void *own_part(const struct loops *loops, char *scratch, size_t part)
+{
+    return scratch + loops->threads + (size_t)omp_get_thread_num() * loops->thread_bytes + part;
+}
+
+/* Returns row y of slice z of the input, or NULL where it is outside. */
+static const char *row_of(const struct loops *loops, int64_t z, int64_t y)
+{
+    const int64_t from = ts_border_index(y, loops->ny, (enum ts_border)loops->params->border);
+    return from < 0
+               ? NULL
+               : (const char *)ts_slice_data(loops->in, z) + (size_t)(from * loops->nx) * ts_dtype_bytes(loops->dtype);
+}
+
+TS_VECTORIZED static void store_means(float *restrict out, const double *restrict sums, double scale, int64_t n)
+{
+    for (int64_t x = 0; x < n; x++)
+        out[x] = (float)(sums[x] * scale);
+}
+
+/* Writes the means of n windows, from column x on of row y. */
+static void store(const struct loops *loops, struct ts_image *out, int64_t z, int64_t y, int64_t x, const void *sums,
+                  int64_t n)
+{
+    char *to = (char *)ts_slice_data(out, z) + (size_t)(y * loops->nx + x) * ts_dtype_bytes(loops->dtype);
+    if (loops->dtype == TS_F32)
+        store_means((float *)(void *)to, sums, 1 / loops->count, n);
+    else
+        ts_integer_means(loops->dtype, loops->total, (int64_t)loops->count, loops->highest * loops->count, sums, to, n);
+}
+
+#define SUM int32_t
+#define NAME i32
+#include "stages/filters/box_loops.inc"
+#define SUM int64_t
+#define NAME i64
+#include "stages/filters/box_loops.inc"
+#define SUM double
+#define NAME f64
+#include "stages/filters/box_loops.inc"
+
+static void box_loops_map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+                          void *scratch)
+{
+    struct loops loops = describe(context, out->axes[0].n);
+    loops.in = in;
+    if (loops.total == TOTAL_I32)
+        map_i32(&loops, out, scratch, context->threads);
+    else if (loops.total == TOTAL_I64)
+        map_i64(&loops, out, scratch, context->threads);
+    else
+        map_f64(&loops, out, scratch, context->threads);
+}
+
+/* Returns true where these do the work. Masked images have a method of their own. */
 static bool takes_loops(const struct stage_context *context)
 {
     const struct box_params *params = context->params;
@@ -487,202 +398,16 @@ static bool takes_loops(const struct stage_context *context)
 
 static size_t box_scratch_bytes(const struct stage_context *context, int64_t n)
 {
-    return takes_loops(context) ? ts_box_loops_scratch_bytes(context, n) : box_describe(context, n).bytes;
-}
-
-static void set_constant(void *data, enum window_value value, double constant, int64_t n)
-{
-    if (value != WINDOW_I64)
-        ts_constant_fill(data, (enum ts_dtype)value, constant, n);
-    else
-        for (int64_t i = 0; i < n; i++)
-            ((int64_t *)data)[i] = (int64_t)constant;
-}
-
-static void *thread_part(const struct box_run *run, char *scratch, size_t part)
-{
-    return scratch + run->threads + (size_t)omp_get_thread_num() * run->thread_bytes + part;
-}
-
-/* Returns row y of a slice; one with invalid pixels as a copy, number `place`, in which they are 0. */
-static const void *input_row(const struct box_run *run, const struct ts_image *in, int64_t slice, int64_t y,
-                             int64_t place, char *scratch)
-{
-    if (in->valid)
-        return box_valid_row(in, slice, y,
-                             (char *)thread_part(run, scratch, run->held) + (size_t)place * row_bytes(run));
-    return (const char *)ts_slice_data(in, slice) + (size_t)(y * run->nx) * ts_dtype_bytes(run->dtype);
-}
-
-/* Sums row y of all slices along z, to z_sums. */
-static void sum_along_z(const struct box_run *run, const struct ts_image *in, int64_t z_first, int64_t y, char *scratch)
-{
-    const void **rows = thread_part(run, scratch, run->row_pointers);
-    struct window_rows sums;
-    ts_window_rows_init(&sums, (enum window_value)run->dtype, run->z_total, run->direct, run->window, run->nx,
-                        1.0 / (double)run->window, thread_part(run, scratch, run->sums));
-    for (int64_t k = 0; k < run->nz + 2 * run->radius; k++)
-        rows[k] = input_row(run, in, k, y, k, scratch);
-    for (int64_t z = 0; z < run->nz; z++)
-        ts_window_rows_step(&sums, rows, z_first, z, run->nz,
-                            scratch + run->z_sums + (size_t)((z * run->ny + y) * run->nx) * run->value_bytes);
-}
-
-static void store_row(const struct box_run *run, const void *sums, void *out)
-{
-    ts_integer_means(run->dtype, run->total, (int64_t)run->count, run->highest * run->count, sums, out, run->nx);
-}
-
-/* One thread does these rows [y_first, y_end) of output slice z. */
-struct box_chunk {
-    int64_t z, y_first, y_end;
-    const void **rows; /* of its windows: those from y_first - radius on */
-    char *out;         /* the slice */
-    char *scratch;
-    struct box_mend *mend; /* of masked images, else NULL */
-};
-
-static void mend_row(const struct box_chunk *chunk, const struct box_sums *sums, int64_t y)
-{
-    if (chunk->mend)
-        box_mend_row(chunk->mend, sums, chunk->z, y, y == chunk->y_first);
-}
-
-/* Does the rows by sums that never subtract: floats within 1e-6, NaN where it belongs. */
-static void direct_chunk(const struct box_run *run, const struct box_chunk *chunk)
-{
-    const size_t out_bytes = (size_t)run->nx * ts_dtype_bytes(run->dtype);
-    char *scratch = chunk->scratch, *line = thread_part(run, scratch, run->line),
-         *spare = thread_part(run, scratch, run->spare), *totals = thread_part(run, scratch, run->totals);
-    char *middle = line + (size_t)run->radius * run->total_bytes;
-    const double window = (double)run->window;
-    const double outside = run->dtype == TS_F32 ? run->outside / (window * window) : run->outside;
-    const int64_t n = chunk->y_end - chunk->y_first;
-    struct window_rows sums;
-    ts_window_rows_init(&sums, run->value, run->total, run->direct, run->window, run->nx, 1.0 / (window * window),
-                        thread_part(run, scratch, run->sums));
-    for (int64_t j = 0; j < n; j++) {
-        char *out_row = chunk->out + (size_t)(chunk->y_first + j) * out_bytes;
-        struct box_sums found = {.type = run->total, .totals = totals};
-        ts_window_rows_step(&sums, chunk->rows, chunk->y_first, j, n, middle);
-        ts_window_extend(run->total, middle, run->nx, run->radius, (enum ts_border)run->params->border, outside);
-        ts_window_line(run->total, &run->plan, line, spare, run->nx, run->total == TOTAL_F32 ? out_row : totals);
-        if (run->total != TOTAL_F32)
-            store_row(run, totals, out_row);
-        else
-            found.rows = (const float *const *)(chunk->rows + j);
-        if (run->direct)
-            mend_row(chunk, &found, chunk->y_first + j);
-    }
-}
-
-/* Copies the row without its NaN and infinities. */
-TS_VECTORIZED static const float *finite_row(const float *restrict row, float *restrict finite, int64_t n)
-{
-    for (int64_t x = 0; x < n; x++)
-        finite[x] = fabsf(row[x]) <= FLT_MAX ? row[x] : 0;
-    return finite;
-}
-
-/* Begins the sums of a chunk with the rows of its first window. */
-static struct window_prefix start_sums(const struct box_run *run, const struct box_chunk *chunk, bool merge)
-{
-    enum { ADDED = 4 }; /* rows at a time */
-    float *finite = thread_part(run, chunk->scratch, run->line);
-    struct window_prefix sums;
-    ts_window_prefix_init(&sums, run->value, run->total, run->nx, run->radius, (enum ts_border)run->params->border,
-                          run->outside, thread_part(run, chunk->scratch, run->prefix));
-    ts_window_prefix_clear(&sums);
-    for (int64_t k = 0, n = 1; k < run->window; k += n) {
-        const void *const cleaned = merge ? finite_row(chunk->rows[k], finite, run->nx) : NULL;
-        n = merge ? 1 : run->window - k < ADDED ? run->window - k : ADDED;
-        ts_window_prefix_add(&sums, merge ? &cleaned : chunk->rows + k, n);
-    }
-    ts_window_prefix_start(&sums);
-    return sums;
-}
-
-/* Does the rows by running sums. With `merge` NaN and infinities count as 0, and it writes only where out is finite.
- * Returns whether all samples were finite. */
-static bool running_chunk(const struct box_run *run, const struct box_chunk *chunk, bool merge)
-{
-    const size_t out_bytes = (size_t)run->nx * ts_dtype_bytes(run->dtype);
-    const double scale = 1.0 / (double)(run->window * run->window);
-    char *totals = thread_part(run, chunk->scratch, run->totals);
-    float *finite = thread_part(run, chunk->scratch, run->line), *more = thread_part(run, chunk->scratch, run->spare);
-    struct window_prefix sums = start_sums(run, chunk, merge);
-    struct box_sums found = {.type = run->total};
-    for (int64_t y = chunk->y_first; y < chunk->y_end; y++) {
-        char *out_row = chunk->out + (size_t)y * out_bytes;
-        if (y > chunk->y_first) {
-            const void *leaving = chunk->rows[y - chunk->y_first - 1],
-                       *entering = chunk->rows[y - chunk->y_first - 1 + run->window];
-            ts_window_prefix_slide(&sums, merge ? finite_row(entering, finite, run->nx) : entering,
-                                   merge ? finite_row(leaving, more, run->nx) : leaving);
-        }
-        if (run->total == TOTAL_F32) {
-            ts_window_prefix_means(&sums, scale, merge, (float *)out_row);
-            found.prefix = &sums;
-        } else {
-            ts_window_prefix_sums(&sums, totals);
-            store_row(run, totals, out_row);
-            found.totals = totals;
-        }
-        mend_row(chunk, &found, y);
-    }
-    return run->total != TOTAL_F32 || ts_window_prefix_finite(&sums);
-}
-
-/* Does chunk number `item` of a slab. */
-static void do_chunk(const struct stage_context *context, const struct box_run *run, const struct ts_image *in,
-                     struct ts_image *out, int64_t item, char *scratch)
-{
-    const int64_t z = item / run->n_chunks, number = item % run->n_chunks;
-    struct box_mend mend;
-    struct box_chunk chunk = {.z = z,
-                              .y_first = run->ny * number / run->n_chunks,
-                              .y_end = run->ny * (number + 1) / run->n_chunks,
-                              .rows = thread_part(run, scratch, run->row_pointers),
-                              .out = ts_slice_data(out, z),
-                              .scratch = scratch};
-    const char *z_sums = scratch + run->z_sums + (size_t)(z * run->ny * run->nx) * run->value_bytes;
-    for (int64_t k = 0; k < chunk.y_end - chunk.y_first + 2 * run->radius; k++) {
-        const int64_t y =
-            ts_border_index(chunk.y_first - run->radius + k, run->ny, (enum ts_border)run->params->border);
-        chunk.rows[k] = y < 0         ? scratch + run->constant_row
-                        : run->volume ? z_sums + (size_t)(y * run->nx) * run->value_bytes
-                                      : input_row(run, in, z, y, k, scratch);
-    }
-    if (context->in.masked) {
-        box_mend_begin(&mend, context, in, out, thread_part(run, scratch, run->mend));
-        chunk.mend = &mend;
-    }
-    if (!run->direct && running_chunk(run, &chunk, false))
-        return;
-    direct_chunk(run, &chunk);
-    /* A finite value must be the same whether or not there is a NaN elsewhere. */
-    if (!run->direct)
-        running_chunk(run, &chunk, true);
+    return takes_loops(context) ? describe(context, n).bytes : ts_box_sums_bytes(context, n);
 }
 
 static enum ts_status box_map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                               void *scratch)
 {
-    if (takes_loops(context)) {
-        ts_box_loops_map(context, in, out, scratch);
-        return TS_OK;
-    }
-    const struct box_run run = box_describe(context, out->axes[0].n);
-    set_constant((char *)scratch + run.constant_row, run.value,
-                 run.params->constant * (run.volume && run.dtype != TS_F32 ? (double)run.window : 1.0), run.nx);
-    if (run.volume) {
-#pragma omp parallel for num_threads(context->threads)
-        for (int64_t y = 0; y < run.ny; y++)
-            sum_along_z(&run, in, out->z_first, y, scratch);
-    }
-#pragma omp parallel for num_threads(context->threads)
-    for (int64_t item = 0; item < run.nz * run.n_chunks; item++)
-        do_chunk(context, &run, in, out, item, scratch);
+    if (takes_loops(context))
+        box_loops_map(context, in, out, scratch);
+    else
+        ts_box_sums_map(context, in, out, scratch);
     return TS_OK;
 }
 

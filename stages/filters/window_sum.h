@@ -71,4 +71,14 @@ void ts_window_extend(enum window_total total, void *samples, int64_t n, int64_t
 void ts_window_line(enum window_total total, const struct window_line *plan, void *line, void *spare, int64_t n,
                     void *out);
 
+/* ---- integer means -----------------------------------------------------------------------------
+ *
+ * This divides exact sums of integers to rounded means. */
+
+/* out[i] = sums[i] / count to the nearest integer, for i < n; count is odd. The sums have 32 or 64 bits as `total`
+ * says, always 64 for 32-bit values. `largest` is the largest magnitude that a sum of 8- or 16-bit values may have.
+ * Nothing is done for floats. There are no errors. */
+void ts_integer_means(enum ts_dtype dtype, enum window_total total, int64_t count, double largest, const void *sums,
+                      void *out, int64_t n);
+
 #endif

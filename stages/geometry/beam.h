@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * This describes the rays of a scan of any beam over a grid of pixels. Projectors, their exact adjoints and
- * backprojection that is driven by pixels all use it. parallel_beam.h draws the axes and states Joseph's model.
+ * backprojection that is driven by pixels all use it. The section of the parallel beam draws the axes and states
+ * Joseph's model.
  *
  * Every ray is a line x cos(phi) + y sin(phi) = s, in mm from the rotation center. With theta the angle of the view and
  * u the detector pixel's position in mm from the central ray:
@@ -24,8 +25,55 @@
 #ifndef STAGES_GEOMETRY_BEAM_H
 #define STAGES_GEOMETRY_BEAM_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "core/image.h"
-#include "stages/geometry/parallel_beam.h"
+
+/* ---- parallel beam -----------------------------------------------------------------------------
+ *
+ * The geometry of parallel-beam projection and its discretization, which a projector and its exact adjoint share.
+ *
+ * A ray is x cos(theta) + y sin(theta) = s, in mm, with x along rising columns, y along falling rows and the origin at
+ * the rotation center, pixel ((n_rows - 1) / 2, (n_columns - 1) / 2). Detector pixel d stands at s = (d - center) *
+ * spacing.
+ *
+ *                y  |     / ray: its points have the one s
+ *                   |    /
+ *                   |   /  .   theta turns from x towards y
+ *                   |  / .  s
+ *          ---------+-+---------> x (column)
+ *                   |/
+ *                   /
+ *
+ * Joseph's model (P. M. Joseph, 1982): the ray is sampled once in every row where |sin| * row spacing <= |cos| * column
+ * spacing ("major axis: rows"), else once in every column. The sample is the linear interpolation of the two
+ * neighbors along the other, minor axis; outside the image is 0. Every sample stands for the same length of the ray:
+ *
+ *     projection(view, d) = length(view) * sum over m of (1 - w) * pixel[m][i] + w * pixel[m][i + 1],
+ *     i + w = base(view) + m * per_major(view) + d * per_detector(view),   0 <= w < 1
+ *
+ * with m the index along the major axis and i that along the minor. Weights depend on nothing else, so the adjoint uses
+ * the same numbers with pixel and projection exchanged. */
+
+struct beam_geometry {
+    int64_t n_rows, n_columns;
+    double row_spacing, column_spacing; /* mm between rows (y), between columns (x) */
+    int64_t n_detectors;
+    double detector_spacing, center; /* mm, index */
+};
+
+struct beam_view {
+    bool along_rows; /* the major axis is rows: m is a row, i a column */
+    double base, per_major, per_detector;
+    double length_mm; /* of the ray between two major lines */
+};
+
+/* Computes cosine and sine of an angle in degrees. They are exact at multiples of 90, and of equal magnitude at odd
+ * multiples of 45. */
+void ts_angle_cos_sin(double degree, double *cosine, double *sine);
+/* Returns the view at this angle. */
+struct beam_view ts_beam_view(const struct beam_geometry *geometry, double degree);
 
 /* Detector pixel d of every view: its ray's angle from the central ray, and its s. */
 struct beam_detector {
@@ -116,5 +164,30 @@ BEAM_INLINE struct beam_ray ts_beam_ray(const struct beam_geometry *grid, struct
         (s < 0 ? -s : s) * grid->row_spacing <= (c < 0 ? -c : c) * grid->column_spacing * (1 + 1e-12);
     return ts_beam_ray_along(grid, angle, detector, along_rows);
 }
+
+/* ---- back view ---------------------------------------------------------------------------------
+ *
+ * This describes parallel-beam backprojection as sums over the detector pixels around the place where an image pixel
+ * lies in a view. The ray through the center of pixel (row, column) meets the detector at index
+ *
+ *     t = base + row * per_row + column * per_column
+ *
+ * and the pixel receives from the view
+ *
+ *     scale * sum over d of max(0, 1 - width |d - t|) * sinogram[view][d],   outside the detector 0.
+ *
+ * Width 1 is linear interpolation between the two detector pixels beside t. With Joseph's model the width is the
+ * distance of neighboring rays in pixels along the minor axis and the scale is a ray's length between two lines, which
+ * gives the exact adjoint of the projection above. */
+
+enum back_model { BACK_JOSEPH, BACK_LINEAR };
+
+struct back_view {
+    double base, per_row, per_column;
+    double width, scale; /* scale: mm for Joseph, 1 for linear */
+};
+
+/* Returns the view at this angle, under one of the two models. */
+struct back_view ts_back_view(const struct beam_geometry *geometry, double degree, enum back_model model);
 
 #endif

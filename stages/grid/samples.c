@@ -135,120 +135,12 @@ size_t ts_sampling_scratch(const struct sampling *sampling, int threads)
     return (size_t)threads * lay_out(sampling, NULL, NULL);
 }
 
-#define ADD(suffix, type)                                                                                              \
-    TS_VECTORIZED static void begin_##suffix(const type *in, float weight, float *out, int64_t n)                      \
-    {                                                                                                                  \
-        for (int64_t x = 0; x < n; x++)                                                                                \
-            out[x] = weight * (float)in[x];                                                                            \
-    }                                                                                                                  \
-    TS_VECTORIZED static void add_##suffix(const type *in, float weight, float *out, int64_t n)                        \
-    {                                                                                                                  \
-        for (int64_t x = 0; x < n; x++)                                                                                \
-            out[x] += weight * (float)in[x];                                                                           \
-    }
-TS_IMAGE_DTYPES(ADD)
-#undef ADD
-
-/* Writes weight * in to `out`, or adds it where this is not the first tap of a sum. */
-static void add_row(const void *in, enum ts_dtype dtype, float weight, bool begin, float *out, int64_t n)
-{
-    switch (dtype) {
-#define CASE(suffix, type)                                                                                             \
-    case TS_##suffix:                                                                                                  \
-        (begin ? begin_##suffix : add_##suffix)((const type *)in, weight, out, n);                                     \
-        break;
-        TS_IMAGE_DTYPES(CASE)
-#undef CASE
-    default:
-        break;
-    }
-}
-
-/* Tap k of a pixel is row[index[k * stride]]. A tap of weight 0 is left out, so that a NaN there plays no part. */
-TS_VECTORIZED static void gather_2(const float *row, const int32_t *index, const float *weight, int64_t stride,
-                                   float *out, int64_t n)
-{
-    for (int64_t x = 0; x < n; x++) {
-        const float w1 = weight[stride + x], v1 = row[index[stride + x]];
-        out[x] = weight[x] * row[index[x]] + (w1 != 0 ? w1 * v1 : 0);
-    }
-}
-TS_VECTORIZED static void gather_4(const float *row, const int32_t *index, const float *weight, int64_t stride,
-                                   float *out, int64_t n)
-{
-    for (int64_t x = 0; x < n; x++) {
-        float sum = 0;
-        for (int k = 0; k < TAPS_MOST; k++) {
-            const float w = weight[k * stride + x], v = row[index[k * stride + x]];
-            sum += w != 0 ? w * v : 0;
-        }
-        out[x] = sum;
-    }
-}
-
-#define NEAREST(bytes, type)                                                                                           \
-    static void gather_words_##bytes(const type *row, const int32_t *index, type *out, int64_t n)                      \
-    {                                                                                                                  \
-        for (int64_t x = 0; x < n; x++)                                                                                \
-            out[x] = row[index[x]];                                                                                    \
-    }
-NEAREST(1, uint8_t)
-NEAREST(2, uint16_t)
-NEAREST(4, uint32_t)
-#undef NEAREST
-
-/* Copies n samples of `bytes` each from the columns `index` of a row. */
-static void sampled_gather(const void *row, const int32_t *index, void *out, int64_t n, size_t bytes)
-{
-    if (bytes == 1)
-        gather_words_1(row, index, out, n);
-    else if (bytes == 2)
-        gather_words_2(row, index, out, n);
-    else
-        gather_words_4(row, index, out, n);
-}
+#include "stages/grid/samples_loops.inc"
 
 /* Rows of a grid that is not aligned with the input, where every voxel finds its own taps. Most voxels have all of them
  * inside of the input: these are read from one place in memory at fixed distances, by a loop for each dtype. Voxels at
  * the edges, where samples are repeated, look up each tap, and so do voxels whose sum is not finite, since a sample of
  * weight 0 plays no part. */
-
-/* Rounds half to even and saturates. The bounds are floats, so that the largest of 32 bits are never reached. */
-#define STORE(suffix, type, low, high, least, most)                                                                    \
-    TS_VECTORIZED static void store_##suffix(const float *in, type *out, int64_t n)                                    \
-    {                                                                                                                  \
-        for (int64_t x = 0; x < n; x++) {                                                                              \
-            const float whole = rintf(in[x]);                                                                          \
-            out[x] = whole <= (low) ? (type)(least) : whole >= (high) ? (type)(most) : (type)whole;                    \
-        }                                                                                                              \
-    }
-STORE(U8, uint8_t, 0.F, 255.F, 0, UINT8_MAX)
-STORE(I8, int8_t, -128.F, 127.F, INT8_MIN, INT8_MAX)
-STORE(U16, uint16_t, 0.F, 65535.F, 0, UINT16_MAX)
-STORE(I16, int16_t, -32768.F, 32767.F, INT16_MIN, INT16_MAX)
-STORE(U32, uint32_t, 0.F, 4294967296.F, 0, UINT32_MAX)
-STORE(I32, int32_t, -2147483648.F, 2147483648.F, INT32_MIN, INT32_MAX)
-#undef STORE
-TS_VECTORIZED static void store_F32(const float *in, float *out, int64_t n)
-{
-    for (int64_t x = 0; x < n; x++)
-        out[x] = in[x];
-}
-
-/* Stores n floats as values of the dtype: integers are rounded half to even and saturated. */
-static void sampled_store(const float *in, void *out, enum ts_dtype dtype, int64_t n)
-{
-    switch (dtype) {
-#define CASE(suffix, type)                                                                                             \
-    case TS_##suffix:                                                                                                  \
-        store_##suffix(in, (type *)out, n);                                                                            \
-        break;
-        TS_IMAGE_DTYPES(CASE)
-#undef CASE
-    default:
-        break;
-    }
-}
 
 /* Sums the taps of a voxel one by one, leaving out those of weight 0. */
 static float sum_of_each(const struct sampled *of, const struct taps taps[3])

@@ -14,7 +14,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "stages/counting/value_maps.h"
 #include "stages/engine/traits.h"
 #include "stages/engine/validity.h"
 #include "stages/values/scope.h"

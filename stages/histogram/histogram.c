@@ -12,14 +12,127 @@
 #include <math.h>
 #include <string.h>
 
-#include "stages/counting/label_counts.h"
 #include "stages/engine/traits.h"
 #include "stages/engine/validity.h"
-#include "stages/histogram/histogram_methods.h"
-#include "stages/values/limits.h"
 #include "stages/values/scope.h"
+#include "stages/values/value_range.h"
 
-/* Which tables `histogram` writes depends on its reference and labels: a list of all of them, in the order of the file,
+/* ---- bins -------------------------------------------------------------------------------------- */
+
+/* Returns the smallest and the largest value that were counted. */
+static struct value_range value_counts_range(const struct value_counts *counts, enum ts_dtype dtype)
+{
+    double lowest, highest;
+    ts_dtype_range(dtype, &lowest, &highest);
+    return (struct value_range){
+        .n_finite = counts->n, .low = lowest + (double)counts->low, .high = lowest + (double)counts->high};
+}
+
+/* Returns false where two edges are the same double. */
+static bool bins_distinct(const struct bins *bins)
+{
+    const double largest = fmax(fabs(bins->low), fabs(bins->high));
+    return bins->step > 0x1p-48 * largest && isfinite(bins->step) && isfinite(bins->per_value);
+}
+
+static double edge_of(const struct bins *bins, int64_t i)
+{
+    return i == bins->n ? bins->high : bins->low + (double)i * bins->step;
+}
+
+TS_VECTORIZED static void fill_edges(double *edges, int32_t n, double low, double step)
+{
+    for (int32_t i = 0; i < n; i++)
+        edges[i] = low + (double)i * step;
+}
+
+/* Writes all n + 1 edges. */
+static void bins_edges(const struct bins *bins, double *edges)
+{
+    fill_edges(edges, (int32_t)bins->n, bins->low, bins->step);
+    edges[bins->n] = bins->high;
+}
+
+/* Returns the first key whose value is at least `edge`, in [0, n_keys]; exactly, because no double loses digits. */
+static uint32_t first_key(double edge, double lowest, uint32_t n_keys)
+{
+    const double key = ceil(edge) - lowest;
+    return !(key > 0) ? 0 : key < (double)n_keys ? (uint32_t)key : n_keys;
+}
+
+/* Sums the counts of the keys [first, end) that were seen. */
+static uint64_t sum_keys(const struct value_counts *counts, uint32_t first, uint32_t end)
+{
+    uint64_t sum = 0;
+    first = first > counts->low ? first : counts->low;
+    end = end < counts->high + 1 ? end : counts->high + 1;
+    for (uint32_t key = first; key < end; key++)
+        sum += counts->counts[key];
+    return sum;
+}
+
+/* Copies the counts to bins that hold one value each, from key `first` on. The last bin is closed and may hold one
+ * more. */
+static void fold_singles(const struct value_counts *counts, uint32_t first, uint32_t n_bins, uint64_t *in_bins)
+{
+    const uint32_t low = counts->low > first ? counts->low : first;
+    const uint32_t end = counts->high + 1 < first + n_bins ? counts->high + 1 : first + n_bins;
+    if (low < end) {
+        memset(in_bins, 0, (low - first) * sizeof *in_bins);
+        memcpy(in_bins + (low - first), counts->counts + low, (end - low) * sizeof *in_bins);
+        memset(in_bins + (end - first), 0, (first + n_bins - end) * sizeof *in_bins);
+    } else {
+        memset(in_bins, 0, n_bins * sizeof *in_bins);
+    }
+    in_bins[n_bins - 1] += sum_keys(counts, first + n_bins, first + n_bins + 1);
+}
+
+static void fold_any(const struct bins *bins, const struct value_counts *counts, double lowest, uint64_t *in_bins)
+{
+    uint32_t begin = first_key(bins->low, lowest, counts->n_keys);
+    for (int64_t i = 0; i < bins->n; i++) {
+        const bool last = i == bins->n - 1;
+        /* The last bin is closed: it ends before the first value above high. */
+        const uint32_t end = first_key(last ? floor(bins->high) + 1 : edge_of(bins, i + 1), lowest, counts->n_keys);
+        in_bins[i] = begin <= counts->high && end > counts->low ? sum_keys(counts, begin, end) : 0;
+        begin = end;
+    }
+}
+
+/* Makes in_bins[bins->n] and `outside` (below, above, NaN) from flushed counts of single values, by integer
+ * arithmetic. */
+static void bins_fold(const struct bins *bins, const struct value_counts *counts, enum ts_dtype dtype,
+                      uint64_t *in_bins, uint64_t outside[BINS_EXTRA_SLOTS])
+{
+    double lowest, highest;
+    ts_dtype_range(dtype, &lowest, &highest);
+    memset(outside, 0, BINS_EXTRA_SLOTS * sizeof *outside);
+    if (counts->n == 0) {
+        memset(in_bins, 0, (size_t)bins->n * sizeof *in_bins);
+        return;
+    }
+    const uint32_t first = first_key(bins->low, lowest, counts->n_keys);
+    if (bins->step == 1 && bins->low == lowest + first && first + bins->n <= (int64_t)counts->n_keys)
+        fold_singles(counts, first, (uint32_t)bins->n, in_bins);
+    else
+        fold_any(bins, counts, lowest, in_bins);
+    outside[0] = sum_keys(counts, 0, first);
+    outside[1] = sum_keys(counts, first_key(floor(bins->high) + 1, lowest, counts->n_keys), counts->n_keys);
+}
+
+/* Splits slots in the same way. */
+static void bins_split(const struct bin_counts *counts, uint64_t *in_bins, uint64_t outside[BINS_EXTRA_SLOTS])
+{
+    const size_t n_bins = counts->n_slots - BINS_EXTRA_SLOTS;
+    memcpy(in_bins, counts->slots + 1, n_bins * sizeof *in_bins);
+    outside[0] = counts->slots[0];
+    outside[1] = counts->slots[n_bins + 1];
+    outside[2] = counts->slots[n_bins + 2];
+}
+
+/* ---- tables ------------------------------------------------------------------------------------
+ *
+ * Which tables `histogram` writes depends on its reference and labels: a list of all of them, in the order of the file,
  * is filtered. Distances are sums and maxima over the bins of the difference of two cumulative shares. */
 
 /* _REFERENCE to _WASSERSTEIN exist only with a reference, _LABEL_COUNTS and all that follow only with labels. */
@@ -306,7 +419,7 @@ static enum ts_status check_bins(const struct stage_context *context, const stru
         return ts_limits_refuse_float(context);
     if (ts_histogram_fixed_bins(context)) {
         const struct bins bins = bins_at_plan(context);
-        if (!ts_bins_distinct(&bins))
+        if (!bins_distinct(&bins))
             return ts_param_error(context->set, "range", "range-too-narrow", context->diag,
                                   "%lld bins between %.17g and %.17g are narrower than numbers of that size can tell",
                                   (long long)params->bins, bins.low, bins.high);
@@ -468,9 +581,9 @@ static void counts_of(const struct stage_context *context, int input, const stru
         memcpy(outside, (uint64_t[BINS_EXTRA_SLOTS]){slots[0], slots[bins->n + 1], slots[bins->n + 2]},
                BINS_EXTRA_SLOTS * sizeof *outside);
     } else if (ts_histogram_by_value(context, input)) {
-        ts_bins_fold(bins, total, ts_stage_input(context, input)->dtype, in_bins, outside);
+        bins_fold(bins, total, ts_stage_input(context, input)->dtype, in_bins, outside);
     } else {
-        ts_bins_split(total, in_bins, outside);
+        bins_split(total, in_bins, outside);
     }
 }
 
@@ -500,7 +613,7 @@ static void write_tables(const struct stage_context *context, const struct histo
     const struct bins *bins = &result->bins;
     uint64_t *counts = tables[TABLE_COUNTS].data, outside[BINS_EXTRA_SLOTS];
     counts_of(context, 0, bins, total, counts, outside);
-    ts_bins_edges(bins, tables[TABLE_EDGES].data);
+    bins_edges(bins, tables[TABLE_EDGES].data);
     for (int i = 0; i < BINS_EXTRA_SLOTS; i++)
         *(uint64_t *)tables[TABLE_UNDERFLOW + i].data = outside[i];
     if (context->references[0]) {
@@ -526,7 +639,7 @@ static enum ts_status finish(const struct stage_context *context, const void *co
     } else if (rounds(context) == 1 && ts_histogram_binned(context, 0)) {
         histogram->bins = ((const struct histogram_binned *)totals[0])->bins;
     } else if (rounds(context) == 1) {
-        const struct value_range range = ts_value_counts_range(totals[0], context->in.dtype);
+        const struct value_range range = value_counts_range(totals[0], context->in.dtype);
         ts_bins_init_data(&histogram->bins, &range, n_bins);
     }
     if (totals[1])

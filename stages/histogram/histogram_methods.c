@@ -14,7 +14,7 @@
  * 16-bit integers, which auto does not take, stands here. Cost: each pixel is read once, and a table writes and reads
  * another 12 bytes for each slot.
  */
-#include "stages/histogram/histogram_methods.h"
+#include "stages/histogram/histogram.h"
 
 #include <string.h>
 

@@ -45,7 +45,11 @@ bool ts_statistics_of_counts(const struct stage_context *context);
 /* True where percentiles are looked up slice by slice in one round, instead of in two over the image. */
 bool ts_statistics_by_slice(const struct stage_context *context);
 /* Returns how many percentiles are asked for. */
-int ts_statistics_percentiles(const struct stage_context *context);
+static inline int ts_statistics_percentiles(const struct stage_context *context)
+{
+    const struct ts_numbers *percentiles = &((const struct statistics_params *)context->params)->percentiles;
+    return (int)(percentiles->rows * percentiles->columns);
+}
 /* Returns how many rounds all but the noise estimate takes. */
 int ts_statistics_own_rounds(const struct stage_context *context);
 /* Returns true where the round at hand is one of the noise estimate; *noise is then the context with its number among

@@ -12,7 +12,6 @@
 
 #include "stages/counting/moments.h"
 #include "stages/engine/validity.h"
-#include "stages/values/limits.h"
 #include "stages/values/point_map.h"
 #include "stages/values/scope.h"
 #include "stages/values/value_range.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * to_attenuation: mu = water (1 + HU / 1000), the scale of stages/intensity/hounsfield.h and the inverse of to_hu.
+ * to_attenuation: mu = water (1 + HU / 1000), the scale of stages/intensity/to_hu.h and the inverse of to_hu.
  * Values are computed in double, in chunks that stay in the cache, and rounded once. Those that become 0 because they
  * were negative are counted by slice: the counts of chunks are added as integers, so that their order does not matter.
  */

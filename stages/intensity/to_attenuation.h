@@ -7,7 +7,7 @@
 #ifndef STAGES_INTENSITY_TO_ATTENUATION_H
 #define STAGES_INTENSITY_TO_ATTENUATION_H
 
-#include "stages/intensity/hounsfield.h"
+#include "stages/intensity/to_hu.h"
 
 struct to_attenuation_params {
     double water;     /* 1/mm */

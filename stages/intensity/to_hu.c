@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * to_hu: HU = 1000 (mu - mu_water) / mu_water, the scale of stages/intensity/hounsfield.h. Values are computed in
+ * to_hu: HU = 1000 (mu - mu_water) / mu_water, the scale of stages/intensity/to_hu.h. Values are computed in
  * double and rounded once. to_attenuation is the inverse.
  */
 #include "stages/intensity/to_hu.h"

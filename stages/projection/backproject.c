@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * backproject: every pixel sums what the detector pixels at its place saw in all views; (z, view, detector) ->
- * (z, y, x), f32. stages/geometry/back_view.h defines places and weights, stages/projection/backprojection.c how the
+ * (z, y, x), f32. stages/geometry/beam.h defines places and weights, stages/projection/backprojection.c how the
  * CPU cuts the work; the adjoint of a fan goes by its rays, stages/projection/joseph.c.
  */
 #include "stages/projection/reconstruction.h"

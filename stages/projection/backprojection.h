@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * This backprojects stacks of sinograms (z, view, detector) to volumes (z, y, x) of f32 on the CPU, as
- * stages/geometry/back_view.h and, for fans, fan_view.h define it.
+ * stages/geometry/beam.h and, for fans, fan_view.h define it.
  *
  * Up to 16 slices are computed together with their samples side by side, so that one place and one pair of weights
  * serve 16 vectorized sums. A block of a few views stays in the second cache while the pixels of some rows pass over
@@ -11,7 +11,7 @@
 #ifndef STAGES_PROJECTION_BACKPROJECTION_H
 #define STAGES_PROJECTION_BACKPROJECTION_H
 
-#include "stages/geometry/back_view.h"
+#include "stages/geometry/beam.h"
 #include "stages/geometry/fan_view.h"
 #include "stages/projection/slice_block.h"
 

@@ -8,7 +8,7 @@
 #ifndef STAGES_PROJECTION_ONE_SLICE_H
 #define STAGES_PROJECTION_ONE_SLICE_H
 
-#include "stages/geometry/back_view.h"
+#include "stages/geometry/beam.h"
 #include "stages/projection/joseph_rays.h"
 
 enum {

@@ -21,13 +21,13 @@
 #include "stages/values/length_unit.h"
 
 /* Method row-fan-in projects lines of pixels, where all others follow rays. It is here to be compared with them; on a
- * CUDA device: cuda/projection/radon_rows.cu.
+ * CUDA device: cuda/projection/radon.cu.
  *
  * A view's image is cut into parts of 32 lines, rows or columns by the view's major axis. Each part is projected pixel
  * by pixel into a vector of all detector pixels, and the vectors are summed by fan-in: of n vectors the first half
  * takes in the second, 0 with n / 2, 1 with n / 2 + 1, ..., until one is left. (z, y, x) -> (z, view, detector).
  *
- * Joseph's sample between pixels i and i + 1 is (1 - w) pixel[i] + w pixel[i + 1] (stages/geometry/parallel_beam.h), so
+ * Joseph's sample between pixels i and i + 1 is (1 - w) pixel[i] + w pixel[i + 1] (stages/geometry/beam.h), so
  * that the rays which pixel i reaches on a line are two neighboring runs of detector pixels: those between i - 1 and i,
  * and those between i and i + 1. Threads take views; the order of sums is fixed by the image's lines alone. */
 

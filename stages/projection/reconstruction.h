@@ -8,7 +8,7 @@
 #define STAGES_PROJECTION_RECONSTRUCTION_H
 
 #include "stages/engine/stage.h"
-#include "stages/geometry/back_view.h"
+#include "stages/geometry/beam.h"
 #include "stages/geometry/fan_view.h"
 #include "stages/projection/row_filter.h"
 #include "stages/values/length_unit.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The checks of methods `tensor` and `tensor-split` of projectors and backprojections: they need a device that
- * multiplies halves, and images whose samples can be counted in 32 bits. cuda/projection/tensor.cuh stacks up to 128
- * slices side by side. A line of n_minor samples has zeros before and after it and is cut into blocks of TENSOR_WINDOW;
- * the kernels count places of 16 bytes, one for each slice and block (two for split operands).
+ * multiplies halves, and images whose samples can be counted in 32 bits. cuda/projection/tensor.cuh stacks up to
+ * 128 slices side by side. A line of n_minor samples has zeros before and after it and is cut into blocks of
+ * TENSOR_WINDOW; the kernels count places of 16 bytes, one for each slice and block (two for split operands).
  */
 #ifndef STAGES_PROJECTION_TENSOR_METHOD_H
 #define STAGES_PROJECTION_TENSOR_METHOD_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * fourier: f(x, y) = sum over views and frequencies of the filtered spectrum of a sinogram's rows, by gridding
- * (stages/reconstruction/polar_grid.h); (z, view, detector) -> (z, y, x), f32. Parameters and the tables of views and
+ * (stages/reconstruction/fourier.h); (z, view, detector) -> (z, y, x), f32. Parameters and the tables of views and
  * frequencies are for both devices, the rest is the CPU's.
  *
  * Two slices, 2 p and 2 p + 1, are the real and the imaginary part of a pair on one complex grid, and a halo of one
@@ -23,7 +23,6 @@
 #include "stages/engine/stage.h"
 #include "stages/geometry/line_integrals.h"
 #include "stages/projection/fbp.h"
-#include "stages/reconstruction/polar_grid.h"
 #include "stages/reconstruction/polar_transpose.h"
 #include "stages/values/finite_values.h"
 
@@ -68,7 +67,7 @@ void ts_polar_apodization(int64_t n, int64_t side, float *factors)
 }
 
 /* Spreads the points of a polar grid over the places of a rectangular one around them
- * (stages/reconstruction/polar_grid.h). A call fills a strip of rows: it adds every point whose kernel reaches the
+ * (stages/reconstruction/fourier.h). A call fills a strip of rows: it adds every point whose kernel reaches the
  * strip, views rising, then frequencies, so that neither the strips nor the threads change a sum. The taps of a point
  * along both axes are evaluated together (polar_taps.inc), and the loops (polar_fill.inc) are compiled for 1, 4 and 8
  * pairs side by side. */

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "core/memory.h"
-#include "stages/engine/listener.h"
+#include "stages/engine/stage.h"
 #include "stages/geometry/view_angles.h"
 #include "stages/projection/tensor_method.h"
 

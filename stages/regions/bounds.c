@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "stages/engine/validity.h"
-#include "stages/regions/threshold_keys.h"
+#include "stages/values/value_keys.h"
 
 enum { ROW_CHUNK = 1024 };
 

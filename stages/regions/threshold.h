@@ -7,6 +7,9 @@
 #ifndef STAGES_REGIONS_THRESHOLD_H
 #define STAGES_REGIONS_THRESHOLD_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 #include "stages/counting/bins.h"
 #include "stages/counting/percentile.h"
 #include "stages/engine/stage.h"
@@ -39,5 +42,14 @@ bool ts_threshold_by_value(const struct stage_context *context);
 bool ts_threshold_by_ends(const struct stage_context *context);
 /* Returns true in the round of Otsu's rule that only looks for the range of the bins. */
 bool ts_threshold_ranging(const struct stage_context *context);
+
+/* ---- otsu --------------------------------------------------------------------------------------
+ *
+ * Otsu's threshold (N. Otsu, 1979): of all ways to part values into lower and higher ones, the one whose two classes
+ * lie furthest apart, by the variance between them. */
+
+/* Returns the index of the last value of the lower class, of n evenly spaced values that occur counts[i] times: the
+ * first of equally good ones, and where one value alone occurs its index. -1 where nothing was counted. */
+int64_t ts_otsu(const uint64_t *counts, size_t n);
 
 #endif

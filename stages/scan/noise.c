@@ -2,7 +2,7 @@
  *
  * noise: counts = Poisson(photons t) + electronic Gaussian, of a transmission t or of a line integral p with t = e^-p,
  * and back to the same quantity. Random numbers are those of a pixel's index in the series of volumes
- * (stages/values/philox.h), so that pixels can be taken in any order. The counts of pixels that have no logarithm are
+ * (stages/values/samples.h), so that pixels can be taken in any order. The counts of pixels that have no logarithm are
  * added as integers.
  */
 #include "stages/scan/noise.h"

@@ -122,3 +122,13 @@ struct key_range ts_value_keys_up_to(enum ts_dtype dtype, double value)
     const int64_t end = all.low + count_up_to(dtype, all, value);
     return end == all.low ? no_keys : (struct key_range){all.low, (int32_t)(end - 1)};
 }
+
+struct key_range ts_threshold_keys(enum ts_dtype dtype, double above, double below)
+{
+    const struct key_range all = ts_value_keys_all(dtype);
+    const struct key_range high = isfinite(above) ? ts_value_keys_above(dtype, above) : all;
+    const struct key_range low =
+        isfinite(below) ? ts_value_keys_up_to(dtype, nextafter(below, (double)-INFINITY)) : all;
+    const bool none = high.low > high.high || low.low > low.high;
+    return none ? (struct key_range){1, 0} : (struct key_range){high.low, low.high};
+}

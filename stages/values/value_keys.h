@@ -41,4 +41,8 @@ struct key_range ts_value_keys_all(enum ts_dtype dtype);
 struct key_range ts_value_keys_above(enum ts_dtype dtype, double value);
 struct key_range ts_value_keys_up_to(enum ts_dtype dtype, double value);
 
+/* Returns the keys of the values with above < value < below. An infinite number is no bound, and infinite values lie
+ * beyond any that is one. */
+struct key_range ts_threshold_keys(enum ts_dtype dtype, double above, double below);
+
 #endif

@@ -7,6 +7,7 @@
 #define STAGES_VALUES_VALUE_RANGE_H
 
 #include "core/image.h"
+#include "stages/engine/stage.h"
 
 struct stage_context;
 
@@ -27,5 +28,19 @@ size_t ts_value_range_partial_bytes(const struct stage_context *context, int inp
 void ts_value_range_reduce(const struct stage_context *context, int input, const struct ts_image *slices,
                            void *partial);
 void ts_value_range_merge_partials(const struct stage_context *context, int input, void *into, const void *from);
+
+/* ---- limits ------------------------------------------------------------------------------------
+ *
+ * Stages that work between two values share the parameters `range` and `limits` and their messages. `range: [low,
+ * high]` gives the values; without it `limits` states where they come from. */
+
+enum limits { LIMITS_DATA, LIMITS_DTYPE };
+extern const struct choice ts_limits_choices[];
+
+/* Checks that `range`, where it is given, is two rising numbers. Messages call it `name`. */
+enum ts_status ts_limits_check_range(const struct stage_context *context, const char *name,
+                                     const struct ts_numbers *range);
+/* Reports the error of `limits: dtype` for floats. */
+enum ts_status ts_limits_refuse_float(const struct stage_context *context);
 
 #endif

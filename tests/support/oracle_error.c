@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "stages/engine/execute.h"
+#include "stages/engine/driver.h"
 #include "stages/engine/traits.h"
 #include "tests/support/oracles.h"
 

@@ -5,7 +5,7 @@
 #ifndef TESTS_RADON_SCENE_H
 #define TESTS_RADON_SCENE_H
 
-#include "stages/engine/execute.h"
+#include "stages/engine/driver.h"
 
 struct radon_scene {
     struct param_set set;

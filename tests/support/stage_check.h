@@ -12,7 +12,7 @@
 #ifndef TESTS_STAGE_CHECK_H
 #define TESTS_STAGE_CHECK_H
 
-#include "stages/engine/execute.h"
+#include "stages/engine/driver.h"
 #include "tests/support/test_device.h"
 
 /* The whole input and output as doubles in the image's order. `context` carries the resolved parameters and both

@@ -6,7 +6,7 @@
 #define TESTS_TEST_DEVICE_H
 
 #include "core/diag.h"
-#include "cuda/device/code.h"
+#include "cuda/device/device.h"
 
 /* The runs of this test go to this device. NULL is the CPU, with which a test starts. */
 extern const struct device_numbers *ts_test_device;
@@ -21,7 +21,7 @@ void ts_test_begin_cuda_like(int capability);
 /* Returns true where the first record of `diag` states that this device has less shared memory than `what` is made for,
  * or no tensor cores, and prints that it was skipped and why. Returns false for the CPU. */
 bool ts_test_beyond(const struct device_numbers *device, const struct ts_diag *diag, const char *what);
-/* A device, there or not, that runs this build's code of this compute capability or a later one (cuda/device/code.h);
+/* A device, there or not, that runs this build's code of this compute capability or a later one (cuda/device/device.h);
  * skips the test where no device would. */
 struct device_numbers ts_test_device_of(int code);
 /* A test that runs twice: NAME on the CPU, NAME_on_cuda on a CUDA device. */

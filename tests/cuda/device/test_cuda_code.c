@@ -5,7 +5,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "cuda/device/code.h"
+#include "cuda/device/device.h"
 #include "tests/support/test_device.h"
 
 #define SETS 5

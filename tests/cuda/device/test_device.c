@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cuda/device/code.h"
+#include "cuda/device/device.h"
 #include "pipeline/plan/device_choice.h"
 #include "tests/files/output_fixture.h"
 #include "tests/support/local_stages.h"

@@ -13,7 +13,7 @@
 #include "cuda/device/device.h"
 #include "pipeline/chain/chain.h"
 #include "pipeline/chain/formats.h"
-#include "stages/engine/execute.h"
+#include "stages/engine/driver.h"
 
 struct table {
     const char *owner, *summary;

@@ -11,7 +11,7 @@
 #include "include/tomostage.h"
 #include "program/show/font.h"
 #include "program/show/scene.h"
-#include "stages/engine/execute.h"
+#include "stages/engine/driver.h"
 #include "tests/support/test_device.h"
 
 enum { NZ = 9, NY = 20, NX = 30 };

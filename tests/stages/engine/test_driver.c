@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "stages/engine/border.h"
-#include "stages/engine/execute.h"
+#include "stages/engine/driver.h"
 #include "tests/support/local_stages.h"
 #include "tests/support/stage_check.h"
 

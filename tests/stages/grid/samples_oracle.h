@@ -7,7 +7,7 @@
 #ifndef TESTS_STAGES_GRID_SAMPLES_ORACLE_H
 #define TESTS_STAGES_GRID_SAMPLES_ORACLE_H
 
-#include "stages/grid/taps.h"
+#include "stages/grid/samples.h"
 #include "tests/support/oracles.h"
 
 /* Fills `out`, on the grid that context->out describes. Integers are not rounded: a result that is rounded rightly is

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "stages/histogram/histogram.h"
-#include "stages/values/limits.h"
 #include "stages/values/scope.h"
+#include "stages/values/value_range.h"
 
 static double edge(double low, double high, int64_t bins, int64_t i)
 {

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "cuda/device/session.h"
-#include "stages/histogram/histogram_methods.h"
+#include "stages/histogram/histogram.h"
 #include "tests/support/stage_run.h"
 
 enum { NZ = 3, NY = 90, NX = 1300, PIXELS = NZ * NY * NX, POISON = 0xA5, MOST_SLOTS = 1003 };

@@ -7,8 +7,8 @@
 #include <math.h>
 
 #include "stages/intensity/rescale.h"
-#include "stages/values/limits.h"
 #include "stages/values/scope.h"
+#include "stages/values/value_range.h"
 #include "tests/stages/histogram/statistics_oracle.h"
 
 double ts_rescale_value_oracle(double x, double low, double high, double out_low, double out_high, bool clip)

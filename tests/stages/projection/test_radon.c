@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "stages/geometry/parallel_beam.h"
+#include "stages/geometry/beam.h"
 #include "tests/stages/projection/radon_oracle.h"
 #include "tests/support/radon_scene.h"
 #include "tests/support/stage_run.h"

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "stages/counting/otsu.h"
 #include "tests/stages/regions/threshold_oracle.h"
 #include "tests/support/masked.h"
 #include "tests/support/stage_run.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "stages/values/philox.h"
+#include "stages/values/samples.h"
 #include "tests/stages/scan/bad_pixels_oracle.h"
 #include "tests/support/masked.h"
 #include "tests/support/stage_run.h"
