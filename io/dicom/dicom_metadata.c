@@ -13,10 +13,8 @@
 #include "io/dicom_header/dicom_groups.h"
 #include "io/dicom_header/dicom_kernel.h"
 #include "io/dicom_header/dicom_known.h"
-#include "io/dicom_header/dicom_parse.h"
 
 enum { TEXT_BYTES = 512 };
-static const double DAY_S = 86400;
 
 static const char mixed[] = DICOM_MIXED;
 
@@ -80,21 +78,6 @@ static enum ts_status add_field_numbers(const struct dicom_series *series, enum 
         numbers, series->n_images);
 }
 
-/* Returns when the image was acquired, in seconds whose differences count; NaN where its header does not say. The
- * series knows on which day that was where it crossed midnight. */
-static double acquired_s(const struct dicom_image *image)
-{
-    char text[TEXT_BYTES];
-    const char *both = ts_dicom_field_text(image, DICOM_FIELD_acquisition_datetime);
-    const char *date = ts_dicom_field_text(image, DICOM_FIELD_acquisition_date);
-    const char *time = ts_dicom_field_text(image, DICOM_FIELD_acquisition_time);
-    double seconds = ts_dicom_parse_time(both, strlen(both));
-    snprintf(text, sizeof text, "%s%s", strlen(date) == 8 ? date : "", time);
-    seconds = isnan(seconds) ? ts_dicom_parse_time(text, strlen(text)) : seconds;
-    const double days = rint((image->acquired_s - seconds) / DAY_S);
-    return isnan(days) ? seconds : seconds + days * DAY_S;
-}
-
 /* Adds the seconds from the first acquisition to that of each image, where all state a time and not all the same. */
 static enum ts_status add_times(const struct dicom_series *series, struct dicom_metadata *list, struct ts_diag *diag)
 {
@@ -104,7 +87,7 @@ static enum ts_status add_times(const struct dicom_series *series, struct dicom_
     if (!numbers)
         return TS_RUN_FAILED;
     for (size_t i = 0; i < n; i++) {
-        numbers[i] = acquired_s(series->images[i]);
+        numbers[i] = series->images[i]->acquired_s;
         if (isnan(numbers[i]))
             return TS_OK;
         first = fmin(first, numbers[i]);
@@ -139,7 +122,7 @@ static enum ts_status add_slice_times(const struct dicom_series *series, struct 
         listed &= !isnan(numbers[i]);
     }
     for (size_t i = 0; i < n && !listed; i++)
-        numbers[i] = by_time ? acquired_s(series->images[i]) : NAN;
+        numbers[i] = by_time ? series->images[i]->acquired_s : NAN;
     for (size_t v = 0; v < n; v += slices) {
         double first = INFINITY;
         for (size_t z = v; z < v + slices; z++)

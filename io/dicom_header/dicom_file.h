@@ -135,6 +135,9 @@ struct dicom_image {
     double cardiac_percent;                /* of the cycle; NaN if absent */
     double acquired_s, time_offset_s, trigger_ms, frame_reference_ms, content_s; /* times whose differences count; NaN
                                                                                     if absent */
+    double zone_s;     /* offset of acquired_s from UTC; NaN if not stated */
+    bool zone_in_time; /* the time itself states it, not Timezone Offset From UTC */
+    double clock_s;    /* Acquisition Date and Time, if acquired_s is the Acquisition DateTime beside them; else NaN */
     double slice_time_ms;  /* of a tile, from the start of its volume; NaN if absent */
     double phase_positive; /* 1: phase is encoded towards rising rows or columns; 0: the other way; NaN if absent */
     double vendor_kind;    /* a vendor's number for the kind of image; NaN if absent */

@@ -55,6 +55,10 @@ void ts_dicom_take_grid(struct scan *scan, const struct dicom_walk *walk, const 
         ts_dicom_parse_decimals(text, length, tile->position_mm, 3);
     else if (both || isnan(tile->acquired_s))
         tile->acquired_s = ts_dicom_parse_time(text, length);
+    if (both && !isnan(ts_dicom_parse_zone(text, length))) {
+        scan->image.zone_s = ts_dicom_parse_zone(text, length);
+        scan->image.zone_in_time = true;
+    }
 }
 
 bool ts_dicom_is_grid(const struct scan *scan)

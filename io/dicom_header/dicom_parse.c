@@ -213,6 +213,19 @@ double ts_dicom_parse_time(const char *text, size_t length)
     return date + hours * 3600.0 + minutes * 60.0 + seconds + fraction;
 }
 
+double ts_dicom_parse_zone(const char *text, size_t length)
+{
+    enum { ZONE_BYTES = 5, MOST_HOURS = 14 };
+    ts_dicom_trim(&text, &length);
+    const char *zone = text + length - (length < ZONE_BYTES ? length : ZONE_BYTES);
+    if (length < ZONE_BYTES || (*zone != '+' && *zone != '-'))
+        return NAN;
+    const int hours = digits(zone + 1, 2), minutes = digits(zone + 3, 2);
+    if (hours < 0 || hours > MOST_HOURS || minutes < 0 || minutes > 59)
+        return NAN;
+    return (*zone == '-' ? -1 : 1) * (hours * 3600.0 + minutes * 60.0);
+}
+
 bool ts_dicom_is_text_vr(const char *vr)
 {
     return !*vr || (strcmp(vr, "US") && strcmp(vr, "SS") && strcmp(vr, "UL") && strcmp(vr, "SL") && strcmp(vr, "FD") &&

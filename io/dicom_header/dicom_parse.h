@@ -24,8 +24,11 @@ double ts_dicom_parse_number(const char *bytes, size_t length, const char *vr, b
  * them apart by length. Returns false, and leaves the number, where the value is none. */
 bool ts_dicom_parse_stored(const unsigned char *bytes, size_t length, const char *vr, bool big_endian, double *value);
 /* Parses a time of day (TM) or a date with a time (DT) to seconds, whose differences alone have a meaning; else NaN.
+ * They are those of the local clock, without the offset from UTC that a DT may end in.
  * Seconds with a date count from 1900, so that a double holds microseconds until 2036. */
 double ts_dicom_parse_time(const char *text, size_t length);
+/* Parses the offset from UTC at the end of a DT, or by itself, such as +0100, to seconds; NaN where there is none. */
+double ts_dicom_parse_zone(const char *text, size_t length);
 /* Parses a date (DA) to the seconds of its midnight; NaN where it is none. */
 double ts_dicom_parse_date(const char *text, size_t length);
 /* Returns true where the VR, which may be "" for an implicit encoding, holds text. */

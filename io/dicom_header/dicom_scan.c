@@ -210,11 +210,16 @@ static void check_values(struct scan *scan, struct dicom_image *image)
     choose_padding(scan, image);
 }
 
+static double clock_of(const struct dicom_moment *moment)
+{
+    return moment->time_s + (isnan(moment->date_s) ? 0 : moment->date_s);
+}
+
 /* Returns the moment in seconds. The date counts, since a series may cross midnight; without one, the time of day has
  * to do. */
 static double seconds_of(const struct dicom_moment *moment)
 {
-    return !isnan(moment->both_s) ? moment->both_s : moment->time_s + (isnan(moment->date_s) ? 0 : moment->date_s);
+    return !isnan(moment->both_s) ? moment->both_s : clock_of(moment);
 }
 
 /* Gives the images the times of the file; frames may have times of acquisition of their own. */
@@ -222,7 +227,11 @@ static void place_in_time(struct scan *scan)
 {
     for (size_t i = 0; i < scan->file->n_images; i++) {
         struct dicom_image *image = &scan->file->images[i];
-        image->acquired_s = isnan(image->acquired_s) ? seconds_of(&scan->acquired) : image->acquired_s;
+        if (isnan(image->acquired_s)) {
+            image->acquired_s = seconds_of(&scan->acquired);
+            image->clock_s = isnan(scan->acquired.both_s) ? NAN : clock_of(&scan->acquired);
+        }
+        image->zone_s = isnan(image->zone_s) ? scan->zone_s : image->zone_s;
         image->content_s = seconds_of(&scan->content);
     }
 }
@@ -552,6 +561,7 @@ static void init_scan(struct scan *scan, const char *path)
                 scan->mosaic_tiles = scan->grid_tiles = scan->grid_b_value = scan->grid_gradient[0] =
                     scan->grid_gradient[1] = scan->grid_gradient[2] = scan->ge_polarity = scan->dose_scaling =
                         scan->lut_descriptor[0] = scan->lut_descriptor[1] = scan->lut_descriptor[2] = NAN;
+    scan->zone_s = image->zone_s = image->clock_s = NAN;
     scan->acquired = scan->content = (struct dicom_moment){NAN, NAN, NAN};
     image->slope = 1;
     image->spacing_between_slices_mm = image->echo_time_ms = image->temporal_position = image->acquisition_number =

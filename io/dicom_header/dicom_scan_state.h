@@ -56,6 +56,7 @@ struct scan {
     double float_padding, float_padding_limit, double_padding, double_padding_limit; /* of floats and of doubles */
     double lut_descriptor[3]; /* of the Modality LUT: entries, first stored value, bits; NaN if absent */
     struct dicom_moment acquired, content;
+    double zone_s;                                     /* Timezone Offset From UTC; NaN if absent */
     double mosaic_tiles;                               /* as a private element states it; NaN if absent */
     double grid_tiles, grid_b_value, grid_gradient[3]; /* the same of UIH, and its diffusion weighting in the axes of
                                                           the image; NaN if absent */

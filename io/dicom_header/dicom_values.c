@@ -28,6 +28,8 @@ enum value_kind {
     VALUE_FLOAT,    /* a number of VR FL, whatever the encoding says of it */
     VALUE_STORED,   /* one FL or FD as double, which may be infinite or NaN as pixels may */
     VALUE_TIME,     /* TM or DT in seconds; NaN where it is none */
+    VALUE_DATETIME, /* DT in seconds of the local clock, as VALUE_TIME, whose zone the image then has */
+    VALUE_ZONE,     /* an offset from UTC in seconds; NaN where it is none */
     VALUE_DATE,     /* DA in seconds; NaN where it is none */
     VALUE_PLACE,    /* struct dicom_place: where the value lies */
     VALUE_PRESENCE  /* bool: the element is there */
@@ -85,11 +87,12 @@ static const struct wanted wanted[] = {
     {0, PUBLIC, TAG(0x0008, 0x0020), VALUE_DATE, "Study Date", FILE_FIELD(study_date_s), 1, 0},
     {0, PUBLIC, TAG(0x0008, 0x0022), VALUE_DATE, "Acquisition Date", SCAN_FIELD(acquired.date_s), 1, 0},
     {0, PUBLIC, TAG(0x0008, 0x0023), VALUE_DATE, "Content Date", SCAN_FIELD(content.date_s), 1, 0},
-    {0, PUBLIC, TAG(0x0008, 0x002A), VALUE_TIME, "Acquisition DateTime", SCAN_FIELD(acquired.both_s), 1, 0},
+    {0, PUBLIC, TAG(0x0008, 0x002A), VALUE_DATETIME, "Acquisition DateTime", SCAN_FIELD(acquired.both_s), 1, 0},
     {0, PUBLIC, TAG(0x0008, 0x0030), VALUE_TIME, "Study Time", FILE_FIELD(study_time_s), 1, 0},
     {0, PUBLIC, TAG(0x0008, 0x0060), VALUE_TEXT, "Modality", FILE_TEXT(modality)},
     {0, PUBLIC, TAG(0x0008, 0x0032), VALUE_TIME, "Acquisition Time", SCAN_FIELD(acquired.time_s), 1, 0},
     {0, PUBLIC, TAG(0x0008, 0x0033), VALUE_TIME, "Content Time", SCAN_FIELD(content.time_s), 1, 0},
+    {0, PUBLIC, TAG(0x0008, 0x0201), VALUE_ZONE, "Timezone Offset From UTC", SCAN_FIELD(zone_s), 1, 0},
     {0, PUBLIC, TAG(0x0008, 0x103E), VALUE_TEXT, "Series Description", FILE_TEXT(description)},
     {0, PUBLIC, TAG(0x0008, 0x9208), VALUE_TEXT, "Complex Image Component", TEXT(component)},
     {0, PUBLIC, TAG(0x0010, 0x0010), VALUE_TEXT, "Patient's Name", FILE_TEXT(patient_name)},
@@ -178,8 +181,8 @@ static const struct wanted wanted[] = {
     {TAG(0x0018, 0x9329), PUBLIC, TAG(0x0008, 0x9007), VALUE_TEXT, "Frame Type", TEXT(frame_type)},
     {TAG(0x0018, 0x9751), PUBLIC, TAG(0x0008, 0x9007), VALUE_TEXT, "Frame Type", TEXT(frame_type)},
     {TAG(0x0018, 0x9226), PUBLIC, TAG(0x0008, 0x9208), VALUE_TEXT, "Complex Image Component", TEXT(component)},
-    {TAG(0x0020, 0x9111), PUBLIC, TAG(0x0018, 0x9074), VALUE_TIME, "Frame Acquisition DateTime", FIELD(acquired_s), 1,
-     0},
+    {TAG(0x0020, 0x9111), PUBLIC, TAG(0x0018, 0x9074), VALUE_DATETIME, "Frame Acquisition DateTime", FIELD(acquired_s),
+     1, 0},
     {TAG(0x0020, 0x9111), PUBLIC, TAG(0x0020, 0x9056), VALUE_TEXT, "Stack ID", TEXT(stack)},
     {TAG(0x0020, 0x9111), PUBLIC, TAG(0x0020, 0x9057), VALUE_BINARY, "In-Stack Position Number", FIELD(in_stack), 1, 0},
     {TAG(0x0020, 0x9111), PUBLIC, TAG(0x0020, 0x9128), VALUE_BINARY, "Temporal Position Index",
@@ -370,6 +373,17 @@ static void store_indexes(const struct wanted *want, const unsigned char *bytes,
         field[i] = ts_dicom_u32(bytes + 4 * i, big_endian);
 }
 
+/* Stores a time, and the zone that it ends in as that of the image; without one the image keeps the zone it has. */
+static void store_datetime(const char *bytes, size_t length, double *field, struct dicom_image *image)
+{
+    const double zone = ts_dicom_parse_zone(bytes, length);
+    *field = ts_dicom_parse_time(bytes, length);
+    if (!isnan(*field) && !isnan(zone)) {
+        image->zone_s = zone;
+        image->zone_in_time = true;
+    }
+}
+
 /* Stores the value in its field; false where it is not of its kind. */
 static bool store(const struct wanted *want, const char *bytes, size_t length, const struct dicom_element *element,
                   bool big_endian, struct scan *scan)
@@ -422,6 +436,12 @@ static bool store(const struct wanted *want, const char *bytes, size_t length, c
         return true;
     case VALUE_TIME:
         *(double *)field = ts_dicom_parse_time(bytes, length);
+        return true;
+    case VALUE_DATETIME:
+        store_datetime(bytes, length, field, ts_dicom_current_image(scan));
+        return true;
+    case VALUE_ZONE:
+        *(double *)field = ts_dicom_parse_zone(bytes, length);
         return true;
     case VALUE_DATE:
         *(double *)field = ts_dicom_parse_date(bytes, length);
@@ -486,7 +506,8 @@ void ts_dicom_take(struct scan *scan, const struct dicom_walk *walk, const struc
     const size_t length = element->length < sizeof bytes ? element->length : sizeof bytes;
     const bool tolerant = want->kind == VALUE_TEXT || want->kind == VALUE_ADVICE || want->kind == VALUE_FIRST ||
                           want->kind == VALUE_BINARY || want->kind == VALUE_FLOAT || want->kind == VALUE_TIME ||
-                          want->kind == VALUE_DATE || want->kind == VALUE_INDEXES;
+                          want->kind == VALUE_DATETIME || want->kind == VALUE_ZONE || want->kind == VALUE_DATE ||
+                          want->kind == VALUE_INDEXES;
     if (length < element->length && !tolerant) {
         ts_dicom_refuse(scan, "dicom-bad-value", "%s (%04x,%04x) is %" PRIu32 " bytes long", want->name, group, number,
                         element->length);

@@ -18,6 +18,7 @@
 #include "core/search.h"
 #include "core/vector3.h"
 #include "io/dicom_header/dicom_fields.h"
+#include "io/dicom_series/dicom_clocks.h"
 #include "io/dicom_series/dicom_diffusion.h"
 #include "io/dicom_series/dicom_orientations.h"
 #include "io/dicom_series/dicom_repeats.h"
@@ -509,6 +510,7 @@ static void describe_unplaced(struct dicom_series *series)
 void ts_dicom_arrange(struct dicom_series *series, bool mixed, const struct dicom_rules *rules)
 {
     struct ts_image *image = &series->image;
+    ts_dicom_join_zones(series);
     ts_dicom_drop_duplicates(series, rules->duplicates == DUPLICATES_FIRST);
     if (series->unplaced) {
         describe_unplaced(series);

@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/dicom_series/dicom_clocks.h"
 #include "io/dicom_series/dicom_diffusion.h"
 #include "io/dicom_series/dicom_midnight.h"
 #include "io/dicom_series/dicom_repeats.h"
@@ -74,10 +75,11 @@ static void place_times(struct dicom_series *series, double *values)
     const struct dicom_file *file = series->images[0]->file;
     struct ts_axis *axis = &series->volume_axis;
     bool against = false;
-    if (!list_times(series, DICOM_NUMBER(acquired_s), 1, values, &against) &&
-        !list_times(series, DICOM_NUMBER(time_offset_s), 1, values, &against) &&
-        !list_times(series, DICOM_NUMBER(trigger_ms), 1e-3, values, &against) &&
-        !list_times(series, DICOM_NUMBER(frame_reference_ms), 1e-3, values, &against)) {
+    if (list_times(series, DICOM_NUMBER(acquired_s), 1, values, &against))
+        ts_dicom_warn_of_clocks(series);
+    else if (!list_times(series, DICOM_NUMBER(time_offset_s), 1, values, &against) &&
+             !list_times(series, DICOM_NUMBER(trigger_ms), 1e-3, values, &against) &&
+             !list_times(series, DICOM_NUMBER(frame_reference_ms), 1e-3, values, &against)) {
         const char *why = against ? "the times that the header states run against the order of the volumes"
                                   : "the header states no times";
         const bool resolution = file->temporal_resolution_ms > 0;
