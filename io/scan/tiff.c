@@ -159,7 +159,8 @@ static enum ts_status read_range(struct source *base, struct pool *readers, int6
     enum ts_status status = copy_pages(source, ts_pool_threads(readers), diag);
     if (status == TS_OK)
         status = ts_pool_run(readers, source->n_threads, n_pages, read_page, &reading, diag);
-    if (status == TS_OK && (source->pages.stored == TS_F64 || source->pages.stored == TS_U64))
+    if (status == TS_OK &&
+        (source->pages.stored == TS_F64 || source->pages.stored == TS_U64 || source->pages.calibrated))
         note_rounding(source, z, n);
     return status == TS_OK ? ts_source_digest(base, readers, z, n, out, diag) : status;
 }
@@ -269,7 +270,13 @@ static enum ts_status describe(struct tiff_source *source, const struct param_se
     if (status == TS_OK && ts_image_bytes(image) > INT64_MAX)
         status = ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "tiff-size"),
                                "the pages have more bytes than can be counted");
-    return status == TS_OK ? ts_source_make_slices(&source->in.base, diag) : status;
+    if (status == TS_OK)
+        status = ts_source_make_slices(&source->in.base, diag);
+    for (int64_t z = 0; status == TS_OK && pages->calibrated && z < source->in.base.n_slices; z++) {
+        source->in.base.slices[z].slope = pages->line[1];
+        source->in.base.slices[z].intercept = pages->line[0];
+    }
+    return status;
 }
 
 /* A slice or a row of the detector that is missing would move all after it. A view that is missing shows in the angles.
@@ -350,7 +357,12 @@ static enum ts_status warn_of_drift(struct tiff_source *source, const struct par
 /* What the chain says counts; a file that says otherwise may be right, and micrometers are taken for mm easily. */
 static void warn_of_pixel_size(const struct tiff_source *source, const struct tiff_params *params, struct ts_diag *diag)
 {
-    const double *mm = source->pages.pixel_mm, pixel = params->pixel_size;
+    const double *mm = source->pages.pixel_mm, pixel = params->pixel_size, z = source->pages.spacing_mm;
+    if (z > 0 && source->meaning == TIFF_SLICES && source->pages.n_pick == 0 &&
+        fabs(z - params->spacing_z) > 0.01 * params->spacing_z)
+        ts_diag_warning(diag, TIFF_SITE(&source->pages, "pixel-size-differs"),
+                        "the file says that slices are %.6g mm apart, and spacing_z is %.6g mm: that is taken", z,
+                        params->spacing_z);
     if (!(mm[0] > 0) || source->meaning == TIFF_SINOGRAMS ||
         (fabs(mm[0] - pixel) <= 0.01 * pixel && fabs(mm[1] - pixel) <= 0.01 * pixel))
         return;

@@ -48,6 +48,9 @@ struct tiff_pages {
     enum ts_dtype stored, dtype; /* in the file, as given: TS_F64 and integers of 64 bits as TS_F32 unless `doubles` */
     bool is_signed;              /* of TS_U64 */
     double pixel_mm[2];          /* distances of rows and columns that the first file states; 0: none */
+    double spacing_mm;           /* and of slices */
+    bool calibrated;             /* values are line[0] + line[1] * stored */
+    double line[2];
     bool doubles;
     struct ts_rounding rounding; /* of 64-bit floats that were read since a caller cleared it */
     size_t block_bytes,

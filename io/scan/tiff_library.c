@@ -262,16 +262,54 @@ static bool check_page(struct tiff_library *library)
  * TIFF has XML with the sizes and the order of the axes. tifffile writes {"shape": [...]}, with "truncated" if
  * only the first image has a page. */
 
-/* Returns the number behind `name` at the beginning of a line, 0 where there is none. */
-static uint32_t line_number(const char *text, const char *name)
+/* Returns what stands behind NAME= at the beginning of a line, NULL where there is none. */
+static const char *find_line(const char *text, const char *name)
 {
     const size_t n = strlen(name);
     for (const char *at = strstr(text, name); at; at = strstr(at + 1, name))
-        if ((at == text || at[-1] == '\n') && at[n] == '=') {
-            const double number = strtod(at + n + 1, NULL);
-            return number >= 1 && number < UINT32_MAX ? (uint32_t)number : 0;
-        }
+        if ((at == text || at[-1] == '\n') && at[n] == '=')
+            return at + n + 1;
+    return NULL;
+}
+
+/* Returns the number of a line, 0 where there is none. */
+static uint32_t line_number(const char *text, const char *name)
+{
+    const char *at = find_line(text, name);
+    const double number = at ? strtod(at, NULL) : 0;
+    return number >= 1 && number < UINT32_MAX ? (uint32_t)number : 0;
+}
+
+/* Returns the millimeters of a unit of n characters as ImageJ and OME write them, 0 for others. */
+static double unit_mm(const char *text, size_t n)
+{
+    static const struct {
+        const char *name;
+        double mm;
+    } units[] = {{"micron", 1e-3},    {"microns", 1e-3}, {"um", 1e-3},       {"\\u00B5m", 1e-3}, {"\xC2\xB5m", 1e-3},
+                 {"\xCE\xBCm", 1e-3}, {"\xB5m", 1e-3},   {"&#181;m", 1e-3},  {"&#xB5;m", 1e-3},  {"nm", 1e-6},
+                 {"mm", 1},           {"cm", 10},        {"\xC3\x85", 1e-7}, {"m", 1000}};
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (strlen(units[i].name) == n && !strncasecmp(text, units[i].name, n))
+            return units[i].mm;
     return 0;
+}
+
+static double imagej_mm(const char *text)
+{
+    const char *unit = find_line(text, "unit");
+    return unit ? unit_mm(unit, strcspn(unit, "\r\n")) : 0;
+}
+
+/* The number of a function of ImageJ that makes values of what is stored, and its first two coefficients. Images of
+ * more bits have none there, and signed ones another place of 0. */
+static void read_calibration(const char *text, struct tiff_page *page)
+{
+    const char *function = find_line(text, "cf"), *c0 = find_line(text, "c0"), *c1 = find_line(text, "c1");
+    page->function =
+        function ? (int32_t)fmin(fmax(strtod(function, NULL), 0), TIFF_FUNCTION_NONE + 10) : TIFF_FUNCTION_NONE;
+    page->line[0] = c0 ? strtod(c0, NULL) : 0;
+    page->line[1] = c1 ? strtod(c1, NULL) : 0;
 }
 
 static void read_imagej(const char *text, struct tiff_page *page)
@@ -284,6 +322,9 @@ static void read_imagej(const char *text, struct tiff_page *page)
     }
     for (int i = 1; i < TIFF_AXES; i++)
         page->axes[i].step = page->axes[i - 1].step * page->axes[i - 1].n;
+    const char *spacing = find_line(text, "spacing");
+    page->spacing_mm = spacing ? fabs(strtod(spacing, NULL)) * imagej_mm(text) : 0;
+    read_calibration(text, page);
 }
 
 /* Returns the value of an attribute of an element, up to where the element ends; NULL where it has none. */
@@ -295,6 +336,28 @@ static const char *attribute_of(const char *element, const char *end, const char
     return at && at < end ? at + n : NULL;
 }
 
+/* Returns the size of a pixel along X, Y or Z, in micrometers unless its unit stands beside it; 0: there is none. */
+static double physical_mm(const char *pixels, const char *end, char axis)
+{
+    char name[24];
+    snprintf(name, sizeof name, "PhysicalSize%c", axis);
+    const char *size = attribute_of(pixels, end, name);
+    snprintf(name, sizeof name, "PhysicalSize%cUnit", axis);
+    const char *unit = attribute_of(pixels, end, name);
+    const double mm = size ? strtod(size, NULL) * (unit ? unit_mm(unit, strcspn(unit, "\"")) : 1e-3) : 0;
+    return mm > 0 && isfinite(mm) ? mm : 0;
+}
+
+static void read_ome_sizes(const char *pixels, const char *end, struct tiff_page *page)
+{
+    const double x = physical_mm(pixels, end, 'X'), y = physical_mm(pixels, end, 'Y');
+    if (x > 0 && y > 0) {
+        page->pixel_mm[0] = y;
+        page->pixel_mm[1] = x;
+    }
+    page->spacing_mm = physical_mm(pixels, end, 'Z');
+}
+
 static void read_ome(const char *text, struct tiff_page *page)
 {
     static const char letters[] = "CZT";
@@ -302,6 +365,8 @@ static void read_ome(const char *text, struct tiff_page *page)
     const char *pixels = strstr(text, "<Pixels "), *end = pixels ? strchr(pixels, '>') : NULL;
     const char *order = end ? attribute_of(pixels, end, "DimensionOrder") : NULL;
     uint64_t planes = 1;
+    if (end)
+        read_ome_sizes(pixels, end, page);
     if (!order || strlen(order) < 5)
         return;
     for (int k = 2; k < 5; k++) { /* behind X and Y, the axis that changes fastest first */
@@ -333,24 +398,6 @@ static void read_shape(const char *text, struct tiff_page *page)
         page->planes = (uint32_t)count;
 }
 
-/* Returns the millimeters of a unit as ImageJ writes it, 0 for others. */
-static double imagej_mm(const char *text)
-{
-    static const struct {
-        const char *name;
-        double mm;
-    } units[] = {{"micron", 1e-3}, {"um", 1e-3}, {"\\u00B5m", 1e-3}, {"\xC2\xB5m", 1e-3},
-                 {"\xB5m", 1e-3},  {"nm", 1e-6}, {"mm", 1},          {"cm", 10}};
-    const char *at = strstr(text, "\nunit=");
-    for (size_t i = 0; at && i < sizeof units / sizeof *units; i++) {
-        const size_t n = strlen(units[i].name);
-        if (!strncasecmp(at + 6, units[i].name, n) &&
-            (at[6 + n] == '\n' || !at[6 + n] || at[6 + n] == '\r' || !strncmp(at + 6 + n, "s\n", 2)))
-            return units[i].mm;
-    }
-    return 0;
-}
-
 /* Inches are those of a printed page. */
 static void read_resolution(TIFF *handle, const char *imagej, struct tiff_page *page)
 {
@@ -366,24 +413,27 @@ static void read_resolution(TIFF *handle, const char *imagej, struct tiff_page *
     }
 }
 
-/* Fills planes, axes and pixel_mm of the first page of a file, from the text and the tags of its resolution. All are 0
- * where the file does not say. */
+/* Fills planes, axes, sizes and calibration of the first page of a file, from its text and the tags of its resolution.
+ * All are 0 where the file does not say. */
 static void read_description(struct tiff *handle, struct tiff_page *page)
 {
     char *text = NULL;
     page->planes = 0;
     memset(page->axes, 0, sizeof page->axes);
     memset(page->pixel_mm, 0, sizeof page->pixel_mm);
+    page->spacing_mm = 0;
+    page->function = TIFF_FUNCTION_NONE;
+    memset(page->line, 0, sizeof page->line);
     if (!TIFFGetField(handle, TIFFTAG_IMAGEDESCRIPTION, &text))
         text = NULL;
     const bool imagej = text && !strncmp(text, "ImageJ=", 7);
+    read_resolution(handle, imagej ? text : NULL, page);
     if (imagej)
         read_imagej(text, page);
     else if (text && strstr(text, "<OME"))
         read_ome(text, page);
     else if (text && !strncmp(text, "{\"shape\":", 9))
         read_shape(text, page);
-    read_resolution(handle, imagej ? text : NULL, page);
 }
 
 /* ---- the file, as libtiff sees it ---------------------------------------------------------------- */

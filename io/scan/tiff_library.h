@@ -27,6 +27,8 @@ struct tiff_plane_axis {
     uint32_t n, step;
 };
 
+enum { TIFF_FUNCTION_LINE = 0, TIFF_FUNCTION_NONE = 20 }; /* ImageJ's numbers */
+
 struct tiff_page {
     int32_t file, number; /* number counts from 1 within the file */
     uint64_t directory;   /* where its directory begins */
@@ -42,6 +44,9 @@ struct tiff_page {
     uint32_t planes; /* images of the file */
     struct tiff_plane_axis axes[TIFF_AXES];
     double pixel_mm[2]; /* from row to row, from column to column */
+    double spacing_mm;  /* from slice to slice */
+    int32_t function;   /* of ImageJ, which makes values of what is stored; TIFF_FUNCTION_NONE */
+    double line[2];     /* its first coefficients: those of TIFF_FUNCTION_LINE are c0 + c1 * stored */
 };
 
 /* A job lists the pages of a file from .page.number and .page.directory on (page 1 has no need of the latter), to the

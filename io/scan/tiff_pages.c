@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <float.h>
 #include <fnmatch.h>
 #include <math.h>
 #include <stdio.h>
@@ -204,6 +205,60 @@ static void take_largest(size_t *largest, uint64_t value)
     *largest = value > *largest ? (size_t)value : *largest;
 }
 
+/* Returns true where the values of a file are a line of what is stored. ImageJ has none for other types. */
+static bool is_calibrated(const struct tiff_page *page)
+{
+    return page->function == TIFF_FUNCTION_LINE && (page->dtype == TS_U8 || page->dtype == TS_U16) &&
+           isfinite(page->line[0]) && isfinite(page->line[1]) && page->line[1] != 0 &&
+           fabs(page->line[0]) + 65536 * fabs(page->line[1]) < FLT_MAX && (page->line[0] != 0 || page->line[1] != 1);
+}
+
+/* Takes the calibration of the first page of a file, which must be that of the first file. */
+static enum ts_status take_calibration(struct tiff_pages *pages, const struct tiff_page *page, struct ts_diag *diag)
+{
+    const bool calibrated = is_calibrated(page);
+    if (pages->n_pages == 0 && calibrated) {
+        pages->calibrated = true;
+        memcpy(pages->line, page->line, sizeof pages->line);
+        pages->dtype = pages->doubles ? TS_F64 : TS_F32;
+    }
+    if (calibrated != pages->calibrated ||
+        (calibrated && (page->line[0] != pages->line[0] || page->line[1] != pages->line[1])))
+        return ts_tiff_refuse(pages, page->file, 0, "tiff-pages-differ", diag,
+                              "its text says that values are %.9g + %.9g * what is stored, and that of the first file "
+                              "%.9g + %.9g * what is stored",
+                              calibrated ? page->line[0] : 0, calibrated ? page->line[1] : 1,
+                              pages->calibrated ? pages->line[0] : 0, pages->calibrated ? pages->line[1] : 1);
+    return TS_OK;
+}
+
+static void tell_calibration(const struct tiff_pages *pages, struct ts_diag *diag)
+{
+    static const char *const names[] = {"a straight line",
+                                        "a polynomial of degree 2",
+                                        "a polynomial of degree 3",
+                                        "a polynomial of degree 4",
+                                        "an exponential",
+                                        "a power",
+                                        "a logarithm",
+                                        "Rodbard",
+                                        "a gamma variate",
+                                        "y = a + b * ln(x - c)"};
+    const struct tiff_page *first = &pages->pages[0];
+    const int32_t function = first->function;
+    const bool line = function == TIFF_FUNCTION_LINE, plain = line && first->line[0] == 0 && first->line[1] == 1;
+    if (pages->calibrated)
+        ts_diag_note(diag, TIFF_SITE(pages, "tiff-calibration"),
+                     "the values are %.9g + %.9g * what is stored, as the text of ImageJ in %s says", pages->line[0],
+                     pages->line[1], pages->files[0].path);
+    else if (function != TIFF_FUNCTION_NONE && !plain)
+        ts_diag_warning(diag, TIFF_SITE(pages, "tiff-calibration"),
+                        "the text of ImageJ in %s calibrates values of %s by function %d (%s), which is not applied: "
+                        "the values are read as they are stored",
+                        pages->files[0].path, ts_dtype_name(pages->stored), (int)function,
+                        function >= 0 && function < (int)(sizeof names / sizeof *names) ? names[function] : "another");
+}
+
 /* Adds a page. The first one sets size and type, the others must be like it. */
 static enum ts_status add_page(struct tiff_pages *pages, struct tiff_page page, struct ts_diag *diag)
 {
@@ -230,6 +285,8 @@ static enum ts_status add_page(struct tiff_pages *pages, struct tiff_page page, 
                               "%u x %u pixels of %s, but the first page has %lld x %lld of %s", page.width, page.height,
                               ts_dtype_name(dtype), (long long)pages->width, (long long)pages->height,
                               ts_dtype_name(pages->stored));
+    if (page.number == 1 && take_calibration(pages, &page, diag) != TS_OK)
+        return TS_BAD_INPUT;
     pages->n_inverted += page.white_is_zero != 0;
     list[pages->n_pages++] = page;
     take_largest(&pages->block_bytes, page.block_bytes);
@@ -385,6 +442,8 @@ static enum ts_status list_all(struct tiff_pages *pages, struct ts_diag *diag)
     if (pages->n_pages == 0)
         return TS_OK;
     memcpy(pages->pixel_mm, pages->pages[0].pixel_mm, sizeof pages->pixel_mm);
+    pages->spacing_mm = pages->pages[0].spacing_mm;
+    tell_calibration(pages, diag);
     const enum ts_status status = check_planes(pages, &pages->pages[0], of_first, diag);
     return status == TS_OK ? pick_pages(pages, diag) : status;
 }

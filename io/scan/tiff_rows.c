@@ -100,6 +100,26 @@ static bool narrow_row(float *restrict out, const double *restrict values, int64
     return past_range;
 }
 
+/* Makes values of what is stored, by the line of the pages. */
+static void calibrate_row(struct tiff_pages *pages, void *out, const void *in)
+{
+    enum { PIECE = 1024 };
+    double values[PIECE];
+    const size_t width = (size_t)pages->width, bytes = ts_dtype_bytes(pages->stored);
+    for (size_t from = 0, n; from < width; from += n) {
+        n = width - from < PIECE ? width - from : PIECE;
+        ts_load_f64(values, (const unsigned char *)in + from * bytes, pages->stored, n);
+        for (size_t i = 0; i < n; i++)
+            values[i] = pages->line[0] + pages->line[1] * values[i];
+        if (pages->dtype == TS_F64) {
+            memcpy((double *)out + from, values, n * sizeof *values);
+            continue;
+        }
+        narrow_row((float *)out + from, values, (int64_t)n);
+        ts_rounding_of_doubles(&pages->rounding, values, n);
+    }
+}
+
 /* Copies what is wanted of the n rows from `row` on. */
 static void copy_rows(struct tiff_pages *pages, struct wanted *wanted, const void *rows, int64_t row, int64_t n)
 {
@@ -109,7 +129,9 @@ static void copy_rows(struct tiff_pages *pages, struct wanted *wanted, const voi
         unsigned char *out = wanted->out + (size_t)(y - wanted->row) * wanted->pitch;
         const unsigned char *in = (const unsigned char *)rows + (size_t)(y - row) * bytes;
         const double *doubles = (const double *)(const void *)in;
-        if (pages->stored == TS_F16) {
+        if (pages->calibrated) {
+            calibrate_row(pages, out, in);
+        } else if (pages->stored == TS_F16) {
             ts_load_f32((float *)(void *)out, in, TS_F16, (size_t)pages->width);
         } else if (pages->stored == TS_U64 && pages->dtype == TS_F64) {
             widen_row((double *)(void *)out, in, pages->is_signed, pages->width, &pages->rounding);
