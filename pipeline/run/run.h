@@ -41,7 +41,7 @@ struct run_device {
 };
 
 /* What is wrong with the rows of a scan. */
-enum rows_kind { ROWS_CUT_OFF, ROWS_BRIGHT, ROWS_AIR, ROWS_REPEATED, ROWS_BLANK, ROWS_KINDS };
+enum rows_kind { ROWS_CUT_OFF, ROWS_BRIGHT, ROWS_AIR, ROWS_STEP, ROWS_REPEATED, ROWS_BLANK, ROWS_KINDS };
 struct rows_found {
     int64_t amount;      /* in thousandths, or views; 0: nothing is wrong */
     int64_t first, last; /* views */

@@ -118,18 +118,66 @@ static double share_of_ends(const struct view_blocks *blocks)
     return most > 0 ? fmin(1, ends / most) : 0;
 }
 
-/* Returns the transmission at both ends if they are air and it is wrong, else 0. */
-static double light_of_air(const struct view_blocks *blocks)
+/* Returns the mean level of both ends. */
+static double level_of_ends(const struct view_blocks *blocks)
+{
+    return 0.5 * (mean_level(blocks, true, 0) + mean_level(blocks, true, blocks->n - blocks->strip));
+}
+
+/* Returns whether both ends of transmissions are air, whatever their level is. */
+static bool have_air(const struct view_blocks *blocks)
 {
     const int64_t last = blocks->n - blocks->strip;
     if (last < 0 || shows_object(blocks, 0, 1) || shows_object(blocks, blocks->n - 1, blocks->n - 2))
-        return 0;
-    const double end = 0.5 * (mean_level(blocks, true, 0) + mean_level(blocks, true, last));
-    double most = end;
+        return false;
+    double most = level_of_ends(blocks);
     for (int64_t first = 0; first <= last; first += blocks->strip)
         for (int64_t group = 0; group < blocks->groups; group++)
             most = fmax(most, level_of(blocks, true, group, first));
-    return fabs(end) > log(air_most) && ends_are_air(blocks, true, most) ? exp(-end) : 0;
+    return ends_are_air(blocks, true, most);
+}
+
+/* Returns the transmission at both ends if they are air and it is wrong, else 0. */
+static double light_of_air(const struct view_blocks *blocks)
+{
+    if (!have_air(blocks))
+        return 0;
+    const double end = level_of_ends(blocks);
+    return fabs(end) > log(air_most) ? exp(-end) : 0;
+}
+
+/* Finds the view before which air at both ends, seen by a 16th of the views, differs most from that of as many views
+ * from there on, by more than noise. A beam that drifts changes by little there. `air` is room for n_views numbers. */
+static struct rows_found find_step(const struct view_blocks *blocks, double *air)
+{
+    enum { PARTS = 16, LEAST = 4, DEVIATIONS = 6 };
+    const int64_t n_views = blocks->n_views, n = blocks->n, strip = blocks->strip,
+                  width = n_views / PARTS > LEAST ? n_views / PARTS : LEAST;
+    struct rows_found found = {0};
+    double most = log(air_most), squares = 0;
+    if (n_views < 2 * width || !have_air(blocks))
+        return found;
+    for (int64_t v = 0; v < n_views; v++) {
+        const float *row = blocks->p + v * n;
+        air[v] = 0;
+        for (int64_t d = 0; d < strip; d++)
+            air[v] += 0.5 * ((double)row[d] + (double)row[n - 1 - d]) / (double)strip;
+        squares += v > 0 ? 0.5 * (air[v] - air[v - 1]) * (air[v] - air[v - 1]) : 0;
+    }
+    const double noise = DEVIATIONS * sqrt(2 * squares / (double)(n_views - 1) / (double)width);
+    for (int64_t v = width; v + width <= n_views; v++) {
+        double before = 0, after = 0;
+        for (int64_t k = 0; k < width; k++) {
+            before += air[v - 1 - k] / (double)width;
+            after += air[v + k] / (double)width;
+        }
+        const double change = fabs(log(fmax(after, DBL_MIN) / fmax(before, DBL_MIN)));
+        if (change <= most || fabs(after - before) <= noise)
+            continue;
+        most = change;
+        found = (struct rows_found){llround(fmin(WHOLE, after / before) * WHOLE), v, v};
+    }
+    return found;
 }
 
 /* Returns the share of the blocks whose transmission is too bright. */
@@ -266,11 +314,11 @@ static unsigned kinds_of(const struct ts_plan *plan, int32_t i)
                first = scan && is_first(plan, i);
     unsigned kinds = context->stage->traits & TRAIT_ROWS_END_IN_AIR ? 1U << ROWS_CUT_OFF : 0;
     if (scan && context->in.quantity == TS_TRANSMISSION && node->out.quantity == TS_LINE_INTEGRAL)
-        kinds |= 1U << ROWS_BRIGHT | 1U << ROWS_BLANK | 1U << ROWS_AIR;
+        kinds |= 1U << ROWS_BRIGHT | 1U << ROWS_BLANK | 1U << ROWS_AIR | 1U << ROWS_STEP;
     if (first)
         kinds |= 1U << ROWS_REPEATED;
     if (first && context->in.quantity == TS_LINE_INTEGRAL)
-        kinds |= 1U << ROWS_BLANK | 1U << ROWS_AIR;
+        kinds |= 1U << ROWS_BLANK | 1U << ROWS_AIR | 1U << ROWS_STEP;
     return kinds;
 }
 
@@ -301,6 +349,8 @@ static struct rows_found find(enum rows_kind kind, const struct look *look)
     case ROWS_AIR:
         found.amount = llround(fmin(WHOLE, light_of_air(&light)) * WHOLE);
         return found;
+    case ROWS_STEP:
+        return find_step(&light, look->room);
     case ROWS_REPEATED:
         return find_repeated(look->views, look->values, n, look->room);
     default:
@@ -379,9 +429,10 @@ static void warn_of_cut_off(struct ts_diag *diag, struct diag_site *site, double
 }
 
 /* Of transmissions `air` makes good what is wrong; line integrals have to be made anew. */
-static void warn_of_light(struct ts_diag *diag, struct diag_site *site, enum rows_kind kind, double amount,
-                          enum ts_quantity quantity)
+static void warn_of_light(struct ts_diag *diag, struct diag_site *site, enum rows_kind kind,
+                          const struct rows_found *found, enum ts_quantity quantity)
 {
+    const double amount = (double)found->amount / WHOLE;
     if (kind == ROWS_BRIGHT) {
         site->code = "transmission-bright";
         ts_diag_warning(
@@ -389,6 +440,12 @@ static void warn_of_light(struct ts_diag *diag, struct diag_site *site, enum row
             "%.0f %% of the middle slice have a transmission above %.3g: the flats were darker than the beam of "
             "the views, as of another exposure",
             100 * amount, bright);
+    } else if (kind == ROWS_STEP) {
+        site->code = "air-level";
+        ts_diag_warning(diag, site,
+                        "the transmission of the air at both ends of the rows becomes %.2f times that of the views "
+                        "before from view %lld of the middle slice on: the beam or the exposure changed",
+                        amount, (long long)found->first);
     } else {
         site->code = "air-level";
         ts_diag_warning(diag, site,
@@ -414,10 +471,17 @@ static void warn_of_views(struct ts_diag *diag, struct diag_site *site, enum row
         return;
     }
     site->code = "view-blank";
-    ts_diag_warning(diag, site,
-                    "%lld of %lld views show nothing of the object in the middle slice, and those beside them do, from "
-                    "view %lld to view %lld: they may be flats, or the object leaves the detector",
-                    amount, of, first, last);
+    if (amount == 1)
+        ts_diag_warning(diag, site,
+                        "view %lld of %lld views, counted from 0, shows nothing of the object in the middle slice, and "
+                        "those beside it do: it may be a flat, or the object leaves the detector",
+                        first, of);
+    else
+        ts_diag_warning(
+            diag, site,
+            "%lld of %lld views show nothing of the object in the middle slice, and those beside them do, from "
+            "view %lld to view %lld: they may be flats, or the object leaves the detector",
+            amount, of, first, last);
 }
 
 /* Warns of what was found in the input of a node. */
@@ -442,7 +506,7 @@ static enum ts_status warn_of_node(struct run *run, int32_t i)
         else if (kind == ROWS_REPEATED || kind == ROWS_BLANK)
             warn_of_views(run->diag, &site, (enum rows_kind)kind, &found, in);
         else if (!is_bright)
-            warn_of_light(run->diag, &site, (enum rows_kind)kind, amount, in->quantity);
+            warn_of_light(run->diag, &site, (enum rows_kind)kind, &found, in->quantity);
         is_bright |= kind == ROWS_BRIGHT;
     }
     return status;

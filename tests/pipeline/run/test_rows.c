@@ -240,11 +240,12 @@ Test(rows, of_views_without_the_object_are_warned_of)
         struct scan scan;
         int64_t first, last; /* views that are air */
         const char *message; /* NULL: nothing is told */
-    } rows[] = {{{3, 2, 30, 47.5, 180, 0.01}, 45, 45, "1 of 120 views show nothing of the object"},
-                {{3, 2, 30, 47.5, 180, 0.03}, 0, 0, "from view 0 to view 0"},
-                {{3, 2, 8, 47.5, 360, 0.01}, 117, 119, "3 of 120 views"},
-                {{20, 2, 8, 47.5, 180, 0.01}, 1, 0, NULL},
-                {{3, 2, 30, 47.5, 180, 0.1}, 1, 0, NULL}};
+    } rows[] = {
+        {{3, 2, 30, 47.5, 180, 0.01}, 45, 45, "view 45 of 120 views, counted from 0, shows nothing of the object"},
+        {{3, 2, 30, 47.5, 180, 0.03}, 0, 0, "view 0 of 120 views, counted from 0, shows nothing"},
+        {{3, 2, 8, 47.5, 360, 0.01}, 117, 119, "3 of 120 views"},
+        {{20, 2, 8, 47.5, 180, 0.01}, 1, 0, NULL},
+        {{3, 2, 30, 47.5, 180, 0.1}, 1, 0, NULL}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         for (int lines = 0; lines < 2; lines++) {
             struct ts_image image = light_of(rows[i].scan, lines ? TS_LINE_INTEGRAL : TS_TRANSMISSION);
@@ -315,6 +316,39 @@ Test(rows, whose_air_is_not_1_are_warned_of)
             cr_expect(rows[i].message ? strstr(message, rows[i].message) != NULL : !*message, "row %zu, kind %d: %s", i,
                       kind, message);
             cr_expect_eq(strstr(hint, "`air` before minus_log makes it 1") != NULL, *message && kind == 0, "%s", hint);
+        }
+}
+
+/* A beam that falls or rises between two views; one that drifts does not. */
+Test(rows, whose_air_changes_by_a_step_are_warned_of)
+{
+    static const struct {
+        struct scan scan;
+        int64_t first, end; /* views whose light has the factor */
+        double factor;
+        const char *message; /* NULL: nothing is told */
+    } rows[] = {
+        {{3, 2, 30, 47.5, 180, 0.01}, 60, VIEWS, 0.8, "becomes 0.80 times that of the views before from view 60"},
+        {{3, 2, 30, 47.5, 180, 0.01}, 64, VIEWS, 0.8, "from view 64 of"},
+        {{3, 2, 30, 47.5, 180, 0.002}, 0, 33, 0.8, "becomes 1.25"},
+        {{3, 2, 30, 47.5, 360, 0.01}, 90, VIEWS, 0.5, "becomes 0.50"},
+        {{3, 2, 30, 47.5, 180, 0.01}, 40, 80, 0.85, "times that of the views before from view "},
+        {{3, 2, 30, 47.5, 180, 0.01}, 60, VIEWS, 0.95, NULL},
+        {{3, 2, 30, 47.5, 180, 0.3}, 60, VIEWS, 1, NULL},
+        {{0, 0, 60, 47.5, 180, 0}, 60, VIEWS, 0.8, NULL}}; /* the object goes on beyond the detector */
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (int kind = 0; kind < 2; kind++) {
+            struct ts_image image = light_of(rows[i].scan, kind ? TS_LINE_INTEGRAL : TS_TRANSMISSION);
+            char message[512], hint[512];
+            for (int64_t z = 0; z < NZ; z++)
+                for (int64_t v = rows[i].first; v < rows[i].end; v++)
+                    for (int64_t d = 0; d < N; d++) {
+                        float *value = view_of(&image, z, v) + d;
+                        *value = kind ? *value - (float)log(rows[i].factor) : *value * (float)rows[i].factor;
+                    }
+            run_light(image, kind ? NULL : "minus_log", "air-level", message, hint);
+            cr_expect(rows[i].message ? strstr(message, rows[i].message) != NULL : !*message, "row %zu, kind %d: %s", i,
+                      kind, message);
         }
 }
 
