@@ -341,7 +341,7 @@ static enum ts_status refuse_kinds(const struct tiff_pages *pages, const char *f
     ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "tiff-names"),
                   "%s holds files of %lld kinds, of which one is meant: %s%s", folder, (long long)n_kinds, shown,
                   n_kinds > SHOWN_KINDS ? ", ..." : "");
-    if (*first && !sure)
+    if (*first && !sure && !are_hexadecimal(pages))
         return ts_diag_hint(
             diag,
             "pattern: \"%s\" takes the files of one kind; tiff: [FILE, FILE, ...] reads files in the order of the list",

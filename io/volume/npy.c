@@ -108,6 +108,9 @@ static enum ts_status take_type(struct volume_layout *layout, const char *text, 
         }
     ts_volume_refuse(layout, "npy-type", diag, "holds %.*s, not integers or floats of at most 64 bits",
                      at ? (int)strcspn(at, ",}") : 7, at ? at : "nothing");
+    if (at && at[2] == 'c')
+        return ts_diag_hint(diag, "convert it in Python: numpy.save(path, numpy.abs(array)) takes the magnitudes, "
+                                  "numpy.save(path, array.real) the real parts");
     return ts_diag_hint(diag, "convert it in Python: numpy.save(path, array.astype('float32'))");
 }
 

@@ -2,6 +2,7 @@
 """Hints about DICOM, scans and masks: rows of test_hints.py."""
 import os
 import shutil
+import sys
 
 import h5py
 import numpy as np
@@ -25,6 +26,25 @@ def setting(**values):
         for name, value in values.items():
             setattr(file, name, value)
     return change
+
+
+@rows
+def arrays_of_other_types(folder):
+    """What the hint does in Python gives values that are right; hexadecimal names have a list as the only way."""
+    wave = V * np.exp(1j)
+    chain = "npy wave.npy axes=z,y,x spacing=1,1,1"
+    for name, right in (("abs(array)", V), ("real", wave.real.astype("f4"))):
+        np.save(f"{folder}/wave.npy", wave)
+        values = "numpy.abs(array)" if "abs" in name else "array.real"
+        carry(folder, chain, "numpy.save(path, numpy.abs(array)) takes the magnitudes, numpy.save(path, array.real) the real parts", chain, right,
+              shell=f"{sys.executable} -c \"import numpy; array = numpy.load('wave.npy'); numpy.save('wave.npy', {values})\"")
+    os.makedirs(f"{folder}/hexadecimal")
+    names = [f"p{i:02x}" for i in range(8, 12)] + ["p10", "p11", "p1a", "p1b"]
+    for i, name in enumerate(names):
+        run("run", f"npy wave.npy axes=z,y,x spacing=1,1,1 slices={i % 4} | tiff hexadecimal/{name}.tif", "--quiet", cwd=folder)
+    slices = "pages=slices pixel_size=1 spacing_z=1"
+    carry(folder, f"tiff hexadecimal {slices}", "tiff: [FILE, FILE, ...] reads files in the order of the list",
+          f"tiff [{', '.join(f'hexadecimal/{name}.tif' for name in names)}] {slices}", np.concatenate([wave.real, wave.real]).astype("f4"))
 
 
 @rows
