@@ -390,3 +390,18 @@ void ts_diag_print(const struct ts_diag *diag, FILE *stream)
     if (diag->lost > 0)
         fprintf(stream, "tomostage: warning: %zu more warnings are not shown: out of memory\n", diag->lost);
 }
+
+bool ts_diag_is_full(const struct ts_diag *diag)
+{
+    return ts_diag_error_count(diag) >= DIAG_MAX_ERRORS;
+}
+
+enum ts_status ts_diag_status_since(const struct ts_diag *diag, size_t count, size_t errors)
+{
+    if (ts_diag_error_count(diag) == errors)
+        return TS_OK;
+    for (size_t i = count; i < ts_diag_count(diag); i++)
+        if (ts_diag_get(diag, i)->status == TS_RUN_FAILED)
+            return TS_RUN_FAILED;
+    return TS_BAD_CHAIN;
+}

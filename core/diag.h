@@ -49,6 +49,12 @@ const char *ts_diag_first_error(const struct ts_diag *diag);
 enum ts_status ts_diag_status(const struct ts_diag *diag);
 /* Returns the number of all errors, with those beyond DIAG_MAX_ERRORS. */
 size_t ts_diag_error_count(const struct ts_diag *diag);
+/* Returns true if further errors will not be kept. The caller then looks for no suggestion, which costs the square of a
+ * name's length. */
+bool ts_diag_is_full(const struct ts_diag *diag);
+/* Returns the status of what was read since there were `count` records and `errors` errors: TS_RUN_FAILED if memory was
+ * out, whatever else was found, else TS_BAD_CHAIN, or TS_OK if there is no new error. */
+enum ts_status ts_diag_status_since(const struct ts_diag *diag, size_t count, size_t errors);
 /* Reports that an allocation of so many bytes failed (code no-memory), and returns TS_RUN_FAILED. */
 enum ts_status ts_diag_no_memory(struct ts_diag *diag, size_t bytes);
 /* Writes each record as a JSON object on a line of its own. */

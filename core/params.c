@@ -340,3 +340,17 @@ const char *ts_nearest_name(const char *name, const char *const *names, size_t n
     }
     return nearest ? nearest : begun_name(name, names, n);
 }
+
+void ts_list_names(char *out, size_t size, const char *const *names, size_t n)
+{
+    size_t used = 0;
+    out[0] = '\0';
+    for (size_t i = 0; i < n; i++) {
+        const size_t need = strlen(names[i]) + 2;
+        if (used + need + sizeof "..." > size) {
+            memcpy(out + used, "...", sizeof "...");
+            return;
+        }
+        used += (size_t)snprintf(out + used, size - used, "%s%s", names[i], i + 1 < n ? ", " : "");
+    }
+}

@@ -164,5 +164,7 @@ const char *ts_param_choice_name(const struct param_set *set, const char *name);
 /* Returns the nearest of n names by edit distance, else the only one that begins with `name`; NULL where none is near
  * enough to suggest. */
 const char *ts_nearest_name(const char *name, const char *const *names, size_t n);
+/* Joins names with commas until they no longer fit. */
+void ts_list_names(char *out, size_t size, const char *const *names, size_t n);
 
 #endif

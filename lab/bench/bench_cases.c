@@ -140,7 +140,7 @@ enum ts_status ts_bench_load(struct param_set *set, const struct bench_case *whi
                       set) &&
         ts_oneline_read(&tree))
         load_entries(&load, ts_tree_find(tree.root, "stages")->first->first, set);
-    return ts_load_status(diag, count, errors);
+    return ts_diag_status_since(diag, count, errors);
 }
 
 struct bench_case ts_bench_ct_case(enum ts_dtype dtype, size_t bytes)

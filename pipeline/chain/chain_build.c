@@ -290,7 +290,7 @@ static const struct source_format *find_format(const struct builder *builder, co
         report(builder, map, "no-format", owner, "the format is missing");
     if (!found && !(map->first && ts_nearest_name(map->first->key->text, names, n))) {
         char known[256];
-        ts_load_list_names(known, sizeof known, names, n);
+        ts_list_names(known, sizeof known, names, n);
         ts_diag_hint(builder->diag, "an input is a format and a path, such as input: {dicom: FOLDER}; known: %s",
                      known);
     }

@@ -52,7 +52,7 @@ static enum ts_status parse(const char *text, size_t length, const char *name, c
             ts_chain_build(chain, tree.root, folder, diag);
     }
     ts_arena_destroy(tree.arena);
-    const enum ts_status status = ts_load_status(diag, count, errors);
+    const enum ts_status status = ts_diag_status_since(diag, count, errors);
     if (status == TS_OK)
         *result = chain;
     else

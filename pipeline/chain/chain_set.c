@@ -55,7 +55,7 @@ enum ts_status ts_chain_set_path(struct ts_chain *chain, struct chain_source *so
         source->set = set;
         follow_paths(chain);
     }
-    return ts_load_status(diag, count, errors);
+    return ts_diag_status_since(diag, count, errors);
 }
 
 enum ts_status ts_chain_set_input(struct ts_chain *chain, const char *path, struct ts_diag *diag)
@@ -239,5 +239,5 @@ enum ts_status ts_chain_set(struct ts_chain *chain, const char *assignment, stru
     if (ts_tree_check_text(&at.tree) && split_assignment(&at) == TS_OK && find_target(chain, &at) == TS_OK)
         assign(chain, &at);
     ts_arena_destroy(at.tree.arena);
-    return ts_load_status(diag, count, errors);
+    return ts_diag_status_since(diag, count, errors);
 }

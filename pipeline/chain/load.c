@@ -18,69 +18,11 @@
 
 /* Loads names, texts and paths of a chain's tree, and reports what is wrong with them. */
 
-/* Returns true where further errors will not be kept. The caller then looks for no suggestion, which costs the square
- * of a name's length. */
-static bool is_full(const struct ts_diag *diag)
-{
-    return ts_diag_error_count(diag) >= DIAG_MAX_ERRORS;
-}
-
-enum ts_status ts_load_status(const struct ts_diag *diag, size_t count, size_t errors)
-{
-    if (ts_diag_error_count(diag) == errors)
-        return TS_OK;
-    for (size_t i = count; i < ts_diag_count(diag); i++)
-        if (ts_diag_get(diag, i)->status == TS_RUN_FAILED)
-            return TS_RUN_FAILED;
-    return TS_BAD_CHAIN;
-}
-
-/* Returns true where the node is empty, `~` or a form of `null`, without quotes. */
-static bool is_nothing(const struct node *node)
-{
-    static const char *const nothings[] = {"", "~", "null", "Null", "NULL"};
-    if (node->kind != NODE_SCALAR || node->quoted)
-        return false;
-    for (size_t i = 0; i < sizeof nothings / sizeof *nothings; i++)
-        if (!strcmp(node->text, nothings[i]))
-            return true;
-    return false;
-}
-
-/* Describes a node for messages: "a list", "a map", "nothing", or the scalar in single quotes. */
-static const char *text_of(const struct node *node, char out[TREE_SHOWN_BYTES + 2])
-{
-    if (node->kind == NODE_MAP)
-        return "a map";
-    if (node->kind == NODE_LIST && !node->text)
-        return "a list";
-    if (is_nothing(node))
-        return "nothing";
-    out[0] = '\'';
-    ts_tree_shown(node->text, out + 1);
-    strcat(out, "'");
-    return out;
-}
-
-void ts_load_list_names(char *out, size_t size, const char *const *names, size_t n)
-{
-    size_t used = 0;
-    out[0] = '\0';
-    for (size_t i = 0; i < n; i++) {
-        const size_t need = strlen(names[i]) + 2;
-        if (used + need + sizeof "..." > size) {
-            memcpy(out + used, "...", sizeof "...");
-            return;
-        }
-        used += (size_t)snprintf(out + used, size - used, "%s%s", names[i], i + 1 < n ? ", " : "");
-    }
-}
-
 const char *ts_load_unknown(struct ts_diag *diag, const char *text, struct ts_span span, const char *owner,
                             const char *what, const char *const *names, size_t n)
 {
     char shown[TREE_SHOWN_BYTES], known[512], code[64];
-    const char *nearest = is_full(diag) ? NULL : ts_nearest_name(text, names, n);
+    const char *nearest = ts_diag_is_full(diag) ? NULL : ts_nearest_name(text, names, n);
     snprintf(code, sizeof code, "unknown-%s", what);
     const struct diag_site site = {.code = code, .span = span, .stage = owner};
     ts_tree_shown(text, shown);
@@ -88,7 +30,7 @@ const char *ts_load_unknown(struct ts_diag *diag, const char *text, struct ts_sp
         ts_diag_error(diag, TS_BAD_CHAIN, &site, "unknown %s '%s'; did you mean '%s'?", what, shown, nearest);
     else
         ts_diag_error(diag, TS_BAD_CHAIN, &site, "unknown %s '%s'", what, shown);
-    ts_load_list_names(known, sizeof known, names, n);
+    ts_list_names(known, sizeof known, names, n);
     ts_diag_hint(diag, n > 0 ? "known: %s" : "there is none%s", known);
     return nearest;
 }
@@ -98,12 +40,12 @@ void ts_load_expected(struct ts_diag *diag, const struct node *node, const char 
     char found[TREE_SHOWN_BYTES + 2];
     if (node->kind != NODE_REFUSED)
         ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "wrong-kind", .span = node->span, .stage = owner},
-                      "%s is expected, found %s", what, text_of(node, found));
+                      "%s is expected, found %s", what, ts_tree_describe(node, found));
 }
 
 const char *ts_load_text(struct ts_diag *diag, const struct node *node, const char *owner, const char *expected)
 {
-    if (node->kind != NODE_REFUSED && node->text && !is_nothing(node))
+    if (node->kind != NODE_REFUSED && node->text && !ts_tree_is_nothing(node))
         return node->text;
     ts_load_expected(diag, node, owner, expected);
     return NULL;
@@ -141,13 +83,13 @@ static bool expected(const struct load *load, const struct node *value, const st
     char found[TREE_SHOWN_BYTES + 2];
     if (value->kind != NODE_REFUSED)
         ts_param_error(set, set->params[i].name, "wrong-kind", load->diag, "%s is expected, found %s", what,
-                       text_of(value, found));
+                       ts_tree_describe(value, found));
     return false;
 }
 
 static bool is_scalar(const struct node *value)
 {
-    return value->kind == NODE_SCALAR && !is_nothing(value);
+    return value->kind == NODE_SCALAR && !ts_tree_is_nothing(value);
 }
 
 static bool in_quotes(const struct load *load, const struct node *value, const struct param_set *set, size_t i,
@@ -157,7 +99,7 @@ static bool in_quotes(const struct load *load, const struct node *value, const s
     if (value->kind != NODE_SCALAR || !value->quoted)
         return false;
     ts_param_error(set, set->params[i].name, "wrong-kind", load->diag, "%s is a text in quotes, not %s",
-                   text_of(value, found), what);
+                   ts_tree_describe(value, found), what);
     return true;
 }
 
@@ -260,7 +202,8 @@ static bool read_number(const struct load *load, const struct node *value, struc
         return true;
     if (ts_unit_part(value->text, number, sizeof number, &unit))
         return take_unit(load, value->text, number, unit, set, i, integer, real);
-    ts_param_error(set, set->params[i].name, "not-a-number", load->diag, "%s %s", text_of(value, found), wrong);
+    ts_param_error(set, set->params[i].name, "not-a-number", load->diag, "%s %s", ts_tree_describe(value, found),
+                   wrong);
     return false;
 }
 
@@ -281,16 +224,16 @@ static bool load_choice(const struct load *load, const struct node *value, struc
         if (n < sizeof names / sizeof *names)
             names[n++] = choice->name;
     }
-    if (is_nothing(value))
+    if (ts_tree_is_nothing(value))
         return expected(load, value, set, i, "a name");
-    const char *nearest = is_full(load->diag) ? NULL : ts_nearest_name(value->text, names, n);
+    const char *nearest = ts_diag_is_full(load->diag) ? NULL : ts_nearest_name(value->text, names, n);
     ts_tree_shown(value->text, shown);
     if (nearest)
         ts_param_error(set, param->name, "parameter-choice", load->diag, "'%s' is not a choice; did you mean '%s'?",
                        shown, nearest);
     else
         ts_param_error(set, param->name, "parameter-choice", load->diag, "'%s' is not a choice", shown);
-    ts_load_list_names(known, sizeof known, names, n);
+    ts_list_names(known, sizeof known, names, n);
     ts_diag_hint(load->diag, "choices: %s", known);
     return false;
 }
@@ -327,7 +270,7 @@ static const char *read_text(const struct load *load, const struct node *value, 
 {
     const struct param *param = &set->params[i];
     const bool is_path = holds_path(load, param->name);
-    if (value->kind == NODE_REFUSED || !value->text || is_nothing(value)) {
+    if (value->kind == NODE_REFUSED || !value->text || ts_tree_is_nothing(value)) {
         expected(load, value, set, i, is_path ? "a path" : param->kind == PARAM_REFERENCE ? "a name" : "a text");
         return NULL;
     }
@@ -686,7 +629,7 @@ static void hint_elsewhere(struct ts_diag *diag, const struct param_set *set, co
     const struct owners *owners = stages.own ? &stages : &formats;
     if (!owners->own || owners->n == 0 || owners->n > MOST_ELSEWHERE)
         return;
-    ts_load_list_names(list, sizeof list, owners->names, owners->n);
+    ts_list_names(list, sizeof list, owners->names, owners->n);
     if (stages.own)
         ts_diag_hint(diag, "%s is a parameter of %s; known: %s", param, list, known);
     else
@@ -707,7 +650,7 @@ const char *ts_load_unknown_param(struct ts_diag *diag, const char *name, struct
     for (size_t i = 0; i < n_other_keys && n < sizeof names / sizeof *names; i++)
         names[n++] = other_keys[i];
     const char *nearest = ts_load_unknown(diag, name, span, set->owner, "parameter", names, n);
-    ts_load_list_names(known, sizeof known, names, n);
+    ts_list_names(known, sizeof known, names, n);
     if (!nearest)
         hint_elsewhere(diag, set, name, known);
     return nearest;
@@ -742,7 +685,7 @@ bool ts_load_check_missing(struct ts_diag *diag, const struct param_set *set, ui
     for (size_t i = 0; i < n && used < sizeof hint; i++)
         used +=
             (size_t)snprintf(hint + used, sizeof hint - used, "%s%s: %s", i > 0 ? "; " : "", names[i], missing[i]->doc);
-    ts_load_list_names(list, sizeof list, names, n);
+    ts_list_names(list, sizeof list, names, n);
     if (n == 1)
         ts_param_error(set, names[0], "parameter-missing", diag, "required, but not given");
     else
@@ -756,7 +699,7 @@ bool ts_load_check_missing(struct ts_diag *diag, const struct param_set *set, ui
 void ts_load_params(const struct load *load, const struct node *map, struct param_set *set)
 {
     uint32_t seen = set->given; /* what stood elsewhere is not missing, and a value that was refused is not either */
-    if (map->kind != NODE_MAP && !is_nothing(map)) {
+    if (map->kind != NODE_MAP && !ts_tree_is_nothing(map)) {
         ts_load_expected(load->diag, map, set->owner, "a map of parameters");
         const size_t key = map->kind == NODE_SCALAR ? strcspn(map->text, "=") : 0;
         if (key > 0 && map->text[key])

@@ -47,10 +47,5 @@ void ts_load_expected(struct ts_diag *diag, const struct node *node, const char 
 const char *ts_load_path(const struct load *load, const char *path);
 /* Returns the text of a scalar. NULL where it is `null`, nothing or no scalar (reported as `owner`: ...). */
 const char *ts_load_text(struct ts_diag *diag, const struct node *node, const char *owner, const char *expected);
-/* Returns the status of what was read since there were `count` records and `errors` errors: TS_RUN_FAILED where memory
- * was out, whatever else was found. */
-enum ts_status ts_load_status(const struct ts_diag *diag, size_t count, size_t errors);
-/* Joins names with commas until they no longer fit. */
-void ts_load_list_names(char *out, size_t size, const char *const *names, size_t n);
 
 #endif

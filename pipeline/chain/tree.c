@@ -193,3 +193,28 @@ ssize_t ts_tree_read_file(const char *path, char *out)
     errno = problem;
     return n < 0 ? -1 : length;
 }
+
+bool ts_tree_is_nothing(const struct node *node)
+{
+    static const char *const nothings[] = {"", "~", "null", "Null", "NULL"};
+    if (node->kind != NODE_SCALAR || node->quoted)
+        return false;
+    for (size_t i = 0; i < sizeof nothings / sizeof *nothings; i++)
+        if (!strcmp(node->text, nothings[i]))
+            return true;
+    return false;
+}
+
+const char *ts_tree_describe(const struct node *node, char out[TREE_SHOWN_BYTES + 2])
+{
+    if (node->kind == NODE_MAP)
+        return "a map";
+    if (node->kind == NODE_LIST && !node->text)
+        return "a list";
+    if (ts_tree_is_nothing(node))
+        return "nothing";
+    out[0] = '\'';
+    ts_tree_shown(node->text, out + 1);
+    strcat(out, "'");
+    return out;
+}

@@ -73,5 +73,9 @@ ssize_t ts_tree_read_file(const char *path, char *out);
 /* Copies at most 40 bytes of a text for messages, with "..." where it was cut. */
 enum { TREE_SHOWN_BYTES = 48 };
 const char *ts_tree_shown(const char *text, char out[TREE_SHOWN_BYTES]);
+/* Returns true if the node is empty, `~` or a form of `null`, without quotes. */
+bool ts_tree_is_nothing(const struct node *node);
+/* Describes a node for messages: "a list", "a map", "nothing", or the scalar in single quotes. */
+const char *ts_tree_describe(const struct node *node, char out[TREE_SHOWN_BYTES + 2]);
 
 #endif

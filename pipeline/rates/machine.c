@@ -122,7 +122,7 @@ enum ts_status ts_machine_load(const char *path, const char *kept_rates, struct 
         load_tree(&tree, path, &set, diag);
     if (set.values)
         *machine = *(const struct machine *)set.values;
-    enum ts_status status = ts_load_status(diag, count, errors);
+    enum ts_status status = ts_diag_status_since(diag, count, errors);
     const enum ts_status rated = set.values ? load_rates(machine, kept_rates, rates, diag) : TS_OK;
     status = status == TS_OK ? rated : status;
     if (status == TS_OK)

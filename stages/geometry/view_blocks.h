@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/image.h"
+
 struct view_blocks {
     const float *p;                    /* (view, detector) */
     int64_t n_views, n, strip, groups; /* strip: detector pixels of a block; groups: of views */
@@ -20,6 +22,13 @@ struct view_blocks ts_view_blocks(const float *p, int64_t n_views, int64_t n, in
 double ts_view_block_mean(const struct view_blocks *blocks, int64_t group, int64_t first);
 /* Finds the least and the largest of these means over all groups. */
 void ts_view_blocks_range(const struct view_blocks *blocks, int64_t first, double *least, double *most);
+/* The parts of the object that the first and the last end of the rows see, as shares of the most that is seen anywhere:
+ * from 0 (air) to 1. Line integrals and transmissions are compared with those of air; for counts and intensities, whose
+ * value in air is not known, it is how much they change from view to view. */
+struct view_ends {
+    double first, last;
+};
+struct view_ends ts_view_ends(const float *p, int64_t n_views, int64_t n, enum ts_quantity quantity);
 /* Returns whether the object goes on beyond an end that sees this share of the most that any block sees: a tenth. */
 bool ts_view_end_is_cut_off(double share);
 

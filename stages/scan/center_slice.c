@@ -28,41 +28,6 @@
 #include "stages/geometry/view_blocks.h"
 #include "stages/scan/center_search.h"
 
-/* The parts of the object that the first and the last end of the row see, as shares of the most that is seen anywhere:
- * from 0 (air) to 1. Line integrals and transmissions are compared with those of air; for counts and intensities, whose
- * value in air is not known, it is how much they change from view to view. */
-struct center_truncation {
-    double first, last;
-};
-
-/* Returns what a strip of the detector sees: its largest mean, or, if the value of air is not known, the largest less
- * the smallest. */
-static double strip_of(const struct view_blocks *blocks, enum ts_quantity quantity, int64_t first)
-{
-    double least, most;
-    ts_view_blocks_range(blocks, first, &least, &most);
-    if (quantity == TS_LINE_INTEGRAL)
-        return most;
-    return quantity == TS_TRANSMISSION ? 1 - least : most - least;
-}
-
-static struct center_truncation center_truncation(const struct center_search *search, enum ts_quantity quantity)
-{
-    const struct view_blocks blocks = ts_view_blocks(search->p, search->views->n, search->n_detectors, 1);
-    double most = 0;
-    for (int64_t first = 0; first + blocks.strip <= blocks.n; first += blocks.strip)
-        most = fmax(most, strip_of(&blocks, quantity, first));
-    const double left = strip_of(&blocks, quantity, 0), right = strip_of(&blocks, quantity, blocks.n - blocks.strip);
-    if (!(most > 0))
-        return (struct center_truncation){0, 0};
-    return (struct center_truncation){fmin(1, fmax(0, left / most)), fmin(1, fmax(0, right / most))};
-}
-
-static bool center_is_cut_off(const struct center_truncation *truncation)
-{
-    return ts_view_end_is_cut_off(truncation->first) || ts_view_end_is_cut_off(truncation->last);
-}
-
 /* The center of opposite views to a fraction of a pixel, and how far it may be off. The shift that takes one view of a
  * pair best onto the other one, mirrored, is sum(slope * difference) / sum(slope of one * slope of the other): noise of
  * two views has nothing in common, so that the divisor is that of the object.
@@ -180,7 +145,7 @@ static const double lopsided = 2, convincing = 0.8;
 
 /* These are the findings of the searches. */
 struct look {
-    struct center_truncation truncation;
+    struct view_ends truncation;
     bool cut_off;
     struct center_found taken;
     double by_sinogram, by_opposite; /* centers; NAN: not searched */
@@ -694,8 +659,8 @@ static void begin(const struct center_slice *slice, struct look *look)
     struct memory_layout layout = {.base = slice->scratch};
     const struct room room = lay_out(context, &layout);
     ts_center_clean(slice->sinogram, search.views->n, search.n_detectors, room.clean, room.work);
-    look->truncation = center_truncation(&search, context->in.quantity);
-    look->cut_off = center_is_cut_off(&look->truncation);
+    look->truncation = ts_view_ends(search.p, search.views->n, search.n_detectors, context->in.quantity);
+    look->cut_off = ts_view_end_is_cut_off(look->truncation.first) || ts_view_end_is_cut_off(look->truncation.last);
     if (params_of(slice)->method == CENTER_MASS || !look->cut_off)
         look->mass = ts_center_by_mass(&search, context->in.quantity);
     if (!(look->mass.deviation <= trusted_share * (double)search.n_detectors) &&

@@ -10,6 +10,7 @@
 #ifndef STAGES_SCAN_CENTER_STRIP_H
 #define STAGES_SCAN_CENTER_STRIP_H
 
+#include "core/fft.h"
 #include "stages/engine/stage.h"
 
 enum { STRIP_LEAST_SIZE = 64, STRIP_MOST_SIZE = 4096, STRIP_MOST_SIDES = 50 };
@@ -23,5 +24,15 @@ struct center_strip {
 };
 
 enum { TABLE_STRIP, TABLE_STRIP_CENTERS, STRIP_TABLES };
+
+/* Describes the tables: the picture, and its trial centers. */
+void ts_center_strip_tables(const struct center_strip *strip, struct stage_table tables[STRIP_TABLES]);
+/* Describes the transform that the filter of the rows takes. */
+struct fft_shape ts_center_strip_transform(const struct center_strip *strip);
+size_t ts_center_strip_scratch_bytes(const struct center_strip *strip);
+/* Draws trial centers[i] = center + (i - sides) * step, for i < 2 sides + 1, from the left. sinogram: (view, detector).
+ * scratch: on a 64-byte boundary. */
+void ts_center_strip_draw(const struct center_strip *strip, const float *sinogram, double center, struct fft *fft,
+                          void *scratch, uint8_t *picture, double *centers);
 
 #endif
