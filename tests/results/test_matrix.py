@@ -19,7 +19,7 @@ from harness import digest
 
 PROGRAM = os.path.abspath(sys.argv[1])
 THREADS, SLABS = (1, 2), 3
-TIMES = 10 if os.environ.get("TOMOSTAGE_TESTS_ALL") else 1 if os.environ.get("TOMOSTAGE_SANITIZE") else 2
+TIMES = 1 if os.environ.get("TOMOSTAGE_SANITIZE") else 10 if os.environ.get("TOMOSTAGE_TESTS_ALL") else 2
 CHAINS = {
     "filters": "box radius=1 dimensions=3d | save name=smooth | histogram bins=32 | clahe | statistics scope=slice "
                "| tv weight=20 iterations=4 dimensions=3d",
