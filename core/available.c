@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Linux estimates what is free as MemAvailable in /proc/meminfo: free memory and what caches could give back. A process
- * that takes more than a control group allows is killed, so the limits of its group and of all above it count; caches
- * of files are in their usage, and given back. The quota of time of a group counts as so many processors. Where
- * /proc/self/cgroup names a group that is not below the mount, as in a container, the mount itself is the group.
+ * Linux estimates what is free as MemAvailable in /proc/meminfo: free memory and what caches could
+ * give back. A process that takes more than a control group allows is killed, so the limits of its
+ * group and of all above it count; caches of files are in their usage, and given back. The quota of
+ * time of a group counts as so many processors. Where /proc/self/cgroup names a group that is not
+ * below the mount, as in a container, the mount itself is the group.
  */
 #include "core/available.h"
 
@@ -17,14 +18,16 @@
 
 #include "core/number.h"
 
-/* This says where a version of control groups has a controller, and how to ask one group what it leaves. */
+/* This says where a version of control groups has a controller, and how to ask one group what it
+ * leaves. */
 struct group_files {
     const char *mount, *controller; /* controller NULL: version 2, where all have one group */
     int64_t (*left)(const char *folder, const struct group_files *files);
     const char *limit, *usage, *cache; /* files of memory; cache: a line of memory.stat */
 };
 
-/* Reads a file of one number. Returns `none` where there is no file, or no number, such as "max". */
+/* Reads a file of one number. Returns `none` where there is no file, or no number, such as
+ * "max". */
 static int64_t read_number(const char *folder, const char *name, int64_t none)
 {
     char path[PATH_MAX], line[64] = "";
@@ -73,8 +76,9 @@ static bool has_name(const char *list, const char *name)
     return list != NULL;
 }
 
-/* Writes the group of the process to `group`: the third field of the controller's line of /proc/self/cgroup. A line
- * that has the controller alone is preferred to one that has others beside it. */
+/* Writes the group of the process to `group`: the third field of the controller's line of
+ * /proc/self/cgroup. A line that has the controller alone is preferred to one that has others
+ * beside it. */
 static void find_group(const char *root, const char *controller, char group[PATH_MAX])
 {
     char path[PATH_MAX], line[PATH_MAX + 256];
@@ -83,12 +87,14 @@ static void find_group(const char *root, const char *controller, char group[PATH
     snprintf(path, sizeof path, "%s/proc/self/cgroup", root);
     FILE *file = fopen(path, "re");
     while (file && !found && fgets(line, sizeof line, file)) {
-        char *controllers = strchr(line, ':'), *at = controllers ? strchr(controllers + 1, ':') : NULL;
+        char *controllers = strchr(line, ':'),
+             *at = controllers ? strchr(controllers + 1, ':') : NULL;
         if (!at)
             continue;
         *at++ = '\0';
         at[strcspn(at, "\n")] = '\0';
-        found = controller ? !strcmp(controllers + 1, controller) : !strncmp(line, "0:", 2) && !controllers[1];
+        found = controller ? !strcmp(controllers + 1, controller)
+                           : !strncmp(line, "0:", 2) && !controllers[1];
         if (found || (controller && has_name(controllers + 1, controller)))
             snprintf(group, PATH_MAX, "%s", at);
     }
@@ -140,7 +146,8 @@ static int64_t processors_of(int64_t quota, int64_t period)
 static int64_t quota_of_first(const char *folder, const struct group_files *files)
 {
     (void)files;
-    return processors_of(read_number(folder, "cpu.cfs_quota_us", -1), read_number(folder, "cpu.cfs_period_us", -1));
+    return processors_of(read_number(folder, "cpu.cfs_quota_us", -1),
+                         read_number(folder, "cpu.cfs_period_us", -1));
 }
 
 /* The file has the quota, or "max", and the period. */
@@ -159,9 +166,10 @@ static int64_t quota_of_second(const char *folder, const struct group_files *fil
 
 int ts_processors_of_groups(const char *root)
 {
-    const struct group_files all[] = {{"/sys/fs/cgroup/cpu", "cpu", quota_of_first, NULL, NULL, NULL},
-                                      {"/sys/fs/cgroup/cpu,cpuacct", "cpu", quota_of_first, NULL, NULL, NULL},
-                                      {"/sys/fs/cgroup", NULL, quota_of_second, NULL, NULL, NULL}};
+    const struct group_files all[] = {
+        {"/sys/fs/cgroup/cpu", "cpu", quota_of_first, NULL, NULL, NULL},
+        {"/sys/fs/cgroup/cpu,cpuacct", "cpu", quota_of_first, NULL, NULL, NULL},
+        {"/sys/fs/cgroup", NULL, quota_of_second, NULL, NULL, NULL}};
     int64_t least = INT_MAX;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         const int64_t left = left_of(root, &all[i]);
@@ -178,8 +186,8 @@ static int64_t stated(const char *name)
     return text && !ts_number_integer(text, &value) && value > 0 ? value : 0;
 }
 
-/* Slurm may state the limit in the environment alone, where it has no control groups: in MiB for the node, or for each
- * of the processors that the job has of it. 0 is all memory of the node. */
+/* Slurm may state the limit in the environment alone, where it has no control groups: in MiB for
+ * the node, or for each of the processors that the job has of it. 0 is all memory of the node. */
 int64_t ts_memory_of_job(void)
 {
     const int64_t node = stated("SLURM_MEM_PER_NODE"), processor = stated("SLURM_MEM_PER_CPU"),
@@ -197,7 +205,8 @@ void ts_processors_set(unsigned char set[AVAILABLE_SET_BYTES])
         set[0] = 1;
 }
 
-/* Every input asks for the processors when it begins, and the answer takes a hundred reads: it is kept. */
+/* Every input asks for the processors when it begins, and the answer takes a hundred reads: it is
+ * kept. */
 static int quota_of_process(void)
 {
     static _Atomic int known;
@@ -240,7 +249,10 @@ static int64_t free_of_machine(void)
 
 int64_t ts_memory_available(void)
 {
-    const int64_t machine = free_of_machine(), groups = ts_memory_of_groups(""), job = ts_memory_of_job();
+    const int64_t machine = free_of_machine(), groups = ts_memory_of_groups(""),
+                  job = ts_memory_of_job();
     const int64_t allowed = groups < job ? groups : job;
-    return machine > 0 ? (machine < allowed ? machine : allowed) : allowed < INT64_MAX ? allowed : 0;
+    return machine > 0           ? (machine < allowed ? machine : allowed)
+           : allowed < INT64_MAX ? allowed
+                                 : 0;
 }

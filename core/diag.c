@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Records keep their own copies of every text and of the source that they point into, since the chain file and each
- * assignment of --set are different sources of one run. A lock guards the list: several threads report.
+ * Records keep their own copies of every text and of the source that they point into, since the
+ * chain file and each assignment of --set are different sources of one run. A lock guards the list:
+ * several threads report.
  */
 #include "core/diag.h"
 
@@ -29,8 +30,9 @@ struct ts_diag {
     char *(*spell)(const char *hint); /* NULL: hints stay as they are */
     struct entry *entries;
     size_t count, capacity, errors, errors_dropped;
-    size_t lost;                   /* warnings and notes that found no memory */
-    enum ts_status status, newest; /* those of the first error and of the newest record, kept or not */
+    size_t lost; /* warnings and notes that found no memory */
+    enum ts_status status,
+        newest; /* those of the first error and of the newest record, kept or not */
 };
 
 struct ts_diag *ts_diag_create(void)
@@ -39,7 +41,8 @@ struct ts_diag *ts_diag_create(void)
     if (!diag)
         return NULL;
     diag->arena = ts_arena_create();
-    /* Reserved at once, so that reporting an error needs no list to grow when memory has run out. */
+    /* Reserved at once, so that reporting an error needs no list to grow when memory has run
+     * out. */
     diag->capacity = 64;
     diag->entries = calloc(diag->capacity, sizeof *diag->entries);
     if (!diag->arena || !diag->entries) {
@@ -144,16 +147,16 @@ static const char *copy_text(struct ts_diag *diag, const char *text, const char 
     return copy ? copy : otherwise;
 }
 
-__attribute__((format(printf, 2, 0))) static const char *format_text(struct ts_diag *diag, const char *format,
-                                                                     va_list arguments)
+__attribute__((format(printf, 2, 0))) static const char *
+format_text(struct ts_diag *diag, const char *format, va_list arguments)
 {
     char buffer[4096];
     vsnprintf(buffer, sizeof buffer, format, arguments);
     return copy_text(diag, buffer, "out of memory");
 }
 
-/* Returns true where the list has a place for one more record. A list that cannot grow keeps its last places for
- * errors, so that a failure is never without a record. */
+/* Returns true where the list has a place for one more record. A list that cannot grow keeps its
+ * last places for errors, so that a failure is never without a record. */
 static bool has_place(struct ts_diag *diag, enum ts_severity severity)
 {
     if (diag->count + (severity == TS_ERROR ? 0 : DIAG_MAX_ERRORS) < diag->capacity)
@@ -167,9 +170,9 @@ static bool has_place(struct ts_diag *diag, enum ts_severity severity)
 }
 
 /* Adds a record; the caller holds the lock. */
-__attribute__((format(printf, 5, 0))) static void add(struct ts_diag *diag, enum ts_severity severity,
-                                                      enum ts_status status, const struct diag_site *site,
-                                                      const char *format, va_list arguments)
+__attribute__((format(printf, 5, 0))) static void
+add(struct ts_diag *diag, enum ts_severity severity, enum ts_status status,
+    const struct diag_site *site, const char *format, va_list arguments)
 {
     diag->newest = status;
     if (severity == TS_ERROR) {
@@ -187,7 +190,9 @@ __attribute__((format(printf, 5, 0))) static void add(struct ts_diag *diag, enum
     }
     struct entry *entry = &diag->entries[diag->count++];
     *entry = (struct entry){
-        .record = {.severity = severity, .status = status, .message = format_text(diag, format, arguments)},
+        .record = {.severity = severity,
+                   .status = status,
+                   .message = format_text(diag, format, arguments)},
         .source = diag->source,
     };
     entry->record.source = diag->source ? diag->source->name : NULL;
@@ -199,18 +204,18 @@ __attribute__((format(printf, 5, 0))) static void add(struct ts_diag *diag, enum
 }
 
 /* This is the body of the three functions below. It hands their arguments on with the lock held. */
-#define ADD(severity, status)                                                                                          \
-    do {                                                                                                               \
-        va_list arguments;                                                                                             \
-        va_start(arguments, format);                                                                                   \
-        pthread_mutex_lock(&diag->lock);                                                                               \
-        add(diag, severity, status, site, format, arguments);                                                          \
-        pthread_mutex_unlock(&diag->lock);                                                                             \
-        va_end(arguments);                                                                                             \
+#define ADD(severity, status)                                                                      \
+    do {                                                                                           \
+        va_list arguments;                                                                         \
+        va_start(arguments, format);                                                               \
+        pthread_mutex_lock(&diag->lock);                                                           \
+        add(diag, severity, status, site, format, arguments);                                      \
+        pthread_mutex_unlock(&diag->lock);                                                         \
+        va_end(arguments);                                                                         \
     } while (0)
 
-enum ts_status ts_diag_error(struct ts_diag *diag, enum ts_status status, const struct diag_site *site,
-                             const char *format, ...)
+enum ts_status ts_diag_error(struct ts_diag *diag, enum ts_status status,
+                             const struct diag_site *site, const char *format, ...)
 {
     ADD(TS_ERROR, status);
     return status;
@@ -236,7 +241,8 @@ enum ts_status ts_diag_hint(struct ts_diag *diag, const char *format, ...)
     if (diag->count > 0 && diag->errors_dropped == 0) {
         const char *hint = format_text(diag, format, arguments);
         char *spelled = hint && diag->spell ? diag->spell(hint) : NULL;
-        diag->entries[diag->count - 1].record.hint = spelled ? copy_text(diag, spelled, hint) : hint;
+        diag->entries[diag->count - 1].record.hint =
+            spelled ? copy_text(diag, spelled, hint) : hint;
         free(spelled);
     }
     pthread_mutex_unlock(&diag->lock);
@@ -250,9 +256,9 @@ void ts_diag_spell_hints(struct ts_diag *diag, char *(*spell)(const char *hint))
 }
 
 /* add() takes its arguments as a list, which a function with an ellipsis has. */
-__attribute__((format(printf, 5, 6))) static void add_one(struct ts_diag *diag, enum ts_severity severity,
-                                                          enum ts_status status, const struct diag_site *site,
-                                                          const char *format, ...)
+__attribute__((format(printf, 5, 6))) static void
+add_one(struct ts_diag *diag, enum ts_severity severity, enum ts_status status,
+        const struct diag_site *site, const char *format, ...)
 {
     ADD(severity, status);
 }
@@ -261,7 +267,8 @@ void ts_diag_append(struct ts_diag *diag, const struct ts_diag *from)
 {
     for (size_t i = 0; i < from->count; i++) {
         const struct ts_diag_record *record = &from->entries[i].record;
-        const struct diag_site site = {.code = record->code, .span = record->span, .stage = record->stage};
+        const struct diag_site site = {
+            .code = record->code, .span = record->span, .stage = record->stage};
         add_one(diag, record->severity, record->status, &site, "%s", record->message);
         if (record->hint)
             ts_diag_hint(diag, "%s", record->hint);
@@ -318,7 +325,8 @@ static const char *source_line(const struct source_text *source, int32_t line, s
     return at;
 }
 
-/* Returns the bytes that take one place on the screen: a character, or a single byte that is no text. */
+/* Returns the bytes that take one place on the screen: a character, or a single byte that is no
+ * text. */
 static size_t place_bytes(const char *at, size_t left, bool *text)
 {
     const size_t bytes = ts_utf8_bytes(at, left);
@@ -326,7 +334,8 @@ static size_t place_bytes(const char *at, size_t left, bool *text)
     return *text ? bytes : 1;
 }
 
-static void print_line_and_caret(const struct source_text *source, struct ts_span span, FILE *stream)
+static void print_line_and_caret(const struct source_text *source, struct ts_span span,
+                                 FILE *stream)
 {
     enum { SHOWN = 160 };
     size_t length = 0;
@@ -376,8 +385,9 @@ void ts_diag_print(const struct ts_diag *diag, FILE *stream)
         ts_text_escape(text, sizeof text, record->message);
         ts_text_escape(stage, sizeof stage, record->stage ? record->stage : "");
         ts_text_escape(code, sizeof code, record->code ? record->code : "");
-        fprintf(stream, "%s: %s%s%s%s%s%s\n", severities[record->severity], stage, record->stage ? ": " : "", text,
-                record->code ? " [" : "", code, record->code ? "]" : "");
+        fprintf(stream, "%s: %s%s%s%s%s%s\n", severities[record->severity], stage,
+                record->stage ? ": " : "", text, record->code ? " [" : "", code,
+                record->code ? "]" : "");
         if (entry->source && record->span.line > 0)
             print_line_and_caret(entry->source, record->span, stream);
         if (record->hint) {
@@ -386,9 +396,11 @@ void ts_diag_print(const struct ts_diag *diag, FILE *stream)
         }
     }
     if (diag->errors_dropped > 0)
-        fprintf(stream, "tomostage: error: %zu more errors are not shown [more-errors]\n", diag->errors_dropped);
+        fprintf(stream, "tomostage: error: %zu more errors are not shown [more-errors]\n",
+                diag->errors_dropped);
     if (diag->lost > 0)
-        fprintf(stream, "tomostage: warning: %zu more warnings are not shown: out of memory\n", diag->lost);
+        fprintf(stream, "tomostage: warning: %zu more warnings are not shown: out of memory\n",
+                diag->lost);
 }
 
 bool ts_diag_is_full(const struct ts_diag *diag)

@@ -41,10 +41,12 @@ void ts_diag_print_json(const struct ts_diag *diag, FILE *stream)
     }
     if (ts_diag_error_count(diag) > shown) {
         char message[64];
-        snprintf(message, sizeof message, "%zu more errors are not shown", ts_diag_error_count(diag) - shown);
-        print_record(
-            &(struct ts_diag_record){
-                .severity = TS_ERROR, .status = ts_diag_status(diag), .code = "more-errors", .message = message},
-            stream);
+        snprintf(message, sizeof message, "%zu more errors are not shown",
+                 ts_diag_error_count(diag) - shown);
+        print_record(&(struct ts_diag_record){.severity = TS_ERROR,
+                                              .status = ts_diag_status(diag),
+                                              .code = "more-errors",
+                                              .message = message},
+                     stream);
     }
 }

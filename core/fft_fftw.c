@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This computes Fourier transforms through FFTW (M. Frigo and S. G. Johnson, Proc. IEEE 93, 2005). FFTW's planner is
- * not made for threads, so one lock stands before it. Its execution is made for them and takes no lock, so that
- * transforms run side by side.
+ * This computes Fourier transforms through FFTW (M. Frigo and S. G. Johnson, Proc. IEEE 93, 2005).
+ * FFTW's planner is not made for threads, so one lock stands before it. Its execution is made for
+ * them and takes no lock, so that transforms run side by side.
  */
 #ifdef TS_FFT_FFTW
 #include <fftw3.h>
@@ -37,10 +37,10 @@ static void plan_complex(struct fft *fft, const struct fft_shape *shape)
     static _Alignas(64) fftwf_complex place;
     const int n[2] = {(int)shape->n[0], (int)shape->n[1]}, batch = (int)shape->batch;
     const int distance = (int)(ts_fft_count(shape) / shape->batch);
-    fft->forward = fftwf_plan_many_dft(shape->rank, n, batch, &place, NULL, 1, distance, &place, NULL, 1, distance,
-                                       FFTW_FORWARD, FFTW_ESTIMATE);
-    fft->inverse = fftwf_plan_many_dft(shape->rank, n, batch, &place, NULL, 1, distance, &place, NULL, 1, distance,
-                                       FFTW_BACKWARD, FFTW_ESTIMATE);
+    fft->forward = fftwf_plan_many_dft(shape->rank, n, batch, &place, NULL, 1, distance, &place,
+                                       NULL, 1, distance, FFTW_FORWARD, FFTW_ESTIMATE);
+    fft->inverse = fftwf_plan_many_dft(shape->rank, n, batch, &place, NULL, 1, distance, &place,
+                                       NULL, 1, distance, FFTW_BACKWARD, FFTW_ESTIMATE);
 }
 
 static void plan_real(struct fft *fft, const struct fft_shape *shape)
@@ -50,13 +50,14 @@ static void plan_real(struct fft *fft, const struct fft_shape *shape)
     const int n[2] = {(int)shape->n[0], (int)shape->n[1]}, batch = (int)shape->batch;
     const int apart = (int)(ts_fft_count(shape) / shape->batch),
               spectra_apart = (int)(ts_fft_spectrum_count(shape) / shape->batch);
-    fft->forward = fftwf_plan_many_dft_r2c(shape->rank, n, batch, samples, NULL, 1, apart, &spectrum, NULL, 1,
-                                           spectra_apart, FFTW_ESTIMATE);
-    fft->inverse = fftwf_plan_many_dft_c2r(shape->rank, n, batch, &spectrum, NULL, 1, spectra_apart, samples, NULL, 1,
-                                           apart, FFTW_ESTIMATE);
+    fft->forward = fftwf_plan_many_dft_r2c(shape->rank, n, batch, samples, NULL, 1, apart,
+                                           &spectrum, NULL, 1, spectra_apart, FFTW_ESTIMATE);
+    fft->inverse = fftwf_plan_many_dft_c2r(shape->rank, n, batch, &spectrum, NULL, 1, spectra_apart,
+                                           samples, NULL, 1, apart, FFTW_ESTIMATE);
 }
 
-enum ts_status ts_fft_create(const struct fft_shape *shape, struct ts_diag *diag, struct fft **result)
+enum ts_status ts_fft_create(const struct fft_shape *shape, struct ts_diag *diag,
+                             struct fft **result)
 {
     struct fft *fft = calloc(1, sizeof *fft);
     *result = NULL;
@@ -112,7 +113,8 @@ const char *ts_fft_library(void)
 {
     static char name[32];
     if (!*name) {
-        const char *version = strncmp(fftwf_version, "fftw-", 5) ? fftwf_version : fftwf_version + 5;
+        const char *version =
+            strncmp(fftwf_version, "fftw-", 5) ? fftwf_version : fftwf_version + 5;
         snprintf(name, sizeof name, "FFTW %.*s", (int)strcspn(version, "-"), version);
     }
     return name;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Fourier transforms through KissFFT (M. Borgerding), for builds that must not link FFTW. Only its complex transform of
- * one line is used, which keeps no state while it works. A real line of n samples is read as n / 2 complex ones z: with
- * Z their transform, E and O those of the even and odd samples and w = exp(-2 pi i k / n),
+ * Fourier transforms through KissFFT (M. Borgerding), for builds that must not link FFTW. Only its
+ * complex transform of one line is used, which keeps no state while it works. A real line of n
+ * samples is read as n / 2 complex ones z: with Z their transform, E and O those of the even and
+ * odd samples and w = exp(-2 pi i k / n),
  *
- *     E[k] = (Z[k] + conj Z[n/2 - k]) / 2,   O[k] = (Z[k] - conj Z[n/2 - k]) / 2i,   X[k] = E[k] + w O[k].
+ *     E[k] = (Z[k] + conj Z[n/2 - k]) / 2,   O[k] = (Z[k] - conj Z[n/2 - k]) / 2i,   X[k] = E[k] +
+ * w O[k].
  */
 #ifdef TS_FFT_KISSFFT
 #include <complex.h>
@@ -19,9 +21,11 @@ typedef float complex sample;
 
 struct fft {
     struct fft_shape shape;
-    int64_t n_rows, n_columns;      /* size of one transform in samples, real or complex as shape.real says */
-    kiss_fft_cfg row[2], column[2]; /* for [0] forward and [1] inverse; column is NULL where the rank is 1 */
-    sample *turns;                  /* the factors w for k = 0 .. n / 2; NULL where samples are complex */
+    int64_t n_rows,
+        n_columns; /* size of one transform in samples, real or complex as shape.real says */
+    kiss_fft_cfg row[2],
+        column[2]; /* for [0] forward and [1] inverse; column is NULL where the rank is 1 */
+    sample *turns; /* the factors w for k = 0 .. n / 2; NULL where samples are complex */
 };
 
 size_t ts_fft_bytes(const struct fft_shape *shape)
@@ -41,7 +45,8 @@ static kiss_fft_cfg configure(int64_t n, bool inverse)
     return kiss_fft_alloc((int)n, inverse, NULL, NULL);
 }
 
-enum ts_status ts_fft_create(const struct fft_shape *shape, struct ts_diag *diag, struct fft **result)
+enum ts_status ts_fft_create(const struct fft_shape *shape, struct ts_diag *diag,
+                             struct fft **result)
 {
     struct fft *fft = calloc(1, sizeof *fft);
     *result = NULL;
@@ -91,11 +96,12 @@ static void transform_line(kiss_fft_cfg line, sample *data, int64_t n, sample *w
     memcpy(data, work, (size_t)n * sizeof *data);
 }
 
-static void transform_columns(const struct fft *fft, int inverse, sample *data, int64_t n_columns, sample *work)
+static void transform_columns(const struct fft *fft, int inverse, sample *data, int64_t n_columns,
+                              sample *work)
 {
     for (int64_t column = 0; fft->column[inverse] && column < n_columns; column++) {
-        kiss_fft_stride(fft->column[inverse], (const kiss_fft_cpx *)(data + column), (kiss_fft_cpx *)work,
-                        (int)n_columns);
+        kiss_fft_stride(fft->column[inverse], (const kiss_fft_cpx *)(data + column),
+                        (kiss_fft_cpx *)work, (int)n_columns);
         for (int64_t row = 0; row < fft->n_rows; row++)
             data[row * n_columns + column] = work[row];
     }
@@ -107,7 +113,8 @@ static void real_forward(const struct fft *fft, const float *in, sample *out, sa
     kiss_fft(fft->row[0], (const kiss_fft_cpx *)in, (kiss_fft_cpx *)work);
     work[half] = work[0];
     for (int64_t k = 0; k <= half; k++) {
-        const sample mirrored = conjf(work[half - k]), even = work[k] + mirrored, odd = work[k] - mirrored;
+        const sample mirrored = conjf(work[half - k]), even = work[k] + mirrored,
+                     odd = work[k] - mirrored;
         out[k] = 0.5F * even - 0.5F * I * (fft->turns[k] * odd);
     }
 }
@@ -116,7 +123,8 @@ static void real_inverse(const struct fft *fft, const sample *in, float *out, sa
 {
     const int64_t half = fft->n_columns / 2;
     for (int64_t k = 0; k < half; k++) {
-        const sample first = k == 0 ? crealf(in[0]) : in[k], last = k == 0 ? crealf(in[half]) : in[half - k];
+        const sample first = k == 0 ? crealf(in[0]) : in[k],
+                     last = k == 0 ? crealf(in[half]) : in[half - k];
         const sample mirrored = conjf(last);
         work[k] = first + mirrored + I * (conjf(fft->turns[k]) * (first - mirrored));
     }
@@ -130,7 +138,8 @@ void ts_fft_forward(const struct fft *fft, float *in, float *out, void *work)
         sample *first = (sample *)out + i * fft->n_rows * spectrum;
         for (int64_t row = 0; row < fft->n_rows; row++)
             if (fft->shape.real)
-                real_forward(fft, in + (i * fft->n_rows + row) * fft->n_columns, first + row * spectrum, work);
+                real_forward(fft, in + (i * fft->n_rows + row) * fft->n_columns,
+                             first + row * spectrum, work);
             else
                 transform_line(fft->row[0], first + row * spectrum, spectrum, work);
         transform_columns(fft, 0, first, spectrum, work);
@@ -145,7 +154,8 @@ void ts_fft_inverse(const struct fft *fft, float *in, float *out, void *work)
         transform_columns(fft, 1, first, spectrum, work);
         for (int64_t row = 0; row < fft->n_rows; row++)
             if (fft->shape.real)
-                real_inverse(fft, first + row * spectrum, out + (i * fft->n_rows + row) * fft->n_columns, work);
+                real_inverse(fft, first + row * spectrum,
+                             out + (i * fft->n_rows + row) * fft->n_columns, work);
             else
                 transform_line(fft->row[1], first + row * spectrum, spectrum, work);
     }

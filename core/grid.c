@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Grids are compared at the eight corner voxels: both transforms are affine, so that no voxel between them differs by
- * more. Rounded directions and spacings count by what they add up to over the whole volume, which is what matters to
- * whoever overlays two volumes; origins, spacings and directions need no tolerances of their own.
+ * Grids are compared at the eight corner voxels: both transforms are affine, so that no voxel
+ * between them differs by more. Rounded directions and spacings count by what they add up to over
+ * the whole volume, which is what matters to whoever overlays two volumes; origins, spacings and
+ * directions need no tolerances of their own.
  */
 #include "core/grid.h"
 
@@ -12,7 +13,8 @@
 void ts_affine_apply(const struct ts_affine *affine, const double in[3], double out[3])
 {
     for (int i = 0; i < 3; i++)
-        out[i] = affine->m[i][0] * in[0] + affine->m[i][1] * in[1] + affine->m[i][2] * in[2] + affine->m[i][3];
+        out[i] = affine->m[i][0] * in[0] + affine->m[i][1] * in[1] + affine->m[i][2] * in[2] +
+                 affine->m[i][3];
 }
 
 struct ts_affine ts_affine_after(const struct ts_affine *second, const struct ts_affine *first)
@@ -44,7 +46,8 @@ bool ts_affine_invert(const struct ts_affine *affine, struct ts_affine *inverse)
     for (int k = 0; k < 3; k++) {
         for (int i = 0; i < 3; i++)
             inverse->m[k][i] /= determinant;
-        inverse->m[k][3] = -(inverse->m[k][0] * m[0][3] + inverse->m[k][1] * m[1][3] + inverse->m[k][2] * m[2][3]);
+        inverse->m[k][3] =
+            -(inverse->m[k][0] * m[0][3] + inverse->m[k][1] * m[1][3] + inverse->m[k][2] * m[2][3]);
         if (!isfinite(inverse->m[k][3]))
             return false;
     }
@@ -59,7 +62,8 @@ struct ts_affine ts_grid_to_mm(const struct ts_image *image)
     for (int i = 0; i < 3; i++) {
         affine.m[i][0] = image->direction[i] * ts_axis_spacing(&image->axes[2]);
         affine.m[i][1] = image->direction[3 + i] * ts_axis_spacing(&image->axes[1]);
-        affine.m[i][2] = stepped ? step[i] : image->direction[6 + i] * ts_axis_spacing(&image->axes[0]);
+        affine.m[i][2] =
+            stepped ? step[i] : image->direction[6 + i] * ts_axis_spacing(&image->axes[0]);
         affine.m[i][3] = image->origin_mm[i];
     }
     return affine;
@@ -79,7 +83,8 @@ bool ts_grid_same(const struct ts_image *a, const struct ts_image *b)
     for (int axis = 0; axis < 3; axis++) {
         if (a->axes[axis].n != b->axes[axis].n)
             return false;
-        smallest = fmin(smallest, fmin(ts_axis_spacing(&a->axes[axis]), ts_axis_spacing(&b->axes[axis])));
+        smallest =
+            fmin(smallest, fmin(ts_axis_spacing(&a->axes[axis]), ts_axis_spacing(&b->axes[axis])));
     }
     for (int corner = 0; corner < 8; corner++) {
         double index[3], p[3], q[3], square = 0;
@@ -102,11 +107,13 @@ void ts_grid_text(const struct ts_image *image, char *out, size_t size)
     double d[6]; /* 0 without a sign */
     for (int i = 0; i < 6; i++)
         d[i] = image->direction[i] + 0.0;
-    const int n = snprintf(out, size, "%lld x %lld x %lld voxels (x, y, z) of %.6g x %.6g x %.6g %s", (long long)x->n,
-                           (long long)y->n, (long long)z->n, ts_axis_spacing(x), ts_axis_spacing(y), ts_axis_spacing(z),
-                           x->unit ? x->unit : "");
+    const int n =
+        snprintf(out, size, "%lld x %lld x %lld voxels (x, y, z) of %.6g x %.6g x %.6g %s",
+                 (long long)x->n, (long long)y->n, (long long)z->n, ts_axis_spacing(x),
+                 ts_axis_spacing(y), ts_axis_spacing(z), x->unit ? x->unit : "");
     if (image->has_geometry && n > 0 && (size_t)n < size)
         snprintf(out + n, size - (size_t)n,
-                 ", the first at (%.6g, %.6g, %.6g) mm, x along (%.4g, %.4g, %.4g), y along (%.4g, %.4g, %.4g)", o[0],
-                 o[1], o[2], d[0], d[1], d[2], d[3], d[4], d[5]);
+                 ", the first at (%.6g, %.6g, %.6g) mm, x along (%.4g, %.4g, %.4g), y along (%.4g, "
+                 "%.4g, %.4g)",
+                 o[0], o[1], o[2], d[0], d[1], d[2], d[3], d[4], d[5]);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The fraction of a half is rounded by an addition to the float's bits, in which a carry moves on to the exponent. For
- * subnormal halves the sum with 0.5 rounds instead, because its last bit has the value 2^-24. The loop has no branches,
- * so that the compiler makes vectors of it for every processor, with or without conversions of its own: all give the
- * same bits.
+ * The fraction of a half is rounded by an addition to the float's bits, in which a carry moves on
+ * to the exponent. For subnormal halves the sum with 0.5 rounds instead, because its last bit has
+ * the value 2^-24. The loop has no branches, so that the compiler makes vectors of it for every
+ * processor, with or without conversions of its own: all give the same bits.
  */
 #include "core/half.h"
 
@@ -11,7 +11,8 @@
 
 #include "core/vectors.h"
 
-/* Magnitudes as bits of floats: the smallest normal half, the first that rounds to infinity, infinity itself. */
+/* Magnitudes as bits of floats: the smallest normal half, the first that rounds to infinity,
+ * infinity itself. */
 enum { NORMAL = 0x38800000, TOO_LARGE = 0x477FF000, INFINITE = 0x7F800000 };
 
 /* Chooses without a branch, which would keep the compiler from making vectors. */
@@ -43,9 +44,12 @@ TS_VECTORIZED float ts_half_round(uint16_t *restrict out, const float *restrict 
         int32_t bits;
         memcpy(&bits, &in[i], sizeof bits);
         const int32_t magnitude = bits & 0x7FFFFFFF;
-        int32_t half = choose(magnitude < NORMAL, round_subnormal(magnitude), round_normal(magnitude));
-        half = choose(magnitude < TOO_LARGE, half, choose(magnitude > INFINITE, TS_HALF_NAN, 0x7C00));
-        const int32_t lost = choose((magnitude >= TOO_LARGE) & (magnitude < INFINITE), magnitude, 0);
+        int32_t half =
+            choose(magnitude < NORMAL, round_subnormal(magnitude), round_normal(magnitude));
+        half =
+            choose(magnitude < TOO_LARGE, half, choose(magnitude > INFINITE, TS_HALF_NAN, 0x7C00));
+        const int32_t lost =
+            choose((magnitude >= TOO_LARGE) & (magnitude < INFINITE), magnitude, 0);
         largest = lost > largest ? lost : largest;
         out[i] = (uint16_t)(half | (bits >> 16 & 0x8000));
     }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Functions in headers that the C code and the kernels share begin with TS_HOST_DEVICE, so that nvcc compiles them for
- * both. Without FMA contraction, which both compilers are told to leave out, plain operations round alike there.
+ * Functions in headers that the C code and the kernels share begin with TS_HOST_DEVICE, so that
+ * nvcc compiles them for both. Without FMA contraction, which both compilers are told to leave out,
+ * plain operations round alike there.
  */
 #ifndef CORE_HOST_DEVICE_H
 #define CORE_HOST_DEVICE_H

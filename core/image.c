@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One table has name, size and range of each element type, so that a new type is one row. Sizes are multiplied with a
- * check, because shapes come from files and may not fit size_t.
+ * One table has name, size and range of each element type, so that a new type is one row. Sizes are
+ * multiplied with a check, because shapes come from files and may not fit size_t.
  */
 #include "core/image.h"
 
@@ -63,7 +63,8 @@ const char *ts_beam_name(enum ts_beam_kind kind)
 
 const char *ts_axis_kind_name(enum ts_axis_kind kind)
 {
-    static const char *const names[] = {"z", "y", "x", "view", "detector", "bin", "item", "time", "echo", "b"};
+    static const char *const names[] = {"z",   "y",    "x",    "view", "detector",
+                                        "bin", "item", "time", "echo", "b"};
     return names[kind];
 }
 
@@ -89,7 +90,8 @@ static size_t count_from(const struct ts_image *image, int first_axis)
 static size_t bytes_of(size_t count, enum ts_dtype dtype)
 {
     size_t bytes;
-    return count != SIZE_MAX && ts_mul_size(count, ts_dtype_bytes(dtype), &bytes) ? bytes : SIZE_MAX;
+    return count != SIZE_MAX && ts_mul_size(count, ts_dtype_bytes(dtype), &bytes) ? bytes
+                                                                                  : SIZE_MAX;
 }
 
 size_t ts_image_count(const struct ts_image *image)
@@ -124,7 +126,8 @@ size_t ts_valid_bytes(const struct ts_image *image)
 
 uint64_t *ts_slice_valid(const struct ts_image *image, int64_t z)
 {
-    return image->valid ? image->valid + (size_t)z * (ts_valid_bytes(image) / sizeof *image->valid) : NULL;
+    return image->valid ? image->valid + (size_t)z * (ts_valid_bytes(image) / sizeof *image->valid)
+                        : NULL;
 }
 
 bool ts_image_is_sinogram(const struct ts_image *image)
@@ -141,7 +144,8 @@ double ts_image_lean_degree(const struct ts_image *image)
 {
     const double *step = image->step_z_mm, *normal = image->direction + 6;
     double along = 0, across = 0;
-    if (!image->has_geometry || image->axes[image->rank == TS_MAX_RANK].n < 2) /* z, behind the axis of volumes */
+    if (!image->has_geometry ||
+        image->axes[image->rank == TS_MAX_RANK].n < 2) /* z, behind the axis of volumes */
         return 0;
     for (int i = 0; i < 3; i++) {
         const int j = (i + 1) % 3, k = (i + 2) % 3;
@@ -154,8 +158,8 @@ double ts_image_lean_degree(const struct ts_image *image)
 
 bool ts_image_same_layout(const struct ts_image *a, const struct ts_image *b)
 {
-    bool same = a->rank == b->rank && a->dtype == b->dtype && a->quantity == b->quantity && !strcmp(a->unit, b->unit) &&
-                a->beam.kind == b->beam.kind;
+    bool same = a->rank == b->rank && a->dtype == b->dtype && a->quantity == b->quantity &&
+                !strcmp(a->unit, b->unit) && a->beam.kind == b->beam.kind;
     for (int i = 0; same && i < a->rank; i++)
         same = a->axes[i].kind == b->axes[i].kind && a->axes[i].n == b->axes[i].n &&
                !strcmp(a->axes[i].unit, b->axes[i].unit);
@@ -174,10 +178,10 @@ struct ts_image ts_image_slices(const struct ts_image *image, int64_t first, int
 }
 
 #define LOAD(suffix, type) LOAD_OF(suffix, type, (__typeof__(*out)))
-#define LOAD_OF(suffix, type, convert)                                                                                 \
-    case TS_##suffix:                                                                                                  \
-        for (size_t i = 0; i < n; i++)                                                                                 \
-            out[i] = convert(((const type *)data)[i]);                                                                 \
+#define LOAD_OF(suffix, type, convert)                                                             \
+    case TS_##suffix:                                                                              \
+        for (size_t i = 0; i < n; i++)                                                             \
+            out[i] = convert(((const type *)data)[i]);                                             \
         break;
 
 void ts_load_f32(float *out, const void *data, enum ts_dtype dtype, size_t n)

@@ -9,8 +9,9 @@
 #include "include/tomostage.h"
 
 /* X(suffix of the enum, C type): the element types that images (not tables) may have. */
-#define TS_IMAGE_DTYPES(X)                                                                                             \
-    X(U8, uint8_t) X(I8, int8_t) X(U16, uint16_t) X(I16, int16_t) X(U32, uint32_t) X(I32, int32_t) X(F32, float)
+#define TS_IMAGE_DTYPES(X)                                                                         \
+    X(U8, uint8_t)                                                                                 \
+    X(I8, int8_t) X(U16, uint16_t) X(I16, int16_t) X(U32, uint32_t) X(I32, int32_t) X(F32, float)
 
 #define TS_DTYPE_BIT(dtype) (1u << (dtype))
 #define TS_ANY_INTEGER 0x3Fu
@@ -28,19 +29,21 @@ struct invalid_range {
 size_t ts_dtype_bytes(enum ts_dtype dtype);     /* size of one element */
 const char *ts_dtype_name(enum ts_dtype dtype); /* "u8" ... "f32" */
 bool ts_dtype_is_integer(enum ts_dtype dtype);
-/* Returns the sign bit of signed integers, else 0. The bits of an integer xor this number are unsigned and order as the
- * values do. */
+/* Returns the sign bit of signed integers, else 0. The bits of an integer xor this number are
+ * unsigned and order as the values do. */
 uint32_t ts_dtype_sign_bit(enum ts_dtype dtype);
 /* Gives the lowest and highest value of the dtype, -inf and inf for floats. */
 void ts_dtype_range(enum ts_dtype dtype, double *low, double *high);
 const char *ts_quantity_name(enum ts_quantity quantity); /* "counts" ... "intensity" */
 const char *ts_beam_name(enum ts_beam_kind kind);        /* "parallel", "fan-arc", "fan-flat" */
-const char *ts_axis_kind_name(enum ts_axis_kind kind);   /* "z", "y", "x", "view", "detector", "bin", "item", ... */
-const char *ts_axis_name(const struct ts_axis *axis);    /* its own name, or that of its kind */
+const char *ts_axis_kind_name(
+    enum ts_axis_kind kind); /* "z", "y", "x", "view", "detector", "bin", "item", ... */
+const char *ts_axis_name(const struct ts_axis *axis); /* its own name, or that of its kind */
 
 /* Computes a * b in *product. Returns false where it does not fit. */
 bool ts_mul_size(size_t a, size_t b, size_t *product);
-/* Return the number of elements and of bytes of the whole image, or SIZE_MAX where the product does not fit. */
+/* Return the number of elements and of bytes of the whole image, or SIZE_MAX where the product does
+ * not fit. */
 size_t ts_image_count(const struct ts_image *image);
 size_t ts_image_bytes(const struct ts_image *image);
 /* Return the elements and bytes of one slice, over all axes but the first. */
@@ -52,19 +55,23 @@ size_t ts_valid_bytes(const struct ts_image *image);
 bool ts_image_is_sinogram(const struct ts_image *image);
 /* Returns true where its beam is one of the fans. */
 bool ts_image_is_fan(const struct ts_image *image);
-/* A volume is upright where the step between its slices leans off their normal by at most TS_UPRIGHT_DEGREE. Behind a
- * gantry, which tilts by 30 degrees at most, none leans further than TS_MOST_LEAN_DEGREE. */
+/* A volume is upright where the step between its slices leans off their normal by at most
+ * TS_UPRIGHT_DEGREE. Behind a gantry, which tilts by 30 degrees at most, none leans further than
+ * TS_MOST_LEAN_DEGREE. */
 #define TS_UPRIGHT_DEGREE 0.05
 #define TS_MOST_LEAN_DEGREE 45.0
-/* Returns the angle between step_z_mm and direction[6..8] in degrees; 0 where the image has no geometry or one slice.
+/* Returns the angle between step_z_mm and direction[6..8] in degrees; 0 where the image has no
+ * geometry or one slice.
  */
 double ts_image_lean_degree(const struct ts_image *image);
-/* Returns true where the two agree in rank, axes, dtype, quantity, unit and beam. Positions, geometry and data may
- * differ. */
+/* Returns true where the two agree in rank, axes, dtype, quantity, unit and beam. Positions,
+ * geometry and data may differ. */
 bool ts_image_same_layout(const struct ts_image *a, const struct ts_image *b);
-/* Returns a view of slices [first, first + n), counted within `image`; z_first and `valid` move along. */
+/* Returns a view of slices [first, first + n), counted within `image`; z_first and `valid` move
+ * along. */
 struct ts_image ts_image_slices(const struct ts_image *image, int64_t first, int64_t n);
-/* Returns the distance of neighboring samples of an axis in its unit, or 1 where the axis states none. */
+/* Returns the distance of neighboring samples of an axis in its unit, or 1 where the axis states
+ * none. */
 static inline double ts_axis_spacing(const struct ts_axis *axis)
 {
     return axis->spacing > 0 ? axis->spacing : 1;

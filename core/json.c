@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * JSON is written as a stream of tokens. One bit per depth remembers whether a comma is due, and nothing is allocated.
+ * JSON is written as a stream of tokens. One bit per depth remembers whether a comma is due, and
+ * nothing is allocated.
  */
 #include "core/json.h"
 
@@ -59,7 +60,8 @@ void ts_json_close(struct json *json, char bracket)
 static void write_escaped(FILE *stream, uint32_t number)
 {
     if (number > 0xFFFF)
-        fprintf(stream, "\\u%04x\\u%04x", 0xD800 + ((number - 0x10000) >> 10), 0xDC00 + (number & 0x3FF));
+        fprintf(stream, "\\u%04x\\u%04x", 0xD800 + ((number - 0x10000) >> 10),
+                0xDC00 + (number & 0x3FF));
     else
         fprintf(stream, "\\u%04x", number);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sizes are rounded up to whole cache lines, because aligned_alloc() demands a multiple of the alignment and vectors at
- * the end of an array may then be read whole. Arrays grow by doubling, so that n items cost O(n) copies.
+ * Sizes are rounded up to whole cache lines, because aligned_alloc() demands a multiple of the
+ * alignment and vectors at the end of an array may then be read whole. Arrays grow by doubling, so
+ * that n items cost O(n) copies.
  */
 #include "core/memory.h"
 
@@ -11,7 +12,9 @@
 void *ts_memory_aligned(size_t bytes)
 {
     const size_t rounded = (bytes + MEMORY_ALIGNMENT - 1) / MEMORY_ALIGNMENT * MEMORY_ALIGNMENT;
-    return rounded < bytes ? NULL : aligned_alloc(MEMORY_ALIGNMENT, rounded > 0 ? rounded : MEMORY_ALIGNMENT);
+    return rounded < bytes
+               ? NULL
+               : aligned_alloc(MEMORY_ALIGNMENT, rounded > 0 ? rounded : MEMORY_ALIGNMENT);
 }
 
 void *ts_memory_zeroed(size_t bytes)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The text is checked character by character before the C library reads it, because strtoll() and strtod() also accept
- * hexadecimal, nan and spaces. Reals are read in the C locale, so that the program's may have a decimal comma.
+ * The text is checked character by character before the C library reads it, because strtoll() and
+ * strtod() also accept hexadecimal, nan and spaces. Reals are read in the C locale, so that the
+ * program's may have a decimal comma.
  */
 #include "core/number.h"
 

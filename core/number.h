@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * These functions read numbers as a chain may write them: decimal, in the C locale whatever the program's is.
- *     integer: [+-] digits           real: also a fraction, an exponent, inf, .inf
+ * These functions read numbers as a chain may write them: decimal, in the C locale whatever the
+ * program's is. integer: [+-] digits           real: also a fraction, an exponent, inf, .inf
  * Leading zeros (octal in YAML 1.1), hexadecimal, underscores, decimal commas and nan are refused.
  */
 #ifndef CORE_NUMBER_H
@@ -11,7 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Read a number. They return NULL, or a phrase that a message puts behind the text, such as "is not an integer". */
+/* Read a number. They return NULL, or a phrase that a message puts behind the text, such as "is not
+ * an integer". */
 const char *ts_number_integer(const char *text, int64_t *value);
 const char *ts_number_real(const char *text, double *value);
 /* Writes a number of bytes with a decimal prefix: "20.5 MB". */

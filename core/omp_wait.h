@@ -2,17 +2,19 @@
  *
  * Makes OpenMP's waiting threads sleep, in the programs of this project.
  *
- * The threads of libgomp spin while they wait. On a machine with other work the spinning takes the core from the very
- * thread that is waited for, a stage of many small parallel regions gets many times slower with two threads than with
- * one, and decoding and compression beside it too. libgomp has no call for this: it reads the environment while the
- * libraries are initialized, and by then the C library has taken up the environment that the kernel gave. So the
- * program changes that one before, in its DT_PREINIT_ARRAY. The array has no room for one entry more, and the variable
- * borrows the place of one that only shells read, until main() gives it back. Where there is none the program starts
- * itself once more with the variable set, and loads its libraries twice, which takes 20 ms. Whoever sets the variable
- * keeps what they chose.
+ * The threads of libgomp spin while they wait. On a machine with other work the spinning takes the
+ * core from the very thread that is waited for, a stage of many small parallel regions gets many
+ * times slower with two threads than with one, and decoding and compression beside it too. libgomp
+ * has no call for this: it reads the environment while the libraries are initialized, and by then
+ * the C library has taken up the environment that the kernel gave. So the program changes that one
+ * before, in its DT_PREINIT_ARRAY. The array has no room for one entry more, and the variable
+ * borrows the place of one that only shells read, until main() gives it back. Where there is none
+ * the program starts itself once more with the variable set, and loads its libraries twice, which
+ * takes 20 ms. Whoever sets the variable keeps what they chose.
  *
- * OMP_STACKSIZE and its kin give threads a stack of any size, and with one that is too small the program would crash in
- * the midst of its work. libgomp reads these at the same time, and so they are overruled in the same way.
+ * OMP_STACKSIZE and its kin give threads a stack of any size, and with one that is too small the
+ * program would crash in the midst of its work. libgomp reads these at the same time, and so they
+ * are overruled in the same way.
  *
  * Only a file that has main() may include this: a shared library has no DT_PREINIT_ARRAY.
  */
@@ -26,12 +28,14 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-/* A variable of the environment that is replaced by another one until the libraries are initialized. */
+/* A variable of the environment that is replaced by another one until the libraries are
+ * initialized. */
 struct ts_omp_place {
     char **place, *entry; /* place: NULL: none */
 };
 
-static const char *const ts_omp_stack_names[] = {"OMP_STACKSIZE=", "OMP_STACKSIZE_ALL=", "GOMP_STACKSIZE="};
+static const char *const ts_omp_stack_names[] = {
+    "OMP_STACKSIZE=", "OMP_STACKSIZE_ALL=", "GOMP_STACKSIZE="};
 static bool ts_omp_begun; /* the environment was seen before the libraries were initialized */
 static struct ts_omp_place ts_omp_wait_borrowed, ts_omp_stack_overruled[3];
 
@@ -48,7 +52,8 @@ static inline void ts_omp_place_give_back(const struct ts_omp_place *borrowed)
         *borrowed->place = borrowed->entry;
 }
 
-/* Returns true where such a value is less than 1 MiB: digits and a unit, which is KiB where there is none. */
+/* Returns true where such a value is less than 1 MiB: digits and a unit, which is KiB where there
+ * is none. */
 static inline bool ts_omp_stack_is_small(const char *value)
 {
     static const char units[] = "bBkKmMgG";
@@ -91,17 +96,20 @@ static inline void ts_omp_wait_borrow(int argc, char **argv, char **environment)
         ts_omp_place_take(&ts_omp_wait_borrowed, place, passive);
 }
 
-/* The functions of sanitizers work once these are initialized, and the OpenMP of clang reads the environment later. */
+/* The functions of sanitizers work once these are initialized, and the OpenMP of clang reads the
+ * environment later. */
 #if defined __GLIBC__ && !defined __clang__ && !defined TS_SANITIZED
-__attribute__((section(".preinit_array"), used)) static void (*const ts_omp_wait_first)(int, char **,
-                                                                                        char **) = ts_omp_wait_borrow;
+__attribute__((section(".preinit_array"),
+               used)) static void (*const ts_omp_wait_first)(int, char **,
+                                                             char **) = ts_omp_wait_borrow;
 #endif
 
 /* Sets what the libraries should have found. Returns true where something was set. */
 static inline bool ts_omp_wait_set(void)
 {
     bool changed = !getenv("OMP_WAIT_POLICY") && setenv("OMP_WAIT_POLICY", "passive", 1) == 0;
-    for (size_t i = 0; !ts_omp_begun && i < sizeof ts_omp_stack_names / sizeof *ts_omp_stack_names; i++) {
+    for (size_t i = 0; !ts_omp_begun && i < sizeof ts_omp_stack_names / sizeof *ts_omp_stack_names;
+         i++) {
         char name[24] = "";
         memcpy(name, ts_omp_stack_names[i], strlen(ts_omp_stack_names[i]) - 1);
         const char *value = getenv(name);
@@ -110,8 +118,9 @@ static inline bool ts_omp_wait_set(void)
     return changed;
 }
 
-/* Gives the places back, or starts the program again with the variables set. Returns where nothing has to change, and
- * where the program cannot be started again; it then runs with threads that spin. */
+/* Gives the places back, or starts the program again with the variables set. Returns where nothing
+ * has to change, and where the program cannot be started again; it then runs with threads that
+ * spin. */
 static inline void ts_omp_wait_asleep(char **argv)
 {
     /* Not /proc/self/exe itself: the process would bear the name "exe". */
@@ -121,7 +130,8 @@ static inline void ts_omp_wait_asleep(char **argv)
     ts_omp_place_give_back(&ts_omp_wait_borrowed);
     if (ts_omp_wait_borrowed.place)
         return;
-    /* No interpreter was loaded where ld.so was called with the program's name: the link then leads to ld.so. */
+    /* No interpreter was loaded where ld.so was called with the program's name: the link then leads
+     * to ld.so. */
     if (getauxval(AT_BASE) == 0 || !ts_omp_wait_set())
         return;
     const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A parameter struct is read and written through its table: the offset gives the field, the kind its C type. Checks and
- * texts are here once for every stage and source, so that all of them report in the same words.
+ * A parameter struct is read and written through its table: the offset gives the field, the kind
+ * its C type. Checks and texts are here once for every stage and source, so that all of them report
+ * in the same words.
  */
 #include "core/params.h"
 
@@ -36,7 +37,8 @@ void ts_params_init(struct param_set *set)
         const struct param *param = &set->params[i];
         if (!param->required && !param->optional && !param->derived &&
             param->kind <= PARAM_TEXT) /* lists have no init */
-            memcpy(ts_param_field(set, i), ts_param_keeps_old(set, i) ? &param->old.init : &param->init,
+            memcpy(ts_param_field(set, i),
+                   ts_param_keeps_old(set, i) ? &param->old.init : &param->init,
                    ts_param_bytes(param->kind));
     }
 }
@@ -46,7 +48,8 @@ bool ts_param_keeps_old(const struct param_set *set, size_t i)
     return set->version > 0 && set->version <= set->params[i].old.until && !(set->given >> i & 1);
 }
 
-const struct param *ts_param_find(const struct param *params, size_t n_params, const char *name, size_t *index)
+const struct param *ts_param_find(const struct param *params, size_t n_params, const char *name,
+                                  size_t *index)
 {
     for (size_t i = 0; i < n_params; i++)
         if (!strcmp(params[i].name, name)) {
@@ -75,8 +78,8 @@ bool ts_param_is_idle(const struct param_set *set, size_t i)
     return set->idle >> i & 1;
 }
 
-enum ts_status ts_param_error(const struct param_set *set, const char *name, const char *code, struct ts_diag *diag,
-                              const char *format, ...)
+enum ts_status ts_param_error(const struct param_set *set, const char *name, const char *code,
+                              struct ts_diag *diag, const char *format, ...)
 {
     char message[2048], site[160];
     va_list arguments;
@@ -85,15 +88,19 @@ enum ts_status ts_param_error(const struct param_set *set, const char *name, con
     va_end(arguments);
     snprintf(site, sizeof site, "%s.%s", set->owner, name);
     size_t i;
-    const bool written = ts_param_find(set->params, set->n_params, name, &i) && (set->given >> i & 1);
+    const bool written =
+        ts_param_find(set->params, set->n_params, name, &i) && (set->given >> i & 1);
     return ts_diag_error(diag, TS_BAD_CHAIN,
-                         &(struct diag_site){.code = code, .span = written ? set->spans[i] : set->span, .stage = site},
+                         &(struct diag_site){.code = code,
+                                             .span = written ? set->spans[i] : set->span,
+                                             .stage = site},
                          "%s", message);
 }
 
 const struct choice ts_beam_choices[] = {
     {"parallel", TS_BEAM_PARALLEL, "one direction a view"},
-    {"fan-arc", TS_BEAM_FAN_ARC, "equiangular: detector pixels evenly along an arc around the source"},
+    {"fan-arc", TS_BEAM_FAN_ARC,
+     "equiangular: detector pixels evenly along an arc around the source"},
     {"fan-flat", TS_BEAM_FAN_FLAT,
      "equispaced: detector pixels evenly along a line at a right angle to the central ray"},
     {0},
@@ -119,7 +126,8 @@ const struct choice *ts_param_choice(const struct param_set *set, size_t i)
 const char *ts_param_choice_name(const struct param_set *set, const char *name)
 {
     size_t i;
-    const struct choice *choice = ts_param_find(set->params, set->n_params, name, &i) ? ts_param_choice(set, i) : NULL;
+    const struct choice *choice =
+        ts_param_find(set->params, set->n_params, name, &i) ? ts_param_choice(set, i) : NULL;
     return choice ? choice->name : NULL;
 }
 
@@ -128,7 +136,8 @@ int ts_real_format(double value, char *out, size_t size)
     if (isinf(value))
         return snprintf(out, size, value > 0 ? "inf" : "-inf");
     char text[40];
-    /* A point, whatever the program that calls has chosen; the C locale is built in and takes no memory. */
+    /* A point, whatever the program that calls has chosen; the C locale is built in and takes no
+     * memory. */
     locale_t c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     const locale_t callers = uselocale(c_locale);
     for (int digits = 1; digits <= 17; digits++) {
@@ -144,8 +153,8 @@ int ts_real_format(double value, char *out, size_t size)
     return snprintf(out, size, "%s", text);
 }
 
-static enum ts_status check_number(const struct param_set *set, const struct param *param, double value,
-                                   struct ts_diag *diag)
+static enum ts_status check_number(const struct param_set *set, const struct param *param,
+                                   double value, struct ts_diag *diag)
 {
     const bool bounded = param->min != 0 || param->max != 0;
     if (bounded ? value >= param->min && value <= param->max : isfinite(value))
@@ -155,9 +164,11 @@ static enum ts_status check_number(const struct param_set *set, const struct par
     ts_real_format(param->min, low, sizeof low);
     ts_real_format(param->max, high, sizeof high);
     if (!bounded)
-        return ts_param_error(set, param->name, "parameter-range", diag, "%s is not a finite number", shown);
-    return ts_param_error(set, param->name, "parameter-range", diag, "%s is outside [%s, %s]%s%s", shown, low, high,
-                          param->unit && *param->unit ? " " : "", param->unit ? param->unit : "");
+        return ts_param_error(set, param->name, "parameter-range", diag,
+                              "%s is not a finite number", shown);
+    return ts_param_error(set, param->name, "parameter-range", diag, "%s is outside [%s, %s]%s%s",
+                          shown, low, high, param->unit && *param->unit ? " " : "",
+                          param->unit ? param->unit : "");
 }
 
 enum ts_status ts_param_check(const struct param_set *set, size_t i, struct ts_diag *diag)
@@ -180,8 +191,8 @@ enum ts_status ts_param_check(const struct param_set *set, size_t i, struct ts_d
     }
     case PARAM_CHOICE:
         if (!ts_choice_name(param->choices, *(const int32_t *)at))
-            return ts_param_error(set, param->name, "parameter-choice", diag, "no choice has the number %" PRId32,
-                                  *(const int32_t *)at);
+            return ts_param_error(set, param->name, "parameter-choice", diag,
+                                  "no choice has the number %" PRId32, *(const int32_t *)at);
         return TS_OK;
     case PARAM_BOOL:
     case PARAM_TEXT:
@@ -252,7 +263,8 @@ int ts_param_format_value(const struct param *param, const void *at, char *out, 
     case PARAM_BOOL:
         return append(out, size, 0, *(const bool *)at ? "true" : "false");
     case PARAM_TEXT:
-        return append_quoted(out, size, 0, *(const char *const *)at ? *(const char *const *)at : "");
+        return append_quoted(out, size, 0,
+                             *(const char *const *)at ? *(const char *const *)at : "");
     case PARAM_TEXTS: {
         const struct ts_texts *texts = at;
         int used = append(out, size, 0, "[");
@@ -302,7 +314,8 @@ static size_t edit_distance(const char *a, const char *b, size_t limit)
                 best = above[j] + 1;
             if (row[j - 1] + 1 < best)
                 best = row[j - 1] + 1;
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && above2[j - 2] + 1 < best)
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+                above2[j - 2] + 1 < best)
                 best = above2[j - 2] + 1;
             row[j] = best;
         }
@@ -310,7 +323,8 @@ static size_t edit_distance(const char *a, const char *b, size_t limit)
     return rows[m % 3][n];
 }
 
-/* Returns the one of the names that begins with these letters; NULL where they are few, or several names do. */
+/* Returns the one of the names that begins with these letters; NULL where they are few, or several
+ * names do. */
 static const char *begun_name(const char *letters, const char *const *names, size_t n)
 {
     enum { LEAST_LETTERS = 4 };

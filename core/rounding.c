@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Every 32-bit integer has a double, so that one rule serves all types. A difference is NaN where a value is not
- * finite, and counts as none.
+ * Every 32-bit integer has a double, so that one rule serves all types. A difference is NaN where a
+ * value is not finite, and counts as none.
  */
 #include "core/rounding.h"
 
@@ -22,15 +22,18 @@ void ts_rounding_of_doubles(struct ts_rounding *rounding, const double *values, 
     *rounding = sum;
 }
 
-void ts_rounding_of_integers(struct ts_rounding *rounding, const void *values, enum ts_dtype dtype, size_t n)
+void ts_rounding_of_integers(struct ts_rounding *rounding, const void *values, enum ts_dtype dtype,
+                             size_t n)
 {
     struct ts_rounding sum = *rounding;
     for (size_t i = 0; i < n; i++)
-        add(&sum, dtype == TS_U32 ? (double)((const uint32_t *)values)[i] : (double)((const int32_t *)values)[i]);
+        add(&sum, dtype == TS_U32 ? (double)((const uint32_t *)values)[i]
+                                  : (double)((const int32_t *)values)[i]);
     *rounding = sum;
 }
 
-void ts_rounding_of_scaled(struct ts_rounding *rounding, const double *stored, size_t n, double slope, double intercept)
+void ts_rounding_of_scaled(struct ts_rounding *rounding, const double *stored, size_t n,
+                           double slope, double intercept)
 {
     static const double float_whole_max = 16777216; /* 2^24 */
     struct ts_rounding sum = *rounding;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Characters with a meaning in XML become numeric entities, which need no list of names, in texts and in attributes
- * alike, so that no caller has to know where its text ends up.
+ * Characters with a meaning in XML become numeric entities, which need no list of names, in texts
+ * and in attributes alike, so that no caller has to know where its text ends up.
  */
 #include "core/svg.h"
 
@@ -26,10 +26,12 @@ void ts_svg_text(FILE *stream, const char *text)
 
 void ts_svg_begin(FILE *stream, int width, int height, const char *title)
 {
-    fprintf(stream,
-            "<svg xmlns='http://www.w3.org/2000/svg' width='%d' height='%d' font-family='sans-serif' "
-            "font-size='11'>\n<rect width='100%%' height='100%%' fill='white'/>\n<text x='10' y='20' font-size='14'>",
-            width, height);
+    fprintf(
+        stream,
+        "<svg xmlns='http://www.w3.org/2000/svg' width='%d' height='%d' font-family='sans-serif' "
+        "font-size='11'>\n<rect width='100%%' height='100%%' fill='white'/>\n<text x='10' y='20' "
+        "font-size='14'>",
+        width, height);
     ts_svg_text(stream, title);
     fprintf(stream, "</text>\n");
 }

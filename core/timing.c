@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Wall time comes from CLOCK_MONOTONIC, which nobody sets back, and processor time from the thread's own clock.
+ * Wall time comes from CLOCK_MONOTONIC, which nobody sets back, and processor time from the
+ * thread's own clock.
  */
 #include "core/timing.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Stretches lie in one array that grows, behind a lock: there are a few for each chunk of some MiB, so threads hardly
- * meet there.
+ * Stretches lie in one array that grows, behind a lock: there are a few for each chunk of some MiB,
+ * so threads hardly meet there.
  */
 #include "core/trace.h"
 
@@ -50,7 +50,8 @@ void ts_trace_put(struct trace *trace, struct trace_stretch stretch)
     stretch.end = stretch.end > stretch.begin ? stretch.end : stretch.begin;
     stretch.thread = gettid();
     pthread_mutex_lock(&trace->lock);
-    struct trace_stretch *grown = ts_memory_grow(trace->stretches, trace->n, &trace->capacity, sizeof *grown);
+    struct trace_stretch *grown =
+        ts_memory_grow(trace->stretches, trace->n, &trace->capacity, sizeof *grown);
     if (grown) {
         trace->stretches = grown;
         grown[trace->n++] = stretch;
@@ -58,9 +59,11 @@ void ts_trace_put(struct trace *trace, struct trace_stretch stretch)
     pthread_mutex_unlock(&trace->lock);
 }
 
-void ts_trace_add_stretch(struct trace *trace, enum trace_part part, double begin, double end, uint64_t bytes)
+void ts_trace_add_stretch(struct trace *trace, enum trace_part part, double begin, double end,
+                          uint64_t bytes)
 {
-    ts_trace_put(trace, (struct trace_stretch){.begin = begin, .end = end, .bytes = bytes, .part = part});
+    ts_trace_put(trace,
+                 (struct trace_stretch){.begin = begin, .end = end, .bytes = bytes, .part = part});
 }
 
 void ts_trace_add(struct trace *trace, enum trace_part part, double begin, uint64_t bytes)

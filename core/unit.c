@@ -37,7 +37,8 @@ static const struct {
     {"|px|pixel|pixels|", "detector", 0, 0},
 };
 
-/* Returns true where what follows a number may be a unit, and is no part of a number of another notation (0x10, 1e). */
+/* Returns true where what follows a number may be a unit, and is no part of a number of another
+ * notation (0x10, 1e). */
 static bool may_be_unit(const char *text)
 {
     return (isalpha((unsigned char)*text) && !strchr("xX", *text) && strcmp(text, "e") != 0 &&
@@ -70,9 +71,10 @@ bool ts_unit_convert(const char *number, const char *unit, const char *to, doubl
             continue;
         const size_t digits = strcspn(number, "eE");
         const long exponent = number[digits] ? strtol(number + digits + 1, NULL, 10) : 0;
-        const int length =
-            snprintf(moved, sizeof moved, "%.*se%ld", (int)digits, number, exponent + (long)units[i].shift);
-        if (length >= (int)sizeof moved || ts_number_real(units[i].shift ? moved : number, value) != NULL)
+        const int length = snprintf(moved, sizeof moved, "%.*se%ld", (int)digits, number,
+                                    exponent + (long)units[i].shift);
+        if (length >= (int)sizeof moved ||
+            ts_number_real(units[i].shift ? moved : number, value) != NULL)
             return false;
         *value *= units[i].factor != 0 ? units[i].factor : 1;
         return isfinite(*value);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A table has the allowed first and second bytes of each length, which excludes overlong forms and surrogates. Another
- * has the ranges of hidden characters: those of Default_Ignorable_Code_Point in DerivedCoreProperties.txt of
- * Unicode 15.
+ * A table has the allowed first and second bytes of each length, which excludes overlong forms and
+ * surrogates. Another has the ranges of hidden characters: those of Default_Ignorable_Code_Point in
+ * DerivedCoreProperties.txt of Unicode 15.
  */
 #include "core/utf8.h"
 
@@ -20,7 +20,8 @@ size_t ts_utf8_bytes(const char *text, size_t left)
         if (*at < forms[i].first_low || *at > forms[i].first_high)
             continue;
         const size_t bytes = forms[i].bytes;
-        if (bytes > left || (bytes > 1 && (at[1] < forms[i].second_low || at[1] > forms[i].second_high)))
+        if (bytes > left ||
+            (bytes > 1 && (at[1] < forms[i].second_low || at[1] > forms[i].second_high)))
             return 0;
         for (size_t j = 2; j < bytes; j++)
             if ((at[j] & 0xC0) != 0x80)
@@ -48,14 +49,16 @@ uint32_t ts_utf8_number(const char *at, size_t bytes)
 
 bool ts_utf8_is_hidden(const char *at, size_t bytes)
 {
-    /* Sorted. Default_Ignorable_Code_Point is taken whole; beside it are controls, separators, and what is blank. */
+    /* Sorted. Default_Ignorable_Code_Point is taken whole; beside it are controls, separators, and
+     * what is blank. */
     static const struct {
         uint32_t first, last;
     } hidden[] = {
-        {0x00, 0x1F},       {0x7F, 0x9F},       {0xAD, 0xAD},     {0x034F, 0x034F},   {0x061C, 0x061C},
-        {0x115F, 0x1160},   {0x1680, 0x1680},   {0x17B4, 0x17B5}, {0x180B, 0x180F},   {0x2000, 0x200F},
-        {0x2028, 0x202F},   {0x205F, 0x206F},   {0x2800, 0x2800}, {0x3164, 0x3164},   {0xFE00, 0xFE0F},
-        {0xFEFF, 0xFEFF},   {0xFFA0, 0xFFA0},   {0xFFF0, 0xFFFB}, {0x1BCA0, 0x1BCA3}, {0x1D159, 0x1D159},
+        {0x00, 0x1F},       {0x7F, 0x9F},       {0xAD, 0xAD},       {0x034F, 0x034F},
+        {0x061C, 0x061C},   {0x115F, 0x1160},   {0x1680, 0x1680},   {0x17B4, 0x17B5},
+        {0x180B, 0x180F},   {0x2000, 0x200F},   {0x2028, 0x202F},   {0x205F, 0x206F},
+        {0x2800, 0x2800},   {0x3164, 0x3164},   {0xFE00, 0xFE0F},   {0xFEFF, 0xFEFF},
+        {0xFFA0, 0xFFA0},   {0xFFF0, 0xFFFB},   {0x1BCA0, 0x1BCA3}, {0x1D159, 0x1D159},
         {0x1D173, 0x1D17A}, {0xE0000, 0xE0FFF},
     };
     const uint32_t number = ts_utf8_number(at, bytes);

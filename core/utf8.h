@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * These functions find the characters of text that comes from outside. Source: RFC 3629 (no overlong forms, no
- * surrogates).
+ * These functions find the characters of text that comes from outside. Source: RFC 3629 (no
+ * overlong forms, no surrogates).
  */
 #ifndef CORE_UTF8_H
 #define CORE_UTF8_H
@@ -10,19 +10,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Returns the length in bytes of the character at `at`, where `left` bytes (at least 1) remain, or 0 where it is not
- * UTF-8. */
+/* Returns the length in bytes of the character at `at`, where `left` bytes (at least 1) remain, or
+ * 0 where it is not UTF-8. */
 size_t ts_utf8_bytes(const char *at, size_t left);
-/* Returns true where a character of that many bytes is a control character (C0, delete, C1), which a terminal might
- * obey. */
+/* Returns true where a character of that many bytes is a control character (C0, delete, C1), which
+ * a terminal might obey. */
 bool ts_utf8_is_control(const char *at, size_t bytes);
 /* Returns the number of a character of that many bytes (1 to 4), such as 0x20AC. */
 uint32_t ts_utf8_number(const char *at, size_t bytes);
-/* Returns true where a character of that many bytes is not to be shown as it is: a control character, one that moves,
- * hides or joins what is around it (marks of the direction of writing, separators of lines, joiners, selectors, tags:
- * Default_Ignorable_Code_Point of Unicode), or one that looks like nothing or like a space and is another character
- * (fillers, the empty Braille pattern, spaces of other widths). The no-break space U+00A0 and the ideographic space
- * U+3000, which people write, are shown. */
+/* Returns true where a character of that many bytes is not to be shown as it is: a control
+ * character, one that moves, hides or joins what is around it (marks of the direction of writing,
+ * separators of lines, joiners, selectors, tags: Default_Ignorable_Code_Point of Unicode), or one
+ * that looks like nothing or like a space and is another character (fillers, the empty Braille
+ * pattern, spaces of other widths). The no-break space U+00A0 and the ideographic space U+3000,
+ * which people write, are shown. */
 bool ts_utf8_is_hidden(const char *at, size_t bytes);
 
 #endif

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Loops are compiled for several levels of x86-64, of which the machine's is chosen at run time: 16-byte vectors
- * everywhere, 32 bytes (AVX2) and 64 bytes (AVX-512). Without FMA contraction all give the same bytes, as long as the
- * width does not change the order of a sum. A loop gets its levels in one of two ways:
+ * Loops are compiled for several levels of x86-64, of which the machine's is chosen at run time:
+ * 16-byte vectors everywhere, 32 bytes (AVX2) and 64 bytes (AVX-512). Without FMA contraction all
+ * give the same bytes, as long as the width does not change the order of a sum. A loop gets its
+ * levels in one of two ways:
  *
- * - TS_VECTORIZED before a function, for loops whose vectors the compiler makes. It compiles one body for every level.
- * - A loop that names a vector type must know the width of each level, which one body cannot: the compiler splits
- *   vectors that are wider than the processor's through memory. Such loops stand in a file X.inc of their own, written
- *   with TS_VECTOR_BYTES and names TS_SIZED(f). X.c defines TS_LOOPS as "path/of/X.inc", includes core/vectors.inc,
- *   which compiles X.inc for each level, and calls TS_WIDEST(f)(...).
- *   TS_WIDER(f) is NULL where the machine has no more than 16 bytes: such an f need not be there for them.
+ * - TS_VECTORIZED before a function, for loops whose vectors the compiler makes. It compiles one
+ * body for every level.
+ * - A loop that names a vector type must know the width of each level, which one body cannot: the
+ * compiler splits vectors that are wider than the processor's through memory. Such loops stand in a
+ * file X.inc of their own, written with TS_VECTOR_BYTES and names TS_SIZED(f). X.c defines TS_LOOPS
+ * as "path/of/X.inc", includes core/vectors.inc, which compiles X.inc for each level, and calls
+ * TS_WIDEST(f)(...). TS_WIDER(f) is NULL where the machine has no more than 16 bytes: such an f
+ * need not be there for them.
  *
  * The build option TOMOSTAGE_VECTORS limits the levels, to try a machine's on another.
  */
@@ -18,7 +21,8 @@
 
 enum { TS_VECTOR_MOST_BYTES = 64 };
 
-/* The levels are 1: by 16 bytes alone, as sanitizers, clang and other processors have them, 2: to AVX2, 3: to AVX-512.
+/* The levels are 1: by 16 bytes alone, as sanitizers, clang and other processors have them, 2: to
+ * AVX2, 3: to AVX-512.
  */
 #if !defined(__x86_64__) || !defined(__GNUC__) || defined(__clang__) || defined(TS_SANITIZED)
 #define TS_VECTOR_LEVELS 1
@@ -38,9 +42,14 @@ enum { TS_VECTOR_MOST_BYTES = 64 };
 #define TS_WIDER(f) (__builtin_cpu_supports("x86-64-v3") ? f##_32 : NULL)
 #else
 #define TS_VECTORIZED __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
-#define TS_WIDEST(f)                                                                                                   \
-    (__builtin_cpu_supports("x86-64-v4") ? f##_64 : __builtin_cpu_supports("x86-64-v3") ? f##_32 : f##_16)
-#define TS_WIDER(f) (__builtin_cpu_supports("x86-64-v4") ? f##_64 : __builtin_cpu_supports("x86-64-v3") ? f##_32 : NULL)
+#define TS_WIDEST(f)                                                                               \
+    (__builtin_cpu_supports("x86-64-v4")   ? f##_64                                                \
+     : __builtin_cpu_supports("x86-64-v3") ? f##_32                                                \
+                                           : f##_16)
+#define TS_WIDER(f)                                                                                \
+    (__builtin_cpu_supports("x86-64-v4")   ? f##_64                                                \
+     : __builtin_cpu_supports("x86-64-v3") ? f##_32                                                \
+                                           : NULL)
 #endif
 
 /* The name of a function or type in a file X.inc, f_16, f_32 or f_64. */

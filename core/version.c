@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Only this file is compiled again when version, commit or flags change, since CMake passes them to it alone.
+ * Only this file is compiled again when version, commit or flags change, since CMake passes them to
+ * it alone.
  */
 #include "core/version.h"
 

@@ -19,7 +19,8 @@
 #define FIXED_DATE "20000101"
 #define FIXED_TIME "120000"
 
-static void put_patient_and_study(struct dicom_header *header, const struct ct_series *series, const char *instance)
+static void put_patient_and_study(struct dicom_header *header, const struct ct_series *series,
+                                  const char *instance)
 {
     ts_dicom_put_text(header, 0x00080008, "CS", "ORIGINAL\\PRIMARY\\AXIAL");
     ts_dicom_put_text(header, 0x00080016, "UI", CT_IMAGE_STORAGE);
@@ -55,7 +56,8 @@ static void put_image(struct dicom_header *header, const struct ct_series *serie
     ts_dicom_put_text(header, 0x00200011, "IS", "1");
     ts_dicom_put_text(header, 0x00200012, "IS", "1");
     ts_dicom_put_text(header, 0x00200013, "IS", "%lld", (long long)number);
-    ts_dicom_put_text(header, 0x00200032, "DS", "%.10g\\%.10g\\%.10g", position_mm[0], position_mm[1], position_mm[2]);
+    ts_dicom_put_text(header, 0x00200032, "DS", "%.10g\\%.10g\\%.10g", position_mm[0],
+                      position_mm[1], position_mm[2]);
     ts_dicom_put_text(header, 0x00200037, "DS", "1\\0\\0\\0\\1\\0");
     ts_dicom_put_text(header, 0x00200052, "UI", "%s", series->frame_of_reference);
     ts_dicom_put_text(header, 0x00201040, "LO", "%s", "");
@@ -63,7 +65,8 @@ static void put_image(struct dicom_header *header, const struct ct_series *serie
     ts_dicom_put_text(header, 0x00280004, "CS", "MONOCHROME2");
     ts_dicom_put_short(header, 0x00280010, (uint32_t)series->ny);
     ts_dicom_put_short(header, 0x00280011, (uint32_t)series->nx);
-    ts_dicom_put_text(header, 0x00280030, "DS", "%.10g\\%.10g", series->spacing_y_mm, series->spacing_x_mm);
+    ts_dicom_put_text(header, 0x00280030, "DS", "%.10g\\%.10g", series->spacing_y_mm,
+                      series->spacing_x_mm);
     ts_dicom_put_short(header, 0x00280100, 16);
     ts_dicom_put_short(header, 0x00280101, 12);
     ts_dicom_put_short(header, 0x00280102, 11);
@@ -87,8 +90,9 @@ static bool write_pixels(int fd, const uint16_t *stored, size_t n, uint64_t offs
     return true;
 }
 
-enum ts_status ts_ct_write(const char *path, const struct ct_series *series, int64_t number, const char *instance,
-                           const double position_mm[3], const uint16_t *stored, struct ts_diag *diag)
+enum ts_status ts_ct_write(const char *path, const struct ct_series *series, int64_t number,
+                           const char *instance, const double position_mm[3],
+                           const uint16_t *stored, struct ts_diag *diag)
 {
     struct dicom_header header;
     const size_t n = (size_t)(series->nx * series->ny);
@@ -98,7 +102,8 @@ enum ts_status ts_ct_write(const char *path, const struct ct_series *series, int
     ts_dicom_put_element(&header, 0x7FE00010, "OW", (uint32_t)(2 * n));
 
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-    bool ok = fd >= 0 && ts_file_write_at(fd, header.bytes, header.n, 0) && write_pixels(fd, stored, n, header.n);
+    bool ok = fd >= 0 && ts_file_write_at(fd, header.bytes, header.n, 0) &&
+              write_pixels(fd, stored, n, header.n);
     int error = errno;
     if (fd >= 0 && close(fd) != 0 && ok) {
         ok = false;

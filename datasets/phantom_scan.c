@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The object of the scan, its attenuation and its line integrals. Values and integrals of ellipses are those of
- * phantom.h in Hounsfield units; here they become attenuation. See phantom_scan.h.
+ * The object of the scan, its attenuation and its line integrals. Values and integrals of ellipses
+ * are those of phantom.h in Hounsfield units; here they become attenuation. See phantom_scan.h.
  */
 #include "datasets/phantom_scan.h"
 
@@ -49,15 +49,18 @@ static double attenuation_of_one(const struct scan_options *options, int64_t row
     return 0.8 / half_width_mm / 1000 * (1 - 0.3 * (double)row / (double)options->n_rows);
 }
 
-double ts_scan_attenuation(const struct scan_options *options, int64_t row, double x_mm, double y_mm)
+double ts_scan_attenuation(const struct scan_options *options, int64_t row, double x_mm,
+                           double y_mm)
 {
     const struct phantom_options field = field_of(options);
     return attenuation_of_one(options, row) *
            (ts_phantom_value(&ts_scan_phantom, &field, x_mm, y_mm, 0) - PHANTOM_AIR_HU);
 }
 
-double ts_scan_integral(const struct scan_options *options, int64_t row, double theta_rad, double s_mm)
+double ts_scan_integral(const struct scan_options *options, int64_t row, double theta_rad,
+                        double s_mm)
 {
     const struct phantom_options field = field_of(options);
-    return attenuation_of_one(options, row) * ts_phantom_integral(&ts_scan_phantom, &field, theta_rad, s_mm, 0);
+    return attenuation_of_one(options, row) *
+           ts_phantom_integral(&ts_scan_phantom, &field, theta_rad, s_mm, 0);
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writes the scan of phantom_scan.h as NXtomo. Threads make frames side by side, a few of which memory holds; the HDF5
- * writer of io/ stores them, with threads of its own, and gives the file its name when it is whole. Along a column of
- * the detector the line integral falls by the same amount from row to row, so that the counts follow from one
- * exponential and a product for each row. Noise follows from the seed and the places of frame and pixel (noise.h).
- * Source: NeXus definitions, NXtomo.
+ * Writes the scan of phantom_scan.h as NXtomo. Threads make frames side by side, a few of which
+ * memory holds; the HDF5 writer of io/ stores them, with threads of its own, and gives the file its
+ * name when it is whole. Along a column of the detector the line integral falls by the same amount
+ * from row to row, so that the counts follow from one exponential and a product for each row. Noise
+ * follows from the seed and the places of frame and pixel (noise.h). Source: NeXus definitions,
+ * NXtomo.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -22,7 +23,8 @@ struct scan {
     const struct scan_options *options;
     int64_t n_frames;
     struct ts_image frames; /* holds a few frames at a time; a frame is a slice */
-    double *columns;        /* holds for each the counts of a row, and their factors to those of the next row */
+    double *columns; /* holds for each the counts of a row, and their factors to those of the next
+                        row */
 };
 
 static double angle_degree(const struct scan_options *options, int64_t frame)
@@ -35,16 +37,17 @@ static int32_t key_of(int64_t frame)
     return frame < SCAN_DARKS ? DARK : frame < FIRST_VIEW ? FLAT : PROJECTION;
 }
 
-/* ---- frames ------------------------------------------------------------------------------------ */
+/* ---- frames ---------------------------------------------------------------------------------- */
 
 /* Rounds the counts of one row with their noise, and makes `counts` those of the next row. */
 TS_VECTORIZED
-static void write_row(uint16_t *restrict out, double *restrict counts, const double *restrict factor, int64_t n,
-                      double noise, uint64_t state)
+static void write_row(uint16_t *restrict out, double *restrict counts,
+                      const double *restrict factor, int64_t n, double noise, uint64_t state)
 {
     for (int64_t i = 0; i < n; i++) {
         const double normal = noise_normal(state + (uint64_t)i * (NOISE_NORMAL_STEPS * NOISE_STEP));
-        const double value = SCAN_DARK_COUNTS + counts[i] + noise * sqrt(counts[i] + reading_variance) * normal + 0.5;
+        const double value = SCAN_DARK_COUNTS + counts[i] +
+                             noise * sqrt(counts[i] + reading_variance) * normal + 0.5;
         const double low = value > 0 ? value : 0;
         out[i] = (uint16_t)(int32_t)(low < UINT16_MAX ? low : UINT16_MAX);
         counts[i] *= factor[i];
@@ -55,14 +58,18 @@ static void make_frame(const struct scan *scan, int64_t frame, uint16_t *out, do
 {
     const struct scan_options *options = scan->options;
     const int64_t n = options->n_detectors;
-    const double theta_rad = angle_degree(options, frame) * (M_PI / 180), axis = ts_scan_axis(options);
-    const double fall = 1 - ts_scan_attenuation(options, 1, 0, 0) / ts_scan_attenuation(options, 0, 0, 0);
+    const double theta_rad = angle_degree(options, frame) * (M_PI / 180),
+                 axis = ts_scan_axis(options);
+    const double fall =
+        1 - ts_scan_attenuation(options, 1, 0, 0) / ts_scan_attenuation(options, 0, 0, 0);
     const int32_t key = key_of(frame);
     double *counts = columns, *factor = columns + n;
     for (int64_t i = 0; i < n; i++) {
         const double s_mm = ((double)i - axis) * SCAN_PIXEL_MM;
-        const double integral = key == PROJECTION ? ts_scan_integral(options, 0, theta_rad, s_mm) : 0;
-        const double gain = key == DARK ? 0 : SCAN_BEAM_COUNTS * (1 + gain_share * sin((double)i / gain_pixels));
+        const double integral =
+            key == PROJECTION ? ts_scan_integral(options, 0, theta_rad, s_mm) : 0;
+        const double gain =
+            key == DARK ? 0 : SCAN_BEAM_COUNTS * (1 + gain_share * sin((double)i / gain_pixels));
         counts[i] = gain * exp(-integral);
         factor[i] = exp(fall * integral);
     }
@@ -91,27 +98,29 @@ static enum ts_status write_frames(struct scan *scan, struct hdf5_writer *writer
     return status;
 }
 
-/* ---- the file ---------------------------------------------------------------------------------- */
+/* ---- the file -------------------------------------------------------------------------------- */
 
 #define DETECTOR NXTOMO_DETECTOR
 #define SAMPLE NXTOMO_SAMPLE
 
 static void put_groups(struct hdf5_writer *writer)
 {
-    static const char *const groups[][2] = {{"/entry", "NXentry"},     {"/entry/instrument", "NXinstrument"},
-                                            {DETECTOR, "NXdetector"},  {SAMPLE, "NXsample"},
-                                            {"/entry/beam", "NXbeam"}, {"/entry/instrument/source", "NXsource"},
-                                            {"/entry/data", "NXdata"}};
-    static const char *const texts[][2] = {{"/@default", "entry"},
-                                           {"/entry@default", "data"},
-                                           {"/entry/definition", "NXtomo"},
-                                           {"/entry/title", "phantom"},
-                                           {DETECTOR "/field_of_view", "Full"},
-                                           {SAMPLE "/name", "phantom"},
-                                           {"/entry/instrument/source/name", "none"},
-                                           {"/entry/instrument/source/type", "Synchrotron X-ray Source"},
-                                           {"/entry/instrument/source/probe", "x-ray"},
-                                           {"/entry/data@signal", "data"}};
+    static const char *const groups[][2] = {
+        {"/entry", "NXentry"},     {"/entry/instrument", "NXinstrument"},
+        {DETECTOR, "NXdetector"},  {SAMPLE, "NXsample"},
+        {"/entry/beam", "NXbeam"}, {"/entry/instrument/source", "NXsource"},
+        {"/entry/data", "NXdata"}};
+    static const char *const texts[][2] = {
+        {"/@default", "entry"},
+        {"/entry@default", "data"},
+        {"/entry/definition", "NXtomo"},
+        {"/entry/title", "phantom"},
+        {DETECTOR "/field_of_view", "Full"},
+        {SAMPLE "/name", "phantom"},
+        {"/entry/instrument/source/name", "none"},
+        {"/entry/instrument/source/type", "Synchrotron X-ray Source"},
+        {"/entry/instrument/source/probe", "x-ray"},
+        {"/entry/data@signal", "data"}};
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
         (void)ts_hdf5_group(writer, groups[i][0], groups[i][1]);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
@@ -119,7 +128,8 @@ static void put_groups(struct hdf5_writer *writer)
 }
 
 /* Writes what belongs to each frame; `numbers` and `keys` have space for all frames. */
-static void put_lists(const struct scan *scan, struct hdf5_writer *writer, double *numbers, int32_t *keys)
+static void put_lists(const struct scan *scan, struct hdf5_writer *writer, double *numbers,
+                      int32_t *keys)
 {
     const int64_t n = scan->n_frames;
     for (int64_t i = 0; i < n; i++) {
@@ -139,7 +149,8 @@ static void put_lists(const struct scan *scan, struct hdf5_writer *writer, doubl
     ts_nxtomo_numbers(writer, SAMPLE "/z_translation", TS_F64, n, numbers, "m");
 }
 
-static enum ts_status put_all(struct scan *scan, struct hdf5_writer *writer, double *numbers, int32_t *keys)
+static enum ts_status put_all(struct scan *scan, struct hdf5_writer *writer, double *numbers,
+                              int32_t *keys)
 {
     const double pixel_m = SCAN_PIXEL_MM * 1e-3, distance_m = 0.1, energy_kev = 20;
     struct ts_image frames = scan->frames;
@@ -157,10 +168,11 @@ static enum ts_status put_all(struct scan *scan, struct hdf5_writer *writer, dou
     return status == TS_OK ? ts_nxtomo_links(writer) : status;
 }
 
-static enum ts_status write_file(struct scan *scan, const char *path, double *numbers, int32_t *keys,
-                                 struct ts_diag *diag)
+static enum ts_status write_file(struct scan *scan, const char *path, double *numbers,
+                                 int32_t *keys, struct ts_diag *diag)
 {
-    const struct hdf5_options options = {.threads = scan->options->threads, .force = scan->options->force};
+    const struct hdf5_options options = {.threads = scan->options->threads,
+                                         .force = scan->options->force};
     struct hdf5_writer *writer;
     enum ts_status status = ts_hdf5_create(path, &options, &writer, diag);
     if (status != TS_OK)
@@ -178,17 +190,21 @@ static enum ts_status check_options(const struct scan_options *options, struct t
     const struct {
         const char *name;
         int64_t value;
-    } sizes[] = {{"n_detectors", options->n_detectors}, {"n_rows", options->n_rows}, {"n_views", options->n_views}};
+    } sizes[] = {{"n_detectors", options->n_detectors},
+                 {"n_rows", options->n_rows},
+                 {"n_views", options->n_views}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         if (sizes[i].value < 1 || sizes[i].value > SIDE_MAX)
-            return ts_diag_error(diag, TS_BAD_CHAIN, &site, "%s: %lld is outside [1, %d]", sizes[i].name,
-                                 (long long)sizes[i].value, SIDE_MAX);
+            return ts_diag_error(diag, TS_BAD_CHAIN, &site, "%s: %lld is outside [1, %d]",
+                                 sizes[i].name, (long long)sizes[i].value, SIDE_MAX);
     if (!(options->noise >= 0 && options->noise <= 10))
-        return ts_diag_error(diag, TS_BAD_CHAIN, &site, "noise: %g is outside [0, 10]", options->noise);
+        return ts_diag_error(diag, TS_BAD_CHAIN, &site, "noise: %g is outside [0, 10]",
+                             options->noise);
     return TS_OK;
 }
 
-enum ts_status ts_scan_write(const struct scan_options *options, const char *path, struct ts_diag *diag)
+enum ts_status ts_scan_write(const struct scan_options *options, const char *path,
+                             struct ts_diag *diag)
 {
     struct scan scan = {.options = options, .n_frames = FIRST_VIEW + options->n_views};
     const int64_t at_once = 2 * (int64_t)options->threads;
@@ -200,7 +216,8 @@ enum ts_status ts_scan_write(const struct scan_options *options, const char *pat
     scan.frames.axes[1].n = options->n_rows;
     scan.frames.axes[2].n = options->n_detectors;
     scan.frames.data = malloc(ts_image_bytes(&scan.frames));
-    scan.columns = malloc((size_t)scan.frames.axes[0].n * 2 * (size_t)options->n_detectors * sizeof *scan.columns);
+    scan.columns = malloc((size_t)scan.frames.axes[0].n * 2 * (size_t)options->n_detectors *
+                          sizeof *scan.columns);
     double *numbers = malloc((size_t)scan.n_frames * sizeof *numbers);
     int32_t *keys = malloc((size_t)scan.n_frames * sizeof *keys);
     status = scan.frames.data && scan.columns && numbers && keys

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writes a phantom as a DICOM CT series: checks the options, claims the folder, then renders, rounds and writes slice
- * by slice, so that memory holds one. Where a slice fails, those before it are removed.
+ * Writes a phantom as a DICOM CT series: checks the options, claims the folder, then renders,
+ * rounds and writes slice by slice, so that memory holds one. Where a slice fails, those before it
+ * are removed.
  *
  * Values with noise that lie beyond the twelve bits (-1024 and 3071 HU) are cut, as scanners do.
  */
@@ -18,7 +19,13 @@
 #include "datasets/phantom_scan.h"
 #include "io/file/new_folder.h"
 
-enum { STORED_OFFSET = 1024, STORED_MAX = 4095, SIDE_MAX = 65535, SLICES_MAX = 9999, PATH_BYTES = 4096 };
+enum {
+    STORED_OFFSET = 1024,
+    STORED_MAX = 4095,
+    SIDE_MAX = 65535,
+    SLICES_MAX = 9999,
+    PATH_BYTES = 4096
+};
 
 struct job {
     const struct phantom *phantom;
@@ -52,12 +59,13 @@ static enum ts_status check_options(const struct phantom_options *options, struc
                    {"tilt_degree", options->tilt_degree, -45, 45, "degrees"}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         if (sizes[i].value < 1 || sizes[i].value > sizes[i].max)
-            return ts_diag_error(diag, TS_BAD_CHAIN, &site, "%s: %lld is outside [1, %lld] pixel", sizes[i].name,
-                                 (long long)sizes[i].value, (long long)sizes[i].max);
+            return ts_diag_error(diag, TS_BAD_CHAIN, &site, "%s: %lld is outside [1, %lld] pixel",
+                                 sizes[i].name, (long long)sizes[i].value, (long long)sizes[i].max);
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
         if (!(lengths[i].value >= lengths[i].min && lengths[i].value <= lengths[i].max))
-            return ts_diag_error(diag, TS_BAD_CHAIN, &site, "%s: %g is outside [%g, %g] %s", lengths[i].name,
-                                 lengths[i].value, lengths[i].min, lengths[i].max, lengths[i].unit);
+            return ts_diag_error(diag, TS_BAD_CHAIN, &site, "%s: %g is outside [%g, %g] %s",
+                                 lengths[i].name, lengths[i].value, lengths[i].min, lengths[i].max,
+                                 lengths[i].unit);
     return TS_OK;
 }
 
@@ -72,7 +80,8 @@ static enum ts_status unknown_phantom(const char *name, struct ts_diag *diag)
     }
     names[n++] = ts_scan_phantom.name;
     snprintf(list + strlen(list), sizeof list - strlen(list), "%s", ts_scan_phantom.name);
-    ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "unknown-phantom"}, "unknown phantom '%s'", name);
+    ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "unknown-phantom"},
+                  "unknown phantom '%s'", name);
     const char *nearest = ts_nearest_name(name, names, n);
     return nearest != NULL ? ts_diag_hint(diag, "did you mean '%s'?", nearest)
                            : ts_diag_hint(diag, "there are: %s", list);
@@ -96,12 +105,14 @@ static void describe(struct job *job)
 {
     const struct phantom_options *options = job->options;
     const char *name = job->phantom->name;
-    snprintf(job->identity, sizeof job->identity, "tomostage phantom %s %lld %lld %lld %.17g %.17g %.17g %.17g %llu",
-             name, (long long)options->nx, (long long)options->ny, (long long)options->nz, options->spacing_x_mm,
-             options->spacing_y_mm, options->spacing_z_mm, options->noise_hu, (unsigned long long)options->seed);
+    snprintf(job->identity, sizeof job->identity,
+             "tomostage phantom %s %lld %lld %lld %.17g %.17g %.17g %.17g %llu", name,
+             (long long)options->nx, (long long)options->ny, (long long)options->nz,
+             options->spacing_x_mm, options->spacing_y_mm, options->spacing_z_mm, options->noise_hu,
+             (unsigned long long)options->seed);
     if (options->tilt_degree != 0)
-        snprintf(job->identity + strlen(job->identity), sizeof job->identity - strlen(job->identity), " %.17g",
-                 options->tilt_degree);
+        snprintf(job->identity + strlen(job->identity),
+                 sizeof job->identity - strlen(job->identity), " %.17g", options->tilt_degree);
     snprintf(job->patient_name, sizeof job->patient_name, "PHANTOM^%s", name);
     for (char *c = job->patient_name; *c != '\0'; c++)
         *c = (char)(*c >= 'a' && *c <= 'z' ? *c - 'a' + 'A' : *c);
@@ -122,26 +133,29 @@ static void describe(struct job *job)
     make_uid(job, "frame of reference", job->series.frame_of_reference);
 }
 
-static void to_stored(const struct phantom_options *options, int64_t z, const double *hu, uint16_t *stored, size_t n)
+static void to_stored(const struct phantom_options *options, int64_t z, const double *hu,
+                      uint16_t *stored, size_t n)
 {
     const uint64_t begin = noise_begin(options->seed, z);
 #pragma omp parallel for
     for (size_t i = 0; i < n; i++) {
         double value = hu[i] + STORED_OFFSET;
         if (options->noise_hu > 0)
-            value += options->noise_hu * noise_normal(begin + i * (NOISE_NORMAL_STEPS * NOISE_STEP));
+            value +=
+                options->noise_hu * noise_normal(begin + i * (NOISE_NORMAL_STEPS * NOISE_STEP));
         stored[i] = (uint16_t)lrint(fmin(fmax(value, 0), STORED_MAX));
     }
 }
 
-static enum ts_status write_slice(const struct job *job, int64_t z, double *hu, uint16_t *stored, struct ts_diag *diag)
+static enum ts_status write_slice(const struct job *job, int64_t z, double *hu, uint16_t *stored,
+                                  struct ts_diag *diag)
 {
     const struct phantom_options *options = job->options;
     char path[PATH_BYTES], part[40], instance[DICOM_UID_BYTES];
-    const double position_mm[3] = {-0.5 * (double)(options->nx - 1) * options->spacing_x_mm,
-                                   -0.5 * (double)(options->ny - 1) * options->spacing_y_mm +
-                                       ts_phantom_shift_mm(options, z),
-                                   ((double)z - 0.5 * (double)(options->nz - 1)) * options->spacing_z_mm};
+    const double position_mm[3] = {
+        -0.5 * (double)(options->nx - 1) * options->spacing_x_mm,
+        -0.5 * (double)(options->ny - 1) * options->spacing_y_mm + ts_phantom_shift_mm(options, z),
+        ((double)z - 0.5 * (double)(options->nz - 1)) * options->spacing_z_mm};
     ts_phantom_render(job->phantom, options, z, hu);
     to_stored(options, z, hu, stored, (size_t)(options->nx * options->ny));
     snprintf(part, sizeof part, "instance %lld", (long long)z);
@@ -152,8 +166,8 @@ static enum ts_status write_slice(const struct job *job, int64_t z, double *hu, 
     return ts_ct_write(path, &job->series, z + 1, instance, position_mm, stored, diag);
 }
 
-enum ts_status ts_phantom_write(const char *name, const struct phantom_options *options, const char *folder,
-                                struct ts_diag *diag)
+enum ts_status ts_phantom_write(const char *name, const struct phantom_options *options,
+                                const char *folder, struct ts_diag *diag)
 {
     struct job job = {.phantom = ts_phantom_find(name), .options = options, .folder = folder};
     bool made = false;

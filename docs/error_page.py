@@ -75,6 +75,7 @@ def takers(text):
     shared, own = {}, {}
     if "char *code" not in text and ".code = (" not in text:  # said first, since the patterns search slowly
         return shared, own
+    text = re.sub(r"__attribute__\(\(format\([^()]*\)\)\) ", "", text)
     for found in re.finditer(r"(?:^|\n)([^\n;{}()]*?)\b(\w+)\((?=[^{};\"]*\bchar \*code\b)", text):
         for i, parameter in enumerate(pieces(text, found.end())):
             if re.search(r"\bchar \*code$", parameter.strip()):

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * clahe on a CUDA device: what both rules share. The CPU's own code finds on the host which tables a row or a column
- * takes, with their weights, and they are copied once a run, so that both devices use the same floats. No kernel stands
- * here: clahe_opencv_stream.cu, clahe_opencv.cu and clahe_skimage.cu have them.
+ * clahe on a CUDA device: what both rules share. The CPU's own code finds on the host which tables
+ * a row or a column takes, with their weights, and they are copied once a run, so that both devices
+ * use the same floats. No kernel stands here: clahe_opencv_stream.cu, clahe_opencv.cu and
+ * clahe_skimage.cu have them.
  */
 #include "cuda/clahe/clahe.cuh"
 
 enum { MAX_BATCH = 32768 }; /* a dimension of a grid */
 static const size_t batch_bytes = (size_t)128 << 20;
 
-struct clahe_tiles ts_cuda_clahe_tiles(const struct stage_context *context, const struct cuda_call *call)
+struct clahe_tiles ts_cuda_clahe_tiles(const struct stage_context *context,
+                                       const struct cuda_call *call)
 {
     const struct clahe_run run = ts_clahe_describe(context);
     const struct neighbor *near = (const struct neighbor *)(call ? call->constants : NULL);
@@ -55,11 +57,12 @@ static void constants(const struct stage_context *context, void *host)
 
 static size_t scratch_bytes(const struct stage_context *context, int64_t n)
 {
-    return is_opencv(context) ? ts_cuda_clahe_opencv_bytes(context, n) : ts_cuda_clahe_skimage_bytes(context, n);
+    return is_opencv(context) ? ts_cuda_clahe_opencv_bytes(context, n)
+                              : ts_cuda_clahe_skimage_bytes(context, n);
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                          const struct cuda_call *call)
+static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
+                          struct ts_image *out, const struct cuda_call *call)
 {
     return is_opencv(context) ? ts_cuda_clahe_opencv(context, in, out, call)
                               : ts_cuda_clahe_skimage(context, in, out, call);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The two rules of clahe share this on a CUDA device: the tiles as kernels see them, and the walk over a tile.
+ * The two rules of clahe share this on a CUDA device: the tiles as kernels see them, and the walk
+ * over a tile.
  */
 #ifndef CUDA_CLAHE_CLAHE_CUH
 #define CUDA_CLAHE_CLAHE_CUH
@@ -20,14 +21,16 @@ struct clahe_tiles {
     int clip;                                    /* CLAHE_NO_CLIP: none */
     const struct neighbor *near_y, *near_x;      /* device: the stage's constants */
     double clip_limit;                           /* of the stage, for tiles with invalid pixels */
-    const uint64_t *valid;                       /* device: the bits of a masked image; NULL: all pixels are valid */
-    int64_t words;                               /* of 64 bits, of a slice */
+    const uint64_t *valid; /* device: the bits of a masked image; NULL: all pixels are valid */
+    int64_t words;         /* of 64 bits, of a slice */
 };
 
 /* Describes the tiles, without the neighbors where call is NULL. */
-struct clahe_tiles ts_cuda_clahe_tiles(const struct stage_context *context, const struct cuda_call *call);
+struct clahe_tiles ts_cuda_clahe_tiles(const struct stage_context *context,
+                                       const struct cuda_call *call);
 
-/* Returns how many slices one round of kernels handles, so that their tables stay a moderate piece of memory. */
+/* Returns how many slices one round of kernels handles, so that their tables stay a moderate piece
+ * of memory. */
 int64_t ts_cuda_clahe_batch(size_t slice_bytes, int64_t n);
 
 /* Return the scratch of one map() of n slices, and launch it, by each rule. */
@@ -38,16 +41,20 @@ size_t ts_cuda_clahe_skimage_bytes(const struct stage_context *context, int64_t 
 enum ts_status ts_cuda_clahe_skimage(const struct stage_context *context, const struct ts_image *in,
                                      struct ts_image *out, const struct cuda_call *call);
 
-/* ---- between the two kernels of OpenCV's rule ----------------------------------------------------- */
+/* ---- between the two kernels of OpenCV's rule ------------------------------------------------ */
 
-/* Returns true where the device and the tiles allow the kernel that keeps its tables on the multiprocessor. */
-bool ts_cuda_clahe_stream_fits(const struct stage_context *context, const struct clahe_tiles *tiles);
-/* Maps all slices of 8-bit images; of 16-bit images those with low values, and sets wide[z] of the others to 1. */
-enum ts_status ts_cuda_clahe_stream(const struct stage_context *context, const struct clahe_tiles *tiles,
-                                    const struct ts_image *in, struct ts_image *out, uint32_t *wide,
+/* Returns true where the device and the tiles allow the kernel that keeps its tables on the
+ * multiprocessor. */
+bool ts_cuda_clahe_stream_fits(const struct stage_context *context,
+                               const struct clahe_tiles *tiles);
+/* Maps all slices of 8-bit images; of 16-bit images those with low values, and sets wide[z] of the
+ * others to 1. */
+enum ts_status ts_cuda_clahe_stream(const struct stage_context *context,
+                                    const struct clahe_tiles *tiles, const struct ts_image *in,
+                                    struct ts_image *out, uint32_t *wide,
                                     const struct cuda_call *call);
 
-/* ---- on the device -------------------------------------------------------------------------------- */
+/* ---- on the device --------------------------------------------------------------------------- */
 
 /* Returns the sample that stands for sample i >= 0 of n under the border rule `mirror`. */
 static __device__ inline int clahe_mirror(int i, int n)
@@ -66,30 +73,37 @@ static __device__ inline bool clahe_is_valid(const uint64_t *valid, size_t at)
 }
 
 /* Returns where the counts of a tile with so many valid pixels are cut. */
-static __device__ inline int clahe_clip(const struct clahe_tiles &tiles, bool opencv, uint32_t pixels)
+static __device__ inline int clahe_clip(const struct clahe_tiles &tiles, bool opencv,
+                                        uint32_t pixels)
 {
     const int64_t clip = ts_clahe_clip_count(opencv, tiles.clip_limit, pixels, tiles.values);
     return clip < CLAHE_NO_CLIP ? (int)clip : CLAHE_NO_CLIP;
 }
 
-/* Gives a tile without valid pixels its table. `taken` and `tables` are those of its slice, all of them made. */
+/* Gives a tile without valid pixels its table. `taken` and `tables` are those of its slice, all of
+ * them made. */
 template <typename T>
-static __device__ inline void clahe_fill_table(const struct clahe_tiles &tiles, const uint32_t *taken, int tile,
-                                               T *tables)
+static __device__ inline void clahe_fill_table(const struct clahe_tiles &tiles,
+                                               const uint32_t *taken, int tile, T *tables)
 {
     if (taken[tile] > 0)
         return;
-    const int64_t from = ts_clahe_nearest_taken(taken, tiles.tiles_y, tiles.tiles_x, tiles.height, tiles.width, tile);
+    const int64_t from = ts_clahe_nearest_taken(taken, tiles.tiles_y, tiles.tiles_x, tiles.height,
+                                                tiles.width, tile);
     for (int v = (int)threadIdx.x; v < tiles.values; v += (int)blockDim.x)
-        tables[(size_t)tile * tiles.values + v] = from < 0 ? (T)0 : tables[(size_t)from * tiles.values + v];
+        tables[(size_t)tile * tiles.values + v] =
+            from < 0 ? (T)0 : tables[(size_t)from * tiles.values + v];
 }
 
-/* Calls visit(index within the slice, whether this is the sample itself and no mirror image of it) for every sample of
- * the tile. The warps of the block share the rows, and narrow rows share a warp. */
+/* Calls visit(index within the slice, whether this is the sample itself and no mirror image of it)
+ * for every sample of the tile. The warps of the block share the rows, and narrow rows share a
+ * warp. */
 template <typename VISIT>
-static __device__ inline void clahe_visit_tile(const struct clahe_tiles &tiles, int tile, const VISIT &visit)
+static __device__ inline void clahe_visit_tile(const struct clahe_tiles &tiles, int tile,
+                                               const VISIT &visit)
 {
-    const int y_first = tile / tiles.tiles_x * tiles.height, x_first = tile % tiles.tiles_x * tiles.width;
+    const int y_first = tile / tiles.tiles_x * tiles.height,
+              x_first = tile % tiles.tiles_x * tiles.width;
     int across = 32;
     while (across / 2 >= tiles.width)
         across /= 2;

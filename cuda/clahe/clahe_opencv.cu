@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * OpenCV's rule of clahe on a CUDA device for any number of tiles and values, with the bytes of
- * stages/clahe/clahe.c. clahe_opencv_stream.cu takes the slices that it can; the kernel of this file does the
- * others, some slices at a time:
+ * stages/clahe/clahe.c. clahe_opencv_stream.cu takes the slices that it can; the kernel of this
+ * file does the others, some slices at a time:
  *
- * A block makes the table of one tile, in windows of WINDOW keys whose counts lie in shared memory; where the tile's
- * pixels span no more than a window they are counted once, else, for each window, once to cut and once to sum. Then,
- * behind a barrier of the grid, a warp maps rows with four lookups a pixel, which the caches serve.
+ * A block makes the table of one tile, in windows of WINDOW keys whose counts lie in shared memory;
+ * where the tile's pixels span no more than a window they are counted once, else, for each window,
+ * once to cut and once to sum. Then, behind a barrier of the grid, a warp maps rows with four
+ * lookups a pixel, which the caches serve.
  *
- * Masked images come here too: the valid pixels of each tile are counted before its table is made, and behind one more
- * barrier the tiles that have none copy a table.
+ * Masked images come here too: the valid pixels of each tile are counted before its table is made,
+ * and behind one more barrier the tiles that have none copy a table.
  *
- * Memory traffic: each pixel is read twice and written once, and 2 bytes are written for each value of a tile that lies
- * in the range of the pixels around it. 512 threads a block, two blocks a multiprocessor where both fit: counting waits
- * for memory, and summing for barriers.
+ * Memory traffic: each pixel is read twice and written once, and 2 bytes are written for each value
+ * of a tile that lies in the range of the pixels around it. 512 threads a block, two blocks a
+ * multiprocessor where both fit: counting waits for memory, and summing for barriers.
  */
 #include <cooperative_groups.h>
 
@@ -34,14 +35,16 @@ template <typename T> struct wide_job {
     float scale; /* of a tile without invalid pixels */
 };
 
-/* The counts that are cut off go to all bins evenly (each), the rest of the division to bins 0, step, 2 step, ... */
+/* The counts that are cut off go to all bins evenly (each), the rest of the division to bins 0,
+ * step, 2 step, ... */
 struct excess {
     uint32_t each, rest, step;
 };
 
 /* Finds the lowest and the highest value of a tile, and of the pixels that its table maps. */
 template <typename T>
-static __device__ void find_range(const struct clahe_tiles &tiles, int tile, const T *slice, uint32_t range[2])
+static __device__ void find_range(const struct clahe_tiles &tiles, int tile, const T *slice,
+                                  uint32_t range[2])
 {
     uint32_t low = 0xFFFFFFFFu, high = 0;
     if (threadIdx.x == 0) {
@@ -53,8 +56,10 @@ static __device__ void find_range(const struct clahe_tiles &tiles, int tile, con
         low = min(low, (uint32_t)slice[at]);
         high = max(high, (uint32_t)slice[at]);
     });
-    const int y_center = tile / tiles.tiles_x * tiles.height + tiles.height / 2, y_reach = tiles.height + 1;
-    const int x_center = tile % tiles.tiles_x * tiles.width + tiles.width / 2, x_reach = tiles.width + 1;
+    const int y_center = tile / tiles.tiles_x * tiles.height + tiles.height / 2,
+              y_reach = tiles.height + 1;
+    const int x_center = tile % tiles.tiles_x * tiles.width + tiles.width / 2,
+              x_reach = tiles.width + 1;
     const int y_end = min(y_center + y_reach, tiles.ny), x_end = min(x_center + x_reach, tiles.nx);
     for (int y = max(y_center - y_reach, 0) + (int)threadIdx.x / 32; y < y_end; y += THREADS / 32)
         for (int x = max(x_center - x_reach, 0) + (int)threadIdx.x % 32; x < x_end; x += 32) {
@@ -67,8 +72,8 @@ static __device__ void find_range(const struct clahe_tiles &tiles, int tile, con
 }
 
 template <typename T, bool MASKED>
-static __device__ void count_window(const struct clahe_tiles &tiles, int tile, const T *slice, const uint64_t *valid,
-                                    uint32_t first, uint32_t *counts)
+static __device__ void count_window(const struct clahe_tiles &tiles, int tile, const T *slice,
+                                    const uint64_t *valid, uint32_t first, uint32_t *counts)
 {
     for (int i = (int)threadIdx.x; i < WINDOW; i += THREADS)
         counts[i] = 0;
@@ -95,8 +100,9 @@ static __device__ uint32_t cut_window(uint32_t *counts, uint32_t clip)
 
 /* A warp sums WINDOW / warps neighboring keys, a lane four at a time. */
 template <typename T>
-static __device__ void sum_window(const uint32_t *counts, uint32_t first, uint32_t *before, const struct excess &excess,
-                                  float scale, uint32_t values, uint32_t *warp_sums, T *table)
+static __device__ void sum_window(const uint32_t *counts, uint32_t first, uint32_t *before,
+                                  const struct excess &excess, float scale, uint32_t values,
+                                  uint32_t *warp_sums, T *table)
 {
     enum { KEYS = WINDOW / (THREADS / 32) };
     const uint32_t lane = threadIdx.x % 32, start = threadIdx.x / 32 * KEYS + lane * 4;
@@ -109,7 +115,8 @@ static __device__ void sum_window(const uint32_t *counts, uint32_t first, uint32
     const uint32_t earlier = block_exclusive_sum(sum, warp_sums, &total);
     uint32_t running = *before + __shfl_sync(0xFFFFFFFFu, earlier, 0);
     for (uint32_t i = 0; i < KEYS / WARP_KEYS; i++) {
-        const uint32_t mine = four[i].x + four[i].y + four[i].z + four[i].w, up_to = warp_inclusive_sum(mine);
+        const uint32_t mine = four[i].x + four[i].y + four[i].z + four[i].w,
+                       up_to = warp_inclusive_sum(mine);
         uint32_t below = running + up_to - mine;
         running += __shfl_sync(0xFFFFFFFFu, up_to, 31);
         for (uint32_t j = 0; j < 4; j++) {
@@ -127,18 +134,19 @@ static __device__ void sum_window(const uint32_t *counts, uint32_t first, uint32
 }
 
 /* Returns how many pixels of a tile are valid; all threads of the block call it. */
-static __device__ uint32_t count_valid(const struct clahe_tiles &tiles, int tile, const uint64_t *valid,
-                                       uint32_t *warp_sums)
+static __device__ uint32_t count_valid(const struct clahe_tiles &tiles, int tile,
+                                       const uint64_t *valid, uint32_t *warp_sums)
 {
     uint32_t n = 0;
     clahe_visit_tile(tiles, tile, [&](size_t at, bool) { n += clahe_is_valid(valid, at); });
     return block_sum(n, warp_sums);
 }
 
-/* A table of a masked image has all values, because others may be mapped by it than those around its tile. */
+/* A table of a masked image has all values, because others may be mapped by it than those around
+ * its tile. */
 template <typename T, bool MASKED>
-static __device__ void make_table(const struct wide_job<T> &job, int tile, const T *slice, const uint64_t *valid,
-                                  uint32_t *taken, T *table)
+static __device__ void make_table(const struct wide_job<T> &job, int tile, const T *slice,
+                                  const uint64_t *valid, uint32_t *taken, T *table)
 {
     __shared__ __align__(16) uint32_t counts[WINDOW];
     __shared__ uint32_t warp_sums[CUDA_BLOCK_WARPS], range[2];
@@ -157,7 +165,8 @@ static __device__ void make_table(const struct wide_job<T> &job, int tile, const
     } else {
         find_range(tiles, tile, slice, range);
     }
-    const uint32_t begin = MASKED ? 0 : range[0] / WARP_KEYS * WARP_KEYS, high = MASKED ? values - 1 : range[1];
+    const uint32_t begin = MASKED ? 0 : range[0] / WARP_KEYS * WARP_KEYS,
+                   high = MASKED ? values - 1 : range[1];
     const bool one = high - begin < WINDOW;
     uint32_t cut = 0, before = 0;
     for (uint32_t first = begin; first <= high; first += WINDOW) {
@@ -180,8 +189,8 @@ static __device__ void make_table(const struct wide_job<T> &job, int tile, const
 
 /* Maps row y of a slice by its tables; `valid` are its bits. The lanes of one warp call it. */
 template <typename T, bool MASKED>
-static __device__ void map_row(const struct clahe_tiles &tiles, int y, const uint64_t *valid, const T *tables,
-                               const T *in, T *out)
+static __device__ void map_row(const struct clahe_tiles &tiles, int y, const uint64_t *valid,
+                               const T *tables, const T *in, T *out)
 {
     const struct neighbor row = tiles.near_y[y];
     const T *above = tables + (size_t)row.first * tiles.tiles_x * tiles.values;
@@ -200,7 +209,8 @@ static __device__ void map_row(const struct clahe_tiles &tiles, int y, const uin
 }
 
 /* Lists the next slices to take, from *z on; returns how many. */
-static __device__ int list_slices(const uint32_t *wide, int64_t n, int batch, int64_t *z, int64_t *list)
+static __device__ int list_slices(const uint32_t *wide, int64_t n, int batch, int64_t *z,
+                                  int64_t *list)
 {
     int listed = 0;
     for (; *z < n && listed < batch; ++*z)
@@ -230,9 +240,10 @@ static __global__ void __launch_bounds__(THREADS, TS_CUDA_BLOCKS(THREADS, BLOCKS
     for (int64_t z = 0; z < job.n;) {
         const int64_t listed = list_slices(job.wide, job.n, job.batch, &z, list);
         for (int64_t i = blockIdx.x; i < listed * n_tiles; i += gridDim.x)
-            make_table<T, MASKED>(job, (int)(i % n_tiles), job.in + (size_t)list[i / n_tiles] * pixels,
-                                  MASKED ? tiles.valid + list[i / n_tiles] * tiles.words : NULL, job.taken + i,
-                                  job.tables + (size_t)i * tiles.values);
+            make_table<T, MASKED>(job, (int)(i % n_tiles),
+                                  job.in + (size_t)list[i / n_tiles] * pixels,
+                                  MASKED ? tiles.valid + list[i / n_tiles] * tiles.words : NULL,
+                                  job.taken + i, job.tables + (size_t)i * tiles.values);
         cooperative_groups::this_grid().sync();
         if (MASKED) {
             for (int64_t i = blockIdx.x; i < listed * n_tiles; i += gridDim.x)
@@ -242,20 +253,23 @@ static __global__ void __launch_bounds__(THREADS, TS_CUDA_BLOCKS(THREADS, BLOCKS
         }
         for (int64_t i = (int64_t)blockIdx.x * warps + threadIdx.x / 32; i < listed * tiles.ny;
              i += (int64_t)gridDim.x * warps) {
-            const size_t first = (size_t)list[i / tiles.ny] * pixels + (size_t)(i % tiles.ny) * tiles.nx;
+            const size_t first =
+                (size_t)list[i / tiles.ny] * pixels + (size_t)(i % tiles.ny) * tiles.nx;
             const uint64_t *valid = MASKED ? tiles.valid + list[i / tiles.ny] * tiles.words : NULL;
-            map_row<T, MASKED>(tiles, (int)(i % tiles.ny), valid, job.tables + (size_t)(i / tiles.ny) * slice_entries,
-                               job.in + first, job.out + first);
+            map_row<T, MASKED>(tiles, (int)(i % tiles.ny), valid,
+                               job.tables + (size_t)(i / tiles.ny) * slice_entries, job.in + first,
+                               job.out + first);
         }
         cooperative_groups::this_grid().sync();
     }
 }
 
-/* ---- launches ----------------------------------------------------------------------------------- */
+/* ---- launches -------------------------------------------------------------------------------- */
 
 static size_t table_bytes(const struct clahe_tiles *tiles, enum ts_dtype dtype)
 {
-    return ts_cuda_stride((size_t)tiles->tiles_y * tiles->tiles_x * tiles->values * ts_dtype_bytes(dtype));
+    return ts_cuda_stride((size_t)tiles->tiles_y * tiles->tiles_x * tiles->values *
+                          ts_dtype_bytes(dtype));
 }
 
 static int64_t batch_of(size_t bytes, int64_t n)
@@ -269,8 +283,8 @@ static bool takes_stream(const struct stage_context *context, const struct clahe
     return !context->in.masked && ts_cuda_clahe_stream_fits(context, tiles);
 }
 
-/* The entries of `wide`, behind the tables, mark slices that the other kernel leaves to this one; a masked image has
- * `taken` there instead. */
+/* The entries of `wide`, behind the tables, mark slices that the other kernel leaves to this one; a
+ * masked image has `taken` there instead. */
 size_t ts_cuda_clahe_opencv_bytes(const struct stage_context *context, int64_t n)
 {
     const struct clahe_tiles tiles = ts_cuda_clahe_tiles(context, NULL);
@@ -279,12 +293,14 @@ size_t ts_cuda_clahe_opencv_bytes(const struct stage_context *context, int64_t n
         return 0;
     const int64_t batch = batch_of(bytes, n);
     return bytes * (size_t)batch +
-           (size_t)(context->in.masked ? batch * tiles.tiles_y * tiles.tiles_x : n) * sizeof(uint32_t);
+           (size_t)(context->in.masked ? batch * tiles.tiles_y * tiles.tiles_x : n) *
+               sizeof(uint32_t);
 }
 
 template <typename T>
-static enum ts_status launch_wide(const struct stage_context *context, const struct clahe_tiles *tiles,
-                                  const struct ts_image *in, struct ts_image *out, const uint32_t *wide,
+static enum ts_status launch_wide(const struct stage_context *context,
+                                  const struct clahe_tiles *tiles, const struct ts_image *in,
+                                  struct ts_image *out, const uint32_t *wide,
                                   const struct cuda_call *call)
 {
     struct wide_job<T> job {
@@ -297,13 +313,14 @@ static enum ts_status launch_wide(const struct stage_context *context, const str
     job.n = out->axes[0].n;
     job.batch = (int)batch_of(table_bytes(tiles, in->dtype), job.n);
     job.tiles.valid = in->valid;
-    job.taken = (uint32_t *)((char *)call->scratch + table_bytes(tiles, in->dtype) * (size_t)job.batch);
+    job.taken =
+        (uint32_t *)((char *)call->scratch + table_bytes(tiles, in->dtype) * (size_t)job.batch);
     job.scale = (float)(tiles->values - 1) / (float)((int64_t)tiles->height * tiles->width);
     void *arguments[] = {&job};
-    const void *kernel =
-        context->in.masked ? (const void *)map_wide_slices<T, true> : (const void *)map_wide_slices<T, false>;
-    return ts_cuda_launch_together(context, kernel, "map_wide_slices", THREADS, BLOCKS_A_PROCESSOR, arguments,
-                                   call->stream);
+    const void *kernel = context->in.masked ? (const void *)map_wide_slices<T, true>
+                                            : (const void *)map_wide_slices<T, false>;
+    return ts_cuda_launch_together(context, kernel, "map_wide_slices", THREADS, BLOCKS_A_PROCESSOR,
+                                   arguments, call->stream);
 }
 
 enum ts_status ts_cuda_clahe_opencv(const struct stage_context *context, const struct ts_image *in,

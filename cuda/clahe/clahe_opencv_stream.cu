@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * OpenCV's rule of clahe in one kernel whose tables never leave the multiprocessor, where a slice's values lie below
- * KEYS x TILE_THREADS (4,096 of u16, all of u8) and a tile has fewer than 65,536 pixels.
+ * OpenCV's rule of clahe in one kernel whose tables never leave the multiprocessor, where a slice's
+ * values lie below KEYS x TILE_THREADS (4,096 of u16, all of u8) and a tile has fewer than 65,536
+ * pixels.
  *
- * A region lies between four tile centers. A block goes down a slice, or a part of its regions, one row of regions
- * after the other: it makes the tables of the next row of tiles and maps the pixels between these and the tables
- * before. An entry of shared memory holds both tables' levels of one value (the upper tile's in the low half), so that
- * a pixel costs two lookups, left and right. Counts are 32 bits wide, because the hardware joins equal addresses of a
- * warp only in additions of one. TILE_THREADS threads make one table after the other and wait only for each other; each
- * has KEYS neighboring keys, whose counts stay in registers between the cut and the sums. A slice with a higher value
- * is left to the other kernel, and its entry of `wide` is set.
+ * A region lies between four tile centers. A block goes down a slice, or a part of its regions, one
+ * row of regions after the other: it makes the tables of the next row of tiles and maps the pixels
+ * between these and the tables before. An entry of shared memory holds both tables' levels of one
+ * value (the upper tile's in the low half), so that a pixel costs two lookups, left and right.
+ * Counts are 32 bits wide, because the hardware joins equal addresses of a warp only in additions
+ * of one. TILE_THREADS threads make one table after the other and wait only for each other; each
+ * has KEYS neighboring keys, whose counts stay in registers between the cut and the sums. A slice
+ * with a higher value is left to the other kernel, and its entry of `wide` is set.
  *
- * Memory traffic: 2 reads a pixel, of which the second-level cache serves one, and a write. One block of 1,024 threads
- * a multiprocessor for 12-bit values in eight tiles across: its tables take 128 KiB, the counts of four tiles 64 KiB.
+ * Memory traffic: 2 reads a pixel, of which the second-level cache serves one, and a write. One
+ * block of 1,024 threads a multiprocessor for 12-bit values in eight tiles across: its tables take
+ * 128 KiB, the counts of four tiles 64 KiB.
  */
 #include "cuda/clahe/clahe.cuh"
 #include "cuda/values/reductions.cuh"
@@ -28,14 +31,15 @@ enum {
     PIXELS = 8,
     MAP_PIXELS = 4 /* that a thread counts and maps at a time */
 };
-static const uint32_t two_23 = 0x4B000000u; /* bits of 2^23 as a float: | v is 2^23 + v for v < 2^23 */
+static const uint32_t two_23 =
+    0x4B000000u; /* bits of 2^23 as a float: | v is 2^23 + v for v < 2^23 */
 
 struct stream_job {
     struct clahe_tiles tiles;
     const void *in;
     void *out;
-    uint32_t *wide;             /* set for each slice with too high a value; NULL: none can have one */
-    float scale;                /* from counts to levels */
+    uint32_t *wide; /* set for each slice with too high a value; NULL: none can have one */
+    float scale;    /* from counts to levels */
     float inverse_y, inverse_x; /* 1 / tile */
     int rows, columns;          /* regions of a block along y and x */
     int row_groups, column_groups, tables;
@@ -47,11 +51,13 @@ struct stream_part {
     int x, x_end; /* pixels of its regions */
     uint32_t *pairs, *counts;
     uint32_t address; /* where the pairs begin within shared memory */
-    uint32_t *sums;   /* sums of warps: of the cut counts, and above them of the counts that were cut off */
-    int *row_starts;  /* first rows of all regions, and the end */
+    uint32_t *
+        sums; /* sums of warps: of the cut counts, and above them of the counts that were cut off */
+    int *row_starts; /* first rows of all regions, and the end */
 };
 
-/* Returns the position between tile centers in OpenCV's own roundings; the region is its integer part + 1. */
+/* Returns the position between tile centers in OpenCV's own roundings; the region is its integer
+ * part + 1. */
 static __device__ inline float tile_position(int i, float inverse)
 {
     return (float)i * inverse - 0.5f;
@@ -85,7 +91,8 @@ template <typename T, int V> struct pixels {
     uint32_t words[WORDS];
 };
 
-template <typename T, int V> static __device__ inline struct pixels<T, V> load_pixels(const T *from) {
+template <typename T, int V>
+static __device__ inline struct pixels<T, V> load_pixels(const T *from) {
     struct pixels<T, V> loaded;
     if constexpr (V == 1) {
         loaded.words[0] = *from;
@@ -105,17 +112,19 @@ template <typename T, int V> static __device__ inline struct pixels<T, V> load_p
     return loaded;
 }
 
-/* Returns `base` plus the bytes from a table's start to the entry of pixel i. A mask, and a shift with an addition in
- * one instruction, work it out. */
+/* Returns `base` plus the bytes from a table's start to the entry of pixel i. A mask, and a shift
+ * with an addition in one instruction, work it out. */
 template <typename T, int V, uint32_t RANGE>
 static __device__ inline uint32_t entry_at(const struct pixels<T, V> &pixels, int i, uint32_t base)
 {
-    const uint32_t shift = (uint32_t)i * pixels.BITS % 32, word = pixels.words[i * pixels.BITS / 32];
+    const uint32_t shift = (uint32_t)i * pixels.BITS % 32,
+                   word = pixels.words[i * pixels.BITS / 32];
     const uint32_t key = word & (RANGE - 1) << shift;
     return base + (shift >= 2 ? key >> (shift - 2) : key << 2);
 }
 
-/* These read and count at an address within shared memory; the compiler's own code would add a base each time. */
+/* These read and count at an address within shared memory; the compiler's own code would add a base
+ * each time. */
 static __device__ inline uint32_t load_shared(uint32_t address)
 {
     uint32_t value;
@@ -155,17 +164,21 @@ template <int THREADS> static __device__ inline void group_barrier(void)
     if constexpr (THREADS == 32)
         __syncwarp();
     else
-        asm volatile("bar.sync %0, %1;" : : "r"(1 + threadIdx.x / THREADS), "n"(THREADS) : "memory");
+        asm volatile("bar.sync %0, %1;"
+                     :
+                     : "r"(1 + threadIdx.x / THREADS), "n"(THREADS)
+                     : "memory");
 }
 
-/* COUNT_THREADS threads count a tile in the table at address `table` of shared memory. Returns the bits of all values
- * or'ed: those that do not fit in the range. */
+/* COUNT_THREADS threads count a tile in the table at address `table` of shared memory. Returns the
+ * bits of all values or'ed: those that do not fit in the range. */
 template <typename T, int V, int RANGE, int COUNT_THREADS>
-static __device__ uint32_t count_tile(const struct clahe_tiles &tiles, const T *slice, int tile_row, int tile,
-                                      uint32_t table)
+static __device__ uint32_t count_tile(const struct clahe_tiles &tiles, const T *slice, int tile_row,
+                                      int tile, uint32_t table)
 {
     const int thread = (int)threadIdx.x % COUNT_THREADS, units = tiles.width / V;
-    const int across = threads_across(units, COUNT_THREADS), step = COUNT_THREADS / across, stride = step * tiles.nx;
+    const int across = threads_across(units, COUNT_THREADS), step = COUNT_THREADS / across,
+              stride = step * tiles.nx;
     const int row_first = thread / across, y_first = tile_row * tiles.height;
     uint32_t bits = 0;
     for (int unit = thread & (across - 1); unit < units; unit += across) {
@@ -207,8 +220,9 @@ struct singles {
     uint32_t most; /* bits of 2^23 + rest - 1 */
 };
 
-/* The quotient of two whole numbers below 2^17 misses the next one by 1 / rest at least, which is more than twice the
- * error of a float reciprocal (2^-23 of it): adding half of it is safe on both sides. */
+/* The quotient of two whole numbers below 2^17 misses the next one by 1 / rest at least, which is
+ * more than twice the error of a float reciprocal (2^-23 of it): adding half of it is safe on both
+ * sides. */
 static __device__ inline struct singles share_singles(uint32_t rest, uint32_t values)
 {
     struct singles singles = {0, two_23};
@@ -220,25 +234,26 @@ static __device__ inline struct singles share_singles(uint32_t rest, uint32_t va
     return singles;
 }
 
-/* Bits of 2^23 + v / step, the singles before key v < 4096 (key 0's own is counted elsewhere): rounded down once from a
- * quotient that is too high by less than 2^-21 of it, and so by less than 1 / step. With 65,536 values there are more
- * singles than 4,096 keys can take. */
-template <int KEYS> static __device__ inline uint32_t singles_below(const struct singles &singles, float v)
+/* Bits of 2^23 + v / step, the singles before key v < 4096 (key 0's own is counted elsewhere):
+ * rounded down once from a quotient that is too high by less than 2^-21 of it, and so by less than
+ * 1 / step. With 65,536 values there are more singles than 4,096 keys can take. */
+template <int KEYS>
+static __device__ inline uint32_t singles_below(const struct singles &singles, float v)
 {
     const uint32_t bits = __float_as_uint(__fmaf_rd(v, singles.inverse, 8388608.0f));
     return KEYS == 16 ? bits : min(bits, singles.most);
 }
 
-/* Makes one level. `biased` has the bits of 2^23 plus the counts up to the key. fma(2^23 + n, scale, -2^23 scale) is
- * n * scale rounded once, as the CPU's product is. No level exceeds the last, since no sum exceeds the pixels of a
- * tile. */
+/* Makes one level. `biased` has the bits of 2^23 plus the counts up to the key. fma(2^23 + n,
+ * scale, -2^23 scale) is n * scale rounded once, as the CPU's product is. No level exceeds the
+ * last, since no sum exceeds the pixels of a tile. */
 static __device__ inline uint32_t level_of(uint32_t biased, float scale, float shift)
 {
     return __float_as_uint(__fmaf_rn(__uint_as_float(biased), scale, shift) + 8388608.0f);
 }
 
-/* The counts of a thread's KEYS keys, in groups of four. Group i of memory is group (i + rotation) of the keys, so that
- * the lanes of a warp reach all banks. */
+/* The counts of a thread's KEYS keys, in groups of four. Group i of memory is group (i + rotation)
+ * of the keys, so that the lanes of a warp reach all banks. */
 template <int KEYS> struct thread_keys {
     enum { GROUPS = KEYS / 4 };
     uint32_t counts[GROUPS][4];
@@ -246,18 +261,21 @@ template <int KEYS> struct thread_keys {
     uint32_t rotation, first; /* first: the lowest key */
 };
 
-template <int KEYS> static __device__ inline uint32_t group_key(const struct thread_keys<KEYS> &keys, int i)
+template <int KEYS>
+static __device__ inline uint32_t group_key(const struct thread_keys<KEYS> &keys, int i)
 {
     return keys.first + (i + keys.rotation) % keys.GROUPS * 4;
 }
 
-/* The levels of a thread's keys take the high halves of the pairs; `below`: cut counts of the keys before them. What
- * was cut off goes to all values evenly, the rest of the division to single ones. */
+/* The levels of a thread's keys take the high halves of the pairs; `below`: cut counts of the keys
+ * before them. What was cut off goes to all values evenly, the rest of the division to single
+ * ones. */
 template <int KEYS>
-static __device__ inline void make_levels(const struct thread_keys<KEYS> &keys, uint32_t cut, uint32_t below,
-                                          float scale, uint32_t *pairs)
+static __device__ inline void make_levels(const struct thread_keys<KEYS> &keys, uint32_t cut,
+                                          uint32_t below, float scale, uint32_t *pairs)
 {
-    const uint32_t values = KEYS == 16 ? 65536 : 256, each = KEYS == 16 ? 0 : cut / values, rest = cut % values;
+    const uint32_t values = KEYS == 16 ? 65536 : 256, each = KEYS == 16 ? 0 : cut / values,
+                   rest = cut % values;
     const struct singles singles = share_singles(rest, values);
     const float shift = scale * -8388608.0f;
     uint32_t all = 0;
@@ -273,9 +291,11 @@ static __device__ inline void make_levels(const struct thread_keys<KEYS> &keys, 
         const float value = (float)key;
         uint32_t counted = (i + keys.rotation == keys.GROUPS ? below -= all : below) + each * key;
         uint4 *pair = (uint4 *)(pairs + key), made = *pair;
-#define NEXT(half, j)                                                                                                  \
-    counted += keys.counts[i][j] + each;                                                                               \
-    half = __byte_perm(half, level_of(counted + singles_below<KEYS>(singles, value + (float)j), scale, shift), 0x5432)
+#define NEXT(half, j)                                                                              \
+    counted += keys.counts[i][j] + each;                                                           \
+    half = __byte_perm(                                                                            \
+        half, level_of(counted + singles_below<KEYS>(singles, value + (float)j), scale, shift),    \
+        0x5432)
         NEXT(made.x, 0);
         NEXT(made.y, 1);
         NEXT(made.z, 2);
@@ -286,11 +306,12 @@ static __device__ inline void make_levels(const struct thread_keys<KEYS> &keys, 
     }
 }
 
-/* TILE_THREADS threads turn the counts of a tile (table `local`) into levels and clear them. `thread` is the index
- * among them; `makes` is false where there is no tile. Call it behind a barrier. */
+/* TILE_THREADS threads turn the counts of a tile (table `local`) into levels and clear them.
+ * `thread` is the index among them; `makes` is false where there is no tile. Call it behind a
+ * barrier. */
 template <int KEYS, int TILE_THREADS>
-static __device__ void make_table(const struct stream_job &job, const struct stream_part &part, int tile, int local,
-                                  int thread, bool makes)
+static __device__ void make_table(const struct stream_job &job, const struct stream_part &part,
+                                  int tile, int local, int thread, bool makes)
 {
     enum { RANGE = KEYS * TILE_THREADS, WARPS = TILE_THREADS / 32 };
     uint32_t *sums = part.sums + local * WARPS;
@@ -310,7 +331,8 @@ static __device__ void make_table(const struct stream_job &job, const struct str
         keys.counts[i][1] = min(four.y, clip);
         keys.counts[i][2] = min(four.z, clip);
         keys.counts[i][3] = min(four.w, clip);
-        keys.sums[i] = keys.counts[i][0] + keys.counts[i][1] + keys.counts[i][2] + keys.counts[i][3];
+        keys.sums[i] =
+            keys.counts[i][0] + keys.counts[i][1] + keys.counts[i][2] + keys.counts[i][3];
         sum += keys.sums[i];
     }
     /* A tile has fewer than 65,536 pixels: one word for both sums. */
@@ -333,12 +355,14 @@ static __device__ void make_table(const struct stream_job &job, const struct str
 
 /* Prefetches the lines of the next row of tiles while the last one is mapped. */
 template <typename T>
-static __device__ void prefetch_tiles(const struct clahe_tiles &tiles, const struct stream_part &part, int tile_row,
-                                      const T *slice)
+static __device__ void prefetch_tiles(const struct clahe_tiles &tiles,
+                                      const struct stream_part &part, int tile_row, const T *slice)
 {
-    const int width = (part.tile_end - part.tile) * tiles.width * (int)sizeof(T), lines = (width + 127) / 128;
+    const int width = (part.tile_end - part.tile) * tiles.width * (int)sizeof(T),
+              lines = (width + 127) / 128;
     const char *first = (const char *)(slice + part.tile * tiles.width);
-    for (int i = (int)threadIdx.x; tile_row < tiles.tiles_y && i < tiles.height * lines; i += (int)blockDim.x) {
+    for (int i = (int)threadIdx.x; tile_row < tiles.tiles_y && i < tiles.height * lines;
+         i += (int)blockDim.x) {
         const int y = tile_row * tiles.height + i / lines;
         const char *line = first + (size_t)y * tiles.nx * sizeof(T) + i % lines * 128;
         if (y < tiles.ny)
@@ -346,7 +370,8 @@ static __device__ void prefetch_tiles(const struct clahe_tiles &tiles, const str
     }
 }
 
-/* The weight of a level L as fma() takes it: fma(2^23 + L, weight, shift) is L * weight rounded once. */
+/* The weight of a level L as fma() takes it: fma(2^23 + L, weight, shift) is L * weight rounded
+ * once. */
 struct weight {
     float weight, shift;
 };
@@ -357,33 +382,37 @@ static __device__ inline struct weight weight_of(float weight)
     return made;
 }
 
-/* Mixes the levels of one value in the left and the right tables as OpenCV does, from the SELECTed half of an entry. */
+/* Mixes the levels of one value in the left and the right tables as OpenCV does, from the SELECTed
+ * half of an entry. */
 template <uint32_t SELECT>
-static __device__ inline float mix(uint32_t left, uint32_t right, const struct weight &a, const struct weight &b)
+static __device__ inline float mix(uint32_t left, uint32_t right, const struct weight &a,
+                                   const struct weight &b)
 {
     const float left_level = __uint_as_float(__byte_perm(left, two_23, SELECT));
     const float right_level = __uint_as_float(__byte_perm(right, two_23, SELECT));
     return __fmaf_rn(left_level, a.weight, a.shift) + __fmaf_rn(right_level, b.weight, b.shift);
 }
 
-template <typename T, int V> static __device__ inline void store_pixels(T *to, const uint32_t levels[V])
+template <typename T, int V>
+static __device__ inline void store_pixels(T *to, const uint32_t levels[V])
 {
     if constexpr (V == 1)
         *to = (T)levels[0];
     else if constexpr (sizeof(T) == 2)
-        __stcs((uint2 *)to,
-               make_uint2(__byte_perm(levels[0], levels[1], 0x5410), __byte_perm(levels[2], levels[3], 0x5410)));
+        __stcs((uint2 *)to, make_uint2(__byte_perm(levels[0], levels[1], 0x5410),
+                                       __byte_perm(levels[2], levels[3], 0x5410)));
     else
         __stcs((uint32_t *)to, __byte_perm(__byte_perm(levels[0], levels[1], 0x0040),
                                            __byte_perm(levels[2], levels[3], 0x0040), 0x5410));
 }
 
-/* Maps V pixels from `y` on down to y_end in steps. ONE: the pixels lie beyond the outer centers, where both levels are
- * those of the last table. No result exceeds the last level by half, because the weights add up to 1 but for a
- * rounding. */
+/* Maps V pixels from `y` on down to y_end in steps. ONE: the pixels lie beyond the outer centers,
+ * where both levels are those of the last table. No result exceeds the last level by half, because
+ * the weights add up to 1 but for a rounding. */
 template <typename T, int V, int RANGE, bool ONE>
-static __device__ inline void map_columns(const struct stream_job &job, int region, int x, uint32_t left,
-                                          uint32_t distance, int y, int y_end, int step, const T *slice, T *out)
+static __device__ inline void map_columns(const struct stream_job &job, int region, int x,
+                                          uint32_t left, uint32_t distance, int y, int y_end,
+                                          int step, const T *slice, T *out)
 {
     const float column = (float)((int)floorf(tile_position(x, job.inverse_x)));
     struct weight a[V], b[V];
@@ -412,7 +441,8 @@ static __device__ inline void map_columns(const struct stream_job &job, int regi
 #pragma unroll
             for (int i = 0; i < V; i++) {
                 const uint32_t entry = entry_at<T, V, RANGE>(loaded[row], i, left);
-                const uint32_t at_left = load_shared(entry), at_right = load_shared(entry + distance);
+                const uint32_t at_left = load_shared(entry),
+                               at_right = load_shared(entry + distance);
                 const float above = mix<above_half>(at_left, at_right, a[i], b[i]);
                 const float below = ONE ? above : mix<0x7432>(at_left, at_right, a[i], b[i]);
                 levels[i] = __float_as_uint(above * c + below * d + 8388608.0f);
@@ -424,8 +454,8 @@ static __device__ inline void map_columns(const struct stream_job &job, int regi
 
 /* Maps the pixels of a row of regions. */
 template <typename T, int V, int RANGE>
-static __device__ void map_region_row(const struct stream_job &job, const struct stream_part &part, int region,
-                                      const T *slice, T *out)
+static __device__ void map_region_row(const struct stream_job &job, const struct stream_part &part,
+                                      int region, const T *slice, T *out)
 {
     const struct clahe_tiles &tiles = job.tiles;
     const bool one = region == 0 || region == tiles.tiles_y;
@@ -435,13 +465,16 @@ static __device__ void map_region_row(const struct stream_job &job, const struct
     const int y = y_first + (int)threadIdx.x / across;
     for (int unit = (int)threadIdx.x & (across - 1); unit < units; unit += across) {
         const int x = part.x + unit * V, right_tile = region_of(x, job.inverse_x);
-        const int left = max(right_tile - 1, 0) - part.tile, right = min(right_tile, tiles.tiles_x - 1) - part.tile;
+        const int left = max(right_tile - 1, 0) - part.tile,
+                  right = min(right_tile, tiles.tiles_x - 1) - part.tile;
         const uint32_t table = part.address + (uint32_t)left * (RANGE * 4),
                        distance = (uint32_t)(right - left) * (RANGE * 4);
         if (one)
-            map_columns<T, V, RANGE, true>(job, region, x, table, distance, y, y_end, step, slice, out);
+            map_columns<T, V, RANGE, true>(job, region, x, table, distance, y, y_end, step, slice,
+                                           out);
         else
-            map_columns<T, V, RANGE, false>(job, region, x, table, distance, y, y_end, step, slice, out);
+            map_columns<T, V, RANGE, false>(job, region, x, table, distance, y, y_end, step, slice,
+                                            out);
     }
 }
 
@@ -461,7 +494,8 @@ static __global__ void __launch_bounds__(MAX_THREADS) stream_slices(struct strea
     const struct clahe_tiles &tiles = job.tiles;
     const int groups = job.row_groups * job.column_groups, group = (int)(blockIdx.x % groups);
     const int z = (int)(blockIdx.x / groups), together = (int)blockDim.x / COUNT_THREADS;
-    const int column = group % job.column_groups * job.columns, row = group / job.column_groups * job.rows;
+    const int column = group % job.column_groups * job.columns,
+              row = group / job.column_groups * job.rows;
     const int column_end = min(column + job.columns, tiles.tiles_x + 1);
     struct stream_part part;
     part.row = row;
@@ -469,7 +503,9 @@ static __global__ void __launch_bounds__(MAX_THREADS) stream_slices(struct strea
     part.tile = max(column - 1, 0);
     part.tile_end = min(column_end - 1, tiles.tiles_x - 1) + 1;
     part.x = region_start(column, tiles.nx, tiles.width, job.inverse_x);
-    part.x_end = column_end > tiles.tiles_x ? tiles.nx : region_start(column_end, tiles.nx, tiles.width, job.inverse_x);
+    part.x_end = column_end > tiles.tiles_x
+                     ? tiles.nx
+                     : region_start(column_end, tiles.nx, tiles.width, job.inverse_x);
     part.pairs = (uint32_t *)shared;
     part.address = (uint32_t)__cvta_generic_to_shared(shared);
     const int local = (int)threadIdx.x / COUNT_THREADS, thread = (int)threadIdx.x % COUNT_THREADS;
@@ -478,13 +514,15 @@ static __global__ void __launch_bounds__(MAX_THREADS) stream_slices(struct strea
     part.sums = warp_sums;
     part.row_starts = row_starts;
     if (threadIdx.x < tiles.tiles_y + 2)
-        row_starts[threadIdx.x] = region_start((int)threadIdx.x, tiles.ny, tiles.height, job.inverse_y);
+        row_starts[threadIdx.x] =
+            region_start((int)threadIdx.x, tiles.ny, tiles.height, job.inverse_y);
     const T *slice = (const T *)job.in + (size_t)z * tiles.ny * tiles.nx;
     T *out = (T *)job.out + (size_t)z * tiles.ny * tiles.nx;
     for (int i = (int)threadIdx.x; i < together * RANGE; i += (int)blockDim.x)
         part.counts[i] = 0;
     __syncthreads();
-    /* With tiles of any width, groups without a tile come to the barriers of the others, or racecheck miscounts. */
+    /* With tiles of any width, groups without a tile come to the barriers of the others, or
+     * racecheck miscounts. */
     const int idle = V > 1 ? 0 : local;
     int made = max(part.row - 1, 0) - 1; /* the last row of tiles that has tables */
     for (int region = part.row; region < part.row_end; region++) {
@@ -493,7 +531,8 @@ static __global__ void __launch_bounds__(MAX_THREADS) stream_slices(struct strea
             for (int tile = part.tile + local; tile - idle < part.tile_end; tile += together) {
                 const bool makes = V > 1 || tile < part.tile_end;
                 if (makes)
-                    high |= count_tile<T, V, RANGE, COUNT_THREADS>(tiles, slice, made + 1, tile, counts);
+                    high |= count_tile<T, V, RANGE, COUNT_THREADS>(tiles, slice, made + 1, tile,
+                                                                   counts);
                 group_barrier<COUNT_THREADS>();
                 if (thread < TILE_THREADS)
                     make_table<KEYS, TILE_THREADS>(job, part, tile, local, thread, makes);
@@ -511,15 +550,17 @@ static __global__ void __launch_bounds__(MAX_THREADS) stream_slices(struct strea
     }
 }
 
-/* ---- launches ----------------------------------------------------------------------------------- */
+/* ---- launches -------------------------------------------------------------------------------- */
 
 /* Returns true where every group of PIXELS lies in one region and one tile, and in the image. */
-static bool groups_fit(const struct clahe_tiles &tiles, const struct ts_image *in, const struct ts_image *out)
+static bool groups_fit(const struct clahe_tiles &tiles, const struct ts_image *in,
+                       const struct ts_image *out)
 {
     const float inverse = 1.0f / (float)tiles.width;
     const size_t bytes = PIXELS * ts_dtype_bytes(in->dtype);
-    if (tiles.width % PIXELS || tiles.height * tiles.tiles_y != tiles.ny || tiles.width * tiles.tiles_x != tiles.nx ||
-        (uintptr_t)in->data % bytes || (uintptr_t)out->data % bytes)
+    if (tiles.width % PIXELS || tiles.height * tiles.tiles_y != tiles.ny ||
+        tiles.width * tiles.tiles_x != tiles.nx || (uintptr_t)in->data % bytes ||
+        (uintptr_t)out->data % bytes)
         return false;
     for (int x = 0; x < tiles.nx; x += PIXELS)
         if (floorf((float)x * inverse - 0.5f) != floorf((float)(x + PIXELS - 1) * inverse - 0.5f))
@@ -530,16 +571,19 @@ static bool groups_fit(const struct clahe_tiles &tiles, const struct ts_image *i
 /* Chooses the threads and tables of a block that the device's shared memory allows; false: none. */
 static bool choose_block(const struct device_numbers *device, bool bytes, int *threads, int *tables)
 {
-    const int reserved = 1024 /* static */, table_bytes = bytes ? 1024 : 16384, tile_threads = bytes ? 32 : 256;
+    const int reserved = 1024 /* static */, table_bytes = bytes ? 1024 : 16384,
+              tile_threads = bytes ? 32 : 256;
     for (*threads = MAX_THREADS; *threads >= 256; *threads /= 2) {
-        *tables = (device->block_shared_bytes - reserved) / table_bytes - *threads / count_threads(tile_threads);
+        *tables = (device->block_shared_bytes - reserved) / table_bytes -
+                  *threads / count_threads(tile_threads);
         if (*tables >= 9 || (*tables >= 2 && *threads == 256))
             return true;
     }
     return false;
 }
 
-/* Makes enough blocks for the device: few slices are cut into parts, whose border tables are made twice. */
+/* Makes enough blocks for the device: few slices are cut into parts, whose border tables are made
+ * twice. */
 static void split_slices(struct stream_job *job, int64_t n, int multiprocessors)
 {
     const int rows = job->tiles.tiles_y + 1, columns = job->tiles.tiles_x + 1;
@@ -561,16 +605,17 @@ static void split_slices(struct stream_job *job, int64_t n, int multiprocessors)
 }
 
 template <typename T, int V, int KEYS, int TILE_THREADS>
-static enum ts_status launch(const struct stage_context *context, const struct stream_job &job, int64_t n, int threads,
-                             const struct cuda_call *call)
+static enum ts_status launch(const struct stage_context *context, const struct stream_job &job,
+                             int64_t n, int threads, const struct cuda_call *call)
 {
     auto *const kernel = stream_slices<T, V, KEYS, TILE_THREADS>;
-    const size_t shared =
-        (size_t)(job.tables + threads / count_threads(TILE_THREADS)) * (KEYS * TILE_THREADS) * sizeof(uint32_t);
+    const size_t shared = (size_t)(job.tables + threads / count_threads(TILE_THREADS)) *
+                          (KEYS * TILE_THREADS) * sizeof(uint32_t);
     const enum ts_status status = ts_cuda_shared(context, (const void *)kernel, shared);
     if (status != TS_OK)
         return status;
-    kernel<<<(unsigned)(n * job.row_groups * job.column_groups), threads, shared, call->stream>>>(job);
+    kernel<<<(unsigned)(n * job.row_groups * job.column_groups), threads, shared, call->stream>>>(
+        job);
     return ts_cuda_launched(context, "clahe_opencv: stream");
 }
 
@@ -581,8 +626,9 @@ bool ts_cuda_clahe_stream_fits(const struct stage_context *context, const struct
            choose_block(context->device, context->in.dtype == TS_U8, &threads, &tables);
 }
 
-enum ts_status ts_cuda_clahe_stream(const struct stage_context *context, const struct clahe_tiles *tiles,
-                                    const struct ts_image *in, struct ts_image *out, uint32_t *wide,
+enum ts_status ts_cuda_clahe_stream(const struct stage_context *context,
+                                    const struct clahe_tiles *tiles, const struct ts_image *in,
+                                    struct ts_image *out, uint32_t *wide,
                                     const struct cuda_call *call)
 {
     const bool bytes = in->dtype == TS_U8, vectors = groups_fit(*tiles, in, out);

@@ -1,25 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * scikit-image's rule of clahe on a CUDA device, with the values of stages/clahe/clahe.c: every operation is in
- * double or float as there.
+ * scikit-image's rule of clahe on a CUDA device, with the values of stages/clahe/clahe.c: every
+ * operation is in double or float as there.
  *
- * make_tables: a block makes the table of one tile and leaves the bin of every pixel for the next kernel. Counts lie in
- * shared memory, or, beyond SHARED_BINS bins, in the scratch.
- * interpolate: a thread maps pixels with four lookups each, and the block finds the span of its results.
- * stretch: a thread stretches pixels in place.
+ * make_tables: a block makes the table of one tile and leaves the bin of every pixel for the next
+ * kernel. Counts lie in shared memory, or, beyond SHARED_BINS bins, in the scratch. interpolate: a
+ * thread maps pixels with four lookups each, and the block finds the span of its results. stretch:
+ * a thread stretches pixels in place.
  *
- * A masked image is copied with a valid value in place of invalid ones first, so that the slice's range and all bins
- * are those of valid pixels; the three kernels leave invalid pixels out of counts and spans, and tiles that have no
- * valid pixel copy a table between the first two.
+ * A masked image is copied with a valid value in place of invalid ones first, so that the slice's
+ * range and all bins are those of valid pixels; the three kernels leave invalid pixels out of
+ * counts and spans, and tiles that have no valid pixel copy a table between the first two.
  *
- * Memory traffic: a pixel of b bytes moves b to find the slice's range, b + 2 for the bins, 2 + 4 for the mixed value
- * and 8 to stretch it (floats 4 more, to find NaN). 256 threads a block, which is the default number of bins.
+ * Memory traffic: a pixel of b bytes moves b to find the slice's range, b + 2 for the bins, 2 + 4
+ * for the mixed value and 8 to stretch it (floats 4 more, to find NaN). 256 threads a block, which
+ * is the default number of bins.
  */
 #include "cuda/clahe/clahe.cuh"
 #include "cuda/values/reductions.cuh"
 #include "cuda/values/value_range.cuh"
 
-enum { THREADS = 256, SHARED_BINS = 8192, MAX_BLOCKS = 1024, ROWS = 16 /* rows that a block maps */ };
+enum {
+    THREADS = 256,
+    SHARED_BINS = 8192,
+    MAX_BLOCKS = 1024,
+    ROWS = 16 /* rows that a block maps */
+};
 
 /* The kernels keep here what they find of a slice; it starts as zero bytes. */
 struct slice_state {
@@ -32,7 +38,8 @@ struct gray_scale {
     double low, span, factor, level_low, level_span;
 };
 
-static __device__ struct gray_scale gray_scale_of(const struct cuda_value_range *found, enum ts_dtype dtype)
+static __device__ struct gray_scale gray_scale_of(const struct cuda_value_range *found,
+                                                  enum ts_dtype dtype)
 {
     const struct value_range range = ts_cuda_value_range_collect(found, dtype);
     struct gray_scale scale = {0, 1, dtype == TS_U8 ? 257.0 : 1.0, 0, 0};
@@ -52,9 +59,11 @@ static __device__ struct gray_scale gray_scale_of(const struct cuda_value_range 
 
 /* EXACT is set for u8 and u16, whose levels are whole numbers. */
 template <bool EXACT>
-static __device__ inline uint32_t bin_of(const struct gray_scale &scale, double value, uint32_t bin_size)
+static __device__ inline uint32_t bin_of(const struct gray_scale &scale, double value,
+                                         uint32_t bin_size)
 {
-    double level = EXACT ? value * scale.factor : rint((value - scale.low) / scale.span * scale.factor);
+    double level =
+        EXACT ? value * scale.factor : rint((value - scale.low) / scale.span * scale.factor);
     level = level > 0 ? level : 0;
     level = level < 65535 ? level : 65535;
     double gray = rint((level - scale.level_low) / scale.level_span * (CLAHE_GRAY_LEVELS - 1));
@@ -62,8 +71,8 @@ static __device__ inline uint32_t bin_of(const struct gray_scale &scale, double 
     return (uint32_t)gray / bin_size;
 }
 
-/* Distributes the excess in passes of single counts: each step gives one to every step-th bin that is open, from bin
- * `first` on, until no bin is open. The lanes of one warp call it. */
+/* Distributes the excess in passes of single counts: each step gives one to every step-th bin that
+ * is open, from bin `first` on, until no bin is open. The lanes of one warp call it. */
 static __device__ void hand_out(uint32_t *counts, int n, uint32_t limit, int64_t excess, int open)
 {
     for (int64_t before = excess + 1; excess > 0 && excess != before;) {
@@ -71,7 +80,8 @@ static __device__ void hand_out(uint32_t *counts, int n, uint32_t limit, int64_t
         for (int first = 0; first < n && excess > 0 && open > 0; first++) {
             const int step = open > excess ? (int)(open / (uint32_t)excess) : 1;
             uint32_t given = 0, closed = 0;
-            for (int64_t i = first + (int64_t)threadIdx.x * step; i < n; i += (int64_t)CUDA_WARP * step)
+            for (int64_t i = first + (int64_t)threadIdx.x * step; i < n;
+                 i += (int64_t)CUDA_WARP * step)
                 if (counts[i] < limit) {
                     closed += ++counts[i] == limit;
                     given++;
@@ -85,7 +95,8 @@ static __device__ void hand_out(uint32_t *counts, int n, uint32_t limit, int64_t
     }
 }
 
-/* This is cut_counts() of the CPU, done by one warp: what happens to a bin depends on the others through sums only. */
+/* This is cut_counts() of the CPU, done by one warp: what happens to a bin depends on the others
+ * through sums only. */
 static __device__ void cut_counts(uint32_t *counts, int n, uint32_t limit)
 {
     uint32_t cut = 0;
@@ -111,12 +122,14 @@ static __device__ void cut_counts(uint32_t *counts, int n, uint32_t limit)
     hand_out(counts, n, limit, excess - (int64_t)warp_sum(given), (int)warp_sum(open));
 }
 
-static __device__ void write_table(const uint32_t *counts, int n, double scale, uint32_t *sums, uint16_t *table)
+static __device__ void write_table(const uint32_t *counts, int n, double scale, uint32_t *sums,
+                                   uint16_t *table)
 {
     uint32_t below = 0, total;
     for (int first = 0; first < n; first += THREADS) {
         const int i = first + (int)threadIdx.x;
-        const uint32_t count = i < n ? counts[i] : 0, sum = below + block_exclusive_sum(count, sums, &total) + count;
+        const uint32_t count = i < n ? counts[i] : 0,
+                       sum = below + block_exclusive_sum(count, sums, &total) + count;
         const double mapped = (double)sum * scale;
         if (i < n)
             table[i] = (uint16_t)(mapped < CLAHE_GRAY_LEVELS - 1 ? mapped : CLAHE_GRAY_LEVELS - 1);
@@ -124,18 +137,20 @@ static __device__ void write_table(const uint32_t *counts, int n, double scale, 
     }
 }
 
-/* The grid has tiles and slices. open_counts has tiles.values counts for each block, where shared memory does not hold
- * them. */
+/* The grid has tiles and slices. open_counts has tiles.values counts for each block, where shared
+ * memory does not hold them. */
 template <typename T>
 static __global__ void __launch_bounds__(THREADS)
-    make_tables(struct clahe_tiles tiles, double table_scale, const T *in, enum ts_dtype dtype, const char *states,
-                size_t state_stride, uint32_t *open_counts, uint16_t *bins, uint16_t *tables, uint32_t *taken)
+    make_tables(struct clahe_tiles tiles, double table_scale, const T *in, enum ts_dtype dtype,
+                const char *states, size_t state_stride, uint32_t *open_counts, uint16_t *bins,
+                uint16_t *tables, uint32_t *taken)
 {
     extern __shared__ uint32_t shared_counts[];
     __shared__ uint32_t sums[CUDA_BLOCK_WARPS];
     const int tile = (int)blockIdx.x, n_tiles = (int)gridDim.x, n = tiles.values;
     const size_t block = (size_t)blockIdx.y * n_tiles + tile, pixels = (size_t)tiles.ny * tiles.nx;
-    const struct slice_state *state = (const struct slice_state *)(states + blockIdx.y * state_stride);
+    const struct slice_state *state =
+        (const struct slice_state *)(states + blockIdx.y * state_stride);
     const struct gray_scale scale = gray_scale_of(&state->range, dtype);
     const uint32_t bin_size = 1 + CLAHE_GRAY_LEVELS / (uint32_t)n;
     const bool exact = sizeof(T) <= 2 && (T)-1 > 0;
@@ -181,8 +196,8 @@ static __global__ void __launch_bounds__(THREADS)
     clahe_fill_table(tiles, taken + first, (int)blockIdx.x, tables + first * tiles.values);
 }
 
-/* Copies slices with the first valid value of each in place of its invalid ones; 0 where all are. The grid has pixels
- * and slices. */
+/* Copies slices with the first valid value of each in place of its invalid ones; 0 where all are.
+ * The grid has pixels and slices. */
 template <typename T>
 static __global__ void __launch_bounds__(THREADS)
     replace_invalid(const T *in, const uint64_t *valid, int64_t words, size_t pixels, T *out)
@@ -201,7 +216,8 @@ static __global__ void __launch_bounds__(THREADS)
         }
     __syncthreads();
     const T value = first < pixels ? in[first] : (T)0;
-    for (size_t i = blockIdx.x * (size_t)THREADS + threadIdx.x; i < pixels; i += (size_t)gridDim.x * THREADS)
+    for (size_t i = blockIdx.x * (size_t)THREADS + threadIdx.x; i < pixels;
+         i += (size_t)gridDim.x * THREADS)
         out[i] = clahe_is_valid(valid, i) ? in[i] : value;
 }
 
@@ -227,11 +243,11 @@ static __device__ void join_span(uint32_t low, uint32_t high, struct slice_state
     }
 }
 
-/* The grid has columns, rows and slices. Each of the four products is rounded to float before the sum, whose fraction
- * is dropped. */
+/* The grid has columns, rows and slices. Each of the four products is rounded to float before the
+ * sum, whose fraction is dropped. */
 static __global__ void __launch_bounds__(THREADS)
-    interpolate(struct clahe_tiles tiles, const uint16_t *bins, const uint16_t *tables, char *states,
-                size_t state_stride, float *out)
+    interpolate(struct clahe_tiles tiles, const uint16_t *bins, const uint16_t *tables,
+                char *states, size_t state_stride, float *out)
 {
     const size_t pixels = (size_t)tiles.ny * tiles.nx;
     const int n = tiles.values;
@@ -244,7 +260,8 @@ static __global__ void __launch_bounds__(THREADS)
         const uint16_t *above = slice_tables + (size_t)tiles.near_y[y].first * tiles.tiles_x * n;
         const uint16_t *below = slice_tables + (size_t)tiles.near_y[y].second * tiles.tiles_x * n;
         const double d = tiles.near_y[y].offset, c = 1 - d;
-        for (int x = (int)(blockIdx.x * THREADS + threadIdx.x); x < tiles.nx; x += (int)gridDim.x * THREADS) {
+        for (int x = (int)(blockIdx.x * THREADS + threadIdx.x); x < tiles.nx;
+             x += (int)gridDim.x * THREADS) {
             const size_t at = (size_t)y * tiles.nx + x;
             const size_t left = (size_t)tiles.near_x[x].first * n + bins[at];
             const size_t right = (size_t)tiles.near_x[x].second * n + bins[at];
@@ -264,15 +281,18 @@ static __global__ void __launch_bounds__(THREADS)
     join_span(low, high, (struct slice_state *)(states + blockIdx.z * state_stride));
 }
 
-/* The grid has pixels and slices. `in` is NULL where no value can be NaN, `valid` where none is invalid. */
+/* The grid has pixels and slices. `in` is NULL where no value can be NaN, `valid` where none is
+ * invalid. */
 static __global__ void __launch_bounds__(THREADS)
-    stretch(const float *in, const uint64_t *valid, int64_t words, const char *states, size_t state_stride,
-            size_t pixels, float *out)
+    stretch(const float *in, const uint64_t *valid, int64_t words, const char *states,
+            size_t state_stride, size_t pixels, float *out)
 {
-    const struct slice_state *state = (const struct slice_state *)(states + blockIdx.y * state_stride);
+    const struct slice_state *state =
+        (const struct slice_state *)(states + blockIdx.y * state_stride);
     const double low = (double)(float)~state->not_low, high = (double)(float)state->high;
     out += blockIdx.y * pixels;
-    for (size_t i = blockIdx.x * (size_t)THREADS + threadIdx.x; i < pixels; i += (size_t)gridDim.x * THREADS) {
+    for (size_t i = blockIdx.x * (size_t)THREADS + threadIdx.x; i < pixels;
+         i += (size_t)gridDim.x * THREADS) {
         const double value = out[i];
         const double stretched = high > low ? (value - low) / (high - low) : value < 1 ? value : 1;
         const bool counts = !valid || clahe_is_valid(valid + blockIdx.y * words, i);
@@ -280,10 +300,10 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
-/* ---- launches ----------------------------------------------------------------------------------- */
+/* ---- launches -------------------------------------------------------------------------------- */
 
-/* The scratch holds the states of all slices, those of a masked image with values in place of invalid ones, and then
- * the tables, bins, valid pixels of tiles and open counts of a batch. */
+/* The scratch holds the states of all slices, those of a masked image with values in place of
+ * invalid ones, and then the tables, bins, valid pixels of tiles and open counts of a batch. */
 struct parts {
     size_t state_stride, copy_bytes, table_bytes, bin_bytes, taken_bytes, open_bytes;
     int64_t batch;
@@ -298,8 +318,10 @@ static struct parts parts_of(const struct stage_context *context, int64_t n)
     parts.table_bytes = entries * sizeof(uint16_t);
     parts.bin_bytes = (size_t)(run.ny * run.nx) * sizeof(uint16_t);
     parts.open_bytes = run.values > SHARED_BINS ? entries * sizeof(uint32_t) : 0;
-    parts.copy_bytes = context->in.masked ? ts_cuda_stride(ts_slice_bytes(&context->in) * (size_t)n) : 0;
-    parts.taken_bytes = context->in.masked ? (size_t)(run.tiles_y * run.tiles_x) * sizeof(uint32_t) : 0;
+    parts.copy_bytes =
+        context->in.masked ? ts_cuda_stride(ts_slice_bytes(&context->in) * (size_t)n) : 0;
+    parts.taken_bytes =
+        context->in.masked ? (size_t)(run.tiles_y * run.tiles_x) * sizeof(uint32_t) : 0;
     parts.batch = ts_cuda_clahe_batch(parts.table_bytes + parts.bin_bytes + parts.open_bytes, n);
     return parts;
 }
@@ -307,9 +329,11 @@ static struct parts parts_of(const struct stage_context *context, int64_t n)
 size_t ts_cuda_clahe_skimage_bytes(const struct stage_context *context, int64_t n)
 {
     const struct parts parts = parts_of(context, n);
-    return parts.state_stride * (size_t)n + parts.copy_bytes + ts_cuda_stride(parts.table_bytes * (size_t)parts.batch) +
+    return parts.state_stride * (size_t)n + parts.copy_bytes +
+           ts_cuda_stride(parts.table_bytes * (size_t)parts.batch) +
            ts_cuda_stride(parts.bin_bytes * (size_t)parts.batch) +
-           ts_cuda_stride(parts.taken_bytes * (size_t)parts.batch) + parts.open_bytes * (size_t)parts.batch;
+           ts_cuda_stride(parts.taken_bytes * (size_t)parts.batch) +
+           parts.open_bytes * (size_t)parts.batch;
 }
 
 struct batch {
@@ -328,7 +352,8 @@ static dim3 pixel_grid(size_t pixels, unsigned slices)
 }
 
 /* Copies a masked image, and returns the copy. */
-static struct ts_image without_invalid(const struct ts_image *in, int64_t n, void *data, const struct cuda_call *call)
+static struct ts_image without_invalid(const struct ts_image *in, int64_t n, void *data,
+                                       const struct cuda_call *call)
 {
     const int64_t words = (int64_t)(ts_valid_bytes(in) / sizeof *in->valid), most = 65535;
     const size_t pixels = ts_slice_count(in), bytes = ts_slice_bytes(in);
@@ -338,9 +363,9 @@ static struct ts_image without_invalid(const struct ts_image *in, int64_t n, voi
         const dim3 grid = pixel_grid(pixels, (unsigned)(n - z < most ? n - z : most));
         const char *from = (const char *)in->data + (size_t)z * bytes;
         char *to = (char *)data + (size_t)z * bytes;
-#define REPLACE(type)                                                                                                  \
-    replace_invalid<type>                                                                                              \
-        <<<grid, THREADS, 0, call->stream>>>((const type *)from, in->valid + z * words, words, pixels, (type *)to)
+#define REPLACE(type)                                                                              \
+    replace_invalid<type><<<grid, THREADS, 0, call->stream>>>(                                     \
+        (const type *)from, in->valid + z * words, words, pixels, (type *)to)
         TS_CUDA_BIT_TYPES(in->dtype, REPLACE)
 #undef REPLACE
     }
@@ -355,15 +380,20 @@ static enum ts_status run_batch(const struct stage_context *context, const struc
     const unsigned n = (unsigned)batch->n;
     const size_t pixels = (size_t)tiles.ny * tiles.nx, stride = parts.state_stride;
     const size_t shared = tiles.values <= SHARED_BINS ? (size_t)tiles.values * sizeof(uint32_t) : 0;
-    const double scale = (double)(CLAHE_GRAY_LEVELS - 1) / (double)((int64_t)tiles.height * tiles.width);
+    const double scale =
+        (double)(CLAHE_GRAY_LEVELS - 1) / (double)((int64_t)tiles.height * tiles.width);
     uint16_t *tables = (uint16_t *)batch->buffer;
-    uint16_t *bins = (uint16_t *)(batch->buffer + ts_cuda_stride(parts.table_bytes * (size_t)parts.batch));
-    uint32_t *taken = (uint32_t *)((char *)bins + ts_cuda_stride(parts.bin_bytes * (size_t)parts.batch));
-    uint32_t *open = (uint32_t *)((char *)taken + ts_cuda_stride(parts.taken_bytes * (size_t)parts.batch));
+    uint16_t *bins =
+        (uint16_t *)(batch->buffer + ts_cuda_stride(parts.table_bytes * (size_t)parts.batch));
+    uint32_t *taken =
+        (uint32_t *)((char *)bins + ts_cuda_stride(parts.bin_bytes * (size_t)parts.batch));
+    uint32_t *open =
+        (uint32_t *)((char *)taken + ts_cuda_stride(parts.taken_bytes * (size_t)parts.batch));
     const dim3 tile_grid((unsigned)(tiles.tiles_y * tiles.tiles_x), n);
-#define TABLES(type)                                                                                                   \
-    make_tables<type><<<tile_grid, THREADS, shared, call->stream>>>(                                                   \
-        tiles, scale, (const type *)batch->in, context->in.dtype, batch->states, stride, open, bins, tables, taken)
+#define TABLES(type)                                                                               \
+    make_tables<type><<<tile_grid, THREADS, shared, call->stream>>>(                               \
+        tiles, scale, (const type *)batch->in, context->in.dtype, batch->states, stride, open,     \
+        bins, tables, taken)
     TS_CUDA_DTYPES(context->in.dtype, TABLES)
 #undef TABLES
     if (tiles.valid)
@@ -374,13 +404,14 @@ static enum ts_status run_batch(const struct stage_context *context, const struc
     const int64_t most = 65535, wanted = ts_cuda_parts(tiles.ny, ROWS);
     const unsigned rows = (unsigned)(wanted < most ? wanted : most);
     const dim3 grid((unsigned)ts_cuda_parts(tiles.nx, THREADS), rows, n);
-    interpolate<<<grid, THREADS, 0, call->stream>>>(tiles, bins, tables, batch->states, stride, batch->out);
+    interpolate<<<grid, THREADS, 0, call->stream>>>(tiles, bins, tables, batch->states, stride,
+                                                    batch->out);
     status = ts_cuda_launched(context, "clahe_skimage: interpolate");
     if (status != TS_OK)
         return status;
     stretch<<<pixel_grid(pixels, n), THREADS, 0, call->stream>>>(
-        context->in.dtype == TS_F32 ? (const float *)batch->in : NULL, tiles.valid, tiles.words, batch->states, stride,
-        pixels, batch->out);
+        context->in.dtype == TS_F32 ? (const float *)batch->in : NULL, tiles.valid, tiles.words,
+        batch->states, stride, pixels, batch->out);
     return ts_cuda_launched(context, "clahe_skimage: stretch");
 }
 
@@ -399,7 +430,8 @@ enum ts_status ts_cuda_clahe_skimage(const struct stage_context *context, const 
     const struct ts_image slices = context->in.masked ? without_invalid(in, n, copy, call) : *in;
     enum ts_status status = ts_cuda_launched(context, "clahe_skimage: replace");
     if (status == TS_OK)
-        status = ts_cuda_value_range_add(context, &slices, states, true, batch.parts.state_stride, call);
+        status =
+            ts_cuda_value_range_add(context, &slices, states, true, batch.parts.state_stride, call);
     for (int64_t z = 0; status == TS_OK && z < n; z += batch.parts.batch) {
         batch.in = (const char *)slices.data + (size_t)z * in_bytes;
         batch.tiles.valid = in->valid ? in->valid + z * batch.tiles.words : NULL;

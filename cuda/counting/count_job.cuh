@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * All kernels that count share this: their work (count_job), the cut of a run of pixels into 16-byte vectors
- * (pixel_span), and a table of counts in shared memory (block_table).
+ * All kernels that count share this: their work (count_job), the cut of a run of pixels into
+ * 16-byte vectors (pixel_span), and a table of counts in shared memory (block_table).
  */
 #ifndef CUDA_COUNTING_COUNT_JOB_CUH
 #define CUDA_COUNTING_COUNT_JOB_CUH
@@ -20,12 +20,13 @@ struct count_job {
     size_t stride; /* bytes between the partials of slices; 0: there is one partial, the volume's */
     size_t bytes;  /* size of a pixel */
     uint32_t bias, n_keys;
-    uint32_t shift, kept2;  /* 16 bits: keys are values without their lowest `shift` bits; the others, in both halves */
+    uint32_t shift, kept2;  /* 16 bits: keys are values without their lowest `shift` bits; the
+                               others, in both halves */
     uint32_t first2, last2; /* 16 bits: first and last of struct value_groups, in both halves */
 };
 
-/* Returns the keys of two 16-bit pixels, in the halves of a word. Only devices of 9.0 and later have instructions that
- * clamp them to [first, last]; the others count each key as it is. */
+/* Returns the keys of two 16-bit pixels, in the halves of a word. Only devices of 9.0 and later
+ * have instructions that clamp them to [first, last]; the others count each key as it is. */
 static __device__ uint32_t keys_of(const struct count_job &job, uint32_t word)
 {
     uint32_t pair = word ^ job.bias * 0x10001;
@@ -38,17 +39,18 @@ static __device__ uint32_t keys_of(const struct count_job &job, uint32_t word)
 /* Returns the keys of the eight 16-bit pixels of a vector, two in each word. */
 static __device__ uint4 vector_keys_of(const struct count_job &job, const uint4 &vector)
 {
-    return make_uint4(keys_of(job, vector.x), keys_of(job, vector.y), keys_of(job, vector.z), keys_of(job, vector.w));
+    return make_uint4(keys_of(job, vector.x), keys_of(job, vector.y), keys_of(job, vector.z),
+                      keys_of(job, vector.w));
 }
 
-/* Returns the key of one pixel. Kernels that look for the range of keys first must find the same keys when they
- * count. */
+/* Returns the key of one pixel. Kernels that look for the range of keys first must find the same
+ * keys when they count. */
 static __device__ uint32_t key_of(const struct count_job &job, uint32_t value)
 {
     return keys_of(job, value * 0x10001) & 0xFFFF;
 }
 
-/* ---- pixels -------------------------------------------------------------------------------------- */
+/* ---- pixels ---------------------------------------------------------------------------------- */
 
 /* Pixels before the first whole vector, the vectors, and pixels after the last. */
 template <typename type> struct pixel_span {
@@ -59,15 +61,15 @@ template <typename type> struct pixel_span {
 
 /* Returns part `part` of `parts` of the slice, which has less than 2^32 pixels. */
 template <typename type>
-static __device__ struct pixel_span<type> span_of(const struct count_job &job, int64_t slice, uint32_t part,
-                                                  uint32_t parts) {
+static __device__ struct pixel_span<type> span_of(const struct count_job &job, int64_t slice,
+                                                  uint32_t part, uint32_t parts) {
     const uint32_t in_vector = sizeof(uint4) / sizeof(type);
     const uint64_t share = (job.slice_pixels / parts + in_vector) / in_vector * in_vector;
     const uint64_t first = part * share < job.slice_pixels ? part * share : job.slice_pixels;
     const uint64_t left = job.slice_pixels - first, n = left < share ? left : share;
     const type *data = (const type *)job.data + (uint64_t)slice * job.slice_pixels + first;
-    const uint32_t to_vector =
-        (uint32_t)((sizeof(uint4) - (uintptr_t)data % sizeof(uint4)) % sizeof(uint4) / sizeof(type));
+    const uint32_t to_vector = (uint32_t)((sizeof(uint4) - (uintptr_t)data % sizeof(uint4)) %
+                                          sizeof(uint4) / sizeof(type));
     struct pixel_span<type> span;
     span.head = data;
     span.n_head = to_vector < n ? to_vector : (uint32_t)n;
@@ -85,8 +87,8 @@ load_vector(const uint4 *at)
     return __ldg(at);
 }
 
-/* This says that the pixel lies in global memory: nvcc 13.0 mistakes the ends of a span for shared memory in
- * count_16_volume. */
+/* This says that the pixel lies in global memory: nvcc 13.0 mistakes the ends of a span for shared
+ * memory in count_16_volume. */
 static __device__ uint32_t load_pixel(const uint16_t *at)
 {
     return __ldg(at);
@@ -98,7 +100,8 @@ template <int loads> struct vector_ring {
 };
 
 template <int loads, int threads, typename type>
-static __device__ void fill_ring(struct vector_ring<loads> &ring, const struct pixel_span<type> &span)
+static __device__ void fill_ring(struct vector_ring<loads> &ring,
+                                 const struct pixel_span<type> &span)
 {
 #pragma unroll
     for (uint32_t load = 0; load < loads; load++)
@@ -106,10 +109,11 @@ static __device__ void fill_ring(struct vector_ring<loads> &ring, const struct p
             ring.next[load] = load_vector(span.vectors + threadIdx.x + load * threads);
 }
 
-/* ---- counts -------------------------------------------------------------------------------------- */
+/* ---- counts ---------------------------------------------------------------------------------- */
 
 /* Adds to the partial that several blocks share. */
-static __device__ void add_count(const struct count_job &job, int64_t slice, uint32_t key, int64_t n)
+static __device__ void add_count(const struct count_job &job, int64_t slice, uint32_t key,
+                                 int64_t n)
 {
     char *partial = (char *)job.partials + (uint64_t)slice * job.stride;
     if (job.stride)
@@ -118,8 +122,8 @@ static __device__ void add_count(const struct count_job &job, int64_t slice, uin
         atomicAdd((unsigned long long *)partial + key, (unsigned long long)n);
 }
 
-/* 32-bit counts of the keys [first, first + n) in shared memory, each in 2^log2_copies copies for the lanes of a warp,
- * so that fewer lanes meet in one counter. */
+/* 32-bit counts of the keys [first, first + n) in shared memory, each in 2^log2_copies copies for
+ * the lanes of a warp, so that fewer lanes meet in one counter. */
 struct block_table {
     uint32_t *counts;
     uint32_t first, n, log2_copies;
@@ -138,11 +142,13 @@ static __device__ void count_key(const struct block_table &table, uint32_t key, 
 {
     const uint32_t at = key - table.first;
     if (at < table.n)
-        atomicAdd(&table.counts[at << table.log2_copies | (threadIdx.x & ((1u << table.log2_copies) - 1))], n);
+        atomicAdd(&table.counts[at << table.log2_copies |
+                                (threadIdx.x & ((1u << table.log2_copies) - 1))],
+                  n);
 }
 
-/* Returns the sum of the copies of key first + at. Neighboring threads start at different copies, so that they meet in
- * no bank. */
+/* Returns the sum of the copies of key first + at. Neighboring threads start at different copies,
+ * so that they meet in no bank. */
 static __device__ uint32_t sum_copies(const struct block_table &table, uint32_t at)
 {
     const uint32_t copies = 1u << table.log2_copies;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This sums c k and c k^2 (exact integers) and c log|v| over the counts c of the keys k of a slice, and finds the
- * values at the ranks of percentiles.
+ * This sums c k and c k^2 (exact integers) and c log|v| over the counts c of the keys k of a slice,
+ * and finds the values at the ranks of percentiles.
  *
- * Sums: a block handles two slices, so that a logarithm is read once for two counts; a thread reads every 512th key of
- * both, and then the threads fan in. Memory traffic: 4 bytes read for each key and slice, and 8 for the logarithm,
- * which stays in the second cache. Ranks: one block for each slice, and a thread for a run of neighboring keys. A slice
- * has 256 or 65,536 keys, which 512 threads (for ranks 1,024) read in few rounds.
+ * Sums: a block handles two slices, so that a logarithm is read once for two counts; a thread reads
+ * every 512th key of both, and then the threads fan in. Memory traffic: 4 bytes read for each key
+ * and slice, and 8 for the logarithm, which stays in the second cache. Ranks: one block for each
+ * slice, and a thread for a run of neighboring keys. A slice has 256 or 65,536 keys, which 512
+ * threads (for ranks 1,024) read in few rounds.
  */
 #include "cuda/counting/count_moments.cuh"
 
@@ -41,12 +42,14 @@ struct sum_job {
     uint32_t n_keys;
 };
 
-static __device__ const struct cuda_slice_counts *counts_of(const struct sum_job &job, int64_t slice)
+static __device__ const struct cuda_slice_counts *counts_of(const struct sum_job &job,
+                                                            int64_t slice)
 {
     return (const struct cuda_slice_counts *)(job.counts + slice * job.counts_stride);
 }
 
-static __global__ void __launch_bounds__(THREADS) sum_counts(struct sum_job job, const double *logs, int64_t n_slices)
+static __global__ void __launch_bounds__(THREADS)
+    sum_counts(struct sum_job job, const double *logs, int64_t n_slices)
 {
     __shared__ struct count_moments shared[THREADS / 2];
     const int64_t first = (int64_t)blockIdx.x * SLICES;
@@ -88,7 +91,8 @@ static __global__ void __launch_bounds__(RANK_THREADS)
     find_values(struct sum_job job, const double *percents, int n_percentiles)
 {
     const struct cuda_slice_counts *counts = counts_of(job, blockIdx.x);
-    struct percentile_ends *ends = (struct percentile_ends *)(job.out + blockIdx.x * job.out_stride);
+    struct percentile_ends *ends =
+        (struct percentile_ends *)(job.out + blockIdx.x * job.out_stride);
     const auto count = [counts](uint32_t key) { return ts_cuda_slice_count(counts, key); };
     const struct key_run run = ts_cuda_key_run(count, job.n_keys);
     for (int i = 0; i < 2 * n_percentiles; i++) {
@@ -130,21 +134,23 @@ void ts_cuda_count_logs(enum ts_dtype dtype, double *logs)
         logs[key] = low + key != 0 ? log(fabs(low + key)) : 0;
 }
 
-enum ts_status ts_cuda_count_moments(const struct stage_context *context, enum ts_dtype dtype, const void *counts,
-                                     int64_t n, const double *logs, void *moments, size_t stride,
-                                     const struct cuda_call *call)
+enum ts_status ts_cuda_count_moments(const struct stage_context *context, enum ts_dtype dtype,
+                                     const void *counts, int64_t n, const double *logs,
+                                     void *moments, size_t stride, const struct cuda_call *call)
 {
     const unsigned blocks = (unsigned)ts_cuda_parts(n, SLICES);
-    sum_counts<<<blocks, THREADS, 0, call->stream>>>(job_of(dtype, counts, moments, stride), logs, n);
+    sum_counts<<<blocks, THREADS, 0, call->stream>>>(job_of(dtype, counts, moments, stride), logs,
+                                                     n);
     return ts_cuda_launched(context, "sum_counts");
 }
 
-enum ts_status ts_cuda_count_ends(const struct stage_context *context, enum ts_dtype dtype, const void *counts,
-                                  int64_t n, const double *percents, int n_percentiles, void *ends, size_t stride,
+enum ts_status ts_cuda_count_ends(const struct stage_context *context, enum ts_dtype dtype,
+                                  const void *counts, int64_t n, const double *percents,
+                                  int n_percentiles, void *ends, size_t stride,
                                   const struct cuda_call *call)
 {
-    find_values<<<(unsigned)n, RANK_THREADS, 0, call->stream>>>(job_of(dtype, counts, ends, stride), percents,
-                                                                n_percentiles);
+    find_values<<<(unsigned)n, RANK_THREADS, 0, call->stream>>>(job_of(dtype, counts, ends, stride),
+                                                                percents, n_percentiles);
     return ts_cuda_launched(context, "find_values");
 }
 
@@ -155,7 +161,8 @@ void ts_cuda_count_moments_collect(enum ts_dtype dtype, const void *copied, stru
     memcpy(&from, copied, sizeof from);
     double low, high;
     ts_dtype_range(dtype, &low, &high);
-    const struct value_range own = {.n_finite = from.n, .low = low + from.low, .high = low + from.high};
+    const struct value_range own = {
+        .n_finite = from.n, .low = low + from.low, .high = low + from.high};
     memset(moments, 0, sizeof *moments);
     moments->n = from.n;
     moments->n_zero = from.n_zero;
@@ -163,6 +170,7 @@ void ts_cuda_count_moments_collect(enum ts_dtype dtype, const void *copied, stru
     moments->log_rest = from.logs;
     /* Values are keys + low. */
     const __int128 n = (__int128)from.n, keys = (__int128)from.keys, least = (__int128)low;
-    ts_moments_of_sums(moments, keys + least * n, (__int128)from.squares + 2 * least * keys + least * least * n);
+    ts_moments_of_sums(moments, keys + least * n,
+                       (__int128)from.squares + 2 * least * keys + least * least * n);
     ts_value_range_merge(range, &own);
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Kernels that count by label share the row of a label and a cache of counts in shared memory. There are too
- * many pairs of a row and a slot for shared memory, but neighboring pixels often have the same one. So a block keeps
- * about 8,192 counters, each for the first pair that came to its place; a pair that finds its place taken is added to
- * global memory at once. Which pairs are cached depends on who comes first, the sums do not.
+ * Kernels that count by label share the row of a label and a cache of counts in shared memory.
+ * There are too many pairs of a row and a slot for shared memory, but neighboring pixels often have
+ * the same one. So a block keeps about 8,192 counters, each for the first pair that came to its
+ * place; a pair that finds its place taken is added to global memory at once. Which pairs are
+ * cached depends on who comes first, the sums do not.
  */
 #ifndef CUDA_COUNTING_LABEL_PAIRS_CUH
 #define CUDA_COUNTING_LABEL_PAIRS_CUH
@@ -19,10 +20,10 @@ struct pair_cache {
     uint32_t *counts;
 };
 
-/* Returns the row of pixel i: its label, or n_labels for any that is not in [0, n_labels). A negative label is larger
- * than any other once it is unsigned. */
-static __device__ inline uint32_t ts_cuda_label_row(const void *labels, enum ts_dtype dtype, uint64_t i,
-                                                    uint32_t n_labels)
+/* Returns the row of pixel i: its label, or n_labels for any that is not in [0, n_labels). A
+ * negative label is larger than any other once it is unsigned. */
+static __device__ inline uint32_t ts_cuda_label_row(const void *labels, enum ts_dtype dtype,
+                                                    uint64_t i, uint32_t n_labels)
 {
     uint32_t row;
     switch (dtype) {
@@ -48,8 +49,8 @@ static __device__ inline struct pair_cache ts_cuda_pair_cache(uint32_t *memory)
     return cache;
 }
 
-static __device__ inline void ts_cuda_pair_count(const struct pair_cache &cache, unsigned long long *counts,
-                                                 uint32_t pair)
+static __device__ inline void ts_cuda_pair_count(const struct pair_cache &cache,
+                                                 unsigned long long *counts, uint32_t pair)
 {
     const uint32_t place = pair % PAIR_PLACES;
     int32_t holder = *(volatile int32_t *)&cache.pairs[place];
@@ -62,12 +63,14 @@ static __device__ inline void ts_cuda_pair_count(const struct pair_cache &cache,
 }
 
 /* Adds what is cached to the counts. All threads of the block call it. */
-static __device__ inline void ts_cuda_pair_cache_empty(const struct pair_cache &cache, unsigned long long *counts)
+static __device__ inline void ts_cuda_pair_cache_empty(const struct pair_cache &cache,
+                                                       unsigned long long *counts)
 {
     __syncthreads();
     for (uint32_t place = threadIdx.x; place < PAIR_PLACES; place += blockDim.x)
         if (cache.counts[place] > 0)
-            atomicAdd(&counts[(uint32_t)cache.pairs[place]], (unsigned long long)cache.counts[place]);
+            atomicAdd(&counts[(uint32_t)cache.pairs[place]],
+                      (unsigned long long)cache.counts[place]);
 }
 
 #endif

@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This computes count, sum, sum of squared deviations, product, smallest and largest of the finite values of every
- * slice, in double.
+ * This computes count, sum, sum of squared deviations, product, smallest and largest of the finite
+ * values of every slice, in double.
  *
- * two-level: a thread takes a run of about the square root of the slice's size (at most RUN_MOST values), 16 values at
- * a time, and the block's threads read side by side; it sums the differences from the mean of the run's first 16
- * values, and their squares. The runs of a block fan in, and a second kernel joins the blocks' results. fan-in: a
- * thread starts with two single values, 512 apart in a tile of 1,024, and everything fans in from there, log2(n) joins
- * deep.
+ * two-level: a thread takes a run of about the square root of the slice's size (at most RUN_MOST
+ * values), 16 values at a time, and the block's threads read side by side; it sums the differences
+ * from the mean of the run's first 16 values, and their squares. The runs of a block fan in, and a
+ * second kernel joins the blocks' results. fan-in: a thread starts with two single values, 512
+ * apart in a tile of 1,024, and everything fans in from there, log2(n) joins deep.
  *
- * One pass is enough: with the center c the mean of k of a run's n values, (c - mean)^2 <= S/k, where S is the sum
- * of squared deviations; so sum (v - c)^2 = S + n (c - mean)^2 <= S (1 + n/k) = 17 S for n = 256 and k = 16, and taking
- * n (c - mean)^2 off again loses less than 17 (n + 2) 2^-53 < 5e-13 of S. Runs are joined by Chan, Golub and LeVeque
- * (1983), with means as center + offset, so that only their small differences are rounded.
+ * One pass is enough: with the center c the mean of k of a run's n values, (c - mean)^2 <= S/k,
+ * where S is the sum of squared deviations; so sum (v - c)^2 = S + n (c - mean)^2 <= S (1 + n/k) =
+ * 17 S for n = 256 and k = 16, and taking n (c - mean)^2 off again loses less than 17 (n + 2) 2^-53
+ * < 5e-13 of S. Runs are joined by Chan, Golub and LeVeque (1983), with means as center + offset,
+ * so that only their small differences are rounded.
  *
- * Memory traffic: 4 bytes read a pixel. A value takes about 15 instructions, 4 of them in double. 128 threads a block
- * and 8 blocks a multiprocessor leave 64 registers a thread, which keep the sums and 64 bytes of loads in flight, and
- * while the runs of one block fan in the others read. docs/performance.md has measurements of other shapes.
+ * Memory traffic: 4 bytes read a pixel. A value takes about 15 instructions, 4 of them in double.
+ * 128 threads a block and 8 blocks a multiprocessor leave 64 registers a thread, which keep the
+ * sums and 64 bytes of loads in flight, and while the runs of one block fan in the others read.
+ * docs/performance.md has measurements of other shapes.
  */
 #include "cuda/counting/moments.cuh"
 
@@ -29,26 +31,26 @@ extern "C" {
 
 /* ---- moments run -------------------------------------------------------------------------------
  *
- * This computes the moments of one thread's run of values, 16 at a time, and joins the moments of runs.
- * cuda/counting/moments.cu includes it, and states why it is exact enough. */
+ * This computes the moments of one thread's run of values, 16 at a time, and joins the moments of
+ * runs. cuda/counting/moments.cu includes it, and states why it is exact enough. */
 
 enum { GROUP = 16 }; /* values that a thread takes at a time: 4 vectors */
 
 template <typename type>
 using sum_of = typename std::conditional<std::is_same<type, float>::value, double, uint64_t>::type;
 
-/* The sum of floats is a double, that of integers is exact modulo 2^64. The struct has 11 words of 8 bytes: an odd
- * number, so that neighbors in shared memory lie in other banks. */
+/* The sum of floats is a double, that of integers is exact modulo 2^64. The struct has 11 words of
+ * 8 bytes: an odd number, so that neighbors in shared memory lie in other banks. */
 template <typename sum_type> struct cuda_moments {
     double center, offset, deviations; /* mean = center + offset; sum of (v - mean)^2 */
-    double product;                    /* of the finite values that are not zero, times 2^exponent: in +-[1, 2) */
+    double product; /* of the finite values that are not zero, times 2^exponent: in +-[1, 2) */
     sum_type sum;
     int64_t exponent;
     uint64_t n, n_zero, n_nan, n_infinite; /* n: finite */
     uint32_t low, high;                    /* order keys */
 };
 
-/* ---- one run ------------------------------------------------------------------------------------ */
+/* ---- one run --------------------------------------------------------------------------------- */
 
 template <typename type> struct run {
     double center, sum, squares, product;
@@ -59,7 +61,8 @@ template <typename type> struct run {
 };
 
 /* Moves the power of two of *product to the exponent. */
-template <typename count_type> static __device__ void normalize(double *product, count_type *exponent)
+template <typename count_type>
+static __device__ void normalize(double *product, count_type *exponent)
 {
     const int high = __double2hiint(*product);
     *exponent += (high >> 20 & 0x7FF) - 1023;
@@ -95,14 +98,16 @@ template <typename type> static __device__ double add(struct run<type> *run, typ
     return factor(exact, is_zero);
 }
 
-/* Returns a value of the type near the mean. Floats and integers of up to 32 bits are exact in double. */
+/* Returns a value of the type near the mean. Floats and integers of up to 32 bits are exact in
+ * double. */
 template <typename type> static __device__ double center_of(double mean)
 {
     return std::is_same<type, float>::value ? (double)(float)mean : rint(mean);
 }
 
 /* All values are present and finite. Products of four lie between 2^-596 and 2^512. */
-template <typename type> static __device__ void add_all(struct run<type> *run, const type values[GROUP])
+template <typename type>
+static __device__ void add_all(struct run<type> *run, const type values[GROUP])
 {
     if (run->n == 0) {
         double sum = 0;
@@ -198,10 +203,11 @@ template <typename type> static __device__ void begin_run(struct run<type> *run)
     }
 }
 
-/* ---- joins -------------------------------------------------------------------------------------- */
+/* ---- joins ----------------------------------------------------------------------------------- */
 
 template <typename sum_type>
-static __device__ void ts_cuda_join(struct cuda_moments<sum_type> *into, const struct cuda_moments<sum_type> *from)
+static __device__ void ts_cuda_join(struct cuda_moments<sum_type> *into,
+                                    const struct cuda_moments<sum_type> *from)
 {
     into->n_nan += from->n_nan;
     into->n_infinite += from->n_infinite;
@@ -214,7 +220,8 @@ static __device__ void ts_cuda_join(struct cuda_moments<sum_type> *into, const s
     } else {
         const double apart = from->center - into->center + (from->offset - into->offset);
         const double a = (double)into->n, b = (double)from->n;
-        const double share = into->n == from->n ? 0.5 : b / (a + b); /* most often: a division is slow */
+        const double share =
+            into->n == from->n ? 0.5 : b / (a + b); /* most often: a division is slow */
         into->offset += apart * share;
         into->deviations += from->deviations + apart * apart * (a * share);
     }
@@ -242,10 +249,10 @@ enum {
     TILE = 2 * TILE_THREADS /* values or moments that fan in at once */
 };
 
-/* ---- two-level ---------------------------------------------------------------------------------- */
+/* ---- two-level ------------------------------------------------------------------------------- */
 
-/* The work of one launch: slices of n values, cut into n_parts parts of `part` values each. Part p of slice z goes to
- * out + z * out_stride + p * sizeof(struct cuda_moments). */
+/* The work of one launch: slices of n values, cut into n_parts parts of `part` values each. Part p
+ * of slice z goes to out + z * out_stride + p * sizeof(struct cuda_moments). */
 struct moments_job {
     const void *data; /* the values; or moments, in_stride bytes a slice */
     int64_t n, part, n_parts;
@@ -259,8 +266,10 @@ template <typename type> static __device__ cuda_moments<type> *place(const struc
     return (struct cuda_moments<type> *)(job.out + slice * job.out_stride) + part;
 }
 
-/* Loads the thread's 16 values: four vectors of 4, each followed by those of the other threads of the block. */
-template <typename type, bool wide> static __device__ void load_group(type values[GROUP], const type *at)
+/* Loads the thread's 16 values: four vectors of 4, each followed by those of the other threads of
+ * the block. */
+template <typename type, bool wide>
+static __device__ void load_group(type values[GROUP], const type *at)
 {
 #pragma unroll
     for (int i = 0; i < GROUP; i += 4)
@@ -274,7 +283,8 @@ template <typename type, bool wide> static __device__ void load_group(type value
 }
 
 /* Loads a group that the part ends in, after `left` values from `at` on. */
-template <typename type> static __device__ unsigned load_some(type values[GROUP], const type *at, int64_t left)
+template <typename type>
+static __device__ unsigned load_some(type values[GROUP], const type *at, int64_t left)
 {
     unsigned present = 0;
 #pragma unroll
@@ -316,14 +326,16 @@ static __global__ void __launch_bounds__(THREADS, 8) sum_runs(struct moments_job
         *place<sum_type>(job) = moments;
 }
 
-/* A block joins job.part moments of a slice: each thread every THREADS-th, then the threads fan in. */
+/* A block joins job.part moments of a slice: each thread every THREADS-th, then the threads fan
+ * in. */
 template <typename sum_type> static __global__ void join_runs(struct moments_job job)
 {
     __shared__ struct cuda_moments<sum_type> shared[THREADS / 2];
     const int64_t slice = blockIdx.x / job.n_parts, first = blockIdx.x % job.n_parts * job.part;
     const int64_t n = job.n - first < job.part ? job.n - first : job.part;
     const struct cuda_moments<sum_type> *parts =
-        (const struct cuda_moments<sum_type> *)((const char *)job.data + slice * job.in_stride) + first;
+        (const struct cuda_moments<sum_type> *)((const char *)job.data + slice * job.in_stride) +
+        first;
     struct cuda_moments<sum_type> moments;
     clear(&moments);
     for (int64_t i = threadIdx.x; i < n; i += THREADS)
@@ -333,11 +345,12 @@ template <typename sum_type> static __global__ void join_runs(struct moments_job
         *place<sum_type>(job) = moments;
 }
 
-/* ---- fan-in ------------------------------------------------------------------------------------- */
+/* ---- fan-in ---------------------------------------------------------------------------------- */
 
 /* Makes the moments of value i of a slice of n; past its end, those of no value. */
 template <typename type, typename sum_type>
-static __device__ void single(struct cuda_moments<sum_type> *moments, const type *slice, int64_t i, int64_t n)
+static __device__ void single(struct cuda_moments<sum_type> *moments, const type *slice, int64_t i,
+                              int64_t n)
 {
     clear(moments);
     if (i >= n)
@@ -357,7 +370,8 @@ static __device__ void single(struct cuda_moments<sum_type> *moments, const type
     moments->low = moments->high = ts_cuda_order_key(value);
 }
 
-template <typename type> static __global__ void __launch_bounds__(TILE_THREADS) fan_in_values(struct moments_job job)
+template <typename type>
+static __global__ void __launch_bounds__(TILE_THREADS) fan_in_values(struct moments_job job)
 {
     typedef sum_of<type> sum_type;
     __shared__ struct cuda_moments<sum_type> shared[TILE_THREADS / 2];
@@ -372,11 +386,13 @@ template <typename type> static __global__ void __launch_bounds__(TILE_THREADS) 
         *place<sum_type>(job) = moments;
 }
 
-template <typename sum_type> static __global__ void __launch_bounds__(TILE_THREADS) fan_in_parts(struct moments_job job)
+template <typename sum_type>
+static __global__ void __launch_bounds__(TILE_THREADS) fan_in_parts(struct moments_job job)
 {
     __shared__ struct cuda_moments<sum_type> shared[TILE_THREADS / 2];
     const struct cuda_moments<sum_type> *parts =
-        (const struct cuda_moments<sum_type> *)((const char *)job.data + blockIdx.x / job.n_parts * job.in_stride);
+        (const struct cuda_moments<sum_type> *)((const char *)job.data +
+                                                blockIdx.x / job.n_parts * job.in_stride);
     const int64_t first = blockIdx.x % job.n_parts * TILE + threadIdx.x;
     struct cuda_moments<sum_type> moments;
     clear(&moments);
@@ -389,7 +405,7 @@ template <typename sum_type> static __global__ void __launch_bounds__(TILE_THREA
         *place<sum_type>(job) = moments;
 }
 
-/* ---- launchers ---------------------------------------------------------------------------------- */
+/* ---- launchers ------------------------------------------------------------------------------- */
 
 static int64_t part_length(int64_t slice_pixels, enum reduction_method method)
 {
@@ -411,8 +427,9 @@ size_t ts_cuda_moments_scratch_bytes(int64_t slice_pixels, enum reduction_method
 }
 
 template <typename type>
-static enum ts_status launch_values(const struct stage_context *context, int64_t n_slices, enum reduction_method method,
-                                    const struct moments_job &job, cudaStream_t stream)
+static enum ts_status launch_values(const struct stage_context *context, int64_t n_slices,
+                                    enum reduction_method method, const struct moments_job &job,
+                                    cudaStream_t stream)
 {
     const unsigned blocks = (unsigned)(n_slices * job.n_parts);
     if (method == REDUCTION_FAN_IN) {
@@ -428,8 +445,9 @@ static enum ts_status launch_values(const struct stage_context *context, int64_t
 
 /* Joins the parts until one is left of each slice. */
 template <typename sum_type>
-static enum ts_status join_parts(const struct stage_context *context, int64_t n_slices, enum reduction_method method,
-                                 struct moments_job job, char *moments, size_t stride, cudaStream_t stream)
+static enum ts_status join_parts(const struct stage_context *context, int64_t n_slices,
+                                 enum reduction_method method, struct moments_job job,
+                                 char *moments, size_t stride, cudaStream_t stream)
 {
     const size_t bytes = ts_cuda_moments_bytes();
     char *const buffers[2] = {job.out, job.out + job.out_stride * (size_t)n_slices};
@@ -437,7 +455,8 @@ static enum ts_status join_parts(const struct stage_context *context, int64_t n_
     for (int pass = 0; status == TS_OK && job.n_parts > 1; pass++) {
         const bool fans_in = method == REDUCTION_FAN_IN;
         const int64_t parts = ts_cuda_parts(job.n_parts, TILE);
-        struct moments_job next = {.data = job.out, .n = job.n_parts, .part = TILE, .n_parts = parts};
+        struct moments_job next = {
+            .data = job.out, .n = job.n_parts, .part = TILE, .n_parts = parts};
         next.in_stride = job.out_stride;
         next.out = parts == 1 ? moments : buffers[1 - pass % 2];
         next.out_stride = parts == 1 ? stride : (size_t)parts * bytes;
@@ -452,10 +471,13 @@ static enum ts_status join_parts(const struct stage_context *context, int64_t n_
 }
 
 enum ts_status ts_cuda_moments(const struct stage_context *context, const struct ts_image *slices,
-                               enum reduction_method method, void *moments, size_t stride, const struct cuda_call *call)
+                               enum reduction_method method, void *moments, size_t stride,
+                               const struct cuda_call *call)
 {
-    const int64_t n_slices = slices->axes[0].n, n = (int64_t)ts_slice_count(slices), part = part_length(n, method);
-    struct moments_job job = {.data = slices->data, .n = n, .part = part, .n_parts = ts_cuda_parts(n, part)};
+    const int64_t n_slices = slices->axes[0].n, n = (int64_t)ts_slice_count(slices),
+                  part = part_length(n, method);
+    struct moments_job job = {
+        .data = slices->data, .n = n, .part = part, .n_parts = ts_cuda_parts(n, part)};
     job.out = (char *)(job.n_parts == 1 ? moments : call->scratch);
     job.out_stride = job.n_parts == 1 ? stride : (size_t)job.n_parts * ts_cuda_moments_bytes();
     enum ts_status status;
@@ -465,13 +487,16 @@ enum ts_status ts_cuda_moments(const struct stage_context *context, const struct
     if (status != TS_OK)
         return status;
     if (slices->dtype == TS_F32)
-        return join_parts<double>(context, n_slices, method, job, (char *)moments, stride, call->stream);
-    return join_parts<uint64_t>(context, n_slices, method, job, (char *)moments, stride, call->stream);
+        return join_parts<double>(context, n_slices, method, job, (char *)moments, stride,
+                                  call->stream);
+    return join_parts<uint64_t>(context, n_slices, method, job, (char *)moments, stride,
+                                call->stream);
 }
 
-/* ---- on the host -------------------------------------------------------------------------------- */
+/* ---- on the host ----------------------------------------------------------------------------- */
 
-/* Returns the number that is `sum` modulo 2^64 and nearest to `nearly`, which is known to 1 part in 10^12. */
+/* Returns the number that is `sum` modulo 2^64 and nearest to `nearly`, which is known to 1 part in
+ * 10^12. */
 static __int128 whole_sum(uint64_t sum, double nearly)
 {
     const double period = 18446744073709551616.0;
@@ -484,7 +509,8 @@ void ts_cuda_moments_collect(enum ts_dtype dtype, const void *copied, struct mom
 {
     const struct cuda_moments<double> *from = (const struct cuda_moments<double> *)copied;
     const double n = (double)from->n;
-    struct value_range own = {.n_finite = from->n, .n_nan = from->n_nan, .n_infinite = from->n_infinite};
+    struct value_range own = {
+        .n_finite = from->n, .n_nan = from->n_nan, .n_infinite = from->n_infinite};
     memset(moments, 0, sizeof *moments);
     if (from->n > 0) {
         uint64_t bits;

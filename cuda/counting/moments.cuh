@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This is stages/counting/moments.h and stages/values/value_range.h on the device: moments and range of every slice of
- * 32-bit integers or floats. Both come from one pass, so that each value is read once.
+ * This is stages/counting/moments.h and stages/values/value_range.h on the device: moments and
+ * range of every slice of 32-bit integers or floats. Both come from one pass, so that each value is
+ * read once.
  */
 #ifndef CUDA_COUNTING_MOMENTS_CUH
 #define CUDA_COUNTING_MOMENTS_CUH
@@ -17,8 +18,8 @@ extern "C" {
 size_t ts_cuda_moments_bytes(void);
 /* Scratch for n slices of slice_pixels values. */
 size_t ts_cuda_moments_scratch_bytes(int64_t slice_pixels, enum reduction_method method, int64_t n);
-/* Enqueues the moments of slice i of `slices` (data on the device) to (char *)moments + i * stride, which must be zero
- * bytes before. */
+/* Enqueues the moments of slice i of `slices` (data on the device) to (char *)moments + i * stride,
+ * which must be zero bytes before. */
 enum ts_status ts_cuda_moments(const struct stage_context *context, const struct ts_image *slices,
                                enum reduction_method method, void *moments, size_t stride,
                                const struct cuda_call *call);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This makes the noise estimate. A thread makes one coefficient after another of a row: it reads 4 x 4 pixels, mostly
- * from the first cache, and has from them four second differences in double, the same on every device, and their sum
- * for the coefficient. The block adds the absolute differences up, each thread its own and then by halving, so that the
- * order of the sum depends on the shape alone; a second kernel does the same for the rows of a slice. Coefficients go
- * to scratch memory as floats, NaN where they are 0, and cuda/counting/percentile.cuh finds their median. The image is
- * read once, twice for the median of a volume; a coefficient for every four pixels is written and read again.
+ * This makes the noise estimate. A thread makes one coefficient after another of a row: it reads 4
+ * x 4 pixels, mostly from the first cache, and has from them four second differences in double, the
+ * same on every device, and their sum for the coefficient. The block adds the absolute differences
+ * up, each thread its own and then by halving, so that the order of the sum depends on the shape
+ * alone; a second kernel does the same for the rows of a slice. Coefficients go to scratch memory
+ * as floats, NaN where they are 0, and cuda/counting/percentile.cuh finds their median. The image
+ * is read once, twice for the median of a volume; a coefficient for every four pixels is written
+ * and read again.
  *
  * 256 threads a block cover the 512 columns of a common slice at once.
  */
@@ -46,11 +48,11 @@ static __device__ void add_up(struct noise_sum *sum)
     *sum = shared[0];
 }
 
-/* Writes the second differences around the inner 2 x 2 of 4 x 4 pixels, whose first is at (y, x). Invalid pixels count
- * as NaN, which takes no part. */
+/* Writes the second differences around the inner 2 x 2 of 4 x 4 pixels, whose first is at (y, x).
+ * Invalid pixels count as NaN, which takes no part. */
 template <typename T>
-static __device__ void differences(const struct noise_job &job, const T *slice, const uint64_t *valid, int y, int x,
-                                   double R[2][2])
+static __device__ void differences(const struct noise_job &job, const T *slice,
+                                   const uint64_t *valid, int y, int x, double R[2][2])
 {
     double down[2][SIDE];
 #pragma unroll
@@ -59,7 +61,8 @@ static __device__ void differences(const struct noise_job &job, const T *slice, 
         double v[SIDE];
 #pragma unroll
         for (int j = 0; j < SIDE; j++) {
-            const int64_t at = (int64_t)ts_cuda_border_rarely(y + j, job.ny, BORDER_REFLECT) * job.nx + column;
+            const int64_t at =
+                (int64_t)ts_cuda_border_rarely(y + j, job.ny, BORDER_REFLECT) * job.nx + column;
             v[j] = !valid || valid[at / 64] >> at % 64 & 1 ? (double)slice[at] : (double)NAN;
         }
         down[0][i] = v[0] + v[2] - 2 * v[1];
@@ -73,7 +76,8 @@ static __device__ void differences(const struct noise_job &job, const T *slice, 
 }
 
 /* Block (k, z) does row k of the coefficients of slice z. */
-template <typename T> static __global__ void __launch_bounds__(THREADS) measure_rows(struct noise_job job, int64_t nz)
+template <typename T>
+static __global__ void __launch_bounds__(THREADS) measure_rows(struct noise_job job, int64_t nz)
 {
     const int k = (int)blockIdx.x;
     for (int64_t z = blockIdx.y; z < nz; z += gridDim.y) {
@@ -87,7 +91,8 @@ template <typename T> static __global__ void __launch_bounds__(THREADS) measure_
             for (int i = 0; i < 4; i++) {
                 const int y = 2 * k - 1 + i / 2, x = 2 * l - 1 + i % 2;
                 const double size = fabs(R[i / 2][i % 2]);
-                if (y >= 1 && y < job.ny - 1 && x >= 1 && x < job.nx - 1 && size < (double)INFINITY) {
+                if (y >= 1 && y < job.ny - 1 && x >= 1 && x < job.nx - 1 &&
+                    size < (double)INFINITY) {
                     sum.sum += size;
                     sum.n++;
                 }
@@ -106,7 +111,8 @@ template <typename T> static __global__ void __launch_bounds__(THREADS) measure_
 }
 
 /* Block z adds the rows of slice z up. */
-static __global__ void __launch_bounds__(THREADS) join_rows(struct noise_job job, char *out, size_t stride)
+static __global__ void __launch_bounds__(THREADS)
+    join_rows(struct noise_job job, char *out, size_t stride)
 {
     const struct noise_sum *rows = job.sums + (int64_t)blockIdx.x * job.rows;
     struct noise_sum sum = {0, 0};
@@ -119,11 +125,13 @@ static __global__ void __launch_bounds__(THREADS) join_rows(struct noise_job job
         *(struct noise_sum *)(out + blockIdx.x * stride) = sum;
 }
 
-/* ---- launchers ------------------------------------------------------------------------------------- */
+/* ---- launchers ------------------------------------------------------------------------------- */
 
 static size_t sums_bytes(const struct stage_context *context, enum noise_estimate estimate)
 {
-    return ts_noise_has_sums(estimate) ? ts_cuda_stride(ts_scope_slices(context) * sizeof(struct noise_sum)) : 0;
+    return ts_noise_has_sums(estimate)
+               ? ts_cuda_stride(ts_scope_slices(context) * sizeof(struct noise_sum))
+               : 0;
 }
 
 /* Returns the context of a stage whose input is the coefficients. */
@@ -148,8 +156,10 @@ size_t ts_cuda_noise_bytes(const struct stage_context *context, enum noise_estim
     return sums_bytes(context, estimate) + search;
 }
 
-/* Returns the image with the bits of those pixels that the stage's mask, where it has one, does not leave out. */
-static struct ts_image chosen_of(const struct stage_context *context, const struct ts_image *slices, void *bits)
+/* Returns the image with the bits of those pixels that the stage's mask, where it has one, does not
+ * leave out. */
+static struct ts_image chosen_of(const struct stage_context *context, const struct ts_image *slices,
+                                 void *bits)
 {
     struct ts_image chosen = *slices;
     if (ts_stage_mask(context) >= 0) {
@@ -165,11 +175,14 @@ static size_t bits_bytes(const struct stage_context *context, int64_t n)
     return ts_stage_mask(context) >= 0 ? ts_cuda_stride((size_t)n * ts_valid_bytes(&chosen)) : 0;
 }
 
-/* The scratch holds the bits of the chosen pixels, the coefficients, then the sums of rows, then that of the median. */
-static size_t coefficients_bytes(const struct stage_context *of, enum noise_estimate estimate, int64_t n)
+/* The scratch holds the bits of the chosen pixels, the coefficients, then the sums of rows, then
+ * that of the median. */
+static size_t coefficients_bytes(const struct stage_context *of, enum noise_estimate estimate,
+                                 int64_t n)
 {
-    return ts_noise_has_coefficients(estimate) ? ts_cuda_stride((size_t)n * ts_slice_count(&of->in) * sizeof(float))
-                                               : 0;
+    return ts_noise_has_coefficients(estimate)
+               ? ts_cuda_stride((size_t)n * ts_slice_count(&of->in) * sizeof(float))
+               : 0;
 }
 
 static size_t rows_bytes(const struct stage_context *of, enum noise_estimate estimate, int64_t n)
@@ -179,20 +192,25 @@ static size_t rows_bytes(const struct stage_context *of, enum noise_estimate est
                : 0;
 }
 
-size_t ts_cuda_noise_scratch_bytes(const struct stage_context *context, enum noise_estimate estimate, int64_t n)
+size_t ts_cuda_noise_scratch_bytes(const struct stage_context *context,
+                                   enum noise_estimate estimate, int64_t n)
 {
     const struct stage_context of = of_coefficients(context);
     if (context->round >= ts_noise_rounds(context, estimate))
         return 0;
     const size_t search =
-        ts_noise_by_slice(context, estimate)  ? ts_cuda_percentile_ends_scratch_bytes(&of, PERCENTILE_HISTOGRAM, 1, n)
-        : ts_noise_has_coefficients(estimate) ? ts_cuda_percentile_scratch_bytes(&of, context->round, n)
-                                              : 0;
-    return bits_bytes(context, n) + coefficients_bytes(&of, estimate, n) + rows_bytes(&of, estimate, n) + search;
+        ts_noise_by_slice(context, estimate)
+            ? ts_cuda_percentile_ends_scratch_bytes(&of, PERCENTILE_HISTOGRAM, 1, n)
+        : ts_noise_has_coefficients(estimate)
+            ? ts_cuda_percentile_scratch_bytes(&of, context->round, n)
+            : 0;
+    return bits_bytes(context, n) + coefficients_bytes(&of, estimate, n) +
+           rows_bytes(&of, estimate, n) + search;
 }
 
 static enum ts_status measure(const struct stage_context *context, const struct ts_image *slices,
-                              const struct noise_job &job, char *sums, size_t stride, cudaStream_t stream)
+                              const struct noise_job &job, char *sums, size_t stride,
+                              cudaStream_t stream)
 {
     const int64_t n = slices->axes[0].n;
     const dim3 blocks((unsigned)job.rows, (unsigned)(n < 65535 ? n : 65535));
@@ -208,7 +226,8 @@ static enum ts_status measure(const struct stage_context *context, const struct 
 
 enum ts_status ts_cuda_noise_add(const struct stage_context *context, enum noise_estimate estimate,
                                  const struct ts_image *slices, const struct noise_result *result,
-                                 const double *percent, char *partials, size_t stride, const struct cuda_call *call)
+                                 const double *percent, char *partials, size_t stride,
+                                 const struct cuda_call *call)
 {
     const struct stage_context of = of_coefficients(context);
     const int64_t n = slices->axes[0].n;
@@ -217,8 +236,9 @@ enum ts_status ts_cuda_noise_add(const struct stage_context *context, enum noise
     const bool has_sums = rows_bytes(&of, estimate, n) > 0, by_slice = ts_scope_is_slice(context);
     const struct ts_image chosen = chosen_of(context, slices, call->scratch);
     const int mask = ts_stage_mask(context);
-    enum ts_status status =
-        mask < 0 ? TS_OK : ts_cuda_valid_choose(context, slices, &slices[1 + mask], call->scratch, call->stream);
+    enum ts_status status = mask < 0 ? TS_OK
+                                     : ts_cuda_valid_choose(context, slices, &slices[1 + mask],
+                                                            call->scratch, call->stream);
     struct noise_job job = {.data = slices->data, .valid = chosen.valid};
     job.words = (int64_t)(ts_valid_bytes(&chosen) / sizeof *chosen.valid);
     job.ny = (int)slices->axes[1].n;
@@ -227,9 +247,11 @@ enum ts_status ts_cuda_noise_add(const struct stage_context *context, enum noise
     job.columns = (int)of.in.axes[2].n;
     job.sums = has_sums ? (struct noise_sum *)rows : NULL;
     job.coefficients = ts_noise_has_coefficients(estimate) ? (float *)sizes : NULL;
-    char *const sums = by_slice ? partials : partials + (size_t)slices->z_first * sizeof(struct noise_sum);
+    char *const sums =
+        by_slice ? partials : partials + (size_t)slices->z_first * sizeof(struct noise_sum);
     if (status == TS_OK)
-        status = measure(context, slices, job, sums, by_slice ? stride : sizeof(struct noise_sum), call->stream);
+        status = measure(context, slices, job, sums, by_slice ? stride : sizeof(struct noise_sum),
+                         call->stream);
     if (status != TS_OK || !job.coefficients)
         return status;
     struct ts_image coefficients = of.in; /* those that are left out are NaN */
@@ -240,14 +262,15 @@ enum ts_status ts_cuda_noise_add(const struct stage_context *context, enum noise
     searching.scratch = rows + rows_bytes(&of, estimate, n);
     char *const search = partials + (context->round == 0 ? sums_bytes(context, estimate) : 0);
     return ts_noise_by_slice(context, estimate)
-               ? ts_cuda_percentile_ends(&of, PERCENTILE_HISTOGRAM, &coefficients, percent, 1, search, stride,
-                                         &searching)
+               ? ts_cuda_percentile_ends(&of, PERCENTILE_HISTOGRAM, &coefficients, percent, 1,
+                                         search, stride, &searching)
                : ts_cuda_percentile_add(&of, context->round, &coefficients,
-                                        context->round == 1 ? &result->search : NULL, search, &searching);
+                                        context->round == 1 ? &result->search : NULL, search,
+                                        &searching);
 }
 
-void ts_cuda_noise_collect(const struct stage_context *context, enum noise_estimate estimate, const char *partial,
-                           void *total)
+void ts_cuda_noise_collect(const struct stage_context *context, enum noise_estimate estimate,
+                           const char *partial, void *total)
 {
     char *search = (char *)total;
     if (context->round == 0 && ts_noise_has_sums(estimate)) {

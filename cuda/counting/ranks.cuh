@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The ranks of percentiles, as stages/counting/percentile.c defines them, and the keys at ranks, among counts of keys
- * that a block of RANK_THREADS threads looks at in runs of neighbors.
+ * The ranks of percentiles, as stages/counting/percentile.c defines them, and the keys at ranks,
+ * among counts of keys that a block of RANK_THREADS threads looks at in runs of neighbors.
  */
 #ifndef CUDA_COUNTING_RANKS_CUH
 #define CUDA_COUNTING_RANKS_CUH
@@ -18,14 +18,16 @@ static __device__ inline uint64_t ts_cuda_rank(uint64_t n, double percent, bool 
     return next && rank + 1 < n ? rank + 1 : rank;
 }
 
-/* A thread's run of keys from `first` on: how many values have these keys, smaller keys, and any key. */
+/* A thread's run of keys from `first` on: how many values have these keys, smaller keys, and any
+ * key. */
 struct key_run {
     uint32_t first;
     uint64_t sum, before, total;
 };
 
 /* Sums count(key) over the keys below n_keys. All threads of the block call it. */
-template <typename COUNT> static __device__ inline struct key_run ts_cuda_key_run(const COUNT &count, uint32_t n_keys)
+template <typename COUNT>
+static __device__ inline struct key_run ts_cuda_key_run(const COUNT &count, uint32_t n_keys)
 {
     __shared__ uint64_t warp_sums[CUDA_BLOCK_WARPS];
     const uint32_t length = (n_keys + RANK_THREADS - 1) / RANK_THREADS;
@@ -36,11 +38,11 @@ template <typename COUNT> static __device__ inline struct key_run ts_cuda_key_ru
     return run;
 }
 
-/* Returns true where the value at *rank has a key of this run. It then finds the key, and turns *rank into the rank
- * among its values. */
+/* Returns true where the value at *rank has a key of this run. It then finds the key, and turns
+ * *rank into the rank among its values. */
 template <typename COUNT>
-static __device__ inline bool ts_cuda_key_at(const COUNT &count, const struct key_run &run, uint64_t *rank,
-                                             uint32_t *key)
+static __device__ inline bool ts_cuda_key_at(const COUNT &count, const struct key_run &run,
+                                             uint64_t *rank, uint32_t *key)
 {
     if (*rank < run.before || *rank >= run.before + run.sum)
         return false;

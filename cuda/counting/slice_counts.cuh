@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * These counts state how often each value of one slice of an 8- or 16-bit image occurs. They are the partial result of
- * a reduction slice by slice.
+ * These counts state how often each value of one slice of an 8- or 16-bit image occurs. They are
+ * the partial result of a reduction slice by slice.
  */
 #ifndef CUDA_COUNTING_SLICE_COUNTS_CUH
 #define CUDA_COUNTING_SLICE_COUNTS_CUH
@@ -15,7 +15,8 @@ struct cuda_slice_counts {
 };
 
 /* Returns how often the value with this key occurs in the slice. */
-static inline __host__ __device__ uint32_t ts_cuda_slice_count(const struct cuda_slice_counts *slice, uint32_t key)
+static inline __host__ __device__ uint32_t
+ts_cuda_slice_count(const struct cuda_slice_counts *slice, uint32_t key)
 {
     return key >= slice->low && key <= slice->high ? slice->counts[key] : 0;
 }

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Counts slots in shared memory, in a table for every block that is added to the partial in the end, or left for
- * table_launch.cu to merge.
+ * Counts slots in shared memory, in a table for every block that is added to the partial in the
+ * end, or left for table_launch.cu to merge.
  *
- * shared: one table; lane-private: a table for every lane of a warp, at table[slot * 32 + lane], so that a lane only
- * touches its own bank. The image is cut into parts of a size for a block each, and a thread takes two 16-byte vectors
- * of pixels at a time.
- * occupancy: one table, and as many blocks as the device holds at once by their threads, registers and tables. The
- * vectors of a block stand in rows of one for each thread, and the next rows are on their way while one is counted.
+ * shared: one table; lane-private: a table for every lane of a warp, at table[slot * 32 + lane], so
+ * that a lane only touches its own bank. The image is cut into parts of a size for a block each,
+ * and a thread takes two 16-byte vectors of pixels at a time. occupancy: one table, and as many
+ * blocks as the device holds at once by their threads, registers and tables. The vectors of a block
+ * stand in rows of one for each thread, and the next rows are on their way while one is counted.
  *
- * Slots whose table does not fit are counted in passes, each over its share of the slots, and each pass reads the image
- * again. Memory traffic: each pixel is read once for each pass. 512 threads a block, so that several blocks fit on a
- * multiprocessor beside their tables; 1,024 for occupancy, so that half as many tables are added up.
+ * Slots whose table does not fit are counted in passes, each over its share of the slots, and each
+ * pass reads the image again. Memory traffic: each pixel is read once for each pass. 512 threads a
+ * block, so that several blocks fit on a multiprocessor beside their tables; 1,024 for occupancy,
+ * so that half as many tables are added up.
  */
 #include "cuda/counting/table_job.cuh"
 #include "cuda/device/occupancy.cuh"
@@ -20,7 +21,8 @@ enum { THREADS = 512, LEAST_PIXELS = 65536, SLOT_PIXELS = 256, BIN_TABLE = 56 <<
 enum { WIDE_THREADS = 1024, WIDE_BLOCKS = 2 }; /* of occupancy */
 
 /* n_slots counts all slots that there can be. */
-static __device__ struct block_table open_table(const struct table_job &job, uint32_t n_slots, uint32_t log2_copies)
+static __device__ struct block_table open_table(const struct table_job &job, uint32_t n_slots,
+                                                uint32_t log2_copies)
 {
     extern __shared__ uint32_t counts[];
     const uint32_t first = blockIdx.z * job.pass_slots, left = n_slots - first;
@@ -29,7 +31,8 @@ static __device__ struct block_table open_table(const struct table_job &job, uin
     return table;
 }
 
-static __device__ void add_table(const struct block_table &table, const struct table_job &job, int64_t slice)
+static __device__ void add_table(const struct block_table &table, const struct table_job &job,
+                                 int64_t slice)
 {
     uint32_t *left = job.tables ? left_table(job, slice, blockIdx.x, gridDim.x) : NULL;
     __syncthreads();
@@ -42,7 +45,8 @@ static __device__ void add_table(const struct block_table &table, const struct t
     }
 }
 
-/* Bytes are counted by value, in a table of all values, so that a counter's place is a part of the word. */
+/* Bytes are counted by value, in a table of all values, so that a counter's place is a part of the
+ * word. */
 static __device__ void count_bytes(const struct block_table &table, uint32_t word)
 {
     const uint32_t places = 0xFF << 2;
@@ -53,7 +57,8 @@ static __device__ void count_bytes(const struct block_table &table, uint32_t wor
     atomicAdd((uint32_t *)(counts + (word >> 22 & places)), 1u);
 }
 
-/* Adds bytes outside of the window to its ends; the window is the table then. All threads of the block call it. */
+/* Adds bytes outside of the window to its ends; the window is the table then. All threads of the
+ * block call it. */
 static __device__ void close_window(struct block_table &table, const struct table_job &job)
 {
     const uint32_t key = threadIdx.x, nearest = min(max(key, job.first), job.last);
@@ -65,13 +70,17 @@ static __device__ void close_window(struct block_table &table, const struct tabl
 }
 
 template <typename type, bool by_value>
-static __device__ void count_pixel(const struct block_table &table, const struct slot_rule &rule, type pixel)
+static __device__ void count_pixel(const struct block_table &table, const struct slot_rule &rule,
+                                   type pixel)
 {
-    count_key(table, sizeof(type) == 1 ? (uint32_t)pixel ^ rule.bias : slot_of<type, by_value>(rule, pixel), 1);
+    count_key(
+        table,
+        sizeof(type) == 1 ? (uint32_t)pixel ^ rule.bias : slot_of<type, by_value>(rule, pixel), 1);
 }
 
 template <typename type, bool by_value>
-static __device__ void count_word(const struct block_table &table, const struct slot_rule &rule, uint32_t word)
+static __device__ void count_word(const struct block_table &table, const struct slot_rule &rule,
+                                  uint32_t word)
 {
     if (sizeof(type) == 1)
         count_bytes(table, word ^ rule.bias * 0x01010101);
@@ -82,7 +91,8 @@ static __device__ void count_word(const struct block_table &table, const struct 
 }
 
 template <typename type, bool by_value>
-static __device__ void count_vector(const struct block_table &table, const struct slot_rule &rule, const uint4 &vector)
+static __device__ void count_vector(const struct block_table &table, const struct slot_rule &rule,
+                                    const uint4 &vector)
 {
     count_word<type, by_value>(table, rule, vector.x);
     count_word<type, by_value>(table, rule, vector.y);
@@ -90,9 +100,11 @@ static __device__ void count_vector(const struct block_table &table, const struc
     count_word<type, by_value>(table, rule, vector.w);
 }
 
-/* Opens the table of this pass, and returns false where no slots are left for it. All threads of the block call it. */
+/* Opens the table of this pass, and returns false where no slots are left for it. All threads of
+ * the block call it. */
 template <typename type, bool by_value>
-static __device__ bool open_pass(const struct table_job &job, const struct slot_rule &rule, struct block_table *table)
+static __device__ bool open_pass(const struct table_job &job, const struct slot_rule &rule,
+                                 struct block_table *table)
 {
     const uint32_t n_slots = sizeof(type) == 1 ? VALUE_COUNTS_KEYS_8
                              : by_value        ? job.work.n_keys
@@ -103,7 +115,8 @@ static __device__ bool open_pass(const struct table_job &job, const struct slot_
     return true;
 }
 
-/* Counts the pixels beside the vectors, and adds the table to the partial. All threads of the block call it. */
+/* Counts the pixels beside the vectors, and adds the table to the partial. All threads of the block
+ * call it. */
 template <typename type, bool by_value>
 static __device__ void close_pass(const struct table_job &job, const struct slot_rule &rule,
                                   const struct pixel_span<type> &span, struct block_table &table)
@@ -127,7 +140,8 @@ static __global__ void __launch_bounds__(THREADS) count_shared(struct table_job 
         return;
     for (uint32_t i = threadIdx.x; i < span.n_vectors; i += 2 * THREADS) {
         const bool both = i + THREADS < span.n_vectors;
-        const uint4 one = load_vector(span.vectors + i), two = both ? load_vector(span.vectors + i + THREADS) : one;
+        const uint4 one = load_vector(span.vectors + i),
+                    two = both ? load_vector(span.vectors + i + THREADS) : one;
         count_vector<type, by_value>(table, rule, one);
         if (both)
             count_vector<type, by_value>(table, rule, two);
@@ -141,7 +155,9 @@ static __global__ void __launch_bounds__(WIDE_THREADS, TS_CUDA_BLOCKS(WIDE_THREA
 {
     const struct slot_rule rule = open_rule<by_value>(job, blockIdx.y);
     const struct pixel_span<type> span = span_of<type>(job.work, blockIdx.y, blockIdx.x, gridDim.x);
-    const int rows = sizeof(type) < sizeof(uint32_t) ? 2 : 1; /* two of 32-bit pixels do not fit in the registers */
+    const int rows = sizeof(type) < sizeof(uint32_t)
+                         ? 2
+                         : 1; /* two of 32-bit pixels do not fit in the registers */
     struct vector_ring<rows> ring;
     struct block_table table;
     if (!open_pass<type, by_value>(job, rule, &table))
@@ -161,9 +177,10 @@ static __global__ void __launch_bounds__(WIDE_THREADS, TS_CUDA_BLOCKS(WIDE_THREA
     close_pass<type, by_value>(job, rule, span, table);
 }
 
-/* Returns the job in as many passes as its tables need, which take so many bytes of shared memory. */
-static struct table_job in_passes(const struct stage_context *context, enum ts_dtype dtype, const struct table_job *job,
-                                  size_t *bytes)
+/* Returns the job in as many passes as its tables need, which take so many bytes of shared
+ * memory. */
+static struct table_job in_passes(const struct stage_context *context, enum ts_dtype dtype,
+                                  const struct table_job *job, size_t *bytes)
 {
     struct table_job passes = *job;
     const uint32_t copies = 1u << job->log2_copies, fit = ts_cuda_most_counters(context);
@@ -175,25 +192,29 @@ static struct table_job in_passes(const struct stage_context *context, enum ts_d
 }
 
 enum ts_status ts_cuda_table_counts_shared(const struct stage_context *context, enum ts_dtype dtype,
-                                           const struct table_job *job, const struct cuda_call *call)
+                                           const struct table_job *job,
+                                           const struct cuda_call *call)
 {
     size_t bytes;
     void (*kernel)(struct table_job);
     const struct table_job passes = in_passes(context, dtype, job, &bytes);
-    /* The image alone decides, a block for each LEAST_PIXELS, as long as blocks have SLOT_PIXELS for each slot that
-     * they add up; but not fewer blocks than there are threads for. */
+    /* The image alone decides, a block for each LEAST_PIXELS, as long as blocks have SLOT_PIXELS
+     * for each slot that they add up; but not fewer blocks than there are threads for. */
     const int64_t at_once = ts_cuda_blocks_at_once(context, THREADS);
     const int64_t n_pixels = (int64_t)job->work.slice_pixels * job->work.n_slices;
     const int64_t blocks = ts_cuda_parts(n_pixels, (int64_t)SLOT_PIXELS * job->work.n_keys);
-    const dim3 grid = ts_cuda_table_grid(&passes, blocks > at_once ? blocks : at_once, LEAST_PIXELS, 1);
+    const dim3 grid =
+        ts_cuda_table_grid(&passes, blocks > at_once ? blocks : at_once, LEAST_PIXELS, 1);
 #define KERNEL(type, by_value) kernel = count_shared<type, by_value>
     TS_CUDA_TABLE_TYPES(dtype, KERNEL)
 #undef KERNEL
-    return ts_cuda_table_launch(context, kernel, "count_shared", &passes, grid, THREADS, bytes, grid.x, call);
+    return ts_cuda_table_launch(context, kernel, "count_shared", &passes, grid, THREADS, bytes,
+                                grid.x, call);
 }
 
-enum ts_status ts_cuda_table_counts_occupancy(const struct stage_context *context, enum ts_dtype dtype,
-                                              const struct table_job *job, const struct cuda_call *call)
+enum ts_status ts_cuda_table_counts_occupancy(const struct stage_context *context,
+                                              enum ts_dtype dtype, const struct table_job *job,
+                                              const struct cuda_call *call)
 {
     size_t bytes;
     void (*kernel)(struct table_job);
@@ -203,18 +224,22 @@ enum ts_status ts_cuda_table_counts_occupancy(const struct stage_context *contex
 #undef KERNEL
     const int64_t at_once = ts_cuda_table_blocks(context, kernel, WIDE_THREADS, bytes);
     const dim3 grid = ts_cuda_table_grid(&passes, at_once, LEAST_PIXELS, 1);
-    return ts_cuda_table_launch(context, kernel, "count_occupancy", &passes, grid, WIDE_THREADS, bytes, grid.x, call);
+    return ts_cuda_table_launch(context, kernel, "count_occupancy", &passes, grid, WIDE_THREADS,
+                                bytes, grid.x, call);
 }
 
-/* Only the device knows how many bins there are. The tables leave shared memory for four blocks on a multiprocessor,
- * take the slots in passes, and passes without bins end at once. */
-enum ts_status ts_cuda_bin_counts_add(const struct stage_context *context, const struct ts_image *slices,
-                                      const void *bins, size_t bins_stride, size_t most_bins, void *partials,
+/* Only the device knows how many bins there are. The tables leave shared memory for four blocks on
+ * a multiprocessor, take the slots in passes, and passes without bins end at once. */
+enum ts_status ts_cuda_bin_counts_add(const struct stage_context *context,
+                                      const struct ts_image *slices, const void *bins,
+                                      size_t bins_stride, size_t most_bins, void *partials,
                                       bool per_slice, size_t stride, const struct cuda_call *call)
 {
-    struct table_job job = {.slice_bins = bins, .bins_stride = per_slice ? bins_stride : 0, .most_bytes = BIN_TABLE};
+    struct table_job job = {
+        .slice_bins = bins, .bins_stride = per_slice ? bins_stride : 0, .most_bytes = BIN_TABLE};
     job.work.n_keys = (uint32_t)(most_bins + BINS_EXTRA_SLOTS);
     job.work.partials = partials;
     job.work.stride = per_slice ? stride : 0;
-    return ts_cuda_table_pieces(context, slices, job, per_slice, INT64_MAX, ts_cuda_table_counts_shared, call);
+    return ts_cuda_table_pieces(context, slices, job, per_slice, INT64_MAX,
+                                ts_cuda_table_counts_shared, call);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * counts[value xor bias] += 1 for every pixel of 8- and 16-bit images, of all slices or slice by slice: chooses the
- * kernel and how blocks share the pixels. What a thread computes, the memory traffic and the sizes of blocks are said
- * with the kernels, those of 16-bit values in value_counts_16.cuh.
+ * counts[value xor bias] += 1 for every pixel of 8- and 16-bit images, of all slices or slice by
+ * slice: chooses the kernel and how blocks share the pixels. What a thread computes, the memory
+ * traffic and the sizes of blocks are said with the kernels, those of 16-bit values in
+ * value_counts_16.cuh.
  */
 #include "cuda/counting/value_counts.cuh"
 
@@ -15,12 +16,18 @@
  *
  * counts[value xor bias] += 1 over the pixels of 8-bit images.
  *
- * A block keeps one table for every lane of a warp, at table[key * 32 + lane]: lane l only ever touches bank l of
- * shared memory, so that no values, however distributed, make lanes wait for each other. A thread adds the 16 pixels of
- * a vector at a time, with two vectors in flight. Memory traffic: 1 byte read a pixel. 512 threads a block let four
- * blocks (128 KiB of tables) fill a multiprocessor, and while one block sums its tables the others read. */
+ * A block keeps one table for every lane of a warp, at table[key * 32 + lane]: lane l only ever
+ * touches bank l of shared memory, so that no values, however distributed, make lanes wait for each
+ * other. A thread adds the 16 pixels of a vector at a time, with two vectors in flight. Memory
+ * traffic: 1 byte read a pixel. 512 threads a block let four blocks (128 KiB of tables) fill a
+ * multiprocessor, and while one block sums its tables the others read. */
 
-enum { BYTES_THREADS = 512, BYTES_BLOCKS = 4, BYTES_LOADS = 2, BYTES_TABLE = VALUE_COUNTS_KEYS_8 * 32 };
+enum {
+    BYTES_THREADS = 512,
+    BYTES_BLOCKS = 4,
+    BYTES_LOADS = 2,
+    BYTES_TABLE = VALUE_COUNTS_KEYS_8 * 32
+};
 
 static __device__ void count_byte_word(char *lane_table, uint32_t word)
 {
@@ -31,8 +38,9 @@ static __device__ void count_byte_word(char *lane_table, uint32_t word)
     atomicAdd((uint32_t *)(lane_table + (word >> 17 & keys)), 1u);
 }
 
-static __device__ void count_bytes(const struct pixel_span<uint8_t> &span, struct vector_ring<BYTES_LOADS> &ring,
-                                   uint32_t *table, uint32_t bias)
+static __device__ void count_bytes(const struct pixel_span<uint8_t> &span,
+                                   struct vector_ring<BYTES_LOADS> &ring, uint32_t *table,
+                                   uint32_t bias)
 {
     char *lane_table = (char *)(table + threadIdx.x % 32);
     const uint32_t bias4 = bias * 0x01010101;
@@ -57,8 +65,8 @@ static __device__ void count_bytes(const struct pixel_span<uint8_t> &span, struc
         atomicAdd((uint32_t *)(lane_table + ((uint32_t)(span.tail[threadIdx.x] ^ bias) << 7)), 1u);
 }
 
-/* Returns the sum of the lanes' counts of a key, and clears them for the next slice. Threads start at different lanes,
- * so that they meet in no bank. */
+/* Returns the sum of the lanes' counts of a key, and clears them for the next slice. Threads start
+ * at different lanes, so that they meet in no bank. */
 static __device__ uint32_t take_lanes(uint32_t *table, uint32_t key)
 {
     uint32_t sum = 0;
@@ -70,8 +78,8 @@ static __device__ uint32_t take_lanes(uint32_t *table, uint32_t key)
     return sum;
 }
 
-/* With `own` one block counts whole slices and overwrites their partials. Else several blocks share a slice (or the
- * volume, which is one long slice) and add to its cleared partial. */
+/* With `own` one block counts whole slices and overwrites their partials. Else several blocks share
+ * a slice (or the volume, which is one long slice) and add to its cleared partial. */
 template <bool own>
 static __global__ void __launch_bounds__(BYTES_THREADS, TS_CUDA_BLOCKS(BYTES_THREADS, BYTES_BLOCKS))
     count_8(struct count_job job)
@@ -120,31 +128,36 @@ static __global__ void __launch_bounds__(BYTES_THREADS, TS_CUDA_BLOCKS(BYTES_THR
 
 /* ---- value counts passes -----------------------------------------------------------------------
  *
- * counts[value xor bias] += 1 over the pixels of 16-bit images, where a block cannot have the shared memory that
- * value_counts_16.cuh wants (compute capabilities 7.5, 8.6 and 8.9: 64 or 99 KiB).
+ * counts[value xor bias] += 1 over the pixels of 16-bit images, where a block cannot have the
+ * shared memory that value_counts_16.cuh wants (compute capabilities 7.5, 8.6 and 8.9: 64 or 99
+ * KiB).
  *
- * A block first finds the lowest and the highest key of its part of a slice. Then it counts those keys in passes, each
- * over as many neighboring keys as its table holds: one where the values use up to 12 bits or so, as CT does, at most 5
- * with 64 KiB and values of all 16 bits. Where the keys need half the table or less it holds copies, for different
- * lanes, so that fewer of them meet in a counter.
+ * A block first finds the lowest and the highest key of its part of a slice. Then it counts those
+ * keys in passes, each over as many neighboring keys as its table holds: one where the values use
+ * up to 12 bits or so, as CT does, at most 5 with 64 KiB and values of all 16 bits. Where the keys
+ * need half the table or less it holds copies, for different lanes, so that fewer of them meet in a
+ * counter.
  *
- * A thread adds the 8 pixels of a vector at a time, in one add where all are the same. Memory traffic: 2 bytes read for
- * each pixel and pass, the first time from memory, then mostly from cache. A block has 1,024 threads and all the shared
- * memory that it may have, because a larger table takes fewer passes. */
+ * A thread adds the 8 pixels of a vector at a time, in one add where all are the same. Memory
+ * traffic: 2 bytes read for each pixel and pass, the first time from memory, then mostly from
+ * cache. A block has 1,024 threads and all the shared memory that it may have, because a larger
+ * table takes fewer passes. */
 
 /* PASS_RESERVED bytes of shared memory are not the table's. */
 enum { PASS_THREADS = 1024, PASS_RESERVED = 256, PASS_MOST_LOG2_COPIES = 5 };
 
-static __device__ void widen_pass(uint32_t *low, uint32_t *high, const struct count_job &job, uint32_t word)
+static __device__ void widen_pass(uint32_t *low, uint32_t *high, const struct count_job &job,
+                                  uint32_t word)
 {
     const uint32_t keys = keys_of(job, word), a = keys & 0xFFFF, b = keys >> 16;
     *low = min(*low, min(a, b));
     *high = max(*high, max(a, b));
 }
 
-/* Finds the lowest and the highest key of the span; low > high where it is empty. All threads of the block call it. */
-static __device__ void find_pass_range(const struct count_job &job, const struct pixel_span<uint16_t> &span,
-                                       uint32_t range[2])
+/* Finds the lowest and the highest key of the span; low > high where it is empty. All threads of
+ * the block call it. */
+static __device__ void find_pass_range(const struct count_job &job,
+                                       const struct pixel_span<uint16_t> &span, uint32_t range[2])
 {
     uint32_t low = VALUE_COUNTS_KEYS_16, high = 0;
     __syncthreads();
@@ -172,8 +185,8 @@ static __device__ void find_pass_range(const struct count_job &job, const struct
     __syncthreads();
 }
 
-static __device__ void count_pass_vector(const struct block_table &table, const struct count_job &job,
-                                         const uint4 &vector)
+static __device__ void count_pass_vector(const struct block_table &table,
+                                         const struct count_job &job, const uint4 &vector)
 {
     const uint32_t words[4] = {vector.x, vector.y, vector.z, vector.w};
     if (((words[0] ^ words[1]) | (words[0] ^ words[2]) | (words[0] ^ words[3]) |
@@ -189,8 +202,10 @@ static __device__ void count_pass_vector(const struct block_table &table, const 
     }
 }
 
-/* Counts the keys of one pass and adds them to the slice's partial. All threads of the block call it. */
-static __device__ void count_pass(const struct count_job &job, int64_t slice, const struct pixel_span<uint16_t> &span,
+/* Counts the keys of one pass and adds them to the slice's partial. All threads of the block call
+ * it. */
+static __device__ void count_pass(const struct count_job &job, int64_t slice,
+                                  const struct pixel_span<uint16_t> &span,
                                   const struct block_table &table)
 {
     clear_counts(table);
@@ -215,19 +230,23 @@ static __device__ void count_pass(const struct count_job &job, int64_t slice, co
     __syncthreads();
 }
 
-/* gridDim.x blocks share a slice of less than 2^32 pixels a block, and add to its cleared partial. */
-static __global__ void __launch_bounds__(PASS_THREADS) count_16_passes(struct count_job job, uint32_t n_counters)
+/* gridDim.x blocks share a slice of less than 2^32 pixels a block, and add to its cleared
+ * partial. */
+static __global__ void __launch_bounds__(PASS_THREADS)
+    count_16_passes(struct count_job job, uint32_t n_counters)
 {
     extern __shared__ __align__(16) char memory[];
     __shared__ uint32_t range[2];
     for (int64_t slice = blockIdx.y; slice < job.n_slices; slice += gridDim.y) {
-        const struct pixel_span<uint16_t> span = span_of<uint16_t>(job, slice, blockIdx.x, gridDim.x);
+        const struct pixel_span<uint16_t> span =
+            span_of<uint16_t>(job, slice, blockIdx.x, gridDim.x);
         struct block_table table = {(uint32_t *)memory};
         find_pass_range(job, span, range);
         const uint32_t low = range[0], high = range[1];
         for (table.first = low; table.first <= high; table.first += table.n) {
             table.n = min(high - table.first + 1, n_counters);
-            for (table.log2_copies = 0; table.log2_copies < PASS_MOST_LOG2_COPIES; table.log2_copies++)
+            for (table.log2_copies = 0; table.log2_copies < PASS_MOST_LOG2_COPIES;
+                 table.log2_copies++)
                 if (table.n << (table.log2_copies + 1) > n_counters)
                     break;
             count_pass(job, slice, span, table);
@@ -237,10 +256,12 @@ static __global__ void __launch_bounds__(PASS_THREADS) count_16_passes(struct co
 
 enum { MOST_GRID_SLICES = 65535, LEAST_PIXELS = 8192, LEAST_BYTES = 131072 };
 
-/* Finds the lowest and highest key with a count, with one block for each slice. A thread looks at 4 keys at a time. */
+/* Finds the lowest and highest key with a count, with one block for each slice. A thread looks at 4
+ * keys at a time. */
 static __global__ void find_range(void *partials, size_t stride, uint32_t n_keys)
 {
-    struct cuda_slice_counts *slice = (struct cuda_slice_counts *)((char *)partials + blockIdx.x * stride);
+    struct cuda_slice_counts *slice =
+        (struct cuda_slice_counts *)((char *)partials + blockIdx.x * stride);
     __shared__ uint32_t low, high;
     if (threadIdx.x == 0) {
         low = n_keys;
@@ -269,7 +290,8 @@ size_t ts_cuda_group_counts_bytes(enum ts_dtype dtype, uint32_t log2_group, bool
     const size_t n_keys = ts_value_counts_keys(dtype) >> log2_group;
     if (per_slice)
         return sizeof(struct cuda_slice_counts) + n_keys * sizeof(uint32_t);
-    return n_keys * sizeof(uint64_t) + (ts_dtype_bytes(dtype) == 1 ? 0 : sizeof(struct volume_gate));
+    return n_keys * sizeof(uint64_t) +
+           (ts_dtype_bytes(dtype) == 1 ? 0 : sizeof(struct volume_gate));
 }
 
 size_t ts_cuda_value_counts_bytes(enum ts_dtype dtype, bool per_slice)
@@ -277,7 +299,8 @@ size_t ts_cuda_value_counts_bytes(enum ts_dtype dtype, bool per_slice)
     return ts_cuda_group_counts_bytes(dtype, 0, per_slice);
 }
 
-/* Returns the scratch of count_16_volume: the tables of the blocks, and for each block whether it left one. */
+/* Returns the scratch of count_16_volume: the tables of the blocks, and for each block whether it
+ * left one. */
 static size_t tables_bytes(const struct stage_context *context)
 {
     const size_t blocks = (size_t)context->device->multiprocessors;
@@ -292,19 +315,22 @@ static bool fits_wide(const struct stage_context *context)
     return context->device->block_shared_bytes >= (int)wide_bytes;
 }
 
-size_t ts_cuda_value_counts_scratch_bytes(const struct stage_context *context, const struct ts_image *image,
-                                          bool per_slice, int64_t n)
+size_t ts_cuda_value_counts_scratch_bytes(const struct stage_context *context,
+                                          const struct ts_image *image, bool per_slice, int64_t n)
 {
     (void)n;
-    return per_slice || ts_dtype_bytes(image->dtype) == 1 || !fits_wide(context) ? 0 : tables_bytes(context);
+    return per_slice || ts_dtype_bytes(image->dtype) == 1 || !fits_wide(context)
+               ? 0
+               : tables_bytes(context);
 }
 
-/* ---- launching --------------------------------------------------------------------------------- */
+/* ---- launching ------------------------------------------------------------------------------- */
 
 /* Blocks that share one slice: as many as the device holds at once, each with enough to do. */
 static uint32_t parts_of(const struct count_job &job, int64_t at_once, uint64_t least_pixels)
 {
-    const int64_t free = at_once / job.n_slices, useful = (int64_t)(job.slice_pixels / least_pixels);
+    const int64_t free = at_once / job.n_slices,
+                  useful = (int64_t)(job.slice_pixels / least_pixels);
     const int64_t parts = free < useful ? free : useful;
     return (uint32_t)(parts > 1 ? parts : 1);
 }
@@ -314,8 +340,8 @@ static unsigned grid_slices(const struct count_job &job)
     return (unsigned)(job.n_slices < MOST_GRID_SLICES ? job.n_slices : (int64_t)MOST_GRID_SLICES);
 }
 
-static enum ts_status launch_8(const struct stage_context *context, const struct count_job &job, bool own,
-                               cudaStream_t stream)
+static enum ts_status launch_8(const struct stage_context *context, const struct count_job &job,
+                               bool own, cudaStream_t stream)
 {
     /* Four times as many blocks as the device holds even out what some of them wait. */
     const int64_t wanted = (int64_t)context->device->multiprocessors * BYTES_BLOCKS * 4;
@@ -327,21 +353,27 @@ static enum ts_status launch_8(const struct stage_context *context, const struct
     return ts_cuda_launched(context, "count_8");
 }
 
-static enum ts_status share_16(const struct stage_context *context, const struct count_job &job, cudaStream_t stream)
+static enum ts_status share_16(const struct stage_context *context, const struct count_job &job,
+                               cudaStream_t stream)
 {
-    const dim3 grid(parts_of(job, context->device->multiprocessors, LEAST_PIXELS), grid_slices(job));
-    const enum ts_status status = ts_cuda_shared(context, (const void *)count_16_shared, wide_bytes);
+    const dim3 grid(parts_of(job, context->device->multiprocessors, LEAST_PIXELS),
+                    grid_slices(job));
+    const enum ts_status status =
+        ts_cuda_shared(context, (const void *)count_16_shared, wide_bytes);
     if (status == TS_OK)
         count_16_shared<<<grid, WIDE_THREADS, wide_bytes, stream>>>(job);
     return status == TS_OK ? ts_cuda_launched(context, "count_16_shared") : status;
 }
 
-static enum ts_status launch_16(const struct stage_context *context, const struct count_job &job, cudaStream_t stream)
+static enum ts_status launch_16(const struct stage_context *context, const struct count_job &job,
+                                cudaStream_t stream)
 {
     const int64_t processors = context->device->multiprocessors;
-    const size_t window_bytes = sizeof(struct words_shared) + (sizeof(uint32_t) << LOG2_WINDOW_TABLE);
+    const size_t window_bytes =
+        sizeof(struct words_shared) + (sizeof(uint32_t) << LOG2_WINDOW_TABLE);
     const bool whole = job.n_keys <= 1u << LOG2_WINDOW_TABLE;
-    void (*const kernel)(struct count_job) = whole ? count_16_windows<true> : count_16_windows<false>;
+    void (*const kernel)(struct count_job) =
+        whole ? count_16_windows<true> : count_16_windows<false>;
     enum ts_status status = ts_cuda_shared(context, (const void *)kernel, window_bytes);
     if (status == TS_OK)
         status = ts_cuda_shared(context, (const void *)count_16_packed, wide_bytes);
@@ -358,8 +390,8 @@ static enum ts_status launch_16(const struct stage_context *context, const struc
 }
 
 /* Counts the volume as one long slice. */
-static enum ts_status launch_volume(const struct stage_context *context, const struct count_job &counts,
-                                    const struct cuda_call *call)
+static enum ts_status launch_volume(const struct stage_context *context,
+                                    const struct count_job &counts, const struct cuda_call *call)
 {
     const uint32_t blocks = parts_of(counts, context->device->multiprocessors, LEAST_PIXELS);
     struct volume_job job = {};
@@ -371,24 +403,26 @@ static enum ts_status launch_volume(const struct stage_context *context, const s
     enum ts_status status = ts_cuda_shared(context, (const void *)count_16_volume, wide_bytes);
     if (status != TS_OK)
         return status;
-    cudaLaunchCooperativeKernel((const void *)count_16_volume, dim3(blocks), dim3(WIDE_THREADS), arguments, wide_bytes,
-                                call->stream);
+    cudaLaunchCooperativeKernel((const void *)count_16_volume, dim3(blocks), dim3(WIDE_THREADS),
+                                arguments, wide_bytes, call->stream);
     return ts_cuda_launched(context, "count_16_volume");
 }
 
-static enum ts_status launch_passes(const struct stage_context *context, const struct count_job &job,
-                                    cudaStream_t stream)
+static enum ts_status launch_passes(const struct stage_context *context,
+                                    const struct count_job &job, cudaStream_t stream)
 {
     const size_t bytes = (size_t)context->device->block_shared_bytes - PASS_RESERVED;
-    const dim3 grid(parts_of(job, context->device->multiprocessors, LEAST_PIXELS), grid_slices(job));
+    const dim3 grid(parts_of(job, context->device->multiprocessors, LEAST_PIXELS),
+                    grid_slices(job));
     const enum ts_status status = ts_cuda_shared(context, (const void *)count_16_passes, bytes);
     if (status == TS_OK)
-        count_16_passes<<<grid, PASS_THREADS, bytes, stream>>>(job, (uint32_t)(bytes / sizeof(uint32_t)));
+        count_16_passes<<<grid, PASS_THREADS, bytes, stream>>>(
+            job, (uint32_t)(bytes / sizeof(uint32_t)));
     return status == TS_OK ? ts_cuda_launched(context, "count_16_passes") : status;
 }
 
-static enum ts_status launch(const struct stage_context *context, const struct count_job &job, bool own,
-                             const struct cuda_call *call)
+static enum ts_status launch(const struct stage_context *context, const struct count_job &job,
+                             bool own, const struct cuda_call *call)
 {
     const cudaStream_t stream = call->stream;
     if (job.bytes == 1)
@@ -403,7 +437,8 @@ static enum ts_status launch(const struct stage_context *context, const struct c
 static enum ts_status count_volume(const struct stage_context *context, const struct count_job &job,
                                    const struct cuda_call *call)
 {
-    /* The volume is one long slice, cut into pieces of which a block counts far less than 2^32 pixels. */
+    /* The volume is one long slice, cut into pieces of which a block counts far less than 2^32
+     * pixels. */
     const uint64_t all = job.slice_pixels * (uint64_t)job.n_slices;
     const uint64_t most = (uint64_t)context->device->multiprocessors << 30;
     enum ts_status status = TS_OK;
@@ -421,23 +456,28 @@ static enum ts_status count_slices(const struct stage_context *context, const st
                                    const struct cuda_call *call)
 {
     const bool bytes = job.bytes == 1;
-    const bool enough = job.n_slices > context->device->multiprocessors * (bytes ? BYTES_BLOCKS : 1) / 2;
-    const bool own = enough && (bytes || (fits_wide(context) && job.slice_pixels <= words_own_pixels));
+    const bool enough =
+        job.n_slices > context->device->multiprocessors * (bytes ? BYTES_BLOCKS : 1) / 2;
+    const bool own =
+        enough && (bytes || (fits_wide(context) && job.slice_pixels <= words_own_pixels));
     if (own)
         return launch(context, job, true, call);
-    if (cudaMemsetAsync(job.partials, 0, (size_t)job.n_slices * job.stride, call->stream) != cudaSuccess)
+    if (cudaMemsetAsync(job.partials, 0, (size_t)job.n_slices * job.stride, call->stream) !=
+        cudaSuccess)
         return ts_cuda_launched(context, "clearing of counts");
     enum ts_status status = launch(context, job, false, call);
     if (status == TS_OK) {
-        find_range<<<(unsigned)job.n_slices, 1024, 0, call->stream>>>(job.partials, job.stride, job.n_keys);
+        find_range<<<(unsigned)job.n_slices, 1024, 0, call->stream>>>(job.partials, job.stride,
+                                                                      job.n_keys);
         status = ts_cuda_launched(context, "find_range");
     }
     return status;
 }
 
-enum ts_status ts_cuda_group_counts(const struct stage_context *context, const struct ts_image *slices,
-                                    const struct value_groups *groups, bool per_slice, void *partials,
-                                    const struct cuda_call *call)
+enum ts_status ts_cuda_group_counts(const struct stage_context *context,
+                                    const struct ts_image *slices,
+                                    const struct value_groups *groups, bool per_slice,
+                                    void *partials, const struct cuda_call *call)
 {
     const uint32_t log2_group = groups->log2_group;
     struct count_job job = {};
@@ -445,7 +485,8 @@ enum ts_status ts_cuda_group_counts(const struct stage_context *context, const s
     job.slice_pixels = ts_slice_count(slices);
     job.n_slices = slices->axes[0].n;
     job.partials = partials;
-    job.stride = per_slice ? ts_cuda_stride(ts_cuda_group_counts_bytes(slices->dtype, log2_group, true)) : 0;
+    job.stride =
+        per_slice ? ts_cuda_stride(ts_cuda_group_counts_bytes(slices->dtype, log2_group, true)) : 0;
     job.bytes = ts_dtype_bytes(slices->dtype);
     job.bias = ts_dtype_sign_bit(slices->dtype);
     job.n_keys = ts_value_counts_keys(slices->dtype) >> log2_group;
@@ -456,15 +497,16 @@ enum ts_status ts_cuda_group_counts(const struct stage_context *context, const s
     return per_slice ? count_slices(context, job, call) : count_volume(context, job, call);
 }
 
-enum ts_status ts_cuda_value_counts(const struct stage_context *context, const struct ts_image *slices, bool per_slice,
-                                    void *partials, const struct cuda_call *call)
+enum ts_status ts_cuda_value_counts(const struct stage_context *context,
+                                    const struct ts_image *slices, bool per_slice, void *partials,
+                                    const struct cuda_call *call)
 {
     const struct value_groups single = {0, 0, ts_value_counts_keys(slices->dtype) - 1};
     return ts_cuda_group_counts(context, slices, &single, per_slice, partials, call);
 }
 
-void ts_cuda_value_counts_place(enum ts_dtype dtype, const uint64_t *keys, uint32_t first, uint32_t n,
-                                struct value_counts *counts)
+void ts_cuda_value_counts_place(enum ts_dtype dtype, const uint64_t *keys, uint32_t first,
+                                uint32_t n, struct value_counts *counts)
 {
     uint32_t low = 0, high = n - 1;
     ts_value_counts_init(counts, dtype);
@@ -480,11 +522,13 @@ void ts_cuda_value_counts_place(enum ts_dtype dtype, const uint64_t *keys, uint3
     }
 }
 
-void ts_cuda_value_counts_collect(enum ts_dtype dtype, bool per_slice, const void *partial, struct value_counts *counts)
+void ts_cuda_value_counts_collect(enum ts_dtype dtype, bool per_slice, const void *partial,
+                                  struct value_counts *counts)
 {
     const struct cuda_slice_counts *slice = (const struct cuda_slice_counts *)partial;
     if (!per_slice) {
-        ts_cuda_value_counts_place(dtype, (const uint64_t *)partial, 0, ts_value_counts_keys(dtype), counts);
+        ts_cuda_value_counts_place(dtype, (const uint64_t *)partial, 0, ts_value_counts_keys(dtype),
+                                   counts);
         return;
     }
     ts_value_counts_init(counts, dtype);

@@ -1,24 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * counts[value xor bias] += 1 over the pixels of 16-bit images, whose values may use any part of the 65,536 keys.
+ * counts[value xor bias] += 1 over the pixels of 16-bit images, whose values may use any part of
+ * the 65,536 keys.
  *
- * Tables of all keys would be too large for shared memory, or too slow, and few of the keys occur. So a block first
- * looks at some thousand pixels spread over its slice. If they lie close together its table is a window around them,
- * else 16-bit counts of all keys (value_counts_16_table.cuh). Rare keys outside of the window and rare carries go to a
- * list, or to the shared partial at once. Where that was the wrong guess the pixels are counted again, with all keys
- * and an eye on every carry.
+ * Tables of all keys would be too large for shared memory, or too slow, and few of the keys occur.
+ * So a block first looks at some thousand pixels spread over its slice. If they lie close together
+ * its table is a window around them, else 16-bit counts of all keys (value_counts_16_table.cuh).
+ * Rare keys outside of the window and rare carries go to a list, or to the shared partial at once.
+ * Where that was the wrong guess the pixels are counted again, with all keys and an eye on every
+ * carry.
  *
- * A thread adds the 8 pixels of a vector at a time (one add of 4 or more where the vector holds one value or two in
- * turns), with the next two to four vectors in flight. Memory traffic: 2 bytes read a pixel.
+ * A thread adds the 8 pixels of a vector at a time (one add of 4 or more where the vector holds one
+ * value or two in turns), with the next two to four vectors in flight. Memory traffic: 2 bytes read
+ * a pixel.
  *
- * count_16_windows: one block for each slice, of 512 threads and 40 KiB, so that four fit on a multiprocessor: while
- * one looks, waits or writes the others count. It leaves slices that need more keys to the next kernel.
+ * count_16_windows: one block for each slice, of 512 threads and 40 KiB, so that four fit on a
+ * multiprocessor: while one looks, waits or writes the others count. It leaves slices that need
+ * more keys to the next kernel.
  *
- * count_16_packed: one block for each slice, of 1,024 threads and 136 KiB, so that one fits on a multiprocessor; the
- * next slice is loaded while the counts of the last are written.
+ * count_16_packed: one block for each slice, of 1,024 threads and 136 KiB, so that one fits on a
+ * multiprocessor; the next slice is loaded while the counts of the last are written.
  *
- * count_16_shared: blocks share slices; the kernel of volumes does the same for one long slice. Blocks have 1,024
- * threads and 136 KiB, because a larger table has more copies for the lanes, and there are fewer tables to add up.
+ * count_16_shared: blocks share slices; the kernel of volumes does the same for one long slice.
+ * Blocks have 1,024 threads and 136 KiB, because a larger table has more copies for the lanes, and
+ * there are fewer tables to add up.
  */
 #ifndef CUDA_COUNTING_VALUE_COUNTS_16_CUH
 #define CUDA_COUNTING_VALUE_COUNTS_16_CUH
@@ -26,19 +31,27 @@
 #include "cuda/counting/value_counts_16_table.cuh"
 #include "cuda/device/occupancy.cuh"
 
-enum { WINDOW_THREADS = 512, WINDOW_BLOCKS = 4, WINDOW_LOADS = 2, LOG2_WINDOW_TABLE = 13, LOG2_NARROWEST = 10 };
-/* Each sample of a slice costs 32 bytes read from memory, which are read again when they are counted. */
+enum {
+    WINDOW_THREADS = 512,
+    WINDOW_BLOCKS = 4,
+    WINDOW_LOADS = 2,
+    LOG2_WINDOW_TABLE = 13,
+    LOG2_NARROWEST = 10
+};
+/* Each sample of a slice costs 32 bytes read from memory, which are read again when they are
+ * counted. */
 enum { WINDOW_SAMPLES = 128 };
 enum { WIDE_THREADS = 1024, WIDE_LOADS = 4 };
-/* So few pixels use a small table: clearing and summing a large one would take longer than counting them. */
+/* So few pixels use a small table: clearing and summing a large one would take longer than counting
+ * them. */
 enum { FEW_PIXELS = 16384, LOG2_FEW = 13 };
 /* A slice that one block owns has at most this many pixels: then its carries fit into the list. */
 static const uint64_t words_own_pixels = UINT64_C(1) << 26;
 
-/* ---- looking ----------------------------------------------------------------------------------- */
+/* ---- looking --------------------------------------------------------------------------------- */
 
-/* Returns which vector of the span this thread samples: one in its own part, and not the same column in every row.
- * n_vectors or more: none. */
+/* Returns which vector of the span this thread samples: one in its own part, and not the same
+ * column in every row. n_vectors or more: none. */
 static __device__ uint32_t sample_at(const struct pixel_span<uint16_t> &span, uint32_t n_samples)
 {
     const uint32_t share = span.n_vectors / n_samples, jitter = (threadIdx.x * 2654435761u) >> 8;
@@ -57,7 +70,8 @@ static __device__ uint4 load_sample(const struct pixel_span<uint16_t> &span, uin
 }
 
 /* Widens [*low, *high] by the keys of a vector. */
-static __device__ void vector_range(const struct count_job &job, const uint4 &vector, uint32_t *low, uint32_t *high)
+static __device__ void vector_range(const struct count_job &job, const uint4 &vector, uint32_t *low,
+                                    uint32_t *high)
 {
     const uint4 keys = vector_keys_of(job, vector);
     const uint32_t least = __vminu2(__vminu2(keys.x, keys.y), __vminu2(keys.z, keys.w));
@@ -67,7 +81,8 @@ static __device__ void vector_range(const struct count_job &job, const uint4 &ve
 }
 
 static __device__ void sample_range(const struct count_job &job, struct words_shared *shared,
-                                    const struct pixel_span<uint16_t> &span, uint32_t n_samples, const uint4 &vector)
+                                    const struct pixel_span<uint16_t> &span, uint32_t n_samples,
+                                    const uint4 &vector)
 {
     uint32_t low = VALUE_COUNTS_KEYS_16, high = 0;
     if (sample_at(span, n_samples) < span.n_vectors)
@@ -77,7 +92,8 @@ static __device__ void sample_range(const struct count_job &job, struct words_sh
     widen_range(&shared->sampled_low, &shared->sampled_high, low, high);
 }
 
-/* Chooses the narrowest window that holds the sample and centers it on the sample; or all keys, packed. */
+/* Chooses the narrowest window that holds the sample and centers it on the sample; or all keys,
+ * packed. */
 static __device__ void choose_form(struct words_counter &counter, uint32_t low, uint32_t high)
 {
     const uint32_t span = high + 1 - low, n_keys = counter.job.n_keys;
@@ -86,8 +102,8 @@ static __device__ void choose_form(struct words_counter &counter, uint32_t low, 
     counter.log2_copies = 0;
     if (low > high || span > 1u << counter.log2_table)
         return;
-    for (counter.log2_keys = min((uint32_t)LOG2_NARROWEST, 31 - __clz(n_keys)); 1u << counter.log2_keys < span;
-         counter.log2_keys++)
+    for (counter.log2_keys = min((uint32_t)LOG2_NARROWEST, 31 - __clz(n_keys));
+         1u << counter.log2_keys < span; counter.log2_keys++)
         ;
     const uint32_t keys = 1u << counter.log2_keys, before = (keys - span) / 2;
     counter.first = min(low > before ? low - before : 0, n_keys - keys);
@@ -104,7 +120,8 @@ static __device__ void reset(const struct words_counter &counter)
     }
 }
 
-static __device__ struct words_counter open_counter(const struct count_job &job, int64_t slice, uint32_t log2_table)
+static __device__ struct words_counter open_counter(const struct count_job &job, int64_t slice,
+                                                    uint32_t log2_table)
 {
     extern __shared__ __align__(16) char memory[];
     struct words_counter counter = {};
@@ -117,14 +134,15 @@ static __device__ struct words_counter open_counter(const struct count_job &job,
     return counter;
 }
 
-/* ---- counting ---------------------------------------------------------------------------------- */
+/* ---- counting -------------------------------------------------------------------------------- */
 
 static __device__ uint32_t pixels_of(const struct pixel_span<uint16_t> &span)
 {
     return span.n_head + span.n_vectors * 8 + span.n_tail;
 }
 
-template <enum note_place place> static __device__ void count_pixel(const struct words_counter &counter, uint32_t key)
+template <enum note_place place>
+static __device__ void count_pixel(const struct words_counter &counter, uint32_t key)
 {
     if (is_packed(counter))
         count_noting<place>(counter, key, 1);
@@ -133,7 +151,8 @@ template <enum note_place place> static __device__ void count_pixel(const struct
 }
 
 template <enum note_place place>
-static __device__ void count_ends(const struct words_counter &counter, const struct pixel_span<uint16_t> &span)
+static __device__ void count_ends(const struct words_counter &counter,
+                                  const struct pixel_span<uint16_t> &span)
 {
     if (threadIdx.x < span.n_head)
         count_pixel<place>(counter, key_of(counter.job, load_pixel(span.head + threadIdx.x)));
@@ -141,7 +160,8 @@ static __device__ void count_ends(const struct words_counter &counter, const str
         count_pixel<place>(counter, key_of(counter.job, load_pixel(span.tail + threadIdx.x)));
 }
 
-/* The table holds a window or packed counts (value_counts_16_table.cuh). FORM_WHOLE is a window that is all keys. */
+/* The table holds a window or packed counts (value_counts_16_table.cuh). FORM_WHOLE is a window
+ * that is all keys. */
 enum table_form { FORM_WINDOW, FORM_WHOLE, FORM_PACKED };
 
 /* The vectors that come `loads` later, in this span or in the following one. */
@@ -151,17 +171,19 @@ struct ring_source {
 };
 
 template <int loads, int threads>
-static __device__ void reload(struct vector_ring<loads> &ring, const struct ring_source &source, uint32_t load)
+static __device__ void reload(struct vector_ring<loads> &ring, const struct ring_source &source,
+                              uint32_t load)
 {
     if (source.next + load * threads < source.end)
         ring.next[load] = load_vector(source.from + load * threads);
 }
 
-/* Counts the span, whose first vectors are in the ring, and leaves the first of `following` there. at_once: all loads
- * of a round come before its adds; else each load comes before its own adds. */
+/* Counts the span, whose first vectors are in the ring, and leaves the first of `following` there.
+ * at_once: all loads of a round come before its adds; else each load comes before its own adds. */
 template <enum note_place place, enum table_form form, bool at_once, int loads, int threads>
-static __device__ void count_span(const struct words_counter &counter, const struct pixel_span<uint16_t> &span,
-                                  const struct pixel_span<uint16_t> &following, struct vector_ring<loads> &ring)
+static __device__ void
+count_span(const struct words_counter &counter, const struct pixel_span<uint16_t> &span,
+           const struct pixel_span<uint16_t> &following, struct vector_ring<loads> &ring)
 {
     const struct window_lanes lanes = lanes_of(counter);
     count_ends<place>(counter, span);
@@ -194,7 +216,8 @@ static __device__ void count_span(const struct words_counter &counter, const str
 
 /* Counts the span again, with all keys and every carry noted, into a table that it clears first. */
 template <enum note_place place>
-static __device__ void count_again(struct words_counter &counter, const struct pixel_span<uint16_t> &span)
+static __device__ void count_again(struct words_counter &counter,
+                                   const struct pixel_span<uint16_t> &span)
 {
     __syncthreads();
     clear_table(counter);
@@ -208,7 +231,7 @@ static __device__ void count_again(struct words_counter &counter, const struct p
     __syncthreads();
 }
 
-/* ---- kernels ----------------------------------------------------------------------------------- */
+/* ---- kernels --------------------------------------------------------------------------------- */
 
 /* Marks the slice by low > high, which leaves it to count_16_packed. */
 static __device__ void leave_slice(const struct words_counter &counter)
@@ -221,7 +244,8 @@ static __device__ void leave_slice(const struct words_counter &counter)
 
 /* With `whole` the table holds all keys, and no slice is left. */
 template <bool whole>
-static __global__ void __launch_bounds__(WINDOW_THREADS, TS_CUDA_BLOCKS(WINDOW_THREADS, WINDOW_BLOCKS))
+static __global__ void __launch_bounds__(WINDOW_THREADS,
+                                         TS_CUDA_BLOCKS(WINDOW_THREADS, WINDOW_BLOCKS))
     count_16_windows(struct count_job job)
 {
     struct words_counter counter = open_counter(job, blockIdx.x, LOG2_WINDOW_TABLE);
@@ -246,8 +270,8 @@ static __global__ void __launch_bounds__(WINDOW_THREADS, TS_CUDA_BLOCKS(WINDOW_T
         }
     }
     __syncthreads();
-    count_span<TO_LIST, whole ? FORM_WHOLE : FORM_WINDOW, true, WINDOW_LOADS, WINDOW_THREADS>(counter, span, none,
-                                                                                              ring);
+    count_span<TO_LIST, whole ? FORM_WHOLE : FORM_WINDOW, true, WINDOW_LOADS, WINDOW_THREADS>(
+        counter, span, none, ring);
     __syncthreads();
     if (!whole && counter.shared->n_notes > WORDS_NOTES)
         leave_slice(counter);
@@ -260,7 +284,8 @@ static __device__ int64_t next_left(const struct count_job &job, int64_t slice)
 {
     for (; slice < job.n_slices; slice += gridDim.x) {
         const struct cuda_slice_counts *counts =
-            (const struct cuda_slice_counts *)((const char *)job.partials + (uint64_t)slice * job.stride);
+            (const struct cuda_slice_counts *)((const char *)job.partials +
+                                               (uint64_t)slice * job.stride);
         if (counts->low > counts->high)
             break;
     }
@@ -286,9 +311,11 @@ static __global__ void __launch_bounds__(WIDE_THREADS, 1) count_16_packed(struct
         reset(counter);
         __syncthreads();
         if (!carefully) {
-            count_span<TO_LIST, FORM_PACKED, false, WIDE_LOADS, WIDE_THREADS>(counter, span, following, ring);
+            count_span<TO_LIST, FORM_PACKED, false, WIDE_LOADS, WIDE_THREADS>(counter, span,
+                                                                              following, ring);
             __syncthreads();
-            carefully = counter.shared->n_notes > WORDS_NOTES || !write_slice(counter, pixels_of(span));
+            carefully =
+                counter.shared->n_notes > WORDS_NOTES || !write_slice(counter, pixels_of(span));
         }
         if (carefully) {
             count_again<TO_LIST>(counter, span);
@@ -300,10 +327,12 @@ static __global__ void __launch_bounds__(WIDE_THREADS, 1) count_16_packed(struct
     }
 }
 
-/* Counts the block's share of the slice into a cleared table; outliers and what carried go to the partial. */
+/* Counts the block's share of the slice into a cleared table; outliers and what carried go to the
+ * partial. */
 static __device__ void count_share(struct words_counter &counter)
 {
-    const struct pixel_span<uint16_t> span = span_of<uint16_t>(counter.job, counter.slice, blockIdx.x, gridDim.x);
+    const struct pixel_span<uint16_t> span =
+        span_of<uint16_t>(counter.job, counter.slice, blockIdx.x, gridDim.x);
     const struct pixel_span<uint16_t> none {
     };
     const uint4 sample = load_sample(span, WIDE_THREADS);
@@ -323,14 +352,16 @@ static __device__ void count_share(struct words_counter &counter)
         __syncthreads();
     }
     if (is_packed(counter)) {
-        count_span<TO_LIST, FORM_PACKED, false, WIDE_LOADS, WIDE_THREADS>(counter, span, none, ring);
+        count_span<TO_LIST, FORM_PACKED, false, WIDE_LOADS, WIDE_THREADS>(counter, span, none,
+                                                                          ring);
         __syncthreads();
         if (packed_is_whole(counter, pixels_of(span)))
             add_notes(counter);
         else
             count_again<TO_PARTIAL>(counter, span);
     } else {
-        count_span<TO_PARTIAL, FORM_WINDOW, false, WIDE_LOADS, WIDE_THREADS>(counter, span, none, ring);
+        count_span<TO_PARTIAL, FORM_WINDOW, false, WIDE_LOADS, WIDE_THREADS>(counter, span, none,
+                                                                             ring);
         __syncthreads();
     }
 }
@@ -347,13 +378,14 @@ static __global__ void __launch_bounds__(WIDE_THREADS, 1) count_16_shared(struct
 
 /* ---- a volume ----------------------------------------------------------------------------------
  *
- * counts[value xor bias] += 1 over all pixels of a 16-bit volume. Each multiprocessor has one block of 1,024 threads
- * and 136 KiB as above, with an equal share of the pixels. Memory traffic: 2
- * bytes read a pixel.
+ * counts[value xor bias] += 1 over all pixels of a 16-bit volume. Each multiprocessor has one block
+ * of 1,024 threads and 136 KiB as above, with an equal share of the pixels. Memory traffic: 2 bytes
+ * read a pixel.
  *
- * Counts of a window are few, and are added to the volume's at once. Tables of all keys are not: 132 of them would
- * be 8.6 million additions. Blocks leave them in scratch, packed, wait for one another, and each sums a strip of all
- * tables: 128 KiB written and read a block. A cooperative launch sees to it that all blocks are there. */
+ * Counts of a window are few, and are added to the volume's at once. Tables of all keys are not:
+ * 132 of them would be 8.6 million additions. Blocks leave them in scratch, packed, wait for one
+ * another, and each sums a strip of all tables: 128 KiB written and read a block. A cooperative
+ * launch sees to it that all blocks are there. */
 
 enum { STRIP_VECTORS = 64, STRIP_GROUPS = WIDE_THREADS / STRIP_VECTORS };
 
@@ -401,7 +433,8 @@ static __device__ void leave(const struct volume_job &job)
     }
 }
 
-static __device__ void leave_table(const struct words_counter &counter, const struct volume_job &job)
+static __device__ void leave_table(const struct words_counter &counter,
+                                   const struct volume_job &job)
 {
     const uint4 *vectors = (const uint4 *)counter.table;
     uint4 *to = (uint4 *)job.tables[blockIdx.x].words;
@@ -410,7 +443,8 @@ static __device__ void leave_table(const struct words_counter &counter, const st
 }
 
 /* Lists the blocks that left tables. Returns their number, and this block's place among them. */
-static __device__ uint32_t list_tables(const struct volume_job &job, uint16_t *blocks, uint32_t *place)
+static __device__ uint32_t list_tables(const struct volume_job &job, uint16_t *blocks,
+                                       uint32_t *place)
 {
     uint32_t n = 0;
     for (uint32_t first = 0; first < gridDim.x; first += 32) {
@@ -428,10 +462,10 @@ static __device__ uint32_t list_tables(const struct volume_job &job, uint16_t *b
     return n;
 }
 
-/* Sums four neighboring words of every STRIP_GROUPS-th table, then the groups' sums. `sums`: the block's own table,
- * which it has left. */
-static __device__ void sum_strip(const struct volume_job &job, const uint16_t *blocks, uint32_t n, uint32_t first,
-                                 uint32_t *sums)
+/* Sums four neighboring words of every STRIP_GROUPS-th table, then the groups' sums. `sums`: the
+ * block's own table, which it has left. */
+static __device__ void sum_strip(const struct volume_job &job, const uint16_t *blocks, uint32_t n,
+                                 uint32_t first, uint32_t *sums)
 {
     const uint32_t at = threadIdx.x % STRIP_VECTORS, group = threadIdx.x / STRIP_VECTORS;
     uint32_t lower[4] = {}, upper[4] = {};
@@ -450,7 +484,8 @@ static __device__ void sum_strip(const struct volume_job &job, const uint16_t *b
     of_group[STRIP_VECTORS + at] = make_uint4(upper[0], upper[1], upper[2], upper[3]);
     __syncthreads();
     if (threadIdx.x < 8 * STRIP_VECTORS) {
-        const uint32_t half = threadIdx.x / (4 * STRIP_VECTORS), word = first * 4 + threadIdx.x % (4 * STRIP_VECTORS);
+        const uint32_t half = threadIdx.x / (4 * STRIP_VECTORS),
+                       word = first * 4 + threadIdx.x % (4 * STRIP_VECTORS);
         uint32_t sum = 0;
 #pragma unroll
         for (uint32_t i = 0; i < STRIP_GROUPS; i++)

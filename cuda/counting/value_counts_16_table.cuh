@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This is the table of 16-bit counting in shared memory (value_counts_16.cuh states why) and how pixels are added to
- * it.
+ * This is the table of 16-bit counting in shared memory (value_counts_16.cuh states why) and how
+ * pixels are added to it.
  *
- * window: 32-bit counts of the keys [first, first + 2^log2_keys), each in 2^log2_copies copies that the lanes of a warp
- *         share out. Keys outside are outliers.
- * packed: 16-bit counts of all keys, key k in the lower and key k + 32,768 in the upper half of a word. A carry out of
- *         the lower half adds one to the upper; one out of the upper is lost. A sum over the table shows whether either
- *         happened: every carry makes it smaller. Adds of more than one, and all adds where carries must not go
- *         unnoticed, look at the value that they found and note carries.
+ * window: 32-bit counts of the keys [first, first + 2^log2_keys), each in 2^log2_copies copies that
+ * the lanes of a warp share out. Keys outside are outliers. packed: 16-bit counts of all keys, key
+ * k in the lower and key k + 32,768 in the upper half of a word. A carry out of the lower half adds
+ * one to the upper; one out of the upper is lost. A sum over the table shows whether either
+ *         happened: every carry makes it smaller. Adds of more than one, and all adds where carries
+ * must not go unnoticed, look at the value that they found and note carries.
  */
 #ifndef CUDA_COUNTING_VALUE_COUNTS_16_TABLE_CUH
 #define CUDA_COUNTING_VALUE_COUNTS_16_TABLE_CUH
@@ -19,7 +19,12 @@
 enum { WORDS_NOTES = 2048, PACKED_WORDS = 32768, LOG2_PACKED = 15 };
 
 /* A note states what happened, and to which key (for carries: to which word of the table). */
-enum { NOTE_OUTLIER = 0, NOTE_LOWER_CARRY = 1 << 16, NOTE_UPPER_CARRY = 2 << 16, NOTE_BORROW = 3 << 16 };
+enum {
+    NOTE_OUTLIER = 0,
+    NOTE_LOWER_CARRY = 1 << 16,
+    NOTE_UPPER_CARRY = 2 << 16,
+    NOTE_BORROW = 3 << 16
+};
 enum { NOTE_KINDS = 3 << 16 };
 
 /* The start of dynamic shared memory; the table follows. */
@@ -66,8 +71,8 @@ static __device__ void add_note(const struct words_counter &counter, uint32_t ki
     }
 }
 
-/* Lanes that add the same to the same place would wait for each other, so one of them adds for all. Returns what this
- * lane must add; any set of lanes may call it together. */
+/* Lanes that add the same to the same place would wait for each other, so one of them adds for all.
+ * Returns what this lane must add; any set of lanes may call it together. */
 static __device__ uint32_t add_for_all(uint32_t pair, uint32_t n)
 {
     const unsigned lanes = __activemask();
@@ -77,7 +82,7 @@ static __device__ uint32_t add_for_all(uint32_t pair, uint32_t n)
     return (int)(threadIdx.x % 32) == leader ? n * (uint32_t)__popc(lanes) : 0;
 }
 
-/* ---- window ------------------------------------------------------------------------------------ */
+/* ---- window ---------------------------------------------------------------------------------- */
 
 template <enum note_place place>
 static __device__ void count_windowed(const struct words_counter &counter, uint32_t key)
@@ -111,11 +116,13 @@ static __device__ struct window_lanes lanes_of(const struct words_counter &count
     return lanes;
 }
 
-/* The hardware joins additions of one to the same place; so values that many lanes have cost no more than others. */
+/* The hardware joins additions of one to the same place; so values that many lanes have cost no
+ * more than others. */
 static __device__ void count_pair(const struct window_lanes &lanes, uint32_t pair)
 {
     atomicAdd((uint32_t *)(lanes.table + ((pair << lanes.shift & lanes.mask) | lanes.offset)), 1u);
-    atomicAdd((uint32_t *)(lanes.table + ((pair >> (16 - lanes.shift) & lanes.mask) | lanes.offset)), 1u);
+    atomicAdd(
+        (uint32_t *)(lanes.table + ((pair >> (16 - lanes.shift) & lanes.mask) | lanes.offset)), 1u);
 }
 
 template <enum note_place place>
@@ -127,8 +134,8 @@ static __device__ void count_outlying(const struct words_counter &counter, uint3
 }
 
 /* Adds to a window that holds all keys. */
-static __device__ void count_whole_vector(const struct words_counter &counter, const struct window_lanes &lanes,
-                                          const uint4 &vector)
+static __device__ void count_whole_vector(const struct words_counter &counter,
+                                          const struct window_lanes &lanes, const uint4 &vector)
 {
     count_pair(lanes, keys_of(counter.job, vector.x));
     count_pair(lanes, keys_of(counter.job, vector.y));
@@ -136,10 +143,11 @@ static __device__ void count_whole_vector(const struct words_counter &counter, c
     count_pair(lanes, keys_of(counter.job, vector.w));
 }
 
-/* A borrow from the upper half only happens where the lower one is outside of the window, which shows. */
+/* A borrow from the upper half only happens where the lower one is outside of the window, which
+ * shows. */
 template <enum note_place place>
-static __device__ void count_window_vector(const struct words_counter &counter, const struct window_lanes &lanes,
-                                           const uint4 &vector)
+static __device__ void count_window_vector(const struct words_counter &counter,
+                                           const struct window_lanes &lanes, const uint4 &vector)
 {
     const uint4 keys = vector_keys_of(counter.job, vector);
     const uint32_t x = keys.x - lanes.first2, y = keys.y - lanes.first2;
@@ -157,7 +165,7 @@ static __device__ void count_window_vector(const struct words_counter &counter, 
     }
 }
 
-/* ---- packed ------------------------------------------------------------------------------------ */
+/* ---- packed ---------------------------------------------------------------------------------- */
 
 /* Adds to one half of a word and notes what carried. */
 template <enum note_place place>
@@ -179,7 +187,8 @@ static __device__ void count_blindly(char *table, uint32_t pair)
 }
 
 template <enum note_place place>
-static __device__ void count_pair_noting(const struct words_counter &counter, uint32_t pair, uint32_t n)
+static __device__ void count_pair_noting(const struct words_counter &counter, uint32_t pair,
+                                         uint32_t n)
 {
     count_noting<place>(counter, pair & 0xFFFF, n);
     count_noting<place>(counter, pair >> 16, n);
@@ -213,7 +222,8 @@ static __device__ void count_packed_vector(const struct words_counter &counter, 
  * (packed: four of them); the table is read and cleared, up to 256 KiB are written a slice. */
 
 /* Widens [*low, *high] of the block by what its threads found; all threads of a warp call it. */
-static __device__ void widen_range(uint32_t *low, uint32_t *high, uint32_t found_low, uint32_t found_high)
+static __device__ void widen_range(uint32_t *low, uint32_t *high, uint32_t found_low,
+                                   uint32_t found_high)
 {
     found_low = ts_cuda_warp_lowest(found_low);
     found_high = ts_cuda_warp_highest(found_high);
@@ -252,7 +262,8 @@ static __device__ uint32_t take_copies(const struct words_counter &counter, uint
         return sum;
     }
     uint4 *vectors = (uint4 *)words;
-    for (uint32_t i = 0; i < copies / 4; i++) { /* from a start that differs in neighboring threads: fewer conflicts */
+    for (uint32_t i = 0; i < copies / 4;
+         i++) { /* from a start that differs in neighboring threads: fewer conflicts */
         uint4 *vector = &vectors[(i + threadIdx.x) % (copies / 4)];
         const uint4 part = *vector;
         sum += part.x + part.y + part.z + part.w;
@@ -263,10 +274,11 @@ static __device__ uint32_t take_copies(const struct words_counter &counter, uint
 
 static __device__ struct cuda_slice_counts *slice_counts(const struct words_counter &counter)
 {
-    return (struct cuda_slice_counts *)((char *)counter.job.partials + (uint64_t)counter.slice * counter.job.stride);
+    return (struct cuda_slice_counts *)((char *)counter.job.partials +
+                                        (uint64_t)counter.slice * counter.job.stride);
 }
 
-/* ---- a partial that blocks share --------------------------------------------------------------- */
+/* ---- a partial that blocks share ------------------------------------------------------------- */
 
 /* Blocks start at different keys, so that they do not all add to the same. */
 static __device__ void add_table(const struct words_counter &counter)
@@ -280,7 +292,8 @@ static __device__ void add_table(const struct words_counter &counter)
             counter.table[at] = 0;
             if (pair & 0xFFFF)
                 add_count(counter.job, counter.slice, at, pair & 0xFFFF);
-            if (pair >> 16 && PACKED_WORDS + at < counter.job.n_keys) /* else it is what the lower count carried */
+            if (pair >> 16 && PACKED_WORDS + at <
+                                  counter.job.n_keys) /* else it is what the lower count carried */
                 add_count(counter.job, counter.slice, at + PACKED_WORDS, pair >> 16);
         } else {
             const uint32_t n = take_copies(counter, at);
@@ -290,7 +303,8 @@ static __device__ void add_table(const struct words_counter &counter)
     }
 }
 
-/* Returns true, the same in all threads, where the packed counts and the notes hold all n pixels. */
+/* Returns true, the same in all threads, where the packed counts and the notes hold all n
+ * pixels. */
 static __device__ bool packed_is_whole(const struct words_counter &counter, uint32_t n)
 {
     const uint32_t n_notes = counter.shared->n_notes;
@@ -313,10 +327,11 @@ static __device__ bool packed_is_whole(const struct words_counter &counter, uint
 static __device__ void add_notes(const struct words_counter &counter)
 {
     for (uint32_t i = threadIdx.x; i < counter.shared->n_notes; i += blockDim.x)
-        add_note<TO_PARTIAL>(counter, counter.shared->notes[i] & NOTE_KINDS, counter.shared->notes[i] & 0xFFFF);
+        add_note<TO_PARTIAL>(counter, counter.shared->notes[i] & NOTE_KINDS,
+                             counter.shared->notes[i] & 0xFFFF);
 }
 
-/* ---- a slice of one's own ---------------------------------------------------------------------- */
+/* ---- a slice of one's own -------------------------------------------------------------------- */
 
 /* Subtracts what carries left in the upper counts. */
 static __device__ void mend_carries(const struct words_counter &counter, uint32_t n_notes)
@@ -324,7 +339,8 @@ static __device__ void mend_carries(const struct words_counter &counter, uint32_
     for (uint32_t i = threadIdx.x; i < n_notes; i += blockDim.x) {
         uint32_t *note = &counter.shared->notes[i];
         const uint32_t word = *note % PACKED_WORDS;
-        if ((*note & NOTE_KINDS) == NOTE_LOWER_CARRY && atomicSub(&counter.table[word], 65536u) < 65536)
+        if ((*note & NOTE_KINDS) == NOTE_LOWER_CARRY &&
+            atomicSub(&counter.table[word], 65536u) < 65536)
             *note = NOTE_BORROW | word;
     }
 }
@@ -335,14 +351,16 @@ static __device__ void write_packed(const struct words_counter &counter)
     for (uint32_t i = threadIdx.x * 4; i < PACKED_WORDS; i += blockDim.x * 4) {
         uint4 *words = (uint4 *)(counter.table + i);
         const uint4 pairs = *words;
-        const uint4 lower = make_uint4(pairs.x & 0xFFFF, pairs.y & 0xFFFF, pairs.z & 0xFFFF, pairs.w & 0xFFFF);
+        const uint4 lower =
+            make_uint4(pairs.x & 0xFFFF, pairs.y & 0xFFFF, pairs.z & 0xFFFF, pairs.w & 0xFFFF);
         const uint4 upper = make_uint4(pairs.x >> 16, pairs.y >> 16, pairs.z >> 16, pairs.w >> 16);
         *words = make_uint4(0, 0, 0, 0);
         if (i < counter.job.n_keys)
             *(uint4 *)(counts + i) = lower;
         if (PACKED_WORDS + i < counter.job.n_keys)
             *(uint4 *)(counts + PACKED_WORDS + i) = upper;
-        const uint32_t all[8] = {lower.x, lower.y, lower.z, lower.w, upper.x, upper.y, upper.z, upper.w};
+        const uint32_t all[8] = {lower.x, lower.y, lower.z, lower.w,
+                                 upper.x, upper.y, upper.z, upper.w};
 #pragma unroll
         for (uint32_t at = 0; at < 8; at++) {
             const uint32_t key = i + at % 4 + at / 4 * PACKED_WORDS;
@@ -355,8 +373,8 @@ static __device__ void write_packed(const struct words_counter &counter)
     add_to_sum(counter.shared, sum);
 }
 
-/* Writes only the range that occurs: until it is known, sums take the place of the first copies. The table is not used
- * again. */
+/* Writes only the range that occurs: until it is known, sums take the place of the first copies.
+ * The table is not used again. */
 static __device__ void write_window(const struct words_counter &counter)
 {
     const uint32_t keys = 1u << counter.log2_keys;
@@ -371,7 +389,8 @@ static __device__ void write_window(const struct words_counter &counter)
     }
     widen_range(&counter.shared->low, &counter.shared->high, low, high);
     __syncthreads();
-    for (uint32_t key = counter.shared->low + threadIdx.x; key <= counter.shared->high; key += blockDim.x)
+    for (uint32_t key = counter.shared->low + threadIdx.x; key <= counter.shared->high;
+         key += blockDim.x)
         counts[key] = counter.table[(key - counter.first) << counter.log2_copies];
 }
 
@@ -414,7 +433,8 @@ static __device__ void apply_notes(const struct words_counter &counter, uint32_t
     for (uint32_t i = threadIdx.x; i < n_notes; i += blockDim.x) {
         const uint32_t word = shared->notes[i] & 0xFFFF;
         const bool outlier = (shared->notes[i] & NOTE_KINDS) == NOTE_OUTLIER;
-        for (uint32_t key = word; key < counter.job.n_keys; key += outlier ? VALUE_COUNTS_KEYS_16 : PACKED_WORDS)
+        for (uint32_t key = word; key < counter.job.n_keys;
+             key += outlier ? VALUE_COUNTS_KEYS_16 : PACKED_WORDS)
             if (*(volatile uint32_t *)&counts[key] > 0) {
                 low = min(low, key);
                 high = max(high, key);
@@ -424,7 +444,8 @@ static __device__ void apply_notes(const struct words_counter &counter, uint32_t
     add_to_sum(shared, sum);
 }
 
-/* Writes the slice and clears the table. False, in all threads, where packed counts turn out not to hold n pixels. */
+/* Writes the slice and clears the table. False, in all threads, where packed counts turn out not to
+ * hold n pixels. */
 static __device__ bool write_slice(const struct words_counter &counter, uint32_t n)
 {
     struct words_shared *shared = counter.shared;

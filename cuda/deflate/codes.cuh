@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A block of threads makes Huffman codes of limited length with these functions, in two steps. Counts become lengths by
- * D. Huffman's tree, which is the best one: all threads rank its leaves, and one thread merges two sorted queues (J.
- * van Leeuwen, "On the construction of Huffman trees", 1976), since every merge waits for the one before. Lengths above
- * the limit are repaired as zlib does: leaves move down until the lengths fill the code exactly again. Then lengths
- * become codes by RFC 1951, 3.2.2.
+ * A block of threads makes Huffman codes of limited length with these functions, in two steps.
+ * Counts become lengths by D. Huffman's tree, which is the best one: all threads rank its leaves,
+ * and one thread merges two sorted queues (J. van Leeuwen, "On the construction of Huffman trees",
+ * 1976), since every merge waits for the one before. Lengths above the limit are repaired as zlib
+ * does: leaves move down until the lengths fill the code exactly again. Then lengths become codes
+ * by RFC 1951, 3.2.2.
  *
  * All threads of the block call these functions together.
  */
@@ -17,9 +18,9 @@
 
 /* ---- bits --------------------------------------------------------------------------------------
  *
- * Many threads write one string of bits, each a range of its own. Words that lie inside a range are stored; those at
- * its ends, which neighbors share, are joined by atomic or, which gives the same word in any order. They must be 0
- * before. */
+ * Many threads write one string of bits, each a range of its own. Words that lie inside a range are
+ * stored; those at its ends, which neighbors share, are joined by atomic or, which gives the same
+ * word in any order. They must be 0 before. */
 
 struct bit_writer {
     uint32_t *word; /* the next word to write */
@@ -67,25 +68,28 @@ enum {
     SYMBOL_BITS = 9   /* for a symbol's number */
 };
 
-/* No symbol has this weight or key: a block of 2^15 bytes has at most 2^15 + 1 symbols, so weights have 17 bits. */
+/* No symbol has this weight or key: a block of 2^15 bytes has at most 2^15 + 1 symbols, so weights
+ * have 17 bits. */
 static const uint32_t no_key = 0xFFFFFFFFu;
 
 struct code_scratch {
     alignas(16) uint32_t keys[MOST_SYMBOLS]; /* count << SYMBOL_BITS | symbol; read four at once */
-    uint32_t leaves[MOST_SYMBOLS];           /* the keys of used symbols in rising order, then no_key */
-    uint32_t nodes[MOST_SYMBOLS];            /* weights of merged nodes, which rise too */
+    uint32_t leaves[MOST_SYMBOLS]; /* the keys of used symbols in rising order, then no_key */
+    uint32_t nodes[MOST_SYMBOLS];  /* weights of merged nodes, which rise too */
     uint16_t leaf_parents[MOST_SYMBOLS], node_parents[MOST_SYMBOLS];
     uint32_t with_length[CODE_LIMIT + 1]; /* symbols of each length */
     uint32_t first_code[CODE_LIMIT + 1];  /* the lowest code of each length */
 };
 
 /* Sorts the used symbols into scratch.leaves, rarest first, and returns how many there are. */
-static __device__ unsigned sort_symbols(struct code_scratch &scratch, const uint32_t *counts, unsigned n)
+static __device__ unsigned sort_symbols(struct code_scratch &scratch, const uint32_t *counts,
+                                        unsigned n)
 {
     unsigned used = 0;
     for (unsigned first = 0; first < MOST_SYMBOLS; first += DEFLATE_THREADS) {
         const unsigned symbol = first + threadIdx.x;
-        const uint32_t key = symbol < n && counts[symbol] ? counts[symbol] << SYMBOL_BITS | symbol : no_key;
+        const uint32_t key =
+            symbol < n && counts[symbol] ? counts[symbol] << SYMBOL_BITS | symbol : no_key;
         if (symbol < MOST_SYMBOLS) {
             scratch.keys[symbol] = key;
             scratch.leaves[symbol] = scratch.nodes[symbol] = no_key;
@@ -106,8 +110,8 @@ static __device__ unsigned sort_symbols(struct code_scratch &scratch, const uint
     return used;
 }
 
-/* Merges the two lightest of leaves and nodes until one is left. One thread calls this; it has the first two of each
- * queue at hand, so that a merge waits for shared memory only once. */
+/* Merges the two lightest of leaves and nodes until one is left. One thread calls this; it has the
+ * first two of each queue at hand, so that a merge waits for shared memory only once. */
 static __device__ void merge_leaves(struct code_scratch &scratch, unsigned used)
 {
     unsigned leaf = 0, node = 0;
@@ -133,9 +137,10 @@ static __device__ void merge_leaves(struct code_scratch &scratch, unsigned used)
     }
 }
 
-/* Makes the lengths fill the code exactly, and finds the first code of each. One thread calls this. Depths beyond the
- * limit were counted as the limit, which overfills the code. Each step moves a leaf one level down and hangs a leaf of
- * the lowest level beside it, which removes one excess code. */
+/* Makes the lengths fill the code exactly, and finds the first code of each. One thread calls this.
+ * Depths beyond the limit were counted as the limit, which overfills the code. Each step moves a
+ * leaf one level down and hangs a leaf of the lowest level beside it, which removes one excess
+ * code. */
 static __device__ void repair_lengths(struct code_scratch &scratch, unsigned limit)
 {
     uint32_t filled = 0, code = 0;
@@ -155,11 +160,13 @@ static __device__ void repair_lengths(struct code_scratch &scratch, unsigned lim
     }
 }
 
-/* Writes the length of each symbol's code, 0 where its count is 0. `lengths` has MOST_SYMBOLS bytes, a multiple of 4. A
- * symbol alone gets length 1. Starts and ends with a barrier. It is called for each of the codes, and not inlined: the
- * kernel is long enough for the instruction cache as it is. */
-static __device__ __noinline__ void code_lengths(struct code_scratch &scratch, const uint32_t *counts, unsigned n,
-                                                 unsigned limit, uint8_t *lengths)
+/* Writes the length of each symbol's code, 0 where its count is 0. `lengths` has MOST_SYMBOLS
+ * bytes, a multiple of 4. A symbol alone gets length 1. Starts and ends with a barrier. It is
+ * called for each of the codes, and not inlined: the kernel is long enough for the instruction
+ * cache as it is. */
+static __device__ __noinline__ void code_lengths(struct code_scratch &scratch,
+                                                 const uint32_t *counts, unsigned n, unsigned limit,
+                                                 uint8_t *lengths)
 {
     __syncthreads();
     const unsigned used = sort_symbols(scratch, counts, n);
@@ -173,7 +180,8 @@ static __device__ __noinline__ void code_lengths(struct code_scratch &scratch, c
     for (unsigned leaf = threadIdx.x; leaf < used; leaf += DEFLATE_THREADS) {
         unsigned depth = 1;
         if (used > 1)
-            for (unsigned node = scratch.leaf_parents[leaf]; node != used - 2; node = scratch.node_parents[node])
+            for (unsigned node = scratch.leaf_parents[leaf]; node != used - 2;
+                 node = scratch.node_parents[node])
                 depth++;
         atomicAdd(&scratch.with_length[min(depth, limit)], 1u);
     }
@@ -191,7 +199,8 @@ static __device__ __noinline__ void code_lengths(struct code_scratch &scratch, c
 }
 
 /* Returns the code of a symbol whose length is not 0, its first bit lowest, after code_lengths. */
-static __device__ uint32_t code_of(const struct code_scratch &scratch, const uint8_t *lengths, unsigned symbol)
+static __device__ uint32_t code_of(const struct code_scratch &scratch, const uint8_t *lengths,
+                                   unsigned symbol)
 {
     const uint32_t length = lengths[symbol], all = length * 0x01010101u;
     const uint32_t *words = (const uint32_t *)lengths;
@@ -204,14 +213,15 @@ static __device__ uint32_t code_of(const struct code_scratch &scratch, const uin
 
 /* ---- header ------------------------------------------------------------------------------------
  *
- * This writes the header of a dynamic block (RFC 1951, 3.2.7): the lengths of both codes as one sequence, in which runs
- * are shortened, in a Huffman code of its own. A thread looks at two places of the sequence; where a run begins, it
- * makes the tokens of the run. */
+ * This writes the header of a dynamic block (RFC 1951, 3.2.7): the lengths of both codes as one
+ * sequence, in which runs are shortened, in a Huffman code of its own. A thread looks at two places
+ * of the sequence; where a run begins, it makes the tokens of the run. */
 
 enum {
     MOST_LENGTHS = LITERAL_SYMBOLS + DISTANCE_SYMBOLS,
     FIXED_BITS = 3 + 5 + 5 + 4, /* fields of fixed length at the header's start */
-    /* Every length takes at most the 7 bits of its code, or shares with two others those of a run, which has 7 more. */
+    /* Every length takes at most the 7 bits of its code, or shares with two others those of a run,
+       which has 7 more. */
     HEADER_WORDS = (FIXED_BITS + 3 * LENGTH_SYMBOLS + 7 * MOST_LENGTHS) / 32 + 2,
     REPEAT = 16,     /* the length before, 3 to 6 times */
     ZEROS = 17,      /* 3 to 10 */
@@ -236,7 +246,10 @@ static __device__ unsigned run_tokens(unsigned length, unsigned run, uint16_t *t
     unsigned n = 0;
     for (bool first = length != 0; run > 0; first = false) {
         const unsigned part = first ? 1 : min(run, length ? 6u : 138u);
-        const unsigned symbol = part < 3 ? length : length ? REPEAT : part < 11 ? ZEROS : MANY_ZEROS;
+        const unsigned symbol = part < 3    ? length
+                                : length    ? REPEAT
+                                : part < 11 ? ZEROS
+                                            : MANY_ZEROS;
         const unsigned extra = part < 3 ? 0 : part - (symbol == MANY_ZEROS ? 11 : 3);
         if (tokens)
             tokens[n] = (uint16_t)(extra << TOKEN_BITS | symbol);
@@ -249,7 +262,10 @@ static __device__ unsigned run_tokens(unsigned length, unsigned run, uint16_t *t
 static __device__ unsigned token_bits(const struct header_scratch &header, unsigned token)
 {
     const unsigned symbol = token & ((1u << TOKEN_BITS) - 1);
-    return header.lengths[symbol] + (symbol < REPEAT ? 0 : symbol == REPEAT ? 2 : symbol == ZEROS ? 3 : 7);
+    return header.lengths[symbol] + (symbol < REPEAT    ? 0
+                                     : symbol == REPEAT ? 2
+                                     : symbol == ZEROS  ? 3
+                                                        : 7);
 }
 
 /* Writes both codes' lengths as one sequence, and returns how many there are. */
@@ -275,8 +291,10 @@ static __device__ unsigned join_lengths(struct header_scratch &header, const uin
     return n;
 }
 
-/* Finds the tokens of the sequence's n lengths, and counts their symbols. Returns the number of tokens. */
-static __device__ unsigned find_tokens(struct header_scratch &header, unsigned n, uint32_t *warp_sums)
+/* Finds the tokens of the sequence's n lengths, and counts their symbols. Returns the number of
+ * tokens. */
+static __device__ unsigned find_tokens(struct header_scratch &header, unsigned n,
+                                       uint32_t *warp_sums)
 {
     const unsigned first = 2 * threadIdx.x;
     unsigned run[2] = {0, 0}, made[2] = {0, 0}, total;
@@ -298,15 +316,18 @@ static __device__ unsigned find_tokens(struct header_scratch &header, unsigned n
     return total;
 }
 
-/* Writes the part of the header before the tokens, and returns its number of bits. One thread calls this. */
-static __device__ uint32_t put_header_start(const struct header_scratch &header, uint32_t *words, bool final)
+/* Writes the part of the header before the tokens, and returns its number of bits. One thread calls
+ * this. */
+static __device__ uint32_t put_header_start(const struct header_scratch &header, uint32_t *words,
+                                            bool final)
 {
     struct bit_writer writer = write_from(words, 0);
     unsigned n = LENGTH_SYMBOLS;
     while (n > 4 && header.lengths[length_order[n - 1]] == 0)
         n--;
     put_bits(writer,
-             (uint32_t) final | 2 << 1 | (header.n_literals - 257) << 3 | (header.n_distances - 1) << 8 | (n - 4) << 13,
+             (uint32_t) final | 2 << 1 | (header.n_literals - 257) << 3 |
+                 (header.n_distances - 1) << 8 | (n - 4) << 13,
              FIXED_BITS);
     for (unsigned i = 0; i < n; i++)
         put_bits(writer, header.lengths[length_order[i]], 3);
@@ -314,11 +335,11 @@ static __device__ uint32_t put_header_start(const struct header_scratch &header,
     return FIXED_BITS + 3 * n;
 }
 
-/* Writes the header of a block whose codes have these lengths to `words`, and returns its number of bits. The bits
- * behind it in its last word are 0. The function starts and ends with a barrier. */
+/* Writes the header of a block whose codes have these lengths to `words`, and returns its number of
+ * bits. The bits behind it in its last word are 0. The function starts and ends with a barrier. */
 static __device__ uint32_t put_header(struct header_scratch &header, struct code_scratch &scratch,
-                                      const uint8_t *literals, const uint8_t *distances, uint32_t *words, bool final,
-                                      uint32_t *warp_sums)
+                                      const uint8_t *literals, const uint8_t *distances,
+                                      uint32_t *words, bool final, uint32_t *warp_sums)
 {
     const unsigned first = 2 * threadIdx.x;
     uint32_t start, n_bits;

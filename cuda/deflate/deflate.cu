@@ -1,43 +1,47 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This computes the sizes of one call of the compressor, divides its scratch memory into parts, and launches its
- * kernels in their order: segments.cu compresses segments into slots, and the kernels of this file make encoded chunks
- * of them. All are enqueued on one stream, so that the host need not wait between them.
+ * This computes the sizes of one call of the compressor, divides its scratch memory into parts, and
+ * launches its kernels in their order: segments.cu compresses segments into slots, and the kernels
+ * of this file make encoded chunks of them. All are enqueued on one stream, so that the host need
+ * not wait between them.
  */
 #include "cuda/deflate/segments.cuh"
 #include "cuda/values/reductions.cuh"
 
 /* ---- join --------------------------------------------------------------------------------------
  *
- * This joins the compressed segments of each chunk to a zlib stream with HDF5's checksum behind it. Lengths are
- * scanned, which gives every segment its place, and the Adler sums of segments are combined: sum and ramp of a segment
- * with m bytes of the chunk behind it add sum and ramp + m sum to those of the chunk. A block copies each segment and
- * takes Fletcher's sums of what it copies: word i of n big-endian words of 16 bits adds its value to the first sum, and
- * (n - i) times its value to the second. Sources: RFC 1950; J. Fletcher, IEEE Trans. Comm. 30, 1982; io/file/chunks.c
+ * This joins the compressed segments of each chunk to a zlib stream with HDF5's checksum behind it.
+ * Lengths are scanned, which gives every segment its place, and the Adler sums of segments are
+ * combined: sum and ramp of a segment with m bytes of the chunk behind it add sum and ramp + m sum
+ * to those of the chunk. A block copies each segment and takes Fletcher's sums of what it copies:
+ * word i of n big-endian words of 16 bits adds its value to the first sum, and (n - i) times its
+ * value to the second. Sources: RFC 1950; J. Fletcher, IEEE Trans. Comm. 30, 1982; io/file/chunks.c
  * has the CPU's form.
  *
- * Each compressed byte is read once and written once, 4 bytes a thread and step; 256 threads, since a segment has no
- * more than 32 such steps for each. */
+ * Each compressed byte is read once and written once, 4 bytes a thread and step; 256 threads, since
+ * a segment has no more than 32 such steps for each. */
 
 struct fletcher {
     uint64_t sum, ramp; /* exact, for what one thread adds */
 };
 
 /* Adds the word at byte `at` of a chunk that has n words. */
-static __device__ inline void add_word(struct fletcher &fletcher, uint32_t word, uint32_t at, uint32_t n)
+static __device__ inline void add_word(struct fletcher &fletcher, uint32_t word, uint32_t at,
+                                       uint32_t n)
 {
     fletcher.sum += word;
     fletcher.ramp += (uint64_t)word * (n - at / 2);
 }
 
-static __device__ inline void put_byte(struct fletcher &fletcher, uint8_t *chunk, uint32_t at, uint32_t byte,
-                                       uint32_t n)
+static __device__ inline void put_byte(struct fletcher &fletcher, uint8_t *chunk, uint32_t at,
+                                       uint32_t byte, uint32_t n)
 {
     chunk[at] = (uint8_t)byte;
     add_word(fletcher, at % 2 ? byte : byte << 8, at, n);
 }
 
-/* Returns how many words of 16 bits are summed of an encoded chunk; `bytes` counts the checksum too. */
+/* Returns how many words of 16 bits are summed of an encoded chunk; `bytes` counts the checksum
+ * too. */
 static __device__ inline uint32_t fletcher_words(uint64_t bytes)
 {
     return (uint32_t)((bytes - FLETCHER_BYTES + 1) / 2);
@@ -55,8 +59,8 @@ static __global__ void __launch_bounds__(DEFLATE_THREADS) place_segments(struct 
         const uint32_t before = block_exclusive_sum(mine ? results[i].bytes : 0, warp_sums, &bytes);
         if (!mine)
             continue;
-        const int64_t end =
-            i / job.plane_segments * job.plane_bytes + (int64_t)piece * SEGMENT + segment_bytes(job, piece);
+        const int64_t end = i / job.plane_segments * job.plane_bytes + (int64_t)piece * SEGMENT +
+                            segment_bytes(job, piece);
         const uint32_t after = (uint32_t)(job.call.chunk_bytes - end) % ADLER_MODULUS;
         results[i].offset = offset + before;
         sum = (sum + results[i].sum) % ADLER_MODULUS;
@@ -86,7 +90,8 @@ static __global__ void __launch_bounds__(DEFLATE_THREADS) place_chunks(struct de
     }
 }
 
-/* Each block copies a segment. It writes whole words of the chunk, which begin `head` bytes after the slot's. */
+/* Each block copies a segment. It writes whole words of the chunk, which begin `head` bytes after
+ * the slot's. */
 static __global__ void __launch_bounds__(DEFLATE_THREADS) copy_segments(struct deflate_job job)
 {
     __shared__ uint64_t warp_sums[CUDA_BLOCK_WARPS];
@@ -97,10 +102,12 @@ static __global__ void __launch_bounds__(DEFLATE_THREADS) copy_segments(struct d
     const uint32_t *words = (const uint32_t *)slot;
     uint8_t *chunk = job.out + place.offset;
     const uint32_t first = result->offset, bytes = result->bytes, n = fletcher_words(place.bytes);
-    const uint32_t head = min((0 - first) % 4, bytes), n_words = (bytes - head) / 4, tail = (bytes - head) % 4;
+    const uint32_t head = min((0 - first) % 4, bytes), n_words = (bytes - head) / 4,
+                   tail = (bytes - head) % 4;
     struct fletcher fletcher = {0, 0};
     for (uint32_t i = threadIdx.x; i < n_words; i += DEFLATE_THREADS) {
-        const uint32_t word = __funnelshift_r(words[i], words[i + (head > 0)], 8 * head), at = first + head + 4 * i;
+        const uint32_t word = __funnelshift_r(words[i], words[i + (head > 0)], 8 * head),
+                       at = first + head + 4 * i;
         const uint32_t swapped = __byte_perm(word, 0, 0x2301);
         *(uint32_t *)(chunk + at) = word;
         add_word(fletcher, swapped & 0xFFFF, at, n);
@@ -109,7 +116,8 @@ static __global__ void __launch_bounds__(DEFLATE_THREADS) copy_segments(struct d
     if (threadIdx.x < head)
         put_byte(fletcher, chunk, first + threadIdx.x, slot[threadIdx.x], n);
     if (threadIdx.x < tail)
-        put_byte(fletcher, chunk, first + bytes - tail + threadIdx.x, slot[bytes - tail + threadIdx.x], n);
+        put_byte(fletcher, chunk, first + bytes - tail + threadIdx.x,
+                 slot[bytes - tail + threadIdx.x], n);
     const uint64_t sum = block_sum(fletcher.sum, warp_sums);
     const uint64_t ramp = block_sum(fletcher.ramp % FLETCHER_MODULUS, warp_sums);
     if (threadIdx.x == 0) {
@@ -118,14 +126,15 @@ static __global__ void __launch_bounds__(DEFLATE_THREADS) copy_segments(struct d
     }
 }
 
-/* Reduces a sum other than 0 as HDF5 does: a multiple of the modulus becomes the modulus instead of 0. */
+/* Reduces a sum other than 0 as HDF5 does: a multiple of the modulus becomes the modulus instead of
+ * 0. */
 static __device__ uint32_t folded(uint64_t sum)
 {
     return (uint32_t)((sum - 1) % FLETCHER_MODULUS + 1);
 }
 
-/* Each block writes what a chunk has beside its segments: zlib's header, Adler-32, Fletcher-32, and zeros up to the
- * next chunk. */
+/* Each block writes what a chunk has beside its segments: zlib's header, Adler-32, Fletcher-32, and
+ * zeros up to the next chunk. */
 static __global__ void __launch_bounds__(DEFLATE_THREADS) seal_chunks(struct deflate_job job)
 {
     __shared__ uint64_t warp_sums[CUDA_BLOCK_WARPS];
@@ -148,7 +157,8 @@ static __global__ void __launch_bounds__(DEFLATE_THREADS) seal_chunks(struct def
     const uint32_t checksum = folded(block_sum(fletcher.ramp, warp_sums)) << 16 | sum;
     const uint32_t padded = (uint32_t)ts_cuda_deflate_aligned(place.bytes);
     if (end + threadIdx.x < padded)
-        chunk[end + threadIdx.x] = threadIdx.x < FLETCHER_BYTES ? (uint8_t)(checksum >> 8 * threadIdx.x) : 0;
+        chunk[end + threadIdx.x] =
+            threadIdx.x < FLETCHER_BYTES ? (uint8_t)(checksum >> 8 * threadIdx.x) : 0;
 }
 
 static enum ts_status deflate_load_join(const struct stage_context *context)
@@ -159,8 +169,8 @@ static enum ts_status deflate_load_join(const struct stage_context *context)
 }
 
 /* Enqueues what makes encoded chunks of the slots: job.places and job.out are written. */
-static enum ts_status deflate_join(const struct stage_context *context, const struct deflate_job *job,
-                                   cudaStream_t stream)
+static enum ts_status deflate_join(const struct stage_context *context,
+                                   const struct deflate_job *job, cudaStream_t stream)
 {
     const unsigned chunks = (unsigned)job->call.n_chunks, segments = chunks * job->segments;
     place_segments<<<chunks, DEFLATE_THREADS, 0, stream>>>(*job);
@@ -183,12 +193,13 @@ static int64_t plane_segments(const struct cuda_deflate *job)
 size_t ts_cuda_deflate_bound(const struct cuda_deflate *job)
 {
     const size_t stored = (size_t)(plane_segments(job) * job->width) * STORED_BYTES;
-    const size_t chunk = ZLIB_HEADER_BYTES + job->chunk_bytes + stored + ADLER_BYTES + FLETCHER_BYTES;
+    const size_t chunk =
+        ZLIB_HEADER_BYTES + job->chunk_bytes + stored + ADLER_BYTES + FLETCHER_BYTES;
     return (size_t)job->n_chunks * ts_cuda_deflate_aligned(chunk);
 }
 
-/* Returns the next array of the scratch memory, `*used` bytes behind its begin, and adds its bytes to `*used`.
- * `scratch` may be NULL where only the bytes matter. */
+/* Returns the next array of the scratch memory, `*used` bytes behind its begin, and adds its bytes
+ * to `*used`. `scratch` may be NULL where only the bytes matter. */
 static void *part_of(void *scratch, size_t *used, size_t bytes)
 {
     void *part = scratch ? (uint8_t *)scratch + *used : NULL;
@@ -196,19 +207,23 @@ static void *part_of(void *scratch, size_t *used, size_t bytes)
     return part;
 }
 
-/* Fills in the arrays of the job that lie in scratch memory, and returns the bytes of that memory. */
-static size_t share_scratch(struct deflate_job *job, const struct device_numbers *device, void *scratch)
+/* Fills in the arrays of the job that lie in scratch memory, and returns the bytes of that
+ * memory. */
+static size_t share_scratch(struct deflate_job *job, const struct device_numbers *device,
+                            void *scratch)
 {
     const size_t segments = (size_t)(job->call.n_chunks * job->segments);
     size_t used = 0;
     job->slots = (uint8_t *)part_of(scratch, &used, segments * SLOT);
-    job->results = (struct segment_result *)part_of(scratch, &used, segments * sizeof *job->results);
-    job->adlers = (uint32_t *)part_of(scratch, &used, (size_t)job->call.n_chunks * sizeof *job->adlers);
+    job->results =
+        (struct segment_result *)part_of(scratch, &used, segments * sizeof *job->results);
+    job->adlers =
+        (uint32_t *)part_of(scratch, &used, (size_t)job->call.n_chunks * sizeof *job->adlers);
     job->next = (unsigned long long *)part_of(scratch, &used, sizeof *job->next);
     if (job->call.level == CUDA_DEFLATE_MATCHES) {
         const size_t blocks = (size_t)ts_cuda_deflate_blocks(device);
-        job->matches =
-            (uint32_t *)part_of(scratch, &used, (blocks < segments ? blocks : segments) * SEGMENT * sizeof(uint32_t));
+        job->matches = (uint32_t *)part_of(
+            scratch, &used, (blocks < segments ? blocks : segments) * SEGMENT * sizeof(uint32_t));
     }
     return used;
 }
@@ -226,22 +241,24 @@ static struct deflate_job describe(const struct cuda_deflate *call)
     return job;
 }
 
-size_t ts_cuda_deflate_scratch_bytes(const struct cuda_deflate *job, const struct device_numbers *device)
+size_t ts_cuda_deflate_scratch_bytes(const struct cuda_deflate *job,
+                                     const struct device_numbers *device)
 {
     struct deflate_job described = describe(job);
     return share_scratch(&described, device, NULL);
 }
 
-enum ts_status ts_cuda_deflate_load(enum cuda_deflate_level level, const struct device_numbers *device,
-                                    struct ts_diag *diag)
+enum ts_status ts_cuda_deflate_load(enum cuda_deflate_level level,
+                                    const struct device_numbers *device, struct ts_diag *diag)
 {
     const struct stage_context context = ts_cuda_context(&deflate_stage, device, diag);
     const enum ts_status status = ts_cuda_deflate_load_segments(&context, level);
     return status == TS_OK ? deflate_load_join(&context) : status;
 }
 
-enum ts_status ts_cuda_deflate(const struct cuda_deflate *job, const struct device_numbers *device, const void *chunks,
-                               void *scratch, void *out, struct cuda_deflate_place *places, struct CUstream_st *stream,
+enum ts_status ts_cuda_deflate(const struct cuda_deflate *job, const struct device_numbers *device,
+                               const void *chunks, void *scratch, void *out,
+                               struct cuda_deflate_place *places, struct CUstream_st *stream,
                                struct ts_diag *diag)
 {
     const struct stage_context context = ts_cuda_context(&deflate_stage, device, diag);

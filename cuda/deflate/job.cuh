@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * These structs and sizes describe one call of the compressor to all its kernels. A chunk is shuffled: byte j of all
- * its elements makes plane j. A plane is cut into segments of 32 KiB, each compressed by one block into a slot of
- * scratch memory of its own, as a run of whole bytes. A segment is cut into strips of 128 bytes, one for each thread.
- * Segments are numbered in the order of their chunk's stream: all of plane 0, then plane 1, and so on.
+ * These structs and sizes describe one call of the compressor to all its kernels. A chunk is
+ * shuffled: byte j of all its elements makes plane j. A plane is cut into segments of 32 KiB, each
+ * compressed by one block into a slot of scratch memory of its own, as a run of whole bytes. A
+ * segment is cut into strips of 128 bytes, one for each thread. Segments are numbered in the order
+ * of their chunk's stream: all of plane 0, then plane 1, and so on.
  *
- * Segments of 32 KiB gave the smallest files: shorter ones pay more for their tables of codes, longer ones fit their
- * codes less well to what they hold.
+ * Segments of 32 KiB gave the smallest files: shorter ones pay more for their tables of codes,
+ * longer ones fit their codes less well to what they hold.
  */
 #ifndef CUDA_DEFLATE_JOB_CUH
 #define CUDA_DEFLATE_JOB_CUH
@@ -24,7 +25,8 @@ enum {
     WORDS = SEGMENT / 4, /* 32-bit words of a segment */
     STRIP_WORDS = STRIP / 4,
     STORED_BYTES = 5,    /* bytes that a stored block has beside its data */
-    SLOT = SEGMENT + 32, /* bytes of a slot: no segment grows by more than STORED_BYTES; words are written whole */
+    SLOT = SEGMENT + 32, /* bytes of a slot: no segment grows by more than STORED_BYTES; words are
+                            written whole */
     ZLIB_HEADER_BYTES = 2,
     ADLER_BYTES = 4,
     FLETCHER_BYTES = 4,
@@ -32,13 +34,15 @@ enum {
     FLETCHER_MODULUS = 65535
 };
 
-/* The compression of a segment leaves these numbers, with which the segments are joined to a chunk. */
+/* The compression of a segment leaves these numbers, with which the segments are joined to a
+ * chunk. */
 struct segment_result {
-    uint32_t bytes;                  /* compressed length, in its slot */
-    uint32_t sum;                    /* sum of its bytes before compression, modulo ADLER_MODULUS */
-    uint32_t ramp;                   /* sum of byte i times (n - i), likewise */
-    uint32_t offset;                 /* where its compressed bytes begin in the encoded chunk */
-    uint32_t fletcher_1, fletcher_2; /* its share of the chunk's two Fletcher sums, modulo FLETCHER_MODULUS */
+    uint32_t bytes;  /* compressed length, in its slot */
+    uint32_t sum;    /* sum of its bytes before compression, modulo ADLER_MODULUS */
+    uint32_t ramp;   /* sum of byte i times (n - i), likewise */
+    uint32_t offset; /* where its compressed bytes begin in the encoded chunk */
+    uint32_t fletcher_1,
+        fletcher_2; /* its share of the chunk's two Fletcher sums, modulo FLETCHER_MODULUS */
 };
 
 struct deflate_job {
@@ -51,8 +55,8 @@ struct deflate_job {
     uint32_t segments;              /* segments of a chunk */
     struct segment_result *results; /* [chunk][segment] */
     uint8_t *slots;                 /* SLOT bytes a segment */
-    uint32_t *matches;              /* SEGMENT words for each block; NULL at level CUDA_DEFLATE_RUNS */
-    unsigned long long *next;       /* number of the next segment that a block shall begin */
+    uint32_t *matches;        /* SEGMENT words for each block; NULL at level CUDA_DEFLATE_RUNS */
+    unsigned long long *next; /* number of the next segment that a block shall begin */
     struct cuda_deflate_place *places;
     uint32_t *adlers; /* the Adler-32 sum of each chunk */
     uint8_t *out;

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This compresses the segments of all chunks, each by a block, into their slots. A segment becomes one dynamic block
- * (RFC 1951), and an empty stored one that ends it on a byte, so that the segments of a chunk join as they are; the
- * last one ends the stream instead. Where that is no smaller, it becomes a stored block. Its tokens are literals and
- * runs, or literals and matches.
+ * This compresses the segments of all chunks, each by a block, into their slots. A segment becomes
+ * one dynamic block (RFC 1951), and an empty stored one that ends it on a byte, so that the
+ * segments of a chunk join as they are; the last one ends the stream instead. Where that is no
+ * smaller, it becomes a stored block. Its tokens are literals and runs, or literals and matches.
  *
- * A thread takes one strip of 128 bytes three times: it counts its tokens, measures their bits once the codes are made,
- * and writes them at the place that a scan of these sums gives.
+ * A thread takes one strip of 128 bytes three times: it counts its tokens, measures their bits once
+ * the codes are made, and writes them at the place that a scan of these sums gives.
  *
- * Memory traffic: a block reads every byte of its elements for the one that lies in its plane; the blocks of the other
- * planes find theirs in the second-level cache. Compressed bytes are written once. Matches take 4 bytes for each byte
- * of the segment, written once and read once, and the tokens that replace them are read twice. A block has 256 threads,
- * since shorter strips cut more runs, and longer ones leave fewer threads for the memory of a segment. A multiprocessor
- * with 228 KiB of shared memory holds five blocks, four with matches, so that others work while one thread works alone.
+ * Memory traffic: a block reads every byte of its elements for the one that lies in its plane; the
+ * blocks of the other planes find theirs in the second-level cache. Compressed bytes are written
+ * once. Matches take 4 bytes for each byte of the segment, written once and read once, and the
+ * tokens that replace them are read twice. A block has 256 threads, since shorter strips cut more
+ * runs, and longer ones leave fewer threads for the memory of a segment. A multiprocessor with 228
+ * KiB of shared memory holds five blocks, four with matches, so that others work while one thread
+ * works alone.
  */
 #include "cuda/deflate/segments.cuh"
 
@@ -26,13 +28,15 @@ extern "C" {
 
 /* ---- runs --------------------------------------------------------------------------------------
  *
- * Each thread finds the runs of its strip. A byte that equals the one before it, at least three times, is a match at
- * distance 1, which needs no search. The thread notes its runs once, as a mask of the bytes that they cover, and keeps
- * the mask in registers. The first bytes of a strip may go on with the run of the strip before. */
+ * Each thread finds the runs of its strip. A byte that equals the one before it, at least three
+ * times, is a match at distance 1, which needs no search. The thread notes its runs once, as a mask
+ * of the bytes that they cover, and keeps the mask in registers. The first bytes of a strip may go
+ * on with the run of the strip before. */
 
 enum { MASK_WORDS = STRIP / 32 };
 
-/* Bit i is set where byte i of the strip is part of a run; covered bytes that follow each other are one run. */
+/* Bit i is set where byte i of the strip is part of a run; covered bytes that follow each other are
+ * one run. */
 struct run_mask {
     uint32_t covered[MASK_WORDS];
 };
@@ -59,7 +63,8 @@ static __device__ inline uint32_t inside_bits(unsigned i, unsigned n)
 static __device__ struct run_mask find_runs(const uint32_t *text, unsigned n)
 {
     const unsigned first = threadIdx.x * STRIP;
-    uint32_t equal[MASK_WORDS + 1], before = first > 0 ? text_byte(text, first - 1) : ~text_byte(text, 0) & 0xFF;
+    uint32_t equal[MASK_WORDS + 1],
+        before = first > 0 ? text_byte(text, first - 1) : ~text_byte(text, 0) & 0xFF;
     struct run_mask mask;
 #pragma unroll
     for (unsigned i = 0; i < MASK_WORDS; i++) {
@@ -77,8 +82,8 @@ static __device__ struct run_mask find_runs(const uint32_t *text, unsigned n)
 #pragma unroll
     for (unsigned i = 0; i < MASK_WORDS; i++) {
         /* This marks where three in a row begin; these three are covered. */
-        const uint32_t three =
-            equal[i] & __funnelshift_r(equal[i], equal[i + 1], 1) & __funnelshift_r(equal[i], equal[i + 1], 2);
+        const uint32_t three = equal[i] & __funnelshift_r(equal[i], equal[i + 1], 1) &
+                               __funnelshift_r(equal[i], equal[i + 1], 2);
         mask.covered[i] = three | three << 1 | three << 2 | carry;
         carry = three >> 31 | three >> 30;
     }
@@ -105,7 +110,8 @@ static __device__ inline unsigned run_length(const struct run_mask &mask, unsign
 
 /* Counts, measures or writes the literals and runs of a thread's strip in a segment of n bytes. */
 template <enum token_pass PASS>
-static __device__ void do_runs(struct token_work &work, const uint32_t *text, const struct run_mask &mask, unsigned n)
+static __device__ void do_runs(struct token_work &work, const uint32_t *text,
+                               const struct run_mask &mask, unsigned n)
 {
     const unsigned first = threadIdx.x * STRIP;
 #pragma unroll
@@ -118,7 +124,8 @@ static __device__ void do_runs(struct token_work &work, const uint32_t *text, co
             const uint32_t word = text[text_place<CUDA_DEFLATE_RUNS>(first / 4 + 8 * i + k)];
             /* Runs have three bytes and a literal between them, so at most one begins in a word. */
             const uint32_t start = starts >> 4 * k & 0xF, token = tokens >> 4 * k;
-            const unsigned match = start ? MATCH + run_length(mask, i, 4 * k + __ffs(start) - 1) : 0;
+            const unsigned match =
+                start ? MATCH + run_length(mask, i, 4 * k + __ffs(start) - 1) : 0;
 #pragma unroll
             for (unsigned j = 0; j < 4; j++)
                 if (token >> j & 1)
@@ -129,32 +136,34 @@ static __device__ void do_runs(struct token_work &work, const uint32_t *text, co
 
 /* ---- matches -----------------------------------------------------------------------------------
  *
- * A block finds the matches within a segment and cuts the segment into tokens. The first eight bytes at every position
- * are compared with those at five earlier ones: the byte before (a run), and the last four places where the same three
- * bytes were seen. Each warp enters 128 positions at once, after it has looked them up, and warps take turns in the
- * order of their positions; so what is found depends on the text alone. Matches within 128 positions, other than runs,
- * are not found.
+ * A block finds the matches within a segment and cuts the segment into tokens. The first eight
+ * bytes at every position are compared with those at five earlier ones: the byte before (a run),
+ * and the last four places where the same three bytes were seen. Each warp enters 128 positions at
+ * once, after it has looked them up, and warps take turns in the order of their positions; so what
+ * is found depends on the text alone. Matches within 128 positions, other than runs, are not found.
  *
- * Then each thread walks its strip: it takes the match at a position unless the next position has a longer one. Only
- * matches that are taken are followed beyond eight bytes. Following all of them gained 0.2 %, and took most of the time
- * of the kernel, since a warp waits for its longest comparison. */
+ * Then each thread walks its strip: it takes the match at a position unless the next position has a
+ * longer one. Only matches that are taken are followed beyond eight bytes. Following all of them
+ * gained 0.2 %, and took most of the time of the kernel, since a warp waits for its longest
+ * comparison. */
 
 enum {
     PLACE_BITS = 11, /* the table of places has 2^11 entries */
     PLACES = 1 << PLACE_BITS,
-    AT_ONCE = 4,      /* positions that a thread looks up at once: the bytes of one word */
-    HASHED_BYTES = 4, /* bytes that follow a position which is entered; the hash takes three of them */
-    FAR = 8192,       /* farther back, three bytes cost more as a match than as literals */
-    FOUND_BYTES = 8,  /* bytes that are compared at every position */
-    /* A position's word holds the distance of its match in the low bits, then the match's length, which is 0 where no
-     * match was found, then the byte at the position. A token's word has distance and length, or the byte of a literal
-     * alone. */
+    AT_ONCE = 4, /* positions that a thread looks up at once: the bytes of one word */
+    HASHED_BYTES =
+        4,      /* bytes that follow a position which is entered; the hash takes three of them */
+    FAR = 8192, /* farther back, three bytes cost more as a match than as literals */
+    FOUND_BYTES = 8, /* bytes that are compared at every position */
+    /* A position's word holds the distance of its match in the low bits, then the match's length,
+     * which is 0 where no match was found, then the byte at the position. A token's word has
+     * distance and length, or the byte of a literal alone. */
     LENGTH_PLACE = 16,
     BYTE_PLACE = 24
 };
 
-/* The last four positions that were entered at one place: 16 bits each, the newest in the high half of `newer`.
- * Position 0 stands for none too, which is harmless: it is compared like any other. */
+/* The last four positions that were entered at one place: 16 bits each, the newest in the high half
+ * of `newer`. Position 0 stands for none too, which is harmless: it is compared like any other. */
 struct alignas(8) place {
     uint32_t older, newer;
 };
@@ -183,16 +192,19 @@ static __device__ inline unsigned hash(const struct eight &bytes)
     return (bytes.low << 8) * 2654435761u >> (32 - PLACE_BITS);
 }
 
-/* Returns the longest match at position i, of the run and the positions of `place`; the nearest among equals. */
-static __device__ inline uint32_t best_match(const uint32_t *text, const struct eight &bytes, uint32_t before,
-                                             unsigned i, unsigned most, const struct place &place)
+/* Returns the longest match at position i, of the run and the positions of `place`; the nearest
+ * among equals. */
+static __device__ inline uint32_t best_match(const uint32_t *text, const struct eight &bytes,
+                                             uint32_t before, unsigned i, unsigned most,
+                                             const struct place &place)
 {
     const uint32_t run = before * 0x01010101u;
     if (i == 0)
         return 0;
     uint32_t best = equal_bytes(bytes, {run, run}) + (i - 1); /* length and position */
     if (best < FOUND_BYTES << LENGTH_PLACE) {
-        const unsigned from[] = {place.newer >> 16, place.newer & 0xFFFF, place.older >> 16, place.older & 0xFFFF};
+        const unsigned from[] = {place.newer >> 16, place.newer & 0xFFFF, place.older >> 16,
+                                 place.older & 0xFFFF};
 #pragma unroll
         for (unsigned j = 0; j < 4; j++)
             best = max(best, equal_bytes(bytes, text_eight(text, from[j])) + from[j]);
@@ -203,14 +215,16 @@ static __device__ inline uint32_t best_match(const uint32_t *text, const struct 
 }
 
 /* Enters the positions from i on, whose bytes and places are these, in a segment of n bytes. */
-static __device__ inline void enter(const struct eight *bytes, const struct place *was, unsigned i, unsigned n,
-                                    struct place *places)
+static __device__ inline void enter(const struct eight *bytes, const struct place *was, unsigned i,
+                                    unsigned n, struct place *places)
 {
 #pragma unroll
     for (unsigned k = 0; k < AT_ONCE; k++) {
         const unsigned left = n - i - k;
-        /* The next position has the same hash where four bytes are equal, and would replace this one. */
-        const bool loses = k + 1 < AT_ONCE && bytes[k].low == __byte_perm(bytes[k].low, 0, 0) && left > HASHED_BYTES;
+        /* The next position has the same hash where four bytes are equal, and would replace this
+         * one. */
+        const bool loses = k + 1 < AT_ONCE && bytes[k].low == __byte_perm(bytes[k].low, 0, 0) &&
+                           left > HASHED_BYTES;
         if (i + k < n && left >= HASHED_BYTES && !loses) {
             struct place &place = places[hash(bytes[k])];
             atomicMax(&place.newer, (i + k) << 16 | was[k].newer >> 16);
@@ -219,8 +233,8 @@ static __device__ inline void enter(const struct eight *bytes, const struct plac
     }
 }
 
-/* Waits until the warp before this one gives it the turn. All lanes of both warps meet at a barrier of their own, at
- * which the one that gives does not wait. */
+/* Waits until the warp before this one gives it the turn. All lanes of both warps meet at a barrier
+ * of their own, at which the one that gives does not wait. */
 static __device__ inline void await_turn(unsigned warp)
 {
     asm volatile("bar.sync %0, 64;" : : "r"(1 + warp) : "memory");
@@ -231,9 +245,10 @@ static __device__ inline void give_turn(unsigned warp)
     asm volatile("bar.arrive %0, 64;" : : "r"(1 + warp) : "memory");
 }
 
-/* Writes the match at every position of a segment of n bytes. `text` has room for TEXT_PAD words behind the segment,
- * which become 0. The function ends with a barrier. */
-static __device__ void find_matches(uint32_t *text, unsigned n, struct place *places, uint32_t *matches)
+/* Writes the match at every position of a segment of n bytes. `text` has room for TEXT_PAD words
+ * behind the segment, which become 0. The function ends with a barrier. */
+static __device__ void find_matches(uint32_t *text, unsigned n, struct place *places,
+                                    uint32_t *matches)
 {
     const unsigned warp = threadIdx.x / CUDA_WARP, warps = DEFLATE_THREADS / CUDA_WARP;
     for (unsigned i = threadIdx.x; i < PLACES; i += DEFLATE_THREADS)
@@ -265,17 +280,19 @@ static __device__ void find_matches(uint32_t *text, unsigned n, struct place *pl
         for (unsigned k = 0; k < AT_ONCE; k++) {
             found[k] = bytes[k].low << BYTE_PLACE;
             if (i + k < n)
-                found[k] |=
-                    best_match(text, bytes[k], k > 0 ? bytes[k - 1].low & 0xFF : before, i + k, end - i - k, was[k]);
+                found[k] |= best_match(text, bytes[k], k > 0 ? bytes[k - 1].low & 0xFF : before,
+                                       i + k, end - i - k, was[k]);
         }
         *(uint4 *)&matches[i] = {found[0], found[1], found[2], found[3]};
     }
     __syncthreads();
 }
 
-template <enum token_pass PASS> static __device__ inline void do_distance(struct token_work &work, unsigned distance)
+template <enum token_pass PASS>
+static __device__ inline void do_distance(struct token_work &work, unsigned distance)
 {
-    const unsigned number = distance - 1, symbol = class_of(number, 1), extra = extra_bits(number, 1);
+    const unsigned number = distance - 1, symbol = class_of(number, 1),
+                   extra = extra_bits(number, 1);
     if (PASS == COUNT_TOKENS) {
         atomicAdd(&work.distance_counts[symbol], 1u);
         return;
@@ -284,11 +301,14 @@ template <enum token_pass PASS> static __device__ inline void do_distance(struct
     if (PASS == MEASURE_TOKENS)
         work.bits += bits + extra;
     else
-        put_bits(work.writer, (code & ((1u << CODE_BITS) - 1)) | (number & ((1u << extra) - 1)) << bits, bits + extra);
+        put_bits(work.writer,
+                 (code & ((1u << CODE_BITS) - 1)) | (number & ((1u << extra) - 1)) << bits,
+                 bits + extra);
 }
 
 /* Counts, measures or writes a token. */
-template <enum token_pass PASS> static __device__ inline void do_match_token(struct token_work &work, uint32_t token)
+template <enum token_pass PASS>
+static __device__ inline void do_match_token(struct token_work &work, uint32_t token)
 {
     const unsigned length = token >> LENGTH_PLACE;
     do_token<PASS>(work, length ? MATCH + length : token);
@@ -296,12 +316,14 @@ template <enum token_pass PASS> static __device__ inline void do_match_token(str
         do_distance<PASS>(work, token & ((1u << LENGTH_PLACE) - 1));
 }
 
-/* Returns the length of a match at position i that has `length` bytes at least and `most` at most. */
-static __device__ inline unsigned full_length(const uint32_t *text, unsigned i, unsigned distance, unsigned length,
-                                              unsigned most)
+/* Returns the length of a match at position i that has `length` bytes at least and `most` at
+ * most. */
+static __device__ inline unsigned full_length(const uint32_t *text, unsigned i, unsigned distance,
+                                              unsigned length, unsigned most)
 {
     while (length < most) {
-        const struct eight own = text_eight(text, i + length), other = text_eight(text, i + length - distance);
+        const struct eight own = text_eight(text, i + length),
+                           other = text_eight(text, i + length - distance);
         const unsigned equal = equal_bytes(own, other) >> LENGTH_PLACE;
         length += equal;
         if (equal < FOUND_BYTES)
@@ -310,19 +332,22 @@ static __device__ inline unsigned full_length(const uint32_t *text, unsigned i, 
     return min(length, most);
 }
 
-/* Returns the token at position i, whose match is `found`; `next` is the length of the match at the next position. */
-static __device__ inline uint32_t choose_token(const uint32_t *text, unsigned i, unsigned most, uint32_t found,
-                                               unsigned next)
+/* Returns the token at position i, whose match is `found`; `next` is the length of the match at the
+ * next position. */
+static __device__ inline uint32_t choose_token(const uint32_t *text, unsigned i, unsigned most,
+                                               uint32_t found, unsigned next)
 {
-    const unsigned length = found >> LENGTH_PLACE & 0xFF, distance = found & ((1u << LENGTH_PLACE) - 1);
+    const unsigned length = found >> LENGTH_PLACE & 0xFF,
+                   distance = found & ((1u << LENGTH_PLACE) - 1);
     if (length == FOUND_BYTES)
         return full_length(text, i, distance, length, most) << LENGTH_PLACE | distance;
     return length == 0 || next > length ? found >> BYTE_PLACE : length << LENGTH_PLACE | distance;
 }
 
-/* Cuts a thread's strip in a segment of n bytes into tokens, counts them, and writes them over the strip's matches.
- * Returns the number of tokens. */
-static __device__ unsigned cut_strip(struct token_work &work, const uint32_t *text, uint32_t *matches, unsigned n)
+/* Cuts a thread's strip in a segment of n bytes into tokens, counts them, and writes them over the
+ * strip's matches. Returns the number of tokens. */
+static __device__ unsigned cut_strip(struct token_work &work, const uint32_t *text,
+                                     uint32_t *matches, unsigned n)
 {
     const unsigned first = threadIdx.x * STRIP, end = min(n, first + STRIP);
     const uint4 *fours = (const uint4 *)matches;
@@ -330,13 +355,15 @@ static __device__ unsigned cut_strip(struct token_work &work, const uint32_t *te
     uint4 four = first < end ? fours[first / 4] : uint4{};
 #pragma unroll 1
     for (unsigned i = first; i < end; i += 4) {
-        const uint4 after = i + 4 < end ? fours[i / 4 + 1] : uint4{}; /* read early: it takes long */
+        const uint4 after =
+            i + 4 < end ? fours[i / 4 + 1] : uint4{}; /* read early: it takes long */
         const uint32_t found[5] = {four.x, four.y, four.z, four.w, after.x};
 #pragma unroll
         for (unsigned j = 0; j < 4; j++) {
             if (i + j != at || at >= end)
                 continue;
-            const uint32_t token = choose_token(text, at, end - at, found[j], found[j + 1] >> LENGTH_PLACE & 0xFF);
+            const uint32_t token =
+                choose_token(text, at, end - at, found[j], found[j + 1] >> LENGTH_PLACE & 0xFF);
             do_match_token<COUNT_TOKENS>(work, token);
             matches[made++] = token;
             at += max(token >> LENGTH_PLACE, 1u);
@@ -361,8 +388,8 @@ static __device__ void do_tokens(struct token_work &work, const uint32_t *tokens
     }
 }
 
-/* A block makes the codes of its segment from the tokens. They lie where the table of places was, which it needs only
- * while it looks for matches. */
+/* A block makes the codes of its segment from the tokens. They lie where the table of places was,
+ * which it needs only while it looks for matches. */
 struct segment_codes {
     uint32_t counts[TOKENS], codes[TOKENS], symbols[LITERAL_SYMBOLS];
     uint32_t distance_counts[DISTANCE_SYMBOLS], distance_codes[DISTANCE_SYMBOLS];
@@ -381,14 +408,17 @@ struct segment_shared {
     };
 };
 
-/* Returns the shared memory of a block, which decides with its threads how many blocks a multiprocessor holds. */
+/* Returns the shared memory of a block, which decides with its threads how many blocks a
+ * multiprocessor holds. */
 static size_t shared_bytes(enum cuda_deflate_level level)
 {
-    return level == CUDA_DEFLATE_MATCHES ? sizeof(struct segment_shared)
-                                         : offsetof(struct segment_shared, of) + sizeof(struct segment_codes);
+    return level == CUDA_DEFLATE_MATCHES
+               ? sizeof(struct segment_shared)
+               : offsetof(struct segment_shared, of) + sizeof(struct segment_codes);
 }
 
-/* Returns word k of a stored block: its text begins with word 0, so the words of its header have negative numbers. */
+/* Returns word k of a stored block: its text begins with word 0, so the words of its header have
+ * negative numbers. */
 template <enum cuda_deflate_level LEVEL>
 static __device__ uint32_t stored_word(const struct segment &segment, const uint32_t *text, int k)
 {
@@ -405,10 +435,12 @@ static __device__ void put_stored(const struct segment &segment, const uint32_t 
 {
     uint32_t *words = (uint32_t *)segment.slot;
     for (int k = threadIdx.x; 4 * k < (int)segment.n + STORED_BYTES; k += DEFLATE_THREADS)
-        words[k] = stored_word<LEVEL>(segment, text, k - 2) >> 24 | stored_word<LEVEL>(segment, text, k - 1) << 8;
+        words[k] = stored_word<LEVEL>(segment, text, k - 2) >> 24 |
+                   stored_word<LEVEL>(segment, text, k - 1) << 8;
 }
 
-/* Places in the slot, in bits: where the thread's strip begins, where all strips end, and where the segment ends. */
+/* Places in the slot, in bits: where the thread's strip begins, where all strips end, and where the
+ * segment ends. */
 struct bit_range {
     uint32_t first, end, total;
 };
@@ -432,8 +464,8 @@ static __device__ uint32_t bits_of_end(uint32_t end, uint32_t code, bool last)
     return (end + 7) / 8 * 8 + (last ? 0 : 32);
 }
 
-/* Clears the words that several threads write to: the last word of each strip, and the words that put_end writes. The
- * header's last word has bits already. */
+/* Clears the words that several threads write to: the last word of each strip, and the words that
+ * put_end writes. The header's last word has bits already. */
 static __device__ void clear_shared_words(uint32_t *words, uint32_t header_bits, uint32_t strip_end,
                                           const struct bit_range &range)
 {
@@ -443,8 +475,10 @@ static __device__ void clear_shared_words(uint32_t *words, uint32_t header_bits,
         words[range.end / 32 + threadIdx.x] = 0;
 }
 
-/* Makes the codes of all tokens that were counted. A block without matches names one distance all the same. */
-template <enum cuda_deflate_level LEVEL> static __device__ void make_all_codes(struct segment_codes &of)
+/* Makes the codes of all tokens that were counted. A block without matches names one distance all
+ * the same. */
+template <enum cuda_deflate_level LEVEL>
+static __device__ void make_all_codes(struct segment_codes &of)
 {
     const unsigned distance = threadIdx.x;
     count_symbols(of.counts, of.symbols);
@@ -460,12 +494,12 @@ template <enum cuda_deflate_level LEVEL> static __device__ void make_all_codes(s
         of.distance_counts[0] = 1;
     code_lengths(of.scratch, of.distance_counts, DISTANCE_SYMBOLS, CODE_LIMIT, of.distance_lengths);
     if (distance < DISTANCE_SYMBOLS && of.distance_lengths[distance] > 0)
-        of.distance_codes[distance] =
-            code_of(of.scratch, of.distance_lengths, distance) | (uint32_t)of.distance_lengths[distance] << CODE_BITS;
+        of.distance_codes[distance] = code_of(of.scratch, of.distance_lengths, distance) |
+                                      (uint32_t)of.distance_lengths[distance] << CODE_BITS;
 }
 
-/* This says where the tokens of a thread's strip are found: in the mask, or among the segment's matches, over which
- * they are written when they are counted. */
+/* This says where the tokens of a thread's strip are found: in the mask, or among the segment's
+ * matches, over which they are written when they are counted. */
 struct token_source {
     const uint32_t *text;
     uint32_t *matches;
@@ -486,7 +520,8 @@ static __device__ void do_strip(struct token_work &work, struct token_source &so
 }
 
 template <enum cuda_deflate_level LEVEL>
-static __device__ void compress(const struct segment &segment, struct segment_shared &shared, uint32_t *matches)
+static __device__ void compress(const struct segment &segment, struct segment_shared &shared,
+                                uint32_t *matches)
 {
     struct segment_codes &of = shared.of;
     struct token_work work = {of.counts, of.distance_counts, of.codes, of.distance_codes};
@@ -503,8 +538,9 @@ static __device__ void compress(const struct segment &segment, struct segment_sh
     __syncthreads();
     do_strip<LEVEL, COUNT_TOKENS>(work, source);
     make_all_codes<LEVEL>(of);
-    const uint32_t header_bits = put_header(of.header, of.scratch, of.literal_lengths, of.distance_lengths, words,
-                                            segment.last, shared.warp_sums);
+    const uint32_t header_bits =
+        put_header(of.header, of.scratch, of.literal_lengths, of.distance_lengths, words,
+                   segment.last, shared.warp_sums);
     do_strip<LEVEL, MEASURE_TOKENS>(work, source);
     struct bit_range range;
     range.first = header_bits + block_exclusive_sum(work.bits, shared.warp_sums, &range.end);
@@ -529,7 +565,8 @@ static __device__ void compress(const struct segment &segment, struct segment_sh
 /* Each block takes the next segment that no other has begun, since some take longer than others. */
 template <enum cuda_deflate_level LEVEL>
 static __global__ void __launch_bounds__(DEFLATE_THREADS,
-                                         TS_CUDA_BLOCKS(DEFLATE_THREADS, LEVEL == CUDA_DEFLATE_RUNS ? 5 : 4))
+                                         TS_CUDA_BLOCKS(DEFLATE_THREADS,
+                                                        LEVEL == CUDA_DEFLATE_RUNS ? 5 : 4))
     deflate_segments(struct deflate_job job)
 {
     extern __shared__ uint4 shared_memory[];
@@ -563,32 +600,38 @@ int64_t ts_cuda_deflate_blocks(const struct device_numbers *device)
 }
 
 template <enum cuda_deflate_level LEVEL>
-static enum ts_status launch(const struct stage_context *context, const struct deflate_job *job, cudaStream_t stream)
+static enum ts_status launch(const struct stage_context *context, const struct deflate_job *job,
+                             cudaStream_t stream)
 {
     const size_t bytes = shared_bytes(LEVEL);
-    const int64_t segments = job->call.n_chunks * job->segments, most = blocks_at_once(context->device, LEVEL);
+    const int64_t segments = job->call.n_chunks * job->segments,
+                  most = blocks_at_once(context->device, LEVEL);
     const unsigned blocks = (unsigned)(segments < most ? segments : most);
     enum ts_status status = ts_cuda_shared(context, (const void *)deflate_segments<LEVEL>, bytes);
     if (status != TS_OK)
         return status;
-    status = ts_cuda_fold(context->diag, context->stage->name, cudaMemsetAsync(job->next, 0, sizeof *job->next, stream),
-                          "counting segments");
+    status =
+        ts_cuda_fold(context->diag, context->stage->name,
+                     cudaMemsetAsync(job->next, 0, sizeof *job->next, stream), "counting segments");
     if (status != TS_OK)
         return status;
     deflate_segments<LEVEL><<<blocks, DEFLATE_THREADS, bytes, stream>>>(*job);
     return ts_cuda_launched(context, "deflate_segments");
 }
 
-enum ts_status ts_cuda_deflate_load_segments(const struct stage_context *context, enum cuda_deflate_level level)
+enum ts_status ts_cuda_deflate_load_segments(const struct stage_context *context,
+                                             enum cuda_deflate_level level)
 {
-    const void *const kernel = level == CUDA_DEFLATE_MATCHES ? (const void *)deflate_segments<CUDA_DEFLATE_MATCHES>
-                                                             : (const void *)deflate_segments<CUDA_DEFLATE_RUNS>;
+    const void *const kernel = level == CUDA_DEFLATE_MATCHES
+                                   ? (const void *)deflate_segments<CUDA_DEFLATE_MATCHES>
+                                   : (const void *)deflate_segments<CUDA_DEFLATE_RUNS>;
     return ts_cuda_load(context, &kernel, 1);
 }
 
-enum ts_status ts_cuda_deflate_segments(const struct stage_context *context, const struct deflate_job *job,
-                                        cudaStream_t stream)
+enum ts_status ts_cuda_deflate_segments(const struct stage_context *context,
+                                        const struct deflate_job *job, cudaStream_t stream)
 {
-    return job->call.level == CUDA_DEFLATE_MATCHES ? launch<CUDA_DEFLATE_MATCHES>(context, job, stream)
-                                                   : launch<CUDA_DEFLATE_RUNS>(context, job, stream);
+    return job->call.level == CUDA_DEFLATE_MATCHES
+               ? launch<CUDA_DEFLATE_MATCHES>(context, job, stream)
+               : launch<CUDA_DEFLATE_RUNS>(context, job, stream);
 }

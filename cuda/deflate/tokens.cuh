@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tokens are what a segment is cut into: a literal is token 0 to 255, the end of the block 256, and a match of n bytes,
- * which lies in one strip, is 256 + n. Their codes hold the code of RFC 1951's symbol and, for a match, the extra bits
- * of its length, so that a token is one look at a table.
+ * Tokens are what a segment is cut into: a literal is token 0 to 255, the end of the block 256, and
+ * a match of n bytes, which lies in one strip, is 256 + n. Their codes hold the code of RFC 1951's
+ * symbol and, for a match, the extra bits of its length, so that a token is one look at a table.
  */
 #ifndef CUDA_DEFLATE_TOKENS_CUH
 #define CUDA_DEFLATE_TOKENS_CUH
@@ -13,17 +13,20 @@
 
 /* ---- text --------------------------------------------------------------------------------------
  *
- * This brings the bytes of a segment into shared memory. At level CUDA_DEFLATE_RUNS each thread reads its own strip
- * from its beginning, so neighbors read words that are 32 apart. The words of strip s are therefore rotated by s, which
- * puts those that a warp reads together into 32 different banks. At level CUDA_DEFLATE_MATCHES neighbors read words
- * that follow each other, or are anywhere, so words lie in their order and cost no arithmetic. */
+ * This brings the bytes of a segment into shared memory. At level CUDA_DEFLATE_RUNS each thread
+ * reads its own strip from its beginning, so neighbors read words that are 32 apart. The words of
+ * strip s are therefore rotated by s, which puts those that a warp reads together into 32 different
+ * banks. At level CUDA_DEFLATE_MATCHES neighbors read words that follow each other, or are
+ * anywhere, so words lie in their order and cost no arithmetic. */
 
 enum { TEXT_PAD = 4 /* words behind the segment that CUDA_DEFLATE_MATCHES may read; zeros */ };
 
 /* Returns where word i of a segment lies. */
 template <enum cuda_deflate_level LEVEL> static __device__ inline unsigned text_place(unsigned i)
 {
-    return LEVEL == CUDA_DEFLATE_MATCHES ? i : (i & ~(STRIP_WORDS - 1u)) | ((i + i / STRIP_WORDS) % STRIP_WORDS);
+    return LEVEL == CUDA_DEFLATE_MATCHES
+               ? i
+               : (i & ~(STRIP_WORDS - 1u)) | ((i + i / STRIP_WORDS) % STRIP_WORDS);
 }
 
 /* The segment that a block works on. */
@@ -37,16 +40,18 @@ struct segment {
     struct segment_result *result;
 };
 
-/* Describes the segment that is compressed as number i: blocks that start together take the same part of all planes,
- * since these lie in the same cache lines. */
+/* Describes the segment that is compressed as number i: blocks that start together take the same
+ * part of all planes, since these lie in the same cache lines. */
 static __device__ struct segment find_segment(const struct deflate_job &job, int64_t i)
 {
     struct segment segment;
     const unsigned width = job.call.width, within = (unsigned)(i % job.segments);
     const int64_t chunk = i / job.segments;
-    const unsigned plane = within % width, piece = within / width, number = plane * job.plane_segments + piece;
+    const unsigned plane = within % width, piece = within / width,
+                   number = plane * job.plane_segments + piece;
     const int64_t first = (int64_t)piece * SEGMENT;
-    const int64_t left = chunk + 1 < job.call.n_chunks ? job.plane_bytes - first : job.last_elements - first;
+    const int64_t left =
+        chunk + 1 < job.call.n_chunks ? job.plane_bytes - first : job.last_elements - first;
     segment.n = segment_bytes(job, piece);
     segment.inside = left < 0 ? 0 : left < segment.n ? (uint32_t)left : segment.n;
     segment.fill = (uint32_t)(job.fill >> 8 * plane) & 0xFF;
@@ -64,13 +69,15 @@ template <int WIDTH> static __device__ inline uint32_t plane_word(const uint8_t 
     return at[0] | at[WIDTH] << 8 | at[2 * WIDTH] << 16 | (uint32_t)at[3 * WIDTH] << 24;
 }
 
-/* Returns word i where the array or the segment may end within it. Zeros follow the segment's end. */
+/* Returns word i where the array or the segment may end within it. Zeros follow the segment's
+ * end. */
 static __device__ uint32_t edge_word(const struct segment &segment, unsigned width, unsigned i)
 {
     uint32_t word = 0;
 #pragma unroll 1
     for (unsigned at = 4 * i; at < 4 * i + 4 && at < segment.n; at++)
-        word |= (at < segment.inside ? segment.bytes[(size_t)at * width] : segment.fill) << 8 * (at % 4);
+        word |= (at < segment.inside ? segment.bytes[(size_t)at * width] : segment.fill)
+                << 8 * (at % 4);
     return word;
 }
 
@@ -102,10 +109,11 @@ static __device__ void read_text(const struct segment &segment, unsigned width, 
     __syncthreads();
 }
 
-/* Writes the segment's two sums of Adler's checksum (M. Adler, RFC 1950) to its result. The function starts and ends
- * with a barrier. */
+/* Writes the segment's two sums of Adler's checksum (M. Adler, RFC 1950) to its result. The
+ * function starts and ends with a barrier. */
 template <enum cuda_deflate_level LEVEL>
-static __device__ void sum_text(const struct segment &segment, const uint32_t *text, uint32_t *warp_sums)
+static __device__ void sum_text(const struct segment &segment, const uint32_t *text,
+                                uint32_t *warp_sums)
 {
     uint32_t sum = 0, ramp = 0;
     for (unsigned i = threadIdx.x; 4 * i < segment.n; i += DEFLATE_THREADS) {
@@ -127,12 +135,13 @@ enum {
     MATCH = 256, /* the token of a match of 0 bytes */
     TOKENS = MATCH + STRIP + 1,
     MATCH_SYMBOLS = 257, /* the symbol of the shortest match */
-    CODE_BITS = 27       /* low bits of a table's entry have the code; the bits above them say how many are used */
+    CODE_BITS = 27 /* low bits of a table's entry have the code; the bits above them say how many
+                      are used */
 };
 
-/* RFC 1951 sorts both match lengths (low = 2) and distances (low = 1), less the shortest of each, into classes: the
- * first 2^(low + 1) numbers have one each, then 2^low classes follow of each size 2, 4, 8 and so on. Extra bits tell
- * the numbers of a class apart. */
+/* RFC 1951 sorts both match lengths (low = 2) and distances (low = 1), less the shortest of each,
+ * into classes: the first 2^(low + 1) numbers have one each, then 2^low classes follow of each size
+ * 2, 4, 8 and so on. Extra bits tell the numbers of a class apart. */
 static __device__ inline unsigned extra_bits(unsigned number, unsigned low)
 {
     const unsigned digits = 32 - __clz(number);
@@ -157,22 +166,24 @@ static __device__ void count_symbols(const uint32_t *counts, uint32_t *symbols)
             atomicAdd(&symbols[MATCH_SYMBOLS + class_of(n - SHORTEST_MATCH, 2)], counts[MATCH + n]);
 }
 
-/* Makes the table of codes, after code_lengths, for tokens that were counted. `distance_bits` 0s follow the extra bits
- * of a match. */
-static __device__ void make_codes(const struct code_scratch &scratch, const uint8_t *lengths, uint32_t *codes,
-                                  unsigned distance_bits)
+/* Makes the table of codes, after code_lengths, for tokens that were counted. `distance_bits` 0s
+ * follow the extra bits of a match. */
+static __device__ void make_codes(const struct code_scratch &scratch, const uint8_t *lengths,
+                                  uint32_t *codes, unsigned distance_bits)
 {
     for (unsigned token = threadIdx.x; token < TOKENS; token += DEFLATE_THREADS) {
         const bool match = token > END_OF_BLOCK;
-        const unsigned number = match ? token - MATCH - SHORTEST_MATCH : 0; /* the match length's, from 0 on */
+        const unsigned number =
+            match ? token - MATCH - SHORTEST_MATCH : 0; /* the match length's, from 0 on */
         const unsigned extra = match ? extra_bits(number, 2) : 0;
         const unsigned symbol = match ? MATCH_SYMBOLS + class_of(number, 2) : token;
         if (match && token < MATCH + SHORTEST_MATCH)
             continue;
-        const unsigned length = lengths[symbol], bits = length + extra + (match ? distance_bits : 0);
+        const unsigned length = lengths[symbol],
+                       bits = length + extra + (match ? distance_bits : 0);
         if (length > 0)
-            codes[token] =
-                code_of(scratch, lengths, symbol) | (number & ((1u << extra) - 1)) << length | bits << CODE_BITS;
+            codes[token] = code_of(scratch, lengths, symbol) |
+                           (number & ((1u << extra) - 1)) << length | bits << CODE_BITS;
     }
 }
 
@@ -186,7 +197,8 @@ struct token_work {
     struct bit_writer writer;
 };
 
-template <enum token_pass PASS> static __device__ inline void do_token(struct token_work &work, unsigned token)
+template <enum token_pass PASS>
+static __device__ inline void do_token(struct token_work &work, unsigned token)
 {
     if (PASS == COUNT_TOKENS) {
         atomicAdd(&work.counts[token], 1u);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * bilateral on a CUDA device: a block of 32 x 8 threads brings one slice after another of a tile, with the border of
- * its windows, into shared memory as scaled floats, and each thread adds up the samples of its four windows, which lie
- * in one column, 8 rows apart. A sample is read about once from memory. What limits the kernel is the unit for
- * exponentials, of which a multiprocessor computes 16 a cycle. ex2.approx has a relative error of 2^-22.
+ * bilateral on a CUDA device: a block of 32 x 8 threads brings one slice after another of a tile,
+ * with the border of its windows, into shared memory as scaled floats, and each thread adds up the
+ * samples of its four windows, which lie in one column, 8 rows apart. A sample is read about once
+ * from memory. What limits the kernel is the unit for exponentials, of which a multiprocessor
+ * computes 16 a cycle. ex2.approx has a relative error of 2^-22.
  */
 #include "cuda/values/border.cuh"
 
@@ -35,35 +36,42 @@ static __device__ __forceinline__ float scaled(float value, float scale)
     return fabsf(product) < BILATERAL_FAR ? product : BILATERAL_FAR;
 }
 
-/* Returns the scaled value of pixel i of input slice z; an invalid one is as far from all others as a NaN. */
+/* Returns the scaled value of pixel i of input slice z; an invalid one is as far from all others as
+ * a NaN. */
 template <typename T>
-static __device__ __forceinline__ float load(const T *in, const struct bilateral_job &job, int64_t z, int64_t i)
+static __device__ __forceinline__ float load(const T *in, const struct bilateral_job &job,
+                                             int64_t z, int64_t i)
 {
     const bool valid = !job.valid || job.valid[z * job.words + i / 64] >> i % 64 & 1;
     return valid ? scaled((float)in[z * job.ny * job.nx + i], job.scale) : BILATERAL_FAR;
 }
 
-/* Brings one slice of the tile into shared memory. first_y and first_x are those of the block's first window. */
+/* Brings one slice of the tile into shared memory. first_y and first_x are those of the block's
+ * first window. */
 template <typename T>
-static __device__ void load_tile(const T *in, const struct bilateral_job &job, int64_t z, int first_y, int first_x,
-                                 float *tile)
+static __device__ void load_tile(const T *in, const struct bilateral_job &job, int64_t z,
+                                 int first_y, int first_x, float *tile)
 {
     const int width = BLOCK_X + 2 * job.radius, height = TILE_Y + 2 * job.radius;
     for (int row = threadIdx.y; row < height; row += BLOCK_Y) {
         const int64_t y = ts_cuda_border_index(first_y + row - job.radius, job.ny, job.border);
         for (int column = threadIdx.x; column < width; column += BLOCK_X) {
-            const int64_t x = ts_cuda_border_index(first_x + column - job.radius, job.nx, job.border);
-            tile[row * width + column] = y < 0 || x < 0 ? job.constant : load(in, job, z, y * job.nx + x);
+            const int64_t x =
+                ts_cuda_border_index(first_x + column - job.radius, job.nx, job.border);
+            tile[row * width + column] =
+                y < 0 || x < 0 ? job.constant : load(in, job, z, y * job.nx + x);
         }
     }
 }
 
 template <typename T>
-static __global__ void __launch_bounds__(BLOCK_X *BLOCK_Y) map_tiles(const T *in, float *out, struct bilateral_job job)
+static __global__ void __launch_bounds__(BLOCK_X *BLOCK_Y)
+    map_tiles(const T *in, float *out, struct bilateral_job job)
 {
     extern __shared__ float tile[];
-    const int first_x = (int)blockIdx.x * BLOCK_X, first_y = (int)blockIdx.y * TILE_Y, size = 2 * job.radius + 1,
-              width = BLOCK_X + 2 * job.radius, x = first_x + (int)threadIdx.x;
+    const int first_x = (int)blockIdx.x * BLOCK_X, first_y = (int)blockIdx.y * TILE_Y,
+              size = 2 * job.radius + 1, width = BLOCK_X + 2 * job.radius,
+              x = first_x + (int)threadIdx.x;
     const int64_t plane = (int64_t)job.ny * job.nx;
     for (int64_t z = blockIdx.z; z < job.nz; z += gridDim.z) {
         const int64_t z_middle = z + job.depth / 2;
@@ -87,7 +95,8 @@ static __global__ void __launch_bounds__(BLOCK_X *BLOCK_Y) map_tiles(const T *in
 #pragma unroll
                     for (int k = 0; k < EACH; k++) {
                         const float difference = line[k * BLOCK_Y * width + i] - middle[k];
-                        const float weight = power_of_two(__fmaf_rn(-difference, difference, exponent));
+                        const float weight =
+                            power_of_two(__fmaf_rn(-difference, difference, exponent));
                         line_weights[k] += weight;
                         line_sum[k] = __fmaf_rn(weight, difference, line_sum[k]);
                     }
@@ -103,7 +112,8 @@ static __global__ void __launch_bounds__(BLOCK_X *BLOCK_Y) map_tiles(const T *in
             const int y = first_y + k * BLOCK_Y + (int)threadIdx.y;
             if (y < job.ny && x < job.nx)
                 out[z * plane + (int64_t)y * job.nx + x] =
-                    middle[k] == BILATERAL_FAR ? value[k] : value[k] + sum[k] / weights[k] / job.scale;
+                    middle[k] == BILATERAL_FAR ? value[k]
+                                               : value[k] + sum[k] / weights[k] / job.scale;
         }
     }
 }
@@ -120,8 +130,8 @@ static void constants(const struct stage_context *context, void *host)
     ts_bilateral_exponents((const struct bilateral_params *)context->params, (float *)host);
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                          const struct cuda_call *call)
+static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
+                          struct ts_image *out, const struct cuda_call *call)
 {
     const struct bilateral_params *params = (const struct bilateral_params *)context->params;
     const int radius = (int)params->radius;
@@ -140,13 +150,17 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
     const dim3 threads(BLOCK_X, BLOCK_Y),
         blocks((unsigned)ts_cuda_parts(job.nx, BLOCK_X), (unsigned)ts_cuda_parts(job.ny, TILE_Y),
                (unsigned)(job.nz < MOST_BLOCKS_Z ? job.nz : MOST_BLOCKS_Z));
-    const size_t bytes = (size_t)(TILE_Y + 2 * radius) * (size_t)(BLOCK_X + 2 * radius) * sizeof(float);
-#define LAUNCH(T) map_tiles<T><<<blocks, threads, bytes, call->stream>>>((const T *)in->data, (float *)out->data, job)
+    const size_t bytes =
+        (size_t)(TILE_Y + 2 * radius) * (size_t)(BLOCK_X + 2 * radius) * sizeof(float);
+#define LAUNCH(T)                                                                                  \
+    map_tiles<T>                                                                                   \
+        <<<blocks, threads, bytes, call->stream>>>((const T *)in->data, (float *)out->data, job)
     TS_CUDA_DTYPES(in->dtype, LAUNCH)
 #undef LAUNCH
     return ts_cuda_launched(context, "bilateral map_tiles");
 }
 
 extern "C" {
-const struct stage_cuda bilateral_cuda = {.constants_bytes = constants_bytes, .constants = constants, .map = map};
+const struct stage_cuda bilateral_cuda = {
+    .constants_bytes = constants_bytes, .constants = constants, .map = map};
 }

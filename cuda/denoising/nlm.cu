@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * nlm on a CUDA device. The image is first copied into floats with its border filled in, 4 bytes a pixel written and
- * read again, which is little beside the shifts; then nlm_tiles maps it. Where a tile does not fit the shared
- * memory of a block, map_pixels takes its place, in which a thread compares the patches of one pixel value by value.
+ * nlm on a CUDA device. The image is first copied into floats with its border filled in, 4 bytes a
+ * pixel written and read again, which is little beside the shifts; then nlm_tiles maps it. Where a
+ * tile does not fit the shared memory of a block, map_pixels takes its place, in which a thread
+ * compares the patches of one pixel value by value.
  */
 #include "cuda/counting/noise_estimate.cuh"
 #include "cuda/values/border.cuh"
@@ -15,22 +16,26 @@ extern "C" {
 
 /* ---- nlm tile ----------------------------------------------------------------------------------
  *
- * This is the kernel of nlm. A block brings a tile of the image, with the border of its search windows, into shared
- * memory, and goes through all shifts with it. A warp has NLM_ROWS rows of 64 columns, two neighboring ones a lane. For
- * one shift a lane has the squared differences of its columns in registers, and sums them down the columns (through the
- * slices while they are made). The sums along the rows are made of the sums of two columns that lanes to the right
- * have, so that 64 - 2 R columns have a result. Sums of 2 R + 1 values down are made from sums of 2 and 4, for all rows
- * at once. Numerators and denominators stay in registers to the end. For each slice of the patch a shift costs a pixel
- * 1 + 2 R / NLM_ROWS differences of a value from shared memory; then about 3 additions down, 3 along with (R + 1)/2
- * shuffles, and one exponential. The image is read once.
+ * This is the kernel of nlm. A block brings a tile of the image, with the border of its search
+ * windows, into shared memory, and goes through all shifts with it. A warp has NLM_ROWS rows of 64
+ * columns, two neighboring ones a lane. For one shift a lane has the squared differences of its
+ * columns in registers, and sums them down the columns (through the slices while they are made).
+ * The sums along the rows are made of the sums of two columns that lanes to the right have, so that
+ * 64 - 2 R columns have a result. Sums of 2 R + 1 values down are made from sums of 2 and 4, for
+ * all rows at once. Numerators and denominators stay in registers to the end. For each slice of the
+ * patch a shift costs a pixel 1 + 2 R / NLM_ROWS differences of a value from shared memory; then
+ * about 3 additions down, 3 along with (R + 1)/2 shuffles, and one exponential. The image is read
+ * once.
  *
- * Two columns a lane halve the shuffles, which one column made the limit. 8 rows are then as many as the registers hold
- * beside the values at the pixels themselves. The warps of a block stand one below the other and share the rows between
- * them. A row of the tile has its even columns first, then its odd ones, so that lanes read neighbors in both. */
+ * Two columns a lane halve the shuffles, which one column made the limit. 8 rows are then as many
+ * as the registers hold beside the values at the pixels themselves. The warps of a block stand one
+ * below the other and share the rows between them. A row of the tile has its even columns first,
+ * then its odd ones, so that lanes read neighbors in both. */
 
 enum { NLM_LANES = 32, NLM_COLUMNS = 2 * NLM_LANES, NLM_ROWS = 8, NLM_MOST_WARPS = 8 };
 
-/* The image is held as floats with its border. Its rows and columns reach to the end of the last tile. */
+/* The image is held as floats with its border. Its rows and columns reach to the end of the last
+ * tile. */
 struct nlm_job {
     const float *image;
     int64_t plane;
@@ -40,7 +45,8 @@ struct nlm_job {
     bool rician;
     double patch;             /* pixels of it */
     struct nlm_numbers given; /* where sigma is not estimated */
-    const char *numbers;      /* else struct nlm_numbers of each slice, `stride` apart, 0 for one of the volume */
+    const char *numbers; /* else struct nlm_numbers of each slice, `stride` apart, 0 for one of the
+                            volume */
     size_t stride;
     const void *original; /* the first slice of output as it was */
     bool common;          /* all slices that a pixel comes from have one unit */
@@ -75,13 +81,14 @@ static __device__ inline float nlm_power(float x)
     return power;
 }
 
-static __device__ inline void nlm_write(const struct nlm_job &job, float bias, int64_t z, int y, int x, float here,
-                                        float sum, float total)
+static __device__ inline void nlm_write(const struct nlm_job &job, float bias, int64_t z, int y,
+                                        int x, float here, float sum, float total)
 {
     const int64_t at = (z * job.ny + y) * job.nx + x;
     const float mean = sum / total;
     const float value = job.rician ? sqrtf(fmaxf(mean - bias, 0)) : mean;
-    job.out[at] = here == NLM_FAR ? (float)ts_cuda_value_at(job.original, job.dtype, at) : value * nlm_unit_of(job, z);
+    job.out[at] = here == NLM_FAR ? (float)ts_cuda_value_at(job.original, job.dtype, at)
+                                  : value * nlm_unit_of(job, z);
 }
 
 /* v[i] = the sum of v[i] .. v[i + 2 R], i < N. */
@@ -138,10 +145,11 @@ static __device__ inline int nlm_column(int column, int half)
 }
 
 /* Copies `rows` rows of 2 * half columns from each plane. */
-static __device__ inline void nlm_load_tile(const struct nlm_job &job, const float *from, int depth, int rows, int half,
-                                            float *tile)
+static __device__ inline void nlm_load_tile(const struct nlm_job &job, const float *from, int depth,
+                                            int rows, int half, float *tile)
 {
-    const int lane = threadIdx.x % NLM_LANES, warp = threadIdx.x / NLM_LANES, warps = blockDim.x / NLM_LANES;
+    const int lane = threadIdx.x % NLM_LANES, warp = threadIdx.x / NLM_LANES,
+              warps = blockDim.x / NLM_LANES;
     for (int row = warp; row < depth * rows; row += warps)
         for (int x = lane; x < 2 * half; x += NLM_LANES)
             tile[row * 2 * half + nlm_column(x, half)] =
@@ -164,14 +172,17 @@ struct nlm_sums {
     float sums[2][NLM_ROWS], totals[2][NLM_ROWS];
 };
 
-/* Adds N shifts, each a row below the one before: `here` and `there` are the first columns of the two patches of the
- * first shift, `values` those of the pixels that it leads to. Shifts share what they read. */
+/* Adds N shifts, each a row below the one before: `here` and `there` are the first columns of the
+ * two patches of the first shift, `values` those of the pixels that it leads to. Shifts share what
+ * they read. */
 template <int N, int R, int RZ>
-static __device__ inline void nlm_add_shifts(struct nlm_sums *sums, struct nlm_columns here, struct nlm_columns there,
-                                             struct nlm_columns values, int plane, int width,
-                                             const struct nlm_weight &weight, bool rician)
+static __device__ inline void nlm_add_shifts(struct nlm_sums *sums, struct nlm_columns here,
+                                             struct nlm_columns there, struct nlm_columns values,
+                                             int plane, int width, const struct nlm_weight &weight,
+                                             bool rician)
 {
-    /* The loop over slices, if unrolled, keeps the values at the pixels themselves in registers from shift to shift. */
+    /* The loop over slices, if unrolled, keeps the values at the pixels themselves in registers
+     * from shift to shift. */
     enum { ROWS = NLM_ROWS, UNROLLED = R < 2 ? 2 * RZ + 1 : 1 };
     float even[N][ROWS + 2 * R] = {}, odd[N][ROWS + 2 * R] = {};
 #pragma unroll UNROLLED
@@ -181,7 +192,8 @@ static __device__ inline void nlm_add_shifts(struct nlm_sums *sums, struct nlm_c
 #pragma unroll
             for (int n = 0; n < N; n++) {
                 const int at = k * plane + j * width, shifted = at + n * width;
-                const float a = here.even[at] - there.even[shifted], b = here.odd[at] - there.odd[shifted];
+                const float a = here.even[at] - there.even[shifted],
+                            b = here.odd[at] - there.odd[shifted];
                 even[n][j] = __fmaf_rn(a, a, even[n][j]);
                 odd[n][j] = __fmaf_rn(b, b, odd[n][j]);
             }
@@ -198,7 +210,8 @@ static __device__ inline void nlm_add_shifts(struct nlm_sums *sums, struct nlm_c
 #pragma unroll
             for (int i = 0; i < 2; i++) {
                 const float value = (i ? values.odd : values.even)[(j + R + n) * width];
-                const float w = nlm_power(__fmaf_rn(-weight.scale, i ? odd[n][j] : even[n][j], weight.offset));
+                const float w =
+                    nlm_power(__fmaf_rn(-weight.scale, i ? odd[n][j] : even[n][j], weight.offset));
                 sums->sums[i][j] = __fmaf_rn(w, rician ? value * value : value, sums->sums[i][j]);
                 sums->totals[i][j] += w;
             }
@@ -210,13 +223,17 @@ static __global__ void __launch_bounds__(NLM_LANES *NLM_MOST_WARPS) nlm_tiles(st
 {
     enum { ROWS = NLM_ROWS, COLUMNS = NLM_COLUMNS - 2 * R, RZ = VOLUME ? R : 0 };
     extern __shared__ float tile[];
-    const int d = job.distance, half = NLM_LANES + d, width = 2 * half, warps = blockDim.x / NLM_LANES;
+    const int d = job.distance, half = NLM_LANES + d, width = 2 * half,
+              warps = blockDim.x / NLM_LANES;
     const int height = warps * ROWS + 2 * (d + R), plane = height * width;
     const int lane = threadIdx.x % NLM_LANES, warp = threadIdx.x / NLM_LANES;
-    const int tile_x = (int)(blockIdx.x % job.tiles_x), tile_y = (int)(blockIdx.x / job.tiles_x % job.tiles_y);
+    const int tile_x = (int)(blockIdx.x % job.tiles_x),
+              tile_y = (int)(blockIdx.x / job.tiles_x % job.tiles_y);
     const int64_t z = blockIdx.x / (job.tiles_x * job.tiles_y);
     const int y = (tile_y * warps + warp) * ROWS, x = tile_x * COLUMNS + 2 * lane;
-    nlm_load_tile(job, job.image + z * job.plane + (int64_t)tile_y * warps * ROWS * job.pitch + tile_x * COLUMNS,
+    nlm_load_tile(job,
+                  job.image + z * job.plane + (int64_t)tile_y * warps * ROWS * job.pitch +
+                      tile_x * COLUMNS,
                   2 * (job.depth + RZ) + 1, height, half, tile);
     const struct nlm_weight weight = nlm_weight_of(job, z);
     /* `first` is the first row of the patches of this lane's pixels, and `here` its columns. */
@@ -225,14 +242,18 @@ static __global__ void __launch_bounds__(NLM_LANES *NLM_MOST_WARPS) nlm_tiles(st
     struct nlm_sums sums = {};
     for (int dz = -job.depth; dz <= job.depth; dz++)
         for (int dx = -d; dx <= d; dx++) {
-            const struct nlm_columns there = nlm_columns_at(first + dz * plane - d * width, d + dx, half);
-            const struct nlm_columns values = nlm_columns_at(first + dz * plane - d * width, d + dx + R, half);
+            const struct nlm_columns there =
+                nlm_columns_at(first + dz * plane - d * width, d + dx, half);
+            const struct nlm_columns values =
+                nlm_columns_at(first + dz * plane - d * width, d + dx + R, half);
             int at = 0;
             for (int dy = -d; dy < d; dy += 2, at += 2 * width)
                 nlm_add_shifts<2, R, RZ>(&sums, here, {there.even + at, there.odd + at},
-                                         {values.even + at, values.odd + at}, plane, width, weight, job.rician);
+                                         {values.even + at, values.odd + at}, plane, width, weight,
+                                         job.rician);
             nlm_add_shifts<1, R, RZ>(&sums, here, {there.even + at, there.odd + at},
-                                     {values.even + at, values.odd + at}, plane, width, weight, job.rician);
+                                     {values.even + at, values.odd + at}, plane, width, weight,
+                                     job.rician);
         }
     if (lane >= NLM_LANES - R)
         return;
@@ -242,15 +263,16 @@ static __global__ void __launch_bounds__(NLM_LANES *NLM_MOST_WARPS) nlm_tiles(st
 #pragma unroll
         for (int i = 0; i < 2; i++)
             if (y + j < job.ny && x + i < job.nx)
-                nlm_write(job, weight.bias, z, y + j, x + i, (i ? pixels.odd : pixels.even)[(j + R) * width],
-                          sums.sums[i][j], sums.totals[i][j]);
+                nlm_write(job, weight.bias, z, y + j, x + i,
+                          (i ? pixels.odd : pixels.even)[(j + R) * width], sums.sums[i][j],
+                          sums.totals[i][j]);
 }
 
 enum { THREADS = 256, MOST_BLOCKS = 65535 };
 
 STAGE_PARAMS_OF(nlm_params)
 
-/* ---- the noise ----------------------------------------------------------------------------------- */
+/* ---- the noise ------------------------------------------------------------------------------- */
 
 static enum noise_estimate estimate_of(const struct stage_context *context)
 {
@@ -267,12 +289,14 @@ static size_t reduce_scratch_bytes(const struct stage_context *context, int, int
     return ts_cuda_noise_scratch_bytes(context, estimate_of(context), n);
 }
 
-static enum ts_status reduce(const struct stage_context *context, int, const struct ts_image *slices, void *partials,
+static enum ts_status reduce(const struct stage_context *context, int,
+                             const struct ts_image *slices, void *partials,
                              const struct cuda_call *call)
 {
     const struct nlm_result *result = (const struct nlm_result *)call->result;
-    return ts_cuda_noise_add(context, estimate_of(context), slices, &result->noise, (const double *)call->constants,
-                             (char *)partials, ts_cuda_stride(partial_bytes(context, 0)), call);
+    return ts_cuda_noise_add(context, estimate_of(context), slices, &result->noise,
+                             (const double *)call->constants, (char *)partials,
+                             ts_cuda_stride(partial_bytes(context, 0)), call);
 }
 
 static void collect(const struct stage_context *context, int, const void *partial, void *total)
@@ -298,7 +322,7 @@ static void constants(const struct stage_context *, void *host)
     *(double *)host = 50;
 }
 
-/* ---- the map ------------------------------------------------------------------------------------- */
+/* ---- the map --------------------------------------------------------------------------------- */
 
 /* These are the sizes of the tiles and of the bordered image. */
 struct nlm_plan {
@@ -312,18 +336,21 @@ static struct nlm_plan plan_of(const struct stage_context *context)
 {
     const struct nlm_params *params = params_of(context);
     const bool volume = params->dimensions == NLM_3D;
-    const int64_t d = params->patch_distance, r = params->patch_size / 2, ny = context->in.axes[1].n;
+    const int64_t d = params->patch_distance, r = params->patch_size / 2,
+                  ny = context->in.axes[1].n;
     struct nlm_plan plan = {.pad = (int)(d + r), .pad_z = volume ? (int)(d + r) : 0};
-    /* Blocks of half the warps were as fast or faster but for patches of many slices, whose tile few blocks share. */
+    /* Blocks of half the warps were as fast or faster but for patches of many slices, whose tile
+     * few blocks share. */
     plan.warps = volume && r > 1 ? NLM_MOST_WARPS : NLM_MOST_WARPS / 2;
     for (; plan.warps > 0; plan.warps /= 2) {
-        plan.shared_bytes =
-            (size_t)((2 * plan.pad_z + 1) * (plan.warps * NLM_ROWS + 2 * (d + r)) * (NLM_COLUMNS + 2 * d)) *
-            sizeof(float);
+        plan.shared_bytes = (size_t)((2 * plan.pad_z + 1) * (plan.warps * NLM_ROWS + 2 * (d + r)) *
+                                     (NLM_COLUMNS + 2 * d)) *
+                            sizeof(float);
         if (plan.shared_bytes <= (size_t)context->device->block_shared_bytes)
             break;
     }
-    const int64_t height = NLM_ROWS * (plan.warps > 0 ? plan.warps : 1), width = NLM_COLUMNS - 2 * r;
+    const int64_t height = NLM_ROWS * (plan.warps > 0 ? plan.warps : 1),
+                  width = NLM_COLUMNS - 2 * r;
     plan.tiles_x = (unsigned)ts_cuda_parts(context->in.axes[2].n, width);
     plan.tiles_y = (unsigned)ts_cuda_parts(ny, height);
     plan.rows = (int)(plan.tiles_y * height + 2 * plan.pad);
@@ -342,12 +369,12 @@ static __device__ float finite_or_far(float value)
     return fabsf(value) < NLM_FAR ? value : NLM_FAR;
 }
 
-/* Block (y, z) writes rows y of every so many slices of the bordered image, divided by the unit, in which invalid
- * pixels are far. */
+/* Block (y, z) writes rows y of every so many slices of the bordered image, divided by the unit, in
+ * which invalid pixels are far. */
 template <typename T>
 static __global__ void __launch_bounds__(THREADS)
-    fill_borders(struct nlm_job job, const T *in, const uint64_t *valid, int64_t words, float *out, int64_t nz,
-                 int border, float constant)
+    fill_borders(struct nlm_job job, const T *in, const uint64_t *valid, int64_t words, float *out,
+                 int64_t nz, int border, float constant)
 {
     const int ny = job.ny, nx = job.nx, pitch = job.pitch, pad = job.pad;
     const int row = ts_cuda_border_apart((int)blockIdx.x - pad, ny, border);
@@ -359,7 +386,8 @@ static __global__ void __launch_bounds__(THREADS)
             const bool outside = row < 0 || column < 0,
                        hidden = !outside && valid && !(valid[z * words + at / 64] >> at % 64 & 1);
             const float value = outside ? constant : (float)in[z * ny * nx + at];
-            out[(z * gridDim.x + blockIdx.x) * pitch + x] = hidden ? NLM_FAR : finite_or_far(value / unit);
+            out[(z * gridDim.x + blockIdx.x) * pitch + x] =
+                hidden ? NLM_FAR : finite_or_far(value / unit);
         }
     }
 }
@@ -368,12 +396,14 @@ static __global__ void __launch_bounds__(THREADS)
 static __global__ void __launch_bounds__(THREADS) map_pixels(struct nlm_job job)
 {
     const int64_t at = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-    const int x = (int)(at % job.nx), y = (int)(at / job.nx % job.ny), r = job.radius, d = job.distance;
+    const int x = (int)(at % job.nx), y = (int)(at / job.nx % job.ny), r = job.radius,
+              d = job.distance;
     const int64_t z = at / job.nx / job.ny;
     if (z >= job.nz)
         return;
     const struct nlm_weight weight = nlm_weight_of(job, z);
-    const float *here = job.image + (z + job.pad_z) * job.plane + (int64_t)(y + job.pad) * job.pitch + x + job.pad;
+    const float *here =
+        job.image + (z + job.pad_z) * job.plane + (int64_t)(y + job.pad) * job.pitch + x + job.pad;
     const int rz = job.depth > 0 ? r : 0;
     float sum = 0, total = 0;
     for (int dz = -job.depth; dz <= job.depth; dz++)
@@ -399,11 +429,13 @@ template <int R, bool VOLUME>
 static enum ts_status launch_tiles(const struct stage_context *context, const struct nlm_job &job,
                                    const struct nlm_plan &plan, cudaStream_t stream)
 {
-    const enum ts_status status = ts_cuda_shared(context, (const void *)nlm_tiles<R, VOLUME>, plan.shared_bytes);
+    const enum ts_status status =
+        ts_cuda_shared(context, (const void *)nlm_tiles<R, VOLUME>, plan.shared_bytes);
     if (status != TS_OK)
         return status;
     const unsigned blocks = (unsigned)job.nz * plan.tiles_y * plan.tiles_x;
-    nlm_tiles<R, VOLUME><<<blocks, (unsigned)(plan.warps * NLM_LANES), plan.shared_bytes, stream>>>(job);
+    nlm_tiles<R, VOLUME>
+        <<<blocks, (unsigned)(plan.warps * NLM_LANES), plan.shared_bytes, stream>>>(job);
     return ts_cuda_launched(context, "nlm_tiles");
 }
 
@@ -415,9 +447,9 @@ static enum ts_status launch(const struct stage_context *context, const struct n
         map_pixels<<<(unsigned)ts_cuda_parts(n, THREADS), THREADS, 0, stream>>>(job);
         return ts_cuda_launched(context, "nlm map_pixels");
     }
-#define CASE(R)                                                                                                        \
-    case R:                                                                                                            \
-        return job.depth > 0 ? launch_tiles<R, true>(context, job, plan, stream)                                       \
+#define CASE(R)                                                                                    \
+    case R:                                                                                        \
+        return job.depth > 0 ? launch_tiles<R, true>(context, job, plan, stream)                   \
                              : launch_tiles<R, false>(context, job, plan, stream);
     switch (job.radius) {
         CASE(0)
@@ -431,14 +463,16 @@ static enum ts_status launch(const struct stage_context *context, const struct n
 #undef CASE
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                          const struct cuda_call *call)
+static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
+                          struct ts_image *out, const struct cuda_call *call)
 {
     const struct nlm_params *params = params_of(context);
     const struct nlm_plan plan = plan_of(context);
     const bool volume = params->dimensions == NLM_3D, estimates = ts_nlm_estimates(context);
-    const int64_t padded_nz = in->axes[0].n, words = (int64_t)(ts_valid_bytes(in) / sizeof *in->valid);
-    struct nlm_job job = {.image = (const float *)call->scratch, .plane = (int64_t)plan.rows * plan.pitch};
+    const int64_t padded_nz = in->axes[0].n,
+                  words = (int64_t)(ts_valid_bytes(in) / sizeof *in->valid);
+    struct nlm_job job = {.image = (const float *)call->scratch,
+                          .plane = (int64_t)plan.rows * plan.pitch};
     job.pitch = plan.pitch;
     job.pad = plan.pad;
     job.pad_z = plan.pad_z;
@@ -455,16 +489,19 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
     if (!estimates)
         job.given = ts_nlm_given(params);
     job.numbers = estimates ? (const char *)call->result : NULL;
-    job.stride = ts_scope_per_slice(context) ? ts_cuda_stride(nlm_stage.reduction->result_bytes(context)) : 0;
+    job.stride = ts_scope_per_slice(context)
+                     ? ts_cuda_stride(nlm_stage.reduction->result_bytes(context))
+                     : 0;
     job.original = ts_slice_data(in, plan.pad_z);
     job.common = !volume || job.stride == 0;
     job.dtype = in->dtype;
     job.out = (float *)out->data;
-    const dim3 blocks((unsigned)plan.rows, (unsigned)(padded_nz < MOST_BLOCKS ? padded_nz : MOST_BLOCKS));
-#define FILL(T)                                                                                                        \
-    fill_borders<<<blocks, THREADS, 0, call->stream>>>(job, (const T *)in->data, in->valid, words,                     \
-                                                       (float *)call->scratch, padded_nz, params->border,              \
-                                                       (float)params->constant)
+    const dim3 blocks((unsigned)plan.rows,
+                      (unsigned)(padded_nz < MOST_BLOCKS ? padded_nz : MOST_BLOCKS));
+#define FILL(T)                                                                                    \
+    fill_borders<<<blocks, THREADS, 0, call->stream>>>(job, (const T *)in->data, in->valid, words, \
+                                                       (float *)call->scratch, padded_nz,          \
+                                                       params->border, (float)params->constant)
     TS_CUDA_DTYPES(in->dtype, FILL)
 #undef FILL
     const enum ts_status status = ts_cuda_launched(context, "nlm fill_borders");

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * tv on a CUDA device: the arrays, the loop over iterations (cuda/denoising/tv.cu), and the looks at the result.
- * Nothing goes through the host: `decide` marks the planes that are done, and the kernels that follow leave those
- * alone.
+ * tv on a CUDA device: the arrays, the loop over iterations (cuda/denoising/tv.cu), and the looks
+ * at the result. Nothing goes through the host: `decide` marks the planes that are done, and the
+ * kernels that follow leave those alone.
  *
- * A look is one kernel whose threads take a pixel of each of 8 rows of 256 pixels in a plane: it reads q and f (16
- * bytes a pixel in 3D), writes the result of the output's planes, and sums the gap in double, in an order that the
- * sizes alone fix.
+ * A look is one kernel whose threads take a pixel of each of 8 rows of 256 pixels in a plane: it
+ * reads q and f (16 bytes a pixel in 3D), writes the result of the output's planes, and sums the
+ * gap in double, in an order that the sizes alone fix.
  */
 #include "cuda/device/launch.cuh"
 #include "cuda/device/progress.cuh"
@@ -17,7 +17,7 @@ extern "C" {
 #include "stages/denoising/tv.h"
 }
 
-/* ---- planes ----------------------------------------------------------------------------------------
+/* ---- planes -------------------------------------------------------------------------------------
  *
  * This describes the planes that tv iterates together on the device. */
 
@@ -32,9 +32,10 @@ struct tv_planes {
     int64_t n, plane;    /* planes, and pixels of one */
     int ny, nx;
     bool volume, dual; /* 3D; primal-dual */
-    bool masked;       /* f is NaN where a pixel is invalid, and a difference with NaN counts as 0 */
+    bool masked; /* f is NaN where a pixel is invalid, and a difference with NaN counts as 0 */
     float weight;
-    const int32_t *done; /* per plane; in 3D of the volume, all alike. A plane that is done is left alone */
+    const int32_t
+        *done; /* per plane; in 3D of the volume, all alike. A plane that is done is left alone */
 };
 
 /* One launch carries out so many iterations at most. */
@@ -48,12 +49,13 @@ struct tv_at {
 };
 
 /* Returns m at a pixel, and the new x in *image where that is not NULL. */
-static __device__ __forceinline__ float ts_cuda_tv_point(const struct tv_planes &planes, const struct tv_fields &q,
-                                                         const struct tv_step &step, const struct tv_at &at,
-                                                         float *image)
+static __device__ __forceinline__ float ts_cuda_tv_point(const struct tv_planes &planes,
+                                                         const struct tv_fields &q,
+                                                         const struct tv_step &step,
+                                                         const struct tv_at &at, float *image)
 {
-    float sum =
-        (q.q[0][at.i] - (at.x > 0 ? q.q[0][at.i - 1] : 0)) + (q.q[1][at.i] - (at.y > 0 ? q.q[1][at.i - planes.nx] : 0));
+    float sum = (q.q[0][at.i] - (at.x > 0 ? q.q[0][at.i - 1] : 0)) +
+                (q.q[1][at.i] - (at.y > 0 ? q.q[1][at.i - planes.nx] : 0));
     if (planes.volume)
         sum += q.q[2][at.i] - (at.z > 0 ? q.q[2][at.i - planes.plane] : 0);
     const float to = planes.values[at.i] + planes.weight * sum;
@@ -76,39 +78,44 @@ struct tv_gradient {
     float x, y, z, point, norm;
 };
 
-/* Returns the gradient of m at a pixel, from m there and at the next pixels, and m; *image as above. */
-static __device__ __forceinline__ struct tv_gradient ts_cuda_tv_gradient(const struct tv_planes &planes,
-                                                                         const struct tv_fields &q,
-                                                                         const struct tv_step &step,
-                                                                         const struct tv_at &at, float *image)
+/* Returns the gradient of m at a pixel, from m there and at the next pixels, and m; *image as
+ * above. */
+static __device__ __forceinline__ struct tv_gradient
+ts_cuda_tv_gradient(const struct tv_planes &planes, const struct tv_fields &q,
+                    const struct tv_step &step, const struct tv_at &at, float *image)
 {
     const float m = ts_cuda_tv_point(planes, q, step, at, image);
     struct tv_gradient g = {0, 0, 0, m, 0};
     if (at.x + 1 < planes.nx)
-        g.x = ts_cuda_tv_difference(ts_cuda_tv_point(planes, q, step, {at.i + 1, at.z, at.y, at.x + 1}, NULL), m,
-                                    planes.masked);
+        g.x = ts_cuda_tv_difference(
+            ts_cuda_tv_point(planes, q, step, {at.i + 1, at.z, at.y, at.x + 1}, NULL), m,
+            planes.masked);
     if (at.y + 1 < planes.ny)
-        g.y = ts_cuda_tv_difference(ts_cuda_tv_point(planes, q, step, {at.i + planes.nx, at.z, at.y + 1, at.x}, NULL),
-                                    m, planes.masked);
+        g.y = ts_cuda_tv_difference(
+            ts_cuda_tv_point(planes, q, step, {at.i + planes.nx, at.z, at.y + 1, at.x}, NULL), m,
+            planes.masked);
     if (planes.volume && at.z + 1 < planes.n)
         g.z = ts_cuda_tv_difference(
-            ts_cuda_tv_point(planes, q, step, {at.i + planes.plane, at.z + 1, at.y, at.x}, NULL), m, planes.masked);
+            ts_cuda_tv_point(planes, q, step, {at.i + planes.plane, at.z + 1, at.y, at.x}, NULL), m,
+            planes.masked);
     g.norm = sqrtf(g.x * g.x + g.y * g.y + g.z * g.z);
     return g;
 }
 
 /* ---- tv step -----------------------------------------------------------------------------------
  *
- * This carries out K iterations of tv in one pass over the fields. A warp has a row of 32 pixels, and each thread
- * marches through the planes (in 2D through the rows of a slice). At plane s it reads q and f, and iteration j works
- * out m of plane s - j and, from it, the new q of the plane before, which iteration j + 1 finds in registers. Neighbors
- * along x are in other lanes; in 3D those along y are in other warps of a block of 32 x 32 threads, and come through
- * shared memory. Each iteration needs one more pixel on every side, so that 32 - 2 K pixels of 32 come out; the
+ * This carries out K iterations of tv in one pass over the fields. A warp has a row of 32 pixels,
+ * and each thread marches through the planes (in 2D through the rows of a slice). At plane s it
+ * reads q and f, and iteration j works out m of plane s - j and, from it, the new q of the plane
+ * before, which iteration j + 1 finds in registers. Neighbors along x are in other lanes; in 3D
+ * those along y are in other warps of a block of 32 x 32 threads, and come through shared memory.
+ * Each iteration needs one more pixel on every side, so that 32 - 2 K pixels of 32 come out; the
  * neighboring block computes the others again.
  *
- * The sums are those of the CPU in the same order, so that a pixel's bytes depend neither on K nor on where in a block
- * it lies. K iterations move 28 bytes a pixel in 3D and 20 in 2D, 8 more with primal-dual; what two blocks read is
- * found in the second cache. docs/notes/tv.md has times, and why roots are exact. */
+ * The sums are those of the CPU in the same order, so that a pixel's bytes depend neither on K nor
+ * on where in a block it lies. K iterations move 28 bytes a pixel in 3D and 20 in 2D, 8 more with
+ * primal-dual; what two blocks read is found in the second cache. docs/notes/tv.md has times, and
+ * why roots are exact. */
 
 enum { LANES = 32, WARPS_3D = 32, WARPS_2D = 8, RUN = 64, MOST_BLOCKS_Z = 65535 };
 
@@ -116,7 +123,8 @@ template <int K> struct tv_steps {
     struct tv_step at[K];
 };
 
-/* These values of one pixel are read. `along` is q along the axis of the march, `across` q along y in 3D. */
+/* These values of one pixel are read. `along` is q along the axis of the march, `across` q along y
+ * in 3D. */
 struct pixel {
     float x, across, along, value, image;
 };
@@ -129,7 +137,8 @@ struct march {
 };
 
 template <bool VOLUME, bool DUAL>
-static __device__ __forceinline__ struct pixel read_pixel(const struct tv_planes &planes, const struct tv_fields &from,
+static __device__ __forceinline__ struct pixel read_pixel(const struct tv_planes &planes,
+                                                          const struct tv_fields &from,
                                                           const struct march &march, int s)
 {
     struct pixel pixel = {0, 0, 0, 0, 0};
@@ -146,7 +155,8 @@ static __device__ __forceinline__ struct pixel read_pixel(const struct tv_planes
     return pixel;
 }
 
-/* A thread keeps this of an iteration from plane to plane: q and m of the plane before, and its new x. */
+/* A thread keeps this of an iteration from plane to plane: q and m of the plane before, and its new
+ * x. */
 struct tv_stage {
     float x, across, along, point, image, value;
 };
@@ -156,11 +166,13 @@ template <int K> struct tv_shared {
     float across[K][2][WARPS_3D][LANES], point[K][2][WARPS_3D][LANES];
 };
 
-/* Carries out one iteration: from q (and x) of plane s in `now` to the new q of plane s - 1, in place. */
+/* Carries out one iteration: from q (and x) of plane s in `now` to the new q of plane s - 1, in
+ * place. */
 template <bool VOLUME, bool DUAL, bool MASKED>
-static __device__ __forceinline__ void step_pixel(const struct march &march, const struct tv_step &step, float weight,
-                                                  int s, struct tv_stage *stage, float (*across)[WARPS_3D][LANES],
-                                                  float (*points)[WARPS_3D][LANES], struct pixel *now)
+static __device__ __forceinline__ void
+step_pixel(const struct march &march, const struct tv_step &step, float weight, int s,
+           struct tv_stage *stage, float (*across)[WARPS_3D][LANES],
+           float (*points)[WARPS_3D][LANES], struct pixel *now)
 {
     const int lane = (int)threadIdx.x, warp = (int)threadIdx.y, odd = s & 1;
     float sum = now->x - __shfl_up_sync(~0u, now->x, 1);
@@ -170,30 +182,35 @@ static __device__ __forceinline__ void step_pixel(const struct march &march, con
         sum += now->across - across[odd][warp > 0 ? warp - 1 : 0][lane];
     }
     sum += now->along - stage->along;
-    const float to = now->value + weight * sum, old = now->image, image = DUAL ? old + step.blend * (to - old) : 0;
+    const float to = now->value + weight * sum, old = now->image,
+                image = DUAL ? old + step.blend * (to - old) : 0;
     const float point = DUAL ? image + step.momentum * (image - old) : to, last = stage->point;
     const float right = __shfl_down_sync(~0u, last, 1);
     const float gx = march.last_x ? 0 : ts_cuda_tv_difference(right, last, MASKED),
                 gm = s >= march.n ? 0 : ts_cuda_tv_difference(point, last, MASKED);
     float gy = 0;
     if (VOLUME && !march.last_y)
-        gy = ts_cuda_tv_difference(points[!odd][warp < WARPS_3D - 1 ? warp + 1 : warp][lane], last, MASKED);
+        gy = ts_cuda_tv_difference(points[!odd][warp < WARPS_3D - 1 ? warp + 1 : warp][lane], last,
+                                   MASKED);
     if (VOLUME)
         points[odd][warp][lane] = point;
-    const float qx = stage->x + step.ascent * gx, qy = VOLUME ? stage->across + step.ascent * gy : 0,
+    const float qx = stage->x + step.ascent * gx,
+                qy = VOLUME ? stage->across + step.ascent * gy : 0,
                 qm = stage->along + step.ascent * gm;
     const float norm = sqrtf(DUAL ? qx * qx + qy * qy + qm * qm : gx * gx + gy * gy + gm * gm);
     const float factor = 1 / (!DUAL ? 1 + step.ascent * norm : norm > 1 ? norm : 1);
     const bool exists = march.inside && s > 0 && s <= march.n;
     const struct tv_stage kept = {now->x, now->across, now->along, point, image, now->value};
-    *now = {exists ? qx * factor : 0, exists ? qy * factor : 0, exists ? qm * factor : 0, stage->value, stage->image};
+    *now = {exists ? qx * factor : 0, exists ? qy * factor : 0, exists ? qm * factor : 0,
+            stage->value, stage->image};
     *stage = kept;
 }
 
 template <int K, bool VOLUME, bool DUAL, bool MASKED>
-static __device__ __forceinline__ void march_on(const struct tv_planes &planes, const struct tv_fields &from,
-                                                const struct tv_fields &to, const struct tv_steps<K> &steps,
-                                                const struct march &march, bool writes, struct tv_shared<K> *shared)
+static __device__ __forceinline__ void
+march_on(const struct tv_planes &planes, const struct tv_fields &from, const struct tv_fields &to,
+         const struct tv_steps<K> &steps, const struct march &march, bool writes,
+         struct tv_shared<K> *shared)
 {
     struct tv_stage stages[K];
     for (int j = 0; j < K; j++)
@@ -205,7 +222,8 @@ static __device__ __forceinline__ void march_on(const struct tv_planes &planes, 
 #pragma unroll
         for (int j = 0; j < K; j++)
             step_pixel<VOLUME, DUAL, MASKED>(march, steps.at[j], planes.weight, s - j, &stages[j],
-                                             VOLUME ? shared->across[j] : NULL, VOLUME ? shared->point[j] : NULL, &now);
+                                             VOLUME ? shared->across[j] : NULL,
+                                             VOLUME ? shared->point[j] : NULL, &now);
         const int done = s - K;
         if (!writes || done < march.first || done >= march.end)
             continue;
@@ -222,15 +240,16 @@ static __device__ __forceinline__ void march_on(const struct tv_planes &planes, 
 /* The grid is tiles of x, tiles of y, and chunks of planes. */
 template <int K, bool DUAL, bool MASKED>
 static __global__ void __launch_bounds__(LANES *WARPS_3D)
-    step_volume(struct tv_planes planes, struct tv_fields from, struct tv_fields to, struct tv_steps<K> steps,
-                int64_t first, int64_t end)
+    step_volume(struct tv_planes planes, struct tv_fields from, struct tv_fields to,
+                struct tv_steps<K> steps, int64_t first, int64_t end)
 {
     enum { WIDTH = LANES - 2 * K, HEIGHT = WARPS_3D - 2 * K };
     __shared__ struct tv_shared<K> shared;
-    const int x = (int)(blockIdx.x * WIDTH + threadIdx.x) - K, y = (int)(blockIdx.y * HEIGHT + threadIdx.y) - K;
+    const int x = (int)(blockIdx.x * WIDTH + threadIdx.x) - K,
+              y = (int)(blockIdx.y * HEIGHT + threadIdx.y) - K;
     const bool inside = x >= 0 && x < planes.nx && y >= 0 && y < planes.ny;
-    const bool writes =
-        inside && threadIdx.x >= K && threadIdx.x < LANES - K && threadIdx.y >= K && threadIdx.y < WARPS_3D - K;
+    const bool writes = inside && threadIdx.x >= K && threadIdx.x < LANES - K && threadIdx.y >= K &&
+                        threadIdx.y < WARPS_3D - K;
     if (planes.done[first])
         return;
     const int64_t z = first + (int64_t)blockIdx.z * RUN;
@@ -248,20 +267,27 @@ static __global__ void __launch_bounds__(LANES *WARPS_3D)
 /* The grid is tiles of x, chunks of rows, one for each warp, and slices. */
 template <int K, bool DUAL, bool MASKED>
 static __global__ void __launch_bounds__(LANES *WARPS_2D)
-    step_slices(struct tv_planes planes, struct tv_fields from, struct tv_fields to, struct tv_steps<K> steps,
-                int64_t end)
+    step_slices(struct tv_planes planes, struct tv_fields from, struct tv_fields to,
+                struct tv_steps<K> steps, int64_t end)
 {
     enum { WIDTH = LANES - 2 * K };
-    const int x = (int)(blockIdx.x * WIDTH + threadIdx.x) - K, y = (int)(blockIdx.y * WARPS_2D + threadIdx.y) * RUN;
-    const bool inside = x >= 0 && x < planes.nx, writes = inside && threadIdx.x >= K && threadIdx.x < LANES - K;
+    const int x = (int)(blockIdx.x * WIDTH + threadIdx.x) - K,
+              y = (int)(blockIdx.y * WARPS_2D + threadIdx.y) * RUN;
+    const bool inside = x >= 0 && x < planes.nx,
+               writes = inside && threadIdx.x >= K && threadIdx.x < LANES - K;
     if (y >= planes.ny)
         return;
     for (int64_t z = blockIdx.z; z < end; z += gridDim.z) {
         if (planes.done[z])
             continue;
-        const struct march march = {
-            z * planes.plane + x, planes.nx, y, y + RUN < planes.ny ? y + RUN : planes.ny, planes.ny, inside,
-            x + 1 >= planes.nx,   true};
+        const struct march march = {z * planes.plane + x,
+                                    planes.nx,
+                                    y,
+                                    y + RUN < planes.ny ? y + RUN : planes.ny,
+                                    planes.ny,
+                                    inside,
+                                    x + 1 >= planes.nx,
+                                    true};
         march_on<K, false, DUAL, MASKED>(planes, from, to, steps, march, writes, NULL);
     }
 }
@@ -273,23 +299,29 @@ template <int K> static struct tv_steps<K> steps_of(const struct tv_step *step) 
 }
 
 template <int K, bool DUAL, bool MASKED>
-static void launch_volume(const struct tv_planes *planes, const struct tv_fields *from, const struct tv_fields *to,
-                          const struct tv_step *steps, int64_t first, int64_t end, cudaStream_t stream)
+static void launch_volume(const struct tv_planes *planes, const struct tv_fields *from,
+                          const struct tv_fields *to, const struct tv_step *steps, int64_t first,
+                          int64_t end, cudaStream_t stream)
 {
     const dim3 threads(LANES, WARPS_3D),
         blocks((unsigned)ts_cuda_parts(planes->nx, LANES - 2 * K),
-               (unsigned)ts_cuda_parts(planes->ny, WARPS_3D - 2 * K), (unsigned)ts_cuda_parts(end - first, RUN));
-    step_volume<K, DUAL, MASKED><<<blocks, threads, 0, stream>>>(*planes, *from, *to, steps_of<K>(steps), first, end);
+               (unsigned)ts_cuda_parts(planes->ny, WARPS_3D - 2 * K),
+               (unsigned)ts_cuda_parts(end - first, RUN));
+    step_volume<K, DUAL, MASKED>
+        <<<blocks, threads, 0, stream>>>(*planes, *from, *to, steps_of<K>(steps), first, end);
 }
 
 template <int K, bool DUAL, bool MASKED>
-static void launch_slices(const struct tv_planes *planes, const struct tv_fields *from, const struct tv_fields *to,
-                          const struct tv_step *steps, int64_t end, cudaStream_t stream)
+static void launch_slices(const struct tv_planes *planes, const struct tv_fields *from,
+                          const struct tv_fields *to, const struct tv_step *steps, int64_t end,
+                          cudaStream_t stream)
 {
     const dim3 threads(LANES, WARPS_2D),
-        blocks((unsigned)ts_cuda_parts(planes->nx, LANES - 2 * K), (unsigned)ts_cuda_parts(planes->ny, RUN * WARPS_2D),
+        blocks((unsigned)ts_cuda_parts(planes->nx, LANES - 2 * K),
+               (unsigned)ts_cuda_parts(planes->ny, RUN * WARPS_2D),
                (unsigned)(end < MOST_BLOCKS_Z ? end : MOST_BLOCKS_Z));
-    step_slices<K, DUAL, MASKED><<<blocks, threads, 0, stream>>>(*planes, *from, *to, steps_of<K>(steps), end);
+    step_slices<K, DUAL, MASKED>
+        <<<blocks, threads, 0, stream>>>(*planes, *from, *to, steps_of<K>(steps), end);
 }
 
 /* Returns how many of the iterations left the next launch carries out. */
@@ -299,15 +331,17 @@ static int steps_at_once(const struct tv_planes *planes, int64_t left)
     return left >= most ? most : left >= 2 ? 2 : 1;
 }
 
-/* Enqueues n_steps iterations, each with its factors in `steps`: `to` becomes what follows `from`. Planes [first, end)
- * of `to` are right where those up to n_steps further on either side are in `from`. */
-static enum ts_status take_steps(const struct stage_context *context, const struct tv_planes *planes,
-                                 const struct tv_fields *from, const struct tv_fields *to, const struct tv_step *steps,
+/* Enqueues n_steps iterations, each with its factors in `steps`: `to` becomes what follows `from`.
+ * Planes [first, end) of `to` are right where those up to n_steps further on either side are in
+ * `from`. */
+static enum ts_status take_steps(const struct stage_context *context,
+                                 const struct tv_planes *planes, const struct tv_fields *from,
+                                 const struct tv_fields *to, const struct tv_step *steps,
                                  int n_steps, int64_t first, int64_t end, cudaStream_t stream)
 {
-#define CHOOSE(launch, K)                                                                                              \
-    (planes->masked ? planes->dual ? launch<K, true, true> : launch<K, false, true>                                    \
-     : planes->dual ? launch<K, true, false>                                                                           \
+#define CHOOSE(launch, K)                                                                          \
+    (planes->masked ? planes->dual ? launch<K, true, true> : launch<K, false, true>                \
+     : planes->dual ? launch<K, true, false>                                                       \
                     : launch<K, false, false>)
 #define VOLUME(K) CHOOSE(launch_volume, K)
 #define SLICES(K) CHOOSE(launch_slices, K)
@@ -352,8 +386,8 @@ static void lay_out(struct job *job, struct memory_layout *layout)
             job->fields[i].image = (float *)ts_layout_add(layout, bytes);
     }
     job->values = (float *)ts_layout_add(layout, bytes);
-    job->partial = (double *)ts_layout_add(layout, (size_t)(job->planes.n * ts_cuda_parts(job->planes.plane, CHUNK)) *
-                                                       sizeof(double));
+    job->partial = (double *)ts_layout_add(
+        layout, (size_t)(job->planes.n * ts_cuda_parts(job->planes.plane, CHUNK)) * sizeof(double));
     job->done = (int32_t *)ts_layout_add(layout, (size_t)job->planes.n * sizeof(int32_t));
 }
 
@@ -383,7 +417,7 @@ static size_t scratch_bytes(const struct stage_context *context, int64_t n)
     return layout.bytes;
 }
 
-/* ---- the start --------------------------------------------------------------------------------- */
+/* ---- the start ------------------------------------------------------------------------------- */
 
 /* Returns true where pixel i of all slices is valid; `valid` may be NULL. */
 static __device__ inline bool is_valid(const uint64_t *valid, int64_t i, int64_t plane)
@@ -395,18 +429,22 @@ static __device__ inline bool is_valid(const uint64_t *valid, int64_t i, int64_t
 /* Values are divided by the unit. Invalid pixels become NaN. */
 template <typename T>
 static __global__ void __launch_bounds__(THREADS)
-    convert(const T *in, const uint64_t *valid, int64_t plane, float per_unit, float *values, int64_t n)
+    convert(const T *in, const uint64_t *valid, int64_t plane, float per_unit, float *values,
+            int64_t n)
 {
-    for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i < n; i += (int64_t)gridDim.x * THREADS)
+    for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i < n;
+         i += (int64_t)gridDim.x * THREADS)
         values[i] = is_valid(valid, i, plane) ? ts_tv_value((float)in[i], per_unit) : NAN;
 }
 
 /* Gives invalid pixels of the result, and those of far values, what the input has. */
 template <typename T>
 static __global__ void __launch_bounds__(THREADS)
-    keep_far(const T *in, const uint64_t *valid, int64_t plane, float per_unit, float *out, int64_t n)
+    keep_far(const T *in, const uint64_t *valid, int64_t plane, float per_unit, float *out,
+             int64_t n)
 {
-    for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i < n; i += (int64_t)gridDim.x * THREADS)
+    for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i < n;
+         i += (int64_t)gridDim.x * THREADS)
         if (!is_valid(valid, i, plane) || fabsf(ts_tv_value((float)in[i], per_unit)) == TV_FAR)
             out[i] = (float)in[i];
 }
@@ -423,9 +461,9 @@ static enum ts_status begin(struct job *job, const void *in, const uint64_t *val
     cudaMemsetAsync(job->done, 0, (size_t)job->planes.n * sizeof(int32_t), job->stream);
     for (int a = 0; a < (job->planes.volume ? 3 : 2); a++)
         cudaMemsetAsync(job->fields[0].q[a], 0, bytes, job->stream);
-#define CONVERT(T)                                                                                                     \
-    convert<T><<<blocks_for(n), THREADS, 0, job->stream>>>((const T *)in, valid, job->planes.plane,                    \
-                                                           (float)(1 / job->unit), job->values, n)
+#define CONVERT(T)                                                                                 \
+    convert<T><<<blocks_for(n), THREADS, 0, job->stream>>>(                                        \
+        (const T *)in, valid, job->planes.plane, (float)(1 / job->unit), job->values, n)
     TS_CUDA_DTYPES(job->context->in.dtype, CONVERT)
 #undef CONVERT
     const enum ts_status status = ts_cuda_launched(job->context, "tv convert");
@@ -434,16 +472,17 @@ static enum ts_status begin(struct job *job, const void *in, const uint64_t *val
     job->planes.values = job->values;
     job->planes.done = job->done;
     if (job->planes.dual)
-        cudaMemcpyAsync(job->fields[0].image, job->planes.values, bytes, cudaMemcpyDeviceToDevice, job->stream);
+        cudaMemcpyAsync(job->fields[0].image, job->planes.values, bytes, cudaMemcpyDeviceToDevice,
+                        job->stream);
     return TS_OK;
 }
 
-/* ---- looks ------------------------------------------------------------------------------------- */
+/* ---- looks ----------------------------------------------------------------------------------- */
 
 /* Takes planes [first, end) and writes the result of planes [z, z + n) to `out`. */
 static __global__ void __launch_bounds__(THREADS)
-    look(struct tv_planes planes, struct tv_fields fields, struct tv_step step, struct tv_range range, float *out,
-         float unit, double *partial)
+    look(struct tv_planes planes, struct tv_fields fields, struct tv_step step,
+         struct tv_range range, float *out, float unit, double *partial)
 {
     __shared__ double sums[CUDA_BLOCK_WARPS];
     for (int64_t z = range.first + blockIdx.y; z < range.end; z += gridDim.y) {
@@ -495,9 +534,9 @@ static __device__ double distance_of(double gap, double pixels)
     return gap <= 0 ? 0 : sqrt(2 * gap / pixels);
 }
 
-/* One block runs: a warp sums the gap of a plane and records it, then the first thread sums those of the planes. It
- * reports the largest distance, in 3D that of all planes. Distances are not negative, and the bits of such doubles are
- * ordered as they are. */
+/* One block runs: a warp sums the gap of a plane and records it, then the first thread sums those
+ * of the planes. It reports the largest distance, in 3D that of all planes. Distances are not
+ * negative, and the bits of such doubles are ordered as they are. */
 static __global__ void __launch_bounds__(DECIDE_THREADS) decide(struct decision d, double *gaps)
 {
     __shared__ int32_t all, looked;
@@ -506,7 +545,8 @@ static __global__ void __launch_bounds__(DECIDE_THREADS) decide(struct decision 
     if (threadIdx.x == 0)
         largest = looked = 0;
     __syncthreads();
-    for (int64_t z = d.range.first + threadIdx.x / CUDA_WARP; z < d.range.end; z += DECIDE_THREADS / CUDA_WARP) {
+    for (int64_t z = d.range.first + threadIdx.x / CUDA_WARP; z < d.range.end;
+         z += DECIDE_THREADS / CUDA_WARP) {
         double gap = 0;
         if (d.done[z])
             continue;
@@ -540,7 +580,8 @@ static __global__ void __launch_bounds__(DECIDE_THREADS) decide(struct decision 
         double total = 0;
         for (int64_t z = d.range.first; z < d.range.end; z++)
             total += gaps[z * d.n_chunks];
-        const double distance = d.unit * distance_of(total, (double)d.plane * (double)(d.range.end - d.range.first));
+        const double distance =
+            d.unit * distance_of(total, (double)d.plane * (double)(d.range.end - d.range.first));
         all = distance <= d.tolerance;
         ts_cuda_report_write(d.report, distance);
     }
@@ -562,7 +603,8 @@ static enum ts_status look_at(struct job *job, const struct tv_fields *fields, s
     const dim3 blocks((unsigned)n_chunks, (unsigned)(n < MOST_BLOCKS_Z ? n : MOST_BLOCKS_Z));
     const struct ts_image *tables = job->context->tables;
     step.momentum = 0;
-    look<<<blocks, THREADS, 0, job->stream>>>(job->planes, *fields, step, *range, out, (float)job->unit, job->partial);
+    look<<<blocks, THREADS, 0, job->stream>>>(job->planes, *fields, step, *range, out,
+                                              (float)job->unit, job->partial);
     enum ts_status status = ts_cuda_launched(job->context, "tv look");
     if (status != TS_OK)
         return status;
@@ -585,14 +627,15 @@ static enum ts_status look_at(struct job *job, const struct tv_fields *fields, s
     return ts_cuda_launched(job->context, "tv decide");
 }
 
-/* ---- a slab ------------------------------------------------------------------------------------ */
+/* ---- a slab ---------------------------------------------------------------------------------- */
 
 static struct tv_range range_after(const struct job *job, int64_t i)
 {
     return job->planes.volume ? ts_tv_range_of_iteration(job->params, &job->range, i) : job->range;
 }
 
-/* Enqueues as many iterations from number i on as one launch carries out before the next look. *step moves on. */
+/* Enqueues as many iterations from number i on as one launch carries out before the next look.
+ * *step moves on. */
 static enum ts_status advance(struct job *job, int64_t *i, struct tv_step *step, int *side)
 {
     const int64_t left = job->params->iterations - *i,
@@ -607,7 +650,8 @@ static enum ts_status advance(struct job *job, int64_t *i, struct tv_step *step,
     const struct tv_range range = range_after(job, *i - 1);
     const struct tv_fields *from = &job->fields[*side], *to = &job->fields[!*side];
     *side = !*side;
-    return take_steps(job->context, &job->planes, from, to, steps, n, range.first, range.end, job->stream);
+    return take_steps(job->context, &job->planes, from, to, steps, n, range.first, range.end,
+                      job->stream);
 }
 
 static __global__ void carried_out(struct cuda_report report)
@@ -645,8 +689,8 @@ static enum ts_status iterate(struct job *job, float *out)
     }
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                          const struct cuda_call *call)
+static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
+                          struct ts_image *out, const struct cuda_call *call)
 {
     const int64_t n = out->axes[0].n, halo = ts_tv_reach(context).halo;
     const struct tv_range range = ts_tv_range(context, out);
@@ -669,9 +713,10 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
         return status;
     const struct ts_image original = ts_image_slices(in, volume ? halo : 0, n);
     const int64_t count = n * job.planes.plane;
-#define KEEP(T)                                                                                                        \
-    keep_far<T><<<blocks_for(count), THREADS, 0, call->stream>>>(                                                      \
-        (const T *)original.data, original.valid, job.planes.plane, (float)(1 / job.unit), (float *)out->data, count)
+#define KEEP(T)                                                                                    \
+    keep_far<T><<<blocks_for(count), THREADS, 0, call->stream>>>(                                  \
+        (const T *)original.data, original.valid, job.planes.plane, (float)(1 / job.unit),         \
+        (float *)out->data, count)
     TS_CUDA_DTYPES(in->dtype, KEEP)
 #undef KEEP
     return ts_cuda_launched(context, "tv keep_far");

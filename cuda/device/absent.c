@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Stands for the CUDA side in builds without it. Every entry point refuses, so nothing behind it is ever reached and
- * needs no stand-in.
+ * Stands for the CUDA side in builds without it. Every entry point refuses, so nothing behind it is
+ * ever reached and needs no stand-in.
  */
 #include "cuda/device/driver.h"
 #include "cuda/device/selftest.h"
@@ -9,7 +9,8 @@
 
 enum ts_status ts_cuda_refuse(struct ts_diag *diag)
 {
-    ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-not-built"}, "this build has no CUDA code");
+    ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-not-built"},
+                  "this build has no CUDA code");
     return ts_diag_hint(diag, "build with -DTOMOSTAGE_CUDA=on, or use --device cpu");
 }
 
@@ -33,9 +34,10 @@ int ts_cuda_fft_version(void)
     return 0;
 }
 
-enum ts_status ts_cuda_apply(struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                             const struct ts_image *const references[STAGE_REFERENCES], int64_t slab,
-                             struct stage_reduced **reduced)
+enum ts_status ts_cuda_apply(struct stage_context *context, const struct ts_image *in,
+                             struct ts_image *out,
+                             const struct ts_image *const references[STAGE_REFERENCES],
+                             int64_t slab, struct stage_reduced **reduced)
 {
     (void)in;
     (void)out;

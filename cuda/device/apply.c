@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs one stage over whole images of the host, slab by slab on a CUDA device, without overlap: for tests and small
- * callers. The output starts out poisoned, between guards that must be whole in the end.
+ * Runs one stage over whole images of the host, slab by slab on a CUDA device, without overlap: for
+ * tests and small callers. The output starts out poisoned, between guards that must be whole in the
+ * end.
  */
 #include <stdlib.h>
 
@@ -18,11 +19,14 @@ struct apply {
     const struct ts_image *const *references;
     struct ts_image *out;
     int64_t slab;
-    void *inputs[STAGE_INPUTS]; /* on the device: slabs, with halo for input 0, or all of it for a stage with reads() */
+    void *inputs[STAGE_INPUTS]; /* on the device: slabs, with halo for input 0, or all of it for a
+                                   stage with reads() */
     void *valid[STAGE_INPUTS];  /* the bits of masked ones */
     unsigned char *output;      /* on the device: guard, slab, guard */
-    void *padded;               /* on the device: of the driver, which pads a slab where it replaces invalid pixels */
-    struct stage_driver pads;   /* on the host: puts a slab with its halo together, and nothing else */
+    void *padded; /* on the device: of the driver, which pads a slab where it replaces invalid
+                     pixels */
+    struct stage_driver
+        pads; /* on the host: puts a slab with its halo together, and nothing else */
 };
 
 static const struct ts_image *image_of(const struct apply *apply, int input)
@@ -37,24 +41,28 @@ static enum ts_status allocate_memory(struct apply *apply)
     bool complete = true;
     for (int input = 0; input < STAGE_INPUTS; input++) {
         const struct ts_image *image = image_of(apply, input);
-        const int64_t slab = apply->context->stage->reads && input == 0 && nz > apply->slab ? nz : apply->slab;
+        const int64_t slab =
+            apply->context->stage->reads && input == 0 && nz > apply->slab ? nz : apply->slab;
         const int64_t slices = slab + (input == 0 ? 2 * reach.halo : 0);
         if (image && complete)
             complete =
-                (apply->inputs[input] = ts_cuda_allocate(apply->session, (size_t)slices * ts_slice_bytes(image))) &&
-                (apply->valid[input] = ts_cuda_allocate(apply->session, (size_t)slices * ts_valid_bytes(image)));
+                (apply->inputs[input] =
+                     ts_cuda_allocate(apply->session, (size_t)slices * ts_slice_bytes(image))) &&
+                (apply->valid[input] =
+                     ts_cuda_allocate(apply->session, (size_t)slices * ts_valid_bytes(image)));
     }
     if (complete && apply->context->stage->cuda->map)
         complete = (apply->output = ts_cuda_allocate(
-                        apply->session, 2 * GUARD + (size_t)apply->slab * ts_slice_bytes(apply->out))) != NULL;
+                        apply->session,
+                        2 * GUARD + (size_t)apply->slab * ts_slice_bytes(apply->out))) != NULL;
     if (!complete)
         return TS_RUN_FAILED;
     const size_t padded = ts_driver_padded_bytes(apply->context, apply->slab);
     apply->padded = ts_cuda_allocate(apply->session, padded);
     if (!apply->padded)
         return TS_RUN_FAILED;
-    apply->pads =
-        (struct stage_driver){&ts_driver_host, .context = *apply->context, .padded = ts_memory_aligned(padded)};
+    apply->pads = (struct stage_driver){&ts_driver_host, .context = *apply->context,
+                                        .padded = ts_memory_aligned(padded)};
     return apply->pads.padded ? TS_OK : ts_diag_no_memory(apply->context->diag, padded);
 }
 
@@ -62,18 +70,20 @@ static enum ts_status allocate_memory(struct apply *apply)
 static enum ts_status upload(struct apply *apply, int input, struct ts_image *slices)
 {
     const size_t valid_bytes = (size_t)slices->axes[0].n * ts_valid_bytes(slices);
-    enum ts_status status = ts_cuda_copy(apply->session, CUDA_COMPUTE, CUDA_TO_DEVICE, apply->inputs[input],
-                                         slices->data, ts_image_bytes(slices));
+    enum ts_status status =
+        ts_cuda_copy(apply->session, CUDA_COMPUTE, CUDA_TO_DEVICE, apply->inputs[input],
+                     slices->data, ts_image_bytes(slices));
     if (status == TS_OK && valid_bytes > 0)
-        status =
-            ts_cuda_copy(apply->session, CUDA_COMPUTE, CUDA_TO_DEVICE, apply->valid[input], slices->valid, valid_bytes);
+        status = ts_cuda_copy(apply->session, CUDA_COMPUTE, CUDA_TO_DEVICE, apply->valid[input],
+                              slices->valid, valid_bytes);
     slices->data = apply->inputs[input];
     slices->valid = valid_bytes > 0 ? apply->valid[input] : NULL;
     return status;
 }
 
 /* Uploads slices of an input, and the same slices of the references that stream with it. */
-static enum ts_status feed(void *from, int input, int64_t z, int64_t n, struct ts_image slices[STAGE_INPUTS])
+static enum ts_status feed(void *from, int input, int64_t z, int64_t n,
+                           struct ts_image slices[STAGE_INPUTS])
 {
     struct apply *apply = from;
     enum ts_status status = TS_OK;
@@ -100,15 +110,16 @@ static enum ts_status check_guards(const struct apply *apply, const unsigned cha
 {
     for (size_t i = 0; i < 2 * GUARD; i++)
         if (guards[i] != GUARD_BYTE)
-            return ts_diag_error(apply->context->diag, TS_RUN_FAILED,
-                                 &(struct diag_site){.code = "cuda-guard", .stage = apply->context->stage->name},
-                                 "its CUDA code wrote outside its output");
+            return ts_diag_error(
+                apply->context->diag, TS_RUN_FAILED,
+                &(struct diag_site){.code = "cuda-guard", .stage = apply->context->stage->name},
+                "its CUDA code wrote outside its output");
     return TS_OK;
 }
 
 /* Runs one slab whose output lies between guards. */
-static enum ts_status map_slab(struct apply *apply, const struct ts_image *padded, struct ts_image slices[STAGE_INPUTS],
-                               struct ts_image *out)
+static enum ts_status map_slab(struct apply *apply, const struct ts_image *padded,
+                               struct ts_image slices[STAGE_INPUTS], struct ts_image *out)
 {
     const size_t bytes = ts_image_bytes(out);
     struct ts_image target = *out;
@@ -133,15 +144,17 @@ static enum ts_status map_slab(struct apply *apply, const struct ts_image *padde
     return status == TS_OK ? check_guards(apply, guards) : status;
 }
 
-/* The slab is padded on the host, where all slices are; the slices without halo lie within it on the device. */
+/* The slab is padded on the host, where all slices are; the slices without halo lie within it on
+ * the device. */
 static enum ts_status slab(void *from, int64_t z, int64_t n)
 {
     struct apply *apply = from;
     const int64_t halo = ts_stage_reach(apply->context).halo;
     struct ts_image slices[STAGE_INPUTS], padded;
     const struct stage_slices read = ts_stage_reads(apply->context, z, z + n);
-    enum ts_status status = apply->context->stage->reads ? feed(apply, 0, read.first, read.end - read.first, slices)
-                                                         : feed(apply, 0, z, n, slices);
+    enum ts_status status = apply->context->stage->reads
+                                ? feed(apply, 0, read.first, read.end - read.first, slices)
+                                : feed(apply, 0, z, n, slices);
     if (status != TS_OK || !apply->context->stage->map)
         return status == TS_OK ? ts_driver_slab(apply->driver, NULL, 0, slices, NULL) : status;
     padded = slices[0];
@@ -156,9 +169,10 @@ static enum ts_status slab(void *from, int64_t z, int64_t n)
     return status == TS_OK ? map_slab(apply, &padded, slices, &out) : status;
 }
 
-enum ts_status ts_cuda_apply(struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                             const struct ts_image *const references[STAGE_REFERENCES], int64_t slab_slices,
-                             struct stage_reduced **reduced)
+enum ts_status ts_cuda_apply(struct stage_context *context, const struct ts_image *in,
+                             struct ts_image *out,
+                             const struct ts_image *const references[STAGE_REFERENCES],
+                             int64_t slab_slices, struct stage_reduced **reduced)
 {
     const int64_t nz = ts_stage_most_slices(context);
     struct apply apply = {.context = context, .in = in, .references = references, .out = out};
@@ -169,13 +183,16 @@ enum ts_status ts_cuda_apply(struct stage_context *context, const struct ts_imag
             apply.slab = references[i]->axes[0].n;
     if (reduced)
         *reduced = NULL;
-    enum ts_status status = ts_cuda_session_create(context->device, 0, context->diag, &apply.session);
+    enum ts_status status =
+        ts_cuda_session_create(context->device, 0, context->diag, &apply.session);
     if (status == TS_OK)
         status = allocate_memory(&apply);
     if (status == TS_OK)
-        status = ts_cuda_driver_create(apply.session, context, apply.slab, apply.padded, &apply.driver);
+        status =
+            ts_cuda_driver_create(apply.session, context, apply.slab, apply.padded, &apply.driver);
     if (status == TS_OK)
-        status = ts_driver_run(apply.driver, &(struct stage_images){feed, slab, &apply}, context, out);
+        status =
+            ts_driver_run(apply.driver, &(struct stage_images){feed, slab, &apply}, context, out);
     if (status == TS_OK)
         status = ts_cuda_wait(apply.session, CUDA_COMPUTE);
     if (status == TS_OK)

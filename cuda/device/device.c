@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lists devices by a few functions of the CUDA driver API that are found through dlopen, so that no header and no
- * library of a toolkit is needed. Source: CUDA driver API reference (CUresult, CUdevice and CUdevice_attribute are
- * plain integers of fixed value).
+ * Lists devices by a few functions of the CUDA driver API that are found through dlopen, so that no
+ * header and no library of a toolkit is needed. Source: CUDA driver API reference (CUresult,
+ * CUdevice and CUdevice_attribute are plain integers of fixed value).
  */
 #include "cuda/device/device.h"
 
@@ -11,8 +11,8 @@
 
 /* ---- code --------------------------------------------------------------------------------------
  *
- * CMake writes TS_CUDA_CODES, one row for each compute capability that it compiled for. All decisions follow from these
- * rows, so tests can hand in rows of other builds. */
+ * CMake writes TS_CUDA_CODES, one row for each compute capability that it compiled for. All
+ * decisions follow from these rows, so tests can hand in rows of other builds. */
 
 #ifdef TS_CUDA_CODES /* the rows that CMake makes of CMAKE_CUDA_ARCHITECTURES, in rising order */
 static const struct cuda_code built[] = {TS_CUDA_CODES};
@@ -21,13 +21,15 @@ enum { N_BUILT = sizeof built / sizeof *built };
 
 static bool runs_as_machine_code(const struct cuda_code *code, int capability)
 {
-    const bool same_major = code->capability / 10 == capability / 10 && code->capability <= capability;
+    const bool same_major =
+        code->capability / 10 == capability / 10 && code->capability <= capability;
     return code->machine && (code->exact ? code->capability == capability : same_major);
 }
 
 static bool runs_as_ptx(const struct cuda_code *code, int capability)
 {
-    return code->ptx && (code->exact ? code->capability == capability : code->capability <= capability);
+    return code->ptx &&
+           (code->exact ? code->capability == capability : code->capability <= capability);
 }
 
 int ts_cuda_code_of(const struct cuda_code *codes, int n, int capability)
@@ -55,30 +57,36 @@ int ts_cuda_code_here(int capability)
 int ts_cuda_capability_needed(void)
 {
 #ifdef TS_CUDA_CODES
-    return built[0].capability > CUDA_LOWEST_CAPABILITY ? built[0].capability : CUDA_LOWEST_CAPABILITY;
+    return built[0].capability > CUDA_LOWEST_CAPABILITY ? built[0].capability
+                                                        : CUDA_LOWEST_CAPABILITY;
 #else
     return CUDA_LOWEST_CAPABILITY;
 #endif
 }
 
-enum ts_status ts_cuda_code_check(const struct device_numbers *device, int running, struct ts_diag *diag)
+enum ts_status ts_cuda_code_check(const struct device_numbers *device, int running,
+                                  struct ts_diag *diag)
 {
     const int expected = device->code;
     if (running >= expected)
         return TS_OK;
     ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-code"},
-                  "device %d (%s) runs code of compute capability %d.%d, and the plan was made for that of %d.%d",
-                  device->index, device->name, running / 10, running % 10, expected / 10, expected % 10);
+                  "device %d (%s) runs code of compute capability %d.%d, and the plan was made for "
+                  "that of %d.%d",
+                  device->index, device->name, running / 10, running % 10, expected / 10,
+                  expected % 10);
     return ts_diag_hint(diag, "unset CUDA_FORCE_PTX_JIT where it is set, or use --device cpu");
 }
 
-static size_t list(const struct cuda_code *codes, int n, bool ptx, const char *before, char *text, size_t size)
+static size_t list(const struct cuda_code *codes, int n, bool ptx, const char *before, char *text,
+                   size_t size)
 {
     size_t length = 0;
     for (int i = 0; i < n && length < size; i++)
         if (ptx ? codes[i].ptx : codes[i].machine)
-            length += (size_t)snprintf(text + length, size - length, "%s%d.%d%s", length ? ", " : before,
-                                       codes[i].capability / 10, codes[i].capability % 10, codes[i].exact ? "a" : "");
+            length += (size_t)snprintf(text + length, size - length, "%s%d.%d%s",
+                                       length ? ", " : before, codes[i].capability / 10,
+                                       codes[i].capability % 10, codes[i].exact ? "a" : "");
     return length < size ? length : size - 1;
 }
 
@@ -147,7 +155,8 @@ int ts_cuda_runtime(void)
 #endif
 }
 
-/* Returns the oldest driver that this build can use, which is any of its runtime's major version. */
+/* Returns the oldest driver that this build can use, which is any of its runtime's major
+ * version. */
 static int driver_needed(void)
 {
     enum { WITHOUT_RUNTIME = 11080 }; /* 11.8: the first that knows compute capability 9.0 */
@@ -163,17 +172,21 @@ enum ts_status ts_cuda_usable(const struct device_numbers *device, struct ts_dia
     if (capability >= needed) {
         code_here_text(code, sizeof code);
         ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-no-code"},
-                      "device %d (%s) has compute capability %d.%d, and this build has %s: none of it runs there",
+                      "device %d (%s) has compute capability %d.%d, and this build has %s: none of "
+                      "it runs there",
                       device->index, device->name, device->major, device->minor, code);
-        return ts_diag_hint(diag, "build with -DCMAKE_CUDA_ARCHITECTURES=native, or use --device cpu");
+        return ts_diag_hint(diag,
+                            "build with -DCMAKE_CUDA_ARCHITECTURES=native, or use --device cpu");
     }
     ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-capability"},
-                  "device %d (%s) has compute capability %d.%d, and %s needs %d.%d or later", device->index,
-                  device->name, device->major, device->minor,
-                  needed > CUDA_LOWEST_CAPABILITY ? "this build" : "tomostage", needed / 10, needed % 10);
-    return ts_diag_hint(diag, needed > CUDA_LOWEST_CAPABILITY
-                                  ? "build with -DCMAKE_CUDA_ARCHITECTURES=native, or use --device cpu"
-                                  : "another device (--device cuda:N), or --device cpu");
+                  "device %d (%s) has compute capability %d.%d, and %s needs %d.%d or later",
+                  device->index, device->name, device->major, device->minor,
+                  needed > CUDA_LOWEST_CAPABILITY ? "this build" : "tomostage", needed / 10,
+                  needed % 10);
+    return ts_diag_hint(diag,
+                        needed > CUDA_LOWEST_CAPABILITY
+                            ? "build with -DCMAKE_CUDA_ARCHITECTURES=native, or use --device cpu"
+                            : "another device (--device cuda:N), or --device cpu");
 }
 
 static enum ts_status fail(struct ts_diag *diag, const char *what, int result)
@@ -203,30 +216,38 @@ static enum ts_status open_driver(struct driver *driver, struct ts_diag *diag)
     const int needed = driver_needed();
     driver->library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!driver->library) {
-        ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-no-driver"},
-                      "no CUDA driver: libcuda.so.1 was not found, and one for CUDA %d.%d or later is needed",
-                      needed / 1000, needed % 1000 / 10);
-        return ts_diag_hint(diag, "install version %d or later of NVIDIA's driver, or use --device cpu",
+        ts_diag_error(
+            diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-no-driver"},
+            "no CUDA driver: libcuda.so.1 was not found, and one for CUDA %d.%d or later is needed",
+            needed / 1000, needed % 1000 / 10);
+        return ts_diag_hint(diag,
+                            "install version %d or later of NVIDIA's driver, or use --device cpu",
                             needed_driver());
     }
     void *library = driver->library;
-    if (find(library, "cuInit", &driver->init) && find(library, "cuDriverGetVersion", &driver->driver_version) &&
-        find(library, "cuDeviceGetCount", &driver->device_count) && find(library, "cuDeviceGet", &driver->device_get) &&
+    if (find(library, "cuInit", &driver->init) &&
+        find(library, "cuDriverGetVersion", &driver->driver_version) &&
+        find(library, "cuDeviceGetCount", &driver->device_count) &&
+        find(library, "cuDeviceGet", &driver->device_get) &&
         find(library, "cuDeviceGetName", &driver->device_name) &&
         find(library, "cuDeviceTotalMem_v2", &driver->device_memory) &&
         find(library, "cuDeviceGetAttribute", &driver->device_attribute))
         return TS_OK;
     ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-old-driver"},
-                  "libcuda.so.1 lacks functions that every driver since CUDA 11 has, and CUDA %d.%d or later is needed",
+                  "libcuda.so.1 lacks functions that every driver since CUDA 11 has, and CUDA "
+                  "%d.%d or later is needed",
                   needed / 1000, needed % 1000 / 10);
-    return ts_diag_hint(diag, "update the NVIDIA driver to version %d or later, or use --device cpu", needed_driver());
+    return ts_diag_hint(diag,
+                        "update the NVIDIA driver to version %d or later, or use --device cpu",
+                        needed_driver());
 }
 
 static enum ts_status no_device(struct ts_diag *diag)
 {
     ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-no-device"},
                   "the CUDA driver is there, but sees no device");
-    return ts_diag_hint(diag, "see whether nvidia-smi lists one, and whether CUDA_VISIBLE_DEVICES hides it");
+    return ts_diag_hint(
+        diag, "see whether nvidia-smi lists one, and whether CUDA_VISIBLE_DEVICES hides it");
 }
 
 static int describe_device(const struct driver *driver, struct device_numbers *device)
@@ -254,7 +275,8 @@ static int describe_device(const struct driver *driver, struct device_numbers *d
     return result;
 }
 
-static enum ts_status list_devices(const struct driver *driver, struct cuda_devices *found, struct ts_diag *diag)
+static enum ts_status list_devices(const struct driver *driver, struct cuda_devices *found,
+                                   struct ts_diag *diag)
 {
     int n = 0, result = driver->init(0);
     if (result == RESULT_NO_DEVICE)
@@ -262,7 +284,8 @@ static enum ts_status list_devices(const struct driver *driver, struct cuda_devi
     if (result == RESULT_NOT_INITIALIZED) {
         ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-forked"},
                       "this process was forked from one that had started CUDA");
-        return ts_diag_hint(diag, "fork before CUDA starts, start a program anew, or take --device cpu");
+        return ts_diag_hint(diag,
+                            "fork before CUDA starts, start a program anew, or take --device cpu");
     }
     if (result != RESULT_SUCCESS)
         return fail(diag, "to start (cuInit)", result);
@@ -285,9 +308,11 @@ static enum ts_status refuse_driver(int driver, struct ts_diag *diag)
 {
     const int needed = driver_needed();
     ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-old-driver"},
-                  "the CUDA driver is for CUDA %d.%d, and %d.%d or later is needed", driver / 1000, driver % 1000 / 10,
-                  needed / 1000, needed % 1000 / 10);
-    return ts_diag_hint(diag, "update the NVIDIA driver to version %d or later, or use --device cpu", needed_driver());
+                  "the CUDA driver is for CUDA %d.%d, and %d.%d or later is needed", driver / 1000,
+                  driver % 1000 / 10, needed / 1000, needed % 1000 / 10);
+    return ts_diag_hint(diag,
+                        "update the NVIDIA driver to version %d or later, or use --device cpu",
+                        needed_driver());
 }
 
 bool ts_cuda_driver_present(void)
@@ -302,8 +327,8 @@ bool ts_cuda_started(void)
 {
     int (*device_count)(int *), n;
     void *library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
-    const bool started =
-        library && find(library, "cuDeviceGetCount", &device_count) && device_count(&n) == RESULT_SUCCESS;
+    const bool started = library && find(library, "cuDeviceGetCount", &device_count) &&
+                         device_count(&n) == RESULT_SUCCESS;
     if (library)
         dlclose(library);
     return started;
@@ -322,7 +347,8 @@ enum ts_status ts_cuda_query_here(struct cuda_devices *found, struct ts_diag *di
             status = found->driver < driver_needed() ? refuse_driver(found->driver, diag)
                                                      : list_devices(&driver, found, diag);
     }
-    /* Unloading a driver that was initialized is not safe; the handle lives as long as the process. */
+    /* Unloading a driver that was initialized is not safe; the handle lives as long as the
+     * process. */
     if (driver.library && found->driver == 0)
         dlclose(driver.library);
     return status;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * These are the calls of a driver on a CUDA device, for the steps of stages/engine/driver.c. Partial results of a
- * reduction stay on the device over all slabs of a round. Then either the stage's own launcher makes the results there,
- * or the partials are copied to the host, the stage's finish() makes the results, and they are copied back.
+ * These are the calls of a driver on a CUDA device, for the steps of stages/engine/driver.c.
+ * Partial results of a reduction stay on the device over all slabs of a round. Then either the
+ * stage's own launcher makes the results there, or the partials are copied to the host, the stage's
+ * finish() makes the results, and they are copied back.
  */
 #include "cuda/device/driver.h"
 
@@ -21,8 +22,8 @@
 
 /* ---- driver bytes ------------------------------------------------------------------------------
  *
- * This computes how much memory a driver holds on a CUDA device and on the host for it. Plan and driver both ask here,
- * so the memory planned is the memory allocated. */
+ * This computes how much memory a driver holds on a CUDA device and on the host for it. Plan and
+ * driver both ask here, so the memory planned is the memory allocated. */
 
 static size_t largest_partial(const struct stage_context *context, int input)
 {
@@ -45,12 +46,13 @@ static bool driver_finishes(const struct stage_context *context)
     return reduction->finishes && reduction->finishes(context);
 }
 
-/* Returns true where the device checks slices and the host's finish() is asked later; and the bytes of what is refused,
- * on the device and, pinned, on the host. */
+/* Returns true where the device checks slices and the host's finish() is asked later; and the bytes
+ * of what is refused, on the device and, pinned, on the host. */
 static bool driver_checks(const struct stage_context *context)
 {
     const struct stage_cuda *cuda = context->stage->cuda;
-    return cuda->reduction && cuda->reduction->check && ts_stage_reduces_slices(context) && !cuda->iterates;
+    return cuda->reduction && cuda->reduction->check && ts_stage_reduces_slices(context) &&
+           !cuda->iterates;
 }
 
 static size_t refused_bytes(const struct stage_context *context)
@@ -61,8 +63,9 @@ static size_t refused_bytes(const struct stage_context *context)
 /* Returns the bytes from one result of a slice to the next. */
 static size_t result_stride(const struct stage_context *context)
 {
-    return ts_cuda_stride(driver_finishes(context) ? context->stage->cuda->reduction->result_bytes(context)
-                                                   : context->stage->reduction->result_bytes(context));
+    return ts_cuda_stride(driver_finishes(context)
+                              ? context->stage->cuda->reduction->result_bytes(context)
+                              : context->stage->reduction->result_bytes(context));
 }
 
 /* Returns how many partials or results of an input lie side by side. */
@@ -88,10 +91,11 @@ static size_t driver_scratch_bytes(const struct stage_context *context, int64_t 
     const struct stage_cuda *cuda = context->stage->cuda;
     size_t largest = cuda->map && cuda->scratch_bytes ? cuda->scratch_bytes(context, n) : 0;
     struct stage_context probe = *context;
-    for (int input = 0; cuda->reduction && cuda->reduction->scratch_bytes && input < STAGE_INPUTS; input++)
+    for (int input = 0; cuda->reduction && cuda->reduction->scratch_bytes && input < STAGE_INPUTS;
+         input++)
         for (probe.round = 0; probe.round < ts_stage_rounds(context); probe.round++) {
-            const bool reduced =
-                (input == 0 || context->references[input - 1]) && cuda->reduction->partial_bytes(&probe, input) > 0;
+            const bool reduced = (input == 0 || context->references[input - 1]) &&
+                                 cuda->reduction->partial_bytes(&probe, input) > 0;
             const size_t bytes = reduced ? cuda->reduction->scratch_bytes(&probe, input, n) : 0;
             largest = bytes > largest ? bytes : largest;
         }
@@ -112,14 +116,15 @@ static size_t outside_bytes(const struct stage_context *context)
 }
 
 /* Describes the transforms on the device; returns how many. */
-static int driver_transforms(const struct stage_context *context, struct fft_shape shapes[STAGE_TRANSFORMS])
+static int driver_transforms(const struct stage_context *context,
+                             struct fft_shape shapes[STAGE_TRANSFORMS])
 {
     const struct stage_cuda *cuda = context->stage->cuda;
     return cuda->transforms ? cuda->transforms(context, shapes) : 0;
 }
 
-/* All plans of a stage share one work area, since their transforms follow one another. The plans also hold tables of
- * factors, which are counted with it. */
+/* All plans of a stage share one work area, since their transforms follow one another. The plans
+ * also hold tables of factors, which are counted with it. */
 static size_t transforms_bytes(const struct stage_context *context, bool tables)
 {
     struct fft_shape shapes[STAGE_TRANSFORMS];
@@ -147,7 +152,8 @@ size_t ts_cuda_driver_bytes(const struct stage_context *context, int64_t slab_sl
 {
     size_t bytes = tables_bytes(context) + driver_scratch_bytes(context, slab_slices) +
                    driver_constants_bytes(context) + transforms_bytes(context, true) +
-                   ts_cuda_stride(outside_bytes(context)) + ts_cuda_packed_bytes(context, slab_slices);
+                   ts_cuda_stride(outside_bytes(context)) +
+                   ts_cuda_packed_bytes(context, slab_slices);
     if (!context->stage->reduction)
         return bytes;
     for (int input = 0; input < STAGE_INPUTS; input++)
@@ -155,7 +161,8 @@ size_t ts_cuda_driver_bytes(const struct stage_context *context, int64_t slab_sl
     return bytes + results_bytes(context, slab_slices) + refused_bytes(context);
 }
 
-/* Returns the bytes of pinned host memory through which constants, partials and results are copied. */
+/* Returns the bytes of pinned host memory through which constants, partials and results are
+ * copied. */
 static size_t pinned_bytes(const struct stage_context *context, int64_t slab_slices)
 {
     size_t largest = driver_constants_bytes(context);
@@ -192,13 +199,14 @@ size_t ts_cuda_driver_transfers(const struct stage_context *context, int64_t n)
             }
         bytes += volume ? result_stride(context) : 0;
         if (by_slice)
-            bytes += (size_t)n * (ts_cuda_stride(context->stage->cuda->reduction->partial_bytes(&probe, 0)) +
-                                  result_stride(context));
+            bytes += (size_t)n *
+                     (ts_cuda_stride(context->stage->cuda->reduction->partial_bytes(&probe, 0)) +
+                      result_stride(context));
     }
     return bytes;
 }
 
-/* ---- set-up ------------------------------------------------------------------------------------ */
+/* ---- set-up ---------------------------------------------------------------------------------- */
 
 static enum ts_status fill(struct cuda_driver *driver, void *at, size_t bytes)
 {
@@ -254,7 +262,8 @@ static enum ts_status create_tables(struct cuda_driver *driver)
     driver->n_tables = ts_stage_reduced_map_tables(driver->base.reduced, &tables);
     for (int i = 0; status == TS_OK && i < driver->n_tables; i++) {
         driver->tables[i] = tables[i].image;
-        status = allocate_cleared(driver, ts_image_bytes(&tables[i].image), &driver->tables[i].data);
+        status =
+            allocate_cleared(driver, ts_image_bytes(&tables[i].image), &driver->tables[i].data);
     }
     return status;
 }
@@ -269,8 +278,9 @@ enum ts_status ts_cuda_driver_copy_tables(struct stage_driver *base, enum cuda_d
     ts_stage_reduced_map_tables(base->reduced, &tables);
     for (int i = 0; status == TS_OK && i < driver->n_tables; i++) {
         void *host = tables[i].image.data, *device = driver->tables[i].data;
-        status = ts_cuda_copy(driver->session, CUDA_COMPUTE, direction, direction == CUDA_TO_HOST ? host : device,
-                              direction == CUDA_TO_HOST ? device : host, ts_image_bytes(&tables[i].image));
+        status = ts_cuda_copy(
+            driver->session, CUDA_COMPUTE, direction, direction == CUDA_TO_HOST ? host : device,
+            direction == CUDA_TO_HOST ? device : host, ts_image_bytes(&tables[i].image));
     }
     return status == TS_OK ? ts_cuda_wait(driver->session, CUDA_COMPUTE) : status;
 }
@@ -283,8 +293,8 @@ static enum ts_status create_transforms(struct cuda_driver *driver)
     void *work = ts_cuda_allocate(driver->session, transforms_bytes(context, false));
     enum ts_status status = work ? TS_OK : TS_RUN_FAILED;
     for (int i = 0; status == TS_OK && i < n; i++)
-        status = ts_cuda_fft_create(driver->session, context->stage->name, &shapes[i], work, context->diag,
-                                    &driver->transforms[i]);
+        status = ts_cuda_fft_create(driver->session, context->stage->name, &shapes[i], work,
+                                    context->diag, &driver->transforms[i]);
     return status;
 }
 
@@ -311,8 +321,10 @@ static enum ts_status create_outside(struct cuda_driver *driver)
     void *slice = ts_memory_aligned(bytes);
     if (!slice)
         return ts_diag_no_memory(context->diag, bytes);
-    ts_constant_fill(slice, context->in.dtype, ts_stage_reach(context).constant, (int64_t)ts_slice_count(&context->in));
-    const enum ts_status status = ts_cuda_driver_copy(driver, CUDA_TO_DEVICE, driver->outside, slice, bytes);
+    ts_constant_fill(slice, context->in.dtype, ts_stage_reach(context).constant,
+                     (int64_t)ts_slice_count(&context->in));
+    const enum ts_status status =
+        ts_cuda_driver_copy(driver, CUDA_TO_DEVICE, driver->outside, slice, bytes);
     free(slice);
     return status;
 }
@@ -325,7 +337,8 @@ static enum ts_status create_on_device(struct cuda_driver *driver)
     driver->pinned = ts_cuda_allocate_pinned(driver->session, pinned_bytes(context, slab));
     driver->scratch = ts_cuda_allocate(driver->session, driver_scratch_bytes(context, slab));
     driver->constants = ts_cuda_allocate(driver->session, driver->constants_bytes);
-    enum ts_status status = driver->pinned && driver->scratch && driver->constants ? TS_OK : TS_RUN_FAILED;
+    enum ts_status status =
+        driver->pinned && driver->scratch && driver->constants ? TS_OK : TS_RUN_FAILED;
     if (status == TS_OK)
         status = create_transforms(driver);
     if (status == TS_OK)
@@ -346,9 +359,10 @@ static enum ts_status renew(struct stage_driver *base)
     const struct stage_table *tables;
     const int n = base->reduced ? ts_stage_reduced_map_tables(base->reduced, &tables) : 0;
     if (driver_constants_bytes(context) != driver->constants_bytes)
-        return ts_diag_error(context->diag, TS_RUN_FAILED,
-                             &(struct diag_site){.code = "found-sizes", .stage = context->set->owner},
-                             "its constants would have another size with the axes that an earlier stage found");
+        return ts_diag_error(
+            context->diag, TS_RUN_FAILED,
+            &(struct diag_site){.code = "found-sizes", .stage = context->set->owner},
+            "its constants would have another size with the axes that an earlier stage found");
     for (int i = 0; i < n; i++)
         memcpy(driver->tables[i].axes, tables[i].image.axes, sizeof driver->tables[i].axes);
     return write_constants(driver);
@@ -377,15 +391,18 @@ static enum ts_status restart(struct stage_driver *base)
     base->context.round = 0;
     base->context.result = NULL;
     memset(driver->begun, 0, sizeof driver->begun);
-    enum ts_status status = fill(driver, driver->results, results_bytes(context, base->slab_slices));
+    enum ts_status status =
+        fill(driver, driver->results, results_bytes(context, base->slab_slices));
     if (status == TS_OK && driver->checks)
-        status = ts_cuda_wait(driver->session, CUDA_COMPUTE); /* for copies of what was refused before */
+        status =
+            ts_cuda_wait(driver->session, CUDA_COMPUTE); /* for copies of what was refused before */
     if (status == TS_OK && driver->checks)
         status = clear_refused(driver);
-    return status == TS_OK ? ts_stage_reduced_create(context, base->slab_slices, &base->reduced) : status;
+    return status == TS_OK ? ts_stage_reduced_create(context, base->slab_slices, &base->reduced)
+                           : status;
 }
 
-/* ---- work -------------------------------------------------------------------------------------- */
+/* ---- work ------------------------------------------------------------------------------------ */
 
 static struct cuda_call call_of(const struct cuda_driver *driver)
 {
@@ -418,18 +435,21 @@ static enum ts_status mark(struct cuda_driver *driver, enum ts_status status)
 /* Returns the bytes from a slice's partial to the next; 0 where the volume has one. */
 static size_t partial_stride(const struct cuda_driver *driver, bool of_slices)
 {
-    return of_slices ? ts_cuda_stride(driver->cuda->reduction->partial_bytes(&driver->base.context, 0)) : 0;
+    return of_slices
+               ? ts_cuda_stride(driver->cuda->reduction->partial_bytes(&driver->base.context, 0))
+               : 0;
 }
 
-/* Reduces the pixels of each slice that are not left out. A slice without any adds nothing: its partial is empty, which
- * is written where reduce() would have overwritten it. */
-static enum ts_status reduce_packed(struct cuda_driver *driver, int input, const struct ts_image *slices,
-                                    bool of_slices)
+/* Reduces the pixels of each slice that are not left out. A slice without any adds nothing: its
+ * partial is empty, which is written where reduce() would have overwritten it. */
+static enum ts_status reduce_packed(struct cuda_driver *driver, int input,
+                                    const struct ts_image *slices, bool of_slices)
 {
     const struct cuda_reduction *reduction = driver->cuda->reduction;
     const struct stage_context *context = &driver->base.context;
     const size_t stride = partial_stride(driver, of_slices);
-    enum ts_status status = ts_cuda_packed_bring(driver->session, context, input, slices, &driver->packed);
+    enum ts_status status =
+        ts_cuda_packed_bring(driver->session, context, input, slices, &driver->packed);
     for (int64_t i = 0; status == TS_OK && i < slices->axes[0].n; i++) {
         struct ts_image views[STAGE_INPUTS];
         struct cuda_call call = call_of(driver);
@@ -445,13 +465,16 @@ static enum ts_status reduce_packed(struct cuda_driver *driver, int input, const
     return status;
 }
 
-/* Enqueues the reduction of these slices into the partial of the volume, or into those of the slices. */
-static enum ts_status reduce(struct cuda_driver *driver, int input, const struct ts_image *slices, bool of_slices)
+/* Enqueues the reduction of these slices into the partial of the volume, or into those of the
+ * slices. */
+static enum ts_status reduce(struct cuda_driver *driver, int input, const struct ts_image *slices,
+                             bool of_slices)
 {
     const struct cuda_call call = call_of(driver);
     if (ts_stage_packs_now(&driver->base.context, input))
         return reduce_packed(driver, input, slices, of_slices);
-    return driver->cuda->reduction->reduce(&driver->base.context, input, slices, driver->partials[input], &call);
+    return driver->cuda->reduction->reduce(&driver->base.context, input, slices,
+                                           driver->partials[input], &call);
 }
 
 static enum ts_status add(struct stage_driver *base, int input, const struct ts_image *slices)
@@ -481,8 +504,10 @@ static enum ts_status send_results(struct cuda_driver *driver, const void *resul
 {
     const size_t stride = result_stride(&driver->base.context), bytes = driver->host_result_bytes;
     for (int64_t i = 0; i < n; i++)
-        memcpy((char *)driver->pinned + (size_t)i * stride, (const char *)results + (size_t)i * bytes, bytes);
-    return ts_cuda_driver_copy(driver, CUDA_TO_DEVICE, driver->results, driver->pinned, (size_t)n * stride);
+        memcpy((char *)driver->pinned + (size_t)i * stride,
+               (const char *)results + (size_t)i * bytes, bytes);
+    return ts_cuda_driver_copy(driver, CUDA_TO_DEVICE, driver->results, driver->pinned,
+                               (size_t)n * stride);
 }
 
 static enum ts_status finish_on_host(struct cuda_driver *driver)
@@ -494,9 +519,10 @@ static enum ts_status finish_on_host(struct cuda_driver *driver)
     if (status == TS_OK)
         status = ts_stage_reduced_finish(reduced);
     if (status == TS_OK)
-        status = send_results(
-            driver, driver->per_slice ? ts_stage_reduced_reference_result(reduced) : ts_stage_reduced_result(reduced),
-            1);
+        status = send_results(driver,
+                              driver->per_slice ? ts_stage_reduced_reference_result(reduced)
+                                                : ts_stage_reduced_result(reduced),
+                              1);
     return status;
 }
 
@@ -505,12 +531,13 @@ static enum ts_status finish(struct stage_driver *base)
     struct cuda_driver *driver = cuda_of(base);
     const struct cuda_call call = call_of(driver);
     base->context.result = ts_stage_reduced_result(base->reduced);
-    enum ts_status status = driver->finishes ? ts_cuda_driver_return_counts(driver) : finish_on_host(driver);
+    enum ts_status status =
+        driver->finishes ? ts_cuda_driver_return_counts(driver) : finish_on_host(driver);
     if (driver->finishes)
         status = mark(driver, status);
     if (driver->finishes && status == TS_OK)
-        status = mark(driver,
-                      driver->cuda->reduction->finish(&base->context, driver->partials[0], driver->results, 1, &call));
+        status = mark(driver, driver->cuda->reduction->finish(&base->context, driver->partials[0],
+                                                              driver->results, 1, &call));
     memset(driver->begun, 0, sizeof driver->begun);
     base->context.round++;
     return status;
@@ -524,23 +551,28 @@ static void collect_slice(const void *of_driver, int64_t i, void *total)
     driver->cuda->reduction->collect(&driver->base.context, 0, partial, total);
 }
 
-/* Calls collect() and the stage's finish() for every slice of a slab, and copies the results to the device. */
-static enum ts_status finish_slices(struct cuda_driver *driver, int round, int64_t z_first, int64_t n)
+/* Calls collect() and the stage's finish() for every slice of a slab, and copies the results to the
+ * device. */
+static enum ts_status finish_slices(struct cuda_driver *driver, int round, int64_t z_first,
+                                    int64_t n)
 {
     struct stage_reduced *reduced = driver->base.reduced;
-    enum ts_status status = fetch(driver, driver->partials[0], (size_t)n * partial_stride(driver, true));
+    enum ts_status status =
+        fetch(driver, driver->partials[0], (size_t)n * partial_stride(driver, true));
     if (status == TS_OK)
         status = ts_stage_reduced_slices(reduced, round, z_first, n, collect_slice, driver);
     return status == TS_OK ? send_results(driver, ts_stage_reduced_result(reduced), n) : status;
 }
 
 /* Enqueues the check of a slab, and the copy of what it and those before it have refused. */
-static enum ts_status check_slices(struct cuda_driver *driver, int64_t z_first, int64_t n, const struct cuda_call *call)
+static enum ts_status check_slices(struct cuda_driver *driver, int64_t z_first, int64_t n,
+                                   const struct cuda_call *call)
 {
-    const enum ts_status status = driver->cuda->reduction->check(&driver->base.context, driver->partials[0],
-                                                                 driver->results, z_first, n, driver->refused, call);
-    return status == TS_OK ? ts_cuda_copy(driver->session, CUDA_COMPUTE, CUDA_TO_HOST, driver->seen, driver->refused,
-                                          sizeof *driver->seen)
+    const enum ts_status status =
+        driver->cuda->reduction->check(&driver->base.context, driver->partials[0], driver->results,
+                                       z_first, n, driver->refused, call);
+    return status == TS_OK ? ts_cuda_copy(driver->session, CUDA_COMPUTE, CUDA_TO_HOST, driver->seen,
+                                          driver->refused, sizeof *driver->seen)
                            : status;
 }
 
@@ -548,8 +580,10 @@ static enum ts_status check_slices(struct cuda_driver *driver, int64_t z_first, 
 static enum ts_status refused(struct stage_driver *base, bool wait, int64_t *slice)
 {
     const struct cuda_driver *driver = cuda_of(base);
-    const enum ts_status status = driver->checks && wait ? ts_cuda_wait(driver->session, CUDA_COMPUTE) : TS_OK;
-    *slice = driver->checks && status == TS_OK ? *(const volatile int64_t *)&driver->seen->past - 1 : -1;
+    const enum ts_status status =
+        driver->checks && wait ? ts_cuda_wait(driver->session, CUDA_COMPUTE) : TS_OK;
+    *slice =
+        driver->checks && status == TS_OK ? *(const volatile int64_t *)&driver->seen->past - 1 : -1;
     return status;
 }
 
@@ -564,7 +598,8 @@ static void collect_refused(const void *of_driver, int64_t i, void *total)
 static enum ts_status refuse(struct stage_driver *base)
 {
     const struct cuda_driver *driver = cuda_of(base);
-    return ts_stage_reduced_slices(base->reduced, 0, driver->seen->past - 1, 1, collect_refused, driver);
+    return ts_stage_reduced_slices(base->reduced, 0, driver->seen->past - 1, 1, collect_refused,
+                                   driver);
 }
 
 static enum ts_status reduce_slices(struct stage_driver *base, const struct ts_image *slices)
@@ -595,7 +630,8 @@ static enum ts_status reduce_slices(struct stage_driver *base, const struct ts_i
     return status;
 }
 
-static enum ts_status map(struct stage_driver *base, const struct ts_image *slices, struct ts_image *out)
+static enum ts_status map(struct stage_driver *base, const struct ts_image *slices,
+                          struct ts_image *out)
 {
     struct cuda_driver *driver = cuda_of(base);
     struct cuda_call call = call_of(driver);
@@ -610,16 +646,18 @@ static enum ts_status map(struct stage_driver *base, const struct ts_image *slic
     }
     enum ts_status status = TS_OK;
     if (driver->cuda->textures && driver->cuda->textures(&base->context))
-        status = ts_cuda_textures(&driver->textures, slices, base->context.stage->name, base->context.diag,
-                                  &call.textures, &call.n_textures);
+        status = ts_cuda_textures(&driver->textures, slices, base->context.stage->name,
+                                  base->context.diag, &call.textures, &call.n_textures);
     status = mark(driver, status);
-    return status == TS_OK ? mark(driver, driver->cuda->map(&base->context, slices, out, &call)) : status;
+    return status == TS_OK ? mark(driver, driver->cuda->map(&base->context, slices, out, &call))
+                           : status;
 }
 
 static enum ts_status copy(struct stage_driver *base, void *to, const void *from, size_t bytes)
 {
     const struct cuda_driver *driver = cuda_of(base);
-    return ts_cuda_copy(driver->session, CUDA_COMPUTE, CUDA_ON_DEVICE, to, from ? from : driver->outside, bytes);
+    return ts_cuda_copy(driver->session, CUDA_COMPUTE, CUDA_ON_DEVICE, to,
+                        from ? from : driver->outside, bytes);
 }
 
 static enum ts_status set(struct stage_driver *base, void *to, size_t bytes)
@@ -627,19 +665,22 @@ static enum ts_status set(struct stage_driver *base, void *to, size_t bytes)
     return ts_cuda_fill(cuda_of(base)->session, CUDA_COMPUTE, to, 0xFF, bytes);
 }
 
-static enum ts_status fill_invalid(struct stage_driver *base, const struct ts_image *slices, double value)
+static enum ts_status fill_invalid(struct stage_driver *base, const struct ts_image *slices,
+                                   double value)
 {
-    return ts_cuda_valid_fill(&base->context, slices, value, ts_cuda_stream(cuda_of(base)->session, CUDA_COMPUTE));
+    return ts_cuda_valid_fill(&base->context, slices, value,
+                              ts_cuda_stream(cuda_of(base)->session, CUDA_COMPUTE));
 }
 
 static enum ts_status mark_zeros(struct stage_driver *base, const struct ts_image *slices)
 {
     return ts_cuda_valid_mark(base->context.device, slices, &(struct invalid_range){0, 0},
-                              ts_cuda_stream(cuda_of(base)->session, CUDA_COMPUTE), base->context.diag);
+                              ts_cuda_stream(cuda_of(base)->session, CUDA_COMPUTE),
+                              base->context.diag);
 }
 
-static enum ts_status choose(struct stage_driver *base, const struct ts_image *slices, const struct ts_image *mask,
-                             const struct ts_image *out)
+static enum ts_status choose(struct stage_driver *base, const struct ts_image *slices,
+                             const struct ts_image *mask, const struct ts_image *out)
 {
     return ts_cuda_valid_choose(&base->context, slices, mask, out->valid,
                                 ts_cuda_stream(cuda_of(base)->session, CUDA_COMPUTE));
@@ -660,8 +701,9 @@ static const struct stage_driver_calls calls = {.add = add,
                                                 .renew = renew,
                                                 .destroy = destroy};
 
-enum ts_status ts_cuda_driver_create(struct cuda_session *session, const struct stage_context *context,
-                                     int64_t slab_slices, void *padded, struct stage_driver **result)
+enum ts_status ts_cuda_driver_create(struct cuda_session *session,
+                                     const struct stage_context *context, int64_t slab_slices,
+                                     void *padded, struct stage_driver **result)
 {
     struct cuda_driver *driver = calloc(1, sizeof *driver);
     *result = NULL;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Drivers (stages/engine/driver.h) on a CUDA device: a stage's constants, scratch and reduction there, and its calls on
- * slabs that are already on the device. Everything is enqueued on the session's CUDA_COMPUTE queue; the host waits only
- * where the stage's own finish() runs on the host.
+ * Drivers (stages/engine/driver.h) on a CUDA device: a stage's constants, scratch and reduction
+ * there, and its calls on slabs that are already on the device. Everything is enqueued on the
+ * session's CUDA_COMPUTE queue; the host waits only where the stage's own finish() runs on the
+ * host.
  */
 #ifndef CUDA_DEVICE_DRIVER_H
 #define CUDA_DEVICE_DRIVER_H
@@ -11,35 +12,43 @@
 #include "cuda/device/session.h"
 #include "stages/engine/driver.h"
 
-/* Compute the device bytes that ts_cuda_driver_create will allocate, and the host bytes that it adds (most of them
- * pinned), at plan time. `padded` is not counted. */
+/* Compute the device bytes that ts_cuda_driver_create will allocate, and the host bytes that it
+ * adds (most of them pinned), at plan time. `padded` is not counted. */
 size_t ts_cuda_driver_bytes(const struct stage_context *context, int64_t slab_slices);
 size_t ts_cuda_driver_host_bytes(const struct stage_context *context, int64_t slab_slices);
-/* Returns the bytes of partials, results and constants that are copied over the bus when n slices are reduced and
- * mapped once, in a run. */
+/* Returns the bytes of partials, results and constants that are copied over the bus when n slices
+ * are reduced and mapped once, in a run. */
 size_t ts_cuda_driver_transfers(const struct stage_context *context, int64_t n);
 
-/* Creates a driver on the session's device, which is the context's, for slabs of at most slab_slices. The session,
- * which owns the device memory, and everything that the context points to must outlive the driver. `padded` is device
- * memory of ts_driver_padded_bytes() bytes, which drivers may share. */
-enum ts_status ts_cuda_driver_create(struct cuda_session *session, const struct stage_context *context,
-                                     int64_t slab_slices, void *padded, struct stage_driver **driver);
-/* Brings the running total of an input's reduction over the volume from a driver of the same stage on another device,
- * in place of its own. `reached` is an event of that device, and what this device does next waits for it. */
-enum ts_status ts_cuda_driver_bring_total(struct stage_driver *driver, const struct stage_driver *from, int input,
+/* Creates a driver on the session's device, which is the context's, for slabs of at most
+ * slab_slices. The session, which owns the device memory, and everything that the context points to
+ * must outlive the driver. `padded` is device memory of ts_driver_padded_bytes() bytes, which
+ * drivers may share. */
+enum ts_status ts_cuda_driver_create(struct cuda_session *session,
+                                     const struct stage_context *context, int64_t slab_slices,
+                                     void *padded, struct stage_driver **driver);
+/* Brings the running total of an input's reduction over the volume from a driver of the same stage
+ * on another device, in place of its own. `reached` is an event of that device, and what this
+ * device does next waits for it. */
+enum ts_status ts_cuda_driver_bring_total(struct stage_driver *driver,
+                                          const struct stage_driver *from, int input,
                                           struct cuda_event *reached);
-/* Brings the running total of an input's reduction over the volume to driver->reduced (ts_stage_reduced_sum), where the
- * totals of several processes are joined, and has the device begin anew. ts_driver_finish() takes what is there then.
- * Where the stage's finish() runs on the device the total is that of the device: 64-bit counts, which add up, and of
- * which ts_cuda_driver_counts() returns how many bytes there are; 0 for other stages. */
+/* Brings the running total of an input's reduction over the volume to driver->reduced
+ * (ts_stage_reduced_sum), where the totals of several processes are joined, and has the device
+ * begin anew. ts_driver_finish() takes what is there then. Where the stage's finish() runs on the
+ * device the total is that of the device: 64-bit counts, which add up, and of which
+ * ts_cuda_driver_counts() returns how many bytes there are; 0 for other stages. */
 enum ts_status ts_cuda_driver_collect(struct stage_driver *driver, int input);
 /* Has the device begin anew without its running total, which another device has taken over. */
 void ts_cuda_driver_forget(struct stage_driver *driver, int input);
 size_t ts_cuda_driver_counts(const struct stage_driver *driver, int input);
-/* Copies the tables that the map wrote to driver->reduced, or those back to the device, and waits for the queue. */
-enum ts_status ts_cuda_driver_copy_tables(struct stage_driver *driver, enum cuda_direction direction);
+/* Copies the tables that the map wrote to driver->reduced, or those back to the device, and waits
+ * for the queue. */
+enum ts_status ts_cuda_driver_copy_tables(struct stage_driver *driver,
+                                          enum cuda_direction direction);
 
-/* Records a pair of events around each stretch of work on the device from now on, for benchmarks. NULL: no more. */
+/* Records a pair of events around each stretch of work on the device from now on, for benchmarks.
+ * NULL: no more. */
 enum { CUDA_TIMER_EVENTS = 64 };
 struct cuda_timer {
     struct cuda_event *events[CUDA_TIMER_EVENTS];
@@ -47,18 +56,19 @@ struct cuda_timer {
 };
 void ts_cuda_driver_time(struct stage_driver *driver, struct cuda_timer *timer);
 
-/* Has map() report its iterations from now on, where the stage does that. The caller owns `reporting` and its pinned
- * memory, and gives each call a number. */
+/* Has map() report its iterations from now on, where the stage does that. The caller owns
+ * `reporting` and its pinned memory, and gives each call a number. */
 struct cuda_reporting {
     struct cuda_progress *progress;
     int64_t call;
 };
 void ts_cuda_driver_report(struct stage_driver *driver, const struct cuda_reporting *reporting);
 
-/* Does what ts_stage_apply does, on the context's device, with images in host memory. Checks that nothing was written
- * around the output. */
-enum ts_status ts_cuda_apply(struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                             const struct ts_image *const references[STAGE_REFERENCES], int64_t slab,
-                             struct stage_reduced **reduced);
+/* Does what ts_stage_apply does, on the context's device, with images in host memory. Checks that
+ * nothing was written around the output. */
+enum ts_status ts_cuda_apply(struct stage_context *context, const struct ts_image *in,
+                             struct ts_image *out,
+                             const struct ts_image *const references[STAGE_REFERENCES],
+                             int64_t slab, struct stage_reduced **reduced);
 
 #endif

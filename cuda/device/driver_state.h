@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This is the state of a driver on a CUDA device, for the files that make it up: driver.c has its calls, and
- * driver_totals.c brings the totals of reductions to other devices and to the host.
+ * This is the state of a driver on a CUDA device, for the files that make it up: driver.c has its
+ * calls, and driver_totals.c brings the totals of reductions to other devices and to the host.
  */
 #ifndef CUDA_DEVICE_DRIVER_STATE_H
 #define CUDA_DEVICE_DRIVER_STATE_H
@@ -20,8 +20,9 @@ struct cuda_driver {
     int n_tables;
     void *results, *scratch, *constants, *pinned;
     struct cuda_refused *refused; /* on the device, where `checks` */
-    struct cuda_refused *seen;    /* what the last slab that is done has left there, in pinned memory */
-    void *outside;                /* a slice of the border's constant, where the stage pads with one */
+    struct cuda_refused
+        *seen;     /* what the last slab that is done has left there, in pinned memory */
+    void *outside; /* a slice of the border's constant, where the stage pads with one */
     struct cuda_fft *transforms[STAGE_TRANSFORMS];
     struct cuda_texture_set *textures; /* of the inputs of map() so far */
     size_t host_result_bytes, constants_bytes;
@@ -36,9 +37,10 @@ static inline struct cuda_driver *cuda_of(struct stage_driver *driver)
 }
 
 /* Enqueues a copy and waits for it. */
-enum ts_status ts_cuda_driver_copy(struct cuda_driver *driver, enum cuda_direction direction, void *to,
-                                   const void *from, size_t bytes);
-/* Brings a total that several processes have joined back to the device, where the stage's finish() runs there. */
+enum ts_status ts_cuda_driver_copy(struct cuda_driver *driver, enum cuda_direction direction,
+                                   void *to, const void *from, size_t bytes);
+/* Brings a total that several processes have joined back to the device, where the stage's finish()
+ * runs there. */
 enum ts_status ts_cuda_driver_return_counts(struct cuda_driver *driver);
 
 #endif

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Totals of reductions over a volume, which go on where they are: to another device of this process, and to the host,
- * where those of several processes are joined.
+ * Totals of reductions over a volume, which go on where they are: to another device of this
+ * process, and to the host, where those of several processes are joined.
  */
 #include "cuda/device/driver_state.h"
 
-enum ts_status ts_cuda_driver_copy(struct cuda_driver *driver, enum cuda_direction direction, void *to,
-                                   const void *from, size_t bytes)
+enum ts_status ts_cuda_driver_copy(struct cuda_driver *driver, enum cuda_direction direction,
+                                   void *to, const void *from, size_t bytes)
 {
-    const enum ts_status status = ts_cuda_copy(driver->session, CUDA_COMPUTE, direction, to, from, bytes);
+    const enum ts_status status =
+        ts_cuda_copy(driver->session, CUDA_COMPUTE, direction, to, from, bytes);
     return status == TS_OK ? ts_cuda_wait(driver->session, CUDA_COMPUTE) : status;
 }
 
-enum ts_status ts_cuda_driver_bring_total(struct stage_driver *base, const struct stage_driver *of_other, int input,
+enum ts_status ts_cuda_driver_bring_total(struct stage_driver *base,
+                                          const struct stage_driver *of_other, int input,
                                           struct cuda_event *reached)
 {
     struct cuda_driver *driver = cuda_of(base);
@@ -24,8 +26,8 @@ enum ts_status ts_cuda_driver_bring_total(struct stage_driver *base, const struc
     enum ts_status status = ts_cuda_event_record(other->session, reached, CUDA_COMPUTE);
     if (status == TS_OK)
         status = ts_cuda_queue_waits(driver->session, CUDA_COMPUTE, reached);
-    return status == TS_OK ? ts_cuda_copy(driver->session, CUDA_COMPUTE, CUDA_BETWEEN, driver->partials[input],
-                                          other->partials[input], bytes)
+    return status == TS_OK ? ts_cuda_copy(driver->session, CUDA_COMPUTE, CUDA_BETWEEN,
+                                          driver->partials[input], other->partials[input], bytes)
                            : status;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cuFFT is opened through dlopen when a stage needs it, so that a machine without cuFFT runs all chains that transform
- * nothing. Built only with CUDA.
+ * cuFFT is opened through dlopen when a stage needs it, so that a machine without cuFFT runs all
+ * chains that transform nothing. Built only with CUDA.
  */
 #include "cuda/device/fft.h"
 
@@ -24,8 +24,8 @@ static struct {
     cufftResult (*create)(cufftHandle *);
     cufftResult (*destroy)(cufftHandle);
     cufftResult (*set_auto_allocation)(cufftHandle, int);
-    cufftResult (*make_plan)(cufftHandle, int, long long *, long long *, long long, long long, long long *, long long,
-                             long long, cufftType, long long, size_t *);
+    cufftResult (*make_plan)(cufftHandle, int, long long *, long long *, long long, long long,
+                             long long *, long long, long long, cufftType, long long, size_t *);
     cufftResult (*set_work_area)(cufftHandle, void *);
     cufftResult (*set_stream)(cufftHandle, cudaStream_t);
     cufftResult (*complex_to_complex)(cufftHandle, cufftComplex *, cufftComplex *, int);
@@ -55,16 +55,18 @@ static const char *result_name(cufftResult result)
     return i < sizeof names / sizeof *names && names[i] ? names[i] : "unknown error";
 }
 
-/* This is the one place where cuFFT's results become diagnostics. It has no name for a device that was lost: CUDA
- * has. */
-static enum ts_status fold(struct ts_diag *diag, const char *stage, cufftResult result, const char *what)
+/* This is the one place where cuFFT's results become diagnostics. It has no name for a device that
+ * was lost: CUDA has. */
+static enum ts_status fold(struct ts_diag *diag, const char *stage, cufftResult result,
+                           const char *what)
 {
     if (result == CUFFT_SUCCESS)
         return TS_OK;
     const cudaError_t device = cudaDeviceSynchronize();
     if (device != cudaSuccess)
         return ts_cuda_fold(diag, stage, device, what);
-    return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cufft-failed", .stage = stage},
+    return ts_diag_error(diag, TS_RUN_FAILED,
+                         &(struct diag_site){.code = "cufft-failed", .stage = stage},
                          "cuFFT: %s failed: %s (%d)", what, result_name(result), (int)result);
 }
 
@@ -94,7 +96,8 @@ static bool find(void)
 static enum ts_status open_library(struct ts_diag *diag, const char *stage)
 {
     static const char name[] = "libcufft.so." TEXT(CUFFT_VER_MAJOR);
-    static const char *const places[] = {name, "/usr/local/cuda/lib64/libcufft.so." TEXT(CUFFT_VER_MAJOR)};
+    static const char *const places[] = {
+        name, "/usr/local/cuda/lib64/libcufft.so." TEXT(CUFFT_VER_MAJOR)};
     pthread_mutex_lock(&opening);
     for (size_t i = 0; !cufft.library && i < sizeof places / sizeof *places; i++) {
         cufft.library = dlopen(places[i], RTLD_NOW | RTLD_LOCAL);
@@ -109,11 +112,11 @@ static enum ts_status open_library(struct ts_diag *diag, const char *stage)
         return TS_OK;
     ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cufft-missing", .stage = stage},
                   "its Fourier transforms need cuFFT, and %s was not found", name);
-    return ts_diag_hint(
-        diag,
-        "it is part of the CUDA toolkit (Debian: libcufft%d): put its folder on LD_LIBRARY_PATH, or use "
-        "--device cpu",
-        CUFFT_VER_MAJOR);
+    return ts_diag_hint(diag,
+                        "it is part of the CUDA toolkit (Debian: libcufft%d): put its folder on "
+                        "LD_LIBRARY_PATH, or use "
+                        "--device cpu",
+                        CUFFT_VER_MAJOR);
 }
 
 int ts_cuda_fft_version(void)
@@ -126,14 +129,16 @@ int ts_cuda_fft_version(void)
     return version;
 }
 
-/* Lengths with large prime factors need a longer transform and two arrays of it; others need one array at most. */
+/* Lengths with large prime factors need a longer transform and two arrays of it; others need one
+ * array at most. */
 size_t ts_cuda_fft_work_bytes(const struct fft_shape *shape)
 {
     return ((size_t)8 << 20) + 5 * sizeof(cufftComplex) * (size_t)ts_fft_spectrum_count(shape);
 }
 
-static enum ts_status make_plan(struct cuda_session *session, const char *stage, const struct fft_shape *shape,
-                                cufftType type, void *work, struct ts_diag *diag, cufftHandle *plan)
+static enum ts_status make_plan(struct cuda_session *session, const char *stage,
+                                const struct fft_shape *shape, cufftType type, void *work,
+                                struct ts_diag *diag, cufftHandle *plan)
 {
     long long n[2] = {shape->n[0], shape->n[1]};
     size_t bytes = 0;
@@ -143,24 +148,27 @@ static enum ts_status make_plan(struct cuda_session *session, const char *stage,
     status = fold(diag, stage, cufft.set_auto_allocation(*plan, 0), "taking over the work area");
     if (status == TS_OK)
         status = fold(diag, stage,
-                      cufft.make_plan(*plan, shape->rank, n, NULL, 1, 0, NULL, 1, 0, type, shape->batch, &bytes),
+                      cufft.make_plan(*plan, shape->rank, n, NULL, 1, 0, NULL, 1, 0, type,
+                                      shape->batch, &bytes),
                       "planning");
     if (status == TS_OK && bytes > ts_cuda_fft_work_bytes(shape))
-        status = ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cufft-work", .stage = stage},
+        status = ts_diag_error(diag, TS_RUN_FAILED,
+                               &(struct diag_site){.code = "cufft-work", .stage = stage},
                                "cuFFT wants a work area of %zu bytes, and %zu were planned", bytes,
                                ts_cuda_fft_work_bytes(shape));
     if (status == TS_OK)
         status = fold(diag, stage, cufft.set_work_area(*plan, work), "setting the work area");
     if (status == TS_OK)
-        status =
-            fold(diag, stage, cufft.set_stream(*plan, ts_cuda_stream(session, CUDA_COMPUTE)), "setting the stream");
+        status = fold(diag, stage, cufft.set_stream(*plan, ts_cuda_stream(session, CUDA_COMPUTE)),
+                      "setting the stream");
     if (status != TS_OK)
         cufft.destroy(*plan);
     return status;
 }
 
-enum ts_status ts_cuda_fft_create(struct cuda_session *session, const char *stage, const struct fft_shape *shape,
-                                  void *work, struct ts_diag *diag, struct cuda_fft **result)
+enum ts_status ts_cuda_fft_create(struct cuda_session *session, const char *stage,
+                                  const struct fft_shape *shape, void *work, struct ts_diag *diag,
+                                  struct cuda_fft **result)
 {
     const cufftType types[] = {shape->real ? CUFFT_R2C : CUFFT_C2C, CUFFT_C2R};
     enum ts_status status = open_library(diag, stage);
@@ -170,7 +178,8 @@ enum ts_status ts_cuda_fft_create(struct cuda_session *session, const char *stag
         return status == TS_OK ? ts_diag_no_memory(diag, sizeof *fft) : status;
     fft->real = shape->real;
     while (status == TS_OK && fft->n_plans < (shape->real ? 2 : 1)) {
-        status = make_plan(session, stage, shape, types[fft->n_plans], work, diag, &fft->plans[fft->n_plans]);
+        status = make_plan(session, stage, shape, types[fft->n_plans], work, diag,
+                           &fft->plans[fft->n_plans]);
         fft->n_plans += status == TS_OK;
     }
     if (status == TS_OK)
@@ -187,30 +196,31 @@ void ts_cuda_fft_destroy(struct cuda_fft *fft)
     free(fft);
 }
 
-/* ---- transforming ------------------------------------------------------------------------------ */
+/* ---- transforming ---------------------------------------------------------------------------- */
 
-static enum ts_status done(const struct stage_context *context, cufftResult result, const char *what)
+static enum ts_status done(const struct stage_context *context, cufftResult result,
+                           const char *what)
 {
     const enum ts_status status = fold(context->diag, context->stage->name, result, what);
     return status == TS_OK ? ts_cuda_launched(context, what) : status;
 }
 
-enum ts_status ts_cuda_fft_forward(const struct stage_context *context, const struct cuda_fft *fft, float *in,
-                                   float *out)
+enum ts_status ts_cuda_fft_forward(const struct stage_context *context, const struct cuda_fft *fft,
+                                   float *in, float *out)
 {
     return done(context,
-                fft->real
-                    ? cufft.real_to_complex(fft->plans[0], in, (cufftComplex *)out)
-                    : cufft.complex_to_complex(fft->plans[0], (cufftComplex *)in, (cufftComplex *)out, CUFFT_FORWARD),
+                fft->real ? cufft.real_to_complex(fft->plans[0], in, (cufftComplex *)out)
+                          : cufft.complex_to_complex(fft->plans[0], (cufftComplex *)in,
+                                                     (cufftComplex *)out, CUFFT_FORWARD),
                 "the Fourier transform");
 }
 
-enum ts_status ts_cuda_fft_inverse(const struct stage_context *context, const struct cuda_fft *fft, float *in,
-                                   float *out)
+enum ts_status ts_cuda_fft_inverse(const struct stage_context *context, const struct cuda_fft *fft,
+                                   float *in, float *out)
 {
     return done(context,
-                fft->real
-                    ? cufft.complex_to_real(fft->plans[1], (cufftComplex *)in, out)
-                    : cufft.complex_to_complex(fft->plans[0], (cufftComplex *)in, (cufftComplex *)out, CUFFT_INVERSE),
+                fft->real ? cufft.complex_to_real(fft->plans[1], (cufftComplex *)in, out)
+                          : cufft.complex_to_complex(fft->plans[0], (cufftComplex *)in,
+                                                     (cufftComplex *)out, CUFFT_INVERSE),
                 "the inverse Fourier transform");
 }

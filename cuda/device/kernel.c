@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Launchers call these functions to prepare, launch and check their kernels. A CUDA runtime knows only the kernels of
- * the program or library that it is linked into. The programs of lab/ have kernels, and a runtime, of their own: they
- * are linked with this file a second time, so that it asks their runtime.
+ * Launchers call these functions to prepare, launch and check their kernels. A CUDA runtime knows
+ * only the kernels of the program or library that it is linked into. The programs of lab/ have
+ * kernels, and a runtime, of their own: they are linked with this file a second time, so that it
+ * asks their runtime.
  */
 #include <cuda_runtime_api.h>
 
@@ -21,13 +22,14 @@ enum ts_status ts_cuda_shared(const struct stage_context *context, const void *k
     if (bytes > (size_t)device->block_shared_bytes) {
         ts_diag_error(context->diag, TS_RUN_FAILED,
                       &(struct diag_site){.code = "cuda-shared", .stage = context->stage->name},
-                      "a block needs %zu bytes of shared memory, and device %d (%s) gives it %d", bytes, device->index,
-                      device->name, device->block_shared_bytes);
+                      "a block needs %zu bytes of shared memory, and device %d (%s) gives it %d",
+                      bytes, device->index, device->name, device->block_shared_bytes);
         return ts_diag_hint(context->diag, "another method, or --device cpu, would do");
     }
-    return ts_cuda_fold(context->diag, context->stage->name,
-                        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes),
-                        "reserving shared memory");
+    return ts_cuda_fold(
+        context->diag, context->stage->name,
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes),
+        "reserving shared memory");
 }
 
 enum ts_status ts_cuda_load(const struct stage_context *context, const void *const *kernels, int n)
@@ -39,9 +41,11 @@ enum ts_status ts_cuda_load(const struct stage_context *context, const void *con
     return ts_cuda_fold(context->diag, context->stage->name, error, "loading kernels");
 }
 
-/* Blocks are limited by the device at hand and by the numbers of the context's device, which tests make smaller. */
-enum ts_status ts_cuda_launch_together(const struct stage_context *context, const void *kernel, const char *name,
-                                       int threads, int most, void **arguments, struct CUstream_st *stream)
+/* Blocks are limited by the device at hand and by the numbers of the context's device, which tests
+ * make smaller. */
+enum ts_status ts_cuda_launch_together(const struct stage_context *context, const void *kernel,
+                                       const char *name, int threads, int most, void **arguments,
+                                       struct CUstream_st *stream)
 {
     enum { SYSTEM_BYTES = 1024 }; /* the system takes so much of each block's shared memory */
     const struct device_numbers *device = context->device;
@@ -52,12 +56,14 @@ enum ts_status ts_cuda_launch_together(const struct stage_context *context, cons
         error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, threads, 0);
     if (error != cudaSuccess)
         return ts_cuda_fold(context->diag, context->stage->name, error, name);
-    const int by_memory = (int)((size_t)device->shared_bytes / (attributes.sharedSizeBytes + SYSTEM_BYTES));
+    const int by_memory =
+        (int)((size_t)device->shared_bytes / (attributes.sharedSizeBytes + SYSTEM_BYTES));
     const int by_threads = device->threads / threads;
     resident = resident < by_memory ? resident : by_memory;
     resident = resident < by_threads ? resident : by_threads;
     resident = resident < most ? resident : most;
-    const dim3 grid = {(unsigned)(device->multiprocessors * resident), 1, 1}, block = {(unsigned)threads, 1, 1};
+    const dim3 grid = {(unsigned)(device->multiprocessors * resident), 1, 1},
+               block = {(unsigned)threads, 1, 1};
     (void)cudaLaunchCooperativeKernel(kernel, grid, block, arguments, 0, stream);
     return ts_cuda_launched(context, name);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Every .cu file includes this first: the C headers as C++ sees them. Further C headers go into an extern "C" block.
+ * Every .cu file includes this first: the C headers as C++ sees them. Further C headers go into an
+ * extern "C" block.
  */
 #ifndef CUDA_DEVICE_LAUNCH_CUH
 #define CUDA_DEVICE_LAUNCH_CUH
@@ -22,8 +23,10 @@ extern "C" {
 #include "cuda/device/launch.h"
 }
 
-/* Returns the context of kernels that belong to no stage of a chain; `stage` has the name for messages. */
-static inline struct stage_context ts_cuda_context(const struct stage *stage, const struct device_numbers *device,
+/* Returns the context of kernels that belong to no stage of a chain; `stage` has the name for
+ * messages. */
+static inline struct stage_context ts_cuda_context(const struct stage *stage,
+                                                   const struct device_numbers *device,
                                                    struct ts_diag *diag)
 {
     struct stage_context context = {};
@@ -33,59 +36,62 @@ static inline struct stage_context ts_cuda_context(const struct stage *stage, co
     return context;
 }
 
-#define TS_CUDA_CASE(label, ...)                                                                                       \
-    case label:                                                                                                        \
-        __VA_ARGS__;                                                                                                   \
+#define TS_CUDA_CASE(label, ...)                                                                   \
+    case label:                                                                                    \
+        __VA_ARGS__;                                                                               \
         break;
 
-/* Calls MACRO(C type) for the image's dtype, so that a template is instantiated once for each dtype. */
-#define TS_CUDA_DTYPES(dtype, MACRO)                                                                                   \
-    switch (dtype) {                                                                                                   \
-        TS_CUDA_CASE(TS_U8, MACRO(uint8_t))                                                                            \
-        TS_CUDA_CASE(TS_I8, MACRO(int8_t))                                                                             \
-        TS_CUDA_CASE(TS_U16, MACRO(uint16_t))                                                                          \
-        TS_CUDA_CASE(TS_I16, MACRO(int16_t))                                                                           \
-        TS_CUDA_CASE(TS_U32, MACRO(uint32_t))                                                                          \
-        TS_CUDA_CASE(TS_I32, MACRO(int32_t))                                                                           \
-    default:                                                                                                           \
-        MACRO(float);                                                                                                  \
+/* Calls MACRO(C type) for the image's dtype, so that a template is instantiated once for each
+ * dtype. */
+#define TS_CUDA_DTYPES(dtype, MACRO)                                                               \
+    switch (dtype) {                                                                               \
+        TS_CUDA_CASE(TS_U8, MACRO(uint8_t))                                                        \
+        TS_CUDA_CASE(TS_I8, MACRO(int8_t))                                                         \
+        TS_CUDA_CASE(TS_U16, MACRO(uint16_t))                                                      \
+        TS_CUDA_CASE(TS_I16, MACRO(int16_t))                                                       \
+        TS_CUDA_CASE(TS_U32, MACRO(uint32_t))                                                      \
+        TS_CUDA_CASE(TS_I32, MACRO(int32_t))                                                       \
+    default:                                                                                       \
+        MACRO(float);                                                                              \
     }
 
 /* Does the same for u32, i32 and f32 alone, where integers of 8 and 16 bits go another way. */
-#define TS_CUDA_DTYPES_32(dtype, MACRO)                                                                                \
-    switch (dtype) {                                                                                                   \
-        TS_CUDA_CASE(TS_U32, MACRO(uint32_t))                                                                          \
-        TS_CUDA_CASE(TS_I32, MACRO(int32_t))                                                                           \
-    default:                                                                                                           \
-        MACRO(float);                                                                                                  \
+#define TS_CUDA_DTYPES_32(dtype, MACRO)                                                            \
+    switch (dtype) {                                                                               \
+        TS_CUDA_CASE(TS_U32, MACRO(uint32_t))                                                      \
+        TS_CUDA_CASE(TS_I32, MACRO(int32_t))                                                       \
+    default:                                                                                       \
+        MACRO(float);                                                                              \
     }
 
-/* Does the same where only the bits matter: the type is float, or the unsigned integer that is as wide as a value. */
-#define TS_CUDA_BIT_TYPES(dtype, MACRO)                                                                                \
-    switch (dtype) {                                                                                                   \
-    case TS_U8:                                                                                                        \
-        TS_CUDA_CASE(TS_I8, MACRO(uint8_t))                                                                            \
-    case TS_U16:                                                                                                       \
-        TS_CUDA_CASE(TS_I16, MACRO(uint16_t))                                                                          \
-    case TS_U32:                                                                                                       \
-        TS_CUDA_CASE(TS_I32, MACRO(uint32_t))                                                                          \
-    default:                                                                                                           \
-        MACRO(float);                                                                                                  \
+/* Does the same where only the bits matter: the type is float, or the unsigned integer that is as
+ * wide as a value. */
+#define TS_CUDA_BIT_TYPES(dtype, MACRO)                                                            \
+    switch (dtype) {                                                                               \
+    case TS_U8:                                                                                    \
+        TS_CUDA_CASE(TS_I8, MACRO(uint8_t))                                                        \
+    case TS_U16:                                                                                   \
+        TS_CUDA_CASE(TS_I16, MACRO(uint16_t))                                                      \
+    case TS_U32:                                                                                   \
+        TS_CUDA_CASE(TS_I32, MACRO(uint32_t))                                                      \
+    default:                                                                                       \
+        MACRO(float);                                                                              \
     }
 
 /* Does the same for stages that only move values, with one instantiation for each element size. */
-#define TS_CUDA_WORDS(dtype, MACRO)                                                                                    \
-    switch (ts_dtype_bytes(dtype)) {                                                                                   \
-        TS_CUDA_CASE(1, MACRO(uint8_t))                                                                                \
-        TS_CUDA_CASE(2, MACRO(uint16_t))                                                                               \
-    default:                                                                                                           \
-        MACRO(uint32_t);                                                                                               \
+#define TS_CUDA_WORDS(dtype, MACRO)                                                                \
+    switch (ts_dtype_bytes(dtype)) {                                                               \
+        TS_CUDA_CASE(1, MACRO(uint8_t))                                                            \
+        TS_CUDA_CASE(2, MACRO(uint16_t))                                                           \
+    default:                                                                                       \
+        MACRO(uint32_t);                                                                           \
     }
 
 /* One access moves 4, 8 or 16 bytes. */
 template <int BYTES>
 using cuda_word =
-    typename std::conditional<BYTES == 4, uint32_t, typename std::conditional<BYTES == 8, uint2, uint4>::type>::type;
+    typename std::conditional<BYTES == 4, uint32_t,
+                              typename std::conditional<BYTES == 8, uint2, uint4>::type>::type;
 
 /* Returns ceil(a / b) of positive numbers. */
 static inline __host__ __device__ int64_t ts_cuda_parts(int64_t a, int64_t b)

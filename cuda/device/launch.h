@@ -1,35 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The launchers of a stage's .cu file call these functions. A .cu file includes cuda/device/launch.cuh, which includes
- * this and stages/engine/stage.h for C++.
+ * The launchers of a stage's .cu file call these functions. A .cu file includes
+ * cuda/device/launch.cuh, which includes this and stages/engine/stage.h for C++.
  */
 #ifndef CUDA_DEVICE_LAUNCH_H
 #define CUDA_DEVICE_LAUNCH_H
 
 #include "stages/engine/stage.h"
 
-/* Counts a launch, and turns an error of it into a diagnostic of the stage. Call it after every kernel launch. */
+/* Counts a launch, and turns an error of it into a diagnostic of the stage. Call it after every
+ * kernel launch. */
 enum ts_status ts_cuda_launched(const struct stage_context *context, const char *kernel);
-/* Allows a kernel more than 48 KiB of dynamic shared memory. Call it before the launch. More than a block of the
- * context's device may have beside the kernel's static memory is an error (code cuda-shared). */
-enum ts_status ts_cuda_shared(const struct stage_context *context, const void *kernel, size_t bytes);
-/* Loads kernels onto the current device. CUDA else loads each at its first launch, and waits for the device's work
- * before it: a slab would go to its device only when the slab before it is done. */
+/* Allows a kernel more than 48 KiB of dynamic shared memory. Call it before the launch. More than a
+ * block of the context's device may have beside the kernel's static memory is an error (code
+ * cuda-shared). */
+enum ts_status ts_cuda_shared(const struct stage_context *context, const void *kernel,
+                              size_t bytes);
+/* Loads kernels onto the current device. CUDA else loads each at its first launch, and waits for
+ * the device's work before it: a slab would go to its device only when the slab before it is
+ * done. */
 enum ts_status ts_cuda_load(const struct stage_context *context, const void *const *kernels, int n);
-/* Launches a kernel whose blocks wait for each other: as many as the device holds at once, at most `most` on each
- * multiprocessor. Counts the launch. `name` is for messages. */
-enum ts_status ts_cuda_launch_together(const struct stage_context *context, const void *kernel, const char *name,
-                                       int threads, int most, void **arguments, struct CUstream_st *stream);
+/* Launches a kernel whose blocks wait for each other: as many as the device holds at once, at most
+ * `most` on each multiprocessor. Counts the launch. `name` is for messages. */
+enum ts_status ts_cuda_launch_together(const struct stage_context *context, const void *kernel,
+                                       const char *name, int threads, int most, void **arguments,
+                                       struct CUstream_st *stream);
 
-/* Enqueues the stage's transforms that call->transforms holds; counted as launches. Samples as core/fft.h lays
- * them out, on the device. */
+/* Enqueues the stage's transforms that call->transforms holds; counted as launches. Samples as
+ * core/fft.h lays them out, on the device. */
 struct cuda_fft;
-enum ts_status ts_cuda_fft_forward(const struct stage_context *context, const struct cuda_fft *fft, float *in,
-                                   float *out);
-enum ts_status ts_cuda_fft_inverse(const struct stage_context *context, const struct cuda_fft *fft, float *in,
-                                   float *out);
+enum ts_status ts_cuda_fft_forward(const struct stage_context *context, const struct cuda_fft *fft,
+                                   float *in, float *out);
+enum ts_status ts_cuda_fft_inverse(const struct stage_context *context, const struct cuda_fft *fft,
+                                   float *in, float *out);
 
-/* Doubles cost what floats cost twice on the processors made for computing, and 32 to 64 times on the others. */
+/* Doubles cost what floats cost twice on the processors made for computing, and 32 to 64 times on
+ * the others. */
 static inline bool ts_cuda_fast_doubles(const struct stage_context *context)
 {
     return context->device->double_ratio <= 4;
@@ -38,7 +44,8 @@ static inline bool ts_cuda_fast_doubles(const struct stage_context *context)
 /* Arrays of the device begin on multiples of so many bytes. */
 enum { CUDA_ALIGNMENT = 256 };
 
-/* bytes up to the next multiple of CUDA_ALIGNMENT: the distance of partials and results of neighboring slices. */
+/* bytes up to the next multiple of CUDA_ALIGNMENT: the distance of partials and results of
+ * neighboring slices. */
 static inline size_t ts_cuda_stride(size_t bytes)
 {
     return (bytes + CUDA_ALIGNMENT - 1) / CUDA_ALIGNMENT * CUDA_ALIGNMENT;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The pixels that a reduction on a CUDA device is handed where some are left out (stages/engine/validity.h:
- * ts_stage_packs): they are packed slice by slice. How many a slice has is known on the device first, so that the host
- * waits once for each slab.
+ * The pixels that a reduction on a CUDA device is handed where some are left out
+ * (stages/engine/validity.h: ts_stage_packs): they are packed slice by slice. How many a slice has
+ * is known on the device first, so that the host waits once for each slab.
  */
 #ifndef CUDA_DEVICE_PACKED_H
 #define CUDA_DEVICE_PACKED_H
@@ -12,23 +12,27 @@
 
 /* Memory of the packed pixels. */
 struct cuda_packed {
-    void *chosen, *values;                               /* on the device */
-    uint32_t *n;                                         /* pixels of each slice, in pinned memory */
+    void *chosen, *values; /* on the device */
+    uint32_t *n;           /* pixels of each slice, in pinned memory */
     size_t strides[STAGE_INPUTS], offsets[STAGE_INPUTS]; /* of an input's slices in `values` */
 };
 
-/* Return the bytes that slabs of so many slices need on the device, and in pinned memory; 0 where nothing is packed. */
+/* Return the bytes that slabs of so many slices need on the device, and in pinned memory; 0 where
+ * nothing is packed. */
 size_t ts_cuda_packed_bytes(const struct stage_context *context, int64_t slab_slices);
 size_t ts_cuda_packed_pinned_bytes(const struct stage_context *context, int64_t slab_slices);
 /* Allocates the memory on the session's device. */
-enum ts_status ts_cuda_packed_create(struct cuda_session *session, const struct stage_context *context,
-                                     int64_t slab_slices, struct cuda_packed *packed);
-/* Packs the slices of an input and, for input 0, of the references that stream with it. Returns when their numbers are
- * on the host; the packing itself may be enqueued. */
-enum ts_status ts_cuda_packed_bring(struct cuda_session *session, const struct stage_context *context, int input,
+enum ts_status ts_cuda_packed_create(struct cuda_session *session,
+                                     const struct stage_context *context, int64_t slab_slices,
+                                     struct cuda_packed *packed);
+/* Packs the slices of an input and, for input 0, of the references that stream with it. Returns
+ * when their numbers are on the host; the packing itself may be enqueued. */
+enum ts_status ts_cuda_packed_bring(struct cuda_session *session,
+                                    const struct stage_context *context, int input,
                                     const struct ts_image *slices, struct cuda_packed *packed);
 /* Describes what was packed of slice i, as ts_stage_pack does. */
-void ts_cuda_packed_slice(const struct cuda_packed *packed, const struct stage_context *context, int input,
-                          const struct ts_image *slices, int64_t i, struct ts_image views[STAGE_INPUTS]);
+void ts_cuda_packed_slice(const struct cuda_packed *packed, const struct stage_context *context,
+                          int input, const struct ts_image *slices, int64_t i,
+                          struct ts_image views[STAGE_INPUTS]);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Kernels report with this how far the map is to which they belong (cuda/device/progress.h). One thread writes 96 bytes
- * to memory of the host, which takes a microsecond or two.
+ * Kernels report with this how far the map is to which they belong (cuda/device/progress.h). One
+ * thread writes 96 bytes to memory of the host, which takes a microsecond or two.
  */
 #ifndef CUDA_DEVICE_PROGRESS_CUH
 #define CUDA_DEVICE_PROGRESS_CUH
@@ -18,15 +18,18 @@ struct cuda_report {
     struct cuda_progress_record record;
 };
 
-/* Returns the report of a call that has so many iterations behind it. `part` is as in struct stage_iteration. */
-static inline struct cuda_report ts_cuda_report(const struct cuda_call *call, int64_t done, int64_t most, double part)
+/* Returns the report of a call that has so many iterations behind it. `part` is as in struct
+ * stage_iteration. */
+static inline struct cuda_report ts_cuda_report(const struct cuda_call *call, int64_t done,
+                                                int64_t most, double part)
 {
     const struct cuda_report report = {call->progress, {call->number, {done, most, NAN, part}}};
     return report;
 }
 
 /* One thread of a kernel calls this. */
-static __device__ inline void ts_cuda_report_write(const struct cuda_report &report, double residual)
+static __device__ inline void ts_cuda_report_write(const struct cuda_report &report,
+                                                   double residual)
 {
     for (int k = 0; report.to && k < 2; k++) {
         volatile struct cuda_progress_record *record = &report.to->records[k];

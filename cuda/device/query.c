@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The driver is asked in a child process: the caller may still fork workers afterwards, and goes on whatever the driver
- * does, a crash and an endless wait included. The answer comes back through a pipe. A caller that will use a device
- * does not start the driver twice, which takes a tenth of a second each time: a thread of its own process asks. Then a
- * driver that crashes is the caller's to handle, and one that ends the process ends it.
+ * The driver is asked in a child process: the caller may still fork workers afterwards, and goes on
+ * whatever the driver does, a crash and an endless wait included. The answer comes back through a
+ * pipe. A caller that will use a device does not start the driver twice, which takes a tenth of a
+ * second each time: a thread of its own process asks. Then a driver that crashes is the caller's to
+ * handle, and one that ends the process ends it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -59,18 +60,20 @@ static enum ts_status refuse_late(struct ts_diag *diag)
     return hint(diag);
 }
 
-static enum ts_status report(const struct answer *answer, struct cuda_devices *found, struct ts_diag *diag)
+static enum ts_status report(const struct answer *answer, struct cuda_devices *found,
+                             struct ts_diag *diag)
 {
     *found = answer->found;
     if (answer->status == TS_OK)
         return TS_OK;
-    ts_diag_error(diag, answer->status, &(struct diag_site){.code = answer->code}, "%s", answer->message);
+    ts_diag_error(diag, answer->status, &(struct diag_site){.code = answer->code}, "%s",
+                  answer->message);
     if (answer->hint[0])
         ts_diag_hint(diag, "%s", answer->hint);
     return answer->status;
 }
 
-/* ---- in a thread ------------------------------------------------------------------------------- */
+/* ---- in a thread ----------------------------------------------------------------------------- */
 
 /* A process has one driver, and so one thread that starts it. */
 static struct {
@@ -143,7 +146,7 @@ void ts_cuda_start_end(void)
         (void)wait_until_over();
 }
 
-/* ---- in a process ------------------------------------------------------------------------------ */
+/* ---- in a process ---------------------------------------------------------------------------- */
 
 /* Ends by _exit: the clean-up of libraries is the parent's, not the child's. */
 static _Noreturn void serve(int pipe)
@@ -171,7 +174,8 @@ static int64_t milliseconds(void)
     return now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000;
 }
 
-/* Returns the bytes read: the whole answer, or fewer where the child ended or the time was up (*late). */
+/* Returns the bytes read: the whole answer, or fewer where the child ended or the time was up
+ * (*late). */
 static size_t receive(int pipe, struct answer *answer, bool *late)
 {
     const int64_t deadline = milliseconds() + QUERY_SECONDS * INT64_C(1000);
@@ -204,7 +208,8 @@ static int reap(pid_t child, bool late)
     pid_t reaped = 0;
     if (late)
         kill(child, SIGKILL);
-    for (int i = 0; i < 100 && (reaped = waitpid(child, &status, late ? WNOHANG : 0)) != child; i++) {
+    for (int i = 0; i < 100 && (reaped = waitpid(child, &status, late ? WNOHANG : 0)) != child;
+         i++) {
         if (reaped < 0 && errno != EINTR)
             break;
         usleep(10000);
@@ -216,7 +221,8 @@ static enum ts_status refuse_end(struct ts_diag *diag, int status)
 {
     if (WIFSIGNALED(status))
         ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-crashed"},
-                      "the CUDA driver crashed while it listed its devices: signal %d (%s)", WTERMSIG(status),
+                      "the CUDA driver crashed while it listed its devices: signal %d (%s)",
+                      WTERMSIG(status),
                       sigabbrev_np(WTERMSIG(status)) ? sigabbrev_np(WTERMSIG(status)) : "unknown");
     else
         ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-crashed"},

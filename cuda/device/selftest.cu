@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Computes out[i] = i * i modulo 2^32. One thread computes one element and writes 4 bytes. Blocks have 256 threads; any
- * multiple of a warp would do for so little work.
+ * Computes out[i] = i * i modulo 2^32. One thread computes one element and writes 4 bytes. Blocks
+ * have 256 threads; any multiple of a warp would do for so little work.
  */
 #include "cuda/device/launch.cuh"
 
@@ -47,7 +47,8 @@ enum ts_status ts_cuda_selftest(int index, struct ts_diag *diag)
         if (out[i] != i * i) {
             const struct diag_site site = {.code = "cuda-selftest"};
             status = ts_diag_error(diag, TS_RUN_FAILED, &site,
-                                   "CUDA device %d computes wrong numbers: %u squared gave %u", index, i, out[i]);
+                                   "CUDA device %d computes wrong numbers: %u squared gave %u",
+                                   index, i, out[i]);
         }
     return status;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Proves that this build's device code runs on a device: what `tomostage doctor` asks beyond the driver's word.
+ * Proves that this build's device code runs on a device: what `tomostage doctor` asks beyond the
+ * driver's word.
  */
 #ifndef CUDA_DEVICE_SELFTEST_H
 #define CUDA_DEVICE_SELFTEST_H
@@ -9,7 +10,8 @@
 
 /* The programs call it, also where the library is shared. */
 #pragma GCC visibility push(default)
-/* Runs a small kernel on device `index` and checks every element; code cuda-selftest where one is wrong. */
+/* Runs a small kernel on device `index` and checks every element; code cuda-selftest where one is
+ * wrong. */
 enum ts_status ts_cuda_selftest(int index, struct ts_diag *diag);
 #pragma GCC visibility pop
 

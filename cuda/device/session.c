@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This has the streams, memory and events of one device, through the CUDA runtime, and the messages for its errors.
- * Built only with CUDA; cuda/device/absent.c stands for it elsewhere. Memory is allocated piece by piece while a run is
- * set up, so that memory checkers see where each piece ends, and freed all at once.
+ * This has the streams, memory and events of one device, through the CUDA runtime, and the messages
+ * for its errors. Built only with CUDA; cuda/device/absent.c stands for it elsewhere. Memory is
+ * allocated piece by piece while a run is set up, so that memory checkers see where each piece
+ * ends, and freed all at once.
  */
 #include "cuda/device/session.h"
 
@@ -20,8 +21,9 @@
 
 /* ---- memory left -------------------------------------------------------------------------------
  *
- * Asks NVML, through dlopen, how much memory is free on a device where CUDA cannot start. Built only with CUDA.
- * Source: NVML API reference (nvmlReturn_t is an integer, 0 success; nvmlMemory_t is three 64-bit numbers). */
+ * Asks NVML, through dlopen, how much memory is free on a device where CUDA cannot start. Built
+ * only with CUDA. Source: NVML API reference (nvmlReturn_t is an integer, 0 success; nvmlMemory_t
+ * is three 64-bit numbers). */
 
 struct memory {
     unsigned long long total, available, used;
@@ -30,7 +32,8 @@ struct memory {
 static bool find(void *library, const char *name, void *function)
 {
     void *address = dlsym(library, name);
-    memcpy(function, &address, sizeof address); /* ISO C has no cast from object to function pointer */
+    memcpy(function, &address,
+           sizeof address); /* ISO C has no cast from object to function pointer */
     return address != NULL;
 }
 
@@ -42,7 +45,8 @@ bool ts_cuda_memory_left(const char *pci, size_t *available, size_t *total)
     struct memory memory;
     void *library = dlopen("libnvidia-ml.so.1", RTLD_LAZY | RTLD_LOCAL), *device;
     bool known = false;
-    if (library && find(library, "nvmlInit_v2", &init) && find(library, "nvmlShutdown", &shutdown) &&
+    if (library && find(library, "nvmlInit_v2", &init) &&
+        find(library, "nvmlShutdown", &shutdown) &&
         find(library, "nvmlDeviceGetHandleByPciBusId_v2", &by_address) &&
         find(library, "nvmlDeviceGetMemoryInfo", &memory_of) && init() == 0) {
         known = by_address(pci, &device) == 0 && memory_of(device, &memory) == 0;
@@ -106,13 +110,19 @@ static void hold(size_t bytes)
         ;
 }
 
-/* Returns true for errors after which nothing of this process runs on the device any more. Source: CUDA's
- * documentation, the errors that leave the process in an inconsistent state or demand a new one; and cudaErrorUnknown,
- * which the driver reports for example after a device fell off its bus. */
+/* Returns true for errors after which nothing of this process runs on the device any more. Source:
+ * CUDA's documentation, the errors that leave the process in an inconsistent state or demand a new
+ * one; and cudaErrorUnknown, which the driver reports for example after a device fell off its
+ * bus. */
 static bool is_lost(cudaError_t error)
 {
     /* Errors that some toolkits have no name for. */
-    enum { CONTAINED = 226, TENSOR_MEMORY_LEAK = 721, MPS_CLIENT_TERMINATED = 810, EXTERNAL_DEVICE = 911 };
+    enum {
+        CONTAINED = 226,
+        TENSOR_MEMORY_LEAK = 721,
+        MPS_CLIENT_TERMINATED = 810,
+        EXTERNAL_DEVICE = 911
+    };
     static const int lost[] = {
         cudaErrorIllegalAddress,
         cudaErrorLaunchFailure,
@@ -158,11 +168,14 @@ enum ts_status ts_cuda_fold(struct ts_diag *diag, const char *stage, int result,
                          : "%s failed: %s (%s%s)",
                   what, cudaGetErrorString(error), cudaGetErrorName(error), where);
     if (lost)
-        ts_diag_hint(diag,
-                     "nothing was written; `nvidia-smi` and the kernel's log say more, --device cpu does without");
+        ts_diag_hint(diag, "nothing was written; `nvidia-smi` and the kernel's log say more, "
+                           "--device cpu does without");
     if (busy)
-        ts_diag_hint(diag, "`nvidia-smi -q -d COMPUTE` shows its compute mode: an exclusive one is for one program at "
-                           "a time; wait for that, or take another device (--device cuda:N) or --device cpu");
+        ts_diag_hint(
+            diag,
+            "`nvidia-smi -q -d COMPUTE` shows its compute mode: an exclusive one is for one "
+            "program at "
+            "a time; wait for that, or take another device (--device cuda:N) or --device cpu");
     return TS_RUN_FAILED;
 }
 
@@ -182,19 +195,24 @@ bool ts_cuda_pci_address(const struct device_numbers *device, char *pci, size_t 
     return cudaDeviceGetPCIBusId(pci, (int)size, device->index) == cudaSuccess;
 }
 
-/* The device has no memory left for CUDA itself. CUDA cannot report how much is free then, but NVML may. */
-static enum ts_status refuse_start(const struct device_numbers *device, size_t bytes, struct ts_diag *diag)
+/* The device has no memory left for CUDA itself. CUDA cannot report how much is free then, but NVML
+ * may. */
+static enum ts_status refuse_start(const struct device_numbers *device, size_t bytes,
+                                   struct ts_diag *diag)
 {
     char pci[32], there[96];
     size_t available = 0, total = device->memory_bytes;
-    const bool known = ts_cuda_pci_address(device, pci, sizeof pci) && ts_cuda_memory_left(pci, &available, &total);
+    const bool known = ts_cuda_pci_address(device, pci, sizeof pci) &&
+                       ts_cuda_memory_left(pci, &available, &total);
     cudaGetLastError();
     if (known)
-        snprintf(there, sizeof there, "%.1f MiB of %.1f MiB are free", mebibytes(available), mebibytes(total));
+        snprintf(there, sizeof there, "%.1f MiB of %.1f MiB are free", mebibytes(available),
+                 mebibytes(total));
     else
         snprintf(there, sizeof there, "of its %.1f MiB too few are free", mebibytes(total));
     ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-memory"},
-                  "no GPU memory to start CUDA on device %d (%s): %s, some hundred MiB are needed for CUDA itself and "
+                  "no GPU memory to start CUDA on device %d (%s): %s, some hundred MiB are needed "
+                  "for CUDA itself and "
                   "%.1f MiB for what runs there",
                   device->index, device->name, there, mebibytes(bytes));
     return ts_diag_hint(diag, "end other programs on the GPU, or take --device cpu");
@@ -203,7 +221,8 @@ static enum ts_status refuse_start(const struct device_numbers *device, size_t b
 static enum ts_status check_code(const struct device_numbers *device, struct ts_diag *diag)
 {
     int running = 0;
-    const enum ts_status status = ts_cuda_fold(diag, NULL, ts_cuda_running_code(&running), "loading this build's code");
+    const enum ts_status status =
+        ts_cuda_fold(diag, NULL, ts_cuda_running_code(&running), "loading this build's code");
     return status == TS_OK ? ts_cuda_code_check(device, running, diag) : status;
 }
 
@@ -240,8 +259,8 @@ void ts_cuda_open_end(struct cuda_opening *opening)
     free(opening);
 }
 
-enum ts_status ts_cuda_session_create(const struct device_numbers *device, size_t bytes, struct ts_diag *diag,
-                                      struct cuda_session **result)
+enum ts_status ts_cuda_session_create(const struct device_numbers *device, size_t bytes,
+                                      struct ts_diag *diag, struct cuda_session **result)
 {
     struct cuda_session *session = calloc(1, sizeof *session);
     *result = NULL;
@@ -257,8 +276,9 @@ enum ts_status ts_cuda_session_create(const struct device_numbers *device, size_
     if (status == TS_OK)
         status = check_code(device, diag);
     for (int i = 0; status == TS_OK && i < CUDA_QUEUES; i++)
-        status = ts_cuda_fold(diag, NULL, cudaStreamCreateWithFlags(&session->streams[i], cudaStreamNonBlocking),
-                              "creating a CUDA stream");
+        status = ts_cuda_fold(
+            diag, NULL, cudaStreamCreateWithFlags(&session->streams[i], cudaStreamNonBlocking),
+            "creating a CUDA stream");
     if (status == TS_OK)
         *result = session;
     else
@@ -268,7 +288,8 @@ enum ts_status ts_cuda_session_create(const struct device_numbers *device, size_
 
 enum ts_status ts_cuda_use(struct cuda_session *session)
 {
-    return session ? ts_cuda_fold(session->diag, NULL, cudaSetDevice(session->device.index), "choosing the CUDA device")
+    return session ? ts_cuda_fold(session->diag, NULL, cudaSetDevice(session->device.index),
+                                  "choosing the CUDA device")
                    : TS_OK;
 }
 
@@ -327,22 +348,27 @@ static enum ts_status refuse_memory(struct cuda_session *session, size_t bytes, 
     const struct diag_site site = {.code = "cuda-memory"};
     if (pinned) {
         ts_diag_error(session->diag, TS_RUN_FAILED, &site,
-                      "%.1f MiB of pinned host memory could not be allocated: %.1f MiB of memory are available",
+                      "%.1f MiB of pinned host memory could not be allocated: %.1f MiB of memory "
+                      "are available",
                       mebibytes(bytes), mebibytes((size_t)ts_memory_available()));
         return ts_diag_hint(session->diag, "a smaller --gpu-memory makes smaller slabs");
     }
     if (session->bytes > 0)
-        snprintf(whole, sizeof whole, ", of the %.1f MiB that the run takes,", mebibytes(session->bytes));
+        snprintf(whole, sizeof whole, ", of the %.1f MiB that the run takes,",
+                 mebibytes(session->bytes));
     cudaMemGetInfo(&available, &total);
     ts_diag_error(session->diag, TS_RUN_FAILED, &site,
-                  "%.1f MiB of GPU memory%s could not be allocated: %.1f MiB of %.1f MiB are free on device %d (%s)",
-                  mebibytes(bytes), whole, mebibytes(available), mebibytes(total), session->device.index,
-                  session->device.name);
-    return ts_diag_hint(session->diag, "end other programs on the GPU, or give a smaller --gpu-memory");
+                  "%.1f MiB of GPU memory%s could not be allocated: %.1f MiB of %.1f MiB are free "
+                  "on device %d (%s)",
+                  mebibytes(bytes), whole, mebibytes(available), mebibytes(total),
+                  session->device.index, session->device.name);
+    return ts_diag_hint(session->diag,
+                        "end other programs on the GPU, or give a smaller --gpu-memory");
 }
 
 /* Notes the piece where there was no error, else reports the error. */
-static enum ts_status keep_piece(struct cuda_session *session, struct piece *piece, cudaError_t error, size_t bytes)
+static enum ts_status keep_piece(struct cuda_session *session, struct piece *piece,
+                                 cudaError_t error, size_t bytes)
 {
     if (error == cudaSuccess) {
         session->pieces = piece;
@@ -355,7 +381,8 @@ static enum ts_status keep_piece(struct cuda_session *session, struct piece *pie
         refuse_memory(session, bytes, piece->kind != ON_DEVICE);
     else
         ts_cuda_fold(session->diag, NULL, error,
-                     piece->kind == ON_DEVICE ? "allocating GPU memory" : "allocating pinned host memory");
+                     piece->kind == ON_DEVICE ? "allocating GPU memory"
+                                              : "allocating pinned host memory");
     free(piece);
     return TS_RUN_FAILED;
 }
@@ -364,7 +391,8 @@ static struct piece *new_piece(struct cuda_session *session, size_t bytes, int k
 {
     struct piece *piece = malloc(sizeof *piece);
     if (piece)
-        *piece = (struct piece){.next = session->pieces, .bytes = ts_cuda_stride(bytes), .kind = kind};
+        *piece =
+            (struct piece){.next = session->pieces, .bytes = ts_cuda_stride(bytes), .kind = kind};
     else
         ts_diag_no_memory(session->diag, sizeof *piece);
     return piece;
@@ -378,8 +406,9 @@ static void *allocate(struct cuda_session *session, size_t bytes, int kind)
     struct piece *piece = new_piece(session, bytes, kind);
     if (!piece)
         return NULL;
-    const cudaError_t error =
-        kind == PINNED ? cudaHostAlloc(&piece->at, bytes, cudaHostAllocDefault) : cudaMalloc(&piece->at, bytes);
+    const cudaError_t error = kind == PINNED
+                                  ? cudaHostAlloc(&piece->at, bytes, cudaHostAllocDefault)
+                                  : cudaMalloc(&piece->at, bytes);
     return keep_piece(session, piece, error, bytes) == TS_OK ? piece->at : NULL;
 }
 
@@ -402,26 +431,31 @@ enum ts_status ts_cuda_pin(struct cuda_session *session, void *at, size_t bytes)
     return keep_piece(session, piece, cudaHostRegister(at, bytes, cudaHostRegisterDefault), bytes);
 }
 
-enum ts_status ts_cuda_copy(struct cuda_session *session, enum cuda_queue queue, enum cuda_direction direction,
-                            void *to, const void *from, size_t bytes)
+enum ts_status ts_cuda_copy(struct cuda_session *session, enum cuda_queue queue,
+                            enum cuda_direction direction, void *to, const void *from, size_t bytes)
 {
     static const enum cudaMemcpyKind kinds[] = {cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost,
                                                 cudaMemcpyDeviceToDevice, cudaMemcpyDefault};
-    static const char *const names[] = {"copying to the CUDA device", "copying from the CUDA device",
-                                        "copying on the CUDA device", "copying between CUDA devices"};
+    static const char *const names[] = {
+        "copying to the CUDA device", "copying from the CUDA device", "copying on the CUDA device",
+        "copying between CUDA devices"};
     return ts_cuda_fold(session->diag, NULL,
-                        cudaMemcpyAsync(to, from, bytes, kinds[direction], session->streams[queue]), names[direction]);
+                        cudaMemcpyAsync(to, from, bytes, kinds[direction], session->streams[queue]),
+                        names[direction]);
 }
 
-enum ts_status ts_cuda_fill(struct cuda_session *session, enum cuda_queue queue, void *at, int byte, size_t bytes)
+enum ts_status ts_cuda_fill(struct cuda_session *session, enum cuda_queue queue, void *at, int byte,
+                            size_t bytes)
 {
-    return ts_cuda_fold(session->diag, NULL, cudaMemsetAsync(at, byte, bytes, session->streams[queue]),
+    return ts_cuda_fold(session->diag, NULL,
+                        cudaMemsetAsync(at, byte, bytes, session->streams[queue]),
                         "clearing CUDA memory");
 }
 
 enum ts_status ts_cuda_wait(struct cuda_session *session, enum cuda_queue queue)
 {
-    return ts_cuda_fold(session->diag, NULL, cudaStreamSynchronize(session->streams[queue]), "the chain's kernels");
+    return ts_cuda_fold(session->diag, NULL, cudaStreamSynchronize(session->streams[queue]),
+                        "the chain's kernels");
 }
 
 struct cuda_event *ts_cuda_event_create(struct cuda_session *session)
@@ -431,7 +465,8 @@ struct cuda_event *ts_cuda_event_create(struct cuda_session *session)
         ts_diag_no_memory(session->diag, sizeof *event);
         return NULL;
     }
-    if (ts_cuda_fold(session->diag, NULL, cudaEventCreate(&event->event), "creating a CUDA event") != TS_OK) {
+    if (ts_cuda_fold(session->diag, NULL, cudaEventCreate(&event->event),
+                     "creating a CUDA event") != TS_OK) {
         free(event);
         return NULL;
     }
@@ -440,18 +475,21 @@ struct cuda_event *ts_cuda_event_create(struct cuda_session *session)
     return event;
 }
 
-enum ts_status ts_cuda_event_record(struct cuda_session *session, struct cuda_event *event, enum cuda_queue queue)
+enum ts_status ts_cuda_event_record(struct cuda_session *session, struct cuda_event *event,
+                                    enum cuda_queue queue)
 {
     event->recorded = true;
     return ts_cuda_fold(session->diag, NULL, cudaEventRecord(event->event, session->streams[queue]),
                         "recording a CUDA event");
 }
 
-enum ts_status ts_cuda_queue_waits(struct cuda_session *session, enum cuda_queue queue, struct cuda_event *event)
+enum ts_status ts_cuda_queue_waits(struct cuda_session *session, enum cuda_queue queue,
+                                   struct cuda_event *event)
 {
     if (!event->recorded)
         return TS_OK;
-    return ts_cuda_fold(session->diag, NULL, cudaStreamWaitEvent(session->streams[queue], event->event, 0),
+    return ts_cuda_fold(session->diag, NULL,
+                        cudaStreamWaitEvent(session->streams[queue], event->event, 0),
                         "waiting for a CUDA event");
 }
 
@@ -465,13 +503,14 @@ bool ts_cuda_event_passed(const struct cuda_event *event)
 
 enum ts_status ts_cuda_host_waits(struct cuda_session *session, struct cuda_event *event)
 {
-    return event->recorded
-               ? ts_cuda_fold(session->diag, NULL, cudaEventSynchronize(event->event), "the chain's kernels and copies")
-               : TS_OK;
+    return event->recorded ? ts_cuda_fold(session->diag, NULL, cudaEventSynchronize(event->event),
+                                          "the chain's kernels and copies")
+                           : TS_OK;
 }
 
-enum ts_status ts_cuda_elapsed_ms(struct cuda_session *session, struct cuda_event *from, struct cuda_event *to,
-                                  float *ms)
+enum ts_status ts_cuda_elapsed_ms(struct cuda_session *session, struct cuda_event *from,
+                                  struct cuda_event *to, float *ms)
 {
-    return ts_cuda_fold(session->diag, NULL, cudaEventElapsedTime(ms, from->event, to->event), "timing");
+    return ts_cuda_fold(session->diag, NULL, cudaEventElapsedTime(ms, from->event, to->event),
+                        "timing");
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Textures are linear: elements of memory by number, without filtering, because rows of any length and address can be
- * read so; pitched textures demand rows of a multiple of 32 bytes. A linear texture has at most 2^27 elements (CUDA C++
- * Programming Guide, technical specifications) and begins at a multiple of 512 bytes, so an image has as many as its
- * rows need, and each begins up to 511 bytes early.
+ * Textures are linear: elements of memory by number, without filtering, because rows of any length
+ * and address can be read so; pitched textures demand rows of a multiple of 32 bytes. A linear
+ * texture has at most 2^27 elements (CUDA C++ Programming Guide, technical specifications) and
+ * begins at a multiple of 512 bytes, so an image has as many as its rows need, and each begins up
+ * to 511 bytes early.
  */
 #include "cuda/device/texture.h"
 
@@ -34,7 +35,8 @@ static struct cudaChannelFormatDesc format_of(enum ts_dtype dtype)
 }
 
 /* Creates the texture of n rows from row `first` on. */
-static cudaError_t create(const struct cuda_texture_set *set, int64_t first, int64_t n, struct cuda_texture *texture)
+static cudaError_t create(const struct cuda_texture_set *set, int64_t first, int64_t n,
+                          struct cuda_texture *texture)
 {
     const size_t bytes = ts_dtype_bytes(set->dtype);
     const char *from = (const char *)set->data + (size_t)(first * set->nx) * bytes;
@@ -50,14 +52,16 @@ static cudaError_t create(const struct cuda_texture_set *set, int64_t first, int
     return error;
 }
 
-enum ts_status ts_cuda_textures(struct cuda_texture_set **sets, const struct ts_image *image, const char *stage,
-                                struct ts_diag *diag, const struct cuda_texture **textures, int *n)
+enum ts_status ts_cuda_textures(struct cuda_texture_set **sets, const struct ts_image *image,
+                                const char *stage, struct ts_diag *diag,
+                                const struct cuda_texture **textures, int *n)
 {
     const int64_t rows = image->axes[0].n * image->axes[1].n, nx = image->axes[2].n;
     const int64_t most = (MOST_ELEMENTS - ALIGNMENT) / nx;
     const size_t count = (size_t)((rows + most - 1) / most);
     struct cuda_texture_set *set = *sets;
-    while (set && (set->data != image->data || set->rows != rows || set->nx != nx || set->dtype != image->dtype))
+    while (set && (set->data != image->data || set->rows != rows || set->nx != nx ||
+                   set->dtype != image->dtype))
         set = set->next;
     if (!set) {
         set = calloc(1, sizeof *set + count * sizeof *set->textures);
@@ -68,7 +72,8 @@ enum ts_status ts_cuda_textures(struct cuda_texture_set **sets, const struct ts_
     }
     while ((size_t)set->n < count) {
         const int64_t first = set->n * most, left = rows - first;
-        const cudaError_t error = create(set, first, left < most ? left : most, &set->textures[set->n]);
+        const cudaError_t error =
+            create(set, first, left < most ? left : most, &set->textures[set->n]);
         if (error != cudaSuccess)
             return ts_cuda_fold(diag, stage, error, "making a texture of its input");
         set->n++;

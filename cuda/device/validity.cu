@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Valid pixels on a CUDA device. A warp makes the word of 32 pixels with one ballot. Packing takes parts of PART_WORDS
- * words: a block counts the bits of each part, one block a slice adds these counts up in order, and then the block of a
- * part finds the place of each of its words and its warps move the pixels of one word after another. So pixels keep
- * their order whatever block comes first.
+ * Valid pixels on a CUDA device. A warp makes the word of 32 pixels with one ballot. Packing takes
+ * parts of PART_WORDS words: a block counts the bits of each part, one block a slice adds these
+ * counts up in order, and then the block of a part finds the place of each of its words and its
+ * warps move the pixels of one word after another. So pixels keep their order whatever block comes
+ * first.
  *
- * Memory traffic: marking reads a value and writes a bit; packing reads a value and its bit, twice, and writes the
- * value where it is chosen. Blocks have 256 threads: a word each, and warps enough to hide the latency of their loads.
+ * Memory traffic: marking reads a value and writes a bit; packing reads a value and its bit, twice,
+ * and writes the value where it is chosen. Blocks have 256 threads: a word each, and warps enough
+ * to hide the latency of their loads.
  */
 #include "cuda/device/launch.cuh"
 
@@ -15,7 +17,13 @@ extern "C" {
 #include "stages/engine/border.h"
 }
 
-enum { THREADS = 256, WARP = 32, WARPS = THREADS / WARP, PART_WORDS = THREADS, MOST_SLICES = 65535 };
+enum {
+    THREADS = 256,
+    WARP = 32,
+    WARPS = THREADS / WARP,
+    PART_WORDS = THREADS,
+    MOST_SLICES = 65535
+};
 
 /* Words of 32 bits, as many as make words of 64. */
 static int64_t words_of(const struct ts_image *image)
@@ -26,10 +34,11 @@ static int64_t words_of(const struct ts_image *image)
 /* A block has WARPS words; the grid's y are slices, at most MOST_SLICES at once. */
 static dim3 word_blocks(int64_t n_words, int64_t n_slices)
 {
-    return dim3((unsigned)ts_cuda_parts(n_words, WARPS), (unsigned)(n_slices < MOST_SLICES ? n_slices : MOST_SLICES));
+    return dim3((unsigned)ts_cuda_parts(n_words, WARPS),
+                (unsigned)(n_slices < MOST_SLICES ? n_slices : MOST_SLICES));
 }
 
-/* ---- bits -------------------------------------------------------------------------------------- */
+/* ---- bits ------------------------------------------------------------------------------------ */
 
 /* Returns the number of this thread's warp among the words of a slice. */
 static __device__ inline int64_t word_here(void)
@@ -39,22 +48,25 @@ static __device__ inline int64_t word_here(void)
 
 template <typename T>
 static __global__ void __launch_bounds__(THREADS)
-    mark(const T *values, uint32_t *bits, int64_t n, int64_t n_words, int64_t n_slices, struct invalid_range range)
+    mark(const T *values, uint32_t *bits, int64_t n, int64_t n_words, int64_t n_slices,
+         struct invalid_range range)
 {
     const int64_t word = word_here(), pixel = word * WARP + threadIdx.x % WARP;
     for (int64_t z = blockIdx.y; z < n_slices; z += gridDim.y) {
         const double value = pixel < n ? (double)values[z * n + pixel] : 0;
-        const uint32_t made = __ballot_sync(~0u, pixel < n && !(value >= range.low && value <= range.high));
+        const uint32_t made =
+            __ballot_sync(~0u, pixel < n && !(value >= range.low && value <= range.high));
         if (threadIdx.x % WARP == 0 && word < n_words)
             bits[z * n_words + word] = made;
     }
 }
 
-/* Takes those of the valid bits (NULL: all) whose pixel of the mask is valid (NULL: all) and not 0. */
+/* Takes those of the valid bits (NULL: all) whose pixel of the mask is valid (NULL: all) and not
+ * 0. */
 template <typename T>
 static __global__ void __launch_bounds__(THREADS)
-    choose(const uint32_t *valid, const T *mask, const uint32_t *mask_valid, uint32_t *bits, int64_t n, int64_t n_words,
-           int64_t n_slices)
+    choose(const uint32_t *valid, const T *mask, const uint32_t *mask_valid, uint32_t *bits,
+           int64_t n, int64_t n_words, int64_t n_slices)
 {
     const int64_t word = word_here(), pixel = word * WARP + threadIdx.x % WARP;
     for (int64_t z = blockIdx.y; z < n_slices; z += gridDim.y) {
@@ -76,50 +88,57 @@ static __global__ void __launch_bounds__(THREADS)
             values[z * n + pixel] = value;
 }
 
-enum ts_status ts_cuda_valid_mark(const struct device_numbers *device, const struct ts_image *slices,
-                                  const struct invalid_range *range, struct CUstream_st *stream, struct ts_diag *diag)
+enum ts_status ts_cuda_valid_mark(const struct device_numbers *device,
+                                  const struct ts_image *slices, const struct invalid_range *range,
+                                  struct CUstream_st *stream, struct ts_diag *diag)
 {
     static const struct stage input = {.name = "input"};
     const struct stage_context context = ts_cuda_context(&input, device, diag);
-    const int64_t n = (int64_t)ts_slice_count(slices), n_words = words_of(slices), n_slices = slices->axes[0].n;
-#define LAUNCH(T)                                                                                                      \
-    mark<<<word_blocks(n_words, n_slices), THREADS, 0, stream>>>((const T *)slices->data, (uint32_t *)slices->valid,   \
-                                                                 n, n_words, n_slices, *range)
+    const int64_t n = (int64_t)ts_slice_count(slices), n_words = words_of(slices),
+                  n_slices = slices->axes[0].n;
+#define LAUNCH(T)                                                                                  \
+    mark<<<word_blocks(n_words, n_slices), THREADS, 0, stream>>>(                                  \
+        (const T *)slices->data, (uint32_t *)slices->valid, n, n_words, n_slices, *range)
     TS_CUDA_DTYPES(slices->dtype, LAUNCH)
 #undef LAUNCH
     return ts_cuda_launched(&context, "validity: mark");
 }
 
-enum ts_status ts_cuda_valid_fill(const struct stage_context *context, const struct ts_image *slices, double value,
+enum ts_status ts_cuda_valid_fill(const struct stage_context *context,
+                                  const struct ts_image *slices, double value,
                                   struct CUstream_st *stream)
 {
-    const int64_t n = (int64_t)ts_slice_count(slices), n_words = words_of(slices), n_slices = slices->axes[0].n;
+    const int64_t n = (int64_t)ts_slice_count(slices), n_words = words_of(slices),
+                  n_slices = slices->axes[0].n;
     uint32_t bytes = 0;
     ts_constant_fill(&bytes, slices->dtype, value, 1);
-#define LAUNCH(T)                                                                                                      \
-    fill<<<word_blocks(n_words, n_slices), THREADS, 0, stream>>>((T *)slices->data, (const uint32_t *)slices->valid,   \
-                                                                 n, n_words, n_slices, (T)bytes)
+#define LAUNCH(T)                                                                                  \
+    fill<<<word_blocks(n_words, n_slices), THREADS, 0, stream>>>(                                  \
+        (T *)slices->data, (const uint32_t *)slices->valid, n, n_words, n_slices, (T)bytes)
     TS_CUDA_WORDS(slices->dtype, LAUNCH)
 #undef LAUNCH
     return ts_cuda_launched(context, "validity: fill");
 }
 
-enum ts_status ts_cuda_valid_choose(const struct stage_context *context, const struct ts_image *slices,
-                                    const struct ts_image *mask, void *bits, struct CUstream_st *stream)
+enum ts_status ts_cuda_valid_choose(const struct stage_context *context,
+                                    const struct ts_image *slices, const struct ts_image *mask,
+                                    void *bits, struct CUstream_st *stream)
 {
-    const int64_t n = (int64_t)ts_slice_count(slices), n_words = words_of(slices), n_slices = slices->axes[0].n;
-#define LAUNCH(T)                                                                                                      \
-    choose<<<word_blocks(n_words, n_slices), THREADS, 0, stream>>>(                                                    \
-        (const uint32_t *)slices->valid, (const T *)mask->data, (const uint32_t *)mask->valid, (uint32_t *)bits, n,    \
-        n_words, n_slices)
+    const int64_t n = (int64_t)ts_slice_count(slices), n_words = words_of(slices),
+                  n_slices = slices->axes[0].n;
+#define LAUNCH(T)                                                                                  \
+    choose<<<word_blocks(n_words, n_slices), THREADS, 0, stream>>>(                                \
+        (const uint32_t *)slices->valid, (const T *)mask->data, (const uint32_t *)mask->valid,     \
+        (uint32_t *)bits, n, n_words, n_slices)
     TS_CUDA_DTYPES(mask->dtype, LAUNCH)
 #undef LAUNCH
     return ts_cuda_launched(context, "validity: choose");
 }
 
-/* ---- packing ----------------------------------------------------------------------------------- */
+/* ---- packing --------------------------------------------------------------------------------- */
 
-/* Returns the sum of the values of all earlier threads of the block; *total becomes the sum of all. */
+/* Returns the sum of the values of all earlier threads of the block; *total becomes the sum of
+ * all. */
 static __device__ uint32_t sum_before(uint32_t value, uint32_t sums[WARPS], uint32_t *total)
 {
     const unsigned lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
@@ -182,7 +201,8 @@ static __global__ void __launch_bounds__(THREADS)
     for (int64_t z = blockIdx.y; z < chosen.n; z += gridDim.y) {
         uint32_t total;
         const uint32_t word = load_word(chosen, z);
-        places[threadIdx.x] = chosen.starts[z * chosen.n_parts + blockIdx.x] + sum_before(__popc(word), sums, &total);
+        places[threadIdx.x] =
+            chosen.starts[z * chosen.n_parts + blockIdx.x] + sum_before(__popc(word), sums, &total);
         words[threadIdx.x] = word;
         __syncwarp();
         T *out = (T *)(packed + (size_t)z * stride);
@@ -235,7 +255,8 @@ enum ts_status ts_cuda_choose(const struct stage_context *context, const struct 
         status = ts_cuda_valid_choose(context, slices, mask, bits, stream);
         chosen->bits = bits;
     }
-    const dim3 blocks((unsigned)chosen->n_parts, (unsigned)(n_slices < MOST_SLICES ? n_slices : MOST_SLICES));
+    const dim3 blocks((unsigned)chosen->n_parts,
+                      (unsigned)(n_slices < MOST_SLICES ? n_slices : MOST_SLICES));
     if (status == TS_OK) {
         count_parts<<<blocks, THREADS, 0, stream>>>(*chosen);
         status = ts_cuda_launched(context, "validity: count");
@@ -248,10 +269,13 @@ enum ts_status ts_cuda_choose(const struct stage_context *context, const struct 
 }
 
 enum ts_status ts_cuda_pack(const struct stage_context *context, const struct cuda_chosen *chosen,
-                            const struct ts_image *slices, void *packed, size_t stride, struct CUstream_st *stream)
+                            const struct ts_image *slices, void *packed, size_t stride,
+                            struct CUstream_st *stream)
 {
-    const dim3 blocks((unsigned)chosen->n_parts, (unsigned)(chosen->n < MOST_SLICES ? chosen->n : MOST_SLICES));
-#define LAUNCH(T) pack<<<blocks, THREADS, 0, stream>>>((const T *)slices->data, (char *)packed, stride, *chosen)
+    const dim3 blocks((unsigned)chosen->n_parts,
+                      (unsigned)(chosen->n < MOST_SLICES ? chosen->n : MOST_SLICES));
+#define LAUNCH(T)                                                                                  \
+    pack<<<blocks, THREADS, 0, stream>>>((const T *)slices->data, (char *)packed, stride, *chosen)
     TS_CUDA_WORDS(slices->dtype, LAUNCH)
 #undef LAUNCH
     return ts_cuda_launched(context, "validity: pack");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The bits of valid pixels (include/tomostage.h: struct ts_image) on a CUDA device: they are made from values, and
- * valid pixels are packed side by side, as stages/engine/validity.h does it on the CPU. Images lie on the device. All
- * calls enqueue on the stream; counts of a slice have 32 bits.
+ * The bits of valid pixels (include/tomostage.h: struct ts_image) on a CUDA device: they are made
+ * from values, and valid pixels are packed side by side, as stages/engine/validity.h does it on the
+ * CPU. Images lie on the device. All calls enqueue on the stream; counts of a slice have 32 bits.
  */
 #ifndef CUDA_DEVICE_VALIDITY_H
 #define CUDA_DEVICE_VALIDITY_H
@@ -12,15 +12,19 @@
 struct CUstream_st;
 
 /* Writes slices->valid: invalid are values in the range. */
-enum ts_status ts_cuda_valid_mark(const struct device_numbers *device, const struct ts_image *slices,
-                                  const struct invalid_range *range, struct CUstream_st *stream, struct ts_diag *diag);
+enum ts_status ts_cuda_valid_mark(const struct device_numbers *device,
+                                  const struct ts_image *slices, const struct invalid_range *range,
+                                  struct CUstream_st *stream, struct ts_diag *diag);
 /* Sets invalid pixels to the value, which the dtype holds. */
-enum ts_status ts_cuda_valid_fill(const struct stage_context *context, const struct ts_image *slices, double value,
+enum ts_status ts_cuda_valid_fill(const struct stage_context *context,
+                                  const struct ts_image *slices, double value,
                                   struct CUstream_st *stream);
 
-/* Writes the bits of the slices' valid pixels that the mask does not leave out, as words of an image's `valid`. */
-enum ts_status ts_cuda_valid_choose(const struct stage_context *context, const struct ts_image *slices,
-                                    const struct ts_image *mask, void *bits, struct CUstream_st *stream);
+/* Writes the bits of the slices' valid pixels that the mask does not leave out, as words of an
+ * image's `valid`. */
+enum ts_status ts_cuda_valid_choose(const struct stage_context *context,
+                                    const struct ts_image *slices, const struct ts_image *mask,
+                                    void *bits, struct CUstream_st *stream);
 
 /* The choice states which pixels of n slices are packed, and where they go. */
 struct cuda_chosen {
@@ -30,17 +34,18 @@ struct cuda_chosen {
     int64_t n_words;              /* from the bits of a slice to those of the next */
 };
 
-/* Returns the bytes that ts_cuda_choose needs for n slices of the image; `mask`: there is one. They begin with the
- * totals, of 4 bytes. */
+/* Returns the bytes that ts_cuda_choose needs for n slices of the image; `mask`: there is one. They
+ * begin with the totals, of 4 bytes. */
 size_t ts_cuda_chosen_bytes(const struct ts_image *image, int64_t n, bool mask);
-/* Chooses the pixels of the slices that are valid in them, and in the mask (NULL: none) valid and not 0. `memory` has
- * the bytes above and lies on the device. */
+/* Chooses the pixels of the slices that are valid in them, and in the mask (NULL: none) valid and
+ * not 0. `memory` has the bytes above and lies on the device. */
 enum ts_status ts_cuda_choose(const struct stage_context *context, const struct ts_image *slices,
                               const struct ts_image *mask, void *memory, struct cuda_chosen *chosen,
                               struct CUstream_st *stream);
-/* Packs the chosen pixels of each slice to `packed`, `stride` bytes apart. `slices` are those that were chosen from, or
- * others of their shape. */
+/* Packs the chosen pixels of each slice to `packed`, `stride` bytes apart. `slices` are those that
+ * were chosen from, or others of their shape. */
 enum ts_status ts_cuda_pack(const struct stage_context *context, const struct cuda_chosen *chosen,
-                            const struct ts_image *slices, void *packed, size_t stride, struct CUstream_st *stream);
+                            const struct ts_image *slices, void *packed, size_t stride,
+                            struct CUstream_st *stream);
 
 #endif

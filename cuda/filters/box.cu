@@ -1,44 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The CUDA side of the stage box. Each method has a launcher, with whose kernels their threads and their memory traffic
- * are described; that of `fused` is in box_fused.cu. Methods that work axis by axis hold the sums between two passes in
- * scratch: 4 or 8 bytes a pixel, in 3D twice.
+ * The CUDA side of the stage box. Each method has a launcher, with whose kernels their threads and
+ * their memory traffic are described; that of `fused` is in box_fused.cu. Methods that work axis by
+ * axis hold the sums between two passes in scratch: 4 or 8 bytes a pixel, in 3D twice.
  */
 #include "cuda/filters/box_running.cuh"
 #include "cuda/filters/masked_windows.cuh"
 
 /* Defines the launcher `name`, which returns function<T, SUM>(launch) for the image's dtype. */
-#define BOX_LAUNCHER(name, function)                                                                                   \
-    enum ts_status name(const struct box_launch *launch)                                                               \
-    {                                                                                                                  \
-        const bool wide = launch->wide;                                                                                \
-        switch (launch->context->in.dtype) {                                                                           \
-        case TS_U8:                                                                                                    \
-            return wide ? function<uint8_t, int64_t>(launch) : function<uint8_t, int32_t>(launch);                     \
-        case TS_I8:                                                                                                    \
-            return wide ? function<int8_t, int64_t>(launch) : function<int8_t, int32_t>(launch);                       \
-        case TS_U16:                                                                                                   \
-            return wide ? function<uint16_t, int64_t>(launch) : function<uint16_t, int32_t>(launch);                   \
-        case TS_I16:                                                                                                   \
-            return wide ? function<int16_t, int64_t>(launch) : function<int16_t, int32_t>(launch);                     \
-        case TS_U32:                                                                                                   \
-            return function<uint32_t, int64_t>(launch);                                                                \
-        case TS_I32:                                                                                                   \
-            return function<int32_t, int64_t>(launch);                                                                 \
-        default:                                                                                                       \
-            return function<float, double>(launch);                                                                    \
-        }                                                                                                              \
+#define BOX_LAUNCHER(name, function)                                                               \
+    enum ts_status name(const struct box_launch *launch)                                           \
+    {                                                                                              \
+        const bool wide = launch->wide;                                                            \
+        switch (launch->context->in.dtype) {                                                       \
+        case TS_U8:                                                                                \
+            return wide ? function<uint8_t, int64_t>(launch) : function<uint8_t, int32_t>(launch); \
+        case TS_I8:                                                                                \
+            return wide ? function<int8_t, int64_t>(launch) : function<int8_t, int32_t>(launch);   \
+        case TS_U16:                                                                               \
+            return wide ? function<uint16_t, int64_t>(launch)                                      \
+                        : function<uint16_t, int32_t>(launch);                                     \
+        case TS_I16:                                                                               \
+            return wide ? function<int16_t, int64_t>(launch) : function<int16_t, int32_t>(launch); \
+        case TS_U32:                                                                               \
+            return function<uint32_t, int64_t>(launch);                                            \
+        case TS_I32:                                                                               \
+            return function<int32_t, int64_t>(launch);                                             \
+        default:                                                                                   \
+            return function<float, double>(launch);                                                \
+        }                                                                                          \
     }
 
 /* ---- direct --------------------------------------------------------------------------------
  *
- * This computes box by its definition: one thread adds the whole window of one pixel. Memory traffic: each sample is
- * read (2 radius + 1)^2 times, or ^3, nearly always from a cache; device memory sees one read and one write a pixel
- * while the rows of a window stay in the caches. Blocks of 32 x 8: a warp reads along x, and 8 rows share their windows
- * through the first cache.
+ * This computes box by its definition: one thread adds the whole window of one pixel. Memory
+ * traffic: each sample is read (2 radius + 1)^2 times, or ^3, nearly always from a cache; device
+ * memory sees one read and one write a pixel while the rows of a window stay in the caches. Blocks
+ * of 32 x 8: a warp reads along x, and 8 rows share their windows through the first cache.
  *
  *     direct    any radius
- *     unrolled  radius 1: loops of 3 known when compiling, floats summed as float (6 roundings at most) */
+ *     unrolled  radius 1: loops of 3 known when compiling, floats summed as float (6 roundings at
+ * most) */
 
 /* Returns the sum of 2 radius + 1 samples of one row around x. */
 template <typename T, typename SUM>
@@ -68,15 +70,17 @@ static __global__ void __launch_bounds__(BOX_BLOCK_X *BOX_BLOCK_Y)
     for (int64_t z = at.z; z <= at.z + 2 * sizes.reach; z++)
         for (int64_t j = at.y - sizes.radius; j <= at.y + sizes.radius; j++) {
             const int64_t y = ts_cuda_border_index(j, sizes.ny, sizes.border);
-            sum += y < 0 ? (SUM)(2 * sizes.radius + 1) * (SUM)outside
-                         : row_sum<T, SUM>(in + (z * sizes.ny + y) * sizes.nx, at.x, sizes, outside);
+            sum += y < 0
+                       ? (SUM)(2 * sizes.radius + 1) * (SUM)outside
+                       : row_sum<T, SUM>(in + (z * sizes.ny + y) * sizes.nx, at.x, sizes, outside);
         }
     box_store(out + (at.z * sizes.ny + at.y) * sizes.nx + at.x, sum, mean);
 }
 
 template <typename T>
-using unrolled_sum = typename std::conditional<std::is_same<T, float>::value, float,
-                                               typename std::conditional<sizeof(T) == 4, int64_t, int32_t>::type>::type;
+using unrolled_sum = typename std::conditional<
+    std::is_same<T, float>::value, float,
+    typename std::conditional<sizeof(T) == 4, int64_t, int32_t>::type>::type;
 
 template <typename T, int REACH>
 static __global__ void __launch_bounds__(BOX_BLOCK_X *BOX_BLOCK_Y)
@@ -113,11 +117,14 @@ static __global__ void __launch_bounds__(BOX_BLOCK_X *BOX_BLOCK_Y)
         box_store(to, sum, mean);
 }
 
-template <typename T, typename SUM> static enum ts_status launch_direct(const struct box_launch *launch)
+template <typename T, typename SUM>
+static enum ts_status launch_direct(const struct box_launch *launch)
 {
     const struct box_params *params = (const struct box_params *)launch->context->params;
-    direct<T, SUM><<<box_blocks(launch->sizes), dim3(BOX_BLOCK_X, BOX_BLOCK_Y), 0, launch->stream>>>(
-        (const T *)launch->in, (T *)launch->out, launch->sizes, (T)params->constant, launch->mean);
+    direct<T, SUM>
+        <<<box_blocks(launch->sizes), dim3(BOX_BLOCK_X, BOX_BLOCK_Y), 0, launch->stream>>>(
+            (const T *)launch->in, (T *)launch->out, launch->sizes, (T)params->constant,
+            launch->mean);
     return ts_cuda_launched(launch->context, "direct");
 }
 BOX_LAUNCHER(ts_cuda_box_direct, launch_direct)
@@ -125,10 +132,10 @@ BOX_LAUNCHER(ts_cuda_box_direct, launch_direct)
 static enum ts_status launch_box_unrolled(const struct box_launch *launch)
 {
     const struct box_params *params = (const struct box_params *)launch->context->params;
-#define LAUNCH(T)                                                                                                      \
-    (launch->sizes.reach                                                                                               \
-         ? unrolled<T, 1>                                                                                              \
-         : unrolled<T, 0>)<<<box_blocks(launch->sizes), dim3(BOX_BLOCK_X, BOX_BLOCK_Y), 0, launch->stream>>>(          \
+#define LAUNCH(T)                                                                                  \
+    (launch->sizes.reach ? unrolled<T, 1>                                                          \
+                         : unrolled<T, 0>)<<<box_blocks(launch->sizes),                            \
+                                             dim3(BOX_BLOCK_X, BOX_BLOCK_Y), 0, launch->stream>>>( \
         (const T *)launch->in, (T *)launch->out, launch->sizes, (T)params->constant, launch->mean)
     TS_CUDA_DTYPES(launch->context->in.dtype, LAUNCH)
 #undef LAUNCH
@@ -137,27 +144,32 @@ static enum ts_status launch_box_unrolled(const struct box_launch *launch)
 
 /* ---- separable -----------------------------------------------------------------------------
  *
- * This computes box in one pass for each axis, fine-grained: one thread adds the 2 radius + 1 samples along one axis
- * for one pixel. The passes (along z in 3D, x, y) meet in scratch. Memory traffic: 2 reads and 2 writes a pixel in 2D,
- * 3 and 3 in 3D, which makes 1 + 4 + 4 + 1 bytes for an 8-bit pixel in 2D; neighboring windows share their samples
- * through the caches.
+ * This computes box in one pass for each axis, fine-grained: one thread adds the 2 radius + 1
+ * samples along one axis for one pixel. The passes (along z in 3D, x, y) meet in scratch. Memory
+ * traffic: 2 reads and 2 writes a pixel in 2D, 3 and 3 in 3D, which makes 1 + 4 + 4 + 1 bytes for
+ * an 8-bit pixel in 2D; neighboring windows share their samples through the caches.
  *
- * Blocks of 32 x 8: a warp reads along x in every pass, and in the pass along y 8 rows share most of their windows. */
+ * Blocks of 32 x 8: a warp reads along x in every pass, and in the pass along y 8 rows share most
+ * of their windows. */
 
 enum axis { ALONG_Z, ALONG_Y, ALONG_X };
 
 template <typename IN, typename SUM, typename OUT, bool LAST>
 static __global__ void __launch_bounds__(BOX_BLOCK_X *BOX_BLOCK_Y)
-    sum_along(const IN *in, OUT *out, struct box_sizes sizes, enum axis axis, IN outside, struct box_mean mean)
+    sum_along(const IN *in, OUT *out, struct box_sizes sizes, enum axis axis, IN outside,
+              struct box_mean mean)
 {
     const struct box_pixel at = box_pixel_of_thread(sizes);
     if (!at.inside)
         return;
     const int64_t here = (at.z * sizes.ny + at.y) * sizes.nx + at.x;
-    /* Along z the input has the samples outside: the window starts at the slice of the same number. */
+    /* Along z the input has the samples outside: the window starts at the slice of the same
+     * number. */
     const int64_t stride = axis == ALONG_Z ? sizes.ny * sizes.nx : axis == ALONG_Y ? sizes.nx : 1;
     const int64_t position = axis == ALONG_Z ? sizes.radius : axis == ALONG_Y ? at.y : at.x;
-    const int64_t n = axis == ALONG_Z ? 2 * sizes.radius + 1 : axis == ALONG_Y ? sizes.ny : sizes.nx;
+    const int64_t n = axis == ALONG_Z   ? 2 * sizes.radius + 1
+                      : axis == ALONG_Y ? sizes.ny
+                                        : sizes.nx;
     const IN *line = in + here - (axis == ALONG_Z ? 0 : position * stride);
     SUM sum = 0;
     if (position >= sizes.radius && position + sizes.radius < n) {
@@ -196,11 +208,12 @@ static BOX_LAUNCHER(launch_box_separable, separable)
 
     /* ---- tile ----------------------------------------------------------------------------------
      *
-     * This computes box in shared memory: a block loads a tile with its halo once, and adds along x, y (and z) there; a
-     * thread sums one window at a time. In 2D a tile is 32 columns by 32 rows, in 3D by 8 rows and 8 slices. Memory
-     * traffic: one write a pixel, and (32 + 2 radius)^2 / 32^2 reads in 2D, of which all but one may come from the
-     * second cache. 256 threads a block: a warp does rows of 32 columns. The tile with its halo must fit the shared
-     * memory of one block, which bounds the radius. */
+     * This computes box in shared memory: a block loads a tile with its halo once, and adds along
+     * x, y (and z) there; a thread sums one window at a time. In 2D a tile is 32 columns by 32
+     * rows, in 3D by 8 rows and 8 slices. Memory traffic: one write a pixel, and (32 + 2 radius)^2
+     * / 32^2 reads in 2D, of which all but one may come from the second cache. 256 threads a block:
+     * a warp does rows of 32 columns. The tile with its halo must fit the shared memory of one
+     * block, which bounds the radius. */
 
     enum {
         COLUMNS = BOX_TILE_COLUMNS,
@@ -209,26 +222,29 @@ static BOX_LAUNCHER(launch_box_separable, separable)
 
 /* Loads the tile and its halo; z needs no border, because the input has its halo. */
 template <typename T>
-static __device__ void load_tile(const T *in, T *samples, struct box_tile tile, struct box_sizes sizes,
-                                 struct box_pixel first, T outside)
+static __device__ void load_tile(const T *in, T *samples, struct box_tile tile,
+                                 struct box_sizes sizes, struct box_pixel first, T outside)
 {
     for (int row = threadIdx.y; row < tile.depth * tile.height; row += WARPS) {
         const int64_t z = first.z + row / tile.height;
-        const int64_t y = ts_cuda_border_index(first.y + row % tile.height - sizes.radius, sizes.ny, sizes.border);
+        const int64_t y = ts_cuda_border_index(first.y + row % tile.height - sizes.radius, sizes.ny,
+                                               sizes.border);
         for (int i = threadIdx.x; i < tile.width; i += COLUMNS) {
-            const int64_t x = ts_cuda_border_index(first.x + i - sizes.radius, sizes.nx, sizes.border);
-            /* Tiles may reach beyond the last slice and row of a slab, where no output needs samples. */
+            const int64_t x =
+                ts_cuda_border_index(first.x + i - sizes.radius, sizes.nx, sizes.border);
+            /* Tiles may reach beyond the last slice and row of a slab, where no output needs
+             * samples. */
             const bool there = z < sizes.nz + 2 * sizes.reach && y >= 0 && x >= 0;
             samples[row * tile.width + i] = there ? in[(z * sizes.ny + y) * sizes.nx + x] : outside;
         }
     }
 }
 
-/* out[row][lane] = sums of `window` samples a `step` apart, for n rows in groups of `group` that lie `distance` apart
- * in `in`. */
+/* out[row][lane] = sums of `window` samples a `step` apart, for n rows in groups of `group` that
+ * lie `distance` apart in `in`. */
 template <typename IN, typename SUM, typename OUT>
-static __device__ void sum_rows(const IN *in, OUT *out, int n, int group, int distance, int pitch, int step, int window,
-                                struct box_mean mean)
+static __device__ void sum_rows(const IN *in, OUT *out, int n, int group, int distance, int pitch,
+                                int step, int window, struct box_mean mean)
 {
     for (int row = threadIdx.y; row < n; row += WARPS) {
         const IN *from = in + ((row / group) * distance + row % group) * pitch + threadIdx.x;
@@ -241,17 +257,20 @@ static __device__ void sum_rows(const IN *in, OUT *out, int n, int group, int di
 
 template <typename T, typename SUM>
 static __global__ void __launch_bounds__(COLUMNS *WARPS)
-    tiled(const T *in, T *out, struct box_tile tile, struct box_sizes sizes, T outside, struct box_mean line,
-          struct box_mean last)
+    tiled(const T *in, T *out, struct box_tile tile, struct box_sizes sizes, T outside,
+          struct box_mean line, struct box_mean last)
 {
     typedef box_between<T, SUM> BETWEEN;
     extern __shared__ __align__(16) char shared[];
     T *samples = (T *)shared;
-    BETWEEN *along_x = (BETWEEN *)(shared + tile.along_x), *along_y = (BETWEEN *)(shared + tile.along_y);
+    BETWEEN *along_x = (BETWEEN *)(shared + tile.along_x),
+            *along_y = (BETWEEN *)(shared + tile.along_y);
     const int window = 2 * sizes.radius + 1;
     const unsigned columns = (unsigned)ts_cuda_parts(sizes.nx, COLUMNS);
-    const unsigned rows = (unsigned)ts_cuda_parts(sizes.ny, tile.ny), row_of_tiles = blockIdx.x / columns;
-    const struct box_pixel first = {(int64_t)(row_of_tiles / rows) * tile.nz, (int64_t)(row_of_tiles % rows) * tile.ny,
+    const unsigned rows = (unsigned)ts_cuda_parts(sizes.ny, tile.ny),
+                   row_of_tiles = blockIdx.x / columns;
+    const struct box_pixel first = {(int64_t)(row_of_tiles / rows) * tile.nz,
+                                    (int64_t)(row_of_tiles % rows) * tile.ny,
                                     (int64_t)(blockIdx.x % columns) * COLUMNS, true};
     load_tile(in, samples, tile, sizes, first, outside);
     __syncthreads();
@@ -260,14 +279,15 @@ static __global__ void __launch_bounds__(COLUMNS *WARPS)
     const BETWEEN *sums = along_x;
     int step = COLUMNS;
     if (sizes.reach) {
-        sum_rows<BETWEEN, SUM>(along_x, along_y, tile.depth * tile.ny, tile.ny, tile.height, COLUMNS, COLUMNS, window,
-                               line);
+        sum_rows<BETWEEN, SUM>(along_x, along_y, tile.depth * tile.ny, tile.ny, tile.height,
+                               COLUMNS, COLUMNS, window, line);
         __syncthreads();
         sums = along_y;
         step = tile.ny * COLUMNS;
     }
     for (int row = threadIdx.y; row < tile.nz * tile.ny; row += WARPS) {
-        const int64_t z = first.z + row / tile.ny, y = first.y + row % tile.ny, x = first.x + threadIdx.x;
+        const int64_t z = first.z + row / tile.ny, y = first.y + row % tile.ny,
+                      x = first.x + threadIdx.x;
         SUM sum = 0;
         for (int k = 0; k < window; k++)
             sum += (SUM)sums[row * COLUMNS + k * step + threadIdx.x];
@@ -276,34 +296,40 @@ static __global__ void __launch_bounds__(COLUMNS *WARPS)
     }
 }
 
-template <typename T, typename SUM> static enum ts_status launch_tiled(const struct box_launch *launch)
+template <typename T, typename SUM>
+static enum ts_status launch_tiled(const struct box_launch *launch)
 {
     const struct box_params *params = (const struct box_params *)launch->context->params;
     const struct box_sizes sizes = launch->sizes;
-    const struct box_tile tile = ts_box_tile(sizes.radius, sizes.reach > 0, sizeof(T), sizeof(box_between<T, SUM>));
+    const struct box_tile tile =
+        ts_box_tile(sizes.radius, sizes.reach > 0, sizeof(T), sizeof(box_between<T, SUM>));
     const bool sums = (T)0.5 == 0; /* between the passes of integers; of floats means */
     const struct box_mean line = box_mean_of(2.0 * sizes.radius + 1);
-    const unsigned blocks = (unsigned)(ts_cuda_parts(sizes.nx, COLUMNS) * ts_cuda_parts(sizes.ny, tile.ny) *
-                                       ts_cuda_parts(sizes.nz, tile.nz));
-    const enum ts_status status = ts_cuda_shared(launch->context, (const void *)tiled<T, SUM>, tile.bytes);
+    const unsigned blocks =
+        (unsigned)(ts_cuda_parts(sizes.nx, COLUMNS) * ts_cuda_parts(sizes.ny, tile.ny) *
+                   ts_cuda_parts(sizes.nz, tile.nz));
+    const enum ts_status status =
+        ts_cuda_shared(launch->context, (const void *)tiled<T, SUM>, tile.bytes);
     if (status != TS_OK)
         return status;
     tiled<T, SUM><<<blocks, dim3(COLUMNS, WARPS), tile.bytes, launch->stream>>>(
-        (const T *)launch->in, (T *)launch->out, tile, sizes, (T)params->constant, line, sums ? launch->mean : line);
+        (const T *)launch->in, (T *)launch->out, tile, sizes, (T)params->constant, line,
+        sums ? launch->mean : line);
     return ts_cuda_launched(launch->context, "tiled");
 }
 static BOX_LAUNCHER(launch_box_tile, launch_tiled)
 
     /* ---- texture -------------------------------------------------------------------------------
      *
-     * This computes box in 2D as running-sum does, by running sums along the rows and then down the columns, but a
-     * thread of the first pass reads its own row, through the texture unit. The threads of a warp read addresses a row
-     * apart, each one sample further from step to step, so that the sectors that a step brings into the texture cache
-     * serve the next ones; no sample goes through shared memory, which holds the results alone. The sums are added in
-     * the same order, so that the bytes are those of running-sum.
+     * This computes box in 2D as running-sum does, by running sums along the rows and then down the
+     * columns, but a thread of the first pass reads its own row, through the texture unit. The
+     * threads of a warp read addresses a row apart, each one sample further from step to step, so
+     * that the sectors that a step brings into the texture cache serve the next ones; no sample
+     * goes through shared memory, which holds the results alone. The sums are added in the same
+     * order, so that the bytes are those of running-sum.
      *
-     * Memory traffic: each pass reads a pixel twice and writes it once, whatever the radius. A block is one warp,
-     * because warps share nothing; columns have 128 threads a block. */
+     * Memory traffic: each pass reads a pixel twice and writes it once, whatever the radius. A
+     * block is one warp, because warps share nothing; columns have 128 threads a block. */
 
     /* Reads sample x of one row of a texture. */
     template <typename T>
@@ -319,17 +345,19 @@ static BOX_LAUNCHER(launch_box_tile, launch_tiled)
 /* Sums along the rows of one texture; `out` is that of its first row. */
 template <typename T, typename SUM, typename OUT>
 static __global__ void __launch_bounds__(BOX_RUN_TILE)
-    run_texture_rows(struct cuda_texture texture, OUT *out, struct box_sizes sizes, T outside, struct box_mean mean)
+    run_texture_rows(struct cuda_texture texture, OUT *out, struct box_sizes sizes, T outside,
+                     struct box_mean mean)
 {
     const int64_t first = (int64_t)blockIdx.x * BOX_RUN_TILE, left = texture.n - first;
     const struct texture_row<T> row = {
         texture.object, (int)(texture.before + (first + threadIdx.x) * sizes.nx)
     };
-    box_carry_rows<SUM>(row, out + first * sizes.nx, left < BOX_RUN_TILE ? (int)left : BOX_RUN_TILE, sizes, outside,
-                        mean);
+    box_carry_rows<SUM>(row, out + first * sizes.nx, left < BOX_RUN_TILE ? (int)left : BOX_RUN_TILE,
+                        sizes, outside, mean);
 }
 
-template <typename T, typename SUM> static enum ts_status run_textures(const struct box_launch *launch)
+template <typename T, typename SUM>
+static enum ts_status run_textures(const struct box_launch *launch)
 {
     typedef box_between<T, SUM> BETWEEN;
     const struct box_params *params = (const struct box_params *)launch->context->params;
@@ -340,29 +368,34 @@ template <typename T, typename SUM> static enum ts_status run_textures(const str
         const struct cuda_texture texture = launch->textures[i];
         run_texture_rows<T, SUM, BETWEEN>
             <<<(unsigned)ts_cuda_parts(texture.n, BOX_RUN_TILE), BOX_RUN_TILE, 0, launch->stream>>>(
-                texture, passes.rows + texture.first * sizes.nx, sizes, (T)params->constant, passes.line);
+                texture, passes.rows + texture.first * sizes.nx, sizes, (T)params->constant,
+                passes.line);
     }
-    box_run_columns<BETWEEN, SUM, T, true, false><<<column_blocks, BOX_COLUMN_THREADS, 0, launch->stream>>>(
-        passes.rows, (T *)launch->out, sizes, passes.outside_columns, passes.last);
+    box_run_columns<BETWEEN, SUM, T, true, false>
+        <<<column_blocks, BOX_COLUMN_THREADS, 0, launch->stream>>>(
+            passes.rows, (T *)launch->out, sizes, passes.outside_columns, passes.last);
     return ts_cuda_launched(launch->context, "run_texture_rows");
 }
 static BOX_LAUNCHER(launch_box_texture, run_textures)
 
-    /* ---- running-sum -------------------------------------------------------------------------------
+    /* ---- running-sum
+     * -------------------------------------------------------------------------------
      *
-     * This computes box by running sums, coarse-grained: one thread carries the sum of a window along a whole row, then
-     * one down a whole column (and in 3D first one along z), adds the entering sample and subtracts the leaving one
-     * (McDonnell, 1981). The passes meet in scratch. Memory traffic: each pass reads a pixel twice and writes it once,
-     * whatever the radius.
+     * This computes box by running sums, coarse-grained: one thread carries the sum of a window
+     * along a whole row, then one down a whole column (and in 3D first one along z), adds the
+     * entering sample and subtracts the leaving one (McDonnell, 1981). The passes meet in scratch.
+     * Memory traffic: each pass reads a pixel twice and writes it once, whatever the radius.
      *
-     * A warp does 32 rows: neighboring threads would read addresses a row apart, so entering and leaving samples and
-     * the results go through tiles of 32 x 32 in shared memory (33 wide, against bank conflicts), which are read and
-     * written along x. A block is one warp, because warps share nothing. Columns need no tile; 128 threads a block.
+     * A warp does 32 rows: neighboring threads would read addresses a row apart, so entering and
+     * leaving samples and the results go through tiles of 32 x 32 in shared memory (33 wide,
+     * against bank conflicts), which are read and written along x. A block is one warp, because
+     * warps share nothing. Columns need no tile; 128 threads a block.
      *
-     * Floats are summed in double. NaN and infinities are counted beside the sum, so that they leave with their window.
-     * Along z the first slice of a run depends on the slab, and with it the last bits of a float sum. Floats there are
-     * cut into blocks of a window's length at places fixed by the volume: a window is the end of one block plus the
-     * start of the next (M. van Herk, 1992, for maxima). */
+     * Floats are summed in double. NaN and infinities are counted beside the sum, so that they
+     * leave with their window. Along z the first slice of a run depends on the slab, and with it
+     * the last bits of a float sum. Floats there are cut into blocks of a window's length at places
+     * fixed by the volume: a window is the end of one block plus the start of the next (M. van
+     * Herk, 1992, for maxima). */
 
     template <typename IN, typename SUM, typename OUT>
     static __global__ void __launch_bounds__(BOX_RUN_TILE)
@@ -371,16 +404,19 @@ static BOX_LAUNCHER(launch_box_texture, run_textures)
     __shared__ IN entering[BOX_RUN_TILE][BOX_RUN_TILE + 1], leaving[BOX_RUN_TILE][BOX_RUN_TILE + 1];
     __shared__ OUT results[BOX_RUN_TILE][BOX_RUN_TILE + 1];
     const int lane = threadIdx.x, radius = sizes.radius, window_size = 2 * radius + 1;
-    const int64_t first = (int64_t)blockIdx.x * BOX_RUN_TILE, left = sizes.nz * sizes.ny - first, nx = sizes.nx;
+    const int64_t first = (int64_t)blockIdx.x * BOX_RUN_TILE, left = sizes.nz * sizes.ny - first,
+                  nx = sizes.nx;
     const int rows = left < BOX_RUN_TILE ? (int)left : BOX_RUN_TILE;
     in += first * nx;
     out += first * nx;
     struct box_running<SUM> window;
     box_start(&window);
     for (int64_t k = -radius; k < nx + radius; k += BOX_RUN_TILE) {
-        const int64_t enters = k + lane < nx + radius ? ts_cuda_border_index(k + lane, nx, sizes.border) : -1;
+        const int64_t enters =
+            k + lane < nx + radius ? ts_cuda_border_index(k + lane, nx, sizes.border) : -1;
         const int64_t gone = k + lane - window_size;
-        const int64_t leaves = gone >= -radius && gone < nx ? ts_cuda_border_index(gone, nx, sizes.border) : -1;
+        const int64_t leaves =
+            gone >= -radius && gone < nx ? ts_cuda_border_index(gone, nx, sizes.border) : -1;
         for (int i = 0; i < rows; i++) {
             entering[i][lane] = enters < 0 ? outside : in[i * nx + enters];
             leaving[i][lane] = leaves < 0 ? outside : in[i * nx + leaves];
@@ -400,19 +436,24 @@ static BOX_LAUNCHER(launch_box_texture, run_textures)
     }
 }
 
-/* Sums floats along z. The block of a window's length that ends before slice `cut` gives the sums to its end, which
- * wait in out; the next block adds those from its start. z_first is the index in the volume of output slice 0. */
+/* Sums floats along z. The block of a window's length that ends before slice `cut` gives the sums
+ * to its end, which wait in out; the next block adds those from its start. z_first is the index in
+ * the volume of output slice 0. */
 static __global__ void __launch_bounds__(BOX_COLUMN_THREADS)
-    run_blocks(const float *in, float *out, struct box_sizes sizes, int64_t z_first, struct box_mean mean)
+    run_blocks(const float *in, float *out, struct box_sizes sizes, int64_t z_first,
+               struct box_mean mean)
 {
-    const int64_t thread = (int64_t)blockIdx.x * BOX_COLUMN_THREADS + threadIdx.x, slice = sizes.ny * sizes.nx;
+    const int64_t thread = (int64_t)blockIdx.x * BOX_COLUMN_THREADS + threadIdx.x,
+                  slice = sizes.ny * sizes.nx;
     if (thread >= slice)
         return;
     const int64_t window = 2 * sizes.radius + 1;
     in += thread;
     out += thread;
-    /* Window k is in[k .. k + window - 1]; cuts stand where z_first + k is a multiple of the window. */
-    for (int64_t cut = (window - z_first % window) % window; cut - window < sizes.nz; cut += window) {
+    /* Window k is in[k .. k + window - 1]; cuts stand where z_first + k is a multiple of the
+     * window. */
+    for (int64_t cut = (window - z_first % window) % window; cut - window < sizes.nz;
+         cut += window) {
         const int64_t first = cut - window < 0 ? 0 : cut - window;
         double sum = 0;
         for (int64_t k = cut - 1; k >= first; k--) {
@@ -433,13 +474,15 @@ static __global__ void __launch_bounds__(BOX_COLUMN_THREADS)
 template <typename T, typename BETWEEN, typename SUM>
 static void run_along_z(const struct box_launch *launch, BETWEEN *slices, struct box_mean line)
 {
-    const unsigned blocks = (unsigned)ts_cuda_parts(launch->sizes.ny * launch->sizes.nx, BOX_COLUMN_THREADS);
+    const unsigned blocks =
+        (unsigned)ts_cuda_parts(launch->sizes.ny * launch->sizes.nx, BOX_COLUMN_THREADS);
     if constexpr (sizeof(BETWEEN) == sizeof(SUM))
-        box_run_columns<T, SUM, BETWEEN, false, true><<<blocks, BOX_COLUMN_THREADS, 0, launch->stream>>>(
-            (const T *)launch->in, slices, launch->sizes, (T)0, line);
+        box_run_columns<T, SUM, BETWEEN, false, true>
+            <<<blocks, BOX_COLUMN_THREADS, 0, launch->stream>>>((const T *)launch->in, slices,
+                                                                launch->sizes, (T)0, line);
     else
-        run_blocks<<<blocks, BOX_COLUMN_THREADS, 0, launch->stream>>>((const float *)launch->in, slices, launch->sizes,
-                                                                      launch->z_first, line);
+        run_blocks<<<blocks, BOX_COLUMN_THREADS, 0, launch->stream>>>(
+            (const float *)launch->in, slices, launch->sizes, launch->z_first, line);
 }
 
 template <typename T, typename SUM> static enum ts_status run(const struct box_launch *launch)
@@ -458,8 +501,9 @@ template <typename T, typename SUM> static enum ts_status run(const struct box_l
         run_rows<T, SUM, BETWEEN><<<row_blocks, BOX_RUN_TILE, 0, launch->stream>>>(
             (const T *)launch->in, passes.rows, sizes, (T)params->constant, passes.line);
     }
-    box_run_columns<BETWEEN, SUM, T, true, false><<<column_blocks, BOX_COLUMN_THREADS, 0, launch->stream>>>(
-        passes.rows, (T *)launch->out, sizes, passes.outside_columns, passes.last);
+    box_run_columns<BETWEEN, SUM, T, true, false>
+        <<<column_blocks, BOX_COLUMN_THREADS, 0, launch->stream>>>(
+            passes.rows, (T *)launch->out, sizes, passes.outside_columns, passes.last);
     return ts_cuda_launched(launch->context, "box_run_columns");
 }
 static BOX_LAUNCHER(launch_box_running, run)
@@ -468,7 +512,8 @@ static BOX_LAUNCHER(launch_box_running, run)
 {
     const struct box_params *params = (const struct box_params *)context->params;
     const bool volume = params->dimensions == BOX_3D;
-    const double window = 2.0 * (double)params->radius + 1, count = window * window * (volume ? window : 1);
+    const double window = 2.0 * (double)params->radius + 1,
+                 count = window * window * (volume ? window : 1);
     struct box_launch launch = {context};
     launch.sizes = {n,
                     context->in.axes[1].n,
@@ -477,7 +522,8 @@ static BOX_LAUNCHER(launch_box_running, run)
                     volume ? (int)params->radius : 0,
                     params->border};
     launch.mean = box_mean_of(count);
-    launch.wide = context->in.dtype != TS_F32 && ts_box_between_bytes(context->in.dtype, count) == 8;
+    launch.wide =
+        context->in.dtype != TS_F32 && ts_box_between_bytes(context->in.dtype, count) == 8;
     return launch;
 }
 
@@ -488,7 +534,8 @@ static size_t scratch_bytes(const struct stage_context *context, int64_t n)
     const size_t bytes = ts_cuda_stride(box_between_bytes(&launch));
     if (context->in.masked)
         return ts_cuda_masked_means_bytes(context, n);
-    if (params->method == BOX_SEPARABLE || params->method == BOX_RUNNING_SUM || params->method == BOX_TEXTURE)
+    if (params->method == BOX_SEPARABLE || params->method == BOX_RUNNING_SUM ||
+        params->method == BOX_TEXTURE)
         return params->dimensions == BOX_3D ? 2 * bytes : bytes;
     return 0;
 }
@@ -507,8 +554,8 @@ struct box_launch ts_cuda_box_launch(const struct stage_context *context, const 
     return launch;
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                          const struct cuda_call *call)
+static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
+                          struct ts_image *out, const struct cuda_call *call)
 {
     const struct box_params *params = (const struct box_params *)context->params;
     const struct box_launch launch = ts_cuda_box_launch(context, in, out, call);
@@ -536,9 +583,11 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
 
 static bool textures(const struct stage_context *context)
 {
-    return ((const struct box_params *)context->params)->method == BOX_TEXTURE && !context->in.masked;
+    return ((const struct box_params *)context->params)->method == BOX_TEXTURE &&
+           !context->in.masked;
 }
 
 extern "C" {
-const struct stage_cuda box_cuda = {.scratch_bytes = scratch_bytes, .map = map, .textures = textures};
+const struct stage_cuda box_cuda = {
+    .scratch_bytes = scratch_bytes, .map = map, .textures = textures};
 }

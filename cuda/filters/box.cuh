@@ -2,9 +2,10 @@
  *
  * The kernels of the stage box share this: sizes, types of sums, and the mean of a sum.
  *
- * Sums of 8- and 16-bit integers are int32_t where the largest sum fits, else int64_t; those of 32-bit integers are
- * int64_t; those of floats double. Integer means are the nearest integer, by the operations of stages/filters/box.c. A
- * pass over one axis that is not the last keeps integer sums as they are, and floats as means rounded to float.
+ * Sums of 8- and 16-bit integers are int32_t where the largest sum fits, else int64_t; those of
+ * 32-bit integers are int64_t; those of floats double. Integer means are the nearest integer, by
+ * the operations of stages/filters/box.c. A pass over one axis that is not the last keeps integer
+ * sums as they are, and floats as means rounded to float.
  */
 #ifndef CUDA_FILTERS_BOX_CUH
 #define CUDA_FILTERS_BOX_CUH
@@ -50,7 +51,8 @@ static inline __device__ void box_store(float *out, double sum, struct box_mean 
     *out = (float)(sum * mean.scale);
 }
 
-template <typename T, typename SUM> static inline __device__ void box_store(T *out, SUM sum, struct box_mean mean)
+template <typename T, typename SUM>
+static inline __device__ void box_store(T *out, SUM sum, struct box_mean mean)
 {
     if (sizeof(T) < 4) {
         *out = (T)__double2int_rn((double)sum * mean.scale);
@@ -80,7 +82,8 @@ static inline __device__ void box_finish(OUT *out, SUM sum, struct box_mean mean
         box_keep(out, sum, mean);
 }
 
-/* Blocks of 32 x 8 threads over the rows of an image, one pixel a thread, in a grid of one dimension. */
+/* Blocks of 32 x 8 threads over the rows of an image, one pixel a thread, in a grid of one
+ * dimension. */
 enum { BOX_BLOCK_X = 32, BOX_BLOCK_Y = 8 };
 
 struct box_pixel {
@@ -103,7 +106,8 @@ static inline __device__ struct box_pixel box_pixel_of_thread(struct box_sizes s
 
 static inline unsigned box_blocks(struct box_sizes sizes)
 {
-    return (unsigned)(ts_cuda_parts(sizes.nx, BOX_BLOCK_X) * ts_cuda_parts(sizes.ny, BOX_BLOCK_Y) * sizes.nz);
+    return (unsigned)(ts_cuda_parts(sizes.nx, BOX_BLOCK_X) * ts_cuda_parts(sizes.ny, BOX_BLOCK_Y) *
+                      sizes.nz);
 }
 
 /* `count` is that of the whole window, or of a window along one axis. */
@@ -127,9 +131,9 @@ static inline size_t box_between_bytes(const struct box_launch *launch)
            ts_box_between_bytes(launch->context->in.dtype, (double)launch->mean.count);
 }
 
-/* For methods that go axis by axis (z in 3D, x, y), with images between the passes in scratch, which hold sums of
- * integers or means of floats. outside_rows and _columns stand beyond the rows and the columns that a pass reads; the
- * first pass over an image reads the constant itself. */
+/* For methods that go axis by axis (z in 3D, x, y), with images between the passes in scratch,
+ * which hold sums of integers or means of floats. outside_rows and _columns stand beyond the rows
+ * and the columns that a pass reads; the first pass over an image reads the constant itself. */
 template <typename T, typename SUM> struct box_passes {
     typedef box_between<T, SUM> between;
     between *slices, *rows; /* after the pass along z, along x */
@@ -147,13 +151,15 @@ static inline struct box_passes<T, SUM> box_passes_of(const struct box_launch *l
     passes.rows = (between *)launch->scratch;
     passes.slices = (between *)(launch->scratch + ts_cuda_stride(box_between_bytes(launch)));
     passes.outside_rows = (between)params->constant * factor;
-    passes.outside_columns = launch->sizes.reach ? passes.outside_rows * factor : passes.outside_rows;
+    passes.outside_columns =
+        launch->sizes.reach ? passes.outside_rows * factor : passes.outside_rows;
     passes.line = box_mean_of((double)window);
     passes.last = sums ? launch->mean : passes.line;
     return passes;
 }
 
-/* The launchers of the methods `fused`, in box_fused.cu, and `direct`, in box.cu as the others are. */
+/* The launchers of the methods `fused`, in box_fused.cu, and `direct`, in box.cu as the others
+ * are. */
 enum ts_status
 ts_cuda_box_fused(const struct box_launch *launch);
 enum ts_status ts_cuda_box_direct(const struct box_launch *launch);

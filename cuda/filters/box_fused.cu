@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * box, method `fused`: each pixel is read once from device memory and written once. There are four kernels, chosen by
- * window and dtype:
+ * box, method `fused`: each pixel is read once from device memory and written once. There are four
+ * kernels, chosen by window and dtype:
  *
  *     box_fused_small.cuh    2D, radius 1 to 8: a warp a tile, sums in registers
- *                            2D, radius 1 to 8, 8- and 16-bit integers, rows of a multiple of 16: a warp goes
- *                            down the rows
- *     box_fused_march.cuh    2D, any radius: a block goes down the rows and carries their sums
- *     box_fused_volume.cuh   3D, radius 1 to 8: a block goes through the slices of a tile
+ *                            2D, radius 1 to 8, 8- and 16-bit integers, rows of a multiple of 16: a
+ * warp goes down the rows box_fused_march.cuh    2D, any radius: a block goes down the rows and
+ * carries their sums box_fused_volume.cuh   3D, radius 1 to 8: a block goes through the slices of a
+ * tile
  *
- * Those files say what a thread computes, the memory traffic and why blocks have their sizes; this one cuts the image
- * and launches. Radius 0 is left to the method `direct`, which then copies.
+ * Those files say what a thread computes, the memory traffic and why blocks have their sizes; this
+ * one cuts the image and launches. Radius 0 is left to the method `direct`, which then copies.
  */
 #include "cuda/filters/box_fused_march.cuh"
 #include "cuda/filters/box_fused_small.cuh"
@@ -20,7 +20,8 @@
 static bool is_aligned(const struct box_launch *launch)
 {
     const size_t bytes = 4 * ts_dtype_bytes(launch->context->in.dtype);
-    return launch->sizes.nx % 4 == 0 && ((uintptr_t)launch->in | (uintptr_t)launch->out) % bytes == 0;
+    return launch->sizes.nx % 4 == 0 &&
+           ((uintptr_t)launch->in | (uintptr_t)launch->out) % bytes == 0;
 }
 
 static struct box_divisor divisor_of(const struct box_launch *launch)
@@ -55,8 +56,8 @@ template <typename T> static T outside_of(const struct box_launch *launch)
     return (T)0.5 != 0 ? (T)constant : (T)(int64_t)constant;
 }
 
-/* These return the rows of a tile, and how many blocks a multiprocessor the registers must allow (0: as the compiler
- * likes), as measured. */
+/* These return the rows of a tile, and how many blocks a multiprocessor the registers must allow
+ * (0: as the compiler likes), as measured. */
 template <typename T> static constexpr int small_rows(int radius)
 {
     return sizeof(T) == 4 ? (radius == 7 ? 12 : 8) : radius <= 2 ? 16 : radius <= 4 ? 12 : 8;
@@ -74,8 +75,9 @@ template <typename T, int R> static enum ts_status launch_small(const struct box
     plan.strips = (int)ts_cuda_parts(plan.nx, small_width(R));
     plan.tiles = (int)ts_cuda_parts(plan.ny, small_rows<T>(R) * SMALL_WARPS);
     const unsigned blocks = (unsigned)(plan.strips * (int64_t)plan.tiles * plan.nz);
-    fused_small<T, R, small_rows<T>(R), small_blocks<T>(R)><<<blocks, 32 * SMALL_WARPS, 0, launch->stream>>>(
-        (const T *)launch->in, (T *)launch->out, plan, outside_of<T>(launch));
+    fused_small<T, R, small_rows<T>(R), small_blocks<T>(R)>
+        <<<blocks, 32 * SMALL_WARPS, 0, launch->stream>>>((const T *)launch->in, (T *)launch->out,
+                                                          plan, outside_of<T>(launch));
     return ts_cuda_launched(launch->context, "fused_small");
 }
 
@@ -89,16 +91,17 @@ template <typename T, int R> static enum ts_status launch_rows(const struct box_
     plan.strips = lanes <= LANES ? 1 : (int)ts_cuda_parts(lanes, OUTPUT_LANES);
     const size_t ring = (size_t)ROWS_WARPS * (2 * R + 1) * 512 * sizeof(T), reserved = 1024;
     const int fit = device->shared_bytes / (int)(ring + reserved);
-    const int64_t places = (int64_t)device->multiprocessors * ROWS_WARPS * (fit < ROWS_BLOCKS ? fit : ROWS_BLOCKS);
+    const int64_t places =
+        (int64_t)device->multiprocessors * ROWS_WARPS * (fit < ROWS_BLOCKS ? fit : ROWS_BLOCKS);
     /* Short chunks are faster where their start is cheap, as measured. */
-    plan.chunks =
-        R <= 2 ? (int)ts_cuda_parts(plan.ny, SHORT_CHUNK) : ts_box_parts(plan.strips * plan.nz, plan.ny, places, START);
+    plan.chunks = R <= 2 ? (int)ts_cuda_parts(plan.ny, SHORT_CHUNK)
+                         : ts_box_parts(plan.strips * plan.nz, plan.ny, places, START);
     plan.chunk = (int)ts_cuda_parts(plan.ny, plan.chunks);
     plan.outside = (uint32_t)(T)(outside_of<T>(launch) ^ (T)plan.sign);
     const uint32_t sign = plan.sign * (sizeof(T) == 2 ? 0x00010001u : 0x01010101u);
     const int64_t blocks = ts_cuda_parts((int64_t)plan.strips * plan.chunks * plan.nz, ROWS_WARPS);
-    fused_rows<T, R>
-        <<<(unsigned)blocks, 32 * ROWS_WARPS, 0, launch->stream>>>((const T *)launch->in, (T *)launch->out, plan, sign);
+    fused_rows<T, R><<<(unsigned)blocks, 32 * ROWS_WARPS, 0, launch->stream>>>(
+        (const T *)launch->in, (T *)launch->out, plan, sign);
     return ts_cuda_launched(launch->context, "fused_rows");
 }
 
@@ -121,9 +124,10 @@ template <typename T, int R = 1> static enum ts_status small(const struct box_la
     return launch_small<T, R>(launch);
 }
 
-/* Rows that a thread adds in the pass down the columns (for floats of one column, for integers of two), and blocks of a
- * multiprocessor that the registers must allow, as measured. A tile's rows are a multiple of the first, because the
- * last bits of a float sum depend on which thread adds it. */
+/* Rows that a thread adds in the pass down the columns (for floats of one column, for integers of
+ * two), and blocks of a multiprocessor that the registers must allow, as measured. A tile's rows
+ * are a multiple of the first, because the last bits of a float sum depend on which thread adds
+ * it. */
 template <typename T> static constexpr int volume_stretch(int radius)
 {
     const bool few = BOX_VOLUME_ROWS(sizeof(T), radius) == 16;
@@ -144,7 +148,10 @@ template <typename T> static constexpr int volume_blocks(int radius)
 template <typename T, int R> static enum ts_status launch_volume(const struct box_launch *launch)
 {
     enum { ROWS = BOX_VOLUME_ROWS(sizeof(T), R), THREADS = ROWS * VOLUME_RUNS, START = 2 * R + 4 };
-    enum { QUADS = BOX_VOLUME_WIDTH(R) / 4 * (ROWS + 2 * R), LOADS = (QUADS + THREADS - 1) / THREADS };
+    enum {
+        QUADS = BOX_VOLUME_WIDTH(R) / 4 * (ROWS + 2 * R),
+        LOADS = (QUADS + THREADS - 1) / THREADS
+    };
     constexpr bool TOGETHER = BOX_VOLUME_TOGETHER(sizeof(T), R);
     const struct device_numbers *const device = launch->context->device;
     const struct box_sizes sizes = launch->sizes;
@@ -154,14 +161,18 @@ template <typename T, int R> static enum ts_status launch_volume(const struct bo
     plan.down = (int)ts_cuda_parts(sizes.ny, ROWS);
     plan.z_first = launch->z_first;
     plan.wide = plan.aligned && sizes.nx % 8 == 0 && (uintptr_t)launch->out % (8 * sizeof(T)) == 0;
-    auto *const kernel = fused_volume<T, R, ROWS, volume_stretch<T>(R), LOADS, TOGETHER, volume_blocks<T>(R)>;
-    const enum ts_status status = ts_cuda_shared(launch->context, (const void *)kernel, plan.cut.bytes);
+    auto *const kernel =
+        fused_volume<T, R, ROWS, volume_stretch<T>(R), LOADS, TOGETHER, volume_blocks<T>(R)>;
+    const enum ts_status status =
+        ts_cuda_shared(launch->context, (const void *)kernel, plan.cut.bytes);
     if (status != TS_OK)
         return status;
     const int64_t tiles = (int64_t)plan.across * plan.down, reserved = 1024;
-    const int fit = device->shared_bytes / (int)(plan.cut.bytes + reserved), most = volume_blocks<T>(R);
+    const int fit = device->shared_bytes / (int)(plan.cut.bytes + reserved),
+              most = volume_blocks<T>(R);
     const int blocks = fit < 1 ? 1 : fit < most ? fit : most;
-    plan.chunk = (int)ts_cuda_parts(sizes.nz, ts_box_parts(tiles, sizes.nz, device->multiprocessors * blocks, START));
+    plan.chunk = (int)ts_cuda_parts(
+        sizes.nz, ts_box_parts(tiles, sizes.nz, device->multiprocessors * blocks, START));
     const int64_t chunks = ts_cuda_parts(sizes.nz, plan.chunk);
     kernel<<<(unsigned)(tiles * chunks), THREADS, plan.cut.bytes, launch->stream>>>(
         (const T *)launch->in, (T *)launch->out, plan, outside_of<T>(launch));
@@ -180,11 +191,12 @@ template <typename T, typename SUM, int THREADS, bool GATHER>
 static enum ts_status launch_march(const struct box_launch *launch, struct march_plan plan)
 {
     const T outside = outside_of<T>(launch);
-    const SUM beyond =
-        ((T)0.5 != 0 ? (SUM)outside : (SUM)(T)((uint32_t)outside ^ plan.sign)) * (SUM)(2 * plan.radius + 1);
-    const unsigned blocks = (unsigned)((int64_t)plan.cut.strips * plan.cut.chunks * launch->sizes.nz);
-    const enum ts_status status =
-        ts_cuda_shared(launch->context, (const void *)fused_march<T, SUM, THREADS, GATHER>, plan.cut.bytes);
+    const SUM beyond = ((T)0.5 != 0 ? (SUM)outside : (SUM)(T)((uint32_t)outside ^ plan.sign)) *
+                       (SUM)(2 * plan.radius + 1);
+    const unsigned blocks =
+        (unsigned)((int64_t)plan.cut.strips * plan.cut.chunks * launch->sizes.nz);
+    const enum ts_status status = ts_cuda_shared(
+        launch->context, (const void *)fused_march<T, SUM, THREADS, GATHER>, plan.cut.bytes);
     if (status != TS_OK)
         return status;
     fused_march<T, SUM, THREADS, GATHER><<<blocks, THREADS, plan.cut.bytes, launch->stream>>>(
@@ -206,8 +218,11 @@ template <typename T, typename SUM> static enum ts_status march(const struct box
     plan.mean = launch->mean;
     if ((T)0.5 == 0) { /* integer sums do not depend on the cut */
         const int fit = context->device->shared_bytes / (int)(plan.cut.bytes + 1024);
-        const int places = context->device->multiprocessors * (fit < 1 ? 1 : fit < MOST_BLOCKS ? fit : MOST_BLOCKS);
-        const int chunks = ts_box_parts(plan.cut.strips * sizes.nz, sizes.ny, places, sizes.radius + 12);
+        const int places = context->device->multiprocessors * (fit < 1             ? 1
+                                                               : fit < MOST_BLOCKS ? fit
+                                                                                   : MOST_BLOCKS);
+        const int chunks =
+            ts_box_parts(plan.cut.strips * sizes.nz, sizes.ny, places, sizes.radius + 12);
         if (chunks > plan.cut.chunks) {
             plan.cut.chunks = chunks;
             plan.cut.chunk = (int)ts_cuda_parts(sizes.ny, chunks);
@@ -215,8 +230,10 @@ template <typename T, typename SUM> static enum ts_status march(const struct box
     }
     const bool gather = plan.beyond || !plan.aligned;
     if (plan.cut.threads == FEW)
-        return gather ? launch_march<T, SUM, FEW, true>(launch, plan) : launch_march<T, SUM, FEW, false>(launch, plan);
-    return gather ? launch_march<T, SUM, MANY, true>(launch, plan) : launch_march<T, SUM, MANY, false>(launch, plan);
+        return gather ? launch_march<T, SUM, FEW, true>(launch, plan)
+                      : launch_march<T, SUM, FEW, false>(launch, plan);
+    return gather ? launch_march<T, SUM, MANY, true>(launch, plan)
+                  : launch_march<T, SUM, MANY, false>(launch, plan);
 }
 
 enum ts_status ts_cuda_box_fused(const struct box_launch *launch)
@@ -227,9 +244,13 @@ enum ts_status ts_cuda_box_fused(const struct box_launch *launch)
     if (radius == 0)
         return ts_cuda_box_direct(launch);
     if (launch->sizes.reach)
-        return bytes ? volume<uint8_t>(launch) : words ? volume<uint16_t>(launch) : volume<float>(launch);
+        return bytes   ? volume<uint8_t>(launch)
+               : words ? volume<uint16_t>(launch)
+                       : volume<float>(launch);
     if (radius <= BOX_SMALL_MAX_RADIUS && (bytes || words || dtype == TS_F32))
-        return bytes ? small<uint8_t>(launch) : words ? small<uint16_t>(launch) : small<float>(launch);
+        return bytes   ? small<uint8_t>(launch)
+               : words ? small<uint16_t>(launch)
+                       : small<float>(launch);
     if (bytes)
         return march<uint8_t, uint32_t>(launch);
     if (words && ts_box_march_sum_bytes(dtype, radius) == 4)

@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * box in one pass for any radius. A block owns a strip of columns and a chunk of rows, both fixed by the image, and
- * goes down the chunk (every second chunk: up, so that neighbors read the rows they share at the same time) in steps of
- * MARCH_ROWS rows. A step:
+ * box in one pass for any radius. A block owns a strip of columns and a chunk of rows, both fixed
+ * by the image, and goes down the chunk (every second chunk: up, so that neighbors read the rows
+ * they share at the same time) in steps of MARCH_ROWS rows. A step:
  *
- *     column sums  each thread has 4 columns: it adds the entering rows to their sums and subtracts the leaving ones,
- *                  whose samples it kept in a ring in shared memory, or has asked for a step before. The next
- *                  step's entering rows are on their way in registers from here on.
- *     prefix sums  P of the column sums: over a thread's 4 in registers, over the threads of a row by one warp a row.
- *     row sums     P(x + radius + 1) - P(x - radius); each thread has every THREADS-th column. Outside the image P
- *                  follows from itself by the border rule (march_ends_of).
+ *     column sums  each thread has 4 columns: it adds the entering rows to their sums and subtracts
+ * the leaving ones, whose samples it kept in a ring in shared memory, or has asked for a step
+ * before. The next step's entering rows are on their way in registers from here on. prefix sums  P
+ * of the column sums: over a thread's 4 in registers, over the threads of a row by one warp a row.
+ *     row sums     P(x + radius + 1) - P(x - radius); each thread has every THREADS-th column.
+ * Outside the image P follows from itself by the border rule (march_ends_of).
  *
- * Memory traffic: one read and one write a pixel. The second cache serves another 2 radius rows for each chunk and,
- * where a strip is not the whole row, 2 radius columns for each strip, and the leaving rows of the warps whose ring
- * does not fit in shared memory. That cache moves little more than a copy needs: hence the ring. Two blocks share the
- * shared memory of a multiprocessor, so that one computes while the other waits.
+ * Memory traffic: one read and one write a pixel. The second cache serves another 2 radius rows for
+ * each chunk and, where a strip is not the whole row, 2 radius columns for each strip, and the
+ * leaving rows of the warps whose ring does not fit in shared memory. That cache moves little more
+ * than a copy needs: hence the ring. Two blocks share the shared memory of a multiprocessor, so
+ * that one computes while the other waits.
  *
- * Integers are exact in 32 or 64 bits. Floats are summed in double; a NaN or an infinity stays in such sums, so a chunk
- * that met one is done over, adding every window anew. (M. J. McDonnell, 1981; F. C. Crow, 1984.)
+ * Integers are exact in 32 or 64 bits. Floats are summed in double; a NaN or an infinity stays in
+ * such sums, so a chunk that met one is done over, adding every window anew. (M. J. McDonnell,
+ * 1981; F. C. Crow, 1984.)
  */
 #ifndef CUDA_FILTERS_BOX_FUSED_MARCH_CUH
 #define CUDA_FILTERS_BOX_FUSED_MARCH_CUH
@@ -26,10 +28,11 @@
 
 /* ---- box fused read ----------------------------------------------------------------------------
  *
- * Blocks of box_fused_march.cuh read with this. It has a block's strip and chunk, the rows of the image that its rows
- * stand for, the 4 columns of a thread, and the ring of leaving rows. A row costs a thread one access of 4 values where
- * rows start at multiples of 4 and the strip lies inside the image, else 4. There is no barrier, because no other
- * thread reads what a thread keeps in shared memory. */
+ * Blocks of box_fused_march.cuh read with this. It has a block's strip and chunk, the rows of the
+ * image that its rows stand for, the 4 columns of a thread, and the ring of leaving rows. A row
+ * costs a thread one access of 4 values where rows start at multiples of 4 and the strip lies
+ * inside the image, else 4. There is no barrier, because no other thread reads what a thread keeps
+ * in shared memory. */
 
 enum { MARCH_ROWS = BOX_MARCH_ROWS, MARCH_COLUMNS = BOX_MARCH_COLUMNS };
 
@@ -52,7 +55,8 @@ template <typename T> struct march_strip {
 };
 
 template <typename T>
-static __device__ struct march_strip<T> march_strip_of(const T *in, T *out, const struct march_plan *plan) {
+static __device__ struct march_strip<T> march_strip_of(const T *in, T *out,
+                                                       const struct march_plan *plan) {
     const int column = (int)(blockIdx.x % plan->cut.strips),
               chunk = (int)(blockIdx.x / plan->cut.strips % plan->cut.chunks);
     const int64_t z = blockIdx.x / plan->cut.strips / plan->cut.chunks;
@@ -85,17 +89,19 @@ struct march_columns {
 };
 
 template <typename T, bool GATHER>
-static __device__ struct march_columns<T, GATHER> march_columns_of(const struct march_strip<T> *strip,
-                                                                   const struct march_plan *plan, T outside) {
+static __device__ struct march_columns<T, GATHER>
+march_columns_of(const struct march_strip<T> *strip, const struct march_plan *plan, T outside) {
     struct march_columns<T, GATHER> columns;
-    const int column = strip->first + MARCH_COLUMNS * (int)threadIdx.x, last = strip->first + strip->columns - 1;
+    const int column = strip->first + MARCH_COLUMNS * (int)threadIdx.x,
+              last = strip->first + strip->columns - 1;
     columns.pitch = plan->nx * (int)sizeof(T);
     columns.outside = outside;
     columns.in = strip->in;
     /* Threads beyond the strip read its last columns: nothing follows from their sums. */
     if constexpr (GATHER) {
         for (int i = 0; i < 4; i++)
-            columns.from[i] = (int)ts_cuda_border_index(min(column + i, last), plan->nx, plan->border);
+            columns.from[i] =
+                (int)ts_cuda_border_index(min(column + i, last), plan->nx, plan->border);
     } else {
         columns.in += min(column, last - 3);
         columns.from[0] = 0;
@@ -103,9 +109,11 @@ static __device__ struct march_columns<T, GATHER> march_columns_of(const struct 
     return columns;
 }
 
-/* Loads row y >= 0. A row outside the image is filled with the constant when it is used (march_fill). */
+/* Loads row y >= 0. A row outside the image is filled with the constant when it is used
+   (march_fill). */
 template <typename T, bool GATHER>
-static __device__ __forceinline__ box_quad<T> march_row(const struct march_columns<T, GATHER> *columns, int y)
+static __device__ __forceinline__ box_quad<T>
+march_row(const struct march_columns<T, GATHER> *columns, int y)
 {
     box_quad<T> quad;
     const T *row = (const T *)((const char *)columns->in + (int64_t)max(y, 0) * columns->pitch);
@@ -119,15 +127,17 @@ static __device__ __forceinline__ box_quad<T> march_row(const struct march_colum
     return quad;
 }
 
-template <typename T> static __device__ __forceinline__ void march_fill(box_quad<T> *quad, int y, T outside)
+template <typename T>
+static __device__ __forceinline__ void march_fill(box_quad<T> *quad, int y, T outside)
 {
 #pragma unroll
     for (int i = 0; i < 4; i++)
         quad->values[i] = y < 0 ? outside : quad->values[i];
 }
 
-/* The rows of the image that rows of the march stand for, -1 outside: enter[j] and leave[j] of output row j, and those
- * of the sums before the first one, with the one that leaves first. Entries beyond the chunk repeat its last. */
+/* The rows of the image that rows of the march stand for, -1 outside: enter[j] and leave[j] of
+ * output row j, and those of the sums before the first one, with the one that leaves first. Entries
+ * beyond the chunk repeat its last. */
 struct march_rows {
     int *enter, *leave, *start;
 };
@@ -137,17 +147,19 @@ static __device__ void march_fill_rows(struct march_rows rows, const struct marc
                                        const struct march_plan *plan)
 {
     for (int j = threadIdx.x; j < plan->cut.table; j += blockDim.x) {
-        const int row = strip->row + min(j, strip->rows - 1) * strip->step, distance = plan->radius * strip->step;
+        const int row = strip->row + min(j, strip->rows - 1) * strip->step,
+                  distance = plan->radius * strip->step;
         rows.enter[j] = ts_cuda_border_apart(row + distance, plan->ny, plan->border);
         rows.leave[j] = ts_cuda_border_apart(row - distance - strip->step, plan->ny, plan->border);
     }
     for (int j = threadIdx.x; j <= 2 * plan->radius; j += blockDim.x)
-        rows.start[j] = ts_cuda_border_apart(strip->row + (j - 1 - plan->radius) * strip->step, plan->ny, plan->border);
+        rows.start[j] = ts_cuda_border_apart(strip->row + (j - 1 - plan->radius) * strip->step,
+                                             plan->ny, plan->border);
 }
 
-/* The leaving rows of a thread's next steps. A thread that keeps its samples has the rows of a window, and puts the
- * entering row into the place of the leaving one; others have the rows of a step, and load the row that leaves a step
- * later. */
+/* The leaving rows of a thread's next steps. A thread that keeps its samples has the rows of a
+ * window, and puts the entering row into the place of the leaving one; others have the rows of a
+ * step, and load the row that leaves a step later. */
 template <typename T> struct march_ring {
     box_quad<T> *begin, *end, *next;
     int stride;
@@ -155,19 +167,22 @@ template <typename T> struct march_ring {
 };
 
 template <typename T>
-static __device__ struct march_ring<T> march_ring_of(box_quad<T> *rings, const struct march_plan *plan, int threads) {
+static __device__ struct march_ring<T> march_ring_of(box_quad<T> *rings,
+                                                     const struct march_plan *plan, int threads) {
     const int keepers = 32 * plan->cut.keepers, window = 2 * plan->radius + 1, thread = threadIdx.x;
     struct march_ring<T> ring;
     ring.keeps = thread < keepers;
     ring.stride = ring.keeps ? keepers : threads - keepers;
-    ring.begin = ring.keeps ? rings + thread : rings + (int64_t)keepers * window + (thread - keepers);
+    ring.begin =
+        ring.keeps ? rings + thread : rings + (int64_t)keepers * window + (thread - keepers);
     ring.end = ring.begin + (ring.keeps ? window : MARCH_ROWS) * ring.stride;
     ring.next = ring.begin;
     return ring;
 }
 
 template <typename T>
-static __device__ __forceinline__ box_quad<T> *march_next(box_quad<T> *slot, const struct march_ring<T> *ring)
+static __device__ __forceinline__ box_quad<T> *march_next(box_quad<T> *slot,
+                                                          const struct march_ring<T> *ring)
 {
     slot += ring->stride;
     return slot == ring->end ? ring->begin : slot;
@@ -175,7 +190,8 @@ static __device__ __forceinline__ box_quad<T> *march_next(box_quad<T> *slot, con
 
 /* Copies from global to shared memory, past the registers where the device can do so. */
 template <typename T, bool GATHER>
-static __device__ __forceinline__ void march_ask(box_quad<T> *to, const struct march_columns<T, GATHER> *columns, int y)
+static __device__ __forceinline__ void
+march_ask(box_quad<T> *to, const struct march_columns<T, GATHER> *columns, int y)
 {
 #if __CUDA_ARCH__ >= 800
     if constexpr (!GATHER) {
@@ -204,8 +220,8 @@ template <typename SUM> struct __align__(16) march_four
     SUM sums[4];
 };
 
-/* P of any index follows from P inside: sign P(place) + whole P(n) + first P(1) + last P(n - 1) + outside times a
- * column of constants. */
+/* P of any index follows from P inside: sign P(place) + whole P(n) + first P(1) + last P(n - 1) +
+ * outside times a column of constants. */
 struct march_ends {
     int place, sign, whole, first, last, outside;
 };
@@ -230,7 +246,8 @@ static __device__ __noinline__ struct march_ends march_ends_of(int i, int n, int
         }
         return ends;
     }
-    const int periods = i >= 0 ? i / period : -((period - 1 - i) / period), rest = i - periods * period;
+    const int periods = i >= 0 ? i / period : -((period - 1 - i) / period),
+              rest = i - periods * period;
     const bool back = rest > n;
     ends.place = !back ? rest : border == BORDER_MIRROR ? 2 * n - 1 - rest : 2 * n - rest;
     ends.sign = back ? -1 : 1;
@@ -242,7 +259,8 @@ static __device__ __noinline__ struct march_ends march_ends_of(int i, int n, int
     return ends;
 }
 
-template <typename SUM, typename T> static __device__ __forceinline__ SUM march_sample(T value, uint32_t sign)
+template <typename SUM, typename T>
+static __device__ __forceinline__ SUM march_sample(T value, uint32_t sign)
 {
     if constexpr ((T)0.5 != 0)
         return (SUM)value;
@@ -256,7 +274,8 @@ static __device__ __forceinline__ T march_mean(SUM sum, const struct march_plan 
     if constexpr ((T)0.5 != 0) {
         return (T)sum * (T)plan->mean.scale;
     } else if constexpr (sizeof(SUM) == 4) {
-        const uint32_t quotient = __umulhi(sum + plan->divisor.half, plan->divisor.factor) >> plan->divisor.shift;
+        const uint32_t quotient =
+            __umulhi(sum + plan->divisor.half, plan->divisor.factor) >> plan->divisor.shift;
         return (T)quotient ^ (T)plan->sign;
     } else {
         T mean;
@@ -269,16 +288,19 @@ static __device__ __forceinline__ double march_product(int factor, double sum, d
 {
     return fma((double)factor, sum, added);
 }
-template <typename SUM> static __device__ __forceinline__ SUM march_product(int factor, SUM sum, SUM added)
+template <typename SUM>
+static __device__ __forceinline__ SUM march_product(int factor, SUM sum, SUM added)
 {
     return (SUM)factor * sum + added;
 }
 
-/* ---- a chunk ------------------------------------------------------------------------------------ */
+/* ---- a chunk --------------------------------------------------------------------------------- */
 
-/* Makes the column sums of the first window's rows but the last, and of the row before them, which leaves first. */
+/* Makes the column sums of the first window's rows but the last, and of the row before them, which
+ * leaves first. */
 template <typename T, typename SUM, bool GATHER>
-static __device__ __forceinline__ void march_start(const struct march_plan *plan, struct march_rows rows,
+static __device__ __forceinline__ void march_start(const struct march_plan *plan,
+                                                   struct march_rows rows,
                                                    const struct march_columns<T, GATHER> *columns,
                                                    const struct march_ring<T> *ring, SUM (&sums)[4])
 {
@@ -307,7 +329,8 @@ static __device__ __forceinline__ void march_start(const struct march_plan *plan
 
 /* Loads the entering rows from output row j on. */
 template <typename T, bool GATHER>
-static __device__ __forceinline__ void march_enter(const struct march_columns<T, GATHER> *columns, const int *enter,
+static __device__ __forceinline__ void march_enter(const struct march_columns<T, GATHER> *columns,
+                                                   const int *enter,
                                                    box_quad<T> (&quads)[MARCH_ROWS])
 {
     int rows[MARCH_ROWS];
@@ -319,13 +342,14 @@ static __device__ __forceinline__ void march_enter(const struct march_columns<T,
         quads[k] = march_row(columns, rows[k]);
 }
 
-/* Makes the column sums of output rows j .. j + MARCH_ROWS - 1, as prefix sums of the thread's four, whose totals go to
- * `offsets`. */
+/* Makes the column sums of output rows j .. j + MARCH_ROWS - 1, as prefix sums of the thread's
+ * four, whose totals go to `offsets`. */
 template <typename T, typename SUM, int THREADS, bool GATHER>
-static __device__ __forceinline__ void march_down(const struct march_plan *plan, struct march_rows rows, int j,
-                                                  const struct march_columns<T, GATHER> *columns,
-                                                  box_quad<T> (&entering)[MARCH_ROWS], struct march_ring<T> *ring,
-                                                  SUM (&sums)[4], march_four<SUM> (&prefix)[MARCH_ROWS], SUM *offsets)
+static __device__ __forceinline__ void
+march_down(const struct march_plan *plan, struct march_rows rows, int j,
+           const struct march_columns<T, GATHER> *columns, box_quad<T> (&entering)[MARCH_ROWS],
+           struct march_ring<T> *ring, SUM (&sums)[4], march_four<SUM> (&prefix)[MARCH_ROWS],
+           SUM *offsets)
 {
     if (!ring->keeps)
         march_await();
@@ -383,7 +407,8 @@ template <typename SUM, int THREADS> static __device__ __forceinline__ void marc
         SUM carried = 0;
 #pragma unroll
         for (int first = 0; first < THREADS; first += 128) {
-            march_four<SUM> *const at = (march_four<SUM> *)(offsets + row * THREADS + first + 4 * lane);
+            march_four<SUM> *const at =
+                (march_four<SUM> *)(offsets + row * THREADS + first + 4 * lane);
             const march_four<SUM> four = *at;
             const SUM two = four.sums[0] + four.sums[1], three = two + four.sums[2],
                       all = two + (four.sums[2] + four.sums[3]);
@@ -396,74 +421,88 @@ template <typename SUM, int THREADS> static __device__ __forceinline__ void marc
             const SUM total = __shfl_sync(0xFFFFFFFF, before, 31);
             before += carried - all;
             carried += total;
-            march_four<SUM> starts = {{before, before + four.sums[0], before + two, before + three}};
+            march_four<SUM> starts = {
+                {before, before + four.sums[0], before + two, before + three}};
             *at = starts;
         }
     }
 }
 
-/* Most windows over an edge are described by 8 bytes: the places of both ends, whether each counts negative, and
- * `whole` of both. The others are computed when they are used. */
-enum { MARCH_HIGH_NEGATIVE = 1, MARCH_LOW_NEGATIVE = 2, MARCH_OTHERS = 4, MARCH_WHOLE = 8 /* and the bits above */ };
+/* Most windows over an edge are described by 8 bytes: the places of both ends, whether each counts
+ * negative, and `whole` of both. The others are computed when they are used. */
+enum {
+    MARCH_HIGH_NEGATIVE = 1,
+    MARCH_LOW_NEGATIVE = 2,
+    MARCH_OTHERS = 4,
+    MARCH_WHOLE = 8 /* and the bits above */
+};
 
 template <typename T>
-static __device__ void march_fill_ends(int2 *ends, const struct march_strip<T> *strip, const struct march_plan *plan)
+static __device__ void march_fill_ends(int2 *ends, const struct march_strip<T> *strip,
+                                       const struct march_plan *plan)
 {
     for (int i = threadIdx.x; i < strip->out_end - strip->out_first; i += blockDim.x) {
         const int x = strip->out_first + i, offset = MARCH_BEFORE - strip->first;
         const struct march_ends high = march_ends_of(x + plan->radius + 1, plan->nx, plan->border);
         const struct march_ends low = march_ends_of(x - plan->radius, plan->nx, plan->border);
-        const bool others =
-            high.sign == 0 || low.sign == 0 || high.first != 0 || low.first != 0 || high.last != 0 || low.last != 0;
+        const bool others = high.sign == 0 || low.sign == 0 || high.first != 0 || low.first != 0 ||
+                            high.last != 0 || low.last != 0;
         ends[i].x = others ? 0 : (high.place + offset) | (low.place + offset) << 16;
-        ends[i].y = (high.sign < 0 ? MARCH_HIGH_NEGATIVE : 0) | (low.sign < 0 ? MARCH_LOW_NEGATIVE : 0) |
-                    (others ? MARCH_OTHERS : 0) | (high.whole - low.whole) * MARCH_WHOLE;
+        ends[i].y = (high.sign < 0 ? MARCH_HIGH_NEGATIVE : 0) |
+                    (low.sign < 0 ? MARCH_LOW_NEGATIVE : 0) | (others ? MARCH_OTHERS : 0) |
+                    (high.whole - low.whole) * MARCH_WHOLE;
     }
 }
 
 /* Sums windows in MARCH_ROWS rows, of which one end or both lie outside the strip. */
 template <typename T, typename SUM, int LENGTH>
-static __device__ __forceinline__ void march_edge(const struct march_strip<T> *strip, int2 packed, const SUM *rows,
-                                                  SUM (&sums)[MARCH_ROWS])
+static __device__ __forceinline__ void march_edge(const struct march_strip<T> *strip, int2 packed,
+                                                  const SUM *rows, SUM (&sums)[MARCH_ROWS])
 {
     const SUM *const right = rows + (packed.x & 0xFFFF), *const left = rows + (packed.x >> 16);
     const SUM *const end = rows + MARCH_BEFORE + strip->columns;
-    const int high = packed.y & MARCH_HIGH_NEGATIVE ? -1 : 1, low = packed.y & MARCH_LOW_NEGATIVE ? 1 : -1;
+    const int high = packed.y & MARCH_HIGH_NEGATIVE ? -1 : 1,
+              low = packed.y & MARCH_LOW_NEGATIVE ? 1 : -1;
     const int whole = packed.y >> 3;
 #pragma unroll
     for (int k = 0; k < MARCH_ROWS; k++)
-        sums[k] =
-            march_product(high, right[k * LENGTH], march_product(low, left[k * LENGTH], (SUM)whole * end[k * LENGTH]));
+        sums[k] = march_product(high, right[k * LENGTH],
+                                march_product(low, left[k * LENGTH], (SUM)whole * end[k * LENGTH]));
 }
 template <typename T, typename SUM, int LENGTH>
-static __device__ __forceinline__ void march_other_edge(const struct march_strip<T> *strip,
-                                                        const struct march_plan *plan, const SUM *rows, SUM beyond,
-                                                        int x, SUM (&sums)[MARCH_ROWS])
+static __device__ __forceinline__ void
+march_other_edge(const struct march_strip<T> *strip, const struct march_plan *plan, const SUM *rows,
+                 SUM beyond, int x, SUM (&sums)[MARCH_ROWS])
 {
     const struct march_ends high = march_ends_of(x + plan->radius + 1, plan->nx, plan->border);
     const struct march_ends low = march_ends_of(x - plan->radius, plan->nx, plan->border);
     const SUM *const right = rows + MARCH_BEFORE + (high.sign ? high.place - strip->first : 0);
     const SUM *const left = rows + MARCH_BEFORE + (low.sign ? low.place - strip->first : 0);
     const SUM *const end = rows + MARCH_BEFORE + strip->columns;
-    const int whole = high.whole - low.whole, first = high.first - low.first, last = high.last - low.last;
+    const int whole = high.whole - low.whole, first = high.first - low.first,
+              last = high.last - low.last;
     const SUM constant = march_product(high.outside - low.outside, beyond, (SUM)0);
 #pragma unroll
     for (int k = 0; k < MARCH_ROWS; k++) {
-        const SUM inside =
-            march_product(high.sign, right[k * LENGTH], march_product(-low.sign, left[k * LENGTH], constant));
+        const SUM inside = march_product(high.sign, right[k * LENGTH],
+                                         march_product(-low.sign, left[k * LENGTH], constant));
         sums[k] = march_product(whole, end[k * LENGTH],
                                 march_product(first, rows[k * LENGTH + MARCH_BEFORE + 1],
                                               march_product(last, end[k * LENGTH - 1], inside)));
     }
 }
 
-/* Returns a bit for each round of march_across in which a window of the warp reaches outside the strip. */
+/* Returns a bit for each round of march_across in which a window of the warp reaches outside the
+ * strip. */
 template <typename T, int THREADS>
-static __device__ unsigned march_edges(const struct march_strip<T> *strip, const struct march_plan *plan)
+static __device__ unsigned march_edges(const struct march_strip<T> *strip,
+                                       const struct march_plan *plan)
 {
     unsigned edges = 0;
     for (int round = 0; round < MARCH_COLUMNS; round++) {
-        const int x = min(strip->out_first + round * THREADS + (int)threadIdx.x, strip->out_end - 1) - strip->first;
+        const int x =
+            min(strip->out_first + round * THREADS + (int)threadIdx.x, strip->out_end - 1) -
+            strip->first;
         const bool reaches = x < plan->radius || x + plan->radius >= strip->columns;
         edges |= __any_sync(0xFFFFFFFF, reaches) ? 1u << round : 0;
     }
@@ -472,9 +511,9 @@ static __device__ unsigned march_edges(const struct march_strip<T> *strip, const
 
 /* Writes the means of the windows of output rows j on. ALL: there are MARCH_ROWS of them. */
 template <typename T, typename SUM, int THREADS, bool ALL>
-static __device__ __forceinline__ void march_across(const struct march_strip<T> *strip, const struct march_plan *plan,
-                                                    unsigned edges, const int2 *ends, const SUM *rows, SUM beyond,
-                                                    int j)
+static __device__ __forceinline__ void
+march_across(const struct march_strip<T> *strip, const struct march_plan *plan, unsigned edges,
+             const int2 *ends, const SUM *rows, SUM beyond, int j)
 {
     enum { LENGTH = MARCH_COLUMNS * THREADS + 8 };
     const int64_t pitch = (int64_t)strip->step * plan->nx;
@@ -503,7 +542,8 @@ static __device__ __forceinline__ void march_across(const struct march_strip<T> 
         } else {
             const int2 packed = ends[round * THREADS + threadIdx.x];
             if (packed.y & MARCH_OTHERS)
-                march_other_edge<T, SUM, LENGTH>(strip, plan, rows, beyond, first + round * THREADS, sums);
+                march_other_edge<T, SUM, LENGTH>(strip, plan, rows, beyond, first + round * THREADS,
+                                                 sums);
             else
                 march_edge<T, SUM, LENGTH>(strip, packed, rows, sums);
         }
@@ -517,8 +557,9 @@ static __device__ __forceinline__ void march_across(const struct march_strip<T> 
 }
 
 /* Does the chunk once more, and adds every window anew. */
-static __device__ __noinline__ void march_repair(const float *in, float *out, const struct march_plan *plan,
-                                                 float outside, double *sums)
+static __device__ __noinline__ void march_repair(const float *in, float *out,
+                                                 const struct march_plan *plan, float outside,
+                                                 double *sums)
 {
     const struct march_strip<float> strip = march_strip_of(in, out, plan);
     for (int j = 0; j < strip.rows; j++) {
@@ -526,7 +567,8 @@ static __device__ __noinline__ void march_repair(const float *in, float *out, co
             const int x = (int)ts_cuda_border_index(strip.first + i, plan->nx, plan->border);
             double sum = 0;
             for (int k = -plan->radius; k <= plan->radius; k++) {
-                const int64_t y = ts_cuda_border_index(strip.row + (j + k) * strip.step, plan->ny, plan->border);
+                const int64_t y =
+                    ts_cuda_border_index(strip.row + (j + k) * strip.step, plan->ny, plan->border);
                 sum += (double)(y < 0 || x < 0 ? outside : strip.in[y * plan->nx + x]);
             }
             sums[i] = sum;
@@ -535,10 +577,13 @@ static __device__ __noinline__ void march_repair(const float *in, float *out, co
         for (int x = strip.out_first + (int)threadIdx.x; x < strip.out_end; x += blockDim.x) {
             double sum = 0;
             for (int k = x - plan->radius; k <= x + plan->radius; k++) {
-                const int i = plan->beyond ? k : (int)ts_cuda_border_index(k, plan->nx, plan->border);
-                sum += i < 0 && !plan->beyond ? (double)outside * (2 * plan->radius + 1) : sums[i - strip.first];
+                const int i =
+                    plan->beyond ? k : (int)ts_cuda_border_index(k, plan->nx, plan->border);
+                sum += i < 0 && !plan->beyond ? (double)outside * (2 * plan->radius + 1)
+                                              : sums[i - strip.first];
             }
-            strip.out[(int64_t)(strip.row + j * strip.step) * plan->nx + x] = march_mean<float, double>(sum, plan);
+            strip.out[(int64_t)(strip.row + j * strip.step) * plan->nx + x] =
+                march_mean<float, double>(sum, plan);
         }
         __syncthreads();
     }
@@ -549,7 +594,8 @@ template <typename T, typename SUM, int THREADS, bool GATHER>
 static __global__ void __launch_bounds__(THREADS, THREADS > 128      ? 1
                                                   : sizeof(SUM) == 8 ? 2
                                                                      : 5)
-    fused_march(const T *in, T *out, const __grid_constant__ struct march_plan plan, T outside, SUM beyond)
+    fused_march(const T *in, T *out, const __grid_constant__ struct march_plan plan, T outside,
+                SUM beyond)
 {
     enum { LENGTH = MARCH_COLUMNS * THREADS + 8 };
     extern __shared__ __align__(16) char shared[];
@@ -558,8 +604,10 @@ static __global__ void __launch_bounds__(THREADS, THREADS > 128      ? 1
     int *const table = (int *)(ends + MARCH_COLUMNS * THREADS);
     const struct march_rows rows = {table, table + plan.cut.table, table + 2 * plan.cut.table};
     const struct march_strip<T> strip = march_strip_of(in, out, &plan);
-    const struct march_columns<T, GATHER> columns = march_columns_of<T, GATHER>(&strip, &plan, outside);
-    struct march_ring<T> ring = march_ring_of((box_quad<T> *)(shared + plan.cut.rings), &plan, THREADS);
+    const struct march_columns<T, GATHER> columns =
+        march_columns_of<T, GATHER>(&strip, &plan, outside);
+    struct march_ring<T> ring =
+        march_ring_of((box_quad<T> *)(shared + plan.cut.rings), &plan, THREADS);
     march_fill_rows(rows, &strip, &plan);
     march_fill_ends(ends, &strip, &plan);
     if (threadIdx.x < MARCH_ROWS)
@@ -573,7 +621,8 @@ static __global__ void __launch_bounds__(THREADS, THREADS > 128      ? 1
     SUM *const mine = sums_of_rows + MARCH_BEFORE + 1 + MARCH_COLUMNS * threadIdx.x;
     for (int j = 0; j < strip.rows; j += MARCH_ROWS) {
         march_four<SUM> prefix[MARCH_ROWS];
-        march_down<T, SUM, THREADS>(&plan, rows, j, &columns, entering, &ring, sums, prefix, offsets);
+        march_down<T, SUM, THREADS>(&plan, rows, j, &columns, entering, &ring, sums, prefix,
+                                    offsets);
         march_enter(&columns, rows.enter + j + MARCH_ROWS, entering);
         __syncthreads();
         march_scan<SUM, THREADS>(offsets);
@@ -587,9 +636,11 @@ static __global__ void __launch_bounds__(THREADS, THREADS > 128      ? 1
         }
         __syncthreads();
         if (j + MARCH_ROWS <= strip.rows)
-            march_across<T, SUM, THREADS, true>(&strip, &plan, edges, ends, sums_of_rows, beyond, j);
+            march_across<T, SUM, THREADS, true>(&strip, &plan, edges, ends, sums_of_rows, beyond,
+                                                j);
         else
-            march_across<T, SUM, THREADS, false>(&strip, &plan, edges, ends, sums_of_rows, beyond, j);
+            march_across<T, SUM, THREADS, false>(&strip, &plan, edges, ends, sums_of_rows, beyond,
+                                                 j);
     }
     if constexpr ((T)0.5 != 0) {
         /* Threads beyond the strip repeat its last columns, so that theirs are no news. */

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * box in one pass for radius 1 to 8. A warp makes a tile of 30 x 4 (from radius 5: 28 x 4) columns and ROWS rows: every
- * lane loads 4 columns of ROWS + 2 radius rows at once (16 bytes for each row of floats), adds down the columns in
- * registers, and takes what it needs of its neighbors' sums from lanes beside it. There is no state from tile to tile,
- * no shared memory and no barrier, so that many loads are in flight at once.
+ * box in one pass for radius 1 to 8. A warp makes a tile of 30 x 4 (from radius 5: 28 x 4) columns
+ * and ROWS rows: every lane loads 4 columns of ROWS + 2 radius rows at once (16 bytes for each row
+ * of floats), adds down the columns in registers, and takes what it needs of its neighbors' sums
+ * from lanes beside it. There is no state from tile to tile, no shared memory and no barrier, so
+ * that many loads are in flight at once.
  *
- * Memory traffic: each pixel is read once from device memory and written once; the tiles around a tile read its outer
- * lanes and rows again, from the caches. Hence a block is 4 warps, one below the other.
+ * Memory traffic: each pixel is read once from device memory and written once; the tiles around a
+ * tile read its outer lanes and rows again, from the caches. Hence a block is 4 warps, one below
+ * the other.
  *
- * Sums of 8- and 16-bit integers are exact in 32 bits, and the mean is a multiplication (289 * 65535 < 2^25). Floats
- * have the same tree of additions in every window, at most 13 roundings one after the other.
+ * Sums of 8- and 16-bit integers are exact in 32 bits, and the mean is a multiplication (289 *
+ * 65535 < 2^25). Floats have the same tree of additions in every window, at most 13 roundings one
+ * after the other.
  */
 #ifndef CUDA_FILTERS_BOX_FUSED_SMALL_CUH
 #define CUDA_FILTERS_BOX_FUSED_SMALL_CUH
@@ -18,18 +21,18 @@
 
 /* ---- box fused rows ----------------------------------------------------------------------------
  *
- * box in one pass for radius 1 to 8 over rows of 8- and 16-bit integers whose length is a multiple of 16. A warp owns
- * a strip of 32 x 16 columns, 16 for each lane, and a chunk of rows, and goes down the chunk (in every second chunk
- * up):
+ * box in one pass for radius 1 to 8 over rows of 8- and 16-bit integers whose length is a multiple
+ * of 16. A warp owns a strip of 32 x 16 columns, 16 for each lane, and a chunk of rows, and goes
+ * down the chunk (in every second chunk up):
  *
- *     column sums  each lane adds the entering row to its 16 sums and subtracts the leaving one, which it kept in a
- *                  ring in shared memory; no other lane reads there, so there is no barrier. Entering rows are loaded
- *                  ROWS_AHEAD rows ahead.
- *     row sums     a lane makes prefix sums of its 16; what a window takes from the lanes beside comes by shuffles.
+ *     column sums  each lane adds the entering row to its 16 sums and subtracts the leaving one,
+ * which it kept in a ring in shared memory; no other lane reads there, so there is no barrier.
+ * Entering rows are loaded ROWS_AHEAD rows ahead. row sums     a lane makes prefix sums of its 16;
+ * what a window takes from the lanes beside comes by shuffles.
  *
- * Memory traffic: one read and one write a pixel; the second cache serves another 2 radius rows for each chunk and,
- * where a row is longer than 512, two lanes of 32. All sums are exact, and the mean is a multiplication. A block has 2
- * warps, because warps share nothing. */
+ * Memory traffic: one read and one write a pixel; the second cache serves another 2 radius rows for
+ * each chunk and, where a row is longer than 512, two lanes of 32. All sums are exact, and the mean
+ * is a multiplication. A block has 2 warps, because warps share nothing. */
 
 /* The registers of a multiprocessor must allow ROWS_BLOCKS blocks, as measured. */
 enum { ROWS_WARPS = 2, ROWS_COLUMNS = 16, ROWS_AHEAD = 4, ROWS_BLOCKS = 8 };
@@ -50,7 +53,8 @@ static __device__ __forceinline__ void rows_unpack(const struct rows_sixteen<T> 
 {
 #pragma unroll
     for (int part = 0; part < (int)sizeof(T); part++) {
-        const uint32_t words[4] = {row->parts[part].x, row->parts[part].y, row->parts[part].z, row->parts[part].w};
+        const uint32_t words[4] = {row->parts[part].x, row->parts[part].y, row->parts[part].z,
+                                   row->parts[part].w};
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             const uint32_t word = words[i] ^ sign;
@@ -67,7 +71,8 @@ static __device__ __forceinline__ void rows_unpack(const struct rows_sixteen<T> 
 }
 
 template <typename T>
-static __device__ __forceinline__ struct rows_sixteen<T> rows_pack(const uint32_t (&means)[16], uint32_t sign) {
+static __device__ __forceinline__ struct rows_sixteen<T> rows_pack(const uint32_t (&means)[16],
+                                                                   uint32_t sign) {
     struct rows_sixteen<T> row;
     uint32_t words[4 * sizeof(T)];
 #pragma unroll
@@ -75,24 +80,28 @@ static __device__ __forceinline__ struct rows_sixteen<T> rows_pack(const uint32_
         if constexpr (sizeof(T) == 2)
             words[i] = __byte_perm(means[2 * i], means[2 * i + 1], 0x5410) ^ sign;
         else
-            words[i] = __byte_perm(__byte_perm(means[4 * i], means[4 * i + 1], 0x0040),
-                                   __byte_perm(means[4 * i + 2], means[4 * i + 3], 0x0040), 0x5410) ^
-                       sign;
+            words[i] =
+                __byte_perm(__byte_perm(means[4 * i], means[4 * i + 1], 0x0040),
+                            __byte_perm(means[4 * i + 2], means[4 * i + 3], 0x0040), 0x5410) ^
+                sign;
     }
 #pragma unroll
     for (int part = 0; part < (int)sizeof(T); part++)
-        row.parts[part] = make_uint4(words[4 * part], words[4 * part + 1], words[4 * part + 2], words[4 * part + 3]);
+        row.parts[part] = make_uint4(words[4 * part], words[4 * part + 1], words[4 * part + 2],
+                                     words[4 * part + 3]);
     return row;
 }
 
-/* The columns and neighbors of a lane. Lanes beside a strip's outputs write nothing: they only sum for the others. */
+/* The columns and neighbors of a lane. Lanes beside a strip's outputs write nothing: they only sum
+   for the others. */
 struct rows_lane {
     int column;      /* first column that the lane reads */
     int left, right; /* lanes beside it */
     bool first, last /* of the image's row, whose window reaches over its end */, writes;
 };
 
-static __device__ __forceinline__ struct rows_lane rows_lane_of(int strip, const struct rows_plan *plan)
+static __device__ __forceinline__ struct rows_lane rows_lane_of(int strip,
+                                                                const struct rows_plan *plan)
 {
     const int lane = threadIdx.x & 31, lanes = plan->nx / ROWS_COLUMNS;
     const bool wrap = plan->border == BORDER_WRAP, one = plan->strips == 1;
@@ -101,18 +110,21 @@ static __device__ __forceinline__ struct rows_lane rows_lane_of(int strip, const
     at.writes = place >= 0 && place < lanes && (one || (lane > 0 && lane < 31));
     at.first = place == 0 && !wrap;
     at.last = place == lanes - 1 && !wrap;
-    const int from = place < 0 ? (wrap ? lanes - 1 : 0) : place < lanes ? place : wrap ? place - lanes : lanes - 1;
+    const int from = place < 0       ? (wrap ? lanes - 1 : 0)
+                     : place < lanes ? place
+                     : wrap          ? place - lanes
+                                     : lanes - 1;
     at.column = ROWS_COLUMNS * min(from, lanes - 1);
     at.left = one && lane == 0 ? lanes - 1 : max(lane - 1, 0);
     at.right = one && lane == lanes - 1 ? 0 : min(lane + 1, 31);
     return at;
 }
 
-/* Sums the 1 .. R columns beyond the row's end. prefix[i] is the sum of the lane's first i columns, `beyond` that of a
- * column outside. */
+/* Sums the 1 .. R columns beyond the row's end. prefix[i] is the sum of the lane's first i columns,
+ * `beyond` that of a column outside. */
 template <int R>
-static __device__ __forceinline__ void rows_before(const uint32_t (&prefix)[17], int border, uint32_t beyond,
-                                                   uint32_t (&sums)[R + 1])
+static __device__ __forceinline__ void rows_before(const uint32_t (&prefix)[17], int border,
+                                                   uint32_t beyond, uint32_t (&sums)[R + 1])
 {
 #pragma unroll
     for (int i = 1; i <= R; i++)
@@ -122,8 +134,8 @@ static __device__ __forceinline__ void rows_before(const uint32_t (&prefix)[17],
                                              : i * beyond;
 }
 template <int R>
-static __device__ __forceinline__ void rows_behind(const uint32_t (&prefix)[17], int border, uint32_t beyond,
-                                                   uint32_t (&sums)[R + 1])
+static __device__ __forceinline__ void rows_behind(const uint32_t (&prefix)[17], int border,
+                                                   uint32_t beyond, uint32_t (&sums)[R + 1])
 {
 #pragma unroll
     for (int i = 1; i <= R; i++)
@@ -135,8 +147,9 @@ static __device__ __forceinline__ void rows_behind(const uint32_t (&prefix)[17],
 
 /* Makes the means of the windows around a lane's 16 columns. */
 template <int R>
-static __device__ __forceinline__ void rows_across(const uint32_t (&sums)[16], const struct rows_lane *at,
-                                                   const struct rows_plan *plan, uint32_t (&means)[16])
+static __device__ __forceinline__ void
+rows_across(const uint32_t (&sums)[16], const struct rows_lane *at, const struct rows_plan *plan,
+            uint32_t (&means)[16])
 {
     uint32_t prefix[17], before[R + 1], behind[R + 1];
     prefix[0] = 0;
@@ -161,7 +174,8 @@ static __device__ __forceinline__ void rows_across(const uint32_t (&sums)[16], c
 #pragma unroll
     for (int i = 0; i < 16; i++) {
         const int low = i - R, high = i + R + 1;
-        uint32_t sum = prefix[high < 16 ? high : 16] - prefix[low > 0 ? low : 0] + plan->divisor.half;
+        uint32_t sum =
+            prefix[high < 16 ? high : 16] - prefix[low > 0 ? low : 0] + plan->divisor.half;
         if (low < 0)
             sum += before[-low];
         if (high > 16)
@@ -186,7 +200,8 @@ static __device__ __forceinline__ struct rows_sixteen<T> rows_load(const T *colu
 
 /* Replaces row y by the constant where it lies outside the image, with border constant. */
 template <typename T>
-static __device__ __forceinline__ void rows_fill(int y, const struct rows_plan *plan, uint32_t (&samples)[16])
+static __device__ __forceinline__ void rows_fill(int y, const struct rows_plan *plan,
+                                                 uint32_t (&samples)[16])
 {
     if (plan->border == BORDER_CONSTANT && (y < 0 || y >= plan->ny))
         for (int i = 0; i < 16; i++)
@@ -207,7 +222,8 @@ static __global__ void __launch_bounds__(32 * ROWS_WARPS, ROWS_BLOCKS)
     if (z >= plan.nz)
         return;
     const struct rows_lane at = rows_lane_of((int)(job % plan.strips), &plan);
-    const int y_first = chunk * plan.chunk, y_end = min(y_first + plan.chunk, plan.ny), rows = y_end - y_first;
+    const int y_first = chunk * plan.chunk, y_end = min(y_first + plan.chunk, plan.ny),
+              rows = y_end - y_first;
     const int step = chunk % 2 ? -1 : 1, row = chunk % 2 ? y_end - 1 : y_first;
     const T *const columns = in + z * plan.ny * plan.nx + at.column;
     T *to = out + (z * plan.ny + row) * plan.nx + at.column;
@@ -246,7 +262,8 @@ static __global__ void __launch_bounds__(32 * ROWS_WARPS, ROWS_BLOCKS)
             rows_unpack(&oldest, sign, leaving);
             rows_fill<T>(first + (2 * R + j + k) * step, &plan, entering);
             rows_fill<T>(first + (j + k - 1) * step, &plan, leaving);
-            ahead[k] = rows_load(columns, first + (2 * R + min(j + k + ROWS_AHEAD, rows - 1)) * step, &plan);
+            ahead[k] = rows_load(columns,
+                                 first + (2 * R + min(j + k + ROWS_AHEAD, rows - 1)) * step, &plan);
 #pragma unroll
             for (int i = 0; i < 16; i++)
                 sums[i] += entering[i] - leaving[i];
@@ -272,7 +289,8 @@ struct small_plan : box_image {
 };
 
 /* Samples become unsigned integers, or stay floats. */
-template <typename T> static __device__ __forceinline__ box_sum<T> small_sample(T value, uint32_t sign)
+template <typename T>
+static __device__ __forceinline__ box_sum<T> small_sample(T value, uint32_t sign)
 {
     if constexpr (std::is_same<T, float>::value)
         return value;
@@ -281,18 +299,22 @@ template <typename T> static __device__ __forceinline__ box_sum<T> small_sample(
 }
 
 /* Up to radius 8 the divisor of a square window has no shift. */
-template <typename T> static __device__ __forceinline__ T small_mean(uint32_t sum, const struct small_plan *plan)
+template <typename T>
+static __device__ __forceinline__ T small_mean(uint32_t sum, const struct small_plan *plan)
 {
     return (T)(__umulhi(sum + plan->divisor.half, plan->divisor.factor) ^ plan->sign);
 }
-template <typename T> static __device__ __forceinline__ T small_mean(float sum, const struct small_plan *plan)
+template <typename T>
+static __device__ __forceinline__ T small_mean(float sum, const struct small_plan *plan)
 {
     return sum * plan->scale;
 }
 
-/* Sums of floats down the columns: sums[j] of samples[j .. j + 2 R], made of the sums of 2, 4, 8 and 16 samples. */
+/* Sums of floats down the columns: sums[j] of samples[j .. j + 2 R], made of the sums of 2, 4, 8
+ * and 16 samples. */
 template <int R, int ROWS>
-static __device__ __forceinline__ void small_columns(const float (&samples)[ROWS + 2 * R], float (&sums)[ROWS])
+static __device__ __forceinline__ void small_columns(const float (&samples)[ROWS + 2 * R],
+                                                     float (&sums)[ROWS])
 {
     float powers[ROWS + 2 * R];
 #pragma unroll
@@ -306,7 +328,8 @@ static __device__ __forceinline__ void small_columns(const float (&samples)[ROWS
 #pragma unroll
         for (int k = 0; k + length < ROWS + 2 * R; k++)
             powers[k] += powers[k + length];
-        /* The window is samples[0 .. 2 R - 1], cut into powers of 2 from its end, and the last sample. */
+        /* The window is samples[0 .. 2 R - 1], cut into powers of 2 from its end, and the last
+         * sample. */
         if (R & length) {
             const int from = 2 * R - 2 * (R & (2 * length - 1));
 #pragma unroll
@@ -316,8 +339,8 @@ static __device__ __forceinline__ void small_columns(const float (&samples)[ROWS
     }
 }
 
-/* Sums 2 R + 1 column sums around each of a lane's four, in place. The lanes before contribute the ends of their four,
- * the lanes behind the starts. */
+/* Sums 2 R + 1 column sums around each of a lane's four, in place. The lanes before contribute the
+ * ends of their four, the lanes behind the starts. */
 template <int R, typename V> static __device__ __forceinline__ void small_row(V (&s)[4])
 {
     const V ends[5] = {0, s[3], s[2] + s[3], s[1] + (s[2] + s[3]), (s[0] + s[1]) + (s[2] + s[3])};
@@ -358,15 +381,16 @@ template <int R, typename V> static __device__ __forceinline__ void small_row(V 
     }
 }
 
-/* A lane gets its 4 columns as four side by side in memory, in order or reversed; one by one; or without memory. */
+/* A lane gets its 4 columns as four side by side in memory, in order or reversed; one by one; or
+ * without memory. */
 enum small_way { SMALL_STRAIGHT, SMALL_REVERSED, SMALL_SINGLY, SMALL_CONSTANT };
 struct small_columns_from {
     enum small_way way;
     int column, columns[4];
 };
 
-static __device__ __forceinline__ struct small_columns_from small_columns_of(int column, int end,
-                                                                             const struct small_plan *plan)
+static __device__ __forceinline__ struct small_columns_from
+small_columns_of(int column, int end, const struct small_plan *plan)
 {
     struct small_columns_from from = {SMALL_STRAIGHT, column, {0, 0, 0, 0}};
     if (plan->aligned && column >= 0 && column + 4 <= plan->nx)
@@ -392,8 +416,9 @@ static __device__ __forceinline__ struct small_columns_from small_columns_of(int
 
 /* Loads rows first .. first + N - 1 of the lane's columns. */
 template <typename T, int N>
-static __device__ __forceinline__ void small_load(const T *slice, int first, const struct small_columns_from *from,
-                                                  T outside, const struct small_plan *plan, box_quad<T> (&quads)[N])
+static __device__ __forceinline__ void
+small_load(const T *slice, int first, const struct small_columns_from *from, T outside,
+           const struct small_plan *plan, box_quad<T> (&quads)[N])
 {
     typedef box_word<T> RAW;
     const bool near = from->way <= SMALL_REVERSED, far = from->way == SMALL_SINGLY;
@@ -408,12 +433,14 @@ static __device__ __forceinline__ void small_load(const T *slice, int first, con
             for (int k = 0; k < N; k++, at += plan->nx)
 #pragma unroll
                 for (int i = 0; i < 4; i++)
-                    quads[k].values[i] = far && from->columns[i] >= 0 ? at[from->columns[i]] : outside;
+                    quads[k].values[i] =
+                        far && from->columns[i] >= 0 ? at[from->columns[i]] : outside;
         }
     } else {
         /* Lane k knows the row that stands for row first + k. */
         const int lane = threadIdx.x & 31;
-        const int my_row = ts_cuda_border_apart(first + (lane < N ? lane : 0), plan->ny, plan->border);
+        const int my_row =
+            ts_cuda_border_apart(first + (lane < N ? lane : 0), plan->ny, plan->border);
 #pragma unroll
         for (int k = 0; k < N; k++) {
             const int y = __shfl_sync(0xFFFFFFFF, my_row, k);
@@ -423,7 +450,8 @@ static __device__ __forceinline__ void small_load(const T *slice, int first, con
             } else {
 #pragma unroll
                 for (int i = 0; i < 4; i++)
-                    quads[k].values[i] = y >= 0 && far && from->columns[i] >= 0 ? at[from->columns[i]] : outside;
+                    quads[k].values[i] =
+                        y >= 0 && far && from->columns[i] >= 0 ? at[from->columns[i]] : outside;
             }
         }
     }
@@ -439,7 +467,8 @@ static __device__ __forceinline__ void small_load(const T *slice, int first, con
 
 /* Writes the column sums of a tile of floats. */
 template <int R, int ROWS>
-static __device__ __forceinline__ void small_tile(const box_quad<float> (&quads)[ROWS + 2 * R], float (&sums)[ROWS][4])
+static __device__ __forceinline__ void small_tile(const box_quad<float> (&quads)[ROWS + 2 * R],
+                                                  float (&sums)[ROWS][4])
 {
 #pragma unroll
     for (int i = 0; i < 4; i++) {
@@ -456,8 +485,8 @@ static __device__ __forceinline__ void small_tile(const box_quad<float> (&quads)
 
 /* Writes four means of a row. */
 template <typename T, int R, typename V>
-static __device__ __forceinline__ void small_finish(V (&sums)[4], const struct small_plan *plan, bool writes,
-                                                    int column, T *to)
+static __device__ __forceinline__ void small_finish(V (&sums)[4], const struct small_plan *plan,
+                                                    bool writes, int column, T *to)
 {
     small_row<R>(sums);
     box_quad<T> means;

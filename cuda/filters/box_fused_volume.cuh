@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * box in 3D in one pass. A block owns a tile of BOX_VOLUME_COLUMNS columns and ROWS rows, and goes through a chunk of
- * slices. A step:
+ * box in 3D in one pass. A block owns a tile of BOX_VOLUME_COLUMNS columns and ROWS rows, and goes
+ * through a chunk of slices. A step:
  *
- *     load     the tile of slice k with its halo, which was asked for a step before, from registers to shared memory;
- *              the next one is asked for
- *     columns  each thread adds down S rows of a column (integers: of two columns side by side)
- *     rows     each thread adds along 8 columns of a row, which are its own from here on: 2D sums
- *     slices   sums of the last 2 radius + 1 slices, by a ring of 2D sums in shared memory, each thread its own
+ *     load     the tile of slice k with its halo, which was asked for a step before, from registers
+ * to shared memory; the next one is asked for columns  each thread adds down S rows of a column
+ * (integers: of two columns side by side) rows     each thread adds along 8 columns of a row, which
+ * are its own from here on: 2D sums slices   sums of the last 2 radius + 1 slices, by a ring of 2D
+ * sums in shared memory, each thread its own
  *
- * with barriers between the first three; or, TOGETHER, with one barrier a step, which adds the columns of slice k - 1
- * and the rows of slice k - 2.
+ * with barriers between the first three; or, TOGETHER, with one barrier a step, which adds the
+ * columns of slice k - 1 and the rows of slice k - 2.
  *
- * Memory traffic: one read and one write a pixel, plus 2 radius slices for each chunk; the tiles' halos come from the
- * second cache, (64 + 2 radius)(ROWS + 2 radius) reads for 64 ROWS outputs. A block has 8 ROWS threads, one for each
- * run of 8 columns: the ring of a large window takes most of a multiprocessor's shared memory, that of a small one lets
- * several blocks share it.
+ * Memory traffic: one read and one write a pixel, plus 2 radius slices for each chunk; the tiles'
+ * halos come from the second cache, (64 + 2 radius)(ROWS + 2 radius) reads for 64 ROWS outputs. A
+ * block has 8 ROWS threads, one for each run of 8 columns: the ring of a large window takes most of
+ * a multiprocessor's shared memory, that of a small one lets several blocks share it.
  */
 #ifndef CUDA_FILTERS_BOX_FUSED_VOLUME_CUH
 #define CUDA_FILTERS_BOX_FUSED_VOLUME_CUH
@@ -24,17 +24,19 @@
 
 /* ---- box fused volume sums ---------------------------------------------------------------------
  *
- * These functions sum for box_fused_volume.cuh: down the columns of a tile, along its rows, and over the slices of a
- * window.
+ * These functions sum for box_fused_volume.cuh: down the columns of a tile, along its rows, and
+ * over the slices of a window.
  *
- * Integers (8 and 16 bits) add what enters and subtract what leaves, exactly. Floats never subtract, so that neither
- * where a chunk starts nor a NaN of another window shows: the samples that neighboring windows have in common are added
- * once, then the sum grows to the left and to the right; along z, blocks of 2 radius + 1 slices at places fixed by the
- * volume give sums to their ends, which wait in the ring, and the next block adds those from its start (M. van Herk,
- * 1992, for maxima). Blocks of neighboring tiles begin at different slices, because their ends cost more. */
+ * Integers (8 and 16 bits) add what enters and subtract what leaves, exactly. Floats never
+ * subtract, so that neither where a chunk starts nor a NaN of another window shows: the samples
+ * that neighboring windows have in common are added once, then the sum grows to the left and to the
+ * right; along z, blocks of 2 radius + 1 slices at places fixed by the volume give sums to their
+ * ends, which wait in the ring, and the next block adds those from its start (M. van Herk, 1992,
+ * for maxima). Blocks of neighboring tiles begin at different slices, because their ends cost
+ * more. */
 
 enum {
-    VOLUME_RUN = BOX_VOLUME_RUN,                  /* columns of a thread in the pass along the rows */
+    VOLUME_RUN = BOX_VOLUME_RUN, /* columns of a thread in the pass along the rows */
     VOLUME_RUNS = BOX_VOLUME_COLUMNS / VOLUME_RUN /* runs of a row */
 };
 
@@ -55,7 +57,8 @@ static inline __host__ __device__ constexpr int volume_group(int n, int window)
 
 /* Writes to sums[j] the sum of samples[j .. j + 2 R]. */
 template <int R, int N>
-static __device__ __forceinline__ void volume_windows(const float (&samples)[N + 2 * R], float (&sums)[N])
+static __device__ __forceinline__ void volume_windows(const float (&samples)[N + 2 * R],
+                                                      float (&sums)[N])
 {
     constexpr int G = volume_group(N, 2 * R + 1);
 #pragma unroll
@@ -76,7 +79,8 @@ static __device__ __forceinline__ void volume_windows(const float (&samples)[N +
     }
 }
 template <int R, int N>
-static __device__ __forceinline__ void volume_windows(const uint32_t (&samples)[N + 2 * R], uint32_t (&sums)[N])
+static __device__ __forceinline__ void volume_windows(const uint32_t (&samples)[N + 2 * R],
+                                                      uint32_t (&sums)[N])
 {
     uint32_t sum = 0;
 #pragma unroll
@@ -88,14 +92,16 @@ static __device__ __forceinline__ void volume_windows(const uint32_t (&samples)[
         sums[j] = sums[j - 1] + samples[j + 2 * R] - samples[j - 1];
 }
 
-/* Four column sums stand at this place of their row, so that 8 threads whose fours lie two apart use all banks. */
+/* Four column sums stand at this place of their row, so that 8 threads whose fours lie two apart
+ * use all banks. */
 static __device__ __forceinline__ int volume_place(int quad)
 {
     return quad ^ (quad >> 3 & 1);
 }
 
-/* The work of a thread in the pass down the columns: S rows of one column, or of two side by side. Columns outside the
- * image have the sums of those that stand for them, or of a column of constants behind the tile's. */
+/* The work of a thread in the pass down the columns: S rows of one column, or of two side by side.
+ * Columns outside the image have the sums of those that stand for them, or of a column of constants
+ * behind the tile's. */
 struct volume_unit {
     int from, other; /* places of the first samples; integers: of both columns */
     int to;
@@ -106,12 +112,18 @@ template <typename T, int R, int S, int ROWS>
 static __device__ struct volume_unit volume_unit_of(const int *columns, int x_tile, bool own)
 {
     enum { WIDTH = BOX_VOLUME_WIDTH(R), STEP = sizeof(T) == 4 ? 1 : 2, UNITS = WIDTH / STEP };
-    enum { THREADS = ROWS * VOLUME_RUNS, STRETCHES = (ROWS + S - 1) / S, WHOLE = (UNITS + 31) / 32 * 32 };
-    /* A stretch of rows of floats has whole warps where there are enough: two stretches would meet in the same banks.
+    enum {
+        THREADS = ROWS * VOLUME_RUNS,
+        STRETCHES = (ROWS + S - 1) / S,
+        WHOLE = (UNITS + 31) / 32 * 32
+    };
+    /* A stretch of rows of floats has whole warps where there are enough: two stretches would meet
+     * in the same banks.
      */
     enum { APART = STEP == 1 && WHOLE * STRETCHES <= THREADS ? WHOLE : UNITS };
     static_assert(APART * STRETCHES <= THREADS, "more columns than threads");
-    static_assert(sizeof(T) < 4 || ROWS % S == 0, "the last bits of a float sum depend on who adds it");
+    static_assert(sizeof(T) < 4 || ROWS % S == 0,
+                  "the last bits of a float sum depend on who adds it");
     const int place = (int)threadIdx.x % APART, stretch = (int)threadIdx.x / APART;
     const int column = min(place, UNITS - 1) * STEP, row = min(stretch * S, ROWS - S);
     const int x = own ? x_tile + column : columns[column];
@@ -174,7 +186,8 @@ static __device__ __forceinline__ void volume_down(uint32_t *sums, struct volume
     volume_windows<R, S>(uppers, upper);
 #pragma unroll
     for (int j = 0; j < S; j++)
-        *(uint2 *)(sums + unit.to + j * BOX_VOLUME_WIDTH(R)) = make_uint2(both[j] - (upper[j] << BITS), upper[j]);
+        *(uint2 *)(sums + unit.to + j * BOX_VOLUME_WIDTH(R)) =
+            make_uint2(both[j] - (upper[j] << BITS), upper[j]);
 }
 
 template <typename V> struct __align__(16) volume_four
@@ -184,7 +197,8 @@ template <typename V> struct __align__(16) volume_four
 
 /* The column sums that the thread's windows are made of. */
 template <int R, typename V>
-static __device__ __forceinline__ void volume_columns(const V *row, int run, V (&samples)[VOLUME_RUN + 2 * R])
+static __device__ __forceinline__ void volume_columns(const V *row, int run,
+                                                      V (&samples)[VOLUME_RUN + 2 * R])
 {
     enum { HALO = BOX_VOLUME_HALO(R), QUADS = (VOLUME_RUN + 2 * HALO) / 4 };
 #pragma unroll
@@ -199,7 +213,8 @@ static __device__ __forceinline__ void volume_columns(const V *row, int run, V (
 
 /* A thread's slot of the ring: two fours. */
 template <int THREADS, typename V>
-static __device__ __forceinline__ void volume_get(const volume_four<V> *ring, int slot, V (&sums)[VOLUME_RUN])
+static __device__ __forceinline__ void volume_get(const volume_four<V> *ring, int slot,
+                                                  V (&sums)[VOLUME_RUN])
 {
 #pragma unroll
     for (int half = 0; half < 2; half++) {
@@ -210,7 +225,8 @@ static __device__ __forceinline__ void volume_get(const volume_four<V> *ring, in
     }
 }
 template <int THREADS, typename V>
-static __device__ __forceinline__ void volume_put(volume_four<V> *ring, int slot, const V (&sums)[VOLUME_RUN])
+static __device__ __forceinline__ void volume_put(volume_four<V> *ring, int slot,
+                                                  const V (&sums)[VOLUME_RUN])
 {
 #pragma unroll
     for (int half = 0; half < 2; half++) {
@@ -222,16 +238,19 @@ static __device__ __forceinline__ void volume_put(volume_four<V> *ring, int slot
     }
 }
 
-/* `sums` are those of the entering slice, `totals` those of the window that ends with it, if enough slices came before
+/* `sums` are those of the entering slice, `totals` those of the window that ends with it, if enough
+ * slices came before
  * (`seen`); `place` is that of the slice in its block of 2 R + 1. */
 template <int R, int THREADS>
-static __device__ __forceinline__ void volume_add(const float (&sums)[VOLUME_RUN], float (&prefix)[VOLUME_RUN],
-                                                  volume_four<float> *ring, int place, int, float (&totals)[VOLUME_RUN])
+static __device__ __forceinline__ void
+volume_add(const float (&sums)[VOLUME_RUN], float (&prefix)[VOLUME_RUN], volume_four<float> *ring,
+           int place, int, float (&totals)[VOLUME_RUN])
 {
 #pragma unroll
     for (int i = 0; i < VOLUME_RUN; i++)
         totals[i] = prefix[i] = place == 0 ? sums[i] : prefix[i] + sums[i];
-    if (place < 2 * R) { /* slot p has the sum from slice p + 1 on to the end of the block before, or slice p + 1 */
+    if (place < 2 * R) { /* slot p has the sum from slice p + 1 on to the end of the block before,
+                            or slice p + 1 */
         float rest[VOLUME_RUN];
         volume_get<THREADS>(ring, place, rest);
         if (place > 0)
@@ -258,9 +277,9 @@ static __device__ __forceinline__ void volume_add(const float (&sums)[VOLUME_RUN
 }
 /* Integers keep the window's sum in `prefix`. */
 template <int R, int THREADS>
-static __device__ __forceinline__ void volume_add(const uint32_t (&sums)[VOLUME_RUN], uint32_t (&prefix)[VOLUME_RUN],
-                                                  volume_four<uint32_t> *ring, int place, int seen,
-                                                  uint32_t (&totals)[VOLUME_RUN])
+static __device__ __forceinline__ void
+volume_add(const uint32_t (&sums)[VOLUME_RUN], uint32_t (&prefix)[VOLUME_RUN],
+           volume_four<uint32_t> *ring, int place, int seen, uint32_t (&totals)[VOLUME_RUN])
 {
     uint32_t leaving[VOLUME_RUN] = {};
     if (seen > 2 * R)
@@ -279,11 +298,14 @@ struct volume_plan : box_image {
     bool wide; /* 8 columns are one access */
 };
 
-template <typename T> static __device__ __forceinline__ T volume_mean(uint32_t total, const struct volume_plan *plan)
+template <typename T>
+static __device__ __forceinline__ T volume_mean(uint32_t total, const struct volume_plan *plan)
 {
-    return (T)((__umulhi(total + plan->divisor.half, plan->divisor.factor) >> plan->divisor.shift) ^ plan->sign);
+    return (T)((__umulhi(total + plan->divisor.half, plan->divisor.factor) >> plan->divisor.shift) ^
+               plan->sign);
 }
-template <typename T> static __device__ __forceinline__ T volume_mean(float total, const struct volume_plan *plan)
+template <typename T>
+static __device__ __forceinline__ T volume_mean(float total, const struct volume_plan *plan)
 {
     return total * plan->scale;
 }
@@ -296,7 +318,8 @@ template <typename T> static __device__ __forceinline__ T volume_flipped(T value
     else
         return (T)(value ^ sign);
 }
-template <typename T> static __device__ __forceinline__ box_word<T> volume_flipped_word(box_word<T> word, uint32_t sign)
+template <typename T>
+static __device__ __forceinline__ box_word<T> volume_flipped_word(box_word<T> word, uint32_t sign)
 {
     if constexpr (sizeof(T) == 1)
         word ^= sign * 0x01010101u;
@@ -311,8 +334,8 @@ struct volume_from {
     int quads; /* groups of four samples in the tile */
 };
 
-/* A thread loads the quads threadIdx.x + i THREADS of the tile, rows first, from at[i] of the slice (-1: there is none)
- * to to[i] of the tile (-1: there is none). */
+/* A thread loads the quads threadIdx.x + i THREADS of the tile, rows first, from at[i] of the slice
+ * (-1: there is none) to to[i] of the tile (-1: there is none). */
 template <int LOADS> struct volume_quads {
     int at[LOADS], to[LOADS];
 };
@@ -328,13 +351,15 @@ static __device__ void volume_find(struct volume_from from, int nx, int x_tile, 
         const int x = wraps ? from.columns[quad % QUADS * 4] : x_tile + quad % QUADS * 4;
         const int y = quad < from.quads ? from.rows[quad / QUADS] : -1;
         quads->at[i] = y >= 0 && x >= 0 && x < nx ? y * nx + x : -1;
-        quads->to[i] = quad < from.quads ? quad / QUADS * BOX_VOLUME_PITCH(R) + quad % QUADS * 4 : -1;
+        quads->to[i] =
+            quad < from.quads ? quad / QUADS * BOX_VOLUME_PITCH(R) + quad % QUADS * 4 : -1;
     }
 }
 
 template <typename T, int R, int LOADS>
 static __device__ __forceinline__ void volume_keep(const box_quad<T> (&next)[LOADS],
-                                                   const struct volume_quads<LOADS> *quads, uint32_t sign, T *tile)
+                                                   const struct volume_quads<LOADS> *quads,
+                                                   uint32_t sign, T *tile)
 {
 #pragma unroll
     for (int i = 0; i < LOADS; i++)
@@ -344,8 +369,8 @@ static __device__ __forceinline__ void volume_keep(const box_quad<T> (&next)[LOA
 
 /* Quads without samples of the image keep what `next` had. */
 template <typename T, int LOADS>
-static __device__ __forceinline__ void volume_load(const T *slice, const struct volume_quads<LOADS> *quads,
-                                                   box_quad<T> (&next)[LOADS])
+static __device__ __forceinline__ void
+volume_load(const T *slice, const struct volume_quads<LOADS> *quads, box_quad<T> (&next)[LOADS])
 {
 #pragma unroll
     for (int i = 0; i < LOADS; i++)
@@ -353,16 +378,18 @@ static __device__ __forceinline__ void volume_load(const T *slice, const struct 
             next[i].raw = *(const box_word<T> *)(slice + quads->at[i]);
 }
 
-/* Loads rows that do not start at multiples of 4: sample by sample, all of a thread's before it waits for the first. */
+/* Loads rows that do not start at multiples of 4: sample by sample, all of a thread's before it
+ * waits for the first. */
 template <typename T, int R, int THREADS, int LOADS>
-static __device__ __noinline__ void volume_gather(const T *slice, struct volume_from from, int nx, T outside,
-                                                  uint32_t sign, T *tile)
+static __device__ __noinline__ void volume_gather(const T *slice, struct volume_from from, int nx,
+                                                  T outside, uint32_t sign, T *tile)
 {
     enum { QUADS = BOX_VOLUME_WIDTH(R) / 4 };
     T values[LOADS][4];
 #pragma unroll
     for (int i = 0; i < LOADS; i++) {
-        const int quad = min((int)threadIdx.x + i * THREADS, from.quads - 1), y = from.rows[quad / QUADS];
+        const int quad = min((int)threadIdx.x + i * THREADS, from.quads - 1),
+                  y = from.rows[quad / QUADS];
 #pragma unroll
         for (int k = 0; k < 4; k++) {
             const int x = from.columns[quad % QUADS * 4 + k];
@@ -373,21 +400,25 @@ static __device__ __noinline__ void volume_gather(const T *slice, struct volume_
     for (int i = 0; i < LOADS; i++) {
         const int quad = (int)threadIdx.x + i * THREADS;
         for (int k = 0; k < 4 && quad < from.quads; k++)
-            tile[quad / QUADS * BOX_VOLUME_PITCH(R) + quad % QUADS * 4 + k] = volume_flipped(values[i][k], sign);
+            tile[quad / QUADS * BOX_VOLUME_PITCH(R) + quad % QUADS * 4 + k] =
+                volume_flipped(values[i][k], sign);
     }
 }
 
-static __device__ __forceinline__ void volume_store_eight(uint16_t *to, const box_quad<uint16_t> (&halves)[2])
+static __device__ __forceinline__ void volume_store_eight(uint16_t *to,
+                                                          const box_quad<uint16_t> (&halves)[2])
 {
     *(uint4 *)to = make_uint4(halves[0].raw.x, halves[0].raw.y, halves[1].raw.x, halves[1].raw.y);
 }
-static __device__ __forceinline__ void volume_store_eight(uint8_t *to, const box_quad<uint8_t> (&halves)[2])
+static __device__ __forceinline__ void volume_store_eight(uint8_t *to,
+                                                          const box_quad<uint8_t> (&halves)[2])
 {
     *(uint2 *)to = make_uint2(halves[0].raw, halves[1].raw);
 }
 
-/* The thread's means, of a row that has `left` columns from its first on. Where 8 columns are more than 16 bytes, two
- * threads side by side swap halves, so that each access writes whole sectors of 32 bytes. */
+/* The thread's means, of a row that has `left` columns from its first on. Where 8 columns are more
+ * than 16 bytes, two threads side by side swap halves, so that each access writes whole sectors of
+ * 32 bytes. */
 template <typename T, typename V>
 static __device__ __forceinline__ void volume_store(T *to, const V (&totals)[VOLUME_RUN],
                                                     const struct volume_plan *plan, int left)
@@ -433,14 +464,17 @@ static __device__ __forceinline__ void volume_store(T *to, const V (&totals)[VOL
 
 /* A block does this part of the volume. */
 struct volume_part {
-    int x_first, y_first, x_tile, place; /* x_tile: of the tile with its halo; place: of slice 0 in its block */
+    int x_first, y_first, x_tile,
+        place; /* x_tile: of the tile with its halo; place: of slice 0 in its block */
     int64_t z_first;
     int slices; /* with those before the first output */
 };
 
-template <int R, int ROWS> static __device__ struct volume_part volume_part_of(const struct volume_plan *plan)
+template <int R, int ROWS>
+static __device__ struct volume_part volume_part_of(const struct volume_plan *plan)
 {
-    const unsigned across = blockIdx.x % plan->across, down = blockIdx.x / plan->across % plan->down;
+    const unsigned across = blockIdx.x % plan->across,
+                   down = blockIdx.x / plan->across % plan->down;
     struct volume_part part;
     part.x_first = (int)across * BOX_VOLUME_COLUMNS;
     part.y_first = (int)down * ROWS;
@@ -451,12 +485,13 @@ template <int R, int ROWS> static __device__ struct volume_part volume_part_of(c
     return part;
 }
 
-/* Fills the tables of columns and rows, and the column of constants behind the columns of both tiles. True where the
- * samples must be fetched one by one: where rows do not start at multiples of 4, or a column stands for one outside the
- * tile. */
+/* Fills the tables of columns and rows, and the column of constants behind the columns of both
+ * tiles. True where the samples must be fetched one by one: where rows do not start at multiples of
+ * 4, or a column stands for one outside the tile. */
 template <typename T, int R, int ROWS>
-static __device__ bool volume_tables(const struct volume_plan *plan, const struct volume_part *part, bool wraps,
-                                     T constant, int *columns, int *rows, T *tile, T *other)
+static __device__ bool volume_tables(const struct volume_plan *plan, const struct volume_part *part,
+                                     bool wraps, T constant, int *columns, int *rows, T *tile,
+                                     T *other)
 {
     enum { THREADS = ROWS * VOLUME_RUNS, WIDTH = BOX_VOLUME_WIDTH(R), PITCH = BOX_VOLUME_PITCH(R) };
     bool elsewhere = !plan->aligned;
@@ -474,7 +509,8 @@ static __device__ bool volume_tables(const struct volume_plan *plan, const struc
     return __syncthreads_or(elsewhere);
 }
 
-/* A thread adds S rows in the pass down the columns; the registers must allow BLOCKS blocks of a multiprocessor. */
+/* A thread adds S rows in the pass down the columns; the registers must allow BLOCKS blocks of a
+ * multiprocessor. */
 template <typename T, int R, int ROWS, int S, int LOADS, bool TOGETHER, int BLOCKS>
 static __global__ void __launch_bounds__(ROWS *VOLUME_RUNS, BLOCKS)
     fused_volume(const T *in, T *out, const __grid_constant__ struct volume_plan plan, T outside)
@@ -483,20 +519,23 @@ static __global__ void __launch_bounds__(ROWS *VOLUME_RUNS, BLOCKS)
     enum { THREADS = ROWS * VOLUME_RUNS, WIDTH = BOX_VOLUME_WIDTH(R), QUADS = WIDTH / 4 };
     extern __shared__ __align__(16) char shared[];
     T *tile = (T *)shared, *tile_before = TOGETHER ? (T *)(shared + plan.cut.sums / 2) : tile;
-    V *sums_down = (V *)(shared + plan.cut.sums), *sums_before = TOGETHER ? sums_down + ROWS * WIDTH : sums_down;
+    V *sums_down = (V *)(shared + plan.cut.sums),
+      *sums_before = TOGETHER ? sums_down + ROWS * WIDTH : sums_down;
     volume_four<V> *const ring = (volume_four<V> *)(shared + plan.cut.ring) + threadIdx.x;
     int *const columns = (int *)(shared + plan.cut.tables), *const rows = columns + WIDTH;
     const struct volume_from from = {columns, rows, QUADS * (ROWS + 2 * R)};
     const struct volume_part part = volume_part_of<R, ROWS>(&plan);
     const int64_t slice = (int64_t)plan.ny * plan.nx;
     const bool wraps = plan.border == BORDER_WRAP;
-    const bool gathers = volume_tables<T, R, ROWS>(&plan, &part, wraps, volume_flipped(outside, plan.sign), columns,
-                                                   rows, tile, tile_before);
+    const bool gathers = volume_tables<T, R, ROWS>(
+        &plan, &part, wraps, volume_flipped(outside, plan.sign), columns, rows, tile, tile_before);
     struct volume_quads<LOADS> quads;
     volume_find<R, THREADS>(from, plan.nx, part.x_tile, wraps, &quads);
-    const struct volume_unit unit = volume_unit_of<T, R, S, ROWS>(columns, part.x_tile, gathers || wraps);
+    const struct volume_unit unit =
+        volume_unit_of<T, R, S, ROWS>(columns, part.x_tile, gathers || wraps);
     const int run = (int)threadIdx.x % VOLUME_RUNS, row = (int)threadIdx.x / VOLUME_RUNS;
-    const int x = part.x_first + run * VOLUME_RUN, y = part.y_first + row, left = y < plan.ny ? plan.nx - x : 0;
+    const int x = part.x_first + run * VOLUME_RUN, y = part.y_first + row,
+              left = y < plan.ny ? plan.nx - x : 0;
     T *to = out + part.z_first * slice + (int64_t)y * plan.nx + x;
     int place = part.place;
     box_quad<T> next[LOADS];
@@ -507,8 +546,9 @@ static __global__ void __launch_bounds__(ROWS *VOLUME_RUNS, BLOCKS)
     in += part.z_first * slice;
     if (!gathers)
         volume_load(in, &quads, next);
-    /* Step k loads slice k. TOGETHER: it adds down the columns of slice k - 1 and along the rows of slice k - 2; what
-     * comes before slice 0 and after the last is not used. Else it adds those of slice k, with barriers between. */
+    /* Step k loads slice k. TOGETHER: it adds down the columns of slice k - 1 and along the rows of
+     * slice k - 2; what comes before slice 0 and after the last is not used. Else it adds those of
+     * slice k, with barriers between. */
     enum { BEHIND = TOGETHER ? 2 : 0 };
     for (int k = 0; k < part.slices + BEHIND; k++, in += slice) {
         V samples[S + 2 * R], column_sums[VOLUME_RUN + 2 * R], sums[VOLUME_RUN], totals[VOLUME_RUN];

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The kernels of box's method `fused` share this: the image as they see it (box_image), means of integers as
- * multiplications (box_divisor), and four values as one access (box_quad).
+ * The kernels of box's method `fused` share this: the image as they see it (box_image), means of
+ * integers as multiplications (box_divisor), and four values as one access (box_quad).
  */
 #ifndef CUDA_FILTERS_BOX_QUAD_CUH
 #define CUDA_FILTERS_BOX_QUAD_CUH
 
 #include "cuda/filters/box.cuh"
 
-/* Divides by N with a multiplication: floor(n / N) = (n * factor) >> (32 + shift) for every n up to a limit. */
+/* Divides by N with a multiplication: floor(n / N) = (n * factor) >> (32 + shift) for every n up to
+ * a limit. */
 struct box_divisor {
     uint32_t factor;
     int shift;
@@ -20,7 +21,8 @@ static inline bool box_divisor_of(uint64_t count, uint64_t highest, struct box_d
 {
     for (int shift = 0; shift < 31 && highest <= UINT32_MAX; shift++) {
         const unsigned __int128 power = (unsigned __int128)1 << (32 + shift);
-        const unsigned __int128 factor = (power + count - 1) / count, excess = factor * count - power;
+        const unsigned __int128 factor = (power + count - 1) / count,
+                                excess = factor * count - power;
         if (factor > UINT32_MAX)
             return false;
         if ((unsigned __int128)highest * excess < power) {
@@ -33,8 +35,8 @@ static inline bool box_divisor_of(uint64_t count, uint64_t highest, struct box_d
     return false;
 }
 
-/* The image, which all plans start with. Integers of 8 and 16 bits are done as unsigned ones, with the sign bit
- * flipped. */
+/* The image, which all plans start with. Integers of 8 and 16 bits are done as unsigned ones, with
+ * the sign bit flipped. */
 struct box_image {
     int64_t nz; /* output slices */
     int ny, nx, border;
@@ -45,7 +47,8 @@ struct box_image {
 };
 
 /* The type that samples are summed as. */
-template <typename T> using box_sum = typename std::conditional<std::is_same<T, float>::value, float, uint32_t>::type;
+template <typename T>
+using box_sum = typename std::conditional<std::is_same<T, float>::value, float, uint32_t>::type;
 
 template <typename T> using box_word = cuda_word<4 * sizeof(T)>;
 

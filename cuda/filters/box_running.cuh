@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The kernels that carry running sums share this: a window's sum, with the NaN and infinities in it; the pass down
- * columns; and the pass along rows for kernels whose threads read their own rows (texture of cuda/filters/box.cu, and
- * lab/cuda/box_study.cu for comparison). The method running-sum says why so.
+ * The kernels that carry running sums share this: a window's sum, with the NaN and infinities in
+ * it; the pass down columns; and the pass along rows for kernels whose threads read their own rows
+ * (texture of cuda/filters/box.cu, and lab/cuda/box_study.cu for comparison). The method
+ * running-sum says why so.
  */
 #ifndef CUDA_FILTERS_BOX_RUNNING_CUH
 #define CUDA_FILTERS_BOX_RUNNING_CUH
@@ -52,16 +53,17 @@ static __device__ double box_value(struct box_running<double> window)
 {
     if (window.strange == 0)
         return window.sum;
-    const bool nan = window.strange & 0xFFFFF, plus = window.strange >> 20 & 0xFFFFF, minus = window.strange >> 40;
+    const bool nan = window.strange & 0xFFFFF, plus = window.strange >> 20 & 0xFFFFF,
+               minus = window.strange >> 40;
     return nan || (plus && minus) ? NAN : plus ? INFINITY : -INFINITY;
 }
 
-/* Carries the sums along the rows of a block, one warp: lane i along row i of BOX_RUN_TILE, of which `rows` are there.
- * read(x) returns sample x of the lane's row. The results go through a tile in shared memory, so that they are written
- * along x. */
+/* Carries the sums along the rows of a block, one warp: lane i along row i of BOX_RUN_TILE, of
+ * which `rows` are there. read(x) returns sample x of the lane's row. The results go through a tile
+ * in shared memory, so that they are written along x. */
 template <typename SUM, typename IN, typename OUT, typename READ>
-static __device__ void box_carry_rows(READ read, OUT *out, int rows, struct box_sizes sizes, IN outside,
-                                      struct box_mean mean)
+static __device__ void box_carry_rows(READ read, OUT *out, int rows, struct box_sizes sizes,
+                                      IN outside, struct box_mean mean)
 {
     __shared__ OUT results[BOX_RUN_TILE][BOX_RUN_TILE + 1];
     const int lane = threadIdx.x, radius = sizes.radius, window_size = 2 * radius + 1;
@@ -70,7 +72,8 @@ static __device__ void box_carry_rows(READ read, OUT *out, int rows, struct box_
     box_start(&window);
     for (int64_t k = -radius; k < nx + radius; k += BOX_RUN_TILE) {
         for (int j = 0; j < BOX_RUN_TILE && lane < rows; j++) {
-            const int64_t enters = k + j < nx + radius ? ts_cuda_border_index(k + j, nx, sizes.border) : -1;
+            const int64_t enters =
+                k + j < nx + radius ? ts_cuda_border_index(k + j, nx, sizes.border) : -1;
             const int64_t gone = k + j - window_size;
             box_slide(&window, enters < 0 ? outside : read(enters), false);
             if (gone >= -radius) {
@@ -87,13 +90,15 @@ static __device__ void box_carry_rows(READ read, OUT *out, int rows, struct box_
     }
 }
 
-/* One thread carries the sum along y (columns of each slice), or along z where ALONG_Z: there the input has `radius`
- * more slices at both ends, and no sample lies outside. */
+/* One thread carries the sum along y (columns of each slice), or along z where ALONG_Z: there the
+ * input has `radius` more slices at both ends, and no sample lies outside. */
 template <typename IN, typename SUM, typename OUT, bool LAST, bool ALONG_Z>
 static __global__ void __launch_bounds__(BOX_COLUMN_THREADS)
-    box_run_columns(const IN *in, OUT *out, struct box_sizes sizes, IN outside, struct box_mean mean)
+    box_run_columns(const IN *in, OUT *out, struct box_sizes sizes, IN outside,
+                    struct box_mean mean)
 {
-    const int64_t thread = (int64_t)blockIdx.x * BOX_COLUMN_THREADS + threadIdx.x, slice = sizes.ny * sizes.nx;
+    const int64_t thread = (int64_t)blockIdx.x * BOX_COLUMN_THREADS + threadIdx.x,
+                  slice = sizes.ny * sizes.nx;
     if (thread >= (ALONG_Z ? slice : sizes.nz * sizes.nx))
         return;
     const int64_t n = ALONG_Z ? sizes.nz : sizes.ny, stride = ALONG_Z ? slice : sizes.nx;

@@ -1,29 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * convolve on a CUDA device: chooses between three ways. Sums are made in double in the CPU's order, or in float where
- * that is exact, and rounded once. What a thread computes and the memory traffic are said in convolve_rows.cuh for
- * small and separable kernels, and below for the others.
+ * convolve on a CUDA device: chooses between three ways. Sums are made in double in the CPU's
+ * order, or in float where that is exact, and rounded once. What a thread computes and the memory
+ * traffic are said in convolve_rows.cuh for small and separable kernels, and below for the others.
  *
- * A masked image is convolved as any other first and then mended here, by the rule of stages/filters/convolve.c:
- * a thread looks at the bits of the pixels under the weights of one pixel, and where one is invalid it sums them tap by
- * tap in double, in the order of the CPU. Away from the borders a row of a kernel is one word of bits. Memory traffic:
- * a bit a pixel, which the threads of a block share in the first cache, and values near the padding alone. A block has
- * 256 pixels of a slice, so that a warp reads neighboring bits and values.
+ * A masked image is convolved as any other first and then mended here, by the rule of
+ * stages/filters/convolve.c: a thread looks at the bits of the pixels under the weights of one
+ * pixel, and where one is invalid it sums them tap by tap in double, in the order of the CPU. Away
+ * from the borders a row of a kernel is one word of bits. Memory traffic: a bit a pixel, which the
+ * threads of a block share in the first cache, and values near the padding alone. A block has 256
+ * pixels of a slice, so that a warp reads neighboring bits and values.
  */
 #include "cuda/filters/convolve.cuh"
 
 /* ---- convolve tile -----------------------------------------------------------------------------
  *
- * convolve for any kernel: a block brings a tile of 128 columns and 16 or 32 rows with its border into shared memory,
- * as doubles. A thread sums 8 neighboring pixels of one or two rows: each value it fetches from shared memory serves 8
- * taps, so that the double units are the limit and not shared memory.
+ * convolve for any kernel: a block brings a tile of 128 columns and 16 or 32 rows with its border
+ * into shared memory, as doubles. A thread sums 8 neighboring pixels of one or two rows: each value
+ * it fetches from shared memory serves 8 taps, so that the double units are the limit and not
+ * shared memory.
  *
- * Memory traffic: each value is read once, and the border of the tile again (mostly from cache), and 4 bytes are
- * written a pixel. 256 threads a block: two blocks fit a multiprocessor with the largest kernel, more with smaller
- * ones. Where a block has only 64 KiB of shared memory, the largest kernels take the rows that fit (15 of 16 with 31 x
- * 31). */
+ * Memory traffic: each value is read once, and the border of the tile again (mostly from cache),
+ * and 4 bytes are written a pixel. 256 threads a block: two blocks fit a multiprocessor with the
+ * largest kernel, more with smaller ones. Where a block has only 64 KiB of shared memory, the
+ * largest kernels take the rows that fit (15 of 16 with 31 x 31). */
 
-enum { THREADS = 256, WARP = 32, RUN = CONVOLVE_STEP, TILE_X = 128, TILE_ROWS = THREADS / (TILE_X / RUN) };
+enum {
+    THREADS = 256,
+    WARP = 32,
+    RUN = CONVOLVE_STEP,
+    TILE_X = 128,
+    TILE_ROWS = THREADS / (TILE_X / RUN)
+};
 
 /* Doubles of one row of the tile. */
 static __host__ __device__ int tile_stride(int columns)
@@ -32,23 +40,26 @@ static __host__ __device__ int tile_stride(int columns)
 }
 
 template <typename T>
-static __device__ void load_tile(const struct convolve_job &job, const T *slice, int64_t x, int64_t y, int n_rows,
-                                 double *tile)
+static __device__ void load_tile(const struct convolve_job &job, const T *slice, int64_t x,
+                                 int64_t y, int n_rows, double *tile)
 {
     const int width = TILE_X + job.columns - 1, stride = tile_stride(job.columns);
     for (int row = threadIdx.x / WARP; row < n_rows; row += THREADS / WARP) {
         const int64_t from = ts_cuda_border_index(y + row - job.rows / 2, job.ny, job.border);
 #pragma unroll 4
         for (int column = threadIdx.x % WARP; column < width; column += WARP) {
-            const int64_t at = ts_cuda_border_index(x + column - job.columns / 2, job.nx, job.border);
+            const int64_t at =
+                ts_cuda_border_index(x + column - job.columns / 2, job.nx, job.border);
             tile[row * stride + ts_cuda_convolve_place(column)] =
                 from < 0 || at < 0 ? job.constant : (double)slice[from * job.nx + at];
         }
     }
 }
 
-/* Adds one row of weights to the sums of 8 pixels; line: the tile's values from the first pixel's first tap on. */
-static __device__ void add_row(const double *weights, int step, const double *line, double sums[RUN])
+/* Adds one row of weights to the sums of 8 pixels; line: the tile's values from the first pixel's
+ * first tap on. */
+static __device__ void add_row(const double *weights, int step, const double *line,
+                               double sums[RUN])
 {
     double window[2 * RUN];
 #pragma unroll
@@ -73,7 +84,8 @@ static __device__ void add_row(const double *weights, int step, const double *li
     }
 }
 
-static __device__ void store_run(const struct convolve_job &job, float *row, int64_t x, const double sums[2][RUN])
+static __device__ void store_run(const struct convolve_job &job, float *row, int64_t x,
+                                 const double sums[2][RUN])
 {
     float values[RUN];
 #pragma unroll
@@ -92,8 +104,8 @@ static __device__ void store_run(const struct convolve_job &job, float *row, int
             row[x + k] = values[k];
 }
 
-static __device__ void load_any(const struct convolve_job &job, int64_t z, int64_t x, int64_t y, int n_rows,
-                                double *tile)
+static __device__ void load_any(const struct convolve_job &job, int64_t z, int64_t x, int64_t y,
+                                int n_rows, double *tile)
 {
     const int64_t first = z * job.ny * job.nx;
 #define LOAD(type) load_tile(job, (const type *)job.in + first, x, y, n_rows, tile)
@@ -106,12 +118,14 @@ static __global__ void __launch_bounds__(THREADS)
 {
     extern __shared__ double tile[];
     const int64_t x = (int64_t)(blockIdx.x % n_across) * TILE_X;
-    const int64_t y = (int64_t)(blockIdx.x / n_across % n_down) * tile_y, z = blockIdx.x / n_across / n_down;
+    const int64_t y = (int64_t)(blockIdx.x / n_across % n_down) * tile_y,
+                  z = blockIdx.x / n_across / n_down;
     const int stride = tile_stride(job.columns), step = ts_cuda_convolve_step(job.columns);
     const int run = threadIdx.x % (TILE_X / RUN);
     load_any(job, z, x, y, tile_y + job.rows - 1, tile);
     __syncthreads();
-    for (int row = threadIdx.x / (TILE_X / RUN); row < tile_y && y + row < job.ny; row += TILE_ROWS) {
+    for (int row = threadIdx.x / (TILE_X / RUN); row < tile_y && y + row < job.ny;
+         row += TILE_ROWS) {
         double sums[2][RUN] = {};
         const double *lines = tile + row * stride + run * (RUN + 1);
         for (int j = 0; j < job.rows; j++)
@@ -136,8 +150,8 @@ static int tile_rows(const struct stage_context *context, const struct convolve_
 }
 
 /* Launches any kernel up to 31 x 31, for any type. */
-static enum ts_status launch_tile(const struct stage_context *context, const struct convolve_job *job,
-                                  const struct cuda_call *call)
+static enum ts_status launch_tile(const struct stage_context *context,
+                                  const struct convolve_job *job, const struct cuda_call *call)
 {
     const int tile_y = tile_rows(context, job);
     const size_t bytes = (size_t)(tile_y + job->rows - 1) * row_bytes(job);
@@ -146,8 +160,8 @@ static enum ts_status launch_tile(const struct stage_context *context, const str
     const enum ts_status status = ts_cuda_shared(context, (const void *)convolve_tile, bytes);
     if (status != TS_OK)
         return status;
-    convolve_tile<<<n_across * n_down *(unsigned)job->nz, THREADS, bytes, call->stream>>>(*job, tile_y, n_across,
-                                                                                          n_down);
+    convolve_tile<<<n_across * n_down *(unsigned)job->nz, THREADS, bytes, call->stream>>>(
+        *job, tile_y, n_across, n_down);
     return ts_cuda_launched(context, "convolve_tile");
 }
 
@@ -160,8 +174,8 @@ static size_t constants_bytes(const struct stage_context *context)
 {
     struct convolve_weights kernels[2];
     const int n = describe(context, kernels);
-    return (size_t)n * (size_t)kernels[0].rows * (size_t)ts_cuda_convolve_step((int)kernels[0].columns) *
-           sizeof(double);
+    return (size_t)n * (size_t)kernels[0].rows *
+           (size_t)ts_cuda_convolve_step((int)kernels[0].columns) * sizeof(double);
 }
 
 static void constants(const struct stage_context *context, void *host)
@@ -172,10 +186,11 @@ static void constants(const struct stage_context *context, void *host)
     memset(host, 0, constants_bytes(context));
     for (int i = 0; i < n; i++)
         for (int64_t j = 0; j < kernels[i].rows; j++, row += step)
-            memcpy(row, kernels[i].weights + j * kernels[i].columns, (size_t)kernels[i].columns * sizeof *row);
+            memcpy(row, kernels[i].weights + j * kernels[i].columns,
+                   (size_t)kernels[i].columns * sizeof *row);
 }
 
-/* ---- choice ------------------------------------------------------------------------------------ */
+/* ---- choice ---------------------------------------------------------------------------------- */
 
 static int count(const double *weights, int64_t n)
 {
@@ -191,8 +206,8 @@ static enum ts_status launch(const struct stage_context *context, const struct c
     double across[CONVOLVE_MAX_SIDE], down[CONVOLVE_MAX_SIDE];
     if (job->nx > CONVOLVE_MOST || job->ny > CONVOLVE_MOST)
         return launch_tile(context, job, call);
-    const bool exact =
-        ts_convolve_is_exact(job->kernels, job->n_kernels, job->dtype) && ts_cuda_convolve_taps_fit(job, true);
+    const bool exact = ts_convolve_is_exact(job->kernels, job->n_kernels, job->dtype) &&
+                       ts_cuda_convolve_taps_fit(job, true);
     const int n_taps = count(job->kernels[0].weights, job->rows * job->columns);
     const int few = exact ? ts_cuda_fast_doubles(context) ? 25 : INT32_MAX : 9;
     const bool separable = n_taps > few && job->n_kernels == 1 &&
@@ -205,7 +220,7 @@ static enum ts_status launch(const struct stage_context *context, const struct c
     return launch_tile(context, job, call);
 }
 
-/* ---- masked images ------------------------------------------------------------------------------ */
+/* ---- masked images --------------------------------------------------------------------------- */
 
 enum { MOST_SLICES = 65535 };
 
@@ -215,7 +230,8 @@ static __device__ inline bool is_valid(const uint64_t *valid, int64_t i)
 }
 
 /* Returns true where all pixels under the weights of pixel (y, x) are valid. */
-static __device__ bool is_whole(const struct convolve_job &job, const uint64_t *valid, int64_t y, int64_t x)
+static __device__ bool is_whole(const struct convolve_job &job, const uint64_t *valid, int64_t y,
+                                int64_t x)
 {
     const int half = job.columns / 2;
     const bool inside = x >= half && x + half < job.nx;
@@ -241,8 +257,8 @@ static __device__ bool is_whole(const struct convolve_job &job, const uint64_t *
 }
 
 template <typename T>
-static __device__ double sum_at(const struct convolve_job &job, const T *in, const uint64_t *valid, int64_t y,
-                                int64_t x, const double *weights)
+static __device__ double sum_at(const struct convolve_job &job, const T *in, const uint64_t *valid,
+                                int64_t y, int64_t x, const double *weights)
 {
     const int step = ts_cuda_convolve_step(job.columns);
     const double middle = (double)in[y * job.nx + x];
@@ -250,10 +266,13 @@ static __device__ double sum_at(const struct convolve_job &job, const T *in, con
     for (int j = 0; j < job.rows; j++) {
         const int64_t row = ts_cuda_border_index(y + j - job.rows / 2, job.ny, job.border);
         for (int i = 0; i < job.columns; i++) {
-            const int64_t column = ts_cuda_border_index(x + i - job.columns / 2, job.nx, job.border);
+            const int64_t column =
+                ts_cuda_border_index(x + i - job.columns / 2, job.nx, job.border);
             const int64_t at = row * job.nx + column;
             const double weight = weights[j * step + i];
-            const double value = row < 0 || column < 0 ? job.constant : is_valid(valid, at) ? (double)in[at] : middle;
+            const double value = row < 0 || column < 0 ? job.constant
+                                 : is_valid(valid, at) ? (double)in[at]
+                                                       : middle;
             sum += weight != 0 ? weight * value : 0;
         }
     }
@@ -261,9 +280,11 @@ static __device__ double sum_at(const struct convolve_job &job, const T *in, con
 }
 
 template <typename T>
-static __global__ void __launch_bounds__(THREADS) mend(const T *in, const __grid_constant__ struct convolve_job job)
+static __global__ void __launch_bounds__(THREADS)
+    mend(const T *in, const __grid_constant__ struct convolve_job job)
 {
-    const int64_t n = job.ny * job.nx, i = (int64_t)blockIdx.x * THREADS + threadIdx.x, y = i / job.nx, x = i % job.nx;
+    const int64_t n = job.ny * job.nx, i = (int64_t)blockIdx.x * THREADS + threadIdx.x,
+                  y = i / job.nx, x = i % job.nx;
     if (i >= n)
         return;
     for (int64_t z = blockIdx.y; z < job.nz; z += gridDim.y) {
@@ -281,8 +302,8 @@ static __global__ void __launch_bounds__(THREADS) mend(const T *in, const __grid
     }
 }
 
-static enum ts_status launch_mend(const struct stage_context *context, const struct convolve_job *job,
-                                  const struct cuda_call *call)
+static enum ts_status launch_mend(const struct stage_context *context,
+                                  const struct convolve_job *job, const struct cuda_call *call)
 {
     const dim3 blocks((unsigned)ts_cuda_parts(job->ny * job->nx, THREADS),
                       (unsigned)(job->nz < MOST_SLICES ? job->nz : MOST_SLICES));
@@ -292,8 +313,8 @@ static enum ts_status launch_mend(const struct stage_context *context, const str
     return ts_cuda_launched(context, "convolve mend");
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                          const struct cuda_call *call)
+static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
+                          struct ts_image *out, const struct cuda_call *call)
 {
     const struct convolve_params *params = (const struct convolve_params *)context->params;
     struct convolve_weights kernels[2];
@@ -316,4 +337,5 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
     return status == TS_OK && job.valid ? launch_mend(context, &job, call) : status;
 }
 
-const struct stage_cuda convolve_cuda = {.constants_bytes = constants_bytes, .constants = constants, .map = map};
+const struct stage_cuda convolve_cuda = {
+    .constants_bytes = constants_bytes, .constants = constants, .map = map};

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * convolve with kernels up to 7 x 7: a lane fetches 4 columns of each row into registers, FLIGHT rows ahead, and takes
- * its neighbors' columns by shuffles. In a shuffle to the right lane 0 would get what lane 31 has, and the reverse to
- * the left: so these two lanes also fetch the columns beside the strip, and send those.
+ * convolve with kernels up to 7 x 7: a lane fetches 4 columns of each row into registers, FLIGHT
+ * rows ahead, and takes its neighbors' columns by shuffles. In a shuffle to the right lane 0 would
+ * get what lane 31 has, and the reverse to the left: so these two lanes also fetch the columns
+ * beside the strip, and send those.
  */
 #ifndef CUDA_FILTERS_CONVOLVE_ROWS_CUH
 #define CUDA_FILTERS_CONVOLVE_ROWS_CUH
@@ -11,21 +12,24 @@
 
 /* ---- convolve march ----------------------------------------------------------------------------
  *
- * convolve by marching down the rows: a warp takes a strip of 32 * RUN columns and a chunk of rows, lane l the columns
- * l * RUN ... of it, and keeps the unfinished sums of SIDE - 1 output rows in registers. Each input row is fetched
- * once, several rows ahead, converted, and added to all output rows that it touches; the oldest of them is then
- * finished and written. Warps never wait for one another.
+ * convolve by marching down the rows: a warp takes a strip of 32 * RUN columns and a chunk of rows,
+ * lane l the columns l * RUN ... of it, and keeps the unfinished sums of SIDE - 1 output rows in
+ * registers. Each input row is fetched once, several rows ahead, converted, and added to all output
+ * rows that it touches; the oldest of them is then finished and written. Warps never wait for one
+ * another.
  *
  *   taps:      SIDE * SIDE multiply-adds a pixel
  *   separable: a row is first summed across (SIDE), then down (SIDE)
  *
- * Sums run over rows, then columns, as on the CPU. Memory traffic: each value is read once, a few columns on both sides
- * of a strip and SIDE - 1 rows above each chunk again (from cache), and 4 bytes are written a pixel. 128 threads a
- * block, because registers are the limit, and blocks of few warps fill a multiprocessor best. */
+ * Sums run over rows, then columns, as on the CPU. Memory traffic: each value is read once, a few
+ * columns on both sides of a strip and SIDE - 1 rows above each chunk again (from cache), and 4
+ * bytes are written a pixel. 128 threads a block, because registers are the limit, and blocks of
+ * few warps fill a multiprocessor best. */
 
 enum { MARCH_WARPS = 4, MARCH_GROUP = 4, WARP = 32 };
 
-/* The kernel rows of a launch: those of one kernel after the other, or, where separable, the row and the column. */
+/* The kernel rows of a launch: those of one kernel after the other, or, where separable, the row
+ * and the column. */
 template <typename Sum, int SIDE, int ROWS> struct march_weights {
     Sum rows[ROWS][SIDE];
     uint32_t masks[ROWS]; /* bit i: weight i is not 0 */
@@ -40,7 +44,8 @@ struct march_plan {
     double constant, scale;
 };
 
-template <typename T, typename Sum> static __device__ Sum march_convert(T raw, const struct march_plan &plan)
+template <typename T, typename Sum>
+static __device__ Sum march_convert(T raw, const struct march_plan &plan)
 {
     if constexpr (std::is_same<T, float>::value)
         return raw;
@@ -67,7 +72,8 @@ static __device__ float march_add(float weight, float x, float sum)
 
 /* sums = from + one row of weights times x. ZEROS: some weights may be 0 and are then left out. */
 template <typename Sum, int SIDE, int RUN, bool ZEROS>
-static __device__ void march_row(const Sum *weights, uint32_t mask, const Sum *x, const Sum *from, Sum *sums)
+static __device__ void march_row(const Sum *weights, uint32_t mask, const Sum *x, const Sum *from,
+                                 Sum *sums)
 {
 #pragma unroll
     for (int k = 0; k < RUN; k++)
@@ -85,16 +91,18 @@ template <typename Sum, int SIDE, int RUN, bool ZEROS>
 static __device__ void march_taps(const Sum (*weights)[SIDE], const uint32_t *masks, const Sum *x,
                                   Sum pending[SIDE - 1][RUN], Sum done[RUN])
 {
-    march_row<Sum, SIDE, RUN, ZEROS>(weights[SIDE - 1], masks[SIDE - 1], x, pending[SIDE - 2], done);
+    march_row<Sum, SIDE, RUN, ZEROS>(weights[SIDE - 1], masks[SIDE - 1], x, pending[SIDE - 2],
+                                     done);
 #pragma unroll
     for (int j = SIDE - 2; j >= 0; j--)
         march_row<Sum, SIDE, RUN, ZEROS>(weights[j], masks[j], x,
-                                         j > 0 ? pending[j > 0 ? j - 1 : 0] : (const Sum *)NULL, pending[j]);
+                                         j > 0 ? pending[j > 0 ? j - 1 : 0] : (const Sum *)NULL,
+                                         pending[j]);
 }
 
 template <typename Sum, int SIDE, int RUN, bool ZEROS>
-static __device__ void march_separable(const Sum (*weights)[SIDE], const uint32_t *masks, const Sum *x,
-                                       Sum pending[SIDE - 1][RUN], Sum done[RUN])
+static __device__ void march_separable(const Sum (*weights)[SIDE], const uint32_t *masks,
+                                       const Sum *x, Sum pending[SIDE - 1][RUN], Sum done[RUN])
 {
     Sum across[RUN];
     march_row<Sum, SIDE, RUN, ZEROS>(weights[0], masks[0], x, NULL, across);
@@ -120,7 +128,8 @@ static __device__ float march_result(const struct march_plan &plan, Sum a, Sum b
 }
 
 template <typename Sum, int RUN, int N_KERNELS>
-static __device__ void march_store(const struct march_plan &plan, float *row, int x, Sum done[N_KERNELS][RUN])
+static __device__ void march_store(const struct march_plan &plan, float *row, int x,
+                                   Sum done[N_KERNELS][RUN])
 {
     float values[RUN];
 #pragma unroll
@@ -139,7 +148,8 @@ static __device__ void march_store(const struct march_plan &plan, float *row, in
             row[x + k] = values[k];
 }
 
-static __device__ bool march_find(const struct march_plan &plan, int strip_columns, struct march_place *place)
+static __device__ bool march_find(const struct march_plan &plan, int strip_columns,
+                                  struct march_place *place)
 {
     const int item = blockIdx.x * MARCH_WARPS + threadIdx.x / WARP, row = item / plan.n_strips;
     place->first_column = item % plan.n_strips * strip_columns;
@@ -150,13 +160,14 @@ static __device__ bool march_find(const struct march_plan &plan, int strip_colum
 }
 
 /* Returns the row of the slice that stands for row y, or NULL for the constant. */
-template <typename T> static __device__ const T *march_source(const T *slice, int y, const struct march_plan &plan)
+template <typename T>
+static __device__ const T *march_source(const T *slice, int y, const struct march_plan &plan)
 {
     const int from = ts_cuda_border_rarely(y, plan.ny, plan.border);
     return from < 0 ? NULL : slice + (int64_t)from * plan.nx;
 }
 
-/* ---- launch ------------------------------------------------------------------------------------ */
+/* ---- launch ---------------------------------------------------------------------------------- */
 
 /* Puts a row of weights in the middle of SIDE places, of which the others are 0. */
 template <typename Sum, int SIDE>
@@ -184,8 +195,10 @@ static struct march_plan march_plan_of(const struct convolve_job *job, bool to_d
     return plan;
 }
 
-/* Long chunks read few rows twice; short ones keep a small image's warps many. Returns the blocks. */
-static unsigned march_cut(const struct stage_context *context, struct march_plan *plan, int64_t nz, int side, int strip)
+/* Long chunks read few rows twice; short ones keep a small image's warps many. Returns the
+ * blocks. */
+static unsigned march_cut(const struct stage_context *context, struct march_plan *plan, int64_t nz,
+                          int side, int strip)
 {
     const int64_t wanted = (int64_t)context->device->multiprocessors * 32;
     plan->n_strips = (int)ts_cuda_parts(plan->nx, strip);
@@ -210,11 +223,14 @@ template <int HALF> struct rows_columns {
 template <typename T> using rows_word = cuda_word<RUN * sizeof(T)>;
 
 /* This is a raw value in a register of its own. */
-template <typename T> using rows_wide = typename std::conditional<std::is_same<T, float>::value, float, uint32_t>::type;
+template <typename T>
+using rows_wide = typename std::conditional<std::is_same<T, float>::value, float, uint32_t>::type;
 
-/* Sums in float are made of values that are converted before they go to other lanes, others after. */
+/* Sums in float are made of values that are converted before they go to other lanes, others
+ * after. */
 template <typename T, typename Sum>
-using rows_carried = typename std::conditional<std::is_same<Sum, float>::value, float, rows_wide<T>>::type;
+using rows_carried =
+    typename std::conditional<std::is_same<Sum, float>::value, float, rows_wide<T>>::type;
 
 template <typename T, int HALF> struct rows_raw {
     rows_word<T> own;
@@ -241,8 +257,10 @@ template <typename T> static __device__ rows_wide<T> rows_take(uint4 word, int k
 }
 
 template <int HALF>
-static __device__ struct rows_columns<HALF> rows_find(const struct march_plan &plan, int first_column) {
-    const int lane = threadIdx.x % WARP, edge = lane == 0 ? first_column + ROWS_STRIP : first_column - HALF;
+static __device__ struct rows_columns<HALF> rows_find(const struct march_plan &plan,
+                                                      int first_column) {
+    const int lane = threadIdx.x % WARP,
+              edge = lane == 0 ? first_column + ROWS_STRIP : first_column - HALF;
     struct rows_columns<HALF> columns;
     columns.first = first_column + lane * RUN;
     columns.whole = plan.aligned && columns.first + RUN <= plan.nx;
@@ -257,7 +275,8 @@ static __device__ struct rows_columns<HALF> rows_find(const struct march_plan &p
 }
 
 template <typename T, int HALF>
-static __device__ void rows_fetch(const T *row, const struct rows_columns<HALF> &columns, struct rows_raw<T, HALF> *raw)
+static __device__ void rows_fetch(const T *row, const struct rows_columns<HALF> &columns,
+                                  struct rows_raw<T, HALF> *raw)
 {
     typedef rows_word<T> word;
     if (columns.whole) {
@@ -298,8 +317,8 @@ static __device__ Sum rows_deliver(rows_carried<T, Sum> carried, const struct ma
 
 /* x[i] becomes the value under tap i of the lane's first pixel; its other pixels follow. */
 template <typename T, typename Sum, int HALF>
-static __device__ void rows_window(const struct rows_raw<T, HALF> &raw, const struct march_plan &plan,
-                                   Sum x[RUN + 2 * HALF])
+static __device__ void rows_window(const struct rows_raw<T, HALF> &raw,
+                                   const struct march_plan &plan, Sum x[RUN + 2 * HALF])
 {
     rows_carried<T, Sum> own[RUN], edge[HALF];
     const int lane = threadIdx.x % WARP;
@@ -311,15 +330,18 @@ static __device__ void rows_window(const struct rows_raw<T, HALF> &raw, const st
 #pragma unroll
     for (int j = 0; j < HALF; j++) {
         edge[j] = rows_carry<T, Sum>(raw.edge[j], plan);
-        const auto left = __shfl_sync(0xFFFFFFFFu, lane == WARP - 1 ? edge[j] : own[RUN - HALF + j], lane - 1, WARP);
+        const auto left = __shfl_sync(0xFFFFFFFFu, lane == WARP - 1 ? edge[j] : own[RUN - HALF + j],
+                                      lane - 1, WARP);
         const auto right = __shfl_sync(0xFFFFFFFFu, lane == 0 ? edge[j] : own[j], lane + 1, WARP);
         x[j] = rows_deliver<T, Sum>(left, plan);
         x[HALF + RUN + j] = rows_deliver<T, Sum>(right, plan);
     }
 }
 
-/* Returns true where all values that the warp fetched of a row are finite. Otherwise weights of 0 must be left out. */
-template <typename T, int HALF> static __device__ bool rows_finite(const struct rows_raw<T, HALF> &raw)
+/* Returns true where all values that the warp fetched of a row are finite. Otherwise weights of 0
+ * must be left out. */
+template <typename T, int HALF>
+static __device__ bool rows_finite(const struct rows_raw<T, HALF> &raw)
 {
     bool finite = true;
 #pragma unroll
@@ -351,7 +373,8 @@ static __device__ void rows_add(const Sum (*weights)[SIDE], const uint32_t *mask
         if constexpr (SEPARABLE)
             march_separable<Sum, SIDE, RUN, ZEROS>(weights, masks, x, pending[k], done[k]);
         else
-            march_taps<Sum, SIDE, RUN, ZEROS>(weights + k * SIDE, masks + k * SIDE, x, pending[k], done[k]);
+            march_taps<Sum, SIDE, RUN, ZEROS>(weights + k * SIDE, masks + k * SIDE, x, pending[k],
+                                              done[k]);
 }
 
 /* Blocks of a multiprocessor that the registers must allow. */
@@ -362,10 +385,12 @@ static constexpr int rows_blocks(int side, bool to_double, int n_kernels)
 }
 
 template <typename T, typename Sum, int SIDE, int N_KERNELS, bool SEPARABLE, bool ZEROS>
-static __global__ void __launch_bounds__(MARCH_WARPS *WARP,
-                                         rows_blocks(SIDE, std::is_same<Sum, double>::value, N_KERNELS))
-    convolve_rows(const T *in, float *out, const __grid_constant__ struct march_plan plan,
-                  const __grid_constant__ struct march_weights<Sum, SIDE, SEPARABLE ? 2 : N_KERNELS * SIDE> weights)
+static __global__ void
+__launch_bounds__(MARCH_WARPS *WARP, rows_blocks(SIDE, std::is_same<Sum, double>::value, N_KERNELS))
+    convolve_rows(
+        const T *in, float *out, const __grid_constant__ struct march_plan plan,
+        const __grid_constant__ struct march_weights<Sum, SIDE, SEPARABLE ? 2 : N_KERNELS * SIDE>
+            weights)
 {
     enum { HALF = SIDE / 2, FLIGHT = 4 };
     struct march_place place;
@@ -380,8 +405,9 @@ static __global__ void __launch_bounds__(MARCH_WARPS *WARP,
     out += ((int64_t)place.z * plan.ny + begin - HALF) * plan.nx;
 #pragma unroll
     for (int i = 0; i < FLIGHT; i++)
-        rows_fetch<T, HALF>(in + (int64_t)max(ts_cuda_border_rarely(begin + i, plan.ny, plan.border), 0) * plan.nx,
-                            columns, &raw[i]);
+        rows_fetch<T, HALF>(
+            in + (int64_t)max(ts_cuda_border_rarely(begin + i, plan.ny, plan.border), 0) * plan.nx,
+            columns, &raw[i]);
     for (int first = begin; first < end; first += FLIGHT) {
 #pragma unroll
         for (int i = 0; i < FLIGHT; i++) {
@@ -393,15 +419,18 @@ static __global__ void __launch_bounds__(MARCH_WARPS *WARP,
                 dense = rows_finite<T, HALF>(raw[i]);
             rows_window<T, Sum, HALF>(raw[i], plan, x);
             if (y + FLIGHT < end)
-                rows_fetch<T, HALF>(in + (int64_t)max(ts_cuda_border_rarely(y + FLIGHT, plan.ny, plan.border), 0) *
-                                             plan.nx,
-                                    columns, &raw[i]);
+                rows_fetch<T, HALF>(
+                    in + (int64_t)max(ts_cuda_border_rarely(y + FLIGHT, plan.ny, plan.border), 0) *
+                             plan.nx,
+                    columns, &raw[i]);
             if (plan.border == BORDER_CONSTANT)
                 rows_constant<Sum, RUN + SIDE - 1>(plan, columns.first - HALF, y, x);
             if (dense)
-                rows_add<Sum, SIDE, N_KERNELS, SEPARABLE, false>(weights.rows, weights.masks, x, pending, done);
+                rows_add<Sum, SIDE, N_KERNELS, SEPARABLE, false>(weights.rows, weights.masks, x,
+                                                                 pending, done);
             else
-                rows_add<Sum, SIDE, N_KERNELS, SEPARABLE, true>(weights.rows, weights.masks, x, pending, done);
+                rows_add<Sum, SIDE, N_KERNELS, SEPARABLE, true>(weights.rows, weights.masks, x,
+                                                                pending, done);
             if (y - HALF >= place.first_row)
                 march_store<Sum, RUN, N_KERNELS>(plan, out, columns.first, done);
             out += plan.nx;
@@ -410,14 +439,16 @@ static __global__ void __launch_bounds__(MARCH_WARPS *WARP,
 }
 
 template <typename T, typename Sum, int SIDE, int N_KERNELS, bool SEPARABLE, bool ZEROS>
-static enum ts_status rows_launch(const struct stage_context *context, const struct convolve_job *job,
-                                  const struct march_weights<Sum, SIDE, SEPARABLE ? 2 : N_KERNELS * SIDE> *weights,
-                                  const struct cuda_call *call)
+static enum ts_status
+rows_launch(const struct stage_context *context, const struct convolve_job *job,
+            const struct march_weights<Sum, SIDE, SEPARABLE ? 2 : N_KERNELS * SIDE> *weights,
+            const struct cuda_call *call)
 {
     struct march_plan plan = march_plan_of(job, std::is_same<Sum, double>::value);
     const unsigned blocks = march_cut(context, &plan, job->nz, SIDE, ROWS_STRIP);
     convolve_rows<T, Sum, SIDE, N_KERNELS, SEPARABLE, ZEROS>
-        <<<blocks, MARCH_WARPS * WARP, 0, call->stream>>>((const T *)job->in, job->out, plan, *weights);
+        <<<blocks, MARCH_WARPS * WARP, 0, call->stream>>>((const T *)job->in, job->out, plan,
+                                                          *weights);
     return ts_cuda_launched(context, SEPARABLE ? "convolve_separable" : "convolve_taps");
 }
 

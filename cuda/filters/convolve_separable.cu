@@ -2,16 +2,24 @@
  *
  * convolve with kernels that are a column times a row, in one pass over memory.
  *
- * Up to 7 x 7: see convolve_rows.cuh. Above, a block brings 64 columns and 64 rows with their border into shared
- * memory, as doubles; sums each row across, in place (the 8 threads of a row belong to one warp, and write when all
- * have read); then sums down the columns. A thread makes 8 neighboring sums at a time, so that a value fetched from
- * shared memory serves 8 taps. Rows lie 8 doubles apart modulo 16, so that the threads of a warp meet in few banks.
- * Memory traffic: each value is read once, and the border of the tile again (mostly from cache), and 4 bytes are
- * written a pixel. 128 threads a block divide the rows of the tile evenly at 15 and 31 rows.
+ * Up to 7 x 7: see convolve_rows.cuh. Above, a block brings 64 columns and 64 rows with their
+ * border into shared memory, as doubles; sums each row across, in place (the 8 threads of a row
+ * belong to one warp, and write when all have read); then sums down the columns. A thread makes 8
+ * neighboring sums at a time, so that a value fetched from shared memory serves 8 taps. Rows lie 8
+ * doubles apart modulo 16, so that the threads of a warp meet in few banks. Memory traffic: each
+ * value is read once, and the border of the tile again (mostly from cache), and 4 bytes are written
+ * a pixel. 128 threads a block divide the rows of the tile evenly at 15 and 31 rows.
  */
 #include "cuda/filters/convolve_rows.cuh"
 
-enum { THREADS = 128, TILE = 64, SUMS = CONVOLVE_STEP, PER_ROW = TILE / SUMS, MOST_COLUMNS = 3, ROWS_AT_ONCE = 8 };
+enum {
+    THREADS = 128,
+    TILE = 64,
+    SUMS = CONVOLVE_STEP,
+    PER_ROW = TILE / SUMS,
+    MOST_COLUMNS = 3,
+    ROWS_AT_ONCE = 8
+};
 
 /* Bit i of a mask: weight i is not 0. */
 struct separable_weights {
@@ -32,15 +40,17 @@ static __host__ __device__ struct separable_tile tile_of(int rows, int columns, 
 
 /* Loads a warp's next rows, and fetches all before it converts the first. */
 template <typename T>
-static __device__ void load_rows(const T *slice, const struct march_plan &plan, const struct separable_tile &tile,
-                                 const int from[MOST_COLUMNS], int y, int first, double *values)
+static __device__ void load_rows(const T *slice, const struct march_plan &plan,
+                                 const struct separable_tile &tile, const int from[MOST_COLUMNS],
+                                 int y, int first, double *values)
 {
     const T *sources[ROWS_AT_ONCE];
     T raw[ROWS_AT_ONCE][MOST_COLUMNS];
     const int lane = threadIdx.x % WARP, step = THREADS / WARP;
 #pragma unroll
     for (int j = 0; j < ROWS_AT_ONCE; j++)
-        sources[j] = first + j * step < tile.n_rows ? march_source(slice, y + first + j * step, plan) : NULL;
+        sources[j] =
+            first + j * step < tile.n_rows ? march_source(slice, y + first + j * step, plan) : NULL;
 #pragma unroll
     for (int j = 0; j < ROWS_AT_ONCE; j++)
 #pragma unroll
@@ -53,19 +63,22 @@ static __device__ void load_rows(const T *slice, const struct march_plan &plan, 
         for (int i = 0; i < MOST_COLUMNS; i++)
             if (first + j * step < tile.n_rows && i * WARP + lane < tile.width)
                 values[(first + j * step) * tile.stride + ts_cuda_convolve_place(i * WARP + lane)] =
-                    sources[j] && from[i] >= 0 ? march_convert<T, double>(raw[j][i], plan) : plan.constant;
+                    sources[j] && from[i] >= 0 ? march_convert<T, double>(raw[j][i], plan)
+                                               : plan.constant;
 }
 
 template <typename T>
-static __device__ void load_tile(const T *slice, const struct march_plan &plan, const struct separable_tile &tile,
-                                 int x, int y, double *values)
+static __device__ void load_tile(const T *slice, const struct march_plan &plan,
+                                 const struct separable_tile &tile, int x, int y, double *values)
 {
     int from[MOST_COLUMNS];
     const int lane = threadIdx.x % WARP;
 #pragma unroll
     for (int i = 0; i < MOST_COLUMNS; i++)
-        from[i] = ts_cuda_border_rarely(x - tile.columns / 2 + i * WARP + lane, plan.nx, plan.border);
-    for (int first = threadIdx.x / WARP; first < tile.n_rows; first += ROWS_AT_ONCE * (THREADS / WARP))
+        from[i] =
+            ts_cuda_border_rarely(x - tile.columns / 2 + i * WARP + lane, plan.nx, plan.border);
+    for (int first = threadIdx.x / WARP; first < tile.n_rows;
+         first += ROWS_AT_ONCE * (THREADS / WARP))
         load_rows(slice, plan, tile, from, y - tile.rows / 2, first, values);
 }
 
@@ -77,8 +90,8 @@ static __device__ void sum_tap(double weight, const double *values, double sums[
 }
 
 /* Makes 8 sums over a line of values, of which value i of group b stands at b * far + i * near. */
-static __device__ void sum_line(const double *weights, uint32_t mask, int n, const double *line, int near, int far,
-                                double sums[SUMS])
+static __device__ void sum_line(const double *weights, uint32_t mask, int n, const double *line,
+                                int near, int far, double sums[SUMS])
 {
     double window[2 * SUMS];
 #pragma unroll
@@ -107,8 +120,8 @@ static __device__ void sum_line(const double *weights, uint32_t mask, int n, con
     }
 }
 
-static __device__ void sum_across(const struct separable_weights &weights, const struct separable_tile &tile,
-                                  double *values)
+static __device__ void sum_across(const struct separable_weights &weights,
+                                  const struct separable_tile &tile, double *values)
 {
     double sums[SUMS];
     const int at = threadIdx.x % PER_ROW * (SUMS + 1);
@@ -128,7 +141,8 @@ static __device__ void sum_across(const struct separable_weights &weights, const
 template <typename T>
 static __global__ void __launch_bounds__(THREADS)
     convolve_separable(const T *in, float *out, const __grid_constant__ struct march_plan plan,
-                       const __grid_constant__ struct separable_weights weights, struct separable_tile tile)
+                       const __grid_constant__ struct separable_weights weights,
+                       struct separable_tile tile)
 {
     extern __shared__ double values[];
     const int x = blockIdx.x % plan.n_strips * TILE, rest = blockIdx.x / plan.n_strips;
@@ -144,7 +158,8 @@ static __global__ void __launch_bounds__(THREADS)
         if (x + column >= plan.nx || y + row >= plan.ny)
             break;
         sum_line(weights.down, weights.down_mask, tile.rows,
-                 values + row * tile.stride + ts_cuda_convolve_place(column), tile.stride, SUMS * tile.stride, sums);
+                 values + row * tile.stride + ts_cuda_convolve_place(column), tile.stride,
+                 SUMS * tile.stride, sums);
 #pragma unroll
         for (int i = 0; i < SUMS; i++)
             if (y + row + i < plan.ny)
@@ -155,12 +170,14 @@ static __global__ void __launch_bounds__(THREADS)
 /* The last window of a line reaches past the tile, under weights of 0. */
 static size_t tile_bytes(const struct separable_tile *tile)
 {
-    return (size_t)(tile->height + ts_cuda_convolve_step(tile->rows)) * (size_t)tile->stride * sizeof(double);
+    return (size_t)(tile->height + ts_cuda_convolve_step(tile->rows)) * (size_t)tile->stride *
+           sizeof(double);
 }
 
 template <typename T>
-static enum ts_status launch_large(const struct stage_context *context, const struct convolve_job *job,
-                                   const double *across, const double *down, const struct cuda_call *call)
+static enum ts_status launch_large(const struct stage_context *context,
+                                   const struct convolve_job *job, const double *across,
+                                   const double *down, const struct cuda_call *call)
 {
     struct march_plan plan = march_plan_of(job, true);
     struct separable_weights weights = {};
@@ -175,18 +192,20 @@ static enum ts_status launch_large(const struct stage_context *context, const st
     }
     plan.n_strips = (int)ts_cuda_parts(plan.nx, TILE);
     plan.n_chunks = (int)ts_cuda_parts(plan.ny, tile.height);
-    const enum ts_status status = ts_cuda_shared(context, (const void *)convolve_separable<T>, tile_bytes(&tile));
+    const enum ts_status status =
+        ts_cuda_shared(context, (const void *)convolve_separable<T>, tile_bytes(&tile));
     if (status != TS_OK)
         return status;
     convolve_separable<T>
-        <<<(unsigned)(plan.n_strips * plan.n_chunks * job->nz), THREADS, tile_bytes(&tile), call->stream>>>(
-            (const T *)job->in, job->out, plan, weights, tile);
+        <<<(unsigned)(plan.n_strips * plan.n_chunks * job->nz), THREADS, tile_bytes(&tile),
+           call->stream>>>((const T *)job->in, job->out, plan, weights, tile);
     return ts_cuda_launched(context, "convolve_separable");
 }
 
 template <typename T, int SIDE>
-static enum ts_status launch_small(const struct stage_context *context, const struct convolve_job *job,
-                                   const double *across, const double *down, const struct cuda_call *call)
+static enum ts_status launch_small(const struct stage_context *context,
+                                   const struct convolve_job *job, const double *across,
+                                   const double *down, const struct cuda_call *call)
 {
     struct march_weights<double, SIDE, 2> weights {
     };
@@ -199,8 +218,8 @@ static enum ts_status launch_small(const struct stage_context *context, const st
 }
 
 template <typename T>
-static enum ts_status launch(const struct stage_context *context, const struct convolve_job *job, const double *across,
-                             const double *down, const struct cuda_call *call)
+static enum ts_status launch(const struct stage_context *context, const struct convolve_job *job,
+                             const double *across, const double *down, const struct cuda_call *call)
 {
     const int side = job->rows > job->columns ? job->rows : job->columns;
     return side > 7   ? launch_large<T>(context, job, across, down, call)
@@ -208,8 +227,9 @@ static enum ts_status launch(const struct stage_context *context, const struct c
                       : launch_small<T, 5>(context, job, across, down, call);
 }
 
-enum ts_status ts_cuda_convolve_separable(const struct stage_context *context, const struct convolve_job *job,
-                                          const double *across, const double *down, const struct cuda_call *call)
+enum ts_status ts_cuda_convolve_separable(const struct stage_context *context,
+                                          const struct convolve_job *job, const double *across,
+                                          const double *down, const struct cuda_call *call)
 {
     enum ts_status status;
 #define LAUNCH(T) status = launch<T>(context, job, across, down, call)

@@ -8,7 +8,8 @@
 bool ts_cuda_convolve_taps_fit(const struct convolve_job *job, bool exact)
 {
     const int side = job->rows > job->columns ? job->rows : job->columns;
-    return job->n_kernels == 2 ? side <= 3 && (exact || ts_dtype_bytes(job->dtype) == 4) : side <= 7;
+    return job->n_kernels == 2 ? side <= 3 && (exact || ts_dtype_bytes(job->dtype) == 4)
+                               : side <= 7;
 }
 
 template <typename T, typename Sum, int SIDE, int N_KERNELS>
@@ -21,8 +22,8 @@ static enum ts_status launch(const struct stage_context *context, const struct c
     for (int k = 0; k < N_KERNELS; k++)
         for (int j = 0; j < job->rows; j++) {
             const int row = k * SIDE + SIDE / 2 - job->rows / 2 + j;
-            march_place_row<Sum, SIDE>(job->kernels[k].weights + j * job->columns, job->columns, weights.rows[row],
-                                       &weights.masks[row]);
+            march_place_row<Sum, SIDE>(job->kernels[k].weights + j * job->columns, job->columns,
+                                       weights.rows[row], &weights.masks[row]);
         }
     for (int row = 0; row < N_KERNELS * SIDE; row++)
         zeros |= weights.masks[row] != (1u << SIDE) - 1;
@@ -33,8 +34,8 @@ static enum ts_status launch(const struct stage_context *context, const struct c
 }
 
 template <typename T, typename Sum>
-static enum ts_status launch_side(const struct stage_context *context, const struct convolve_job *job,
-                                  const struct cuda_call *call)
+static enum ts_status launch_side(const struct stage_context *context,
+                                  const struct convolve_job *job, const struct cuda_call *call)
 {
     if (job->rows <= 3 && job->columns <= 3)
         return launch<T, Sum, 3, 1>(context, job, call);
@@ -43,15 +44,17 @@ static enum ts_status launch_side(const struct stage_context *context, const str
     return launch<T, Sum, 7, 1>(context, job, call);
 }
 
-enum ts_status ts_cuda_convolve_taps(const struct stage_context *context, const struct convolve_job *job, bool exact,
+enum ts_status ts_cuda_convolve_taps(const struct stage_context *context,
+                                     const struct convolve_job *job, bool exact,
                                      const struct cuda_call *call)
 {
     enum ts_status status;
     if (job->n_kernels == 1 && exact)
         return ts_dtype_bytes(job->dtype) == 1 ? launch_side<uint8_t, float>(context, job, call)
                                                : launch_side<uint16_t, float>(context, job, call);
-#define TWO(T)                                                                                                         \
-    status = launch<T, typename std::conditional<sizeof(T) <= 2, float, double>::type, 3, 2>(context, job, call)
+#define TWO(T)                                                                                     \
+    status = launch<T, typename std::conditional<sizeof(T) <= 2, float, double>::type, 3, 2>(      \
+        context, job, call)
 #define ONE(T) status = launch_side<T, double>(context, job, call)
     if (job->n_kernels == 2)
         TS_CUDA_BIT_TYPES(job->dtype, TWO)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The CUDA side of the stage gaussian: it describes the image and its weights to the launcher of a method, which stand
- * in a file each.
+ * The CUDA side of the stage gaussian: it describes the image and its weights to the launcher of a
+ * method, which stand in a file each.
  */
 #include "cuda/filters/gaussian.cuh"
 
@@ -9,14 +9,23 @@
 
 /* ---- gaussian separable ------------------------------------------------------------------------
  *
- * gaussian in one pass for each axis, z (3D alone), x and y, for any radius. A thread makes 8 sums side by side along
- * the axis: it takes 8 weights and 8 samples at a time, and adds 64 products of them. The passes meet in scratch.
+ * gaussian in one pass for each axis, z (3D alone), x and y, for any radius. A thread makes 8 sums
+ * side by side along the axis: it takes 8 weights and 8 samples at a time, and adds 64 products of
+ * them. The passes meet in scratch.
  *
- * Along z and y a warp reads 32 columns, and neighboring threads share their samples through the caches. Along x a
- * block brings parts of 4 rows with their border into shared memory, where groups of 8 columns are 9 apart, so that
- * threads meet in no bank. Memory traffic: 2 reads and 2 writes a pixel in 2D, 3 and 3 in 3D. */
+ * Along z and y a warp reads 32 columns, and neighboring threads share their samples through the
+ * caches. Along x a block brings parts of 4 rows with their border into shared memory, where groups
+ * of 8 columns are 9 apart, so that threads meet in no bank. Memory traffic: 2 reads and 2 writes a
+ * pixel in 2D, 3 and 3 in 3D. */
 
-enum { SUMS = 8, BLOCK_X = 32, BLOCK_Y = 8, ROW_THREADS = 64, ROWS = 4, ROW_COLUMNS = ROW_THREADS * SUMS };
+enum {
+    SUMS = 8,
+    BLOCK_X = 32,
+    BLOCK_Y = 8,
+    ROW_THREADS = 64,
+    ROWS = 4,
+    ROW_COLUMNS = ROW_THREADS * SUMS
+};
 
 /* One pass over nz x ny x nx outputs. Along z the input has `radius` more slices at both ends. */
 struct gaussian_pass {
@@ -26,10 +35,11 @@ struct gaussian_pass {
     const float *weights; /* 2 radius + 1 */
 };
 
-/* sums[s] = the sum over t of weights[t] * sample(s + t). `sample` is also asked for up to 15 samples behind the last
- * window. */
+/* sums[s] = the sum over t of weights[t] * sample(s + t). `sample` is also asked for up to 15
+ * samples behind the last window. */
 template <typename SAMPLE>
-static __device__ __forceinline__ void gaussian_sums(const float *weights, int taps, SAMPLE sample, float (&sums)[SUMS])
+static __device__ __forceinline__ void gaussian_sums(const float *weights, int taps, SAMPLE sample,
+                                                     float (&sums)[SUMS])
 {
     float x[2 * SUMS];
     int t = 0;
@@ -39,7 +49,8 @@ static __device__ __forceinline__ void gaussian_sums(const float *weights, int t
         x[i] = sample(i);
     }
     for (; t + SUMS <= taps; t += SUMS) {
-        const float4 low = ((const float4 *)(weights + t))[0], high = ((const float4 *)(weights + t))[1];
+        const float4 low = ((const float4 *)(weights + t))[0],
+                     high = ((const float4 *)(weights + t))[1];
         const float w[SUMS] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
 #pragma unroll
         for (int i = 0; i < SUMS; i++)
@@ -72,9 +83,11 @@ static __global__ void __launch_bounds__(BLOCK_X *BLOCK_Y)
     const int64_t n = slices ? n_out + 2 * pass.radius : n_out;
     const unsigned columns = (unsigned)ts_cuda_parts(pass.nx, BLOCK_X);
     const unsigned groups = (unsigned)ts_cuda_parts(n_out, BLOCK_Y * SUMS);
-    const int64_t x = (int64_t)(blockIdx.x % columns) * BLOCK_X + threadIdx.x, line = blockIdx.x / columns / groups;
+    const int64_t x = (int64_t)(blockIdx.x % columns) * BLOCK_X + threadIdx.x,
+                  line = blockIdx.x / columns / groups;
     const int64_t first = ((int64_t)(blockIdx.x / columns % groups) * BLOCK_Y + threadIdx.y) * SUMS;
-    const int64_t stride = slices ? pass.ny * pass.nx : pass.nx, from = first - (slices ? 0 : pass.radius);
+    const int64_t stride = slices ? pass.ny * pass.nx : pass.nx,
+                  from = first - (slices ? 0 : pass.radius);
     const int taps = 2 * pass.radius + 1;
     if (x >= pass.nx || line >= n_lines || first >= n_out)
         return;
@@ -89,7 +102,8 @@ static __global__ void __launch_bounds__(BLOCK_X *BLOCK_Y)
         gaussian_sums(
             pass.weights, taps,
             [=](int i) {
-                const int64_t at = slices ? min(from + i, n - 1) : ts_cuda_border_index(from + i, n, pass.border);
+                const int64_t at =
+                    slices ? min(from + i, n - 1) : ts_cuda_border_index(from + i, n, pass.border);
                 return at < 0 ? pass.constant : (float)in[at * stride];
             },
             sums);
@@ -126,7 +140,8 @@ static __global__ void __launch_bounds__(ROW_THREADS *ROWS)
     float sums[SUMS];
     in += row * pass.nx;
     for (int i = threadIdx.x; inside && i < n + 2 * pass.radius; i += ROW_THREADS) {
-        const int64_t x = first - pass.radius + i, from = ts_cuda_border_index(x, pass.nx, pass.border);
+        const int64_t x = first - pass.radius + i,
+                      from = ts_cuda_border_index(x, pass.nx, pass.border);
         samples[place(i)] = from < 0 ? pass.constant : (float)in[from];
     }
     __syncthreads();
@@ -142,7 +157,7 @@ static __global__ void __launch_bounds__(ROW_THREADS *ROWS)
         out[row * pass.nx + first + i] = samples[place(i)];
 }
 
-/* ---- launch ------------------------------------------------------------------------------------ */
+/* ---- launch ---------------------------------------------------------------------------------- */
 
 template <typename T>
 static enum ts_status launch(const struct stage_context *context, const T *in, float *out,
@@ -150,15 +165,19 @@ static enum ts_status launch(const struct stage_context *context, const T *in, f
 {
     if (pass->axis == 2) {
         const size_t bytes = (size_t)(ROWS * row_floats(pass->radius)) * sizeof(float);
-        const enum ts_status status = ts_cuda_shared(context, (const void *)gaussian_across<T>, bytes);
+        const enum ts_status status =
+            ts_cuda_shared(context, (const void *)gaussian_across<T>, bytes);
         if (status != TS_OK)
             return status;
-        gaussian_across<<<(unsigned)(ts_cuda_parts(pass->nx, ROW_COLUMNS) * ts_cuda_parts(pass->nz * pass->ny, ROWS)),
+        gaussian_across<<<(unsigned)(ts_cuda_parts(pass->nx, ROW_COLUMNS) *
+                                     ts_cuda_parts(pass->nz * pass->ny, ROWS)),
                           dim3(ROW_THREADS, ROWS), bytes, stream>>>(in, out, *pass);
         return ts_cuda_launched(context, "gaussian_across");
     }
-    const int64_t along = pass->axis == 0 ? pass->nz : pass->ny, lines = pass->axis == 0 ? pass->ny : pass->nz;
-    gaussian_along<<<(unsigned)(ts_cuda_parts(pass->nx, BLOCK_X) * ts_cuda_parts(along, BLOCK_Y * SUMS) * lines),
+    const int64_t along = pass->axis == 0 ? pass->nz : pass->ny,
+                  lines = pass->axis == 0 ? pass->ny : pass->nz;
+    gaussian_along<<<(unsigned)(ts_cuda_parts(pass->nx, BLOCK_X) *
+                                ts_cuda_parts(along, BLOCK_Y * SUMS) * lines),
                      dim3(BLOCK_X, BLOCK_Y), 0, stream>>>(in, out, *pass);
     return ts_cuda_launched(context, "gaussian_along");
 }
@@ -166,13 +185,14 @@ static enum ts_status launch(const struct stage_context *context, const T *in, f
 /* Returns the bytes of scratch of map_separable(). */
 static size_t separable_bytes(const struct gaussian_job *job)
 {
-    const size_t image = ts_cuda_stride((size_t)(job->n[0] * job->n[1] * job->n[2]) * sizeof(float));
+    const size_t image =
+        ts_cuda_stride((size_t)(job->n[0] * job->n[1] * job->n[2]) * sizeof(float));
     return job->radius[0] > 0 ? 2 * image : image;
 }
 
 /* Makes one pass for each axis, for any image. */
-static enum ts_status map_separable(const struct stage_context *context, const struct gaussian_job *job,
-                                    const struct cuda_call *call)
+static enum ts_status map_separable(const struct stage_context *context,
+                                    const struct gaussian_job *job, const struct cuda_call *call)
 {
     const bool volume = job->radius[0] > 0;
     float *const rows = (float *)call->scratch;
@@ -182,13 +202,16 @@ static enum ts_status map_separable(const struct stage_context *context, const s
     for (int axis = 0; axis < 3; axis++)
         passes[axis] = {job->n[0],         job->n[1],   job->n[2],     axis,
                         job->radius[axis], job->border, job->constant, job->weights[axis]};
-#define FIRST(T)                                                                                                       \
-    status = launch(context, (const T *)job->in, volume ? slices : rows, &passes[volume ? 0 : 2], call->stream)
+#define FIRST(T)                                                                                   \
+    status = launch(context, (const T *)job->in, volume ? slices : rows, &passes[volume ? 0 : 2],  \
+                    call->stream)
     TS_CUDA_DTYPES(context->in.dtype, FIRST)
 #undef FIRST
     if (status == TS_OK && volume)
         status = launch(context, (const float *)slices, rows, &passes[2], call->stream);
-    return status == TS_OK ? launch(context, (const float *)rows, job->out, &passes[1], call->stream) : status;
+    return status == TS_OK
+               ? launch(context, (const float *)rows, job->out, &passes[1], call->stream)
+               : status;
 }
 
 /* Returns how many floats the weights of an axis take, which start at a multiple of 16 bytes. */
@@ -197,7 +220,8 @@ static int weights_of(int radius)
     return (2 * radius + 1 + 3) / 4 * 4;
 }
 
-static struct gaussian_job describe(const struct stage_context *context, int64_t n, const float *weights)
+static struct gaussian_job describe(const struct stage_context *context, int64_t n,
+                                    const float *weights)
 {
     const struct gaussian_params *params = (const struct gaussian_params *)context->params;
     struct gaussian_job job = {};
@@ -220,7 +244,9 @@ static bool is_fused(const struct stage_context *context)
 static size_t constants_bytes(const struct stage_context *context)
 {
     const struct gaussian_job job = describe(context, 0, NULL);
-    return (size_t)(weights_of(job.radius[0]) + weights_of(job.radius[1]) + weights_of(job.radius[2])) * sizeof(float);
+    return (size_t)(weights_of(job.radius[0]) + weights_of(job.radius[1]) +
+                    weights_of(job.radius[2])) *
+           sizeof(float);
 }
 
 static void constants(const struct stage_context *context, void *host)
@@ -242,8 +268,9 @@ static size_t scratch_bytes(const struct stage_context *context, int64_t n)
 }
 
 /* The weights of the job are those of the CPU, axis by axis. */
-static enum ts_status map_masked(const struct stage_context *context, const struct gaussian_job *job,
-                                 const struct ts_image *in, struct ts_image *out, const struct cuda_call *call)
+static enum ts_status map_masked(const struct stage_context *context,
+                                 const struct gaussian_job *job, const struct ts_image *in,
+                                 struct ts_image *out, const struct cuda_call *call)
 {
     struct masked_window window = {};
     window.border = (enum ts_border)job->border;
@@ -255,8 +282,8 @@ static enum ts_status map_masked(const struct stage_context *context, const stru
     return ts_cuda_masked_means(context, &window, in, out, call);
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                          const struct cuda_call *call)
+static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
+                          struct ts_image *out, const struct cuda_call *call)
 {
     struct gaussian_job job = describe(context, out->axes[0].n, (const float *)call->constants);
     job.in = in->data;
@@ -266,5 +293,7 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
     return (is_fused(context) ? ts_cuda_gaussian_fused : map_separable)(context, &job, call);
 }
 
-const struct stage_cuda gaussian_cuda = {
-    .constants_bytes = constants_bytes, .constants = constants, .scratch_bytes = scratch_bytes, .map = map};
+const struct stage_cuda gaussian_cuda = {.constants_bytes = constants_bytes,
+                                         .constants = constants,
+                                         .scratch_bytes = scratch_bytes,
+                                         .map = map};

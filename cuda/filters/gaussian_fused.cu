@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * gaussian in one pass over memory, for radii of at most 8 samples. A block owns a tile of 64 x 32 columns and rows and
- * goes through a chunk of slices. A step, which begins with the only barrier:
+ * gaussian in one pass over memory, for radii of at most 8 samples. A block owns a tile of 64 x 32
+ * columns and rows and goes through a chunk of slices. A step, which begins with the only barrier:
  *
- *     ask    the tile of slice k + 3 with its halo begins its way to shared memory: one step is too short for it
- *     down   320 threads sum slice k along y, 8 rows of a column each
- *     across each thread sums slice k - 1 along x, 4 columns of a row, which are its own from here on
- *     along  each thread adds these to the unfinished sums along z of 2 R + 1 slices, in registers, and writes the sums
+ *     ask    the tile of slice k + 3 with its halo begins its way to shared memory: one step is too
+ * short for it down   320 threads sum slice k along y, 8 rows of a column each across each thread
+ * sums slice k - 1 along x, 4 columns of a row, which are its own from here on along  each thread
+ * adds these to the unfinished sums along z of 2 R + 1 slices, in registers, and writes the sums
  *            that are complete
  *
- * Kernels exist for R of 2, 4, 6 and 8; smaller radii have weights of 0 on both sides. A NaN or an infinity under such
- * a weight would spread, so blocks that met one are done over by a kernel that leaves these weights out and makes the
- * same bytes of all other values.
+ * Kernels exist for R of 2, 4, 6 and 8; smaller radii have weights of 0 on both sides. A NaN or an
+ * infinity under such a weight would spread, so blocks that met one are done over by a kernel that
+ * leaves these weights out and makes the same bytes of all other values.
  *
- * Memory traffic: one read and one write a pixel, and 2 R slices for each chunk; the tiles' halos come from the second
- * cache. Sums run in the order of the samples.
+ * Memory traffic: one read and one write a pixel, and 2 R slices for each chunk; the tiles' halos
+ * come from the second cache. Sums run in the order of the samples.
  */
 #include "cuda/filters/gaussian.cuh"
 
@@ -22,12 +22,21 @@ extern "C" {
 #include "stages/filters/box.h"
 }
 
-enum { COLUMNS = 64, ROWS = 32, RUN = 4, THREADS = COLUMNS / RUN * ROWS, SUMS = 8, AHEAD = 3, TILES = AHEAD + 1 };
+enum {
+    COLUMNS = 64,
+    ROWS = 32,
+    RUN = 4,
+    THREADS = COLUMNS / RUN * ROWS,
+    SUMS = 8,
+    AHEAD = 3,
+    TILES = AHEAD + 1
+};
 
 /* These are the sizes of the tile of a slice with its halo. */
 template <int R> struct fused_tile {
     enum {
-        HALO = (R + RUN - 1) / RUN * RUN, /* columns on both sides, so that quads of columns are aligned */
+        HALO = (R + RUN - 1) / RUN *
+               RUN, /* columns on both sides, so that quads of columns are aligned */
         WIDTH = COLUMNS + 2 * HALO,
         HEIGHT = ROWS + 2 * R,
         SAMPLES = WIDTH * HEIGHT,
@@ -46,18 +55,22 @@ struct fused_plan {
     float *out;
     int nz, ny, nx, across, down, chunk; /* tiles along x and y; slices of a chunk */
     int border, bytes;
-    bool wide, aligned;     /* wide: values are unsigned of 32 bits; aligned: quads of floats are one access */
-    uint32_t flip, outside; /* the sign bit of signed integers of fewer bits; the constant as a value */
+    bool wide,
+        aligned; /* wide: values are unsigned of 32 bits; aligned: quads of floats are one access */
+    uint32_t flip,
+        outside; /* the sign bit of signed integers of fewer bits; the constant as a value */
     int radius[3];
     float constant;
     float weights[3][GAUSSIAN_FUSED_RADIUS + 1];
     int32_t *flags; /* of blocks that met a NaN or an infinity; NULL: no weight is 0 */
 };
 
-/* A thread finds its quads of samples by `at`. Integers wait in registers, as they lie in the image. */
+/* A thread finds its quads of samples by `at`. Integers wait in registers, as they lie in the
+ * image. */
 template <int LOADS> struct fused_quads {
     uint32_t raw[LOADS][RUN];
-    int at[LOADS]; /* the first sample in the slice, where the quad is one access; GATHER; or NONE */
+    int at[LOADS]; /* the first sample in the slice, where the quad is one access; GATHER; or
+                    * NONE */
 };
 enum { GATHER = -1, NONE = -2 };
 
@@ -66,11 +79,14 @@ template <int BYTES> static __device__ __forceinline__ void fused_copy(float *to
 {
 #if __CUDA_ARCH__ >= 800
     if constexpr (BYTES == 16)
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((unsigned)__cvta_generic_to_shared(to)),
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(
+                         (unsigned)__cvta_generic_to_shared(to)),
                      "l"(from)
                      : "memory");
     else
-        asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"(from)
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(
+                         (unsigned)__cvta_generic_to_shared(to)),
+                     "l"(from)
                      : "memory");
 #else
     for (int i = 0; i < BYTES / (int)sizeof *to; i++)
@@ -94,9 +110,9 @@ static __device__ __forceinline__ void fused_await(void)
 
 /* Begins to copy the tile of a slice of floats to shared memory. */
 template <int R>
-static __device__ __forceinline__ void fused_ask(const struct fused_plan &plan, const float *slice, const int *columns,
-                                                 const int *rows, const struct fused_quads<fused_tile<R>::LOADS> &quads,
-                                                 float *samples)
+static __device__ __forceinline__ void
+fused_ask(const struct fused_plan &plan, const float *slice, const int *columns, const int *rows,
+          const struct fused_quads<fused_tile<R>::LOADS> &quads, float *samples)
 {
     typedef fused_tile<R> tile;
 #pragma unroll
@@ -118,7 +134,8 @@ static __device__ __forceinline__ void fused_ask(const struct fused_plan &plan, 
     }
 }
 
-static __device__ __forceinline__ uint32_t fused_fetch(const struct fused_plan &plan, const char *slice, int at)
+static __device__ __forceinline__ uint32_t fused_fetch(const struct fused_plan &plan,
+                                                       const char *slice, int at)
 {
     if (plan.bytes == 1)
         return ((const uint8_t *)slice)[at];
@@ -127,8 +144,9 @@ static __device__ __forceinline__ uint32_t fused_fetch(const struct fused_plan &
 
 /* Fetches the tile of a slice of integers. */
 template <int R>
-static __device__ __forceinline__ void fused_load(const struct fused_plan &plan, const char *slice, const int *columns,
-                                                  const int *rows, struct fused_quads<fused_tile<R>::LOADS> *quads)
+static __device__ __forceinline__ void fused_load(const struct fused_plan &plan, const char *slice,
+                                                  const int *columns, const int *rows,
+                                                  struct fused_quads<fused_tile<R>::LOADS> *quads)
 {
     typedef fused_tile<R> tile;
 #pragma unroll
@@ -138,15 +156,17 @@ static __device__ __forceinline__ void fused_load(const struct fused_plan &plan,
 #pragma unroll
         for (int k = 0; k < RUN; k++) {
             const int x = quads->at[i] == NONE ? -1 : columns[quad % (tile::WIDTH / RUN) * RUN + k];
-            quads->raw[i][k] = x < 0 || y < 0 ? plan.outside : fused_fetch(plan, slice, y * plan.nx + x);
+            quads->raw[i][k] =
+                x < 0 || y < 0 ? plan.outside : fused_fetch(plan, slice, y * plan.nx + x);
         }
     }
 }
 
 /* Brings what was fetched to shared memory, as floats. */
 template <int R>
-static __device__ __forceinline__ void fused_keep(const struct fused_plan &plan,
-                                                  const struct fused_quads<fused_tile<R>::LOADS> &quads, float *samples)
+static __device__ __forceinline__ void
+fused_keep(const struct fused_plan &plan, const struct fused_quads<fused_tile<R>::LOADS> &quads,
+           float *samples)
 {
 #pragma unroll
     for (int i = 0; i < fused_tile<R>::LOADS; i++) {
@@ -154,17 +174,20 @@ static __device__ __forceinline__ void fused_keep(const struct fused_plan &plan,
 #pragma unroll
         for (int k = 0; k < RUN; k++) {
             const uint32_t raw = quads.raw[i][k];
-            values[k] = plan.wide ? __uint2float_rn(raw) : __int2float_rn((int)((raw ^ plan.flip) - plan.flip));
+            values[k] = plan.wide ? __uint2float_rn(raw)
+                                  : __int2float_rn((int)((raw ^ plan.flip) - plan.flip));
         }
         if (quads.at[i] != NONE)
-            ((float4 *)samples)[threadIdx.x + i * THREADS] = make_float4(values[0], values[1], values[2], values[3]);
+            ((float4 *)samples)[threadIdx.x + i * THREADS] =
+                make_float4(values[0], values[1], values[2], values[3]);
     }
 }
 
-/* sums[s] += weight of tap j of 2 R + 1 times value. MASKED: weights beyond the radius are left out. */
+/* sums[s] += weight of tap j of 2 R + 1 times value. MASKED: weights beyond the radius are left
+ * out. */
 template <int R, bool MASKED>
-static __device__ __forceinline__ float fused_add(const struct fused_plan &plan, int axis, int j, float value,
-                                                  float sum)
+static __device__ __forceinline__ float fused_add(const struct fused_plan &plan, int axis, int j,
+                                                  float value, float sum)
 {
     const int distance = j < R ? R - j : j - R;
     if (MASKED && distance > plan.radius[axis])
@@ -174,7 +197,8 @@ static __device__ __forceinline__ float fused_add(const struct fused_plan &plan,
 
 /* Sums a column of samples. Returns true where a sum is not finite. */
 template <int R, bool MASKED>
-static __device__ __forceinline__ bool fused_down(const struct fused_plan &plan, const float *samples, float *sums_down)
+static __device__ __forceinline__ bool fused_down(const struct fused_plan &plan,
+                                                  const float *samples, float *sums_down)
 {
     enum { WIDTH = fused_tile<R>::WIDTH, UNITS = WIDTH * ROWS / SUMS };
     bool spoiled = false;
@@ -200,12 +224,12 @@ static __device__ __forceinline__ bool fused_down(const struct fused_plan &plan,
 }
 
 template <int R, bool MASKED>
-static __device__ __forceinline__ void fused_across(const struct fused_plan &plan, const float *sums_down,
-                                                    float (&sums)[RUN])
+static __device__ __forceinline__ void fused_across(const struct fused_plan &plan,
+                                                    const float *sums_down, float (&sums)[RUN])
 {
     enum { HALO = fused_tile<R>::HALO, WIDTH = fused_tile<R>::WIDTH };
-    const float4 *const row =
-        (const float4 *)(sums_down + threadIdx.x / (COLUMNS / RUN) * WIDTH) + threadIdx.x % (COLUMNS / RUN);
+    const float4 *const row = (const float4 *)(sums_down + threadIdx.x / (COLUMNS / RUN) * WIDTH) +
+                              threadIdx.x % (COLUMNS / RUN);
 #pragma unroll
     for (int c = 0; c < RUN; c++)
         sums[c] = 0;
@@ -226,8 +250,8 @@ static __device__ __forceinline__ void fused_across(const struct fused_plan &pla
 
 /* Adds a slice to the pending sums; sums becomes the slice that it completes. */
 template <int R, bool MASKED>
-static __device__ __forceinline__ void fused_along(const struct fused_plan &plan, float (&pending)[2 * R][RUN],
-                                                   float (&sums)[RUN])
+static __device__ __forceinline__ void fused_along(const struct fused_plan &plan,
+                                                   float (&pending)[2 * R][RUN], float (&sums)[RUN])
 {
 #pragma unroll
     for (int c = 0; c < RUN; c++) {
@@ -240,8 +264,8 @@ static __device__ __forceinline__ void fused_along(const struct fused_plan &plan
     }
 }
 
-static __device__ __forceinline__ void fused_store(const struct fused_plan &plan, float *to, const float (&sums)[RUN],
-                                                   int left)
+static __device__ __forceinline__ void fused_store(const struct fused_plan &plan, float *to,
+                                                   const float (&sums)[RUN], int left)
 {
     if (plan.nx % RUN == 0 && left > 0) {
         *(float4 *)to = make_float4(sums[0], sums[1], sums[2], sums[3]);
@@ -253,16 +277,19 @@ static __device__ __forceinline__ void fused_store(const struct fused_plan &plan
             to[c] = sums[c];
 }
 
-/* Fills the tables of the image's columns and rows that stand for those of the tile, -1 for the constant, and finds
- * how the thread's quads are loaded. Quads of constants are written once. Those of mirrored columns are not loaded
- * where the tile has these columns itself. Returns the column of the tile that the thread sums along y. */
+/* Fills the tables of the image's columns and rows that stand for those of the tile, -1 for the
+ * constant, and finds how the thread's quads are loaded. Quads of constants are written once. Those
+ * of mirrored columns are not loaded where the tile has these columns itself. Returns the column of
+ * the tile that the thread sums along y. */
 template <int R>
-static __device__ int fused_find(const struct fused_plan &plan, int x_tile, int y_tile, int *columns, int *rows,
+static __device__ int fused_find(const struct fused_plan &plan, int x_tile, int y_tile,
+                                 int *columns, int *rows,
                                  struct fused_quads<fused_tile<R>::LOADS> *quads, float *samples)
 {
     typedef fused_tile<R> tile;
     const int own = threadIdx.x % tile::WIDTH;
-    const bool mirrors = plan.aligned && plan.border != BORDER_WRAP && plan.border != BORDER_CONSTANT;
+    const bool mirrors =
+        plan.aligned && plan.border != BORDER_WRAP && plan.border != BORDER_CONSTANT;
     for (int i = threadIdx.x; i < tile::WIDTH; i += THREADS)
         columns[i] = ts_cuda_border_apart(x_tile + i, plan.nx, plan.border);
     for (int i = threadIdx.x; i < tile::HEIGHT; i += THREADS)
@@ -273,7 +300,8 @@ static __device__ int fused_find(const struct fused_plan &plan, int x_tile, int 
     };
 #pragma unroll
     for (int i = 0; i < tile::LOADS; i++) {
-        const int quad = (int)threadIdx.x + i * THREADS, column = quad % (tile::WIDTH / RUN) * RUN, x = x_tile + column;
+        const int quad = (int)threadIdx.x + i * THREADS, column = quad % (tile::WIDTH / RUN) * RUN,
+                  x = x_tile + column;
         const int y = quad < tile::QUADS ? rows[quad / (tile::WIDTH / RUN)] : -1;
         const bool outside = x + RUN <= 0 || x >= plan.nx, unused = x >= plan.nx + tile::HALO;
         quads->at[i] = GATHER;
@@ -286,7 +314,8 @@ static __device__ int fused_find(const struct fused_plan &plan, int x_tile, int 
                     make_float4(plan.constant, plan.constant, plan.constant, plan.constant);
         } else if (plan.aligned && (!outside || plan.border == BORDER_WRAP)) {
             quads->at[i] = y * plan.nx + columns[column];
-        } else if (mirrors && is_near(column) && is_near(column + 1) && is_near(column + 2) && is_near(column + 3)) {
+        } else if (mirrors && is_near(column) && is_near(column + 1) && is_near(column + 2) &&
+                   is_near(column + 3)) {
             quads->at[i] = NONE;
         }
 #pragma unroll
@@ -297,27 +326,33 @@ static __device__ int fused_find(const struct fused_plan &plan, int x_tile, int 
 }
 
 template <int R, bool FLOATS, bool VOLUME, bool MASKED>
-static __global__ void __launch_bounds__(THREADS, 1) gaussian_fused(const __grid_constant__ struct fused_plan plan)
+static __global__ void __launch_bounds__(THREADS, 1)
+    gaussian_fused(const __grid_constant__ struct fused_plan plan)
 {
     typedef fused_tile<R> tile;
     enum { RZ = VOLUME ? R : 0 };
     extern __shared__ __align__(16) float shared[];
     float *const sums_down = shared + TILES * tile::SAMPLES;
-    int *const columns = (int *)(sums_down + 2 * tile::SUMS_DOWN), *const rows = columns + tile::WIDTH;
-    const int x_first = blockIdx.x % plan.across * COLUMNS, y_first = blockIdx.x / plan.across % plan.down * ROWS;
+    int *const columns = (int *)(sums_down + 2 * tile::SUMS_DOWN), *const rows =
+                                                                       columns + tile::WIDTH;
+    const int x_first = blockIdx.x % plan.across * COLUMNS,
+              y_first = blockIdx.x / plan.across % plan.down * ROWS;
     const int z_first = blockIdx.x / plan.across / plan.down * plan.chunk;
     const int slices = min(plan.chunk, plan.nz - z_first) + 2 * RZ, pixels = plan.ny * plan.nx;
     const int x = x_first + (int)threadIdx.x % (COLUMNS / RUN) * RUN;
-    const int y = y_first + (int)threadIdx.x / (COLUMNS / RUN), left = y < plan.ny ? plan.nx - x : 0;
+    const int y = y_first + (int)threadIdx.x / (COLUMNS / RUN),
+              left = y < plan.ny ? plan.nx - x : 0;
     /* Slices under weights of 0 may be missing at both ends of the image: others stand for them. */
-    const int lead = z_first - (VOLUME ? R - plan.radius[0] : 0), last = plan.nz + 2 * plan.radius[0] - 1;
+    const int lead = z_first - (VOLUME ? R - plan.radius[0] : 0),
+              last = plan.nz + 2 * plan.radius[0] - 1;
     float *to = plan.out + (size_t)z_first * pixels + (size_t)y * plan.nx + x;
     struct fused_quads<tile::LOADS> quads;
     float pending[VOLUME ? 2 * R : 1][RUN] = {};
     bool spoiled = false;
     if (MASKED && !plan.flags[blockIdx.x])
         return;
-    const int column = fused_find<R>(plan, x_first - tile::HALO, y_first - R, columns, rows, &quads, shared);
+    const int column =
+        fused_find<R>(plan, x_first - tile::HALO, y_first - R, columns, rows, &quads, shared);
     const auto slice = [&](int k) {
         return plan.in + (size_t)min(max(lead + k, 0), last) * (size_t)pixels * (size_t)plan.bytes;
     };
@@ -365,7 +400,7 @@ static __global__ void __launch_bounds__(THREADS, 1) gaussian_fused(const __grid
     }
 }
 
-/* ---- launch ------------------------------------------------------------------------------------ */
+/* ---- launch ---------------------------------------------------------------------------------- */
 
 /* Returns the smallest R of a kernel that the radii fit. */
 static int kernel_radius(const struct gaussian_job *job)
@@ -377,7 +412,8 @@ static int kernel_radius(const struct gaussian_job *job)
 }
 
 /* Cuts the image so that the blocks, one on each multiprocessor at a time, end together. */
-static struct fused_plan plan_of(const struct stage_context *context, const struct gaussian_job *job)
+static struct fused_plan plan_of(const struct stage_context *context,
+                                 const struct gaussian_job *job)
 {
     struct fused_plan plan = {};
     const int tiles = (int)(ts_cuda_parts(job->n[2], COLUMNS) * ts_cuda_parts(job->n[1], ROWS));
@@ -387,7 +423,8 @@ static struct fused_plan plan_of(const struct stage_context *context, const stru
     plan.nx = (int)job->n[2];
     plan.across = (int)ts_cuda_parts(job->n[2], COLUMNS);
     plan.down = tiles / plan.across;
-    plan.chunk = (int)ts_cuda_parts(plan.nz, ts_box_parts(tiles, plan.nz, context->device->multiprocessors, start));
+    plan.chunk = (int)ts_cuda_parts(
+        plan.nz, ts_box_parts(tiles, plan.nz, context->device->multiprocessors, start));
     return plan;
 }
 
@@ -396,14 +433,16 @@ static unsigned blocks_of(const struct fused_plan *plan)
     return (unsigned)(plan->across * plan->down * ts_cuda_parts(plan->nz, plan->chunk));
 }
 
-size_t ts_cuda_gaussian_fused_bytes(const struct stage_context *context, const struct gaussian_job *job)
+size_t ts_cuda_gaussian_fused_bytes(const struct stage_context *context,
+                                    const struct gaussian_job *job)
 {
     const struct fused_plan plan = plan_of(context, job);
     return blocks_of(&plan) * sizeof(int32_t);
 }
 
 template <int R, bool FLOATS, bool VOLUME, bool MASKED>
-static enum ts_status launch(const struct stage_context *context, const struct fused_plan *plan, cudaStream_t stream)
+static enum ts_status launch(const struct stage_context *context, const struct fused_plan *plan,
+                             cudaStream_t stream)
 {
     const size_t bytes = fused_tile<R>::BYTES;
     const enum ts_status status =
@@ -421,11 +460,12 @@ static enum ts_status launch_all(const struct stage_context *context, const stru
     if (context->in.dtype != TS_F32)
         return launch<R, false, VOLUME, false>(context, plan, stream);
     const enum ts_status status = launch<R, true, VOLUME, false>(context, plan, stream);
-    return status == TS_OK && plan->flags ? launch<R, true, VOLUME, true>(context, plan, stream) : status;
+    return status == TS_OK && plan->flags ? launch<R, true, VOLUME, true>(context, plan, stream)
+                                          : status;
 }
 
-enum ts_status ts_cuda_gaussian_fused(const struct stage_context *context, const struct gaussian_job *job,
-                                      const struct cuda_call *call)
+enum ts_status ts_cuda_gaussian_fused(const struct stage_context *context,
+                                      const struct gaussian_job *job, const struct cuda_call *call)
 {
     const struct gaussian_params *params = (const struct gaussian_params *)context->params;
     const enum ts_dtype dtype = context->in.dtype;
@@ -439,7 +479,8 @@ enum ts_status ts_cuda_gaussian_fused(const struct stage_context *context, const
     plan.constant = job->constant;
     plan.bytes = (int)ts_dtype_bytes(dtype);
     plan.wide = dtype == TS_U32;
-    plan.aligned = dtype == TS_F32 && plan.nx % RUN == 0 && (uintptr_t)job->in % sizeof(float4) == 0;
+    plan.aligned =
+        dtype == TS_F32 && plan.nx % RUN == 0 && (uintptr_t)job->in % sizeof(float4) == 0;
     plan.flip = plan.bytes < 4 ? ts_dtype_sign_bit(dtype) : 0;
     if (job->border == BORDER_CONSTANT)
         ts_constant_fill(&plan.outside, dtype, params->constant, 1);
@@ -448,11 +489,13 @@ enum ts_status ts_cuda_gaussian_fused(const struct stage_context *context, const
         padded |= (axis > 0 || volume) && job->radius[axis] < radius;
         float weights[2 * GAUSSIAN_FUSED_RADIUS + 1];
         ts_gaussian_weights(ts_gaussian_line(context, axis), weights);
-        memcpy(plan.weights[axis], weights + plan.radius[axis], (size_t)(plan.radius[axis] + 1) * sizeof(float));
+        memcpy(plan.weights[axis], weights + plan.radius[axis],
+               (size_t)(plan.radius[axis] + 1) * sizeof(float));
     }
     plan.flags = padded && dtype == TS_F32 ? (int32_t *)call->scratch : NULL;
-#define LAUNCH(R)                                                                                                      \
-    volume ? launch_all<R, true>(context, &plan, call->stream) : launch_all<R, false>(context, &plan, call->stream)
+#define LAUNCH(R)                                                                                  \
+    volume ? launch_all<R, true>(context, &plan, call->stream)                                     \
+           : launch_all<R, false>(context, &plan, call->stream)
     return radius == 2 ? LAUNCH(2) : radius == 4 ? LAUNCH(4) : radius == 6 ? LAUNCH(6) : LAUNCH(8);
 #undef LAUNCH
 }

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * masked_windows.cuh. Means: one pass along each axis, a thread for each pixel, which adds the 2 radius + 1 samples of
- * its line. Between the passes lie sums of values and of weights as double, in two images of scratch that take turns.
- * Medians: a block brings a tile with the border of its windows into shared memory, as 32-bit keys with a byte beside
- * each that says whether it is valid. A thread finds the median of one pixel bit by bit: the highest key below which no
- * more than half of the valid keys lie.
+ * masked_windows.cuh. Means: one pass along each axis, a thread for each pixel, which adds the 2
+ * radius + 1 samples of its line. Between the passes lie sums of values and of weights as double,
+ * in two images of scratch that take turns. Medians: a block brings a tile with the border of its
+ * windows into shared memory, as 32-bit keys with a byte beside each that says whether it is valid.
+ * A thread finds the median of one pixel bit by bit: the highest key below which no more than half
+ * of the valid keys lie.
  *
- * Memory traffic: of the means 2 radius + 1 values and bits along z, then as many sums down and across, from the caches
- * but for the first, and 16 bytes written a pass; of the medians a value and its bit, the border again, and a value
- * written. Blocks have 32 x 8 threads, so that a warp reads neighboring pixels of a row; for cubes 16 x 8, whose
- * largest tile has 30 x 22 x 15 keys of 5 bytes.
+ * Memory traffic: of the means 2 radius + 1 values and bits along z, then as many sums down and
+ * across, from the caches but for the first, and 16 bytes written a pass; of the medians a value
+ * and its bit, the border again, and a value written. Blocks have 32 x 8 threads, so that a warp
+ * reads neighboring pixels of a row; for cubes 16 x 8, whose largest tile has 30 x 22 x 15 keys of
+ * 5 bytes.
  */
 #include "cuda/filters/masked_windows.cuh"
 
@@ -17,7 +19,7 @@ extern "C" {
 #include "stages/filters/median.h"
 }
 
-/* ---- means -------------------------------------------------------------------------------------- */
+/* ---- means ----------------------------------------------------------------------------------- */
 
 enum { BLOCK_X = 32, BLOCK_Y = 8 };
 
@@ -46,7 +48,8 @@ static __device__ inline void add(double2 *into, double2 sum, double weight)
     into->y += weight * sum.y;
 }
 
-/* Returns the sum over a line of pixels outside that all have the border's constant, along axes 0 to `axis`. */
+/* Returns the sum over a line of pixels outside that all have the border's constant, along axes 0
+ * to `axis`. */
 static __device__ double2 outside(const struct means_job &job, int axis)
 {
     double2 sum = make_double2(job.constant, 1);
@@ -59,9 +62,11 @@ static __device__ double2 outside(const struct means_job &job, int axis)
     return sum;
 }
 
-template <typename T> static __global__ void sum_along_z(const T *in, double2 *out, struct means_job job)
+template <typename T>
+static __global__ void sum_along_z(const T *in, double2 *out, struct means_job job)
 {
-    const int64_t x = (int64_t)blockIdx.x * BLOCK_X + threadIdx.x, y = (int64_t)blockIdx.y * BLOCK_Y + threadIdx.y;
+    const int64_t x = (int64_t)blockIdx.x * BLOCK_X + threadIdx.x,
+                  y = (int64_t)blockIdx.y * BLOCK_Y + threadIdx.y;
     const int64_t slice = job.ny * job.nx, at = y * job.nx + x;
     if (x >= job.nx || y >= job.ny)
         return;
@@ -76,14 +81,16 @@ template <typename T> static __global__ void sum_along_z(const T *in, double2 *o
 
 static __global__ void sum_down(const double2 *in, double2 *out, struct means_job job)
 {
-    const int64_t x = (int64_t)blockIdx.x * BLOCK_X + threadIdx.x, y = (int64_t)blockIdx.y * BLOCK_Y + threadIdx.y;
+    const int64_t x = (int64_t)blockIdx.x * BLOCK_X + threadIdx.x,
+                  y = (int64_t)blockIdx.y * BLOCK_Y + threadIdx.y;
     if (x >= job.nx || y >= job.ny)
         return;
     for (int64_t z = blockIdx.z; z < job.nz; z += gridDim.z) {
         double2 sum = make_double2(0, 0);
         for (int64_t j = 0; j <= 2 * job.radius[1]; j++) {
             const int64_t from = ts_cuda_border_index(y + j - job.radius[1], job.ny, job.border);
-            add(&sum, from < 0 ? outside(job, 0) : in[(z * job.ny + from) * job.nx + x], weight_of(job, 1, j));
+            add(&sum, from < 0 ? outside(job, 0) : in[(z * job.ny + from) * job.nx + x],
+                weight_of(job, 1, j));
         }
         out[(z * job.ny + y) * job.nx + x] = sum;
     }
@@ -98,7 +105,8 @@ template <typename OUT> static __device__ inline OUT rounded(double mean)
 template <typename T, typename OUT>
 static __global__ void sum_across(const double2 *sums, const T *in, OUT *out, struct means_job job)
 {
-    const int64_t x = (int64_t)blockIdx.x * BLOCK_X + threadIdx.x, y = (int64_t)blockIdx.y * BLOCK_Y + threadIdx.y;
+    const int64_t x = (int64_t)blockIdx.x * BLOCK_X + threadIdx.x,
+                  y = (int64_t)blockIdx.y * BLOCK_Y + threadIdx.y;
     const int64_t slice = job.ny * job.nx, at = y * job.nx + x;
     if (x >= job.nx || y >= job.ny)
         return;
@@ -110,7 +118,8 @@ static __global__ void sum_across(const double2 *sums, const T *in, OUT *out, st
         }
         for (int64_t i = 0; i <= 2 * job.radius[2]; i++) {
             const int64_t from = ts_cuda_border_index(x + i - job.radius[2], job.nx, job.border);
-            add(&sum, from < 0 ? outside(job, 1) : sums[(z * job.ny + y) * job.nx + from], weight_of(job, 2, i));
+            add(&sum, from < 0 ? outside(job, 1) : sums[(z * job.ny + y) * job.nx + from],
+                weight_of(job, 2, i));
         }
         out[z * slice + at] = rounded<OUT>(sum.x / sum.y);
     }
@@ -127,8 +136,8 @@ size_t ts_cuda_masked_means_bytes(const struct stage_context *context, int64_t n
 }
 
 template <typename T>
-static void launch_means(const struct ts_image *in, struct ts_image *out, double2 *first, double2 *second,
-                         const struct means_job &job, cudaStream_t stream)
+static void launch_means(const struct ts_image *in, struct ts_image *out, double2 *first,
+                         double2 *second, const struct means_job &job, cudaStream_t stream)
 {
     const dim3 threads(BLOCK_X, BLOCK_Y),
         blocks((unsigned)ts_cuda_parts(job.nx, BLOCK_X), (unsigned)ts_cuda_parts(job.ny, BLOCK_Y),
@@ -142,11 +151,13 @@ static void launch_means(const struct ts_image *in, struct ts_image *out, double
         sum_across<<<blocks, threads, 0, stream>>>(second, values, (T *)out->data, job);
 }
 
-enum ts_status ts_cuda_masked_means(const struct stage_context *context, const struct masked_window *window,
-                                    const struct ts_image *in, struct ts_image *out, const struct cuda_call *call)
+enum ts_status ts_cuda_masked_means(const struct stage_context *context,
+                                    const struct masked_window *window, const struct ts_image *in,
+                                    struct ts_image *out, const struct cuda_call *call)
 {
     const int64_t n = out->axes[0].n;
-    double2 *first = (double2 *)call->scratch, *second = (double2 *)((char *)call->scratch + image_bytes(context, n));
+    double2 *first = (double2 *)call->scratch,
+            *second = (double2 *)((char *)call->scratch + image_bytes(context, n));
     struct means_job job = {};
     job.nz = n;
     job.ny = out->axes[1].n;
@@ -165,7 +176,7 @@ enum ts_status ts_cuda_masked_means(const struct stage_context *context, const s
     return ts_cuda_launched(context, "masked means");
 }
 
-/* ---- medians ------------------------------------------------------------------------------------ */
+/* ---- medians --------------------------------------------------------------------------------- */
 
 enum { THREADS_Y = 8, FLAT_X = 32, CUBE_X = 16 };
 
@@ -184,26 +195,30 @@ template <typename T> static __device__ inline uint32_t ordered(int32_t key)
 
 /* Brings the tile of output slice z to shared memory. */
 template <typename T>
-static __device__ void load_tile(const T *in, int64_t z, int64_t first_x, int64_t first_y, int stride, int plane,
-                                 const struct masked_job &job, uint32_t *keys, uint8_t *valid)
+static __device__ void load_tile(const T *in, int64_t z, int64_t first_x, int64_t first_y,
+                                 int stride, int plane, const struct masked_job &job,
+                                 uint32_t *keys, uint8_t *valid)
 {
     const struct median_job &median = job.median;
-    for (int i = threadIdx.y * blockDim.x + threadIdx.x; i < job.depth * plane; i += blockDim.x * THREADS_Y) {
-        const int64_t row =
-            ts_cuda_border_index(first_y + i % plane / stride - median.radius, median.ny, median.border);
-        const int64_t column = ts_cuda_border_index(first_x + i % stride - median.radius, median.nx, median.border);
+    for (int i = threadIdx.y * blockDim.x + threadIdx.x; i < job.depth * plane;
+         i += blockDim.x * THREADS_Y) {
+        const int64_t row = ts_cuda_border_index(first_y + i % plane / stride - median.radius,
+                                                 median.ny, median.border);
+        const int64_t column =
+            ts_cuda_border_index(first_x + i % stride - median.radius, median.nx, median.border);
         const int64_t slice = z + i / plane, at = row * median.nx + column;
         const bool outside = row < 0 || column < 0;
-        keys[i] = ordered<T>(outside ? median.constant
-                                     : ts_cuda_key_of<T>(in[slice * median.ny * median.nx + at], median.flip));
+        keys[i] = ordered<T>(
+            outside ? median.constant
+                    : ts_cuda_key_of<T>(in[slice * median.ny * median.nx + at], median.flip));
         valid[i] = outside || (job.valid[slice * job.words + at / 64] >> at % 64 & 1);
     }
 }
 
 /* Returns the key at place n / 2 of the n valid keys of a window, if they were sorted. */
 template <typename T>
-static __device__ uint32_t middle_key(const uint32_t *keys, const uint8_t *valid, int stride, int plane, int size,
-                                      int depth)
+static __device__ uint32_t middle_key(const uint32_t *keys, const uint8_t *valid, int stride,
+                                      int plane, int size, int depth)
 {
     uint32_t found = 0, n = 0;
     for (int z = 0; z < depth; z++)
@@ -225,7 +240,8 @@ static __device__ uint32_t middle_key(const uint32_t *keys, const uint8_t *valid
 }
 
 template <typename T>
-static __global__ void __launch_bounds__(FLAT_X *THREADS_Y) map_masked(const T *in, T *out, struct masked_job job)
+static __global__ void __launch_bounds__(FLAT_X *THREADS_Y)
+    map_masked(const T *in, T *out, struct masked_job job)
 {
     extern __shared__ uint32_t keys[];
     const struct median_job &median = job.median;
@@ -241,8 +257,9 @@ static __global__ void __launch_bounds__(FLAT_X *THREADS_Y) map_masked(const T *
         load_tile(in, z, first_x, first_y, stride, plane, job, keys, valid);
         __syncthreads();
         if (x < median.nx && y < median.ny) {
-            const uint32_t key =
-                valid[center] ? middle_key<T>(keys + here, valid + here, stride, plane, size, job.depth) : keys[center];
+            const uint32_t key = valid[center] ? middle_key<T>(keys + here, valid + here, stride,
+                                                               plane, size, job.depth)
+                                               : keys[center];
             out[(z * median.ny + y) * median.nx + x] =
                 ts_cuda_value_of<T>((int32_t)ordered<T>((int32_t)key), median.flip);
         }
@@ -252,10 +269,12 @@ static __global__ void __launch_bounds__(FLAT_X *THREADS_Y) map_masked(const T *
 
 template <typename T>
 static enum ts_status launch_median(const struct stage_context *context, const struct ts_image *in,
-                                    struct ts_image *out, struct masked_job job, cudaStream_t stream)
+                                    struct ts_image *out, struct masked_job job,
+                                    cudaStream_t stream)
 {
     const int x = job.depth > 1 ? CUBE_X : FLAT_X, halo = 2 * job.median.radius;
-    const size_t bytes = (sizeof(uint32_t) + sizeof(uint8_t)) * (size_t)((x + halo) * (THREADS_Y + halo) * job.depth);
+    const size_t bytes = (sizeof(uint32_t) + sizeof(uint8_t)) *
+                         (size_t)((x + halo) * (THREADS_Y + halo) * job.depth);
     job.median.tiles_x = (unsigned)ts_cuda_parts(job.median.nx, x);
     const dim3 threads((unsigned)x, THREADS_Y),
         blocks((unsigned)(job.median.tiles_x * ts_cuda_parts(job.median.ny, THREADS_Y)),

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This finds the median of the keys of one window (cuda/values/value_keys.cuh): by a network in registers, as
- * stages/filters/median_network.inc has it, or bit by bit where a window has too many values for that. Where
- * neighboring windows share the sort of their columns, cuda/filters/median_tile.cuh does the work.
+ * This finds the median of the keys of one window (cuda/values/value_keys.cuh): by a network in
+ * registers, as stages/filters/median_network.inc has it, or bit by bit where a window has too many
+ * values for that. Where neighboring windows share the sort of their columns,
+ * cuda/filters/median_tile.cuh does the work.
  */
 #ifndef CUDA_FILTERS_MEDIAN_CUH
 #define CUDA_FILTERS_MEDIAN_CUH
@@ -16,8 +17,8 @@ static __device__ inline void ts_cuda_order(int32_t &a, int32_t &b)
     a = low;
 }
 
-/* Half of the keys and two more are kept. The smallest and the largest of them are dropped, the next key is put in, and
- * so on. */
+/* Half of the keys and two more are kept. The smallest and the largest of them are dropped, the
+ * next key is put in, and so on. */
 template <int N> static __device__ int32_t ts_cuda_median(const int32_t keys[N])
 {
     enum { KEPT = N / 2 + 2 };
@@ -43,10 +44,12 @@ template <int N> static __device__ int32_t ts_cuda_median(const int32_t keys[N])
     return kept[1];
 }
 
-/* The median of depth x size x size keys at `window`, whose lines lie `stride` and whose planes lie `plane` keys apart:
- * the largest key of BITS bits that fewer than half of the keys lie below. Keys of 32 bits are signed. */
+/* The median of depth x size x size keys at `window`, whose lines lie `stride` and whose planes lie
+ * `plane` keys apart: the largest key of BITS bits that fewer than half of the keys lie below. Keys
+ * of 32 bits are signed. */
 template <int BITS>
-static __device__ int32_t ts_cuda_median_by_bits(const int32_t *window, int stride, int plane, int size, int depth)
+static __device__ int32_t ts_cuda_median_by_bits(const int32_t *window, int stride, int plane,
+                                                 int size, int depth)
 {
     const uint32_t sign = BITS == 32 ? 0x80000000u : 0;
     const int half = (size * size * depth + 1) / 2;

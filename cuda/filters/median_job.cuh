@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The kernels of median share this: the description of one slab, and how values come into registers and leave them.
+ * The kernels of median share this: the description of one slab, and how values come into registers
+ * and leave them.
  *
- * A lane works on four neighboring values of a row at a time, which lie in sizeof(T) words as they do in memory. A key
- * has 32 bits. Values of 8 and 16 bits are packed two to a key, that of one row and that of a row below it, so that one
- * minimum or maximum serves two windows.
+ * A lane works on four neighboring values of a row at a time, which lie in sizeof(T) words as they
+ * do in memory. A key has 32 bits. Values of 8 and 16 bits are packed two to a key, that of one row
+ * and that of a row below it, so that one minimum or maximum serves two windows.
  */
 #ifndef CUDA_FILTERS_MEDIAN_JOB_CUH
 #define CUDA_FILTERS_MEDIAN_JOB_CUH
@@ -30,7 +31,8 @@ template <typename T> struct median_words {
 };
 
 /* T is a type of TS_CUDA_BIT_TYPES. */
-template <typename T> using median_key = typename std::conditional<sizeof(T) == 4, int32_t, key_pair>::type;
+template <typename T>
+using median_key = typename std::conditional<sizeof(T) == 4, int32_t, key_pair>::type;
 template <typename T> constexpr int MEDIAN_ROWS_OF_KEY = sizeof(T) == 4 ? 1 : 2;
 
 /* Returns the bits of a value; those of an integer as its key. */
@@ -42,13 +44,16 @@ template <typename T> static __device__ uint32_t median_bits(T value, const medi
         return value ^ job.flip;
 }
 
-/* Returns the bits of line[column], or those of the constant where the line is NULL or the column -1. */
-template <typename T> static __device__ uint32_t median_bits_of(const T *line, int column, const median_job &job)
+/* Returns the bits of line[column], or those of the constant where the line is NULL or the column
+ * -1. */
+template <typename T>
+static __device__ uint32_t median_bits_of(const T *line, int column, const median_job &job)
 {
     return line && column >= 0 ? median_bits(line[column], job) : job.outside;
 }
 
-template <typename T> static __device__ void median_flip(median_words<T> &words, const median_job &job)
+template <typename T>
+static __device__ void median_flip(median_words<T> &words, const median_job &job)
 {
     if constexpr (!std::is_same<T, float>::value)
 #pragma unroll
@@ -57,7 +62,8 @@ template <typename T> static __device__ void median_flip(median_words<T> &words,
 }
 
 /* Reads four values by one access. */
-template <typename T> static __device__ median_words<T> median_read(const T *from, const median_job &job)
+template <typename T>
+static __device__ median_words<T> median_read(const T *from, const median_job &job)
 {
     const cuda_word<GROUP * sizeof(T)> word = *(const cuda_word<GROUP * sizeof(T)> *)from;
     median_words<T> words;
@@ -76,18 +82,21 @@ static __device__ inline void median_columns(int x, int n, int columns[], const 
 
 /* Reads four values one by one. */
 template <typename T>
-static __device__ median_words<T> median_gather(const T *line, const int columns[GROUP], const median_job &job)
+static __device__ median_words<T> median_gather(const T *line, const int columns[GROUP],
+                                                const median_job &job)
 {
     median_words<T> words = {};
 #pragma unroll
     for (int i = 0; i < GROUP; i++)
-        words.at[i * sizeof(T) / 4] |= median_bits_of(line, columns[i], job) << 8 * (i * sizeof(T) % 4);
+        words.at[i * sizeof(T) / 4] |= median_bits_of(line, columns[i], job)
+                                       << 8 * (i * sizeof(T) % 4);
     return words;
 }
 
 /* Writes those of the four values from column x on that lie inside. */
 template <typename T>
-static __device__ void median_write(T *line, int x, bool whole, median_words<T> words, const median_job &job)
+static __device__ void median_write(T *line, int x, bool whole, median_words<T> words,
+                                    const median_job &job)
 {
     median_flip(words, job);
     if (whole) {
@@ -104,8 +113,10 @@ static __device__ void median_write(T *line, int x, bool whole, median_words<T> 
         }
 }
 
-/* Returns the key of value i in the words of one row and, where a key has two values, in those of a lower row. */
-template <typename T, typename K> static __device__ K median_key_at(const uint32_t *upper, const uint32_t *lower, int i)
+/* Returns the key of value i in the words of one row and, where a key has two values, in those of a
+ * lower row. */
+template <typename T, typename K>
+static __device__ K median_key_at(const uint32_t *upper, const uint32_t *lower, int i)
 {
     if constexpr (std::is_same<K, float>::value)
         return __uint_as_float(upper[i]);
@@ -120,7 +131,8 @@ template <typename T, typename K> static __device__ K median_key_at(const uint32
 }
 
 /* Returns the words of four keys: of their upper row (half 0), or of the lower one (half 1). */
-template <typename T, typename K> static __device__ median_words<T> median_words_of(const K keys[GROUP], int half)
+template <typename T, typename K>
+static __device__ median_words<T> median_words_of(const K keys[GROUP], int half)
 {
     median_words<T> words;
     if constexpr (sizeof(T) == 4) {
@@ -134,7 +146,8 @@ template <typename T, typename K> static __device__ median_words<T> median_words
                 words.at[i] = (uint32_t)keys[i];
         }
     } else {
-        const uint32_t choice = sizeof(T) == 2 ? (half ? 0x7632 : 0x5410) : (half ? 0x0062 : 0x0040);
+        const uint32_t choice =
+            sizeof(T) == 2 ? (half ? 0x7632 : 0x5410) : (half ? 0x0062 : 0x0040);
         const uint32_t first = __byte_perm(keys[0].both, keys[1].both, choice);
         const uint32_t second = __byte_perm(keys[2].both, keys[3].both, choice);
         words.at[0] = sizeof(T) == 2 ? first : __byte_perm(first, second, 0x5410);

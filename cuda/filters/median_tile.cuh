@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This finds the medians of 4 x 2 neighboring windows of 3 x 3, 5 x 5 or 7 x 7 keys at once. These windows share most
- * of their keys, so what they share is sorted once (A. Adams, Fast median filters using separable sorting networks,
- * 2021): first the columns, then the keys that lie in all windows of 2 x 2 neighbors. Those that are too small or too
- * large to be the median of any of the four are dropped, the row that two of them have more is merged in, and so on
- * with the column that a window has alone. A median of 7 x 7 takes about 150 minima and maxima, where a network for
- * each window takes 1,000.
+ * This finds the medians of 4 x 2 neighboring windows of 3 x 3, 5 x 5 or 7 x 7 keys at once. These
+ * windows share most of their keys, so what they share is sorted once (A. Adams, Fast median
+ * filters using separable sorting networks, 2021): first the columns, then the keys that lie in all
+ * windows of 2 x 2 neighbors. Those that are too small or too large to be the median of any of the
+ * four are dropped, the row that two of them have more is merged in, and so on with the column that
+ * a window has alone. A median of 7 x 7 takes about 150 minima and maxima, where a network for each
+ * window takes 1,000.
  *
- * All loops have constant bounds and unroll, so that keys stay in registers; a minimum or a maximum that no median
- * needs is left out by the compiler. The functions compile for the host too, where a test proves them. K is a type of
- * keys that has ts_lesser() and ts_greater().
+ * All loops have constant bounds and unroll, so that keys stay in registers; a minimum or a maximum
+ * that no median needs is left out by the compiler. The functions compile for the host too, where a
+ * test proves them. K is a type of keys that has ts_lesser() and ts_greater().
  */
 #ifndef CUDA_FILTERS_MEDIAN_TILE_CUH
 #define CUDA_FILTERS_MEDIAN_TILE_CUH
@@ -73,9 +74,10 @@ template <typename K> MEDIAN_INLINE void ts_order_keys(K &a, K &b)
 template <int N> constexpr int POWER_OF_TWO = 2 * POWER_OF_TWO<(N + 1) / 2>;
 template <> constexpr int POWER_OF_TWO<1> = 1;
 
-/* Merges A sorted keys and the B sorted keys behind them by odd-even merging (K. E. Batcher, 1968): as if both lists
- * had HALF keys, the first one with keys below all others in front, the second one with keys above all others at its
- * end. Comparisons with these change nothing and are left out. APART is the distance of the keys that are compared. */
+/* Merges A sorted keys and the B sorted keys behind them by odd-even merging (K. E. Batcher, 1968):
+ * as if both lists had HALF keys, the first one with keys below all others in front, the second one
+ * with keys above all others at its end. Comparisons with these change nothing and are left out.
+ * APART is the distance of the keys that are compared. */
 template <int A, int B, int HALF = POWER_OF_TWO<(A > B ? A : B)>, int APART = HALF, typename K>
 MEDIAN_INLINE void ts_merge_keys(K *keys)
 {
@@ -96,8 +98,9 @@ template <int N, typename K> MEDIAN_INLINE void ts_sort_keys(K *keys)
     }
 }
 
-/* The median of N sorted keys and N - 1 other sorted keys: if i of its N smallest keys come from `a`, the largest of
- * these is the larger one of a[i - 1] and b[N - i - 1], and no smaller than the median for any other i. */
+/* The median of N sorted keys and N - 1 other sorted keys: if i of its N smallest keys come from
+ * `a`, the largest of these is the larger one of a[i - 1] and b[N - i - 1], and no smaller than the
+ * median for any other i. */
 template <int N, typename K> MEDIAN_INLINE K ts_median_of_two(const K *a, const K *b)
 {
     K median = a[N - 1];
@@ -112,8 +115,8 @@ template <typename K> MEDIAN_INLINE K ts_median_of_three(K a, K b, K c)
     return ts_greater(ts_lesser(a, b), ts_lesser(ts_greater(a, b), c));
 }
 
-/* The median of nine is the median of three: of the largest low, the median middle and the smallest high of three
- * sorted columns (A. W. Paeth, Median finding on a 3 x 3 grid, 1990). */
+/* The median of nine is the median of three: of the largest low, the median middle and the smallest
+ * high of three sorted columns (A. W. Paeth, Median finding on a 3 x 3 grid, 1990). */
 template <typename K>
 MEDIAN_INLINE void ts_medians_of_nine(const K keys[][MEDIAN_ACROSS + 2], K medians[][MEDIAN_ACROSS])
 {
@@ -137,26 +140,31 @@ MEDIAN_INLINE void ts_medians_of_nine(const K keys[][MEDIAN_ACROSS + 2], K media
         /* Two neighboring windows share columns i + 1 and i + 2. */
 #pragma unroll
         for (int i = 0; i < MEDIAN_ACROSS; i += 2) {
-            const K largest = ts_greater(lows[i + 1], lows[i + 2]), smallest = ts_lesser(highs[i + 1], highs[i + 2]);
+            const K largest = ts_greater(lows[i + 1], lows[i + 2]),
+                    smallest = ts_lesser(highs[i + 1], highs[i + 2]);
             const K below = ts_lesser(middles[i + 1], middles[i + 2]),
                     above = ts_greater(middles[i + 1], middles[i + 2]);
 #pragma unroll
             for (int k = 0; k < 2; k++)
-                medians[row][i + k] = ts_median_of_three(ts_greater(largest, lows[i + 3 * k]),
-                                                         ts_greater(below, ts_lesser(above, middles[i + 3 * k])),
-                                                         ts_lesser(smallest, highs[i + 3 * k]));
+                medians[row][i + k] =
+                    ts_median_of_three(ts_greater(largest, lows[i + 3 * k]),
+                                       ts_greater(below, ts_lesser(above, middles[i + 3 * k])),
+                                       ts_lesser(smallest, highs[i + 3 * k]));
         }
     }
 }
 
-/* Four windows: medians[row][x] and [x + 1] for both rows. `core` has the sorted keys that lie in all four, in
- * SIZE - 1 rows and columns from column x + 1 on; columns[c] those of column c in the same rows. */
+/* Four windows: medians[row][x] and [x + 1] for both rows. `core` has the sorted keys that lie in
+ * all four, in SIZE - 1 rows and columns from column x + 1 on; columns[c] those of column c in the
+ * same rows. */
 template <int SIZE, typename K>
-MEDIAN_INLINE void ts_medians_of_four(const K *core, const K columns[][SIZE], const K keys[][SIZE + MEDIAN_ACROSS - 1],
-                                      int x, K medians[][MEDIAN_ACROSS])
+MEDIAN_INLINE void ts_medians_of_four(const K *core, const K columns[][SIZE],
+                                      const K keys[][SIZE + MEDIAN_ACROSS - 1], int x,
+                                      K medians[][MEDIAN_ACROSS])
 {
-    /* A median has MIDDLE smaller keys. The core lacks 2 SIZE - 1 keys of a window: its key number LOWEST is the first
-     * that can still get so many, its key number MIDDLE the last that has no more. */
+    /* A median has MIDDLE smaller keys. The core lacks 2 SIZE - 1 keys of a window: its key number
+     * LOWEST is the first that can still get so many, its key number MIDDLE the last that has no
+     * more. */
     constexpr int INNER = SIZE - 1, MIDDLE = SIZE * SIZE / 2;
     constexpr int LOWEST = MIDDLE - (2 * SIZE - 1), KEPT = MIDDLE + 1 - LOWEST;
 #pragma unroll
@@ -179,14 +187,16 @@ MEDIAN_INLINE void ts_medians_of_four(const K *core, const K columns[][SIZE], co
                 column[i] = columns[x + SIZE * k][i];
             column[INNER] = keys[SIZE * row][x + SIZE * k];
             ts_merge_keys<INNER, 1>(column);
-            medians[row][x + k] = ts_median_of_two<SIZE + 1>(kept + (MIDDLE - SIZE - LOWEST), column);
+            medians[row][x + k] =
+                ts_median_of_two<SIZE + 1>(kept + (MIDDLE - SIZE - LOWEST), column);
         }
     }
 }
 
 /* medians[y][x] is the median of keys[y + i][x + j] over i, j < SIZE. */
 template <int SIZE, typename K>
-MEDIAN_INLINE void ts_medians_of_tile(const K keys[][SIZE + MEDIAN_ACROSS - 1], K medians[][MEDIAN_ACROSS])
+MEDIAN_INLINE void ts_medians_of_tile(const K keys[][SIZE + MEDIAN_ACROSS - 1],
+                                      K medians[][MEDIAN_ACROSS])
 {
     if constexpr (SIZE == 3) {
         ts_medians_of_nine(keys, medians);
@@ -200,8 +210,8 @@ MEDIAN_INLINE void ts_medians_of_tile(const K keys[][SIZE + MEDIAN_ACROSS - 1], 
                 columns[c][i] = keys[i + 1][c];
             ts_sort_keys<INNER>(columns[c]);
         }
-        /* Columns 3 to SIZE - 1 lie in all windows, columns 1 and 2 in the left four alone, SIZE and SIZE + 1 in the
-         * right four. Pairs of columns are merged, then pairs of pairs. */
+        /* Columns 3 to SIZE - 1 lie in all windows, columns 1 and 2 in the left four alone, SIZE
+         * and SIZE + 1 in the right four. Pairs of columns are merged, then pairs of pairs. */
 #pragma unroll
         for (int c = 1; c < SIZE + 2; c++)
 #pragma unroll

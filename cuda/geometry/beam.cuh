@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This describes rays of a parallel beam on the device, as stages/geometry/beam.h defines them: the views of a
- * scan in one table, and a ray's crossings with the lines of the major axis.
+ * This describes rays of a parallel beam on the device, as stages/geometry/beam.h defines them: the
+ * views of a scan in one table, and a ray's crossings with the lines of the major axis.
  *
- * The table is worked out in double on the host and holds the views along rows first, then those along columns, each
- * kind by the direction of its detector pixels, then by rising slope: neighbors in the table cross an image nearly
- * alike, whatever order the views are listed in.
+ * The table is worked out in double on the host and holds the views along rows first, then those
+ * along columns, each kind by the direction of its detector pixels, then by rising slope: neighbors
+ * in the table cross an image nearly alike, whatever order the views are listed in.
  *
- * A position on a line is a 64-bit fixed-point number: the sample's index above, 32 bits of the weight of the next
- * sample below. Stepping to the next line is one exact addition, so an error does not grow with the image's size as in
- * float: a step is off by at most 2^-33 sample.
+ * A position on a line is a 64-bit fixed-point number: the sample's index above, 32 bits of the
+ * weight of the next sample below. Stepping to the next line is one exact addition, so an error
+ * does not grow with the image's size as in float: a step is off by at most 2^-33 sample.
  */
 #ifndef CUDA_GEOMETRY_BEAM_CUH
 #define CUDA_GEOMETRY_BEAM_CUH
@@ -29,7 +29,8 @@ struct cuda_beam {
 
 struct cuda_beams {
     int64_t n, n_along_rows;
-    int64_t n_rows_backward, n_columns_backward; /* first of each kind: those whose detector pixels run down a line */
+    int64_t n_rows_backward,
+        n_columns_backward; /* first of each kind: those whose detector pixels run down a line */
     struct cuda_beam beams[];
 };
 
@@ -40,7 +41,8 @@ static inline size_t ts_cuda_beams_bytes(int64_t n_views)
 
 static inline struct cuda_beam ts_cuda_beam(const struct beam_view *view, int64_t index)
 {
-    struct cuda_beam beam = {view->base, view->per_major, view->per_detector, (float)view->length_mm};
+    struct cuda_beam beam = {view->base, view->per_major, view->per_detector,
+                             (float)view->length_mm};
     beam.view = (int32_t)index;
     beam.along_rows = view->along_rows;
     return beam;
@@ -48,7 +50,8 @@ static inline struct cuda_beam ts_cuda_beam(const struct beam_view *view, int64_
 
 static inline int ts_cuda_beam_order(const void *a, const void *b)
 {
-    const struct cuda_beam *left = (const struct cuda_beam *)a, *right = (const struct cuda_beam *)b;
+    const struct cuda_beam *left = (const struct cuda_beam *)a,
+                           *right = (const struct cuda_beam *)b;
     if (left->along_rows != right->along_rows)
         return left->along_rows ? -1 : 1;
     if ((left->per_detector < 0) != (right->per_detector < 0))
@@ -72,10 +75,10 @@ static inline void ts_cuda_beams_sort(struct cuda_beams *table, int64_t n)
     qsort(table->beams, (size_t)n, sizeof *table->beams, ts_cuda_beam_order);
 }
 
-/* Finds the lines [first, end) that a ray at `start` on line 0 meets inside (-1 - reach, n_minor), with at most one
- * line more on both sides. */
-static inline __device__ void ts_cuda_beam_lines(double start, double per_major, double reach, int n_major, int n_minor,
-                                                 int *first, int *end)
+/* Finds the lines [first, end) that a ray at `start` on line 0 meets inside (-1 - reach, n_minor),
+ * with at most one line more on both sides. */
+static inline __device__ void ts_cuda_beam_lines(double start, double per_major, double reach,
+                                                 int n_major, int n_minor, int *first, int *end)
 {
     const double low = -1 - reach, high = (double)n_minor;
     if (per_major == 0) {
@@ -93,8 +96,8 @@ static inline __device__ int64_t ts_cuda_fixed(double position)
     return __double2ll_rn(position * 4294967296.0);
 }
 
-/* Returns 1 + the weight of the next sample, to 23 bits: that is one bit operation, and a conversion would take
- * several. */
+/* Returns 1 + the weight of the next sample, to 23 bits: that is one bit operation, and a
+ * conversion would take several. */
 static inline __device__ float ts_cuda_beam_weight(uint32_t fraction)
 {
     return __uint_as_float(0x3F800000u + (fraction >> 9));

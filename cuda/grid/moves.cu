@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Moves of pixels on a CUDA device. Where the input's rows become the output's rows, a warp copies a row, its threads
- * neighboring pixels, eight of them in flight. Where they become columns, a block of 256 threads moves a tile of 32 x
- * 32 pixels through shared memory, so that both sides are read and written in whole sectors. Memory traffic: each pixel
- * that is kept is read once and written once. Blocks are small, so that as many warps are at work as the device holds.
+ * Moves of pixels on a CUDA device. Where the input's rows become the output's rows, a warp copies
+ * a row, its threads neighboring pixels, eight of them in flight. Where they become columns, a
+ * block of 256 threads moves a tile of 32 x 32 pixels through shared memory, so that both sides are
+ * read and written in whole sectors. Memory traffic: each pixel that is kept is read once and
+ * written once. Blocks are small, so that as many warps are at work as the device holds.
  */
 #include "cuda/grid/moves.cuh"
 
 enum { WARP = 32, ROWS = 8, FLIGHT = 8, TILE = 32 };
 
 template <typename T>
-static __global__ void __launch_bounds__(WARP *ROWS) move_rows(const T *in, T *out, struct moved_slab slab)
+static __global__ void __launch_bounds__(WARP *ROWS)
+    move_rows(const T *in, T *out, struct moved_slab slab)
 {
     const int64_t row = (int64_t)blockIdx.x * ROWS + threadIdx.y, nx = slab.n[2];
     if (row >= slab.n[0] * slab.n[1])
@@ -37,8 +39,10 @@ static __global__ void __launch_bounds__(TILE *ROWS)
 {
     __shared__ T tile[TILE][TILE + 1];
     const int64_t strides[2] = {slab.n[1] * slab.n[2], slab.n[2]}, nx = slab.n[2], n = slab.n[near];
-    const int64_t across = ts_cuda_parts(nx, TILE), down = ts_cuda_parts(n, TILE), part = blockIdx.x;
-    const int64_t x = part % across * TILE, first = part / across % down * TILE, other = part / across / down;
+    const int64_t across = ts_cuda_parts(nx, TILE), down = ts_cuda_parts(n, TILE),
+                  part = blockIdx.x;
+    const int64_t x = part % across * TILE, first = part / across % down * TILE,
+                  other = part / across / down;
     const int tx = (int)threadIdx.x, ty = (int)threadIdx.y;
     in += slab.base + other * slab.step[far] + first * slab.step[near] + x * slab.step[2];
     out += other * strides[far] + first * strides[near] + x;
@@ -51,18 +55,22 @@ static __global__ void __launch_bounds__(TILE *ROWS)
             out[k * strides[near] + tx] = tile[tx][k];
 }
 
-enum ts_status ts_cuda_moves(const struct stage_context *context, const struct moves *moves, const struct ts_image *in,
-                             const struct ts_image *out, const struct cuda_call *call)
+enum ts_status ts_cuda_moves(const struct stage_context *context, const struct moves *moves,
+                             const struct ts_image *in, const struct ts_image *out,
+                             const struct cuda_call *call)
 {
     const struct moved_slab slab = ts_moves_slab(moves, in, out);
     const int near = moves->from[0] == 2 ? 0 : 1, far = 1 - near;
-    const int64_t n_tiles = slab.n[far] * ts_cuda_parts(slab.n[near], TILE) * ts_cuda_parts(slab.n[2], TILE);
+    const int64_t n_tiles =
+        slab.n[far] * ts_cuda_parts(slab.n[near], TILE) * ts_cuda_parts(slab.n[2], TILE);
     const bool rows = moves->from[2] == 2;
     const unsigned blocks = (unsigned)(rows ? ts_cuda_parts(slab.n[0] * slab.n[1], ROWS) : n_tiles);
     const dim3 threads(WARP, ROWS);
-#define ROW(T) move_rows<T><<<blocks, threads, 0, call->stream>>>((const T *)in->data, (T *)out->data, slab)
-#define TILES(T)                                                                                                       \
-    move_tiles<T><<<blocks, threads, 0, call->stream>>>((const T *)in->data, (T *)out->data, slab, near, far)
+#define ROW(T)                                                                                     \
+    move_rows<T><<<blocks, threads, 0, call->stream>>>((const T *)in->data, (T *)out->data, slab)
+#define TILES(T)                                                                                   \
+    move_tiles<T><<<blocks, threads, 0, call->stream>>>((const T *)in->data, (T *)out->data, slab, \
+                                                        near, far)
     if (rows) {
         TS_CUDA_WORDS(out->dtype, ROW);
     } else {

@@ -12,7 +12,8 @@ extern "C" {
 }
 
 /* Enqueues the move of a slab in device memory. Both images have the same dtype. */
-enum ts_status ts_cuda_moves(const struct stage_context *context, const struct moves *moves, const struct ts_image *in,
-                             const struct ts_image *out, const struct cuda_call *call);
+enum ts_status ts_cuda_moves(const struct stage_context *context, const struct moves *moves,
+                             const struct ts_image *in, const struct ts_image *out,
+                             const struct cuda_call *call);
 
 #endif

@@ -12,7 +12,8 @@ extern "C" {
 }
 
 /* Enqueues what ts_sampling_map does, for slabs in device memory. */
-enum ts_status ts_cuda_sampling(const struct stage_context *context, const struct sampling *sampling,
-                                const struct ts_image *in, const struct ts_image *out, const struct cuda_call *call);
+enum ts_status ts_cuda_sampling(const struct stage_context *context,
+                                const struct sampling *sampling, const struct ts_image *in,
+                                const struct ts_image *out, const struct cuda_call *call);
 
 #endif

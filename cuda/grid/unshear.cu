@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * unshear on a CUDA device: where its voxels lie in the input, which the kernels of samples.cu carry out.
+ * unshear on a CUDA device: where its voxels lie in the input, which the kernels of samples.cu
+ * carry out.
  */
 #include "cuda/grid/samples.cuh"
 
@@ -8,8 +9,8 @@ extern "C" {
 #include "stages/grid/unshear.h"
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                          const struct cuda_call *call)
+static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
+                          struct ts_image *out, const struct cuda_call *call)
 {
     const struct sampling sampling = ts_unshear_sampling(context);
     return ts_cuda_sampling(context, &sampling, in, out, call);

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * compare on a CUDA device: the sums of stages/histogram/compare.c, in double, in an order of their own.
+ * compare on a CUDA device: the sums of stages/histogram/compare.c, in double, in an order of their
+ * own.
  *
- * A block takes a strip of THREADS columns and a run of RUN rows of windows of one slice, and marches down. A thread
- * owns a column and keeps as many of its rows in registers as a window has. In each row it sums its column over the
- * window's rows, five means at once, puts them into shared memory, and adds up those of its neighbors: 10 operations
- * for each row and column of the window, which is what the kernel's time goes into. Columns at the right end of a strip
- * only serve windows to their left. Memory traffic: both values of a pixel, and again for the borders that neighboring
- * blocks share, 6 of 122 columns and 6 of 64 rows. The sums of a block are joined in the order of threads, and those of
- * a slice by one warp, so that the result depends on nothing but the image. Seven blocks of
- * 128 threads with 70 registers each fit on a multiprocessor, five with the Gaussian window's 91.
+ * A block takes a strip of THREADS columns and a run of RUN rows of windows of one slice, and
+ * marches down. A thread owns a column and keeps as many of its rows in registers as a window has.
+ * In each row it sums its column over the window's rows, five means at once, puts them into shared
+ * memory, and adds up those of its neighbors: 10 operations for each row and column of the window,
+ * which is what the kernel's time goes into. Columns at the right end of a strip only serve windows
+ * to their left. Memory traffic: both values of a pixel, and again for the borders that neighboring
+ * blocks share, 6 of 122 columns and 6 of 64 rows. The sums of a block are joined in the order of
+ * threads, and those of a slice by one warp, so that the result depends on nothing but the image.
+ * Seven blocks of 128 threads with 70 registers each fit on a multiprocessor, five with the
+ * Gaussian window's 91.
  */
 #include "cuda/values/reductions.cuh"
 #include "cuda/values/value_at.cuh"
@@ -31,8 +34,9 @@ struct compare_job {
 };
 
 /* Returns pixel i of a slice; NaN, which is not compared, where it is invalid. */
-static __device__ inline double value_of(const void *image, enum ts_dtype dtype, const uint64_t *valid,
-                                         const struct compare_job &job, int64_t i)
+static __device__ inline double value_of(const void *image, enum ts_dtype dtype,
+                                         const uint64_t *valid, const struct compare_job &job,
+                                         int64_t i)
 {
     const bool is_valid = !valid || valid[blockIdx.y * job.words + i / 64] >> i % 64 & 1;
     return is_valid ? ts_cuda_value_at(image, dtype, blockIdx.y * job.ny * job.nx + i) : NAN;
@@ -62,7 +66,8 @@ static __device__ void join(struct compare_sums *into, const struct compare_sums
 }
 
 /* Joins the sums of a block by halving with stride over a power of two of threads. */
-static __device__ void join_block(struct compare_sums *all, struct compare_sums own, struct compare_sums *out)
+static __device__ void join_block(struct compare_sums *all, struct compare_sums own,
+                                  struct compare_sums *out)
 {
     all[threadIdx.x] = own;
     for (unsigned stride = blockDim.x / 2; stride > 0; stride /= 2) {
@@ -95,7 +100,8 @@ static __device__ void sum_column(const double *a, const double *b, const struct
 }
 
 template <int TAPS>
-static __device__ double similarity_at(const double (*columns)[THREADS], const struct compare_rule &rule)
+static __device__ double similarity_at(const double (*columns)[THREADS],
+                                       const struct compare_rule &rule)
 {
     double means[COMPARE_MEANS] = {0};
 #pragma unroll
@@ -103,11 +109,12 @@ static __device__ double similarity_at(const double (*columns)[THREADS], const s
 #pragma unroll
         for (int k = 0; k < TAPS; k++)
             means[mean] += rule.weights[k] * columns[mean][threadIdx.x + k];
-    return ts_compare_similarity(means[MEAN_A], means[MEAN_B], means[MEAN_AA], means[MEAN_BB], means[MEAN_AB],
-                                 rule.covariance, rule.c1, rule.c2);
+    return ts_compare_similarity(means[MEAN_A], means[MEAN_B], means[MEAN_AA], means[MEAN_BB],
+                                 means[MEAN_AB], rule.covariance, rule.c1, rule.c2);
 }
 
-template <int TAPS> static __global__ void __launch_bounds__(THREADS) compare_strips(const struct compare_job job)
+template <int TAPS>
+static __global__ void __launch_bounds__(THREADS) compare_strips(const struct compare_job job)
 {
     enum { HALO = TAPS - 1, OWN = THREADS - HALO };
     __shared__ union {
@@ -117,7 +124,8 @@ template <int TAPS> static __global__ void __launch_bounds__(THREADS) compare_st
     const int64_t strips = (job.nx + OWN - 1) / OWN, runs = gridDim.x / strips;
     const int64_t first = blockIdx.x / strips * RUN, x = blockIdx.x % strips * OWN + threadIdx.x;
     const int64_t end = first + RUN < job.ny ? first + RUN : job.ny;
-    const bool owns = threadIdx.x < OWN && x < job.nx, has_window = threadIdx.x < OWN && x + HALO < job.nx;
+    const bool owns = threadIdx.x < OWN && x < job.nx,
+               has_window = threadIdx.x < OWN && x + HALO < job.nx;
     struct compare_sums own = {0};
     double a[TAPS] = {0}, b[TAPS] = {0};
     for (int64_t y = first; y < job.ny && y < end + HALO; y++) {
@@ -134,7 +142,8 @@ template <int TAPS> static __global__ void __launch_bounds__(THREADS) compare_st
             continue;
         sum_column<TAPS>(a, b, job.rule, shared.columns[y % 2]);
         __syncthreads();
-        const double similarity = has_window ? similarity_at<TAPS>(shared.columns[y % 2], job.rule) : NAN;
+        const double similarity =
+            has_window ? similarity_at<TAPS>(shared.columns[y % 2], job.rule) : NAN;
         own.n_windows += similarity == similarity;
         own.similarity += similarity == similarity ? similarity : 0;
     }
@@ -155,8 +164,10 @@ static __global__ void __launch_bounds__(CUDA_WARP)
 /* Returns the blocks of one slice. */
 static int64_t blocks_of(const struct stage_context *context)
 {
-    const struct compare_rule rule = ts_compare_rule((const struct compare_params *)context->params);
-    return ts_cuda_parts(context->in.axes[2].n, THREADS - rule.taps + 1) * ts_cuda_parts(context->in.axes[1].n, RUN);
+    const struct compare_rule rule =
+        ts_compare_rule((const struct compare_params *)context->params);
+    return ts_cuda_parts(context->in.axes[2].n, THREADS - rule.taps + 1) *
+           ts_cuda_parts(context->in.axes[1].n, RUN);
 }
 
 static size_t partial_bytes(const struct stage_context *context, int input)
@@ -170,10 +181,12 @@ static size_t scratch_bytes(const struct stage_context *context, int input, int6
     return (size_t)(n * blocks_of(context)) * sizeof(struct compare_sums);
 }
 
-static enum ts_status reduce(const struct stage_context *context, int input, const struct ts_image *slices,
-                             void *partials, const struct cuda_call *call)
+static enum ts_status reduce(const struct stage_context *context, int input,
+                             const struct ts_image *slices, void *partials,
+                             const struct cuda_call *call)
 {
-    const int64_t blocks = blocks_of(context), nz = slices->axes[0].n, most = 65535 /* blocks along y of a grid */;
+    const int64_t blocks = blocks_of(context), nz = slices->axes[0].n,
+                  most = 65535 /* blocks along y of a grid */;
     const int64_t count = (int64_t)ts_slice_count(slices);
     struct compare_sums *sums = (struct compare_sums *)call->scratch;
     struct compare_job job = {.a_dtype = slices[0].dtype, .b_dtype = slices[1].dtype};
@@ -197,17 +210,20 @@ static enum ts_status reduce(const struct stage_context *context, int input, con
         if (status != TS_OK)
             return status;
     }
-    join_slices<<<(unsigned)nz, CUDA_WARP, 0, call->stream>>>(sums, blocks,
-                                                              (struct compare_sums *)partials + slices->z_first);
+    join_slices<<<(unsigned)nz, CUDA_WARP, 0, call->stream>>>(
+        sums, blocks, (struct compare_sums *)partials + slices->z_first);
     return ts_cuda_launched(context, "join_slices");
 }
 
-static void collect(const struct stage_context *context, int input, const void *partial, void *total)
+static void collect(const struct stage_context *context, int input, const void *partial,
+                    void *total)
 {
     memcpy(total, partial, partial_bytes(context, input));
 }
 
-static const struct cuda_reduction reduction = {
-    .partial_bytes = partial_bytes, .scratch_bytes = scratch_bytes, .reduce = reduce, .collect = collect};
+static const struct cuda_reduction reduction = {.partial_bytes = partial_bytes,
+                                                .scratch_bytes = scratch_bytes,
+                                                .reduce = reduce,
+                                                .collect = collect};
 
 const struct stage_cuda compare_cuda = {.reduction = &reduction};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * equalize on a CUDA device. 8- and 16-bit images without a reference stay there: value_counts.cuh counts every value,
- * and kernels of this file make the maps and apply them. All others take the counts to the host, whose code makes the
- * maps: images with a reference or with pixels that are left out, and bins, whose edges follow from the range
- * (value_range.cuh, table_job.cuh).
+ * equalize on a CUDA device. 8- and 16-bit images without a reference stay there: value_counts.cuh
+ * counts every value, and kernels of this file make the maps and apply them. All others take the
+ * counts to the host, whose code makes the maps: images with a reference or with pixels that are
+ * left out, and bins, whose edges follow from the range (value_range.cuh, table_job.cuh).
  */
 #include <cooperative_groups.h>
 
@@ -23,10 +23,11 @@ extern "C" {
 
 /* ---- equalize ----------------------------------------------------------------------------------
  *
- * The files of equalize share this: the result that the finish on the device writes, and the launches of its parts. */
+ * The files of equalize share this: the result that the finish on the device writes, and the
+ * launches of its parts. */
 
-/* A result made on the device; entries follow, one per key: floats (scikit-image's rule), or values of the type as they
- * are stored (OpenCV's). Entries outside [low, high] have no meaning. */
+/* A result made on the device; entries follow, one per key: floats (scikit-image's rule), or values
+ * of the type as they are stored (OpenCV's). Entries outside [low, high] have no meaning. */
 struct cuda_value_map {
     uint32_t low, high; /* keys of the lowest and the highest value */
     uint32_t reserved[2];
@@ -46,19 +47,21 @@ struct cuda_maps {
 
 /* ---- equalize bins -----------------------------------------------------------------------------
  *
- * Sends floats and 32-bit integers through the map that the host made of their bins, as equalize.c does: linear between
- * the middles of the bins, or by the entry of the bin that a value was counted in (where each integer has a bin of its
- * own, and with a reference).
+ * Sends floats and 32-bit integers through the map that the host made of their bins, as equalize.c
+ * does: linear between the middles of the bins, or by the entry of the bin that a value was counted
+ * in (where each integer has a bin of its own, and with a reference).
  *
- * A thread maps one value at a time. Memory traffic: 4 bytes read and 4 written a pixel; the map lies in the caches.
- * 256 threads a block, because the registers of the double arithmetic are the limit. */
+ * A thread maps one value at a time. Memory traffic: 4 bytes read and 4 written a pixel; the map
+ * lies in the caches. 256 threads a block, because the registers of the double arithmetic are the
+ * limit. */
 
 enum { THREADS = 256, VALUES_A_THREAD = 8 };
 
 static __device__ inline float map_linear(const struct bins &bins, const double *map, double value)
 {
     const double middle = bins.low + bins.step / 2, last = (double)(bins.n - 1);
-    const double at = (value - middle) * bins.per_value, inside = at > 0 ? at < last ? at : last : 0;
+    const double at = (value - middle) * bins.per_value,
+                 inside = at > 0 ? at < last ? at : last : 0;
     const int32_t left = (int32_t)(inside < last ? inside : last - 1);
     const double mapped = map[left] + (map[left + 1] - map[left]) * (inside - (double)left);
     return (float)(value == value ? mapped : value);
@@ -76,33 +79,40 @@ template <typename T>
 static __global__ void __launch_bounds__(THREADS)
     map_bins(const T *in, float *out, size_t count, const char *results, size_t stride, bool steps)
 {
-    const struct equalize_result *result = (const struct equalize_result *)(results + blockIdx.y * stride);
+    const struct equalize_result *result =
+        (const struct equalize_result *)(results + blockIdx.y * stride);
     const struct bins bins = result->bins[0];
     const double *map = (const double *)(result + 1);
     const bool step_by_step = steps || result->single[0];
     in += blockIdx.y * count;
     out += blockIdx.y * count;
-    for (size_t i = blockIdx.x * (size_t)THREADS + threadIdx.x; i < count; i += (size_t)gridDim.x * THREADS) {
+    for (size_t i = blockIdx.x * (size_t)THREADS + threadIdx.x; i < count;
+         i += (size_t)gridDim.x * THREADS) {
         const double value = (double)in[i];
         out[i] = step_by_step ? map_step(bins, map, value) : map_linear(bins, map, value);
     }
 }
 
 static enum ts_status equalize_bins(const struct stage_context *context, const struct ts_image *in,
-                                    struct ts_image *out, const struct cuda_maps *maps, const struct cuda_call *call)
+                                    struct ts_image *out, const struct cuda_maps *maps,
+                                    const struct cuda_call *call)
 {
-    const int64_t n = maps->stride ? out->axes[0].n : 1, most = 65535; /* limit of a grid's second dimension */
+    const int64_t n = maps->stride ? out->axes[0].n : 1,
+                  most = 65535; /* limit of a grid's second dimension */
     const size_t count = maps->stride ? ts_slice_count(out) : ts_image_count(out);
-    const int64_t blocks = ts_cuda_parts((int64_t)count, (int64_t)THREADS * VALUES_A_THREAD), limit = INT32_MAX;
+    const int64_t blocks = ts_cuda_parts((int64_t)count, (int64_t)THREADS * VALUES_A_THREAD),
+                  limit = INT32_MAX;
     const bool steps = context->references[0] != NULL;
     enum ts_status status = TS_OK;
     for (int64_t z = 0; status == TS_OK && z < n; z += most) {
-        const dim3 grid((unsigned)(blocks < limit ? blocks : limit), (unsigned)(n - z < most ? n - z : most));
+        const dim3 grid((unsigned)(blocks < limit ? blocks : limit),
+                        (unsigned)(n - z < most ? n - z : most));
         const size_t first = (size_t)z * count;
         const char *results = maps->results + (size_t)z * maps->stride;
-#define MAP(type)                                                                                                      \
-    map_bins<type><<<grid, THREADS, 0, call->stream>>>((const type *)in->data + first, (float *)out->data + first,     \
-                                                       count, results, maps->stride, steps)
+#define MAP(type)                                                                                  \
+    map_bins<type><<<grid, THREADS, 0, call->stream>>>((const type *)in->data + first,             \
+                                                       (float *)out->data + first, count, results, \
+                                                       maps->stride, steps)
         TS_CUDA_DTYPES_32(in->dtype, MAP)
 #undef MAP
         status = ts_cuda_launched(context, "equalize: bins");
@@ -114,29 +124,35 @@ static enum ts_status equalize_bins(const struct stage_context *context, const s
  *
  * out[i] = map[in[i]] for 8- and 16-bit images: one map for all pixels, or one a slice.
  *
- * A block holds the map in shared memory, from the lowest value that occurs on and as many entries as fit; the caches
- * serve the others, and all of them where the block has fewer pixels than the map entries. Floats of more keys than fit
- * are kept in 3 bytes each: shares of pixels only grow from key to key, so the bits of four neighbors are those of the
- * first plus differences of 16 bits; where these do not suffice the caches serve the four. A thread takes some groups
- * of 16 bytes at a time. Memory traffic: each pixel is read and written once. One block of 1,024 threads a
- * multiprocessor, since the map of all 16-bit values takes half of its shared memory. */
+ * A block holds the map in shared memory, from the lowest value that occurs on and as many entries
+ * as fit; the caches serve the others, and all of them where the block has fewer pixels than the
+ * map entries. Floats of more keys than fit are kept in 3 bytes each: shares of pixels only grow
+ * from key to key, so the bits of four neighbors are those of the first plus differences of 16
+ * bits; where these do not suffice the caches serve the four. A thread takes some groups of 16
+ * bytes at a time. Memory traffic: each pixel is read and written once. One block of 1,024 threads
+ * a multiprocessor, since the map of all 16-bit values takes half of its shared memory. */
 
 enum { VALUES_THREADS = 1024, SMALL_THREADS = 128 };
 
 struct value_job {
     const char *maps;
-    size_t stride, entries;        /* bytes from a map to the next; bytes from a map's start to its entries */
-    size_t range;                  /* bytes from a map's start to the lowest and highest key that occur */
-    uint32_t bias, capacity;       /* a key is a value xor bias; capacity: entries that shared memory holds */
-    uint32_t near_capacity;        /* entries that it holds in 3 bytes each; 0: they are not stored so */
-    int64_t count, n_maps, chunks; /* pixels that one map serves; maps; chunks into which these pixels are cut */
-    int64_t phase, out_phase;      /* position of the first pixel within its group of 16 bytes, read and written */
+    size_t stride,
+        entries;  /* bytes from a map to the next; bytes from a map's start to its entries */
+    size_t range; /* bytes from a map's start to the lowest and highest key that occur */
+    uint32_t bias,
+        capacity; /* a key is a value xor bias; capacity: entries that shared memory holds */
+    uint32_t near_capacity; /* entries that it holds in 3 bytes each; 0: they are not stored so */
+    int64_t count, n_maps,
+        chunks; /* pixels that one map serves; maps; chunks into which these pixels are cut */
+    int64_t phase,
+        out_phase; /* position of the first pixel within its group of 16 bytes, read and written */
 };
 
 template <typename ENTRY> struct window {
     const ENTRY *shared, *all;
     uint32_t base, n;
-    const uint32_t *firsts; /* bits of the first entry of each NEAR keys, or far_entries; NULL: entries as they are */
+    const uint32_t *firsts; /* bits of the first entry of each NEAR keys, or far_entries; NULL:
+                               entries as they are */
     const uint16_t *differences;
 };
 
@@ -150,13 +166,15 @@ static __device__ inline ENTRY look_up(const struct window<ENTRY> &window, uint3
     const uint32_t at = key - window.base;
     if constexpr (near) {
         const uint32_t first = window.firsts[at / NEAR];
-        return first != far_entries ? __uint_as_float(first + window.differences[at]) : __ldg(window.all + key);
+        return first != far_entries ? __uint_as_float(first + window.differences[at])
+                                    : __ldg(window.all + key);
     } else {
         return at < window.n ? window.shared[at] : __ldg(window.all + key);
     }
 }
 
-/* Stores four neighboring entries as near ones. Entries outside of the range that occurs may be anything. */
+/* Stores four neighboring entries as near ones. Entries outside of the range that occurs may be
+ * anything. */
 static __device__ inline void store_near(const uint4 &bits, uint32_t *first, uint16_t *differences)
 {
     const uint32_t y = bits.y - bits.x, z = bits.z - bits.x, w = bits.w - bits.x;
@@ -171,15 +189,16 @@ static __device__ void load_near(uint32_t span, uint4 *shared, struct window<flo
     uint32_t *firsts = (uint32_t *)shared;
     uint16_t *differences = (uint16_t *)(firsts + (groups + 1) / 2 * 2);
     for (uint32_t i = threadIdx.x; i < groups; i += blockDim.x)
-        store_near(__ldg((const uint4 *)(window->all + window->base) + i), &firsts[i], differences + i * NEAR);
+        store_near(__ldg((const uint4 *)(window->all + window->base) + i), &firsts[i],
+                   differences + i * NEAR);
     window->firsts = firsts;
     window->differences = differences;
     __syncthreads();
 }
 
 template <typename ENTRY>
-static __device__ void load_window(const struct value_job &job, int64_t map, int64_t pixels, uint4 *shared,
-                                   struct window<ENTRY> *window)
+static __device__ void load_window(const struct value_job &job, int64_t map, int64_t pixels,
+                                   uint4 *shared, struct window<ENTRY> *window)
 {
     enum { PER_GROUP = 16 / sizeof(ENTRY) };
     const char *start = job.maps + (size_t)map * job.stride;
@@ -188,7 +207,9 @@ static __device__ void load_window(const struct value_job &job, int64_t map, int
     window->shared = (const ENTRY *)shared;
     window->base = range[0] / PER_GROUP * PER_GROUP;
     const uint32_t span = range[1] - window->base + 1;
-    window->n = (int64_t)span > pixels ? 0 : min((span + PER_GROUP - 1) / PER_GROUP * PER_GROUP, job.capacity);
+    window->n = (int64_t)span > pixels
+                    ? 0
+                    : min((span + PER_GROUP - 1) / PER_GROUP * PER_GROUP, job.capacity);
     window->firsts = NULL;
     __syncthreads();
     if constexpr (sizeof(ENTRY) == sizeof(float))
@@ -204,19 +225,21 @@ static __device__ void load_window(const struct value_job &job, int64_t map, int
 template <bool can_be_near, typename ENTRY>
 static __device__ inline ENTRY look_up_any(const struct window<ENTRY> &window, uint32_t key)
 {
-    return can_be_near && window.firsts ? look_up<can_be_near>(window, key) : look_up<false>(window, key);
+    return can_be_near && window.firsts ? look_up<can_be_near>(window, key)
+                                        : look_up<false>(window, key);
 }
 
 template <bool near, typename T, typename ENTRY>
-static __device__ inline void map_group(const uint4 &group, const struct window<ENTRY> &window, uint32_t bias,
-                                        ENTRY *out)
+static __device__ inline void map_group(const uint4 &group, const struct window<ENTRY> &window,
+                                        uint32_t bias, ENTRY *out)
 {
     enum { N = 16 / sizeof(T), BITS = 8 * sizeof(T) };
     const uint32_t words[4] = {group.x, group.y, group.z, group.w};
     __align__(16) ENTRY mapped[N];
 #pragma unroll
     for (int i = 0; i < N; i++)
-        mapped[i] = look_up<near>(window, (words[i * sizeof(T) / 4] >> (i * BITS % 32) & ((1u << BITS) - 1)) ^ bias);
+        mapped[i] = look_up<near>(
+            window, (words[i * sizeof(T) / 4] >> (i * BITS % 32) & ((1u << BITS) - 1)) ^ bias);
 #pragma unroll
     for (int i = 0; i < (int)(sizeof mapped / 16); i++)
         __stcs((uint4 *)out + i, ((const uint4 *)mapped)[i]);
@@ -228,8 +251,9 @@ template <typename ENTRY> static __host__ __device__ constexpr int flight(void)
     return sizeof(ENTRY) == 4 ? 2 : 4;
 }
 
-/* T is the unsigned type of a pixel. Where there is one map, blocks take every gridDim-th chunk; else each has
- * neighboring chunks, so that few change their map. They begin with the last chunks, which were counted last. */
+/* T is the unsigned type of a pixel. Where there is one map, blocks take every gridDim-th chunk;
+ * else each has neighboring chunks, so that few change their map. They begin with the last chunks,
+ * which were counted last. */
 template <typename T, typename ENTRY>
 static __global__ void __launch_bounds__(VALUES_THREADS, 1)
     map_values(const T *all_in, ENTRY *all_out, struct value_job job)
@@ -237,7 +261,8 @@ static __global__ void __launch_bounds__(VALUES_THREADS, 1)
     enum { N = 16 / sizeof(T), FLIGHT = flight<ENTRY>() };
     constexpr bool can_be_near = sizeof(T) == 2 && sizeof(ENTRY) == sizeof(float);
     extern __shared__ uint4 shared[];
-    const int64_t all = job.n_maps * job.chunks, chunk_groups = (int64_t)blockDim.x * FLIGHT, block = blockIdx.x;
+    const int64_t all = job.n_maps * job.chunks, chunk_groups = (int64_t)blockDim.x * FLIGHT,
+                  block = blockIdx.x;
     const int64_t first = block * all / gridDim.x, end = (block + 1) * all / gridDim.x;
     const bool one_map = job.n_maps == 1;
     const int64_t mine = one_map ? (all - 1 - block) / gridDim.x + 1 : end - first;
@@ -245,7 +270,8 @@ static __global__ void __launch_bounds__(VALUES_THREADS, 1)
     struct window<ENTRY> window {
     };
     for (int64_t i = 0; i < mine; i++) {
-        const int64_t chunk = one_map ? all - 1 - block - i * gridDim.x : end - 1 - i, map = chunk / job.chunks;
+        const int64_t chunk = one_map ? all - 1 - block - i * gridDim.x : end - 1 - i,
+                      map = chunk / job.chunks;
         if (map != current)
             load_window(job, map, (mine - i) * chunk_groups * N, shared, &window);
         current = map;
@@ -257,7 +283,8 @@ static __global__ void __launch_bounds__(VALUES_THREADS, 1)
         uint4 groups[FLIGHT];
 #pragma unroll
         for (int i = 0; i < FLIGHT; i++)
-            if (at + (int64_t)i * blockDim.x * N >= phase && at + ((int64_t)i * blockDim.x + 1) * N <= past)
+            if (at + (int64_t)i * blockDim.x * N >= phase &&
+                at + ((int64_t)i * blockDim.x + 1) * N <= past)
                 groups[i] = __ldcs((const uint4 *)(in + at + (int64_t)i * blockDim.x * N));
 #pragma unroll
         for (int i = 0; i < FLIGHT; i++, at += (int64_t)blockDim.x * N)
@@ -272,12 +299,14 @@ static __global__ void __launch_bounds__(VALUES_THREADS, 1)
 }
 
 template <typename T, typename ENTRY>
-static enum ts_status launch(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                             struct value_job job, bool grows, const struct cuda_call *call)
+static enum ts_status launch(const struct stage_context *context, const struct ts_image *in,
+                             struct ts_image *out, struct value_job job, bool grows,
+                             const struct cuda_call *call)
 {
     const struct device_numbers *device = context->device;
     const int64_t per_group = 16 / sizeof(T), flights = flight<ENTRY>();
-    const bool small = job.count * job.n_maps < device->multiprocessors * VALUES_THREADS * flights * per_group;
+    const bool small =
+        job.count * job.n_maps < device->multiprocessors * VALUES_THREADS * flights * per_group;
     const int threads = small ? SMALL_THREADS : VALUES_THREADS;
     const size_t capacity = (size_t)device->block_shared_bytes / 16 * 16;
     const size_t table = (size_t)ts_value_counts_keys(in->dtype) * sizeof(ENTRY);
@@ -294,21 +323,23 @@ static enum ts_status launch(const struct stage_context *context, const struct t
         status = ts_cuda_shared(context, (const void *)map_values<T, ENTRY>, shared);
     if (status != TS_OK)
         return status;
-    map_values<T, ENTRY>
-        <<<(unsigned)blocks, threads, shared, call->stream>>>((const T *)in->data, (ENTRY *)out->data, job);
+    map_values<T, ENTRY><<<(unsigned)blocks, threads, shared, call->stream>>>(
+        (const T *)in->data, (ENTRY *)out->data, job);
     return ts_cuda_launched(context, "equalize: values");
 }
 
 /* Enqueue the map of a slab: of values that are counted one by one, and of others. */
-static enum ts_status equalize_values(const struct stage_context *context, const struct ts_image *in,
-                                      struct ts_image *out, const struct cuda_maps *maps, const struct cuda_call *call)
+static enum ts_status equalize_values(const struct stage_context *context,
+                                      const struct ts_image *in, struct ts_image *out,
+                                      const struct cuda_maps *maps, const struct cuda_call *call)
 {
     const bool on_device = maps->made_on_device, wide = ts_dtype_bytes(in->dtype) == 2;
     struct value_job job = {};
     job.maps = maps->results;
     job.stride = maps->stride;
     job.entries = on_device ? sizeof(struct cuda_value_map) : sizeof(struct equalize_result);
-    job.range = on_device ? offsetof(struct cuda_value_map, low) : offsetof(struct equalize_result, low);
+    job.range =
+        on_device ? offsetof(struct cuda_value_map, low) : offsetof(struct equalize_result, low);
     job.bias = ts_dtype_sign_bit(in->dtype);
     job.n_maps = maps->stride ? out->axes[0].n : 1;
     job.count = (int64_t)(maps->stride ? ts_slice_count(out) : ts_image_count(out));
@@ -321,13 +352,14 @@ static enum ts_status equalize_values(const struct stage_context *context, const
 
 /* ---- equalize finish ---------------------------------------------------------------------------
  *
- * Makes maps from counts: the share of values that are v or below, or OpenCV's level, with the roundings of
- * stages/histogram/equalize.c.
+ * Makes maps from counts: the share of values that are v or below, or OpenCV's level, with the
+ * roundings of stages/histogram/equalize.c.
  *
- * A cluster of blocks (one block for 256 keys, for many slices, or where the device has no clusters) makes one map; a
- * thread sums eight neighboring keys, and keeps their counts where it has no others. Memory traffic: 8 bytes read for
- * each key of the volume, 4 of a slice, and 1 to 4 written. Blocks have 1,024 threads where few blocks make a map, and
- * 256 where many maps keep the device busy. */
+ * A cluster of blocks (one block for 256 keys, for many slices, or where the device has no
+ * clusters) makes one map; a thread sums eight neighboring keys, and keeps their counts where it
+ * has no others. Memory traffic: 8 bytes read for each key of the volume, 4 of a slice, and 1 to 4
+ * written. Blocks have 1,024 threads where few blocks make a map, and 256 where many maps keep the
+ * device busy. */
 
 enum { FINISH_THREADS = 1024, FEW_THREADS = 256, KEYS = 8, CLUSTER = 8, MANY_SLICES = 64 };
 
@@ -347,8 +379,8 @@ struct part {
 };
 
 /* Loads the counts of eight keys from `key` on, 0 outside [low, high]. */
-static __device__ inline void load_counts(const unsigned long long *counts, uint32_t key, uint32_t, uint32_t,
-                                          unsigned long long loaded[KEYS])
+static __device__ inline void load_counts(const unsigned long long *counts, uint32_t key, uint32_t,
+                                          uint32_t, unsigned long long loaded[KEYS])
 {
 #pragma unroll
     for (int i = 0; i < KEYS; i += 2) {
@@ -358,8 +390,8 @@ static __device__ inline void load_counts(const unsigned long long *counts, uint
     }
 }
 
-static __device__ inline void load_counts(const uint32_t *counts, uint32_t key, uint32_t low, uint32_t high,
-                                          uint32_t loaded[KEYS])
+static __device__ inline void load_counts(const uint32_t *counts, uint32_t key, uint32_t low,
+                                          uint32_t high, uint32_t loaded[KEYS])
 {
 #pragma unroll
     for (int i = 0; i < KEYS; i += 4) {
@@ -385,11 +417,12 @@ static __device__ inline void join_range(uint32_t low, uint32_t high, struct par
     }
 }
 
-/* Finds the sum and the range of the keys [begin, end) for the block, which are valid behind a barrier. `loaded`
- * becomes the last counts of this thread. */
+/* Finds the sum and the range of the keys [begin, end) for the block, which are valid behind a
+ * barrier. `loaded` becomes the last counts of this thread. */
 template <typename COUNT>
-static __device__ void describe_part(const COUNT *counts, uint32_t begin, uint32_t end, uint32_t low, uint32_t high,
-                                     unsigned long long *warp_sums, struct part *part, COUNT loaded[KEYS])
+static __device__ void describe_part(const COUNT *counts, uint32_t begin, uint32_t end,
+                                     uint32_t low, uint32_t high, unsigned long long *warp_sums,
+                                     struct part *part, COUNT loaded[KEYS])
 {
     unsigned long long sum = 0, own_count = 0;
     uint32_t own_low = 0xFFFFFFFFu, own_high = 0;
@@ -414,7 +447,8 @@ static __device__ void describe_part(const COUNT *counts, uint32_t begin, uint32
         part->sum = sum;
 }
 
-/* Adds up the parts of the cluster: *part becomes the map's range, with the sum of all keys before this block's. */
+/* Adds up the parts of the cluster: *part becomes the map's range, with the sum of all keys before
+ * this block's. */
 static __device__ void join_parts(struct part *shared_part, struct part *part)
 {
 #if __CUDA_ARCH__ >= 900
@@ -446,18 +480,21 @@ struct levels {
     uint32_t low, n_keys, bias;
 };
 
-static __device__ inline void set_entry(float *entry, unsigned long long below, const struct levels &levels)
+static __device__ inline void set_entry(float *entry, unsigned long long below,
+                                        const struct levels &levels)
 {
     *entry = levels.total ? (float)((double)below / (double)levels.total) : 0;
 }
 
 /* Sets an entry by OpenCV's rule. Where an image has one value alone, that value stays as it is. */
 template <typename T>
-static __device__ inline void set_entry(T *entry, unsigned long long below, const struct levels &levels)
+static __device__ inline void set_entry(T *entry, unsigned long long below,
+                                        const struct levels &levels)
 {
     const unsigned long long above = below > levels.lowest ? below - levels.lowest : 0;
-    const uint32_t key =
-        levels.lowest == levels.total ? levels.low : ts_value_level(above, levels.total - levels.lowest, levels.n_keys);
+    const uint32_t key = levels.lowest == levels.total
+                             ? levels.low
+                             : ts_value_level(above, levels.total - levels.lowest, levels.n_keys);
     *entry = (T)(key ^ levels.bias);
 }
 
@@ -472,7 +509,8 @@ static __global__ void __launch_bounds__(FINISH_THREADS) make_maps(struct finish
     const bool of_slice = sizeof(COUNT) == 4;
     const struct cuda_slice_counts *slice = (const struct cuda_slice_counts *)partial;
     const COUNT *counts = (const COUNT *)(of_slice ? (const char *)slice->counts : partial);
-    const uint32_t per_block = job.n_keys / job.blocks, begin = rank * per_block, end = begin + per_block;
+    const uint32_t per_block = job.n_keys / job.blocks, begin = rank * per_block,
+                   end = begin + per_block;
     struct part part = {0, 0, job.n_keys - 1, 0};
     if (of_slice) {
         part.low = slice->low;
@@ -487,7 +525,8 @@ static __global__ void __launch_bounds__(FINISH_THREADS) make_maps(struct finish
     } else {
         part.lowest = counts[low];
     }
-    struct cuda_value_map *result = (struct cuda_value_map *)(job.results + map * job.result_stride);
+    struct cuda_value_map *result =
+        (struct cuda_value_map *)(job.results + map * job.result_stride);
     ENTRY *entries = (ENTRY *)(result + 1);
     if (rank == 0 && threadIdx.x == 0)
         *result = (struct cuda_value_map){part.low, part.high, {0, 0}};
@@ -518,15 +557,18 @@ static __global__ void __launch_bounds__(FINISH_THREADS) make_maps(struct finish
     }
 }
 
-/* Makes n results of struct cuda_value_map from the counts of the volume (per_slice false) or of slices. */
+/* Makes n results of struct cuda_value_map from the counts of the volume (per_slice false) or of
+ * slices. */
 static size_t equalize_map_bytes(const struct stage_context *context)
 {
-    const size_t entry = ts_cuda_equalize_levels(context) ? ts_dtype_bytes(context->in.dtype) : sizeof(float);
+    const size_t entry =
+        ts_cuda_equalize_levels(context) ? ts_dtype_bytes(context->in.dtype) : sizeof(float);
     return sizeof(struct cuda_value_map) + ts_value_counts_keys(context->in.dtype) * entry;
 }
 
 template <typename COUNT, typename ENTRY>
-static enum ts_status finish_launch(const struct stage_context *context, const struct finish_job *job, int64_t n,
+static enum ts_status finish_launch(const struct stage_context *context,
+                                    const struct finish_job *job, int64_t n,
                                     const struct cuda_call *call)
 {
     cudaLaunchAttribute attribute = {};
@@ -542,8 +584,9 @@ static enum ts_status finish_launch(const struct stage_context *context, const s
     return ts_cuda_launched(context, "equalize: maps");
 }
 
-static enum ts_status equalize_finish(const struct stage_context *context, const void *partials, bool per_slice,
-                                      void *results, int64_t n, const struct cuda_call *call)
+static enum ts_status equalize_finish(const struct stage_context *context, const void *partials,
+                                      bool per_slice, void *results, int64_t n,
+                                      const struct cuda_call *call)
 {
     const enum ts_dtype dtype = context->in.dtype;
     const uint32_t n_keys = ts_value_counts_keys(dtype);
@@ -596,15 +639,18 @@ static size_t partial_bytes(const struct stage_context *context, int input)
     if (ranging(context))
         return by_value(context, input) ? 0 : sizeof(struct cuda_value_range);
     return by_value(context, input)
-               ? ts_cuda_value_counts_bytes(ts_stage_input(context, input)->dtype, in_slices(context, input))
-               : (ts_equalize_capacity(context, input) + BINS_EXTRA_SLOTS) * sizeof(unsigned long long);
+               ? ts_cuda_value_counts_bytes(ts_stage_input(context, input)->dtype,
+                                            in_slices(context, input))
+               : (ts_equalize_capacity(context, input) + BINS_EXTRA_SLOTS) *
+                     sizeof(unsigned long long);
 }
 
 static size_t scratch_bytes(const struct stage_context *context, int input, int64_t n)
 {
     const struct ts_image *image = input == 0 ? &context->in : context->references[input - 1];
-    return by_value(context, input) ? ts_cuda_value_counts_scratch_bytes(context, image, in_slices(context, input), n)
-                                    : 0;
+    return by_value(context, input)
+               ? ts_cuda_value_counts_scratch_bytes(context, image, in_slices(context, input), n)
+               : 0;
 }
 
 static bool overwrites(const struct stage_context *context)
@@ -613,8 +659,9 @@ static bool overwrites(const struct stage_context *context)
 }
 
 /* struct equalize_result starts with the bins. */
-static enum ts_status reduce(const struct stage_context *context, int input, const struct ts_image *slices,
-                             void *partials, const struct cuda_call *call)
+static enum ts_status reduce(const struct stage_context *context, int input,
+                             const struct ts_image *slices, void *partials,
+                             const struct cuda_call *call)
 {
     const bool slice_by_slice = in_slices(context, input);
     const size_t bytes = partial_bytes(context, input), stride = ts_cuda_stride(bytes);
@@ -627,19 +674,22 @@ static enum ts_status reduce(const struct stage_context *context, int input, con
     const struct equalize_result *result = (const struct equalize_result *)call->result;
     return ts_cuda_bin_counts_add(context, slices, &result->bins[input],
                                   ts_cuda_stride(context->stage->reduction->result_bytes(context)),
-                                  ts_equalize_capacity(context, input), partials, slice_by_slice, stride, call);
+                                  ts_equalize_capacity(context, input), partials, slice_by_slice,
+                                  stride, call);
 }
 
-static void collect(const struct stage_context *context, int input, const void *partial, void *total)
+static void collect(const struct stage_context *context, int input, const void *partial,
+                    void *total)
 {
     if (partial_bytes(context, input) == 0)
         return;
     if (by_value(context, input)) {
-        ts_cuda_value_counts_collect(ts_stage_input(context, input)->dtype, in_slices(context, input), partial,
+        ts_cuda_value_counts_collect(ts_stage_input(context, input)->dtype,
+                                     in_slices(context, input), partial,
                                      (struct value_counts *)total);
     } else if (ranging(context)) {
-        *(struct value_range *)total = ts_cuda_value_range_collect((const struct cuda_value_range *)partial,
-                                                                   ts_stage_input(context, input)->dtype);
+        *(struct value_range *)total = ts_cuda_value_range_collect(
+            (const struct cuda_value_range *)partial, ts_stage_input(context, input)->dtype);
     } else {
         struct bin_counts *counts = (struct bin_counts *)total;
         ts_bin_counts_init(counts, (int64_t)ts_equalize_capacity(context, input));
@@ -647,8 +697,8 @@ static void collect(const struct stage_context *context, int input, const void *
     }
 }
 
-static enum ts_status finish(const struct stage_context *context, const void *partials, void *results, int64_t n,
-                             const struct cuda_call *call)
+static enum ts_status finish(const struct stage_context *context, const void *partials,
+                             void *results, int64_t n, const struct cuda_call *call)
 {
     return equalize_finish(context, partials, in_slices(context, 0), results, n, call);
 }
@@ -664,11 +714,12 @@ static const struct cuda_reduction reduction = {
     .finish = finish,
 };
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                          const struct cuda_call *call)
+static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
+                          struct ts_image *out, const struct cuda_call *call)
 {
     const bool on_device = finishes(context);
-    const size_t bytes = on_device ? equalize_map_bytes(context) : context->stage->reduction->result_bytes(context);
+    const size_t bytes =
+        on_device ? equalize_map_bytes(context) : context->stage->reduction->result_bytes(context);
     const struct cuda_maps maps = {.results = (const char *)call->result,
                                    .stride = in_slices(context, 0) ? ts_cuda_stride(bytes) : 0,
                                    .made_on_device = on_device};

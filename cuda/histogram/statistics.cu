@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * statistics on the device. No kernel stands here: cuda/counting/value_counts.cuh counts the values of 8- and 16-bit
- * integers, and cuda/counting/count_moments.cuh makes the moments of slices of these counts; other types have
- * cuda/counting/moments.cuh for moments and range, and cuda/counting/percentile.cuh for percentiles. The host works out
- * the numbers themselves, as on the CPU. The image is read once, and once or twice more for percentiles.
+ * statistics on the device. No kernel stands here: cuda/counting/value_counts.cuh counts the values
+ * of 8- and 16-bit integers, and cuda/counting/count_moments.cuh makes the moments of slices of
+ * these counts; other types have cuda/counting/moments.cuh for moments and range, and
+ * cuda/counting/percentile.cuh for percentiles. The host works out the numbers themselves, as on
+ * the CPU. The image is read once, and once or twice more for percentiles.
  *
- * The partial of a volume of 8- and 16-bit integers is its counts. Others have, in the first round, the moments of the
- * slices (all nz of a volume, one of a slice), then the counts of the upper halves of the keys, or the ends of the
- * percentiles of a slice; in the second round, the counts of the lower halves. Behind all of these lies the partial of
- * the noise estimate (cuda/counting/noise_estimate.cuh). Labels have partials of their own (statistics_labels.cuh).
+ * The partial of a volume of 8- and 16-bit integers is its counts. Others have, in the first round,
+ * the moments of the slices (all nz of a volume, one of a slice), then the counts of the upper
+ * halves of the keys, or the ends of the percentiles of a slice; in the second round, the counts of
+ * the lower halves. Behind all of these lies the partial of the noise estimate
+ * (cuda/counting/noise_estimate.cuh). Labels have partials of their own (statistics_labels.cuh).
  */
 #include "cuda/device/launch.cuh"
 
@@ -61,8 +63,8 @@ static size_t own_partial_bytes(const struct stage_context *context)
     if (context->round == 1)
         return ts_cuda_percentile_bytes(1, n_percentiles);
     const size_t percentiles = ts_statistics_by_slice(context) ? sizeof(struct percentile_ends)
-                               : n_percentiles > 0             ? ts_cuda_percentile_bytes(0, n_percentiles)
-                                                               : 0;
+                               : n_percentiles > 0 ? ts_cuda_percentile_bytes(0, n_percentiles)
+                                                   : 0;
     return moments_bytes(context) + percentiles;
 }
 
@@ -70,7 +72,9 @@ static size_t own_partial_bytes(const struct stage_context *context)
 static size_t noise_bytes(const struct stage_context *context)
 {
     struct stage_context noise;
-    return ts_statistics_noise_round(context, &noise) ? ts_cuda_noise_bytes(&noise, noise_of(context)) : 0;
+    return ts_statistics_noise_round(context, &noise)
+               ? ts_cuda_noise_bytes(&noise, noise_of(context))
+               : 0;
 }
 
 static size_t partial_bytes(const struct stage_context *context, int)
@@ -94,16 +98,17 @@ static size_t own_scratch_bytes(const struct stage_context *context, int64_t n)
     if (!is_own_round(context))
         return 0;
     if (by_value(context))
-        return ts_cuda_value_counts_scratch_bytes(context, &context->in, ts_scope_is_slice(context), n) +
+        return ts_cuda_value_counts_scratch_bytes(context, &context->in, ts_scope_is_slice(context),
+                                                  n) +
                (ts_scope_is_slice(context) ? slice_counts_bytes(context, n) : 0);
     if (context->round == 1)
         return ts_cuda_percentile_scratch_bytes(context, 1, n);
-    const size_t moments =
-        ts_cuda_moments_scratch_bytes((int64_t)ts_slice_count(&context->in), (enum reduction_method)params->method, n);
+    const size_t moments = ts_cuda_moments_scratch_bytes((int64_t)ts_slice_count(&context->in),
+                                                         (enum reduction_method)params->method, n);
     size_t percentiles = 0;
     if (ts_statistics_by_slice(context))
-        percentiles = ts_cuda_percentile_ends_scratch_bytes(context, (enum percentile_method)params->percentile_method,
-                                                            n_percentiles, n);
+        percentiles = ts_cuda_percentile_ends_scratch_bytes(
+            context, (enum percentile_method)params->percentile_method, n_percentiles, n);
     else if (n_percentiles > 0)
         percentiles = ts_cuda_percentile_scratch_bytes(context, 0, n);
     return moments > percentiles ? moments : percentiles;
@@ -115,12 +120,14 @@ static size_t scratch_bytes(const struct stage_context *context, int, int64_t n)
         return 0;
     struct stage_context round;
     const size_t own = own_scratch_bytes(context, n);
-    const size_t noise =
-        ts_statistics_noise_round(context, &round) ? ts_cuda_noise_scratch_bytes(&round, noise_of(context), n) : 0;
+    const size_t noise = ts_statistics_noise_round(context, &round)
+                             ? ts_cuda_noise_scratch_bytes(&round, noise_of(context), n)
+                             : 0;
     return own > noise ? own : noise;
 }
 
-/* The constants are the percentiles, then 50 for the noise estimate, then the logarithms of the keys. */
+/* The constants are the percentiles, then 50 for the noise estimate, then the logarithms of the
+ * keys. */
 static size_t percents_bytes(const struct stage_context *context)
 {
     return ((size_t)ts_statistics_percentiles(context) + 1) * sizeof(double);
@@ -129,21 +136,24 @@ static size_t percents_bytes(const struct stage_context *context)
 static size_t constants_bytes(const struct stage_context *context)
 {
     const bool of_slice_counts = by_value(context) && ts_scope_is_slice(context);
-    return percents_bytes(context) + (of_slice_counts ? ts_cuda_count_logs_bytes(context->in.dtype) : 0);
+    return percents_bytes(context) +
+           (of_slice_counts ? ts_cuda_count_logs_bytes(context->in.dtype) : 0);
 }
 
 static void constants(const struct stage_context *context, void *host)
 {
     if (ts_statistics_percentiles(context) > 0)
-        memcpy(host, params_of(context)->percentiles.values, percents_bytes(context) - sizeof(double));
+        memcpy(host, params_of(context)->percentiles.values,
+               percents_bytes(context) - sizeof(double));
     ((double *)host)[ts_statistics_percentiles(context)] = 50;
     if (by_value(context) && ts_scope_is_slice(context))
         ts_cuda_count_logs(context->in.dtype, (double *)((char *)host + percents_bytes(context)));
 }
 
 /* The scratch starts with the counts. */
-static enum ts_status reduce_slice_counts(const struct stage_context *context, const struct ts_image *slices,
-                                          char *partials, const struct cuda_call *call)
+static enum ts_status reduce_slice_counts(const struct stage_context *context,
+                                          const struct ts_image *slices, char *partials,
+                                          const struct cuda_call *call)
 {
     const int n_percentiles = ts_statistics_percentiles(context);
     const size_t stride = ts_cuda_stride(partial_bytes(context, 0));
@@ -153,35 +163,39 @@ static enum ts_status reduce_slice_counts(const struct stage_context *context, c
     counting.scratch = (char *)call->scratch + slice_counts_bytes(context, n);
     enum ts_status status = ts_cuda_value_counts(context, slices, true, call->scratch, &counting);
     if (status == TS_OK)
-        status = ts_cuda_count_moments(context, slices->dtype, call->scratch, n, percents + n_percentiles + 1, partials,
-                                       stride, call);
+        status = ts_cuda_count_moments(context, slices->dtype, call->scratch, n,
+                                       percents + n_percentiles + 1, partials, stride, call);
     if (status == TS_OK && n_percentiles > 0)
-        status = ts_cuda_count_ends(context, slices->dtype, call->scratch, n, percents, n_percentiles,
-                                    partials + moments_bytes(context), stride, call);
+        status = ts_cuda_count_ends(context, slices->dtype, call->scratch, n, percents,
+                                    n_percentiles, partials + moments_bytes(context), stride, call);
     return status;
 }
 
-static enum ts_status reduce_first(const struct stage_context *context, const struct ts_image *slices, char *partials,
+static enum ts_status reduce_first(const struct stage_context *context,
+                                   const struct ts_image *slices, char *partials,
                                    const struct cuda_call *call)
 {
     const struct statistics_params *params = params_of(context);
     const enum percentile_method method = (enum percentile_method)params->percentile_method;
     const int n_percentiles = ts_statistics_percentiles(context);
-    const size_t bytes = ts_cuda_moments_bytes(), stride = ts_cuda_stride(partial_bytes(context, 0));
-    char *const moments = ts_scope_is_slice(context) ? partials : partials + (size_t)slices->z_first * bytes;
+    const size_t bytes = ts_cuda_moments_bytes(),
+                 stride = ts_cuda_stride(partial_bytes(context, 0));
+    char *const moments =
+        ts_scope_is_slice(context) ? partials : partials + (size_t)slices->z_first * bytes;
     char *const percentiles = partials + moments_bytes(context);
-    const enum ts_status status = ts_cuda_moments(context, slices, (enum reduction_method)params->method, moments,
-                                                  ts_scope_is_slice(context) ? stride : bytes, call);
+    const enum ts_status status =
+        ts_cuda_moments(context, slices, (enum reduction_method)params->method, moments,
+                        ts_scope_is_slice(context) ? stride : bytes, call);
     if (status != TS_OK || n_percentiles == 0)
         return status;
     return ts_statistics_by_slice(context)
-               ? ts_cuda_percentile_ends(context, method, slices, (const double *)call->constants, n_percentiles,
-                                         percentiles, stride, call)
+               ? ts_cuda_percentile_ends(context, method, slices, (const double *)call->constants,
+                                         n_percentiles, percentiles, stride, call)
                : ts_cuda_percentile_add(context, 0, slices, NULL, percentiles, call);
 }
 
-static enum ts_status reduce_own(const struct stage_context *context, const struct ts_image *slices, void *partials,
-                                 const struct cuda_call *call)
+static enum ts_status reduce_own(const struct stage_context *context, const struct ts_image *slices,
+                                 void *partials, const struct cuda_call *call)
 {
     if (ts_statistics_of_counts(context))
         return ts_cuda_value_counts(context, slices, false, partials, call);
@@ -193,12 +207,14 @@ static enum ts_status reduce_own(const struct stage_context *context, const stru
     return ts_cuda_percentile_add(context, 1, slices, &result->search, partials, call);
 }
 
-static enum ts_status reduce(const struct stage_context *context, int, const struct ts_image *slices, void *partials,
+static enum ts_status reduce(const struct stage_context *context, int,
+                             const struct ts_image *slices, void *partials,
                              const struct cuda_call *call)
 {
     if (ts_statistics_by_label(context))
         return ts_cuda_statistics_labels(context, slices, partials, call);
-    const enum ts_status status = is_own_round(context) ? reduce_own(context, slices, partials, call) : TS_OK;
+    const enum ts_status status =
+        is_own_round(context) ? reduce_own(context, slices, partials, call) : TS_OK;
     struct stage_context noise;
     if (status != TS_OK || !ts_statistics_noise_round(context, &noise))
         return status;

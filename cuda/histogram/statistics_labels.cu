@@ -1,32 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The first round adds to the moments of labels and counts the first digits of their percentiles; later rounds count
- * the digits that follow. Every value is added to the limbs of its label as the CPU does
- * (stages/histogram/statistics_labels.c), in integers, so that the order does not matter and the bytes are those of the
- * CPU.
+ * The first round adds to the moments of labels and counts the first digits of their percentiles;
+ * later rounds count the digits that follow. Every value is added to the limbs of its label as the
+ * CPU does (stages/histogram/statistics_labels.c), in integers, so that the order does not matter
+ * and the bytes are those of the CPU.
  */
 #include "cuda/counting/label_pairs.cuh"
 #include "cuda/histogram/statistics_labels.cuh"
 #include "cuda/values/value_keys.cuh"
 
-/* The order keys of the CPU: the rank of 8- and 16-bit integers in their type, and all 32 bits of the others. */
+/* The order keys of the CPU: the rank of 8- and 16-bit integers in their type, and all 32 bits of
+ * the others. */
 template <typename T> static __device__ uint32_t rank_key(T value)
 {
     if constexpr (sizeof(T) == 4)
         return ts_cuda_order_key(value);
     else
-        return (uint32_t)((int32_t)value - (std::is_signed<T>::value ? -(1 << (8 * sizeof(T) - 1)) : 0));
+        return (uint32_t)((int32_t)value -
+                          (std::is_signed<T>::value ? -(1 << (8 * sizeof(T) - 1)) : 0));
 }
 
 /* ---- moments -----------------------------------------------------------------------------------
  *
- * A thread takes RUN pixels side by side and keeps their moments in registers while the label stays the same: of the
- * limbs a window, which for floats spans 64 bits of exponents and follows the values. What it kept goes to a table of
- * PLACES labels in shared memory, or to global memory where another label has its place, and at the end of the block
- * the table is added to global memory. Memory traffic: value and label are read once, through the first-level cache,
- * since a warp's threads read RUN values apart. 256 threads a block, because the window takes many registers. */
+ * A thread takes RUN pixels side by side and keeps their moments in registers while the label stays
+ * the same: of the limbs a window, which for floats spans 64 bits of exponents and follows the
+ * values. What it kept goes to a table of PLACES labels in shared memory, or to global memory where
+ * another label has its place, and at the end of the block the table is added to global memory.
+ * Memory traffic: value and label are read once, through the first-level cache, since a warp's
+ * threads read RUN values apart. 256 threads a block, because the window takes many registers. */
 
-enum { MOMENTS_THREADS = 256, RUN = 32, PLACES = 32, SUM_WINDOW = 3, SQUARE_WINDOW = 6, USUAL_BASE = 3 };
+enum {
+    MOMENTS_THREADS = 256,
+    RUN = 32,
+    PLACES = 32,
+    SUM_WINDOW = 3,
+    SQUARE_WINDOW = 6,
+    USUAL_BASE = 3
+};
 
 struct moments_job {
     const void *pixels, *labels;
@@ -36,7 +46,8 @@ struct moments_job {
     struct label_moments *moments;
 };
 
-/* The moments of the pixels of one label since the last flush. sum[i] is limb base + i, squares[i] limb 2 base + i. */
+/* The moments of the pixels of one label since the last flush. sum[i] is limb base + i, squares[i]
+ * limb 2 base + i. */
 struct kept {
     uint32_t row, n, n_nan, n_infinite, n_zero, not_low, high, base;
     int64_t sum[SUM_WINDOW], squares[SQUARE_WINDOW];
@@ -67,7 +78,8 @@ static __device__ void add_kept(struct label_moments *to, const struct kept &kep
         add64(&to->squares[2 * kept.base + i], kept.squares[i]);
 }
 
-static __device__ void flush(const struct moments_job &job, struct shared_table &table, struct kept &kept)
+static __device__ void flush(const struct moments_job &job, struct shared_table &table,
+                             struct kept &kept)
 {
     const uint32_t place = kept.row % PLACES;
     if (kept.n + kept.n_nan + kept.n_infinite == 0)
@@ -86,7 +98,8 @@ static __device__ inline struct kept begin(uint32_t row, uint32_t base)
     return kept;
 }
 
-/* Adds parts of 32 bits from limb `first` of the window on. Registers have no index, so each limb is asked. */
+/* Adds parts of 32 bits from limb `first` of the window on. Registers have no index, so each limb
+ * is asked. */
 template <int N, int PARTS>
 static __device__ inline void add_parts(int64_t *limbs, uint32_t first, const int64_t *parts)
 {
@@ -98,10 +111,11 @@ static __device__ inline void add_parts(int64_t *limbs, uint32_t first, const in
                 limbs[i] += parts[part];
 }
 
-static __device__ inline void add_float(const struct moments_job &job, struct shared_table &table, struct kept &kept,
-                                        uint32_t bits)
+static __device__ inline void add_float(const struct moments_job &job, struct shared_table &table,
+                                        struct kept &kept, uint32_t bits)
 {
-    const uint32_t exponent = bits >> 23 & 0xFF, fraction = bits & 0x7FFFFF, place = exponent ? exponent - 1 : 0;
+    const uint32_t exponent = bits >> 23 & 0xFF, fraction = bits & 0x7FFFFF,
+                   place = exponent ? exponent - 1 : 0;
     const uint64_t m = exponent ? fraction | 0x800000u : fraction, square = m * m;
     const uint32_t limb = place / 32, shift = 2 * place % 32;
     if (m == 0) {
@@ -115,9 +129,10 @@ static __device__ inline void add_float(const struct moments_job &job, struct sh
     }
     const uint64_t shifted = m << place % 32, rest = square >> (32 - shift);
     const int64_t sign = bits >> 31 ? -1 : 1;
-    const int64_t parts[2] = {sign * (int64_t)(shifted & 0xFFFFFFFFu), sign * (int64_t)(shifted >> 32)};
-    const int64_t squares[3] = {(int64_t)(square << shift & 0xFFFFFFFFu), (int64_t)(rest & 0xFFFFFFFFu),
-                                (int64_t)(rest >> 32)};
+    const int64_t parts[2] = {sign * (int64_t)(shifted & 0xFFFFFFFFu),
+                              sign * (int64_t)(shifted >> 32)};
+    const int64_t squares[3] = {(int64_t)(square << shift & 0xFFFFFFFFu),
+                                (int64_t)(rest & 0xFFFFFFFFu), (int64_t)(rest >> 32)};
     add_parts<SUM_WINDOW, 2>(kept.sum, limb - kept.base, parts);
     add_parts<SQUARE_WINDOW, 3>(kept.squares, 2 * place / 32 - 2 * kept.base, squares);
 }
@@ -133,8 +148,8 @@ template <typename T> static __device__ inline void add_integer(struct kept &kep
 }
 
 template <typename T>
-static __device__ inline void add_value(const struct moments_job &job, struct shared_table &table, struct kept &kept,
-                                        T value)
+static __device__ inline void add_value(const struct moments_job &job, struct shared_table &table,
+                                        struct kept &kept, T value)
 {
     const uint32_t key = rank_key(value);
     if (!ts_cuda_is_finite(value)) {
@@ -166,7 +181,8 @@ static __device__ void add_moments(struct label_moments *to, const struct label_
         add64(&to->squares[i], from.squares[i]);
 }
 
-template <typename T> static __global__ void __launch_bounds__(MOMENTS_THREADS) add_values(struct moments_job job)
+template <typename T>
+static __global__ void __launch_bounds__(MOMENTS_THREADS) add_values(struct moments_job job)
 {
     __shared__ struct shared_table table;
     const T *pixels = (const T *)job.pixels;
@@ -175,7 +191,8 @@ template <typename T> static __global__ void __launch_bounds__(MOMENTS_THREADS) 
     __syncthreads();
     struct kept kept = begin(0, std::is_same<T, float>::value ? USUAL_BASE : 0);
     const uint64_t step = (uint64_t)gridDim.x * MOMENTS_THREADS * RUN;
-    for (uint64_t first = ((uint64_t)blockIdx.x * MOMENTS_THREADS + threadIdx.x) * RUN; first < job.n; first += step) {
+    for (uint64_t first = ((uint64_t)blockIdx.x * MOMENTS_THREADS + threadIdx.x) * RUN;
+         first < job.n; first += step) {
         const uint64_t end = first + RUN < job.n ? first + RUN : job.n;
         for (uint64_t i = first; i < end; i++) {
             const uint32_t row = ts_cuda_label_row(job.labels, job.labels_dtype, i, job.n_labels);
@@ -193,7 +210,8 @@ template <typename T> static __global__ void __launch_bounds__(MOMENTS_THREADS) 
 }
 
 /* A thread passes on the carries of one row. */
-static __global__ void __launch_bounds__(MOMENTS_THREADS) pass_carries(struct label_moments *moments, uint32_t n_rows)
+static __global__ void __launch_bounds__(MOMENTS_THREADS)
+    pass_carries(struct label_moments *moments, uint32_t n_rows)
 {
     const uint32_t row = blockIdx.x * MOMENTS_THREADS + threadIdx.x;
     if (row >= n_rows)
@@ -208,17 +226,20 @@ static __global__ void __launch_bounds__(MOMENTS_THREADS) pass_carries(struct la
 }
 
 /* Adds the slices' values to the n_labels + 1 moments of their labels, and passes carries on. */
-static enum ts_status add_moments_of_labels(const struct stage_context *context, const struct ts_image *slices,
+static enum ts_status add_moments_of_labels(const struct stage_context *context,
+                                            const struct ts_image *slices,
                                             const struct ts_image *labels, int64_t n_labels,
-                                            struct label_moments *moments, const struct cuda_call *call)
+                                            struct label_moments *moments,
+                                            const struct cuda_call *call)
 {
     const uint64_t n = ts_image_count(slices);
     const int64_t at_once = ts_cuda_blocks_at_once(context, MOMENTS_THREADS);
     enum ts_status status = TS_OK;
     for (uint64_t first = 0; status == TS_OK && first < n; first += LABEL_MOMENTS_ADDITIONS) {
-        struct moments_job job = {(const char *)slices->data + first * ts_dtype_bytes(slices->dtype),
-                                  (const char *)labels->data + first * ts_dtype_bytes(labels->dtype), labels->dtype,
-                                  (uint32_t)n_labels};
+        struct moments_job job = {
+            (const char *)slices->data + first * ts_dtype_bytes(slices->dtype),
+            (const char *)labels->data + first * ts_dtype_bytes(labels->dtype), labels->dtype,
+            (uint32_t)n_labels};
         job.n = n - first < LABEL_MOMENTS_ADDITIONS ? n - first : LABEL_MOMENTS_ADDITIONS;
         job.moments = moments;
         const int64_t useful = ts_cuda_parts((int64_t)job.n, MOMENTS_THREADS * RUN);
@@ -229,8 +250,8 @@ static enum ts_status add_moments_of_labels(const struct stage_context *context,
         status = ts_cuda_launched(context, "label moments");
         if (status != TS_OK)
             break;
-        pass_carries<<<(unsigned)ts_cuda_parts(n_labels + 1, MOMENTS_THREADS), MOMENTS_THREADS, 0, call->stream>>>(
-            moments, (uint32_t)n_labels + 1);
+        pass_carries<<<(unsigned)ts_cuda_parts(n_labels + 1, MOMENTS_THREADS), MOMENTS_THREADS, 0,
+                       call->stream>>>(moments, (uint32_t)n_labels + 1);
         status = ts_cuda_launched(context, "label carries");
     }
     return status;
@@ -238,10 +259,11 @@ static enum ts_status add_moments_of_labels(const struct stage_context *context,
 
 /* ---- percentiles ------------------------------------------------------------------------------
  *
- * counts[place][digit] += 1 for every place of a pixel's label whose digits found so far are those of the pixel's key;
- * in the first round for its label. Pairs of place and digit are counted through a cache in shared memory
- * (cuda/counting/label_pairs.cuh). Memory traffic: value and label are read once, places lie in the caches. 512 threads
- * and 64 KiB of cache a block, as the histogram of labels. */
+ * counts[place][digit] += 1 for every place of a pixel's label whose digits found so far are those
+ * of the pixel's key; in the first round for its label. Pairs of place and digit are counted
+ * through a cache in shared memory (cuda/counting/label_pairs.cuh). Memory traffic: value and label
+ * are read once, places lie in the caches. 512 threads and 64 KiB of cache a block, as the
+ * histogram of labels. */
 
 enum { RANKS_THREADS = 512, LEAST_PIXELS = 32768 };
 
@@ -255,7 +277,8 @@ struct ranks_job {
     unsigned long long *counts;
 };
 
-template <typename T> static __global__ void __launch_bounds__(RANKS_THREADS) count_digits(struct ranks_job job)
+template <typename T>
+static __global__ void __launch_bounds__(RANKS_THREADS) count_digits(struct ranks_job job)
 {
     extern __shared__ uint32_t memory[];
     const struct pair_cache cache = ts_cuda_pair_cache(memory);
@@ -270,16 +293,18 @@ template <typename T> static __global__ void __launch_bounds__(RANKS_THREADS) co
         const uint32_t key = rank_key(value), prefix = (uint32_t)((uint64_t)key >> above);
         for (uint32_t slot = row * job.n_slots; slot < (row + 1) * job.n_slots; slot++)
             if (!job.ranks || job.ranks[slot].prefix == prefix)
-                ts_cuda_pair_count(cache, job.counts, slot * LABEL_DIGITS + (key >> job.digit.shift & mask));
+                ts_cuda_pair_count(cache, job.counts,
+                                   slot * LABEL_DIGITS + (key >> job.digit.shift & mask));
     }
     ts_cuda_pair_cache_empty(cache, job.counts);
 }
 
 /* Adds the digits of a round to the counts; ranks: those after the round before, on the device. */
-static enum ts_status add_ranks_of_labels(const struct stage_context *context, const struct ts_image *slices,
-                                          const struct ts_image *labels, int64_t n_labels, int round,
-                                          const struct label_rank *ranks, int n_places, uint64_t *counts,
-                                          const struct cuda_call *call)
+static enum ts_status add_ranks_of_labels(const struct stage_context *context,
+                                          const struct ts_image *slices,
+                                          const struct ts_image *labels, int64_t n_labels,
+                                          int round, const struct label_rank *ranks, int n_places,
+                                          uint64_t *counts, const struct cuda_call *call)
 {
     struct ranks_job job = {slices->data, labels->data, labels->dtype, (uint32_t)n_labels};
     const int64_t at_once = ts_cuda_blocks_at_once(context, RANKS_THREADS);
@@ -296,22 +321,25 @@ static enum ts_status add_ranks_of_labels(const struct stage_context *context, c
     const enum ts_status status = ts_cuda_shared(context, (const void *)kernel, pair_cache_bytes);
     if (status != TS_OK)
         return status;
-    kernel<<<(unsigned)(at_once < useful ? at_once : useful), RANKS_THREADS, pair_cache_bytes, call->stream>>>(job);
+    kernel<<<(unsigned)(at_once < useful ? at_once : useful), RANKS_THREADS, pair_cache_bytes,
+             call->stream>>>(job);
     return ts_cuda_launched(context, "label ranks");
 }
 
-enum ts_status ts_cuda_statistics_labels(const struct stage_context *context, const struct ts_image *slices,
-                                         void *partials, const struct cuda_call *call)
+enum ts_status ts_cuda_statistics_labels(const struct stage_context *context,
+                                         const struct ts_image *slices, void *partials,
+                                         const struct cuda_call *call)
 {
     const struct statistics_params *params = (const struct statistics_params *)context->params;
     const struct ts_image *labels = &slices[STATISTICS_LABELS];
     enum ts_status status = TS_OK;
     if (context->round == 0)
-        status =
-            add_moments_of_labels(context, slices, labels, params->n_labels, (struct label_moments *)partials, call);
+        status = add_moments_of_labels(context, slices, labels, params->n_labels,
+                                       (struct label_moments *)partials, call);
     if (status != TS_OK || ts_statistics_percentiles(context) == 0)
         return status;
-    return add_ranks_of_labels(context, slices, labels, params->n_labels, context->round,
-                               ts_statistics_label_ranks(context, call->result), ts_statistics_label_places(context),
-                               (uint64_t *)((char *)partials + ts_statistics_label_moments(context)), call);
+    return add_ranks_of_labels(
+        context, slices, labels, params->n_labels, context->round,
+        ts_statistics_label_ranks(context, call->result), ts_statistics_label_places(context),
+        (uint64_t *)((char *)partials + ts_statistics_label_moments(context)), call);
 }

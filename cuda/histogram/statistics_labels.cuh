@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The reduction of statistics with labels on a CUDA device; partials and results are laid out as on the host
- * (stages/histogram/statistics_labels.h).
+ * The reduction of statistics with labels on a CUDA device; partials and results are laid out as on
+ * the host (stages/histogram/statistics_labels.h).
  */
 #ifndef CUDA_HISTOGRAM_STATISTICS_LABELS_CUH
 #define CUDA_HISTOGRAM_STATISTICS_LABELS_CUH
@@ -12,7 +12,8 @@ extern "C" {
 #include "stages/histogram/statistics_labels.h"
 }
 
-enum ts_status ts_cuda_statistics_labels(const struct stage_context *context, const struct ts_image *slices,
-                                         void *partials, const struct cuda_call *call);
+enum ts_status ts_cuda_statistics_labels(const struct stage_context *context,
+                                         const struct ts_image *slices, void *partials,
+                                         const struct cuda_call *call);
 
 #endif

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * rescale on a CUDA device: formulas in stages/intensity/rescale.c. The numbers that values are scaled by come from a
- * range (cuda/values/value_range.cu), from the counts of 8- and 16-bit values (cuda/counting/value_counts.cu), or from
- * percentiles and moments of the other types (cuda/counting/percentile.cu, cuda/counting/moments.cu); the host's
- * finish() makes them, as on the CPU. Each value is read once and written once by the map, and once or twice more for
- * the numbers.
+ * rescale on a CUDA device: formulas in stages/intensity/rescale.c. The numbers that values are
+ * scaled by come from a range (cuda/values/value_range.cu), from the counts of 8- and 16-bit values
+ * (cuda/counting/value_counts.cu), or from percentiles and moments of the other types
+ * (cuda/counting/percentile.cu, cuda/counting/moments.cu); the host's finish() makes them, as on
+ * the CPU. Each value is read once and written once by the map, and once or twice more for the
+ * numbers.
  *
- * Partials: the range; the counts; the counts of a round of percentiles, or the keys at the ranks of a slice; the
- * moments of all slices of a volume, or of one. No kernels of its own.
+ * Partials: the range; the counts; the counts of a round of percentiles, or the keys at the ranks
+ * of a slice; the moments of all slices of a volume, or of one. No kernels of its own.
  */
 #include "cuda/counting/moments.cuh"
 #include "cuda/counting/percentile.cuh"
@@ -37,7 +38,7 @@ static enum source source_of(const struct stage_context *context)
     return ts_rescale_by_ends(context) ? FROM_ENDS : FROM_PERCENTILES;
 }
 
-/* ---- reduction --------------------------------------------------------------------------------- */
+/* ---- reduction ------------------------------------------------------------------------------- */
 
 static size_t partial_bytes(const struct stage_context *context, int input)
 {
@@ -61,13 +62,16 @@ static size_t scratch_bytes(const struct stage_context *context, int input, int6
     (void)input;
     switch (source_of(context)) {
     case FROM_COUNTS:
-        return ts_cuda_value_counts_scratch_bytes(context, &context->in, ts_scope_is_slice(context), n);
+        return ts_cuda_value_counts_scratch_bytes(context, &context->in, ts_scope_is_slice(context),
+                                                  n);
     case FROM_PERCENTILES:
         return ts_cuda_percentile_scratch_bytes(context, context->round, n);
     case FROM_ENDS:
-        return ts_cuda_percentile_ends_scratch_bytes(context, PERCENTILE_HISTOGRAM, N_PERCENTILES, n);
+        return ts_cuda_percentile_ends_scratch_bytes(context, PERCENTILE_HISTOGRAM, N_PERCENTILES,
+                                                     n);
     case FROM_MOMENTS:
-        return ts_cuda_moments_scratch_bytes((int64_t)ts_slice_count(&context->in), REDUCTION_TWO_LEVEL, n);
+        return ts_cuda_moments_scratch_bytes((int64_t)ts_slice_count(&context->in),
+                                             REDUCTION_TWO_LEVEL, n);
     default:
         return 0;
     }
@@ -84,45 +88,53 @@ static void constants(const struct stage_context *context, void *host)
     ((double *)host)[1] = params_of(context)->high_percentile;
 }
 
-static enum ts_status reduce(const struct stage_context *context, int input, const struct ts_image *slices,
-                             void *partials, const struct cuda_call *call)
+static enum ts_status reduce(const struct stage_context *context, int input,
+                             const struct ts_image *slices, void *partials,
+                             const struct cuda_call *call)
 {
     const bool by_slice = ts_scope_is_slice(context);
-    const size_t stride = ts_cuda_stride(partial_bytes(context, input)), moments = ts_cuda_moments_bytes();
+    const size_t stride = ts_cuda_stride(partial_bytes(context, input)),
+                 moments = ts_cuda_moments_bytes();
     const struct rescale_result *result = (const struct rescale_result *)call->result;
     switch (source_of(context)) {
     case FROM_COUNTS:
         return ts_cuda_value_counts(context, slices, by_slice, partials, call);
     case FROM_PERCENTILES:
-        return ts_cuda_percentile_add(context, context->round, slices, context->round ? &result->search : NULL,
-                                      partials, call);
+        return ts_cuda_percentile_add(context, context->round, slices,
+                                      context->round ? &result->search : NULL, partials, call);
     case FROM_ENDS:
-        return ts_cuda_percentile_ends(context, PERCENTILE_HISTOGRAM, slices, (const double *)call->constants,
-                                       N_PERCENTILES, partials, stride, call);
+        return ts_cuda_percentile_ends(context, PERCENTILE_HISTOGRAM, slices,
+                                       (const double *)call->constants, N_PERCENTILES, partials,
+                                       stride, call);
     case FROM_MOMENTS:
         return ts_cuda_moments(context, slices, REDUCTION_TWO_LEVEL,
-                               (char *)partials + (by_slice ? 0 : (size_t)slices->z_first * moments),
+                               (char *)partials +
+                                   (by_slice ? 0 : (size_t)slices->z_first * moments),
                                by_slice ? stride : moments, call);
     default:
         return ts_cuda_value_range_add(context, slices, partials, by_slice, stride, call);
     }
 }
 
-static void collect_moments(const struct stage_context *context, const void *partial, struct moments *moments)
+static void collect_moments(const struct stage_context *context, const void *partial,
+                            struct moments *moments)
 {
     struct value_range range = {};
     for (size_t z = 0; z < ts_scope_slices(context); z++)
-        ts_cuda_moments_collect(context->in.dtype, (const char *)partial + z * ts_cuda_moments_bytes(), &moments[z],
+        ts_cuda_moments_collect(context->in.dtype,
+                                (const char *)partial + z * ts_cuda_moments_bytes(), &moments[z],
                                 &range);
 }
 
-static void collect(const struct stage_context *context, int input, const void *partial, void *total)
+static void collect(const struct stage_context *context, int input, const void *partial,
+                    void *total)
 {
     const enum ts_dtype dtype = context->in.dtype;
     (void)input;
     switch (source_of(context)) {
     case FROM_COUNTS:
-        ts_cuda_value_counts_collect(dtype, ts_scope_is_slice(context), partial, (struct value_counts *)total);
+        ts_cuda_value_counts_collect(dtype, ts_scope_is_slice(context), partial,
+                                     (struct value_counts *)total);
         break;
     case FROM_PERCENTILES:
         ts_cuda_percentile_collect(context->round, dtype, N_PERCENTILES, partial, total);
@@ -134,17 +146,20 @@ static void collect(const struct stage_context *context, int input, const void *
         collect_moments(context, partial, (struct moments *)total);
         break;
     default:
-        *(struct value_range *)total = ts_cuda_value_range_collect((const struct cuda_value_range *)partial, dtype);
+        *(struct value_range *)total =
+            ts_cuda_value_range_collect((const struct cuda_value_range *)partial, dtype);
     }
 }
 
-static const struct cuda_reduction reduction = {
-    .partial_bytes = partial_bytes, .scratch_bytes = scratch_bytes, .reduce = reduce, .collect = collect};
+static const struct cuda_reduction reduction = {.partial_bytes = partial_bytes,
+                                                .scratch_bytes = scratch_bytes,
+                                                .reduce = reduce,
+                                                .collect = collect};
 
-/* ---- map --------------------------------------------------------------------------------------- */
+/* ---- map ------------------------------------------------------------------------------------- */
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                          const struct cuda_call *call)
+static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
+                          struct ts_image *out, const struct cuda_call *call)
 {
     const struct rescale_params *params = params_of(context);
     struct point_function function = {.kind = POINT_LINEAR, .fit = POINT_FIT_RANGE, .span = 1};

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * to_attenuation on a CUDA device: mu = (HU + 1000) (water / 1000), the CPU's operations in double, with a count of the
- * values of each slice that were below 0. Each value is read once and written once as a float: 6 bytes for a 16-bit
- * one. A block keeps to one slice, its threads take FLIGHT values before they use the first, and it adds its count to
- * memory at its end, if there is any. 256 threads leave the registers for that; a few waves of blocks fill the device.
+ * to_attenuation on a CUDA device: mu = (HU + 1000) (water / 1000), the CPU's operations in double,
+ * with a count of the values of each slice that were below 0. Each value is read once and written
+ * once as a float: 6 bytes for a 16-bit one. A block keeps to one slice, its threads take FLIGHT
+ * values before they use the first, and it adds its count to memory at its end, if there is any.
+ * 256 threads leave the registers for that; a few waves of blocks fill the device.
  */
 #include "cuda/values/reductions.cuh"
 
@@ -15,13 +16,14 @@ enum { THREADS = 256, FLIGHT = 8, WAVES = 4 };
 
 template <typename T>
 static __global__ void __launch_bounds__(THREADS)
-    attenuate(const T *in, const uint64_t *valid, float *out, int64_t count, struct attenuation_rule rule,
-              unsigned long long *negative)
+    attenuate(const T *in, const uint64_t *valid, float *out, int64_t count,
+              struct attenuation_rule rule, unsigned long long *negative)
 {
     const int64_t slice = blockIdx.y * count, step = (int64_t)gridDim.x * THREADS * FLIGHT;
     const uint64_t *bits = valid ? valid + blockIdx.y * ((count + 63) / 64) : NULL;
     uint32_t below = 0;
-    for (int64_t first = (int64_t)blockIdx.x * THREADS * FLIGHT + threadIdx.x; first < count; first += step) {
+    for (int64_t first = (int64_t)blockIdx.x * THREADS * FLIGHT + threadIdx.x; first < count;
+         first += step) {
         T hu[FLIGHT];
 #pragma unroll
         for (int i = 0; i < FLIGHT; i++)
@@ -41,10 +43,11 @@ static __global__ void __launch_bounds__(THREADS)
         atomicAdd(&negative[blockIdx.y], (unsigned long long)sum);
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                          const struct cuda_call *call)
+static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
+                          struct ts_image *out, const struct cuda_call *call)
 {
-    const struct to_attenuation_params *params = (const struct to_attenuation_params *)context->params;
+    const struct to_attenuation_params *params =
+        (const struct to_attenuation_params *)context->params;
     const struct attenuation_rule rule = ts_attenuation_rule(params);
     const int64_t count = (int64_t)ts_slice_count(out), nz = out->axes[0].n;
     const int64_t work = ts_cuda_parts(count, (int64_t)THREADS * FLIGHT);
@@ -54,11 +57,12 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
     if (negative)
         cudaMemsetAsync(negative, 0, (size_t)nz * sizeof *negative, call->stream);
     for (int64_t first = 0; first < nz; first += 65535 /* blocks along y of a grid */) {
-        const dim3 grid((unsigned)(work < most ? work : most), (unsigned)(nz - first < 65535 ? nz - first : 65535));
-#define ATTENUATE(type)                                                                                                \
-    attenuate<type><<<grid, THREADS, 0, call->stream>>>((const type *)in->data + first * count,                        \
-                                                        ts_slice_valid(in, first), (float *)out->data + first * count, \
-                                                        count, rule, negative ? negative + first : NULL)
+        const dim3 grid((unsigned)(work < most ? work : most),
+                        (unsigned)(nz - first < 65535 ? nz - first : 65535));
+#define ATTENUATE(type)                                                                            \
+    attenuate<type><<<grid, THREADS, 0, call->stream>>>(                                           \
+        (const type *)in->data + first * count, ts_slice_valid(in, first),                         \
+        (float *)out->data + first * count, count, rule, negative ? negative + first : NULL)
         TS_CUDA_DTYPES(in->dtype, ATTENUATE)
 #undef ATTENUATE
     }

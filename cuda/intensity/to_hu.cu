@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * to_hu on a CUDA device: HU = 1000 (mu - mu_water) / mu_water, the CPU's operations in double. Each value is read once
- * and written once, 8 bytes. Threads, blocks and their reasons: cuda/values/point_map.cu.
+ * to_hu on a CUDA device: HU = 1000 (mu - mu_water) / mu_water, the CPU's operations in double.
+ * Each value is read once and written once, 8 bytes. Threads, blocks and their reasons:
+ * cuda/values/point_map.cu.
  */
 #include "cuda/values/point_map.cuh"
 
@@ -9,8 +10,8 @@ extern "C" {
 #include "stages/intensity/to_hu.h"
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                          const struct cuda_call *call)
+static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
+                          struct ts_image *out, const struct cuda_call *call)
 {
     const double water = ((const struct to_hu_params *)context->params)->water;
     struct point_function function = {.kind = POINT_LINEAR};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * window on a CUDA device: the VOI functions of DICOM, formulas in stages/intensity/window.c. Each value is read once
- * and written once. Threads, blocks and their reasons: cuda/values/point_map.cu.
+ * window on a CUDA device: the VOI functions of DICOM, formulas in stages/intensity/window.c. Each
+ * value is read once and written once. Threads, blocks and their reasons: cuda/values/point_map.cu.
  */
 #include "cuda/values/point_map.cuh"
 
@@ -9,12 +9,13 @@ extern "C" {
 #include "stages/intensity/window.h"
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                          const struct cuda_call *call)
+static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
+                          struct ts_image *out, const struct cuda_call *call)
 {
     const struct window_params *params = (const struct window_params *)context->params;
     const bool dicom_linear = params->function == WINDOW_LINEAR;
-    struct point_function function = {.kind = params->function == WINDOW_SIGMOID ? POINT_SIGMOID : POINT_LINEAR};
+    struct point_function function = {.kind = params->function == WINDOW_SIGMOID ? POINT_SIGMOID
+                                                                                 : POINT_LINEAR};
     function.middle = dicom_linear ? params->center - 0.5 : params->center;
     function.divisor = dicom_linear ? params->width - 1 : params->width;
     function.shift = 0.5;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cuda/projection/reconstruction.cu calls the methods of backprojection that stand in files of their own through these
- * launchers, with their scratch bytes for n slices. Sinograms have their slices at `data`.
+ * cuda/projection/reconstruction.cu calls the methods of backprojection that stand in files of
+ * their own through these launchers, with their scratch bytes for n slices. Sinograms have their
+ * slices at `data`.
  */
 #ifndef CUDA_PROJECTION_BACK_METHODS_CUH
 #define CUDA_PROJECTION_BACK_METHODS_CUH
@@ -15,9 +16,9 @@ extern "C" {
 
 /* ---- back view ---------------------------------------------------------------------------------
  *
- * This describes the views of a backprojection on the device, as stages/geometry/beam.h defines them. A pixel's
- * place on the detector is a 64-bit fixed-point number as in cuda/geometry/beam.cuh: the index above, 32 bits of the
- * way to the next one below. */
+ * This describes the views of a backprojection on the device, as stages/geometry/beam.h defines
+ * them. A pixel's place on the detector is a 64-bit fixed-point number as in
+ * cuda/geometry/beam.cuh: the index above, 32 bits of the way to the next one below. */
 
 struct cuda_back_view {
     int64_t base, per_row, per_column;
@@ -26,8 +27,8 @@ struct cuda_back_view {
     int32_t reach;      /* samples on each side that may count: 1 but for fine rays */
 };
 
-/* Views whose places rise along a row of pixels first, then those where they fall, each by rising angle of the step:
- * neighbors in the table look alike, whatever order the views are listed in. */
+/* Views whose places rise along a row of pixels first, then those where they fall, each by rising
+ * angle of the step: neighbors in the table look alike, whatever order the views are listed in. */
 struct cuda_back_views {
     int64_t n, n_rising;
     struct cuda_back_view at[];
@@ -45,17 +46,20 @@ static inline int64_t ts_cuda_back_fixed(double position)
 
 static inline int ts_cuda_back_order(const void *a, const void *b)
 {
-    const struct cuda_back_view *left = (const struct cuda_back_view *)a, *right = (const struct cuda_back_view *)b;
+    const struct cuda_back_view *left = (const struct cuda_back_view *)a,
+                                *right = (const struct cuda_back_view *)b;
     if ((left->per_column >= 0) != (right->per_column >= 0))
         return left->per_column >= 0 ? -1 : 1;
-    /* Among views with one sign of cosine the sine, and with it the step along a column, rises or falls with the angle.
+    /* Among views with one sign of cosine the sine, and with it the step along a column, rises or
+     * falls with the angle.
      */
     if (left->per_row != right->per_row)
         return left->per_row < right->per_row ? -1 : 1;
     return left->view < right->view ? -1 : 1;
 }
 
-static inline void ts_cuda_back_views_fill(const struct back_view *views, int64_t n, struct cuda_back_views *table)
+static inline void ts_cuda_back_views_fill(const struct back_view *views, int64_t n,
+                                           struct cuda_back_views *table)
 {
     table->n = n;
     table->n_rising = 0;
@@ -67,7 +71,8 @@ static inline void ts_cuda_back_views_fill(const struct back_view *views, int64_
         to->scale = (float)views[v].scale;
         to->slope = (float)(views[v].scale * views[v].width);
         to->view = (int32_t)v;
-        to->reach = views[v].width < 1 - 1e-9 ? (int32_t)fmin(ceil(1 / views[v].width), 1 << 20) : 1;
+        to->reach =
+            views[v].width < 1 - 1e-9 ? (int32_t)fmin(ceil(1 / views[v].width), 1 << 20) : 1;
         table->n_rising += to->per_column >= 0;
     }
     qsort(table->at, (size_t)n, sizeof *table->at, ts_cuda_back_order);
@@ -79,34 +84,39 @@ static inline __device__ float ts_cuda_back_past(int64_t at)
     return __uint2float_rn((uint32_t)at) * 2.3283064365386963e-10f;
 }
 
-static inline __device__ float ts_cuda_back_weight(const struct cuda_back_view *view, float distance)
+static inline __device__ float ts_cuda_back_weight(const struct cuda_back_view *view,
+                                                   float distance)
 {
     return fmaxf(__fmaf_rn(-view->slope, distance, view->scale), 0);
 }
 
 /* Method stack: back_stack.cu. */
 size_t ts_cuda_back_stack_scratch(const struct stage_context *context, int64_t n);
-enum ts_status ts_cuda_back_stack(const struct stage_context *context, const struct ts_image *sinogram,
-                                  struct ts_image *out, const struct cuda_back_views *table, void *scratch,
+enum ts_status ts_cuda_back_stack(const struct stage_context *context,
+                                  const struct ts_image *sinogram, struct ts_image *out,
+                                  const struct cuda_back_views *table, void *scratch,
                                   cudaStream_t stream);
 
 /* Methods tensor and tensor-split: back_tensor.cu. known: call->result of the reduction of
- * stages/values/finite_values.h where it looked at these very values; NULL: nothing is known. The scratch begins with
- * the bits of each slice's largest magnitude (cuda/values/slice_maximum.cuh). The pixels of slices with a NaN or an
- * infinity have no meaning afterwards. */
+ * stages/values/finite_values.h where it looked at these very values; NULL: nothing is known. The
+ * scratch begins with the bits of each slice's largest magnitude (cuda/values/slice_maximum.cuh).
+ * The pixels of slices with a NaN or an infinity have no meaning afterwards. */
 size_t ts_cuda_back_tensor_scratch(const struct stage_context *context, int64_t n);
-enum ts_status ts_cuda_back_tensor(const struct stage_context *context, const struct ts_image *sinogram,
-                                   const void *known, struct ts_image *out, const struct cuda_back_views *table,
+enum ts_status ts_cuda_back_tensor(const struct stage_context *context,
+                                   const struct ts_image *sinogram, const void *known,
+                                   struct ts_image *out, const struct cuda_back_views *table,
                                    void *scratch, cudaStream_t stream);
 
-/* A fan: fan_back.cu. Constants, and the two steps around the filter; `constants` are the device's. */
+/* A fan: fan_back.cu. Constants, and the two steps around the filter; `constants` are the
+ * device's. */
 size_t ts_cuda_fan_constants_bytes(const struct stage_context *context);
 void ts_cuda_fan_constants(const struct stage_context *context, void *host);
 /* Writes the rows times their weights before the filter, f32. */
-enum ts_status ts_cuda_fan_weigh(const struct stage_context *context, const struct ts_image *in, float *out,
-                                 const void *constants, cudaStream_t stream);
+enum ts_status ts_cuda_fan_weigh(const struct stage_context *context, const struct ts_image *in,
+                                 float *out, const void *constants, cudaStream_t stream);
 /* Backprojects an f32 sinogram by the method chosen; scratch as of ts_cuda_back_stack_scratch(). */
-enum ts_status ts_cuda_fan_back(const struct stage_context *context, const struct ts_image *sinogram,
-                                struct ts_image *out, const void *constants, void *scratch, cudaStream_t stream);
+enum ts_status ts_cuda_fan_back(const struct stage_context *context,
+                                const struct ts_image *sinogram, struct ts_image *out,
+                                const void *constants, void *scratch, cudaStream_t stream);
 
 #endif

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This backprojects a parallel beam, 128 slices at once where there are so many, else 64 or 32, by linear
- * interpolation. back_stack.cuh describes what a thread computes, its memory traffic and its blocks; here are the
- * places and weights of pixels in the views of a table. Each group of slices is interleaved first: its samples are read
- * and written once more.
+ * This backprojects a parallel beam, 128 slices at once where there are so many, else 64 or 32, by
+ * linear interpolation. back_stack.cuh describes what a thread computes, its memory traffic and its
+ * blocks; here are the places and weights of pixels in the views of a table. Each group of slices
+ * is interleaved first: its samples are read and written once more.
  */
 #include "cuda/projection/back_stack.cuh"
 
 #include "cuda/projection/back_methods.cuh"
 
-/* Finds the places of a warp's pixels. column: that of the pixel with the lowest place. toward: 1 where places rise
- * with columns, else -1. */
+/* Finds the places of a warp's pixels. column: that of the pixel with the lowest place. toward: 1
+ * where places rise with columns, else -1. */
 template <bool WIDE>
-static __device__ __forceinline__ void back_find(const struct cuda_back_view *view, int row, int column, int toward,
-                                                 int n_detectors, struct back_place *place)
+static __device__ __forceinline__ void back_find(const struct cuda_back_view *view, int row,
+                                                 int column, int toward, int n_detectors,
+                                                 struct back_place *place)
 {
     const int64_t first = view->base + row * view->per_row + column * view->per_column,
                   step = toward * view->per_column;
@@ -39,7 +40,8 @@ static __device__ __forceinline__ void back_find(const struct cuda_back_view *vi
 
 template <int V, bool WIDE>
 static __global__ void __launch_bounds__(BACK_THREADS, BACK_BLOCKS)
-    back_stack(const float *lines, float *out, const struct cuda_back_views *table, struct back_size size)
+    back_stack(const float *lines, float *out, const struct cuda_back_views *table,
+               struct back_size size)
 {
     extern __shared__ float4 shared[];
     const int lane = (int)(threadIdx.x % 32);
@@ -53,8 +55,9 @@ static __global__ void __launch_bounds__(BACK_THREADS, BACK_BLOCKS)
             const int n = (int)(end - first < BACK_CHUNK ? end - first : BACK_CHUNK);
             __syncwarp();
             if (lane < n)
-                back_find<WIDE>(&table->at[first + lane], warp.row, warp.column + (falling ? BACK_PIXELS - 1 : 0),
-                                falling ? -1 : 1, size.n_detectors, &warp.places[lane]);
+                back_find<WIDE>(&table->at[first + lane], warp.row,
+                                warp.column + (falling ? BACK_PIXELS - 1 : 0), falling ? -1 : 1,
+                                size.n_detectors, &warp.places[lane]);
             __syncwarp();
             back_add_places<V, WIDE ? BACK_WIDE : BACK_NEAR>(lines, &warp, n, falling);
         }
@@ -64,14 +67,17 @@ static __global__ void __launch_bounds__(BACK_THREADS, BACK_BLOCKS)
 
 size_t ts_cuda_back_stack_scratch(const struct stage_context *context, int64_t n)
 {
-    return ts_cuda_lines_bytes(context->in.axes[1].n, context->in.axes[2].n, ts_cuda_group_width(n));
+    return ts_cuda_lines_bytes(context->in.axes[1].n, context->in.axes[2].n,
+                               ts_cuda_group_width(n));
 }
 
-enum ts_status ts_cuda_back_stack(const struct stage_context *context, const struct ts_image *sinogram,
-                                  struct ts_image *out, const struct cuda_back_views *table, void *scratch,
+enum ts_status ts_cuda_back_stack(const struct stage_context *context,
+                                  const struct ts_image *sinogram, struct ts_image *out,
+                                  const struct cuda_back_views *table, void *scratch,
                                   cudaStream_t stream)
 {
-    const struct reconstruction_params *params = (const struct reconstruction_params *)context->params;
+    const struct reconstruction_params *params =
+        (const struct reconstruction_params *)context->params;
     const double spacing = ts_axis_spacing(&context->in.axes[2]);
     const bool wide = params->pixel_size > spacing * (1 - 1e-9) && params->pixel_size != spacing;
     struct back_kernels<const struct cuda_back_views *> kernels = {

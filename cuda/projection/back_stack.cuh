@@ -1,21 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The frame of backprojections of many slices at once: of a parallel beam (back_stack.cu), of a fan (fan_back.cu), and
- * of Joseph's adjoint (joseph_back.cu). Kernels begin with back_begin(), add up views and end with back_write();
- * back_run() interleaves the slices and launches.
+ * The frame of backprojections of many slices at once: of a parallel beam (back_stack.cu), of a fan
+ * (fan_back.cu), and of Joseph's adjoint (joseph_back.cu). Kernels begin with back_begin(), add up
+ * views and end with back_write(); back_run() interleaves the slices and launches.
  *
- * The sinogram lies with 128 slices side by side (cuda/projection/interleave.cuh), so that a warp reads one detector
- * pixel of one view in all of them at once, and every thread has V = 4 of the slices. A warp owns 4 pixels of a row.
- * Their places on the detector are at most one detector pixel apart from pixel to pixel, so that 2 to 5 loads serve all
- * 4 of them where each alone takes 2; which of the 8 patterns it is, the same for the whole warp, decides a branch.
- * Places and weights, the same for all slices, are worked out for 32 views at once, one by each thread, and shared
- * through shared memory. Where pixels are more than a detector pixel apart each loads its own two samples.
+ * The sinogram lies with 128 slices side by side (cuda/projection/interleave.cuh), so that a warp
+ * reads one detector pixel of one view in all of them at once, and every thread has V = 4 of the
+ * slices. A warp owns 4 pixels of a row. Their places on the detector are at most one detector
+ * pixel apart from pixel to pixel, so that 2 to 5 loads serve all 4 of them where each alone takes
+ * 2; which of the 8 patterns it is, the same for the whole warp, decides a branch. Places and
+ * weights, the same for all slices, are worked out for 32 views at once, one by each thread, and
+ * shared through shared memory. Where pixels are more than a detector pixel apart each loads its
+ * own two samples.
  *
- * Sums run over 32 views in the table's order, then these sums in rising order: the views alone fix the order.
+ * Sums run over 32 views in the table's order, then these sums in rising order: the views alone fix
+ * the order.
  *
- * A block is 8 warps of 8 x 4 pixels: larger blocks load less from the second cache but wait more; 4 blocks fill the
- * registers. A load is 16 bytes a thread, and about 4 loads serve 16 samples' worth of sums; a block's pixels stand
- * close together, so that they find most samples in the first cache. Each slice is written once.
+ * A block is 8 warps of 8 x 4 pixels: larger blocks load less from the second cache but wait more;
+ * 4 blocks fill the registers. A load is 16 bytes a thread, and about 4 loads serve 16 samples'
+ * worth of sums; a block's pixels stand close together, so that they find most samples in the first
+ * cache. Each slice is written once.
  */
 #ifndef CUDA_PROJECTION_BACK_STACK_CUH
 #define CUDA_PROJECTION_BACK_STACK_CUH
@@ -42,14 +46,15 @@ struct back_size {
 /* These are the places of 4 pixels in a view, in rising order. */
 struct back_place {
     float4 below, above; /* weights of the sample below each pixel, and of the next */
-    int4 at; /* samples of the interleaved sinogram: that below the first pixel, and ~pattern; WIDE: of all, none < 0 */
+    int4 at; /* samples of the interleaved sinogram: that below the first pixel, and ~pattern; WIDE:
+                of all, none < 0 */
 };
 
 /* A kernel knows these kinds of places. */
 enum back_places { BACK_NEAR, BACK_WIDE, BACK_EITHER };
 
-/* Returns the pattern of 4 pixels in rising order: bit k is set where the pixel after k is one sample further. -1: some
- * pixel is more than one further, or before. */
+/* Returns the pattern of 4 pixels in rising order: bit k is set where the pixel after k is one
+ * sample further. -1: some pixel is more than one further, or before. */
 static __device__ __forceinline__ int back_pattern_of(const int at[BACK_PIXELS])
 {
     const int first = at[1] - at[0], second = at[2] - at[1], third = at[3] - at[2];
@@ -73,7 +78,8 @@ static __device__ __forceinline__ void back_pattern(const float *at, const struc
 }
 
 template <int V>
-static __device__ __forceinline__ void back_add_view(const float *lines, const struct back_place *place,
+static __device__ __forceinline__ void back_add_view(const float *lines,
+                                                     const struct back_place *place,
                                                      struct slice_samples<V> sums[BACK_PIXELS])
 {
     const float *at = lines + (int64_t)place->at.x * (32 * V);
@@ -102,12 +108,15 @@ static __device__ __forceinline__ void back_add_view(const float *lines, const s
 }
 
 template <int V>
-static __device__ __forceinline__ void back_add_wide(const float *lines, const struct back_place *place,
+static __device__ __forceinline__ void back_add_wide(const float *lines,
+                                                     const struct back_place *place,
                                                      struct slice_samples<V> sums[BACK_PIXELS])
 {
     const int at[BACK_PIXELS] = {place->at.x, place->at.y, place->at.z, place->at.w};
-    const float below[BACK_PIXELS] = {place->below.x, place->below.y, place->below.z, place->below.w};
-    const float above[BACK_PIXELS] = {place->above.x, place->above.y, place->above.z, place->above.w};
+    const float below[BACK_PIXELS] = {place->below.x, place->below.y, place->below.z,
+                                      place->below.w};
+    const float above[BACK_PIXELS] = {place->above.x, place->above.y, place->above.z,
+                                      place->above.w};
 #pragma unroll
     for (int k = 0; k < BACK_PIXELS; k++) {
         struct slice_samples<V> first, second;
@@ -117,7 +126,7 @@ static __device__ __forceinline__ void back_add_wide(const float *lines, const s
     }
 }
 
-/* ---- beginning and end of a kernel ------------------------------------------------------------- */
+/* ---- beginning and end of a kernel ----------------------------------------------------------- */
 
 /* Shared memory of a block: V totals of 4 pixels a thread, then a place a thread. */
 static inline size_t back_shared(int v, size_t place_bytes)
@@ -140,7 +149,8 @@ static __device__ __forceinline__ bool back_begin(const struct back_size *size, 
     const int warp = (int)(threadIdx.x / 32);
     const int64_t block = size->first_block + blockIdx.x;
     to->row = (int)(block / size->blocks_across) * BACK_DOWN + warp / BACK_ACROSS;
-    to->column = ((int)(block % size->blocks_across) * BACK_ACROSS + warp % BACK_ACROSS) * BACK_PIXELS;
+    to->column =
+        ((int)(block % size->blocks_across) * BACK_ACROSS + warp % BACK_ACROSS) * BACK_PIXELS;
     to->totals = shared + threadIdx.x;
     to->places = (Place *)(shared + V * BACK_THREADS) + warp * 32;
     if (to->row >= size->n_rows || to->column >= size->n_columns || (size->halt && *size->halt))
@@ -151,8 +161,8 @@ static __device__ __forceinline__ bool back_begin(const struct back_size *size, 
 
 /* Adds sums to totals. falling: the sums are those of the last pixel first. */
 template <int V>
-static __device__ __forceinline__ void back_add_sums(const struct slice_samples<V> sums[BACK_PIXELS], float4 *totals,
-                                                     bool falling)
+static __device__ __forceinline__ void
+back_add_sums(const struct slice_samples<V> sums[BACK_PIXELS], float4 *totals, bool falling)
 {
 #pragma unroll
     for (int i = 0; i < V; i++) {
@@ -163,10 +173,11 @@ static __device__ __forceinline__ void back_add_sums(const struct slice_samples<
     }
 }
 
-/* Adds the first n of the warp's places, in order, to its totals. falling: places are those of the last pixel first. */
+/* Adds the first n of the warp's places, in order, to its totals. falling: places are those of the
+ * last pixel first. */
 template <int V, enum back_places PLACES>
-static __device__ __forceinline__ void back_add_places(const float *lines, const struct back_warp<back_place> *warp,
-                                                       int n, bool falling)
+static __device__ __forceinline__ void
+back_add_places(const float *lines, const struct back_warp<back_place> *warp, int n, bool falling)
 {
     struct slice_samples<V> sums[BACK_PIXELS] = {
     };
@@ -180,16 +191,17 @@ static __device__ __forceinline__ void back_add_places(const float *lines, const
 
 /* Writes the totals of a warp's pixels to each of this thread's slices. */
 template <int V, class Place>
-static __device__ __forceinline__ void back_write(const struct back_warp<Place> *warp, const struct back_size *size,
-                                                  float *out)
+static __device__ __forceinline__ void back_write(const struct back_warp<Place> *warp,
+                                                  const struct back_size *size, float *out)
 {
     const int slice = (int)(threadIdx.x % 32) * V;
     for (int i = 0; i < V && slice + i < size->n_slices; i++)
-        ts_cuda_totals_write(out + ((int64_t)(slice + i) * size->n_rows + warp->row) * size->n_columns, warp->column,
-                             size->n_columns, size->whole, warp->totals[i * BACK_THREADS]);
+        ts_cuda_totals_write(
+            out + ((int64_t)(slice + i) * size->n_rows + warp->row) * size->n_columns, warp->column,
+            size->n_columns, size->whole, warp->totals[i * BACK_THREADS]);
 }
 
-/* ---- launching --------------------------------------------------------------------------------- */
+/* ---- launching ------------------------------------------------------------------------------- */
 
 /* The kernels for 32, 64 and 128 slices side by side. Views: what they know of the views. */
 template <class Views> struct back_kernels {
@@ -200,8 +212,9 @@ template <class Views> struct back_kernels {
 };
 
 template <class Views>
-static enum ts_status back_launch(const struct stage_context *context, const struct back_kernels<Views> *kernels,
-                                  int width, const float *lines, float *out, struct back_size size, cudaStream_t stream)
+static enum ts_status
+back_launch(const struct stage_context *context, const struct back_kernels<Views> *kernels,
+            int width, const float *lines, float *out, struct back_size size, cudaStream_t stream)
 {
     const auto kernel = kernels->of_width[width / 64];
     const int64_t most = 1 << 30, across = ts_cuda_parts(size.n_columns, BACK_ACROSS * BACK_PIXELS),
@@ -211,8 +224,8 @@ static enum ts_status back_launch(const struct stage_context *context, const str
     size.blocks_across = (int)across;
     for (; status == TS_OK && size.first_block < blocks; size.first_block += most) {
         const int64_t left = blocks - size.first_block;
-        kernel<<<(unsigned)(left < most ? left : most), BACK_THREADS, shared, stream>>>(lines, out, kernels->views,
-                                                                                        size);
+        kernel<<<(unsigned)(left < most ? left : most), BACK_THREADS, shared, stream>>>(
+            lines, out, kernels->views, size);
         status = ts_cuda_launched(context, kernels->name);
     }
     return status;
@@ -220,20 +233,25 @@ static enum ts_status back_launch(const struct stage_context *context, const str
 
 /* The sinogram's slices, interleaved group by group in `lines`, to the slices of `out`. */
 template <class Views>
-static enum ts_status back_run(const struct stage_context *context, const struct back_kernels<Views> *kernels,
-                               const struct ts_image *sinogram, struct ts_image *out, float *lines, cudaStream_t stream)
+static enum ts_status
+back_run(const struct stage_context *context, const struct back_kernels<Views> *kernels,
+         const struct ts_image *sinogram, struct ts_image *out, float *lines, cudaStream_t stream)
 {
     const int64_t nz = out->axes[0].n;
     enum ts_status status = TS_OK;
     for (int64_t z = 0, n; status == TS_OK && z < nz; z += n) {
         const int width = ts_cuda_group_width(nz - z);
         n = nz - z < width ? nz - z : width;
-        struct back_size size = {(int)n, (int)sinogram->axes[2].n, (int)out->axes[1].n, (int)out->axes[2].n};
+        struct back_size size = {(int)n, (int)sinogram->axes[2].n, (int)out->axes[1].n,
+                                 (int)out->axes[2].n};
         size.halt = context->halt;
-        size.whole = size.n_columns % BACK_PIXELS == 0 && (uintptr_t)out->data % sizeof(float4) == 0;
-        status = ts_cuda_interleave(context, sinogram, z, n, ts_cuda_lines(true), width, lines, stream);
+        size.whole =
+            size.n_columns % BACK_PIXELS == 0 && (uintptr_t)out->data % sizeof(float4) == 0;
+        status =
+            ts_cuda_interleave(context, sinogram, z, n, ts_cuda_lines(true), width, lines, stream);
         if (status == TS_OK)
-            status = back_launch(context, kernels, width, lines, (float *)ts_slice_data(out, z), size, stream);
+            status = back_launch(context, kernels, width, lines, (float *)ts_slice_data(out, z),
+                                 size, stream);
     }
     return status;
 }

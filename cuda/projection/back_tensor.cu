@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This backprojects on tensor cores, by the products that cuda/projection/tensor.cuh describes: rows of a product
- * are 16 pixels, lines are views. (z, view, detector) -> (z, y, x). Weights are those of linear interpolation, or the
- * transpose of Joseph's. In the latter a detector pixel's weight falls with its ray's distance from the pixel in
- * pixels, along the ray's minor axis, which is rounded as cuda/projection/radon_tensor.cu rounds it: without SPLIT both
- * have the very same weights.
+ * This backprojects on tensor cores, by the products that cuda/projection/tensor.cuh describes:
+ * rows of a product are 16 pixels, lines are views. (z, view, detector) -> (z, y, x). Weights are
+ * those of linear interpolation, or the transpose of Joseph's. In the latter a detector pixel's
+ * weight falls with its ray's distance from the pixel in pixels, along the ray's minor axis, which
+ * is rounded as cuda/projection/radon_tensor.cu rounds it: without SPLIT both have the very same
+ * weights.
  *
- * One warp computes 4 x 4 pixels of 32 QUARTERS slices. In one view they lie within 5 to 8 detector pixels where these
- * are as far apart as image pixels, which are a window; where they are closer there are several windows. One thread
- * holds 2 pixels of 8 QUARTERS slices. It goes through the views, in the table's order, as
- * cuda/projection/tensor.cuh describes. A view's weight is in its line, as a part of `most`. A slice with a NaN or
- * an infinity is left to the caller.
+ * One warp computes 4 x 4 pixels of 32 QUARTERS slices. In one view they lie within 5 to 8 detector
+ * pixels where these are as far apart as image pixels, which are a window; where they are closer
+ * there are several windows. One thread holds 2 pixels of 8 QUARTERS slices. It goes through the
+ * views, in the table's order, as cuda/projection/tensor.cuh describes. A view's weight is in its
+ * line, as a part of `most`. A slice with a NaN or an infinity is left to the caller.
  *
- * Memory: 2 bytes (split: 4) of a window's sample come from the caches for every 16 pixels, about 1 byte (2) an
- * interpolation; 4 bytes are written a pixel. A block is 2 x 2 warps, 8 x 8 pixels, that see nearly the same detector
- * pixels; blocks run in squares of 8 x 8, so that views stay in the second cache. A multiprocessor holds 12 warps of
- * 168 registers.
+ * Memory: 2 bytes (split: 4) of a window's sample come from the caches for every 16 pixels, about 1
+ * byte (2) an interpolation; 4 bytes are written a pixel. A block is 2 x 2 warps, 8 x 8 pixels,
+ * that see nearly the same detector pixels; blocks run in squares of 8 x 8, so that views stay in
+ * the second cache. A multiprocessor holds 12 warps of 168 registers.
  */
 #include "cuda/projection/back_methods.cuh"
 #include "cuda/projection/tensor.cuh"
@@ -29,9 +30,10 @@ enum {
     ACROSS = 2,
     DOWN = 2, /* warps of a block */
     BLOCK_THREADS = 32 * ACROSS * DOWN,
-    BLOCKS = 3,    /* on a multiprocessor */
-    PATCH = 8,     /* blocks along a side of those that run together */
-    EXPONENT = 12, /* halves are scaled to a largest magnitude of about 2^12; weights are at most pi */
+    BLOCKS = 3, /* on a multiprocessor */
+    PATCH = 8,  /* blocks along a side of those that run together */
+    EXPONENT =
+        12, /* halves are scaled to a largest magnitude of about 2^12; weights are at most pi */
     MOST_BLOCKS = 1 << 30
 };
 
@@ -47,8 +49,8 @@ struct back_tensor_size {
     float most; /* no view's weight is larger: all are divided by it, and the sums multiplied */
 };
 
-/* A warp keeps of each window where it starts, as ts_cuda_tensor_start() counts; where the warp's first pixel lies in
- * it; and a step to the next pixel of a row, and of a column. */
+/* A warp keeps of each window where it starts, as ts_cuda_tensor_start() counts; where the warp's
+ * first pixel lies in it; and a step to the next pixel of a row, and of a column. */
 struct __align__(16) window
 {
     uint32_t start;
@@ -57,7 +59,10 @@ struct __align__(16) window
 
 /* Its lines are the table's views. */
 template <bool JOSEPH> struct back_walk : tensor_walk {
-    enum { SCALED = JOSEPH, FOLD_STEPS = JOSEPH ? 64 : 256 }; /* a pair of adjoints must truncate little */
+    enum {
+        SCALED = JOSEPH,
+        FOLD_STEPS = JOSEPH ? 64 : 256
+    }; /* a pair of adjoints must truncate little */
     const struct cuda_back_view *views;
     int column, row;        /* place of the warp's first pixel */
     struct window *windows; /* in work */
@@ -68,15 +73,17 @@ template <bool JOSEPH> struct back_walk : tensor_walk {
     };
 };
 
-/* Returns the detector pixels from a pixel to the next along the minor axis of Joseph's rays, along which they lie
- * farther apart. */
+/* Returns the detector pixels from a pixel to the next along the minor axis of Joseph's rays, along
+ * which they lie farther apart. */
 static __device__ __forceinline__ double reach_of(const struct cuda_back_view *view)
 {
-    return (double)max(max(llabs(view->per_row), llabs(view->per_column)), 1ll) * (1.0 / 4294967296.0);
+    return (double)max(max(llabs(view->per_row), llabs(view->per_column)), 1ll) *
+           (1.0 / 4294967296.0);
 }
 
 template <bool JOSEPH>
-static __device__ __forceinline__ int windows_of_line(const struct back_walk<JOSEPH> *walk, int v, int *pair,
+static __device__ __forceinline__ int windows_of_line(const struct back_walk<JOSEPH> *walk, int v,
+                                                      int *pair,
                                                       typename back_walk<JOSEPH>::place *place)
 {
     const double unit = 1.0 / 4294967296.0;
@@ -85,21 +92,27 @@ static __device__ __forceinline__ int windows_of_line(const struct back_walk<JOS
     const int64_t right = (SIDE - 1) * view->per_column, down = (SIDE - 1) * view->per_row;
     const double reach = JOSEPH ? reach_of(view) : 1;
     const double slack = fmax(reach, 1.0) / 1024; /* more than the rounding of positions */
-    const double low = (double)(first + min((int64_t)0, right) + min((int64_t)0, down)) * unit - slack,
-                 high = (double)(first + max((int64_t)0, right) + max((int64_t)0, down)) * unit + slack;
+    const double low = (double)(first + min((int64_t)0, right) + min((int64_t)0, down)) * unit -
+                       slack,
+                 high = (double)(first + max((int64_t)0, right) + max((int64_t)0, down)) * unit +
+                        slack;
     place->view = view;
     place->at = (double)first * unit;
     if (!(high > -reach && low < (JOSEPH ? walk->n_minor - 1 + reach : walk->n_minor)))
         return 0;
     if (!JOSEPH)
-        return ts_cuda_tensor_window(max((int)floor(low), -1), min((int)floor(high) + 1, walk->n_minor), pair);
-    const int from = max((int)ceil(low - reach), -1), to = min((int)floor(high + reach), walk->n_minor);
+        return ts_cuda_tensor_window(max((int)floor(low), -1),
+                                     min((int)floor(high) + 1, walk->n_minor), pair);
+    const int from = max((int)ceil(low - reach), -1),
+              to = min((int)floor(high + reach), walk->n_minor);
     return from <= to ? ts_cuda_tensor_window(from, to, pair) : 0;
 }
 
-/* Places are counted from each window in double: those of pixels far from it may be rounded, those in it are not. */
+/* Places are counted from each window in double: those of pixels far from it may be rounded, those
+ * in it are not. */
 template <bool JOSEPH>
-static __device__ __forceinline__ void write_window(struct back_walk<JOSEPH> *walk, int to, uint32_t start, int first,
+static __device__ __forceinline__ void write_window(struct back_walk<JOSEPH> *walk, int to,
+                                                    uint32_t start, int first,
                                                     const typename back_walk<JOSEPH>::place *place)
 {
     const double apart = JOSEPH ? 1 / reach_of(place->view) : 1, unit = apart / 4294967296.0;
@@ -111,7 +124,8 @@ static __device__ __forceinline__ void write_window(struct back_walk<JOSEPH> *wa
     walk->windows[to].per_row = (float)((double)place->view->per_row * unit);
 }
 
-template <bool JOSEPH> static __device__ __forceinline__ void write_empty(struct back_walk<JOSEPH> *walk, int to)
+template <bool JOSEPH>
+static __device__ __forceinline__ void write_empty(struct back_walk<JOSEPH> *walk, int to)
 {
     const struct window none = {0, -64, 0, 0};
     walk->windows[to] = none;
@@ -119,19 +133,22 @@ template <bool JOSEPH> static __device__ __forceinline__ void write_empty(struct
         walk->units[to] = 1;
 }
 
-template <bool JOSEPH> static __device__ __forceinline__ float read_unit(const struct back_walk<JOSEPH> *walk, int from)
+template <bool JOSEPH>
+static __device__ __forceinline__ float read_unit(const struct back_walk<JOSEPH> *walk, int from)
 {
     return JOSEPH ? walk->units[from] : 1;
 }
 
 template <bool JOSEPH>
-static __device__ __forceinline__ uint32_t read_start(const struct back_walk<JOSEPH> *walk, int from)
+static __device__ __forceinline__ uint32_t read_start(const struct back_walk<JOSEPH> *walk,
+                                                      int from)
 {
     return walk->windows[from].start;
 }
 
 template <bool JOSEPH>
-static __device__ __forceinline__ void read_window(const struct back_walk<JOSEPH> *walk, int from, float x[2])
+static __device__ __forceinline__ void read_window(const struct back_walk<JOSEPH> *walk, int from,
+                                                   float x[2])
 {
     const float4 at = *(const float4 *)&walk->windows[from];
     const float column = (float)(threadIdx.x / 4 % SIDE), row = (float)(threadIdx.x / 16 % 2);
@@ -140,7 +157,8 @@ static __device__ __forceinline__ void read_window(const struct back_walk<JOSEPH
 }
 
 template <bool JOSEPH>
-static __device__ __forceinline__ void move_window(struct back_walk<JOSEPH> *walk, int from, int to, bool has)
+static __device__ __forceinline__ void move_window(struct back_walk<JOSEPH> *walk, int from, int to,
+                                                   bool has)
 {
     struct window window = {};
     float unit = 1;
@@ -157,9 +175,9 @@ static __device__ __forceinline__ void move_window(struct back_walk<JOSEPH> *wal
 }
 
 template <class S, bool JOSEPH>
-static __device__ __forceinline__ void write_pixels(const float4 *totals, int column, int row, int slice_first,
-                                                    const uint32_t *maxima, const struct back_tensor_size *size,
-                                                    float *out)
+static __device__ __forceinline__ void write_pixels(const float4 *totals, int column, int row,
+                                                    int slice_first, const uint32_t *maxima,
+                                                    const struct back_tensor_size *size, float *out)
 {
     const int own = (int)(threadIdx.x % 32) / 4;
 #pragma unroll
@@ -174,7 +192,8 @@ static __device__ __forceinline__ void write_pixels(const float4 *totals, int co
                 if (slice >= size->n_slices)
                     continue;
                 const float2 back = ts_cuda_slice_maximum_scale(maxima[slice], EXPONENT, -1);
-                const float total = ts_cuda_tensor_total(totals[tile * S::THREADS + threadIdx.x], half, second);
+                const float total =
+                    ts_cuda_tensor_total(totals[tile * S::THREADS + threadIdx.x], half, second);
                 out[((int64_t)slice * size->n_rows + y) * size->n_columns + x] =
                     total * back.x * back.y * (JOSEPH ? size->most : 1);
             }
@@ -184,16 +203,19 @@ static __device__ __forceinline__ void write_pixels(const float4 *totals, int co
 /* grid: the blocks of patch after patch; parts of the slices. */
 template <class S, bool JOSEPH>
 static __global__ void __launch_bounds__(S::THREADS, BLOCKS)
-    back_tensor(const uint4 *lines, const uint32_t *maxima, float *out, const struct cuda_back_views *table,
-                const int32_t *halt, struct back_tensor_size size)
+    back_tensor(const uint4 *lines, const uint32_t *maxima, float *out,
+                const struct cuda_back_views *table, const int32_t *halt,
+                struct back_tensor_size size)
 {
     extern __shared__ float4 totals[];
     const int warp = (int)(threadIdx.x / 32), in_patch = (int)blockIdx.x % (PATCH * PATCH);
-    struct window *windows = (struct window *)(totals + S::TILES * S::THREADS) + warp * TENSOR_PLACES;
+    struct window *windows =
+        (struct window *)(totals + S::TILES * S::THREADS) + warp * TENSOR_PLACES;
     const int64_t patch = size.first_patch + blockIdx.x / (PATCH * PATCH);
     const int64_t block_x = patch % size.patches_across * PATCH + in_patch % PATCH,
                   block_y = patch / size.patches_across * PATCH + in_patch / PATCH;
-    const int64_t column = (block_x * ACROSS + warp % ACROSS) * SIDE, row = (block_y * DOWN + warp / ACROSS) * SIDE;
+    const int64_t column = (block_x * ACROSS + warp % ACROSS) * SIDE,
+                  row = (block_y * DOWN + warp / ACROSS) * SIDE;
     const int slice_first = (int)blockIdx.y * S::QUARTERS * 32;
     if (column >= size.n_columns || row >= size.n_rows || (halt && *halt))
         return;
@@ -208,7 +230,8 @@ static __global__ void __launch_bounds__(S::THREADS, BLOCKS)
     walk.row = (int)row;
     walk.windows = windows;
     if (JOSEPH)
-        walk.units = (float *)(windows + (S::THREADS / 32 - warp) * TENSOR_PLACES) + warp * TENSOR_PLACES;
+        walk.units =
+            (float *)(windows + (S::THREADS / 32 - warp) * TENSOR_PLACES) + warp * TENSOR_PLACES;
     ts_cuda_tensor_sum<S>(&walk, totals);
     write_pixels<S, JOSEPH>(totals, (int)column, (int)row, slice_first, maxima, &size, out);
 }
@@ -233,11 +256,12 @@ static __global__ void __launch_bounds__(TENSOR_THREADS)
         maxima[slice] = (uint32_t)((const struct finite_slice *)(known + slice * stride))->largest;
 }
 
-/* ---- launching ------------------------------------------------------------------------------------------------- */
+/* ---- launching ------------------------------------------------------------------------------- */
 
 static bool is_split(const struct stage_context *context)
 {
-    return ((const struct reconstruction_params *)context->params)->method == BACK_METHOD_TENSOR_SPLIT;
+    return ((const struct reconstruction_params *)context->params)->method ==
+           BACK_METHOD_TENSOR_SPLIT;
 }
 
 static size_t lines_bytes(const struct stage_context *context)
@@ -249,17 +273,18 @@ static size_t lines_bytes(const struct stage_context *context)
 size_t ts_cuda_back_tensor_scratch(const struct stage_context *context, int64_t n)
 {
     return ts_cuda_stride((size_t)n * sizeof(uint32_t)) + lines_bytes(context) +
-           ts_cuda_tensor_bytes(context->in.axes[1].n, context->in.axes[2].n, ts_cuda_group_width(n),
-                                is_split(context));
+           ts_cuda_tensor_bytes(context->in.axes[1].n, context->in.axes[2].n,
+                                ts_cuda_group_width(n), is_split(context));
 }
 
 template <class S, bool JOSEPH>
-static enum ts_status launch(const struct stage_context *context, const uint4 *halves, const uint32_t *maxima,
-                             float *out, const struct cuda_back_views *table, struct back_tensor_size size,
-                             cudaStream_t stream)
+static enum ts_status
+launch(const struct stage_context *context, const uint4 *halves, const uint32_t *maxima, float *out,
+       const struct cuda_back_views *table, struct back_tensor_size size, cudaStream_t stream)
 {
     const size_t window = sizeof(struct window) + (JOSEPH ? sizeof(float) : 0),
-                 shared = (size_t)S::TILES * S::THREADS * sizeof(float4) + S::THREADS / 32 * TENSOR_PLACES * window;
+                 shared = (size_t)S::TILES * S::THREADS * sizeof(float4) +
+                          S::THREADS / 32 * TENSOR_PLACES * window;
     const int64_t across = ts_cuda_parts(size.n_columns, SIDE * ACROSS * PATCH),
                   patches = across * ts_cuda_parts(size.n_rows, SIDE * DOWN * PATCH),
                   most = MOST_BLOCKS / (PATCH * PATCH);
@@ -269,7 +294,8 @@ static enum ts_status launch(const struct stage_context *context, const uint4 *h
         const int64_t left = patches - size.first_patch;
         const dim3 grid((unsigned)((left < most ? left : most) * PATCH * PATCH),
                         (unsigned)ts_cuda_parts(size.width, 32 * S::QUARTERS));
-        back_tensor<S, JOSEPH><<<grid, S::THREADS, shared, stream>>>(halves, maxima, out, table, context->halt, size);
+        back_tensor<S, JOSEPH>
+            <<<grid, S::THREADS, shared, stream>>>(halves, maxima, out, table, context->halt, size);
         status = ts_cuda_launched(context, "back_tensor");
     }
     return status;
@@ -277,19 +303,22 @@ static enum ts_status launch(const struct stage_context *context, const uint4 *h
 
 /* Backprojects the slices that stand in `halves`. */
 template <bool JOSEPH>
-static enum ts_status back(const struct stage_context *context, const uint4 *halves, const uint32_t *maxima, float *out,
-                           const struct cuda_back_views *table, const struct back_tensor_size *size,
-                           cudaStream_t stream)
+static enum ts_status back(const struct stage_context *context, const uint4 *halves,
+                           const uint32_t *maxima, float *out, const struct cuda_back_views *table,
+                           const struct back_tensor_size *size, cudaStream_t stream)
 {
     if (is_split(context))
         return (size->width > 32 ? launch<split_wide, JOSEPH>
-                                 : launch<split_narrow, JOSEPH>)(context, halves, maxima, out, table, *size, stream);
-    return (size->width > 64 ? launch<plain_wide, JOSEPH> : launch<plain_narrow, JOSEPH>)(context, halves, maxima, out,
-                                                                                          table, *size, stream);
+                                 : launch<split_narrow, JOSEPH>)(context, halves, maxima, out,
+                                                                 table, *size, stream);
+    return (size->width > 64
+                ? launch<plain_wide, JOSEPH>
+                : launch<plain_narrow, JOSEPH>)(context, halves, maxima, out, table, *size, stream);
 }
 
-static enum ts_status find_maxima(const struct stage_context *context, const struct ts_image *sinogram,
-                                  const void *known, uint32_t *maxima, cudaStream_t stream)
+static enum ts_status find_maxima(const struct stage_context *context,
+                                  const struct ts_image *sinogram, const void *known,
+                                  uint32_t *maxima, cudaStream_t stream)
 {
     const int64_t nz = sinogram->axes[0].n;
     if (!known)
@@ -299,34 +328,39 @@ static enum ts_status find_maxima(const struct stage_context *context, const str
     return ts_cuda_launched(context, "copy_maxima");
 }
 
-enum ts_status ts_cuda_back_tensor(const struct stage_context *context, const struct ts_image *sinogram,
-                                   const void *known, struct ts_image *out, const struct cuda_back_views *table,
+enum ts_status ts_cuda_back_tensor(const struct stage_context *context,
+                                   const struct ts_image *sinogram, const void *known,
+                                   struct ts_image *out, const struct cuda_back_views *table,
                                    void *scratch, cudaStream_t stream)
 {
     const int64_t nz = out->axes[0].n, n_views = sinogram->axes[1].n;
-    const struct reconstruction_params *params = (const struct reconstruction_params *)context->params;
+    const struct reconstruction_params *params =
+        (const struct reconstruction_params *)context->params;
     const bool joseph = params->model == BACK_JOSEPH;
     /* The length of a ray between two lines is never more. */
     const float most = joseph ? (float)hypot(params->row_spacing, params->pixel_size) : 1;
     uint32_t *maxima = (uint32_t *)scratch;
-    struct tensor_line *made = (struct tensor_line *)((char *)scratch + ts_cuda_stride((size_t)nz * sizeof(uint32_t)));
+    struct tensor_line *made =
+        (struct tensor_line *)((char *)scratch + ts_cuda_stride((size_t)nz * sizeof(uint32_t)));
     uint4 *halves = (uint4 *)((char *)made + lines_bytes(context));
     enum ts_status status = find_maxima(context, sinogram, known, maxima, stream);
     if (status != TS_OK)
         return status;
-    make_lines<<<(unsigned)ts_cuda_parts(n_views, TENSOR_THREADS), TENSOR_THREADS, 0, stream>>>(table, most, made);
+    make_lines<<<(unsigned)ts_cuda_parts(n_views, TENSOR_THREADS), TENSOR_THREADS, 0, stream>>>(
+        table, most, made);
     status = ts_cuda_launched(context, "make_lines");
     for (int64_t z = 0, n; status == TS_OK && z < nz; z += n) {
         n = nz - z < 128 ? nz - z : 128;
         const int width = ts_cuda_group_width(n);
         float *to = (float *)ts_slice_data(out, z);
-        struct back_tensor_size size = {(int)n, (int)out->axes[1].n, (int)out->axes[2].n, (int)sinogram->axes[2].n,
-                                        width};
+        struct back_tensor_size size = {(int)n, (int)out->axes[1].n, (int)out->axes[2].n,
+                                        (int)sinogram->axes[2].n, width};
         size.most = most;
-        status = ts_cuda_tensor_halves(context, sinogram, z, n, true, width, is_split(context), maxima + z, EXPONENT,
-                                       made, halves, stream);
+        status = ts_cuda_tensor_halves(context, sinogram, z, n, true, width, is_split(context),
+                                       maxima + z, EXPONENT, made, halves, stream);
         if (status == TS_OK)
-            status = (joseph ? back<true> : back<false>)(context, halves, maxima + z, to, table, &size, stream);
+            status = (joseph ? back<true> : back<false>)(context, halves, maxima + z, to, table,
+                                                         &size, stream);
     }
     return status;
 }

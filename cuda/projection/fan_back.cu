@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This is filtered backprojection of a fan without rebinning: the factors of its rows before the filter, and
- * backprojection with the weights of stages/geometry/fan_view.h; (z, view, detector) -> (z, y, x).
+ * This is filtered backprojection of a fan without rebinning: the factors of its rows before the
+ * filter, and backprojection with the weights of stages/geometry/fan_view.h; (z, view, detector) ->
+ * (z, y, x).
  *
- * weigh: one thread multiplies one sample; its dtype's bytes and 4 of the weight are read, 4 written. 256 threads.
+ * weigh: one thread multiplies one sample; its dtype's bytes and 4 of the weight are read, 4
+ * written. 256 threads.
  *
- * pixel: one thread goes through all views for one pixel of PIXEL_SLICES slices and works out its place in double for
- * all of them; 32 views from 0 are summed and then these sums in rising order. 8 bytes are read a view and pixel,
- * nearly all from the caches. Blocks are 32 x 8 pixels: the detector pixels that they see lie close together.
+ * pixel: one thread goes through all views for one pixel of PIXEL_SLICES slices and works out its
+ * place in double for all of them; 32 views from 0 are summed and then these sums in rising order.
+ * 8 bytes are read a view and pixel, nearly all from the caches. Blocks are 32 x 8 pixels: the
+ * detector pixels that they see lie close together.
  *
- * stack: as back_stack.cuh describes, 4 pixels of 128 slices a warp; the places of 32 views are worked out at once, a
- * view by each thread. Pixels may be more than a detector pixel apart where the fan magnifies: in views where a warp's
- * are, each loads its own two samples, 32 bytes a thread, pixel and view from the caches; in the others they share
- * theirs.
+ * stack: as back_stack.cuh describes, 4 pixels of 128 slices a warp; the places of 32 views are
+ * worked out at once, a view by each thread. Pixels may be more than a detector pixel apart where
+ * the fan magnifies: in views where a warp's are, each loads its own two samples, 32 bytes a
+ * thread, pixel and view from the caches; in the others they share theirs.
  */
 #include "cuda/projection/back_methods.cuh"
 #include "cuda/projection/back_stack.cuh"
@@ -26,7 +29,7 @@ enum {
     PIXEL_SLICES = 4
 };
 
-/* ---- constants: the views, then the weights of all samples of a slice -------------------------- */
+/* ---- constants: the views, then the weights of all samples of a slice ------------------------ */
 
 static size_t views_bytes(const struct stage_context *context)
 {
@@ -43,7 +46,8 @@ size_t ts_cuda_fan_constants_bytes(const struct stage_context *context)
 {
     const size_t detectors = (size_t)context->in.axes[2].n * sizeof(struct beam_detector),
                  sorted = (size_t)context->in.axes[1].n * VIEW_SCRATCH_BYTES;
-    return views_bytes(context) + weights_bytes(context) + (detectors > sorted ? detectors : sorted);
+    return views_bytes(context) + weights_bytes(context) +
+           (detectors > sorted ? detectors : sorted);
 }
 
 void ts_cuda_fan_constants(const struct stage_context *context, void *host)
@@ -51,7 +55,8 @@ void ts_cuda_fan_constants(const struct stage_context *context, void *host)
     const struct beam_scan scan = ts_reconstruction_scan(context);
     struct fan_view *views = (struct fan_view *)host;
     float *weights = (float *)((char *)host + views_bytes(context));
-    struct beam_detector *detectors = (struct beam_detector *)((char *)weights + weights_bytes(context));
+    struct beam_detector *detectors =
+        (struct beam_detector *)((char *)weights + weights_bytes(context));
     const struct fan_range range = ts_reconstruction_fans(context, views, detectors);
     for (int64_t d = 0; d < scan.grid.n_detectors; d++)
         detectors[d] = ts_beam_detector(&scan, d);
@@ -59,7 +64,7 @@ void ts_cuda_fan_constants(const struct stage_context *context, void *host)
         ts_fan_row_weights(&scan, &range, detectors, v, weights + v * scan.grid.n_detectors);
 }
 
-/* ---- before the filter ------------------------------------------------------------------------- */
+/* ---- before the filter ----------------------------------------------------------------------- */
 
 template <typename T>
 static __global__ void __launch_bounds__(WEIGH_THREADS)
@@ -70,20 +75,21 @@ static __global__ void __launch_bounds__(WEIGH_THREADS)
         out[i] = (float)in[i] * weights[i % slice];
 }
 
-enum ts_status ts_cuda_fan_weigh(const struct stage_context *context, const struct ts_image *in, float *out,
-                                 const void *constants, cudaStream_t stream)
+enum ts_status ts_cuda_fan_weigh(const struct stage_context *context, const struct ts_image *in,
+                                 float *out, const void *constants, cudaStream_t stream)
 {
     const float *weights = (const float *)((const char *)constants + views_bytes(context));
     const int64_t slice = (int64_t)ts_slice_count(in), n = in->axes[0].n * slice,
                   blocks = ts_cuda_parts(n, WEIGH_THREADS);
     const unsigned grid = (unsigned)(blocks < WEIGH_BLOCKS ? blocks : WEIGH_BLOCKS);
-#define LAUNCH(T) weigh<T><<<grid, WEIGH_THREADS, 0, stream>>>((const T *)in->data, out, weights, n, slice)
+#define LAUNCH(T)                                                                                  \
+    weigh<T><<<grid, WEIGH_THREADS, 0, stream>>>((const T *)in->data, out, weights, n, slice)
     TS_CUDA_DTYPES(in->dtype, LAUNCH);
 #undef LAUNCH
     return ts_cuda_launched(context, "weigh");
 }
 
-/* ---- pixel ------------------------------------------------------------------------------------- */
+/* ---- pixel ----------------------------------------------------------------------------------- */
 
 static __device__ __forceinline__ float sample(const float *row, int64_t at, int64_t n_detectors)
 {
@@ -96,32 +102,41 @@ struct pixels_size {
 
 /* grid: parts of a row; of the rows of all groups of slices (any number). */
 static __global__ void __launch_bounds__(PIXEL_COLUMNS *PIXEL_ROWS)
-    fan_pixels(const float *sinogram, float *out, const struct fan_view *views, struct fan_grid grid,
-               struct pixels_size size)
+    fan_pixels(const float *sinogram, float *out, const struct fan_view *views,
+               struct fan_grid grid, struct pixels_size size)
 {
-    const int64_t column = (int64_t)blockIdx.x * PIXEL_COLUMNS + threadIdx.x, step = (int64_t)gridDim.y * PIXEL_ROWS;
-    const int64_t slice = size.n_views * size.n_detectors, n_groups = (size.n_slices + PIXEL_SLICES - 1) / PIXEL_SLICES;
+    const int64_t column = (int64_t)blockIdx.x * PIXEL_COLUMNS + threadIdx.x,
+                  step = (int64_t)gridDim.y * PIXEL_ROWS;
+    const int64_t slice = size.n_views * size.n_detectors,
+                  n_groups = (size.n_slices + PIXEL_SLICES - 1) / PIXEL_SLICES;
     if (column >= size.n_columns)
         return;
-    for (int64_t i = (int64_t)blockIdx.y * PIXEL_ROWS + threadIdx.y; i < n_groups * size.n_rows; i += step) {
+    for (int64_t i = (int64_t)blockIdx.y * PIXEL_ROWS + threadIdx.y; i < n_groups * size.n_rows;
+         i += step) {
         const int64_t row = i % size.n_rows, z = i / size.n_rows * PIXEL_SLICES;
         const int n = (int)min((int64_t)PIXEL_SLICES, size.n_slices - z);
         float totals[PIXEL_SLICES] = {};
         for (int64_t first = 0; first < size.n_views; first += PIXEL_VIEWS) {
-            const int64_t end = first + PIXEL_VIEWS < size.n_views ? first + PIXEL_VIEWS : size.n_views;
+            const int64_t end =
+                first + PIXEL_VIEWS < size.n_views ? first + PIXEL_VIEWS : size.n_views;
             float sums[PIXEL_SLICES] = {};
             for (int64_t v = first; v < end; v++) {
-                const struct fan_place place = ts_fan_place(&grid, &views[v], (double)row, (double)column);
-                const double at = fmin(fmax(place.at, -2.0), (double)size.n_detectors + 1), whole = floor(at);
+                const struct fan_place place =
+                    ts_fan_place(&grid, &views[v], (double)row, (double)column);
+                const double at = fmin(fmax(place.at, -2.0), (double)size.n_detectors + 1),
+                             whole = floor(at);
                 const float below = (float)(place.weight * (1 - (at - whole))),
                             above = (float)(place.weight * (at - whole));
                 const float *line = sinogram + z * slice + v * size.n_detectors;
 #pragma unroll
                 for (int s = 0; s < PIXEL_SLICES; s++)
                     if (s < n) {
-                        sums[s] = __fmaf_rn(below, sample(line + s * slice, (int64_t)whole, size.n_detectors), sums[s]);
-                        sums[s] =
-                            __fmaf_rn(above, sample(line + s * slice, (int64_t)whole + 1, size.n_detectors), sums[s]);
+                        sums[s] = __fmaf_rn(
+                            below, sample(line + s * slice, (int64_t)whole, size.n_detectors),
+                            sums[s]);
+                        sums[s] = __fmaf_rn(
+                            above, sample(line + s * slice, (int64_t)whole + 1, size.n_detectors),
+                            sums[s]);
                     }
             }
 #pragma unroll
@@ -135,19 +150,23 @@ static __global__ void __launch_bounds__(PIXEL_COLUMNS *PIXEL_ROWS)
     }
 }
 
-static enum ts_status pixel(const struct stage_context *context, const struct ts_image *sinogram, struct ts_image *out,
-                            const struct fan_view *views, const struct fan_grid *fan, cudaStream_t stream)
+static enum ts_status pixel(const struct stage_context *context, const struct ts_image *sinogram,
+                            struct ts_image *out, const struct fan_view *views,
+                            const struct fan_grid *fan, cudaStream_t stream)
 {
-    const struct pixels_size size = {out->axes[0].n, out->axes[1].n, out->axes[2].n, sinogram->axes[1].n,
-                                     sinogram->axes[2].n};
-    const int64_t parts = ts_cuda_parts(ts_cuda_parts(size.n_slices, PIXEL_SLICES) * size.n_rows, PIXEL_ROWS);
-    const dim3 grid((unsigned)ts_cuda_parts(size.n_columns, PIXEL_COLUMNS), (unsigned)(parts < 65535 ? parts : 65535));
+    const struct pixels_size size = {out->axes[0].n, out->axes[1].n, out->axes[2].n,
+                                     sinogram->axes[1].n, sinogram->axes[2].n};
+    const int64_t parts =
+        ts_cuda_parts(ts_cuda_parts(size.n_slices, PIXEL_SLICES) * size.n_rows, PIXEL_ROWS);
+    const dim3 grid((unsigned)ts_cuda_parts(size.n_columns, PIXEL_COLUMNS),
+                    (unsigned)(parts < 65535 ? parts : 65535));
     const dim3 block(PIXEL_COLUMNS, PIXEL_ROWS);
-    fan_pixels<<<grid, block, 0, stream>>>((const float *)sinogram->data, (float *)out->data, views, *fan, size);
+    fan_pixels<<<grid, block, 0, stream>>>((const float *)sinogram->data, (float *)out->data, views,
+                                           *fan, size);
     return ts_cuda_launched(context, "fan_pixels");
 }
 
-/* ---- stack ------------------------------------------------------------------------------------- */
+/* ---- stack ----------------------------------------------------------------------------------- */
 
 struct fan_views {
     const struct fan_view *at;
@@ -156,17 +175,20 @@ struct fan_views {
 };
 
 /* Finds the places in one view. Returns true where those of a later pixel lie lower. */
-static __device__ __forceinline__ bool find(const struct fan_views *views, int64_t index, int n_detectors, int row,
-                                            int column, struct back_place *place)
+static __device__ __forceinline__ bool find(const struct fan_views *views, int64_t index,
+                                            int n_detectors, int row, int column,
+                                            struct back_place *place)
 {
     const int line = (int)index * (n_detectors + 2 * INTERLEAVE_MARGIN) + INTERLEAVE_MARGIN;
     float below[BACK_PIXELS], above[BACK_PIXELS];
     int at[BACK_PIXELS];
 #pragma unroll
     for (int k = 0; k < BACK_PIXELS; k++) {
-        const struct fan_place own = ts_fan_place(&views->grid, &views->at[index], (double)row, (double)(column + k));
+        const struct fan_place own =
+            ts_fan_place(&views->grid, &views->at[index], (double)row, (double)(column + k));
         /* Past the ends of the detector are zeros: any of them will do. */
-        const double clamped = fmin(fmax(own.at, -4.0), (double)n_detectors + 3), whole = floor(clamped);
+        const double clamped = fmin(fmax(own.at, -4.0), (double)n_detectors + 3),
+                     whole = floor(clamped);
         below[k] = (float)(own.weight * (1 - (clamped - whole)));
         above[k] = (float)(own.weight * (clamped - whole));
         at[k] = line + (int)whole;
@@ -205,7 +227,8 @@ static __global__ void __launch_bounds__(BACK_THREADS, BACK_BLOCKS)
     for (int64_t first = 0, end = views.n; first < end; first += BACK_CHUNK) {
         const int n = (int)(end - first < BACK_CHUNK ? end - first : BACK_CHUNK);
         struct back_place place;
-        const bool falls = find(&views, min(first + lane, end - 1), size.n_detectors, warp.row, warp.column, &place);
+        const bool falls = find(&views, min(first + lane, end - 1), size.n_detectors, warp.row,
+                                warp.column, &place);
         const bool falling = __popc(__ballot_sync(~0u, falls)) > BACK_CHUNK / 2;
         order(&place, falling);
         warp.places[lane] = place;
@@ -216,11 +239,13 @@ static __global__ void __launch_bounds__(BACK_THREADS, BACK_BLOCKS)
     back_write<V>(&warp, &size, out);
 }
 
-enum ts_status ts_cuda_fan_back(const struct stage_context *context, const struct ts_image *sinogram,
-                                struct ts_image *out, const void *constants, void *scratch, cudaStream_t stream)
+enum ts_status ts_cuda_fan_back(const struct stage_context *context,
+                                const struct ts_image *sinogram, struct ts_image *out,
+                                const void *constants, void *scratch, cudaStream_t stream)
 {
     const struct beam_scan scan = ts_reconstruction_scan(context);
-    const struct fan_views views = {(const struct fan_view *)constants, scan.n_views, ts_fan_grid(&scan)};
+    const struct fan_views views = {(const struct fan_view *)constants, scan.n_views,
+                                    ts_fan_grid(&scan)};
     const struct back_kernels<struct fan_views> kernels = {
         {fan_stack<1>, fan_stack<2>, fan_stack<4>}, "fan_stack", views, sizeof(struct back_place)
     };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * filter on a CUDA device: the stage hands its filter to cuda/projection/row_filter.cu, which describes the kernels,
- * their traffic and their blocks.
+ * filter on a CUDA device: the stage hands its filter to cuda/projection/row_filter.cu, which
+ * describes the kernels, their traffic and their blocks.
  */
 #include "cuda/projection/row_filter.cuh"
 
@@ -28,17 +28,19 @@ static size_t scratch_bytes(const struct stage_context *context, int64_t n)
     return ts_cuda_row_filter_scratch(context, &filter);
 }
 
-static int transforms(const struct stage_context *context, struct fft_shape shapes[STAGE_TRANSFORMS])
+static int transforms(const struct stage_context *context,
+                      struct fft_shape shapes[STAGE_TRANSFORMS])
 {
     const struct row_filter filter = ts_filter_of(context);
     return ts_cuda_row_filter_transforms(context, &filter, shapes);
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                          const struct cuda_call *call)
+static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
+                          struct ts_image *out, const struct cuda_call *call)
 {
     const struct row_filter filter = ts_filter_of(context);
-    return ts_cuda_row_filter_run(context, &filter, in, (float *)out->data, call->constants, call->scratch, call);
+    return ts_cuda_row_filter_run(context, &filter, in, (float *)out->data, call->constants,
+                                  call->scratch, call);
 }
 
 const struct stage_cuda filter_cuda = {

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This is Joseph's projector for any beam, (z, y, x) -> (z, view, detector), over 128 interleaved slices at once (64 or
- * 32 at the end of a stack; their samples are read and written once more for that).
+ * This is Joseph's projector for any beam, (z, y, x) -> (z, view, detector), over 128 interleaved
+ * slices at once (64 or 32 at the end of a stack; their samples are read and written once more for
+ * that).
  *
  * rays: one thread works out one ray, in double; 32 bytes are written a ray, once a call.
  *
- * project: one warp computes the rays of 4 neighboring detector pixels in one view, one thread V of the slices: 4 V
- * sums in registers. All but pixels and sums is the same in all threads, so that a warp branches as one. Every ray
- * loads its two pixels of a line; neighboring rays find each other's in the first cache. Sums run over rising lines, 32
- * at a time in registers, then into the ray's total in shared memory. Memory: 4 bytes are written a ray; pixels come
- * from the caches. A block is 8 neighboring views of 4 detector pixels, whose rays pass nearly the same image pixels,
+ * project: one warp computes the rays of 4 neighboring detector pixels in one view, one thread V of
+ * the slices: 4 V sums in registers. All but pixels and sums is the same in all threads, so that a
+ * warp branches as one. Every ray loads its two pixels of a line; neighboring rays find each
+ * other's in the first cache. Sums run over rising lines, 32 at a time in registers, then into the
+ * ray's total in shared memory. Memory: 4 bytes are written a ray; pixels come from the caches. A
+ * block is 8 neighboring views of 4 detector pixels, whose rays pass nearly the same image pixels,
  * and blocks run in patches (ray_patches.cuh).
  */
 #include "cuda/projection/joseph.cuh"
@@ -28,7 +30,7 @@ enum {
     PATCH_VIEWS = 32
 };
 
-/* ---- tables ------------------------------------------------------------------------------------ */
+/* ---- tables ---------------------------------------------------------------------------------- */
 
 static size_t angles_bytes(int64_t n_views)
 {
@@ -37,13 +39,15 @@ static size_t angles_bytes(int64_t n_views)
 
 size_t ts_cuda_joseph_constants_bytes(const struct beam_scan *scan)
 {
-    return angles_bytes(scan->n_views) + (size_t)scan->grid.n_detectors * sizeof(struct beam_detector);
+    return angles_bytes(scan->n_views) +
+           (size_t)scan->grid.n_detectors * sizeof(struct beam_detector);
 }
 
 void ts_cuda_joseph_constants(const struct beam_scan *scan, void *host)
 {
     struct beam_angle *angles = (struct beam_angle *)host;
-    struct beam_detector *detectors = (struct beam_detector *)((unsigned char *)host + angles_bytes(scan->n_views));
+    struct beam_detector *detectors =
+        (struct beam_detector *)((unsigned char *)host + angles_bytes(scan->n_views));
     for (int64_t v = 0; v < scan->n_views; v++)
         angles[v] = ts_beam_angle(scan, v);
     for (int64_t d = 0; d < scan->grid.n_detectors; d++)
@@ -52,15 +56,18 @@ void ts_cuda_joseph_constants(const struct beam_scan *scan, void *host)
 
 static size_t rays_bytes(const struct beam_scan *scan)
 {
-    return ts_cuda_stride((size_t)(scan->n_views * scan->grid.n_detectors) * sizeof(struct cuda_ray));
+    return ts_cuda_stride((size_t)(scan->n_views * scan->grid.n_detectors) *
+                          sizeof(struct cuda_ray));
 }
 
 static __global__ void __launch_bounds__(RAYS_THREADS) rays(struct cuda_joseph joseph)
 {
     const int64_t n = joseph.n_views * joseph.grid.n_detectors;
-    for (int64_t i = (int64_t)blockIdx.x * RAYS_THREADS + threadIdx.x; i < n; i += (int64_t)gridDim.x * RAYS_THREADS) {
-        const struct beam_ray ray = ts_beam_ray(&joseph.grid, joseph.angles[i / joseph.grid.n_detectors],
-                                                joseph.detectors[i % joseph.grid.n_detectors]);
+    for (int64_t i = (int64_t)blockIdx.x * RAYS_THREADS + threadIdx.x; i < n;
+         i += (int64_t)gridDim.x * RAYS_THREADS) {
+        const struct beam_ray ray =
+            ts_beam_ray(&joseph.grid, joseph.angles[i / joseph.grid.n_detectors],
+                        joseph.detectors[i % joseph.grid.n_detectors]);
         const int n_major = (int)(ray.along_rows ? joseph.grid.n_rows : joseph.grid.n_columns),
                   n_minor = (int)(ray.along_rows ? joseph.grid.n_columns : joseph.grid.n_rows);
         struct cuda_ray out = {0, 0, 0, 0, (float)ray.length_mm, ray.along_rows};
@@ -80,19 +87,20 @@ struct cuda_joseph ts_cuda_joseph_tables(const struct beam_scan *scan, const voi
 {
     struct cuda_joseph joseph = {scan->grid, scan->beam, scan->n_views};
     joseph.angles = (const struct beam_angle *)constants;
-    joseph.detectors = (const struct beam_detector *)((const unsigned char *)constants + angles_bytes(scan->n_views));
+    joseph.detectors = (const struct beam_detector *)((const unsigned char *)constants +
+                                                      angles_bytes(scan->n_views));
     return joseph;
 }
 
-static enum ts_status find_rays(const struct stage_context *context, const struct cuda_joseph *joseph,
-                                cudaStream_t stream)
+static enum ts_status find_rays(const struct stage_context *context,
+                                const struct cuda_joseph *joseph, cudaStream_t stream)
 {
     const int64_t blocks = ts_cuda_parts(joseph->n_views * joseph->grid.n_detectors, RAYS_THREADS);
     rays<<<(unsigned)(blocks < 65535 ? blocks : 65535), RAYS_THREADS, 0, stream>>>(*joseph);
     return ts_cuda_launched(context, "rays");
 }
 
-/* ---- the projector ----------------------------------------------------------------------------- */
+/* ---- the projector --------------------------------------------------------------------------- */
 
 struct project_size {
     int n_detectors, ny, nx;
@@ -100,11 +108,12 @@ struct project_size {
     struct ray_patches patches;
 };
 
-/* Adds lines [m, end) of the rays along one major axis to the sums. Rays along the other one stand outside. */
+/* Adds lines [m, end) of the rays along one major axis to the sums. Rays along the other one stand
+ * outside. */
 template <int V>
-static __device__ __forceinline__ void walk(const float *samples, int m, int end, int64_t line, int64_t sample,
-                                            int n_minor, const int64_t at_0[GROUP], const int64_t step[GROUP],
-                                            struct slice_samples<V> sums[GROUP])
+static __device__ __forceinline__ void
+walk(const float *samples, int m, int end, int64_t line, int64_t sample, int n_minor,
+     const int64_t at_0[GROUP], const int64_t step[GROUP], struct slice_samples<V> sums[GROUP])
 {
     int64_t at[GROUP];
 #pragma unroll
@@ -114,7 +123,8 @@ static __device__ __forceinline__ void walk(const float *samples, int m, int end
 #pragma unroll
         for (int k = 0; k < GROUP; k++) {
             const int i = min(max((int)(at[k] >> 32), -JOSEPH_MARGIN), n_minor);
-            const float weight = ts_cuda_beam_weight((uint32_t)at[k]), w_above = weight - 1, w_below = 2 - weight;
+            const float weight = ts_cuda_beam_weight((uint32_t)at[k]), w_above = weight - 1,
+                        w_below = 2 - weight;
             struct slice_samples<V> below, above;
             ts_cuda_samples_load(&below, samples + i * sample);
             ts_cuda_samples_load(&above, samples + (i + 1) * sample);
@@ -123,10 +133,12 @@ static __device__ __forceinline__ void walk(const float *samples, int m, int end
         }
 }
 
-/* Adds all lines of the rays along one major axis in a group to `totals`, which has GROUP x V numbers a thread. */
+/* Adds all lines of the rays along one major axis in a group to `totals`, which has GROUP x V
+ * numbers a thread. */
 template <int V>
-static __device__ __forceinline__ void project_kind(const float *samples, const struct cuda_ray *group, int n,
-                                                    bool along_rows, const struct project_size *size, float4 *totals)
+static __device__ __forceinline__ void
+project_kind(const float *samples, const struct cuda_ray *group, int n, bool along_rows,
+             const struct project_size *size, float4 *totals)
 {
     const int64_t width = (size->nx + 2 * JOSEPH_MARGIN) * (32 * V);
     const int64_t line = along_rows ? width : 32 * V, sample = along_rows ? 32 * V : width;
@@ -170,7 +182,9 @@ static __global__ void __launch_bounds__(PROJECT_THREADS, PROJECT_BLOCKS)
         return;
     const struct cuda_ray *group = table + view * size.n_detectors + detector;
     const float *samples =
-        volume + ((int64_t)JOSEPH_MARGIN * (size.nx + 2 * JOSEPH_MARGIN) + JOSEPH_MARGIN) * (32 * V) + lane * V;
+        volume +
+        ((int64_t)JOSEPH_MARGIN * (size.nx + 2 * JOSEPH_MARGIN) + JOSEPH_MARGIN) * (32 * V) +
+        lane * V;
     float4 *totals = shared + threadIdx.x;
     ts_cuda_totals_clear<V>(totals, PROJECT_THREADS);
     for (int kind = 0; kind < 2; kind++)
@@ -184,19 +198,22 @@ static __global__ void __launch_bounds__(PROJECT_THREADS, PROJECT_BLOCKS)
 }
 
 template <int V>
-static enum ts_status launch(const struct stage_context *context, const struct cuda_joseph *joseph, const float *volume,
-                             float *sinogram, cudaStream_t stream)
+static enum ts_status launch(const struct stage_context *context, const struct cuda_joseph *joseph,
+                             const float *volume, float *sinogram, cudaStream_t stream)
 {
-    struct project_size size = {(int)joseph->grid.n_detectors, (int)joseph->grid.n_rows, (int)joseph->grid.n_columns,
-                                joseph->n_views};
-    const int64_t runs = ts_cuda_parts(size.n_detectors, GROUP), groups = ts_cuda_parts(size.n_views, BLOCK_VIEWS);
-    return ts_cuda_patches_run(&size.patches, runs, PATCH_RUNS, groups, PATCH_VIEWS, [&](unsigned blocks) {
-        project<V><<<blocks, PROJECT_THREADS, 0, stream>>>(volume, sinogram, joseph->rays, joseph->halt, size);
-        return ts_cuda_launched(context, "project");
-    });
+    struct project_size size = {(int)joseph->grid.n_detectors, (int)joseph->grid.n_rows,
+                                (int)joseph->grid.n_columns, joseph->n_views};
+    const int64_t runs = ts_cuda_parts(size.n_detectors, GROUP),
+                  groups = ts_cuda_parts(size.n_views, BLOCK_VIEWS);
+    return ts_cuda_patches_run(&size.patches, runs, PATCH_RUNS, groups, PATCH_VIEWS,
+                               [&](unsigned blocks) {
+                                   project<V><<<blocks, PROJECT_THREADS, 0, stream>>>(
+                                       volume, sinogram, joseph->rays, joseph->halt, size);
+                                   return ts_cuda_launched(context, "project");
+                               });
 }
 
-/* ---- slices ------------------------------------------------------------------------------------ */
+/* ---- slices ---------------------------------------------------------------------------------- */
 
 static size_t volume_bytes(const struct beam_scan *scan, int width)
 {
@@ -210,8 +227,9 @@ size_t ts_cuda_joseph_project_scratch(const struct beam_scan *scan, int64_t n)
            ts_cuda_interleaved_bytes(scan->n_views, scan->grid.n_detectors, 0, width);
 }
 
-enum ts_status ts_cuda_joseph_project(const struct stage_context *context, const struct beam_scan *scan,
-                                      const struct ts_image *in, struct ts_image *out, const struct cuda_call *call)
+enum ts_status ts_cuda_joseph_project(const struct stage_context *context,
+                                      const struct beam_scan *scan, const struct ts_image *in,
+                                      struct ts_image *out, const struct cuda_call *call)
 {
     const int64_t nz = out->axes[0].n;
     const struct interleaved_lines lines = {JOSEPH_MARGIN, JOSEPH_MARGIN, true};

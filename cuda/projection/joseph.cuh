@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This has Joseph's projector A of stages/geometry/beam.h and its exact adjoint A' on the device, for every beam, over
- * stacks of interleaved slices (interleave.cuh). A reads a table of rays whose positions are 64-bit fixed-point
- * numbers, A' works the weights out from a pixel's place (joseph_back.cu): they are the same to the rounding of
- * floats.
+ * This has Joseph's projector A of stages/geometry/beam.h and its exact adjoint A' on the device,
+ * for every beam, over stacks of interleaved slices (interleave.cuh). A reads a table of rays whose
+ * positions are 64-bit fixed-point numbers, A' works the weights out from a pixel's place
+ * (joseph_back.cu): they are the same to the rounding of floats.
  */
 #ifndef CUDA_PROJECTION_JOSEPH_CUH
 #define CUDA_PROJECTION_JOSEPH_CUH
@@ -16,8 +16,8 @@ extern "C" {
 
 enum { JOSEPH_MARGIN = 2 }; /* zeros on all sides of an interleaved volume */
 
-/* One ray: at + m * step is its position on line m, the sample's index above 32 bits of the next one's weight; it
- * meets lines [first, end). */
+/* One ray: at + m * step is its position on line m, the sample's index above 32 bits of the next
+ * one's weight; it meets lines [first, end). */
 struct cuda_ray {
     int64_t at, step;
     int32_t first, end;
@@ -33,25 +33,28 @@ struct cuda_joseph {
     const struct beam_angle *angles;       /* device */
     const struct beam_detector *detectors; /* device */
     struct cuda_ray *rays;                 /* device: [view][detector] */
-    const int32_t *halt;                   /* device; where it is not 0 nothing is done; NULL: always done */
+    const int32_t *halt; /* device; where it is not 0 nothing is done; NULL: always done */
 };
 
-/* These make the tables on the host, for a stage's constants, and find them within the device's copy, without rays. */
+/* These make the tables on the host, for a stage's constants, and find them within the device's
+ * copy, without rays. */
 size_t ts_cuda_joseph_constants_bytes(const struct beam_scan *scan);
 void ts_cuda_joseph_constants(const struct beam_scan *scan, void *host);
 struct cuda_joseph ts_cuda_joseph_tables(const struct beam_scan *scan, const void *constants);
 
-/* Applies A in a stage's whole call (joseph.cu): slices of any dtype at `in` to f32 slices of `out`. call->constants
- * are those above, and the scratch is for n slices. */
+/* Applies A in a stage's whole call (joseph.cu): slices of any dtype at `in` to f32 slices of
+ * `out`. call->constants are those above, and the scratch is for n slices. */
 size_t ts_cuda_joseph_project_scratch(const struct beam_scan *scan, int64_t n);
-enum ts_status ts_cuda_joseph_project(const struct stage_context *context, const struct beam_scan *scan,
-                                      const struct ts_image *in, struct ts_image *out, const struct cuda_call *call);
+enum ts_status ts_cuda_joseph_project(const struct stage_context *context,
+                                      const struct beam_scan *scan, const struct ts_image *in,
+                                      struct ts_image *out, const struct cuda_call *call);
 
-/* Applies A' likewise (joseph_back.cu). side_by_side is for many slices; otherwise a few of them are read where they
- * stand. */
+/* Applies A' likewise (joseph_back.cu). side_by_side is for many slices; otherwise a few of them
+ * are read where they stand. */
 size_t ts_cuda_joseph_back_scratch(const struct beam_scan *scan, bool side_by_side, int64_t n);
-enum ts_status ts_cuda_joseph_back(const struct stage_context *context, const struct beam_scan *scan,
-                                   const struct ts_image *in, struct ts_image *out, bool side_by_side,
+enum ts_status ts_cuda_joseph_back(const struct stage_context *context,
+                                   const struct beam_scan *scan, const struct ts_image *in,
+                                   struct ts_image *out, bool side_by_side,
                                    const struct cuda_call *call);
 
 #endif

@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This is the exact adjoint of Joseph's projector for any beam: every pixel sums the rays that touch it, times their
- * weights, which are worked out from the pixel's place. (z, view, detector) -> (z, y, x).
+ * This is the exact adjoint of Joseph's projector for any beam: every pixel sums the rays that
+ * touch it, times their weights, which are worked out from the pixel's place. (z, view, detector)
+ * -> (z, y, x).
  *
- * stack: as back_stack.cuh describes, 4 pixels of 128 slices a warp. A thread works out one view of 32: the first of 3
- * neighboring detector pixels for each image pixel, and their weights. Where none of the 4 pixels needs its third, and
- * where the samples that they need overlap, pixels share what they load, 2 to 6 samples for all 4; where they are more
- * than a detector pixel apart each loads its own. Where more than 3 rays touch a pixel the views are gone through again
- * for the next 3. That is 12 or 8 products a view and 4 pixels for each slice.
- * Memory: 16 bytes a thread and load, nearly all from the first cache; each slice is written once. Blocks are those of
+ * stack: as back_stack.cuh describes, 4 pixels of 128 slices a warp. A thread works out one view of
+ * 32: the first of 3 neighboring detector pixels for each image pixel, and their weights. Where
+ * none of the 4 pixels needs its third, and where the samples that they need overlap, pixels share
+ * what they load, 2 to 6 samples for all 4; where they are more than a detector pixel apart each
+ * loads its own. Where more than 3 rays touch a pixel the views are gone through again for the
+ * next 3. That is 12 or 8 products a view and 4 pixels for each slice. Memory: 16 bytes a thread
+ * and load, nearly all from the first cache; each slice is written once. Blocks are those of
  * back_stack.cuh.
  *
- * pixel: one thread computes one pixel of 4 slices, which lie one after another, and works its weights out. The
- * detector pixels of a warp lie close together: blocks are 32 x 4 pixels.
+ * pixel: one thread computes one pixel of 4 slices, which lie one after another, and works its
+ * weights out. The detector pixels of a warp lie close together: blocks are 32 x 4 pixels.
  *
- * Sums run over rising detector pixels, 32 views from 0, then these sums in rising order: the scan alone fixes the
- * order.
+ * Sums run over rising detector pixels, 32 views from 0, then these sums in rising order: the scan
+ * alone fixes the order.
  */
 #include "cuda/device/launch.cuh"
 #include "cuda/projection/back_stack.cuh"
@@ -27,30 +29,34 @@ extern "C" {
 
 /* ---- joseph weight -----------------------------------------------------------------------------
  *
- * This computes the weights of Joseph's projector as a pixel sees them, without a table of rays. A pixel at (x, y) lies
- * in a view at
+ * This computes the weights of Joseph's projector as a pixel sees them, without a table of rays. A
+ * pixel at (x, y) lies in a view at
  *
- *     p = x cos(theta) + y sin(theta)    A = source_axis + x sin(theta) - y cos(theta)    L = hypot(A, p)
+ *     p = x cos(theta) + y sin(theta)    A = source_axis + x sin(theta) - y cos(theta)    L =
+ * hypot(A, p)
  *
- * A ray at the angle gamma from the central one passes it at the distance L sin(gamma - gamma_p), tan(gamma_p) = p / A,
- * and so crosses the pixel's line of the ray's major axis at that distance divided by the larger one of |cos(phi)| dx
- * and |sin(phi)| dy, phi = theta + gamma, in pixels. With this larger one as `width` the ray's weight is
+ * A ray at the angle gamma from the central one passes it at the distance L sin(gamma - gamma_p),
+ * tan(gamma_p) = p / A, and so crosses the pixel's line of the ray's major axis at that distance
+ * divided by the larger one of |cos(phi)| dx and |sin(phi)| dy, phi = theta + gamma, in pixels.
+ * With this larger one as `width` the ray's weight is
  *
  *     max(0, 1 - distance / width) dx dy / width
  *
- * the second factor being its length between two lines. For an arc gamma - gamma_p is the detector pixels between them
- * times their angle; for a flat detector all is divided by cos(gamma), which leaves A times the difference of tangents;
- * in a parallel beam gamma is 0. (P. M. Joseph, IEEE Trans. Med. Imaging 1, 1982; beams: stages/geometry/beam.h.)
+ * the second factor being its length between two lines. For an arc gamma - gamma_p is the detector
+ * pixels between them times their angle; for a flat detector all is divided by cos(gamma), which
+ * leaves A times the difference of tangents; in a parallel beam gamma is 0. (P. M. Joseph, IEEE
+ * Trans. Med. Imaging 1, 1982; beams: stages/geometry/beam.h.)
  *
- * Only one pixel's place on the detector, a difference of large numbers, is worked out in double: those of the pixels
- * beside it in its row follow from it in float, as do all weights. */
+ * Only one pixel's place on the detector, a difference of large numbers, is worked out in double:
+ * those of the pixels beside it in its row follow from it in float, as do all weights. */
 
 /* The numbers of a scan from which its weights are worked out. */
 struct joseph_grid {
     double center_row, center_column; /* place of the rotation axis */
     double dy, dx;                    /* mm from row to row, and from column to column */
     double source_axis_mm;
-    double center, per_slope; /* index of the central ray; detector pixels for a slope, a radian, or a mm of 1 */
+    double center, per_slope; /* index of the central ray; detector pixels for a slope, a radian, or
+                                 a mm of 1 */
     float width_x, width_y;   /* dx, dy */
     float step, per_step;     /* slope, radian, or mm from detector to detector; and per_slope */
     int32_t beam;
@@ -66,8 +72,8 @@ static inline struct joseph_grid joseph_grid_of(const struct beam_scan *scan)
     joseph.dx = grid->column_spacing;
     joseph.source_axis_mm = scan->beam.source_axis_mm;
     joseph.center = grid->center;
-    joseph.per_slope =
-        (scan->beam.kind == TS_BEAM_PARALLEL ? 1 : scan->beam.source_detector_mm) / grid->detector_spacing;
+    joseph.per_slope = (scan->beam.kind == TS_BEAM_PARALLEL ? 1 : scan->beam.source_detector_mm) /
+                       grid->detector_spacing;
     joseph.width_x = (float)joseph.dx;
     joseph.width_y = (float)joseph.dy;
     joseph.step = (float)(1 / joseph.per_slope);
@@ -90,18 +96,21 @@ struct joseph_pixel {
     float past;         /* detector pixels from the start's whole one */
     float cosine, sine; /* cosine and sine of theta; arc: those of theta + gamma_p */
     float slope;        /* p / A; 0 but for a flat detector */
-    float apart; /* a flat detector, parallel: mm between the rays of two detector pixels at the pixel; arc: radian */
+    float apart;    /* a flat detector, parallel: mm between the rays of two detector pixels at the
+                       pixel; arc: radian */
     float distance; /* A; arc: L */
 };
 
-static __device__ __forceinline__ struct joseph_start joseph_start_of(const struct joseph_grid *grid,
-                                                                      struct beam_angle angle, int row, int column)
+static __device__ __forceinline__ struct joseph_start
+joseph_start_of(const struct joseph_grid *grid, struct beam_angle angle, int row, int column)
 {
-    const double x = (column - grid->center_column) * grid->dx, y = (grid->center_row - row) * grid->dy;
+    const double x = (column - grid->center_column) * grid->dx,
+                 y = (grid->center_row - row) * grid->dy;
     const double across = x * angle.cosine + y * angle.sine,
                  ahead = grid->source_axis_mm + x * angle.sine - y * angle.cosine;
     const double slope = grid->beam == TS_BEAM_PARALLEL ? across : across / ahead;
-    const double at = grid->center + grid->per_slope * (grid->beam == TS_BEAM_FAN_ARC ? atan(slope) : slope);
+    const double at =
+        grid->center + grid->per_slope * (grid->beam == TS_BEAM_FAN_ARC ? atan(slope) : slope);
     struct joseph_start start;
     start.whole = floor(at);
     start.past = (float)(at - start.whole);
@@ -114,7 +123,8 @@ static __device__ __forceinline__ struct joseph_start joseph_start_of(const stru
     return start;
 }
 
-/* Return 1 / x and 1 / sqrt(x) of numbers far from the ends of the range, to 1 and 2 in the last place. */
+/* Return 1 / x and 1 / sqrt(x) of numbers far from the ends of the range, to 1 and 2 in the last
+ * place. */
 static __device__ __forceinline__ float joseph_inverse(float x)
 {
     float inverse;
@@ -130,8 +140,8 @@ static __device__ __forceinline__ float joseph_inverse_root(float x)
 }
 
 /* Returns the pixel `beside` columns further. */
-static __device__ __forceinline__ struct joseph_pixel joseph_pixel_of(const struct joseph_grid *grid,
-                                                                      const struct joseph_start *start, int beside)
+static __device__ __forceinline__ struct joseph_pixel
+joseph_pixel_of(const struct joseph_grid *grid, const struct joseph_start *start, int beside)
 {
     const float k = (float)beside, across = __fmaf_rn(k, start->step_across, start->across),
                 ahead = __fmaf_rn(k, start->step_ahead, start->ahead);
@@ -141,16 +151,19 @@ static __device__ __forceinline__ struct joseph_pixel joseph_pixel_of(const stru
         return pixel;
     }
     /* L L' sin and, below, L L' cos of the angle between the rays to both pixels. */
-    const float cross = k * __fmaf_rn(start->ahead, start->step_across, -(start->across * start->step_ahead));
+    const float cross =
+        k * __fmaf_rn(start->ahead, start->step_across, -(start->across * start->step_ahead));
     if (grid->beam == TS_BEAM_FAN_FLAT) {
         const float inverse = joseph_inverse(ahead);
         pixel.distance = ahead;
         pixel.slope = across * inverse;
         pixel.apart = ahead * grid->step;
-        pixel.past = __fmaf_rn(cross * inverse * joseph_inverse(start->ahead), grid->per_step, start->past);
+        pixel.past =
+            __fmaf_rn(cross * inverse * joseph_inverse(start->ahead), grid->per_step, start->past);
         return pixel;
     }
-    const float square = __fmaf_rn(ahead, ahead, across * across), inverse = joseph_inverse_root(square);
+    const float square = __fmaf_rn(ahead, ahead, across * across),
+                inverse = joseph_inverse_root(square);
     const float dot = __fmaf_rn(start->ahead, ahead, start->across * across);
     pixel.distance = square * inverse;
     pixel.cosine = __fmaf_rn(start->cosine, ahead, -(start->sine * across)) * inverse;
@@ -161,15 +174,17 @@ static __device__ __forceinline__ struct joseph_pixel joseph_pixel_of(const stru
 }
 
 /* Returns the width, as above. */
-static __device__ __forceinline__ float joseph_width(const struct joseph_grid *grid, float cosine, float sine)
+static __device__ __forceinline__ float joseph_width(const struct joseph_grid *grid, float cosine,
+                                                     float sine)
 {
     return fmaxf(fabsf(cosine) * grid->width_x, fabsf(sine) * grid->width_y);
 }
 
-/* Rays farther from the pixel in detector pixels do not touch it. The width changes by no more than `most` a radian or
- * a slope of 1, so that of rays u from the pixel A u < width + most u, or L sin(u) < width + most u; and u is at most
- * asin(most / L). */
-static __device__ __forceinline__ float joseph_reach(const struct joseph_grid *grid, const struct joseph_pixel *pixel)
+/* Rays farther from the pixel in detector pixels do not touch it. The width changes by no more than
+ * `most` a radian or a slope of 1, so that of rays u from the pixel A u < width + most u, or L
+ * sin(u) < width + most u; and u is at most asin(most / L). */
+static __device__ __forceinline__ float joseph_reach(const struct joseph_grid *grid,
+                                                     const struct joseph_pixel *pixel)
 {
     const float slack = 1e-3f, most = fmaxf(grid->width_x, grid->width_y);
     const float width = joseph_width(grid, __fmaf_rn(-pixel->sine, pixel->slope, pixel->cosine),
@@ -178,11 +193,13 @@ static __device__ __forceinline__ float joseph_reach(const struct joseph_grid *g
         return width / pixel->apart + slack;
     if (grid->beam == TS_BEAM_FAN_FLAT)
         return width * pixel->distance / ((pixel->distance - most) * pixel->apart) + slack;
-    const float all = asinf(fminf(most / pixel->distance, 1)), least = pixel->distance * (1 - all * all / 6) - most;
+    const float all = asinf(fminf(most / pixel->distance, 1)),
+                least = pixel->distance * (1 - all * all / 6) - most;
     return (least > 0 ? fminf(width / least, all) : all) / pixel->apart + slack;
 }
 
-/* Finds sine and cosine of an angle up to pi / 2 to 6e-8: the terms that are left out are smaller. */
+/* Finds sine and cosine of an angle up to pi / 2 to 6e-8: the terms that are left out are
+ * smaller. */
 static __device__ __forceinline__ void joseph_sine_cosine(float angle, float *sine, float *cosine)
 {
     const float square = angle * angle;
@@ -201,8 +218,8 @@ static __device__ __forceinline__ void joseph_sine_cosine(float angle, float *si
 }
 
 /* Returns the weight of the ray of the detector pixel that lies so many past the pixel. */
-static __device__ __forceinline__ float joseph_weight(const struct joseph_grid *grid, const struct joseph_pixel *pixel,
-                                                      float past)
+static __device__ __forceinline__ float joseph_weight(const struct joseph_grid *grid,
+                                                      const struct joseph_pixel *pixel, float past)
 {
     float away = past * pixel->apart, longer = 1, cosine, sine;
     if (grid->beam == TS_BEAM_FAN_ARC) {
@@ -214,14 +231,16 @@ static __device__ __forceinline__ float joseph_weight(const struct joseph_grid *
         sine = pixel->sine * ahead + pixel->cosine * turned;
         away = turned * pixel->distance;
     } else {
-        const float slope = grid->beam == TS_BEAM_PARALLEL ? 0 : __fmaf_rn(past, grid->step, pixel->slope);
+        const float slope =
+            grid->beam == TS_BEAM_PARALLEL ? 0 : __fmaf_rn(past, grid->step, pixel->slope);
         cosine = __fmaf_rn(-pixel->sine, slope, pixel->cosine);
         sine = __fmaf_rn(pixel->cosine, slope, pixel->sine);
         const float square = __fmaf_rn(slope, slope, 1);
         longer = square * joseph_inverse_root(square);
     }
     const float inverse = joseph_inverse(joseph_width(grid, cosine, sine));
-    return fmaxf(__fmaf_rn(-fabsf(away), inverse, 1), 0) * inverse * longer * (grid->width_x * grid->width_y);
+    return fmaxf(__fmaf_rn(-fabsf(away), inverse, 1), 0) * inverse * longer *
+           (grid->width_x * grid->width_y);
 }
 
 enum {
@@ -231,7 +250,7 @@ enum {
     FEW_ROWS = 4
 };
 
-/* ---- stack ------------------------------------------------------------------------------------- */
+/* ---- stack ----------------------------------------------------------------------------------- */
 
 struct joseph_views {
     const struct beam_angle *angles;
@@ -240,8 +259,8 @@ struct joseph_views {
     int rounds; /* rounds of TAPS detector pixels; no pixel needs more */
 };
 
-/* The places of 4 pixels in a view: the first two weights of each, with ~pattern as in struct back_place and one of the
- * flags, and the third weights. */
+/* The places of 4 pixels in a view: the first two weights of each, with ~pattern as in struct
+ * back_place and one of the flags, and the third weights. */
 struct joseph_place {
     struct back_place two;
     float4 third;
@@ -256,12 +275,14 @@ struct joseph_taps {
 };
 
 /* Returns the rounds that a view takes. */
-static __device__ __forceinline__ int count_rounds(const struct joseph_views *views, int64_t index, int row, int column)
+static __device__ __forceinline__ int count_rounds(const struct joseph_views *views, int64_t index,
+                                                   int row, int column)
 {
     float reach = 0;
     if (views->rounds == 1)
         return 1;
-    const struct joseph_start start = joseph_start_of(&views->grid, views->angles[index], row, column);
+    const struct joseph_start start =
+        joseph_start_of(&views->grid, views->angles[index], row, column);
     for (int k = 0; k < BACK_PIXELS; k++) {
         const struct joseph_pixel pixel = joseph_pixel_of(&views->grid, &start, k);
         reach = fmaxf(reach, joseph_reach(&views->grid, &pixel));
@@ -270,10 +291,13 @@ static __device__ __forceinline__ int count_rounds(const struct joseph_views *vi
 }
 
 /* Finds the TAPS detector pixels of a round; those of all rounds lie around the pixel. */
-static __device__ __forceinline__ struct joseph_taps find_taps(const struct joseph_views *views, int64_t index, int row,
-                                                               int column, int n_detectors, int round, int rounds)
+static __device__ __forceinline__ struct joseph_taps find_taps(const struct joseph_views *views,
+                                                               int64_t index, int row, int column,
+                                                               int n_detectors, int round,
+                                                               int rounds)
 {
-    const struct joseph_start start = joseph_start_of(&views->grid, views->angles[index], row, column);
+    const struct joseph_start start =
+        joseph_start_of(&views->grid, views->angles[index], row, column);
     const int whole = (int)fmin(fmax(start.whole, -1e9), 1e9);
     struct joseph_taps taps;
     bool shift[BACK_PIXELS];
@@ -288,7 +312,8 @@ static __device__ __forceinline__ struct joseph_taps find_taps(const struct jose
         const bool inside = first > -TAPS && first < n_detectors && round < rounds;
 #pragma unroll
         for (int tap = 0; tap < TAPS; tap++) {
-            taps.weight[tap][k] = inside ? joseph_weight(&views->grid, &pixel, past + (float)tap) : 0;
+            taps.weight[tap][k] =
+                inside ? joseph_weight(&views->grid, &pixel, past + (float)tap) : 0;
             taps.none &= taps.weight[tap][k] == 0;
         }
         /* Past the ends of the detector are zeros: any of them will do. */
@@ -313,7 +338,8 @@ static __device__ __forceinline__ float4 in_order(const float values[BACK_PIXELS
                    : make_float4(values[0], values[1], values[2], values[3]);
 }
 
-static __device__ __forceinline__ struct joseph_place place_of(const struct joseph_taps *taps, int line, bool falling)
+static __device__ __forceinline__ struct joseph_place place_of(const struct joseph_taps *taps,
+                                                               int line, bool falling)
 {
     struct joseph_place place;
     int at[BACK_PIXELS];
@@ -353,7 +379,8 @@ static __device__ __forceinline__ void add_three(const float *at, const struct j
 }
 
 template <int V>
-static __device__ __forceinline__ void add_near(const float *lines, const struct joseph_place *place, int pattern,
+static __device__ __forceinline__ void add_near(const float *lines,
+                                                const struct joseph_place *place, int pattern,
                                                 struct slice_samples<V> sums[BACK_PIXELS])
 {
     const float *at = lines + (int64_t)place->two.at.x * (32 * V);
@@ -386,11 +413,14 @@ static __device__ __forceinline__ void add_near(const float *lines, const struct
 
 /* Adds a view where each pixel loads its own samples. */
 template <int V>
-static __device__ __forceinline__ void add_apart(const float *lines, const struct joseph_place *place,
+static __device__ __forceinline__ void add_apart(const float *lines,
+                                                 const struct joseph_place *place,
                                                  struct slice_samples<V> sums[BACK_PIXELS])
 {
-    const int at[BACK_PIXELS] = {place->two.at.x, place->two.at.y, place->two.at.z, place->two.at.w};
-    const float third[BACK_PIXELS] = {place->third.x, place->third.y, place->third.z, place->third.w};
+    const int at[BACK_PIXELS] = {place->two.at.x, place->two.at.y, place->two.at.z,
+                                 place->two.at.w};
+    const float third[BACK_PIXELS] = {place->third.x, place->third.y, place->third.z,
+                                      place->third.w};
     back_add_wide(lines, &place->two, sums);
 #pragma unroll
     for (int k = 0; k < BACK_PIXELS; k++) {
@@ -401,8 +431,8 @@ static __device__ __forceinline__ void add_apart(const float *lines, const struc
 }
 
 template <int V>
-static __device__ __forceinline__ void add_places(const float *lines, const struct back_warp<joseph_place> *warp, int n,
-                                                  bool falling)
+static __device__ __forceinline__ void
+add_places(const float *lines, const struct back_warp<joseph_place> *warp, int n, bool falling)
 {
     struct slice_samples<V> sums[BACK_PIXELS] = {
     };
@@ -437,7 +467,8 @@ static __global__ void __launch_bounds__(BACK_THREADS, BACK_BLOCKS)
         for (int round = 0; __any_sync(~0u, round < rounds); round++) {
             const struct joseph_taps taps =
                 find_taps(&views, own, warp.row, warp.column, size.n_detectors, round, rounds);
-            const bool falling = __popc(__ballot_sync(~0u, taps.at[BACK_PIXELS - 1] < taps.at[0])) > BACK_CHUNK / 2;
+            const bool falling =
+                __popc(__ballot_sync(~0u, taps.at[BACK_PIXELS - 1] < taps.at[0])) > BACK_CHUNK / 2;
             warp.places[lane] = place_of(&taps, line, falling);
             __syncwarp();
             add_places<V>(lines, &warp, n, falling);
@@ -451,10 +482,13 @@ static __global__ void __launch_bounds__(BACK_THREADS, BACK_BLOCKS)
 static int rounds_of(const struct joseph_grid *grid, int64_t n_detectors)
 {
     const double most = fmax(grid->dx, grid->dy),
-                 near = grid->source_axis_mm - hypot(grid->center_row * grid->dy, grid->center_column * grid->dx);
+                 near = grid->source_axis_mm -
+                        hypot(grid->center_row * grid->dy, grid->center_column * grid->dx);
     double reach = most * grid->per_slope;
     if (grid->beam == TS_BEAM_FAN_FLAT) {
-        const double slope = (fmax(grid->center, (double)n_detectors - grid->center) + (double)TAPS) / grid->per_slope;
+        const double slope =
+            (fmax(grid->center, (double)n_detectors - grid->center) + (double)TAPS) /
+            grid->per_slope;
         reach *= sqrt(1 + slope * slope) / near;
     } else if (grid->beam == TS_BEAM_FAN_ARC) {
         reach = asin(fmin(most / near, 1)) * grid->per_slope;
@@ -471,7 +505,8 @@ static struct joseph_views views_of(const struct beam_scan *scan, const struct c
 }
 
 static enum ts_status stack(const struct stage_context *context, const struct beam_scan *scan,
-                            const struct ts_image *in, struct ts_image *out, const struct cuda_call *call)
+                            const struct ts_image *in, struct ts_image *out,
+                            const struct cuda_call *call)
 {
     const struct back_kernels<struct joseph_views> kernels = {
         {joseph_stack<1>, joseph_stack<2>, joseph_stack<4>}, "joseph_stack", views_of(scan, call),
@@ -480,7 +515,7 @@ static enum ts_status stack(const struct stage_context *context, const struct be
     return back_run(context, &kernels, in, out, (float *)call->scratch, call->stream);
 }
 
-/* ---- pixel ------------------------------------------------------------------------------------- */
+/* ---- pixel ----------------------------------------------------------------------------------- */
 
 struct few_size {
     int64_t n_slices, n_rows, n_columns, n_detectors;
@@ -489,23 +524,28 @@ struct few_size {
 /* grid: parts of a row; of the rows; slices by FEW. */
 template <typename T>
 static __global__ void __launch_bounds__(FEW_COLUMNS *FEW_ROWS)
-    joseph_few(const T *sinogram, float *out, struct joseph_views views, const int32_t *halt, struct few_size size)
+    joseph_few(const T *sinogram, float *out, struct joseph_views views, const int32_t *halt,
+               struct few_size size)
 {
-    const int column = (int)(blockIdx.x * FEW_COLUMNS + threadIdx.x), row = (int)(blockIdx.y * FEW_ROWS + threadIdx.y);
+    const int column = (int)(blockIdx.x * FEW_COLUMNS + threadIdx.x),
+              row = (int)(blockIdx.y * FEW_ROWS + threadIdx.y);
     const int64_t z = (int64_t)blockIdx.z * FEW, slice = views.n * size.n_detectors;
     const int n = (int)min((int64_t)FEW, size.n_slices - z);
     if (row >= size.n_rows || column >= size.n_columns || (halt && *halt))
         return;
     float sums[FEW] = {}, totals[FEW] = {};
     for (int64_t view = 0; view < views.n; view++) {
-        const struct joseph_start start = joseph_start_of(&views.grid, views.angles[view], row, column);
+        const struct joseph_start start =
+            joseph_start_of(&views.grid, views.angles[view], row, column);
         const struct joseph_pixel pixel = joseph_pixel_of(&views.grid, &start, 0);
         const float reach = joseph_reach(&views.grid, &pixel);
         const double low = fmax(start.whole + ceilf(pixel.past - reach), 0.0),
-                     high = fmin(start.whole + floorf(pixel.past + reach), (double)size.n_detectors - 1);
+                     high = fmin(start.whole + floorf(pixel.past + reach),
+                                 (double)size.n_detectors - 1);
         const T *from = sinogram + z * slice + view * size.n_detectors;
         for (int d = (int)low; d <= (int)high; d++) {
-            const float weight = joseph_weight(&views.grid, &pixel, (float)(d - start.whole) - pixel.past);
+            const float weight =
+                joseph_weight(&views.grid, &pixel, (float)(d - start.whole) - pixel.past);
             if (weight == 0)
                 continue;
 #pragma unroll
@@ -527,31 +567,36 @@ static __global__ void __launch_bounds__(FEW_COLUMNS *FEW_ROWS)
             out[((z + s) * size.n_rows + row) * size.n_columns + column] = totals[s];
 }
 
-static enum ts_status few(const struct stage_context *context, const struct beam_scan *scan, const struct ts_image *in,
-                          struct ts_image *out, const struct cuda_call *call)
+static enum ts_status few(const struct stage_context *context, const struct beam_scan *scan,
+                          const struct ts_image *in, struct ts_image *out,
+                          const struct cuda_call *call)
 {
     const struct joseph_views views = views_of(scan, call);
     const struct few_size size = {out->axes[0].n, out->axes[1].n, out->axes[2].n, in->axes[2].n};
     const dim3 threads(FEW_COLUMNS, FEW_ROWS),
-        blocks((unsigned)ts_cuda_parts(size.n_columns, FEW_COLUMNS), (unsigned)ts_cuda_parts(size.n_rows, FEW_ROWS),
+        blocks((unsigned)ts_cuda_parts(size.n_columns, FEW_COLUMNS),
+               (unsigned)ts_cuda_parts(size.n_rows, FEW_ROWS),
                (unsigned)ts_cuda_parts(size.n_slices, FEW));
-#define LAUNCH(T)                                                                                                      \
-    joseph_few<T>                                                                                                      \
-        <<<blocks, threads, 0, call->stream>>>((const T *)in->data, (float *)out->data, views, context->halt, size)
+#define LAUNCH(T)                                                                                  \
+    joseph_few<T><<<blocks, threads, 0, call->stream>>>((const T *)in->data, (float *)out->data,   \
+                                                        views, context->halt, size)
     TS_CUDA_DTYPES(in->dtype, LAUNCH);
 #undef LAUNCH
     return ts_cuda_launched(context, "joseph_few");
 }
 
-/* ---- both -------------------------------------------------------------------------------------- */
+/* ---- both ------------------------------------------------------------------------------------ */
 
 size_t ts_cuda_joseph_back_scratch(const struct beam_scan *scan, bool side_by_side, int64_t n)
 {
-    return side_by_side ? ts_cuda_lines_bytes(scan->n_views, scan->grid.n_detectors, ts_cuda_group_width(n)) : 0;
+    return side_by_side
+               ? ts_cuda_lines_bytes(scan->n_views, scan->grid.n_detectors, ts_cuda_group_width(n))
+               : 0;
 }
 
-enum ts_status ts_cuda_joseph_back(const struct stage_context *context, const struct beam_scan *scan,
-                                   const struct ts_image *in, struct ts_image *out, bool side_by_side,
+enum ts_status ts_cuda_joseph_back(const struct stage_context *context,
+                                   const struct beam_scan *scan, const struct ts_image *in,
+                                   struct ts_image *out, bool side_by_side,
                                    const struct cuda_call *call)
 {
     return (side_by_side ? stack : few)(context, scan, in, out, call);

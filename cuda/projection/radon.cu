@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * radon on the device: the tables of views and rays, the choice of method, and method `ray`, of a parallel beam and of
- * a fan. (z, y, x) -> (z, view, detector).
+ * radon on the device: the tables of views and rays, the choice of method, and method `ray`, of a
+ * parallel beam and of a fan. (z, y, x) -> (z, view, detector).
  *
- * ray (P. M. Joseph, IEEE Trans. Med. Imaging 1, 1982): one thread computes one sample of the sinogram. It walks along
- * its ray, with one linear interpolation in every line of the major axis, and writes the sum once. Rays along columns
- * read a copy of the slices with rows and columns exchanged, so that neighboring rays always read neighboring pixels.
- * In a fan every thread works out its own ray; where neighbors have different major axes, a warp takes both ways in
- * turn.
+ * ray (P. M. Joseph, IEEE Trans. Med. Imaging 1, 1982): one thread computes one sample of the
+ * sinogram. It walks along its ray, with one linear interpolation in every line of the major axis,
+ * and writes the sum once. Rays along columns read a copy of the slices with rows and columns
+ * exchanged, so that neighboring rays always read neighboring pixels. In a fan every thread works
+ * out its own ray; where neighbors have different major axes, a warp takes both ways in turn.
  *
- * Memory: every pixel is read about twice for each view from the caches, and from device memory about once for as many
- * views as run at once; the copy reads and writes each pixel once; 4 bytes are written a ray. A block is 128
- * neighboring rays of one view: neighbors read the same cache lines, and more would leave threads idle where a scan has
- * few detector pixels.
+ * Memory: every pixel is read about twice for each view from the caches, and from device memory
+ * about once for as many views as run at once; the copy reads and writes each pixel once; 4 bytes
+ * are written a ray. A block is 128 neighboring rays of one view: neighbors read the same cache
+ * lines, and more would leave threads idle where a scan has few detector pixels.
  */
 #include "cuda/device/launch.cuh"
 #include "cuda/projection/joseph.cuh"
@@ -20,10 +20,10 @@
 
 /* ---- transpose ---------------------------------------------------------------------------------
  *
- * This exchanges the rows and columns of slices, out[z][x][y] = in[z][y][x], for kernels whose threads follow columns.
- * A thread moves four pixels through a tile of 32 x 32 in shared memory, so that both sides are read and written in
- * whole sectors. Memory traffic: each pixel is read once and written once. 256 threads a block are the 8 rows of a tile
- * that move at a time. */
+ * This exchanges the rows and columns of slices, out[z][x][y] = in[z][y][x], for kernels whose
+ * threads follow columns. A thread moves four pixels through a tile of 32 x 32 in shared memory, so
+ * that both sides are read and written in whole sectors. Memory traffic: each pixel is read once
+ * and written once. 256 threads a block are the 8 rows of a tile that move at a time. */
 
 enum { TRANSPOSE_TILE = 32, TRANSPOSE_ROWS = 8 };
 
@@ -33,7 +33,8 @@ static __global__ void __launch_bounds__(TRANSPOSE_TILE *TRANSPOSE_ROWS)
     transpose(const T *in, T *out, int64_t nz, int ny, int nx)
 {
     __shared__ T tile[TRANSPOSE_TILE][TRANSPOSE_TILE + 1];
-    const int x = (int)blockIdx.x * TRANSPOSE_TILE, y_tiles = (ny + TRANSPOSE_TILE - 1) / TRANSPOSE_TILE;
+    const int x = (int)blockIdx.x * TRANSPOSE_TILE,
+              y_tiles = (ny + TRANSPOSE_TILE - 1) / TRANSPOSE_TILE;
     const int tx = (int)threadIdx.x, ty = (int)threadIdx.y;
     for (int64_t part = blockIdx.y; part < nz * y_tiles; part += gridDim.y) {
         const int y = (int)(part % y_tiles) * TRANSPOSE_TILE;
@@ -50,15 +51,18 @@ static __global__ void __launch_bounds__(TRANSPOSE_TILE *TRANSPOSE_ROWS)
 }
 
 /* Enqueues the transposes of all slices of `in` to `out`, in the same dtype. */
-static inline enum ts_status ts_cuda_transpose(const struct stage_context *context, const struct ts_image *in,
-                                               void *out, cudaStream_t stream)
+static inline enum ts_status ts_cuda_transpose(const struct stage_context *context,
+                                               const struct ts_image *in, void *out,
+                                               cudaStream_t stream)
 {
     const int64_t nz = in->axes[0].n;
     const int ny = (int)in->axes[1].n, nx = (int)in->axes[2].n;
     const int64_t tiles = nz * ts_cuda_parts(ny, TRANSPOSE_TILE);
-    const dim3 grid((unsigned)ts_cuda_parts(nx, TRANSPOSE_TILE), (unsigned)(tiles < 65535 ? tiles : 65535));
+    const dim3 grid((unsigned)ts_cuda_parts(nx, TRANSPOSE_TILE),
+                    (unsigned)(tiles < 65535 ? tiles : 65535));
     const dim3 block(TRANSPOSE_TILE, TRANSPOSE_ROWS);
-#define LAUNCH(T) transpose<T><<<grid, block, 0, stream>>>((const T *)in->data, (T *)out, nz, ny, nx)
+#define LAUNCH(T)                                                                                  \
+    transpose<T><<<grid, block, 0, stream>>>((const T *)in->data, (T *)out, nz, ny, nx)
     TS_CUDA_DTYPES(in->dtype, LAUNCH);
 #undef LAUNCH
     return ts_cuda_launched(context, "transpose");
@@ -66,20 +70,21 @@ static inline enum ts_status ts_cuda_transpose(const struct stage_context *conte
 
 /* ---- radon rows --------------------------------------------------------------------------------
  *
- * radon, method row-fan-in: a block takes 32 lines of the image, rows or columns by the view's major axis, and projects
- * them pixel by pixel into a vector of all detector pixels in shared memory. The blocks' vectors are then summed by
- * fan-in: of n vectors the first half takes the second, 0 with n / 2, 1 with n / 2 + 1, ..., until one is left.
- * (z, y, x) -> (z, view, detector).
+ * radon, method row-fan-in: a block takes 32 lines of the image, rows or columns by the view's
+ * major axis, and projects them pixel by pixel into a vector of all detector pixels in shared
+ * memory. The blocks' vectors are then summed by fan-in: of n vectors the first half takes the
+ * second, 0 with n / 2, 1 with n / 2 + 1, ..., until one is left. (z, y, x) -> (z, view, detector).
  *
- * One thread adds one image pixel at a time, of 4 slices, because what is worked out for a ray serves them all. A
- * sample between pixels i and i + 1 is (1 - w) pixel[i] + w pixel[i + 1]: the detector pixels whose ray has pixel i
- * below it are one run, and every detector pixel is in one run of a line. In a first phase each image pixel adds to the
- * run it lies below, in a second to the run it lies above: no two threads meet, so that there are no atomics and the
- * order is fixed.
+ * One thread adds one image pixel at a time, of 4 slices, because what is worked out for a ray
+ * serves them all. A sample between pixels i and i + 1 is (1 - w) pixel[i] + w pixel[i + 1]: the
+ * detector pixels whose ray has pixel i below it are one run, and every detector pixel is in one
+ * run of a line. In a first phase each image pixel adds to the run it lies below, in a second to
+ * the run it lies above: no two threads meet, so that there are no atomics and the order is fixed.
  *
- * Memory: columns are read from a transposed copy of the slices; each pixel is read once a view; a partial vector is
- * written, read and written again by the fan-in, about 12 bytes a detector pixel and block. A block is 256 threads: a
- * line of 512 pixels takes two turns, and the barriers stay cheap. */
+ * Memory: columns are read from a transposed copy of the slices; each pixel is read once a view; a
+ * partial vector is written, read and written again by the fan-in, about 12 bytes a detector pixel
+ * and block. A block is 256 threads: a line of 512 pixels takes two turns, and the barriers stay
+ * cheap. */
 
 enum {
     ROWS_THREADS = 256,
@@ -101,7 +106,8 @@ static int64_t all_pairs(const struct rows_size *size)
     return ts_cuda_parts(size->n_slices, ROWS_SLICES) * size->n_views;
 }
 
-/* Returns the bytes of the vectors of one pair: a detector pixel has its ROWS_SLICES sums side by side. */
+/* Returns the bytes of the vectors of one pair: a detector pixel has its ROWS_SLICES sums side by
+ * side. */
 static int64_t pair_bytes(const struct rows_size *size)
 {
     return (int64_t)size->n_parts * size->n_detectors * (int64_t)sizeof(float4);
@@ -132,8 +138,8 @@ static size_t radon_rows_scratch(const struct stage_context *context, int64_t n)
     return partials_bytes(&size) + (size_t)n * ts_slice_bytes(&context->in);
 }
 
-/* Returns the first detector pixel, counted from the window's, whose ray is at or past pixel i: there one run ends and
- * the next begins, and both get the same number. */
+/* Returns the first detector pixel, counted from the window's, whose ray is at or past pixel i:
+ * there one run ends and the next begins, and both get the same number. */
 static __device__ int run_start(double i, double start, double per_sample, int n)
 {
     return (int)fmin(fmax(ceil((i - start) * per_sample), 0.0), (double)n);
@@ -146,11 +152,12 @@ static __device__ float4 add(float4 sum, float weight, const float pixels[ROWS_S
                        __fmaf_rn(weight, pixels[2], sum.z), __fmaf_rn(weight, pixels[3], sum.w));
 }
 
-/* Adds one line of n_slices slices, `slice` pixels apart, to vector[0, n). per_sample: detector pixels an image pixel,
- * positive. */
+/* Adds one line of n_slices slices, `slice` pixels apart, to vector[0, n). per_sample: detector
+ * pixels an image pixel, positive. */
 template <typename T>
-static __device__ void add_line(const T *line, int64_t slice, int n_slices, int n_minor, double start,
-                                double per_detector, double per_sample, int n, float4 *vector)
+static __device__ void add_line(const T *line, int64_t slice, int n_slices, int n_minor,
+                                double start, double per_detector, double per_sample, int n,
+                                float4 *vector)
 {
     for (int phase = 0; phase < 2; phase++) {
         for (int i = (int)threadIdx.x; i < n_minor; i += ROWS_THREADS) {
@@ -179,34 +186,41 @@ static __global__ void __launch_bounds__(ROWS_THREADS)
                  struct rows_size size, int64_t first)
 {
     __shared__ float4 vector[WINDOW];
-    const int64_t pair = first + blockIdx.z, z = pair / size.n_views * ROWS_SLICES, slice = (int64_t)size.ny * size.nx;
+    const int64_t pair = first + blockIdx.z, z = pair / size.n_views * ROWS_SLICES,
+                  slice = (int64_t)size.ny * size.nx;
     const int n_slices = (int)min((int64_t)ROWS_SLICES, size.n_slices - z);
     const struct cuda_beam beam = table->beams[pair % size.n_views];
-    const int n_major = beam.along_rows ? size.ny : size.nx, n_minor = beam.along_rows ? size.nx : size.ny;
+    const int n_major = beam.along_rows ? size.ny : size.nx,
+              n_minor = beam.along_rows ? size.nx : size.ny;
     const int window = (int)blockIdx.y * WINDOW, n = min(WINDOW, size.n_detectors - window);
     /* If positions fall as the detector index rises, the vector is filled from its end. */
     const bool mirrored = beam.per_detector < 0;
     const double per_detector = fabs(beam.per_detector), per_sample = 1 / per_detector;
-    const double origin = beam.base + (double)(mirrored ? window + n - 1 : window) * beam.per_detector;
+    const double origin =
+        beam.base + (double)(mirrored ? window + n - 1 : window) * beam.per_detector;
     for (int d = (int)threadIdx.x; d < n; d += ROWS_THREADS)
         vector[d] = make_float4(0, 0, 0, 0);
     __syncthreads();
     const int m_first = (int)blockIdx.x * RADON_LINES, m_end = min(m_first + RADON_LINES, n_major);
     for (int m = m_first; m < m_end; m++)
-        add_line((beam.along_rows ? in : transposed) + z * slice + (int64_t)m * n_minor, slice, n_slices, n_minor,
-                 origin + m * beam.per_major, per_detector, per_sample, n, vector);
-    float4 *partial = partials + ((int64_t)blockIdx.z * size.n_parts + blockIdx.x) * size.n_detectors + window;
+        add_line((beam.along_rows ? in : transposed) + z * slice + (int64_t)m * n_minor, slice,
+                 n_slices, n_minor, origin + m * beam.per_major, per_detector, per_sample, n,
+                 vector);
+    float4 *partial =
+        partials + ((int64_t)blockIdx.z * size.n_parts + blockIdx.x) * size.n_detectors + window;
     for (int d = (int)threadIdx.x; d < n; d += ROWS_THREADS)
         partial[d] = vector[mirrored ? n - 1 - d : d];
 }
 
-/* One thread sums a detector pixel; grid: runs of detector pixels, pairs. Both major axes have n_parts vectors, the
- * last ones zero. */
+/* One thread sums a detector pixel; grid: runs of detector pixels, pairs. Both major axes have
+ * n_parts vectors, the last ones zero. */
 static __global__ void __launch_bounds__(ROWS_THREADS)
-    fan_in(float4 *partials, float *out, const struct cuda_beams *table, struct rows_size size, int64_t first)
+    fan_in(float4 *partials, float *out, const struct cuda_beams *table, struct rows_size size,
+           int64_t first)
 {
     const int64_t pair = first + blockIdx.y, z = pair / size.n_views * ROWS_SLICES;
-    const int64_t d = (int64_t)blockIdx.x * ROWS_THREADS + threadIdx.x, n_slices = size.n_slices - z;
+    const int64_t d = (int64_t)blockIdx.x * ROWS_THREADS + threadIdx.x,
+                  n_slices = size.n_slices - z;
     const struct cuda_beam beam = table->beams[pair % size.n_views];
     float4 *column = partials + (int64_t)blockIdx.y * size.n_parts * size.n_detectors + d;
     if (d >= size.n_detectors)
@@ -223,11 +237,12 @@ static __global__ void __launch_bounds__(ROWS_THREADS)
 #pragma unroll
     for (int i = 0; i < ROWS_SLICES; i++)
         if (i < n_slices)
-            out[((z + i) * size.n_views + beam.view) * size.n_detectors + d] = sums[i] * beam.length_mm;
+            out[((z + i) * size.n_views + beam.view) * size.n_detectors + d] =
+                sums[i] * beam.length_mm;
 }
 
-static enum ts_status radon_rows(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                                 const struct cuda_call *call)
+static enum ts_status radon_rows(const struct stage_context *context, const struct ts_image *in,
+                                 struct ts_image *out, const struct cuda_call *call)
 {
     const struct rows_size size = size_of(context, out->axes[0].n);
     const struct cuda_beams *table = (const struct cuda_beams *)call->constants;
@@ -236,18 +251,19 @@ static enum ts_status radon_rows(const struct stage_context *context, const stru
     enum ts_status status = ts_cuda_transpose(context, in, transposed, call->stream);
     for (int64_t first = 0; status == TS_OK && first < all; first += size.pairs) {
         const unsigned pairs = (unsigned)(all - first < size.pairs ? all - first : size.pairs);
-        const dim3 blocks((unsigned)size.n_parts, (unsigned)ts_cuda_parts(size.n_detectors, WINDOW), pairs);
+        const dim3 blocks((unsigned)size.n_parts, (unsigned)ts_cuda_parts(size.n_detectors, WINDOW),
+                          pairs);
         const dim3 runs((unsigned)ts_cuda_parts(size.n_detectors, ROWS_THREADS), pairs);
-#define LAUNCH(T)                                                                                                      \
-    project_rows<T><<<blocks, ROWS_THREADS, 0, call->stream>>>((const T *)in->data, (const T *)transposed,             \
-                                                               (float4 *)call->scratch, table, size, first)
+#define LAUNCH(T)                                                                                  \
+    project_rows<T><<<blocks, ROWS_THREADS, 0, call->stream>>>(                                    \
+        (const T *)in->data, (const T *)transposed, (float4 *)call->scratch, table, size, first)
         TS_CUDA_DTYPES(in->dtype, LAUNCH);
 #undef LAUNCH
         status = ts_cuda_launched(context, "project_rows");
         if (status != TS_OK)
             return status;
-        fan_in<<<runs, ROWS_THREADS, 0, call->stream>>>((float4 *)call->scratch, (float *)out->data, table, size,
-                                                        first);
+        fan_in<<<runs, ROWS_THREADS, 0, call->stream>>>((float4 *)call->scratch, (float *)out->data,
+                                                        table, size, first);
         status = ts_cuda_launched(context, "fan_in");
     }
     return status;
@@ -258,7 +274,8 @@ enum { RAY_THREADS = 128, RAY_BLOCKS = 1 << 24 };
 static size_t constants_bytes(const struct stage_context *context)
 {
     const struct beam_scan scan = ts_beam_scan(&context->in, &context->out);
-    return ts_image_is_fan(&context->out) ? ts_cuda_joseph_constants_bytes(&scan) : ts_cuda_beams_bytes(scan.n_views);
+    return ts_image_is_fan(&context->out) ? ts_cuda_joseph_constants_bytes(&scan)
+                                          : ts_cuda_beams_bytes(scan.n_views);
 }
 
 static void constants(const struct stage_context *context, void *host)
@@ -277,12 +294,13 @@ static void constants(const struct stage_context *context, void *host)
     ts_cuda_beams_sort(table, n_views);
 }
 
-/* ---- ray --------------------------------------------------------------------------------------- */
+/* ---- ray ------------------------------------------------------------------------------------- */
 
-/* Sums Joseph's samples along a ray that is at `start` on line 0; lines of n_minor pixels follow each other. */
+/* Sums Joseph's samples along a ray that is at `start` on line 0; lines of n_minor pixels follow
+ * each other. */
 template <typename T>
-static __device__ __forceinline__ float along_ray(const T *slice, double start, double per_major, int n_major,
-                                                  int n_minor)
+static __device__ __forceinline__ float along_ray(const T *slice, double start, double per_major,
+                                                  int n_major, int n_minor)
 {
     int first, end;
     ts_cuda_beam_lines(start, per_major, 0, n_major, n_minor, &first, &end);
@@ -348,27 +366,30 @@ struct fan_rays {
 /* grid: any number of blocks. */
 template <typename T, class Rays>
 static __global__ void __launch_bounds__(RAY_THREADS)
-    project_rays(const T *in, const T *transposed, float *out, Rays rays, int64_t nz, int ny, int nx, int n_detectors,
-                 const int32_t *halt)
+    project_rays(const T *in, const T *transposed, float *out, Rays rays, int64_t nz, int ny,
+                 int nx, int n_detectors, const int32_t *halt)
 {
     if (halt && *halt)
         return;
     const int64_t parts = ts_cuda_parts(n_detectors, RAY_THREADS), n_views = rays.n_views;
     for (int64_t task = blockIdx.x; task < nz * n_views * parts; task += gridDim.x) {
         const typename Rays::view view = rays.view_of(task / parts % n_views);
-        const int64_t z = task / parts / n_views, detector = task % parts * RAY_THREADS + threadIdx.x;
+        const int64_t z = task / parts / n_views,
+                      detector = task % parts * RAY_THREADS + threadIdx.x;
         if (detector >= n_detectors)
             continue;
         const struct cuda_beam ray = rays.ray_of(view, detector);
         const T *slice = (ray.along_rows ? in : transposed) + z * ny * nx;
-        const float sum = along_ray(slice, ray.base, ray.per_major, ray.along_rows ? ny : nx, ray.along_rows ? nx : ny);
+        const float sum = along_ray(slice, ray.base, ray.per_major, ray.along_rows ? ny : nx,
+                                    ray.along_rows ? nx : ny);
         out[(z * n_views + ray.view) * n_detectors + detector] = sum * ray.length_mm;
     }
 }
 
 template <class Rays>
-static enum ts_status by_rays(const struct stage_context *context, const Rays &rays, const struct ts_image *in,
-                              struct ts_image *out, const struct cuda_call *call)
+static enum ts_status by_rays(const struct stage_context *context, const Rays &rays,
+                              const struct ts_image *in, struct ts_image *out,
+                              const struct cuda_call *call)
 {
     const int64_t nz = out->axes[0].n, n_detectors = out->axes[2].n;
     const int64_t tasks = nz * out->axes[1].n * ts_cuda_parts(n_detectors, RAY_THREADS);
@@ -377,16 +398,16 @@ static enum ts_status by_rays(const struct stage_context *context, const Rays &r
     const enum ts_status status = ts_cuda_transpose(context, in, call->scratch, call->stream);
     if (status != TS_OK)
         return status;
-#define LAUNCH(T)                                                                                                      \
-    project_rays<T><<<blocks, RAY_THREADS, 0, call->stream>>>((const T *)in->data, (const T *)call->scratch,           \
-                                                              (float *)out->data, rays, nz, ny, nx, (int)n_detectors,  \
-                                                              context->halt)
+#define LAUNCH(T)                                                                                  \
+    project_rays<T><<<blocks, RAY_THREADS, 0, call->stream>>>(                                     \
+        (const T *)in->data, (const T *)call->scratch, (float *)out->data, rays, nz, ny, nx,       \
+        (int)n_detectors, context->halt)
     TS_CUDA_DTYPES(in->dtype, LAUNCH);
 #undef LAUNCH
     return ts_cuda_launched(context, "project_rays");
 }
 
-/* ---- methods ----------------------------------------------------------------------------------- */
+/* ---- methods --------------------------------------------------------------------------------- */
 
 static int32_t method_of(const struct stage_context *context)
 {
@@ -410,24 +431,27 @@ static size_t scratch_bytes(const struct stage_context *context, int64_t n)
     }
 }
 
-/* The slices of a slab that fill the threads of methods with slices side by side. More would make them faster still,
- * but the slabs large. */
+/* The slices of a slab that fill the threads of methods with slices side by side. More would make
+ * them faster still, but the slabs large. */
 static int64_t least_slices(const struct stage_context *context)
 {
     const int32_t method = method_of(context);
-    return method == RADON_STACK ? 32 : method == RADON_TENSOR || method == RADON_TENSOR_SPLIT ? 64 : 1;
+    return method == RADON_STACK                                    ? 32
+           : method == RADON_TENSOR || method == RADON_TENSOR_SPLIT ? 64
+                                                                    : 1;
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                          const struct cuda_call *call)
+static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
+                          struct ts_image *out, const struct cuda_call *call)
 {
     const struct beam_scan scan = ts_beam_scan(&context->in, &context->out);
     switch (method_of(context)) {
     case RADON_ROW_FAN_IN:
         return radon_rows(context, in, out, call);
     case RADON_STACK:
-        return ts_image_is_fan(&context->out) ? ts_cuda_joseph_project(context, &scan, in, out, call)
-                                              : ts_cuda_radon_stack(context, in, out, call);
+        return ts_image_is_fan(&context->out)
+                   ? ts_cuda_joseph_project(context, &scan, in, out, call)
+                   : ts_cuda_radon_stack(context, in, out, call);
     case RADON_TENSOR:
     case RADON_TENSOR_SPLIT:
         return ts_cuda_radon_tensor(context, in, out, call);

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * radon, method stack: Joseph's projections of 128 slices at once (64 or 32 at the end of a stack), for a parallel
- * beam. The slices are interleaved first, once with rows and once with columns as lines, so that one kernel serves all
- * views. (z, y, x) -> (z, view, detector).
+ * radon, method stack: Joseph's projections of 128 slices at once (64 or 32 at the end of a stack),
+ * for a parallel beam. The slices are interleaved first, once with rows and once with columns as
+ * lines, so that one kernel serves all views. (z, y, x) -> (z, view, detector).
  *
- * One warp computes the rays of 4 neighboring detector pixels in one view, one thread 4 of the slices: 16 sums in
- * registers. Everything but pixels and sums is the same in all threads, so that a warp branches as one. In each line
- * the 4 rays lie between pixels 0 and 1, o1 and o1 + 1, o2 ..., o3 ... from the first ray's pixel on; rays at most two
- * pixels apart have only 8 patterns of (o1, o2, o3). Each pattern has its own code, in which a pixel shared by two rays
- * is loaded once: about 1.35 loads an interpolation, not 2, with constant offsets and no index arithmetic. Rays farther
- * apart load each their own two pixels. Sums run over rising lines, 32 at a time in registers, then into the ray's
- * total in shared memory.
+ * One warp computes the rays of 4 neighboring detector pixels in one view, one thread 4 of the
+ * slices: 16 sums in registers. Everything but pixels and sums is the same in all threads, so that
+ * a warp branches as one. In each line the 4 rays lie between pixels 0 and 1, o1 and o1 + 1, o2
+ * ..., o3 ... from the first ray's pixel on; rays at most two pixels apart have only 8 patterns of
+ * (o1, o2, o3). Each pattern has its own code, in which a pixel shared by two rays is loaded once:
+ * about 1.35 loads an interpolation, not 2, with constant offsets and no index arithmetic. Rays
+ * farther apart load each their own two pixels. Sums run over rising lines, 32 at a time in
+ * registers, then into the ray's total in shared memory.
  *
- * Memory: 4 bytes are written a ray; pixels come from the caches. A block is 8 neighboring views of 4 detector pixels,
- * whose rays pass nearly the same image pixels, so that most loads hit the first cache; blocks run in patches of 16
- * such runs by 32 (ray_patches.cuh). 32 warps of 64 registers are all that a multiprocessor holds, and the latency of
- * loads is what limits.
+ * Memory: 4 bytes are written a ray; pixels come from the caches. A block is 8 neighboring views of
+ * 4 detector pixels, whose rays pass nearly the same image pixels, so that most loads hit the first
+ * cache; blocks run in patches of 16 such runs by 32 (ray_patches.cuh). 32 warps of 64 registers
+ * are all that a multiprocessor holds, and the latency of loads is what limits.
  */
 #include "cuda/projection/radon_methods.cuh"
 
@@ -32,8 +33,9 @@ enum {
 };
 
 template <int V>
-static __device__ __forceinline__ void add_sample(struct slice_samples<V> *sum, const struct slice_samples<V> *below,
-                                                  const struct slice_samples<V> *above, uint32_t fraction)
+static __device__ __forceinline__ void
+add_sample(struct slice_samples<V> *sum, const struct slice_samples<V> *below,
+           const struct slice_samples<V> *above, uint32_t fraction)
 {
     const float weight = ts_cuda_beam_weight(fraction);
     ts_cuda_samples_add_two(sum, below, above, 2 - weight, weight - 1);
@@ -55,8 +57,8 @@ static __device__ __forceinline__ void add_pattern(const float *at, const uint32
     add_sample(&sums[3], &pixels[O3], &pixels[O3 + 1], fractions[3]);
 }
 
-/* Adds one line to the sums of rays E to E + 1 pixels apart. `step`, the part past E, decides which rays carry over to
- * the next pixel. */
+/* Adds one line to the sums of rays E to E + 1 pixels apart. `step`, the part past E, decides which
+ * rays carry over to the next pixel. */
 template <int E, int V>
 static __device__ __forceinline__ void add_line(const float *at, uint32_t fraction, uint32_t step,
                                                 struct slice_samples<V> sums[GROUP])
@@ -86,8 +88,8 @@ static __device__ __forceinline__ void add_line(const float *at, uint32_t fracti
     }
 }
 
-/* A group of rays in work; ray 0 is the one with the lowest position. Registers are few, so that what only rare rays
- * need is worked out again from the view. */
+/* A group of rays in work; ray 0 is the one with the lowest position. Registers are few, so that
+ * what only rare rays need is worked out again from the view. */
 struct walk {
     const float *line; /* sample 0 of line m in this thread's slices */
     int64_t at, step;  /* fixed-point position of ray 0 on line m; from line to line */
@@ -99,25 +101,30 @@ struct walk {
 /* Returns the position of the lowest ray on line 0. */
 static __device__ __forceinline__ double origin(const struct cuda_beam *view, int detector)
 {
-    return view->base + (double)(view->per_detector < 0 ? detector + GROUP - 1 : detector) * view->per_detector;
+    return view->base +
+           (double)(view->per_detector < 0 ? detector + GROUP - 1 : detector) * view->per_detector;
 }
 
 /* Goes up to line `end` with rays E to E + 1 pixels apart. */
 template <int E, int V>
-static __device__ __forceinline__ void walk_near(struct walk *walk, int end, struct slice_samples<V> sums[GROUP])
+static __device__ __forceinline__ void walk_near(struct walk *walk, int end,
+                                                 struct slice_samples<V> sums[GROUP])
 {
     for (; walk->m < end; walk->m++, walk->at += walk->step, walk->line += walk->stride)
-        add_line<E>(walk->line + (walk->at >> 32) * (32 * V), (uint32_t)walk->at, (uint32_t)walk->apart, sums);
+        add_line<E>(walk->line + (walk->at >> 32) * (32 * V), (uint32_t)walk->at,
+                    (uint32_t)walk->apart, sums);
 }
 
 template <int V>
-static __device__ __forceinline__ void walk_far(struct walk *walk, int end, const struct cuda_beam *view, int detector,
+static __device__ __forceinline__ void walk_far(struct walk *walk, int end,
+                                                const struct cuda_beam *view, int detector,
                                                 struct slice_samples<V> sums[GROUP])
 {
     for (; walk->m < end; walk->m++, walk->line += walk->stride)
 #pragma unroll
         for (int k = 0; k < GROUP; k++) {
-            const double ray = origin(view, detector) + k * fabs(view->per_detector) + walk->m * view->per_major;
+            const double ray =
+                origin(view, detector) + k * fabs(view->per_detector) + walk->m * view->per_major;
             const double at = fmin(fmax(ray, -2.0), (double)walk->n_minor), whole = floor(at);
             const float *pixel = walk->line + (int64_t)whole * (32 * V);
             struct slice_samples<V> below, above;
@@ -128,11 +135,13 @@ static __device__ __forceinline__ void walk_far(struct walk *walk, int end, cons
 }
 
 /* Sets the walk to the first line that the group meets; returns the line after the last. */
-static __device__ __forceinline__ int begin(struct walk *walk, const struct cuda_beam *view, int detector, int n_major)
+static __device__ __forceinline__ int begin(struct walk *walk, const struct cuda_beam *view,
+                                            int detector, int n_major)
 {
     int end;
     const double start = origin(view, detector), apart = fabs(view->per_detector);
-    ts_cuda_beam_lines(start, view->per_major, (GROUP - 1) * apart, n_major, walk->n_minor, &walk->m, &end);
+    ts_cuda_beam_lines(start, view->per_major, (GROUP - 1) * apart, n_major, walk->n_minor,
+                       &walk->m, &end);
     walk->line += walk->m * (int64_t)walk->stride;
     walk->at = ts_cuda_fixed(start + walk->m * view->per_major) + TS_CUDA_BEAM_HALF;
     walk->step = ts_cuda_fixed(view->per_major);
@@ -149,8 +158,8 @@ struct stack_size {
 
 /* Writes the totals of one group: GROUP detector pixels in each of the V slices. */
 template <int V>
-static __device__ void write_group(const float4 *totals, const struct cuda_beam *beam, const struct stack_size *size,
-                                   int detector, float *out)
+static __device__ void write_group(const float4 *totals, const struct cuda_beam *beam,
+                                   const struct stack_size *size, int detector, float *out)
 {
     const int slice = (int)(threadIdx.x % 32) * V;
     for (int i = 0; i < V && slice + i < size->n_slices; i++) {
@@ -158,17 +167,18 @@ static __device__ void write_group(const float4 *totals, const struct cuda_beam 
         if (beam->per_detector < 0)
             t = make_float4(t.w, t.z, t.y, t.x);
         const float mm = beam->length_mm;
-        ts_cuda_totals_write(out + ((slice + i) * size->n_views + beam->view) * size->n_detectors, detector,
-                             size->n_detectors, size->whole, make_float4(t.x * mm, t.y * mm, t.z * mm, t.w * mm));
+        ts_cuda_totals_write(out + ((slice + i) * size->n_views + beam->view) * size->n_detectors,
+                             detector, size->n_detectors, size->whole,
+                             make_float4(t.x * mm, t.y * mm, t.z * mm, t.w * mm));
     }
 }
 
-/* The grid is that of ray_patches.cuh, for views of one major axis. FAR: rays may be 2 pixels apart or more; without
- * that a thread needs fewer registers. */
+/* The grid is that of ray_patches.cuh, for views of one major axis. FAR: rays may be 2 pixels apart
+ * or more; without that a thread needs fewer registers. */
 template <int V, bool FAR>
 static __global__ void __launch_bounds__(STACK_THREADS, STACK_BLOCKS)
-    project_stack(const float *lines, float *out, const struct cuda_beams *table, const int32_t *halt,
-                  struct stack_size size)
+    project_stack(const float *lines, float *out, const struct cuda_beams *table,
+                  const int32_t *halt, struct stack_size size)
 {
     __shared__ float4 totals[V * STACK_THREADS];
     const int lane = (int)(threadIdx.x % 32), warp = (int)(threadIdx.x / 32);
@@ -177,7 +187,8 @@ static __global__ void __launch_bounds__(STACK_THREADS, STACK_BLOCKS)
     const int64_t end_view = size.along_rows ? table->n_along_rows : table->n;
     const int64_t view = (size.along_rows ? 0 : table->n_along_rows) + group * BLOCK_VIEWS + warp;
     const int detector = run * GROUP;
-    if (view >= end_view || run >= size.patches.n_runs || detector >= size.n_detectors || (halt && *halt))
+    if (view >= end_view || run >= size.patches.n_runs || detector >= size.n_detectors ||
+        (halt && *halt))
         return;
     const struct cuda_beam *beam = &table->beams[view];
     struct walk walk = {lines + (INTERLEAVE_MARGIN * 32 + lane) * V};
@@ -213,24 +224,28 @@ static enum ts_status launch(const struct stage_context *context, const float *l
                              struct stack_size size, const struct cuda_call *call)
 {
     const struct cuda_beams *table = (const struct cuda_beams *)call->constants;
-    const int64_t runs = ts_cuda_parts(size.n_detectors, GROUP), groups = ts_cuda_parts(size.n_views, BLOCK_VIEWS);
-    return ts_cuda_patches_run(&size.patches, runs, PATCH_RUNS, groups, PATCH_VIEWS, [&](unsigned blocks) {
-        project_stack<V, FAR><<<blocks, STACK_THREADS, 0, call->stream>>>(lines, out, table, context->halt, size);
-        return ts_cuda_launched(context, "project_stack");
-    });
+    const int64_t runs = ts_cuda_parts(size.n_detectors, GROUP),
+                  groups = ts_cuda_parts(size.n_views, BLOCK_VIEWS);
+    return ts_cuda_patches_run(
+        &size.patches, runs, PATCH_RUNS, groups, PATCH_VIEWS, [&](unsigned blocks) {
+            project_stack<V, FAR><<<blocks, STACK_THREADS, 0, call->stream>>>(lines, out, table,
+                                                                              context->halt, size);
+            return ts_cuda_launched(context, "project_stack");
+        });
 }
 
-/* Returns true where no view has rays 2 pixels apart: per_detector is at most this number, reached where the major axis
- * changes. */
+/* Returns true where no view has rays 2 pixels apart: per_detector is at most this number, reached
+ * where the major axis changes. */
 static bool all_near(const struct stage_context *context)
 {
     const struct radon_params *params = (const struct radon_params *)context->params;
-    const double dy = ts_axis_spacing(&context->in.axes[1]), dx = ts_axis_spacing(&context->in.axes[2]);
+    const double dy = ts_axis_spacing(&context->in.axes[1]),
+                 dx = ts_axis_spacing(&context->in.axes[2]);
     return params->detector_spacing * hypot(dy, dx) / (dy * dx) < 1.999;
 }
 
-enum ts_status ts_cuda_radon_stack(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                                   const struct cuda_call *call)
+enum ts_status ts_cuda_radon_stack(const struct stage_context *context, const struct ts_image *in,
+                                   struct ts_image *out, const struct cuda_call *call)
 {
     const int64_t nz = out->axes[0].n, ny = in->axes[1].n, nx = in->axes[2].n;
     const bool near = all_near(context);
@@ -241,15 +256,21 @@ enum ts_status ts_cuda_radon_stack(const struct stage_context *context, const st
         n = nz - z < width ? nz - z : width;
         float *to = (float *)ts_slice_data(out, z);
         for (int columns = 0; status == TS_OK && columns < 2; columns++) {
-            struct stack_size size = {(int)n, (int)out->axes[2].n, (int)(columns ? nx : ny), (int)(columns ? ny : nx)};
+            struct stack_size size = {(int)n, (int)out->axes[2].n, (int)(columns ? nx : ny),
+                                      (int)(columns ? ny : nx)};
             size.n_views = out->axes[1].n;
             size.along_rows = !columns;
-            size.whole = size.n_detectors % GROUP == 0 && (uintptr_t)out->data % sizeof(float4) == 0;
-            status = ts_cuda_interleave(context, in, z, n, ts_cuda_lines(!columns), width, lines, call->stream);
+            size.whole =
+                size.n_detectors % GROUP == 0 && (uintptr_t)out->data % sizeof(float4) == 0;
+            status = ts_cuda_interleave(context, in, z, n, ts_cuda_lines(!columns), width, lines,
+                                        call->stream);
             if (status == TS_OK)
-                status = width == 128  ? (near ? launch<4, false> : launch<4, true>)(context, lines, to, size, call)
-                         : width == 64 ? (near ? launch<2, false> : launch<2, true>)(context, lines, to, size, call)
-                                       : (near ? launch<1, false> : launch<1, true>)(context, lines, to, size, call);
+                status = width == 128  ? (near ? launch<4, false> : launch<4, true>)(context, lines,
+                                                                                    to, size, call)
+                         : width == 64 ? (near ? launch<2, false> : launch<2, true>)(context, lines,
+                                                                                     to, size, call)
+                                       : (near ? launch<1, false>
+                                               : launch<1, true>)(context, lines, to, size, call);
         }
     }
     return status;

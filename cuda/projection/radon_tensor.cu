@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * radon, methods tensor and tensor-split: Joseph's projections on tensor cores, by the products that
- * cuda/projection/tensor.cuh describes. (z, y, x) -> (z, view, detector).
+ * radon, methods tensor and tensor-split: Joseph's projections on tensor cores, by the products
+ * that cuda/projection/tensor.cuh describes. (z, y, x) -> (z, view, detector).
  *
- * One warp computes 16 rays of 32 QUARTERS slices: 4 neighboring views by 4 neighboring detector pixels. They pass
- * nearly the same pixels of a line, 5 to 8 of them, which are a window; where rays lie farther apart they take several
- * windows. One thread holds 2 rays of 8 QUARTERS slices. It goes through the lines as cuda/projection/tensor.cuh
- * describes, in an order that the geometry alone fixes. A slice with a NaN or an infinity, which weights of 0 would
- * spread over whole windows, is projected again in float, sample by sample.
+ * One warp computes 16 rays of 32 QUARTERS slices: 4 neighboring views by 4 neighboring detector
+ * pixels. They pass nearly the same pixels of a line, 5 to 8 of them, which are a window; where
+ * rays lie farther apart they take several windows. One thread holds 2 rays of 8 QUARTERS slices.
+ * It goes through the lines as cuda/projection/tensor.cuh describes, in an order that the geometry
+ * alone fixes. A slice with a NaN or an infinity, which weights of 0 would spread over whole
+ * windows, is projected again in float, sample by sample.
  *
- * Memory: 2 bytes (split: 4) of a window's pixel come from the caches for every group of rays, about 1 byte (2) an
- * interpolation; 4 bytes are written a ray. A block is 4 warps whose rays pass nearly the same pixels, so that most
- * loads hit the first cache, and blocks run in patches (ray_patches.cuh).
+ * Memory: 2 bytes (split: 4) of a window's pixel come from the caches for every group of rays,
+ * about 1 byte (2) an interpolation; 4 bytes are written a ray. A block is 4 warps whose rays pass
+ * nearly the same pixels, so that most loads hit the first cache, and blocks run in patches
+ * (ray_patches.cuh).
  */
 #include "cuda/projection/radon_methods.cuh"
 
@@ -30,7 +32,8 @@ enum {
 };
 
 /* BLOCKS on a multiprocessor. */
-template <int QUARTERS, bool SPLIT, int BLOCKS_> struct shape : tensor_shape<QUARTERS, SPLIT, 32 * GROUPS> {
+template <int QUARTERS, bool SPLIT, int BLOCKS_>
+struct shape : tensor_shape<QUARTERS, SPLIT, 32 * GROUPS> {
     enum { BLOCKS = BLOCKS_ };
 };
 
@@ -50,9 +53,10 @@ struct tensor_size {
 
 /* The shared memory of a warp: its views' rays, and the windows in work. */
 struct warp_share {
-    double base[VIEWS], slope[VIEWS], reach[VIEWS]; /* lowest ray's position on line 0, per line; to the highest */
-    float4 x[TENSOR_PLACES];                        /* position of the lowest ray in the window, for views 0, 2, 1, 3 */
-    uint32_t start[TENSOR_PLACES];                  /* as ts_cuda_tensor_start() counts */
+    double base[VIEWS], slope[VIEWS],
+        reach[VIEWS];        /* lowest ray's position on line 0, per line; to the highest */
+    float4 x[TENSOR_PLACES]; /* position of the lowest ray in the window, for views 0, 2, 1, 3 */
+    uint32_t start[TENSOR_PLACES]; /* as ts_cuda_tensor_start() counts */
 };
 
 /* 16 rays along the major axis. */
@@ -65,23 +69,29 @@ struct walk : tensor_walk {
     };
 };
 
-/* Finds the views [*first, *end) of a group. All views of a group have their detector pixels in one direction. */
-static __device__ __forceinline__ void views_of_group(const struct cuda_beams *table, bool along_rows, int64_t group,
+/* Finds the views [*first, *end) of a group. All views of a group have their detector pixels in one
+ * direction. */
+static __device__ __forceinline__ void views_of_group(const struct cuda_beams *table,
+                                                      bool along_rows, int64_t group,
                                                       int64_t *first, int64_t *end)
 {
-    const int64_t begin = along_rows ? 0 : table->n_along_rows, stop = along_rows ? table->n_along_rows : table->n;
+    const int64_t begin = along_rows ? 0 : table->n_along_rows,
+                  stop = along_rows ? table->n_along_rows : table->n;
     const int64_t turn = begin + (along_rows ? table->n_rows_backward : table->n_columns_backward);
     const int64_t backward = ts_cuda_parts(turn - begin, VIEWS);
     *first = group < backward ? begin + group * VIEWS : turn + (group - backward) * VIEWS;
     *end = group < backward ? min(turn, *first + VIEWS) : min(stop, *first + VIEWS);
 }
 
-/* Finds the lines that the group's rays can meet, and where they meet line 0. Places past the last view repeat it. */
-static __device__ __forceinline__ void begin_walk(struct walk *walk, const struct cuda_beams *table, int64_t first,
-                                                  int64_t end, int detector, int n_major)
+/* Finds the lines that the group's rays can meet, and where they meet line 0. Places past the last
+ * view repeat it. */
+static __device__ __forceinline__ void begin_walk(struct walk *walk, const struct cuda_beams *table,
+                                                  int64_t first, int64_t end, int detector,
+                                                  int n_major)
 {
     struct warp_share *share = walk->share;
-    const double far = 1 << 18; /* pixels; a line is far shorter, so that a ray there stays outside */
+    const double far =
+        1 << 18; /* pixels; a line is far shorter, so that a ray there stays outside */
     const int lane = (int)(threadIdx.x % 32);
     int low = n_major, high = 0;
     if (lane < VIEWS) {
@@ -89,7 +99,8 @@ static __device__ __forceinline__ void begin_walk(struct walk *walk, const struc
         const struct cuda_beam *beam = &table->beams[min(first + lane, end - 1)];
         const double reach = (RAYS - 1) * fabs(beam->per_detector);
         const double start =
-            beam->base + (double)(beam->per_detector < 0 ? detector + RAYS - 1 : detector) * beam->per_detector;
+            beam->base +
+            (double)(beam->per_detector < 0 ? detector + RAYS - 1 : detector) * beam->per_detector;
         ts_cuda_beam_lines(start, beam->per_major, reach, n_major, walk->n_minor, &from, &to);
         share->base[lane] = fmin(fmax(start, -far - reach), far);
         share->slope[lane] = beam->per_major;
@@ -101,7 +112,8 @@ static __device__ __forceinline__ void begin_walk(struct walk *walk, const struc
     }
     for (int ray = 0; ray < 2; ray++)
         walk->offset[ray] =
-            (float)(lane / 4 % RAYS * fabs(table->beams[min(first + lane / 16 + 2 * ray, end - 1)].per_detector));
+            (float)(lane / 4 % RAYS *
+                    fabs(table->beams[min(first + lane / 16 + 2 * ray, end - 1)].per_detector));
     for (int apart = VIEWS / 2; apart > 0; apart /= 2) {
         low = min(low, __shfl_xor_sync(~0u, low, apart));
         high = max(high, __shfl_xor_sync(~0u, high, apart));
@@ -111,8 +123,8 @@ static __device__ __forceinline__ void begin_walk(struct walk *walk, const struc
     __syncwarp();
 }
 
-/* The windows reach from the lowest to the highest of the pixels that the views' rays pass, as far as they are inside
- * the line. */
+/* The windows reach from the lowest to the highest of the pixels that the views' rays pass, as far
+ * as they are inside the line. */
 static __device__ __forceinline__ int windows_of_line(const struct walk *walk, int m, int *pair,
                                                       struct walk::place *place)
 {
@@ -122,7 +134,8 @@ static __device__ __forceinline__ int windows_of_line(const struct walk *walk, i
 #pragma unroll
     for (int view = 0; view < VIEWS; view++) {
         place->at[view] = walk->share->base[view] + m * walk->share->slope[view];
-        const double a = place->at[view] - slack, b = place->at[view] + walk->share->reach[view] + slack;
+        const double a = place->at[view] - slack,
+                     b = place->at[view] + walk->share->reach[view] + slack;
         if (b > -1 && a < n_minor) {
             low = min(low, max((int)floor(a), -1));
             high = max(high, min((int)floor(b) + 1, n_minor));
@@ -131,14 +144,15 @@ static __device__ __forceinline__ int windows_of_line(const struct walk *walk, i
     return low <= high ? ts_cuda_tensor_window(low, high, pair) : 0;
 }
 
-/* Positions are counted from each window in double: those of rays far from it may be rounded, those in it are not. */
-static __device__ __forceinline__ void write_window(struct walk *walk, int to, uint32_t start, int first,
-                                                    const struct walk::place *place)
+/* Positions are counted from each window in double: those of rays far from it may be rounded, those
+ * in it are not. */
+static __device__ __forceinline__ void write_window(struct walk *walk, int to, uint32_t start,
+                                                    int first, const struct walk::place *place)
 {
     const double *at = place->at;
     walk->share->start[to] = start;
-    walk->share->x[to] =
-        make_float4((float)(at[0] - first), (float)(at[2] - first), (float)(at[1] - first), (float)(at[3] - first));
+    walk->share->x[to] = make_float4((float)(at[0] - first), (float)(at[2] - first),
+                                     (float)(at[1] - first), (float)(at[3] - first));
 }
 
 static __device__ __forceinline__ void write_empty(struct walk *walk, int to)
@@ -180,9 +194,10 @@ static __device__ __forceinline__ void move_window(struct walk *walk, int from, 
 }
 
 template <class S>
-static __device__ __forceinline__ void write_rays(const float4 *totals, const struct cuda_beams *table, int64_t first,
-                                                  int64_t end, int detector, int slice_first, const uint32_t *maxima,
-                                                  const struct tensor_size *size, float *out)
+static __device__ __forceinline__ void
+write_rays(const float4 *totals, const struct cuda_beams *table, int64_t first, int64_t end,
+           int detector, int slice_first, const uint32_t *maxima, const struct tensor_size *size,
+           float *out)
 {
     const int lane = (int)(threadIdx.x % 32);
 #pragma unroll
@@ -191,7 +206,8 @@ static __device__ __forceinline__ void write_rays(const float4 *totals, const st
         if (view >= end)
             continue;
         const struct cuda_beam *beam = &table->beams[view];
-        const int ray = detector + (beam->per_detector < 0 ? RAYS - 1 - lane / 4 % RAYS : lane / 4 % RAYS);
+        const int ray =
+            detector + (beam->per_detector < 0 ? RAYS - 1 - lane / 4 % RAYS : lane / 4 % RAYS);
         if (ray >= size->n_detectors)
             continue;
         for (int tile = 0; tile < S::TILES; tile++)
@@ -201,7 +217,8 @@ static __device__ __forceinline__ void write_rays(const float4 *totals, const st
                 if (slice >= size->n_slices)
                     continue;
                 const float2 back = ts_cuda_slice_maximum_scale(maxima[slice], EXPONENT, -1);
-                const float total = ts_cuda_tensor_total(totals[tile * S::THREADS + threadIdx.x], half, second);
+                const float total =
+                    ts_cuda_tensor_total(totals[tile * S::THREADS + threadIdx.x], half, second);
                 out[((int64_t)slice * size->n_views + beam->view) * size->n_detectors + ray] =
                     total * back.x * beam->length_mm * back.y;
             }
@@ -211,8 +228,8 @@ static __device__ __forceinline__ void write_rays(const float4 *totals, const st
 /* The grid is that of ray_patches.cuh, times the parts of the slices. */
 template <class S>
 static __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
-    project_tensor(const uint4 *lines, const uint32_t *maxima, float *out, const struct cuda_beams *table,
-                   const int32_t *halt, struct tensor_size size)
+    project_tensor(const uint4 *lines, const uint32_t *maxima, float *out,
+                   const struct cuda_beams *table, const int32_t *halt, struct tensor_size size)
 {
     extern __shared__ float4 totals[];
     struct warp_share *shares = (struct warp_share *)(totals + S::TILES * S::THREADS);
@@ -222,7 +239,8 @@ static __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
     const int detector = run * RAYS, slice_first = (int)blockIdx.y * S::QUARTERS * 32;
     int64_t first, end;
     views_of_group(table, size.along_rows, group, &first, &end);
-    if (first >= end || run >= size.patches.n_runs || detector >= size.n_detectors || (halt && *halt))
+    if (first >= end || run >= size.patches.n_runs || detector >= size.n_detectors ||
+        (halt && *halt))
         return;
     struct walk walk;
     walk.lines = ts_cuda_tensor_part<S>(lines, slice_first);
@@ -234,13 +252,14 @@ static __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
     write_rays<S>(totals, table, first, end, detector, slice_first, maxima, &size, out);
 }
 
-/* ---- slices with a NaN or an infinity --------------------------------------------------------------------------- */
+/* ---- slices with a NaN or an infinity -------------------------------------------------------- */
 
-/* One thread walks along one ray, as method ray does; slices that are all numbers are passed over. Most often all are:
- * few blocks, which ask that of all slices at once. grid: runs of rays (any number). */
+/* One thread walks along one ray, as method ray does; slices that are all numbers are passed over.
+ * Most often all are: few blocks, which ask that of all slices at once. grid: runs of rays (any
+ * number). */
 static __global__ void __launch_bounds__(AGAIN_THREADS)
-    project_again(const float *in, const uint32_t *maxima, float *out, const struct cuda_beams *table, int64_t n_slices,
-                  int ny, int nx, int n_detectors)
+    project_again(const float *in, const uint32_t *maxima, float *out,
+                  const struct cuda_beams *table, int64_t n_slices, int ny, int nx, int n_detectors)
 {
     const int64_t rays = table->n * n_detectors;
     int any = 0;
@@ -249,14 +268,15 @@ static __global__ void __launch_bounds__(AGAIN_THREADS)
     if (!__syncthreads_or(any))
         return;
     for (int64_t z = 0; z < n_slices; z++)
-        for (int64_t i = blockIdx.x * AGAIN_THREADS + threadIdx.x; maxima[z] >= SLICE_MAXIMUM_NOT_FINITE && i < rays;
-             i += gridDim.x * AGAIN_THREADS) {
+        for (int64_t i = blockIdx.x * AGAIN_THREADS + threadIdx.x;
+             maxima[z] >= SLICE_MAXIMUM_NOT_FINITE && i < rays; i += gridDim.x * AGAIN_THREADS) {
             const struct cuda_beam beam = table->beams[i / n_detectors];
             const int n_minor = beam.along_rows ? nx : ny, detector = (int)(i % n_detectors);
             const int64_t line = beam.along_rows ? nx : 1, pixel = beam.along_rows ? 1 : nx;
             const double start = beam.base + (double)detector * beam.per_detector;
             int first, end;
-            ts_cuda_beam_lines(start, beam.per_major, 0, beam.along_rows ? ny : nx, n_minor, &first, &end);
+            ts_cuda_beam_lines(start, beam.per_major, 0, beam.along_rows ? ny : nx, n_minor, &first,
+                               &end);
             float sum = 0;
             for (int m = first; m < end; m++) {
                 const int64_t at = ts_cuda_fixed(start + m * beam.per_major) + TS_CUDA_BEAM_HALF;
@@ -272,7 +292,7 @@ static __global__ void __launch_bounds__(AGAIN_THREADS)
         }
 }
 
-/* ---- launching ------------------------------------------------------------------------------------------------- */
+/* ---- launching ------------------------------------------------------------------------------- */
 
 static bool is_split(const struct stage_context *context)
 {
@@ -288,28 +308,33 @@ size_t ts_cuda_radon_tensor_scratch(const struct stage_context *context, int64_t
 }
 
 template <class S>
-static enum ts_status launch(const struct stage_context *context, const uint4 *lines, const uint32_t *maxima,
-                             float *out, struct tensor_size size, const struct cuda_call *call)
+static enum ts_status launch(const struct stage_context *context, const uint4 *lines,
+                             const uint32_t *maxima, float *out, struct tensor_size size,
+                             const struct cuda_call *call)
 {
     const struct cuda_beams *table = (const struct cuda_beams *)call->constants;
-    const size_t shared = (size_t)S::TILES * S::THREADS * sizeof(float4) + S::THREADS / 32 * sizeof(struct warp_share);
+    const size_t shared = (size_t)S::TILES * S::THREADS * sizeof(float4) +
+                          S::THREADS / 32 * sizeof(struct warp_share);
     /* Each direction of detector pixels may leave its last group short. */
-    const int64_t runs = ts_cuda_parts(size.n_detectors, RAYS), groups = ts_cuda_parts(size.n_views, VIEWS) + 1;
+    const int64_t runs = ts_cuda_parts(size.n_detectors, RAYS),
+                  groups = ts_cuda_parts(size.n_views, VIEWS) + 1;
     const enum ts_status status = ts_cuda_shared(context, (const void *)project_tensor<S>, shared);
     if (status != TS_OK)
         return status;
-    return ts_cuda_patches_run(
-        &size.patches, runs, PATCH_RUNS, ts_cuda_parts(groups, GROUPS), PATCH_GROUPS, [&](unsigned blocks) {
-            const dim3 grid(blocks, (unsigned)(size.width / (32 * S::QUARTERS)));
-            project_tensor<S>
-                <<<grid, S::THREADS, shared, call->stream>>>(lines, maxima, out, table, context->halt, size);
-            return ts_cuda_launched(context, "project_tensor");
-        });
+    return ts_cuda_patches_run(&size.patches, runs, PATCH_RUNS, ts_cuda_parts(groups, GROUPS),
+                               PATCH_GROUPS, [&](unsigned blocks) {
+                                   const dim3 grid(blocks,
+                                                   (unsigned)(size.width / (32 * S::QUARTERS)));
+                                   project_tensor<S><<<grid, S::THREADS, shared, call->stream>>>(
+                                       lines, maxima, out, table, context->halt, size);
+                                   return ts_cuda_launched(context, "project_tensor");
+                               });
 }
 
 /* Projects up to 128 slices from z on, along rows and along columns. */
 static enum ts_status project_slices(const struct stage_context *context, const struct ts_image *in,
-                                     struct ts_image *out, int64_t z, int64_t n, const uint32_t *maxima, uint4 *lines,
+                                     struct ts_image *out, int64_t z, int64_t n,
+                                     const uint32_t *maxima, uint4 *lines,
                                      const struct cuda_call *call)
 {
     const int64_t ny = in->axes[1].n, nx = in->axes[2].n;
@@ -318,12 +343,12 @@ static enum ts_status project_slices(const struct stage_context *context, const 
     float *to = (float *)ts_slice_data(out, z);
     enum ts_status status = TS_OK;
     for (int columns = 0; status == TS_OK && columns < 2; columns++) {
-        struct tensor_size size = {(int)n, (int)out->axes[2].n, (int)(columns ? nx : ny), (int)(columns ? ny : nx),
-                                   width};
+        struct tensor_size size = {(int)n, (int)out->axes[2].n, (int)(columns ? nx : ny),
+                                   (int)(columns ? ny : nx), width};
         size.n_views = out->axes[1].n;
         size.along_rows = !columns;
-        status = ts_cuda_tensor_halves(context, in, z, n, !columns, width, split, maxima, EXPONENT, NULL, lines,
-                                       call->stream);
+        status = ts_cuda_tensor_halves(context, in, z, n, !columns, width, split, maxima, EXPONENT,
+                                       NULL, lines, call->stream);
         if (status != TS_OK)
             break;
         if (split)
@@ -354,7 +379,8 @@ enum ts_status ts_cuda_radon_tensor(const struct stage_context *context, const s
         return status;
     if (in->dtype == TS_F32) {
         project_again<<<AGAIN_BLOCKS, AGAIN_THREADS, 0, call->stream>>>(
-            (const float *)in->data, maxima, (float *)out->data, table, nz, ny, nx, (int)out->axes[2].n);
+            (const float *)in->data, maxima, (float *)out->data, table, nz, ny, nx,
+            (int)out->axes[2].n);
         status = ts_cuda_launched(context, "project_again");
     }
     return status;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This orders the blocks of projectors. A block computes a run of neighboring detector pixels in a group of neighboring
- * views; blocks that run at once should pass nearly the same image pixels, so that these come from the caches. So
- * blocks are numbered patch after patch: a patch is some runs side by side by PATCH_GROUPS groups of views, and patches
- * rise by runs, then by groups. When blocks were numbered along the whole detector, every other pixel came from device
- * memory.
+ * This orders the blocks of projectors. A block computes a run of neighboring detector pixels in a
+ * group of neighboring views; blocks that run at once should pass nearly the same image pixels, so
+ * that these come from the caches. So blocks are numbered patch after patch: a patch is some runs
+ * side by side by PATCH_GROUPS groups of views, and patches rise by runs, then by groups. When
+ * blocks were numbered along the whole detector, every other pixel came from device memory.
  */
 #ifndef CUDA_PROJECTION_RAY_PATCHES_CUH
 #define CUDA_PROJECTION_RAY_PATCHES_CUH
@@ -16,9 +16,11 @@ struct ray_patches {
     int n_runs, patch_runs; /* runs of detector pixels side by side in all, and in a patch */
 };
 
-/* Returns this block's group of views, and its run of detector pixels in *run. Either may lie behind the last. */
+/* Returns this block's group of views, and its run of detector pixels in *run. Either may lie
+ * behind the last. */
 template <int PATCH_GROUPS>
-static __device__ __forceinline__ int64_t ts_cuda_patch_place(const struct ray_patches *patches, int *run)
+static __device__ __forceinline__ int64_t ts_cuda_patch_place(const struct ray_patches *patches,
+                                                              int *run)
 {
     const int blocks = patches->patch_runs * PATCH_GROUPS,
               across = (patches->n_runs + patches->patch_runs - 1) / patches->patch_runs;
@@ -30,12 +32,14 @@ static __device__ __forceinline__ int64_t ts_cuda_patch_place(const struct ray_p
 
 /* Calls launch(blocks) for all patches, as many at once as a grid may have. */
 template <class Launch>
-static enum ts_status ts_cuda_patches_run(struct ray_patches *patches, int64_t n_runs, int most_runs, int64_t n_groups,
-                                          int patch_groups, Launch launch)
+static enum ts_status ts_cuda_patches_run(struct ray_patches *patches, int64_t n_runs,
+                                          int most_runs, int64_t n_groups, int patch_groups,
+                                          Launch launch)
 {
     patches->n_runs = (int)n_runs;
     patches->patch_runs = n_runs < most_runs ? (int)n_runs : most_runs;
-    const int64_t n = ts_cuda_parts(n_runs, patches->patch_runs) * ts_cuda_parts(n_groups, patch_groups),
+    const int64_t n = ts_cuda_parts(n_runs, patches->patch_runs) *
+                      ts_cuda_parts(n_groups, patch_groups),
                   blocks = (int64_t)patches->patch_runs * patch_groups, most = (1 << 30) / blocks;
     enum ts_status status = TS_OK;
     for (patches->first = 0; status == TS_OK && patches->first < n; patches->first += most) {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * rebin on a CUDA device: one thread computes one sample of the parallel sinogram in all slices. It reads the taps from
- * the table of stages/projection/rebin.c once, 64 bytes a sample; then for each slice up to 32 bytes are read, from the
- * caches but for about one in eight, and 4 written. Blocks are 128 neighboring detector pixels, whose taps lie side by
- * side; a second axis of the grid divides the slices where samples are few.
+ * rebin on a CUDA device: one thread computes one sample of the parallel sinogram in all slices. It
+ * reads the taps from the table of stages/projection/rebin.c once, 64 bytes a sample; then for each
+ * slice up to 32 bytes are read, from the caches but for about one in eight, and 4 written. Blocks
+ * are 128 neighboring detector pixels, whose taps lie side by side; a second axis of the grid
+ * divides the slices where samples are few.
  */
 #include "cuda/device/launch.cuh"
 
@@ -26,7 +27,8 @@ static void constants(const struct stage_context *context, void *host)
 
 template <typename T>
 static __global__ void __launch_bounds__(REBIN_THREADS)
-    rebin(const T *in, float *out, const struct rebin_sample *table, int64_t n_in, int64_t n_out, int64_t nz)
+    rebin(const T *in, float *out, const struct rebin_sample *table, int64_t n_in, int64_t n_out,
+          int64_t nz)
 {
     const int64_t i = (int64_t)blockIdx.x * REBIN_THREADS + threadIdx.x;
     if (i >= n_out)
@@ -42,17 +44,21 @@ static __global__ void __launch_bounds__(REBIN_THREADS)
     }
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                          const struct cuda_call *call)
+static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
+                          struct ts_image *out, const struct cuda_call *call)
 {
     const struct rebin_sample *table = (const struct rebin_sample *)call->constants;
-    const int64_t n_in = (int64_t)ts_slice_count(in), n_out = (int64_t)ts_slice_count(out), nz = out->axes[0].n;
-    const dim3 grid((unsigned)ts_cuda_parts(n_out, REBIN_THREADS), (unsigned)ts_cuda_parts(nz, REBIN_SLICES));
-#define LAUNCH(T)                                                                                                      \
-    rebin<T><<<grid, REBIN_THREADS, 0, call->stream>>>((const T *)in->data, (float *)out->data, table, n_in, n_out, nz)
+    const int64_t n_in = (int64_t)ts_slice_count(in), n_out = (int64_t)ts_slice_count(out),
+                  nz = out->axes[0].n;
+    const dim3 grid((unsigned)ts_cuda_parts(n_out, REBIN_THREADS),
+                    (unsigned)ts_cuda_parts(nz, REBIN_SLICES));
+#define LAUNCH(T)                                                                                  \
+    rebin<T><<<grid, REBIN_THREADS, 0, call->stream>>>((const T *)in->data, (float *)out->data,    \
+                                                       table, n_in, n_out, nz)
     TS_CUDA_DTYPES(in->dtype, LAUNCH);
 #undef LAUNCH
     return ts_cuda_launched(context, "rebin");
 }
 
-const struct stage_cuda rebin_cuda = {.constants_bytes = constants_bytes, .constants = constants, .map = map};
+const struct stage_cuda rebin_cuda = {
+    .constants_bytes = constants_bytes, .constants = constants, .map = map};

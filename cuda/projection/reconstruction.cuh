@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The functions of struct stage_cuda that the stages of stages/projection/reconstruction.h share. Where call->result is
- * given it is that of stages/values/finite_values.h, of the input.
+ * The functions of struct stage_cuda that the stages of stages/projection/reconstruction.h share.
+ * Where call->result is given it is that of stages/values/finite_values.h, of the input.
  */
 #ifndef CUDA_PROJECTION_RECONSTRUCTION_CUH
 #define CUDA_PROJECTION_RECONSTRUCTION_CUH
@@ -15,9 +15,11 @@ extern "C" {
 size_t ts_cuda_reconstruction_constants_bytes(const struct stage_context *context);
 void ts_cuda_reconstruction_constants(const struct stage_context *context, void *host);
 size_t ts_cuda_reconstruction_scratch(const struct stage_context *context, int64_t n);
-enum ts_status ts_cuda_reconstruction_map(const struct stage_context *context, const struct ts_image *in,
-                                          struct ts_image *out, const struct cuda_call *call);
+enum ts_status ts_cuda_reconstruction_map(const struct stage_context *context,
+                                          const struct ts_image *in, struct ts_image *out,
+                                          const struct cuda_call *call);
 int64_t ts_cuda_reconstruction_least_slices(const struct stage_context *context);
-int ts_cuda_reconstruction_transforms(const struct stage_context *context, struct fft_shape shapes[STAGE_TRANSFORMS]);
+int ts_cuda_reconstruction_transforms(const struct stage_context *context,
+                                      struct fft_shape shapes[STAGE_TRANSFORMS]);
 
 #endif

@@ -1,37 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Filters rows of a sinogram of any dtype in one kernel: transform, product with the response, inverse and cropping.
+ * Filters rows of a sinogram of any dtype in one kernel: transform, product with the response,
+ * inverse and cropping.
  *
- * A row of n <= m samples, m a power of two, is transformed at the frequencies f - 1/4, f = 0 .. m - 1, per m samples:
+ * A row of n <= m samples, m a power of two, is transformed at the frequencies f - 1/4, f = 0 .. m
+ * - 1, per m samples:
  *
- *     X[f] = sum over j of x[j] exp(-2 pi i j (f - 1/4) / m),  y[j] = real part of 1/m sum of H[f] X[f] exp(+ ...)
+ *     X[f] = sum over j of x[j] exp(-2 pi i j (f - 1/4) / m),  y[j] = real part of 1/m sum of H[f]
+ * X[f] exp(+ ...)
  *
- * Samples that come around the end of the row are then purely imaginary (right-angle convolution: R. C. Agarwal and C.
- * S. Burrus, IEEE Trans. ASSP 22, 1974), so that y is the row filtered without any zeros behind it; and H is real, for
- * the filter is even. Rows know nothing of each other.
+ * Samples that come around the end of the row are then purely imaginary (right-angle convolution:
+ * R. C. Agarwal and C. S. Burrus, IEEE Trans. ASSP 22, 1974), so that y is the row filtered without
+ * any zeros behind it; and H is real, for the filter is even. Rows know nothing of each other.
  *
- * With m = 32 R, R up to 32, one thread of a warp transforms samples j = thread + 32 i (R of them, shifted by a
- * quarter, real), and after one exchange through shared memory frequencies k + R k2 of one k (32, shifted by as much as
- * k says); then all the way back. A warp has 32 / R rows. Rows of up to 2,048 samples go so in two halves, even and odd
- * samples. Longer ones have a branch b of `branches` frequencies b + branches * f for each warp, whose 1,024 samples
- * are sums of `branches` samples of the row; in the end every warp adds the branches for its share of the samples.
+ * With m = 32 R, R up to 32, one thread of a warp transforms samples j = thread + 32 i (R of them,
+ * shifted by a quarter, real), and after one exchange through shared memory frequencies k + R k2 of
+ * one k (32, shifted by as much as k says); then all the way back. A warp has 32 / R rows. Rows of
+ * up to 2,048 samples go so in two halves, even and odd samples. Longer ones have a branch b of
+ * `branches` frequencies b + branches * f for each warp, whose 1,024 samples are sums of `branches`
+ * samples of the row; in the end every warp adds the branches for its share of the samples.
  *
- * Memory: each sample is read once and written once (in longer rows each branch reads it, from the cache); tables of 16
- * KiB a branch come from the first cache. Instructions are the limit: some 73 a sample for m = 1,024. Blocks are 4
- * warps, 3 a multiprocessor, because the next rows and those in work need the registers.
+ * Memory: each sample is read once and written once (in longer rows each branch reads it, from the
+ * cache); tables of 16 KiB a branch come from the first cache. Instructions are the limit: some 73
+ * a sample for m = 1,024. Blocks are 4 warps, 3 a multiprocessor, because the next rows and those
+ * in work need the registers.
  */
 #include "cuda/projection/row_filter.cuh"
 #include "cuda/projection/row_filter_warp.cuh"
 
 /* ---- row filter branches -----------------------------------------------------------------------
  *
- * The kernel of row_filter_fused.cu for rows of more than 2,048 samples: each warp computes a branch of 1,024
- * frequencies, and the warps of a row add up their branches. */
+ * The kernel of row_filter_fused.cu for rows of more than 2,048 samples: each warp computes a
+ * branch of 1,024 frequencies, and the warps of a row add up their branches. */
 
 /* Makes a branch's samples out of those of the row, which lie in the shared memory of N warps. */
 template <int N>
-static __device__ __forceinline__ void mix(const struct fused_rows *rows, const float *segments, int branch, int lane,
-                                           float2 *x)
+static __device__ __forceinline__ void mix(const struct fused_rows *rows, const float *segments,
+                                           int branch, int lane, float2 *x)
 {
     const float4 *mixing = (const float4 *)(rows->mixing + branch * N * 32);
 #pragma unroll
@@ -43,16 +48,17 @@ static __device__ __forceinline__ void mix(const struct fused_rows *rows, const 
                         b = segments[q * (FUSED_BYTES / 4) + i * 32 + 32 + lane];
             x[i] = q ? make_float2(__fmaf_rn(a, turn.x, x[i].x), __fmaf_rn(a, turn.y, x[i].y))
                      : make_float2(a * turn.x, a * turn.y);
-            x[i + 1] = q ? make_float2(__fmaf_rn(b, turn.z, x[i + 1].x), __fmaf_rn(b, turn.w, x[i + 1].y))
-                         : make_float2(b * turn.z, b * turn.w);
+            x[i + 1] =
+                q ? make_float2(__fmaf_rn(b, turn.z, x[i + 1].x), __fmaf_rn(b, turn.w, x[i + 1].y))
+                  : make_float2(b * turn.z, b * turn.w);
         }
     }
 }
 
 /* Adds up the branches: samples lane + 32 i + 1024 q of the row, for a share of i. */
 template <int N>
-static __device__ __forceinline__ void join(const struct fused_rows *rows, const float2 *branches, int64_t row,
-                                            int branch, int lane)
+static __device__ __forceinline__ void join(const struct fused_rows *rows, const float2 *branches,
+                                            int64_t row, int branch, int lane)
 {
     float *to = rows->out + row * rows->n + lane;
 #pragma unroll(16 / N)
@@ -63,10 +69,13 @@ static __device__ __forceinline__ void join(const struct fused_rows *rows, const
             const float2 value = branches[b * 32 * FUSED_PITCH + i * 32 + lane];
 #pragma unroll
             for (int q = 0; q < N; q += 2) {
-                const float4 turn = __ldg((const float4 *)(rows->mixing_back + (i * N + b) * N + q));
-                sum[q] = __fmaf_rn(turn.x, value.x, b ? __fmaf_rn(-turn.y, value.y, sum[q]) : -turn.y * value.y);
+                const float4 turn =
+                    __ldg((const float4 *)(rows->mixing_back + (i * N + b) * N + q));
+                sum[q] = __fmaf_rn(turn.x, value.x,
+                                   b ? __fmaf_rn(-turn.y, value.y, sum[q]) : -turn.y * value.y);
                 sum[q + 1] =
-                    __fmaf_rn(turn.z, value.x, b ? __fmaf_rn(-turn.w, value.y, sum[q + 1]) : -turn.w * value.y);
+                    __fmaf_rn(turn.z, value.x,
+                              b ? __fmaf_rn(-turn.w, value.y, sum[q + 1]) : -turn.w * value.y);
             }
         }
 #pragma unroll
@@ -81,21 +90,24 @@ static __host__ __device__ constexpr int branch_threads(int n)
     return 32 * (n > FUSED_WARPS ? n : FUSED_WARPS);
 }
 
-/* Each warp computes a branch, N warps a row. Every warp of the block takes as many turns, because they wait for each
- * other; rows past the last one are that one again. */
+/* Each warp computes a branch, N warps a row. Every warp of the block takes as many turns, because
+ * they wait for each other; rows past the last one are that one again. */
 template <int N>
-static __global__ void __launch_bounds__(branch_threads(N), 32 * FUSED_WARPS * FUSED_BLOCKS / branch_threads(N))
+static __global__ void __launch_bounds__(branch_threads(N),
+                                         32 * FUSED_WARPS * FUSED_BLOCKS / branch_threads(N))
     filter_branches(struct fused_rows rows)
 {
     extern __shared__ float4 shared[];
     const int lane = (int)(threadIdx.x % 32), warp = (int)(threadIdx.x / 32), branch = warp % N;
     const int at_once = (int)blockDim.x / (32 * N);
-    float2 *exchange = (float2 *)shared + warp * 32 * FUSED_PITCH, *branches = exchange - branch * 32 * FUSED_PITCH;
+    float2 *exchange = (float2 *)shared + warp * 32 * FUSED_PITCH,
+           *branches = exchange - branch * 32 * FUSED_PITCH;
     const int64_t step = (int64_t)gridDim.x * at_once;
     const int segment = lane + BRANCH_SAMPLES * branch, n = rows.n - segment;
     int64_t row = (int64_t)blockIdx.x * at_once + warp / N;
     uint32_t bits[32];
-    fetch<32, 32, 0>(&rows, (row < rows.n_rows ? row : rows.n_rows - 1) * rows.n + segment, n, bits);
+    fetch<32, 32, 0>(&rows, (row < rows.n_rows ? row : rows.n_rows - 1) * rows.n + segment, n,
+                     bits);
     for (; row - warp / N < rows.n_rows; row += step) {
         float2 x[32];
         float samples[32];
@@ -110,7 +122,9 @@ static __global__ void __launch_bounds__(branch_threads(N), 32 * FUSED_WARPS * F
 #pragma unroll
         for (int i = 0; i < 32; i++)
             exchange[i * FUSED_PITCH + lane] = x[i];
-        fetch<32, 32, 0>(&rows, (row + step < rows.n_rows ? row + step : rows.n_rows - 1) * rows.n + segment, n, bits);
+        fetch<32, 32, 0>(
+            &rows, (row + step < rows.n_rows ? row + step : rows.n_rows - 1) * rows.n + segment, n,
+            bits);
         __syncwarp();
         filter_turned(rows.tables + branch, lane, exchange, x);
         __syncwarp();
@@ -131,25 +145,29 @@ static __global__ void __launch_bounds__(branch_threads(N), 32 * FUSED_WARPS * F
 
 /* ---- row filter rows ---------------------------------------------------------------------------
  *
- * These are the kernels of row_filter_fused.cu for rows that one warp filters alone. Rows of up to 1,024 samples take
- * 32 samples a thread, for one or more rows; rows of up to 2,048 take 64 a thread, in two halves. Longer rows need
- * several warps. */
+ * These are the kernels of row_filter_fused.cu for rows that one warp filters alone. Rows of up to
+ * 1,024 samples take 32 samples a thread, for one or more rows; rows of up to 2,048 take 64 a
+ * thread, in two halves. Longer rows need several warps. */
 
-/* Loads the samples of 32 / R rows, R a thread of each. Rows past the last one are that one again. */
+/* Loads the samples of 32 / R rows, R a thread of each. Rows past the last one are that one
+ * again. */
 template <int R>
-static __device__ __forceinline__ void fetch_rows(const struct fused_rows *rows, int64_t first, int lane,
-                                                  uint32_t bits[32])
+static __device__ __forceinline__ void fetch_rows(const struct fused_rows *rows, int64_t first,
+                                                  int lane, uint32_t bits[32])
 {
 #pragma unroll
     for (int part = 0; part < 32 / R; part++) {
         const int64_t row = first + part < rows->n_rows ? first + part : rows->n_rows - 1;
-        fetch<R, 32, (R > 4 ? R / 2 : 0)>(rows, row * rows->n + lane, rows->n - lane, bits + part * R);
+        fetch<R, 32, (R > 4 ? R / 2 : 0)>(rows, row * rows->n + lane, rows->n - lane,
+                                          bits + part * R);
     }
 }
 
-/* grid: any number of blocks. A warp filters 32 / R rows at a time, while the next ones are loaded. */
+/* grid: any number of blocks. A warp filters 32 / R rows at a time, while the next ones are
+ * loaded. */
 template <int R>
-static __global__ void __launch_bounds__(32 * FUSED_WARPS, FUSED_BLOCKS) filter_rows(struct fused_rows rows)
+static __global__ void __launch_bounds__(32 * FUSED_WARPS, FUSED_BLOCKS)
+    filter_rows(struct fused_rows rows)
 {
     extern __shared__ float4 shared[];
     const int lane = (int)(threadIdx.x % 32), warp = (int)(threadIdx.x / 32);
@@ -168,7 +186,8 @@ static __global__ void __launch_bounds__(32 * FUSED_WARPS, FUSED_BLOCKS) filter_
             row_fft_quarter_real<R>(samples + part * R, x + part * R);
 #pragma unroll
             for (int i = 0; i < R; i++)
-                exchange[(part * R + row_fft_reversed(i, R)) * FUSED_PITCH + lane] = x[part * R + i];
+                exchange[(part * R + row_fft_reversed(i, R)) * FUSED_PITCH + lane] =
+                    x[part * R + i];
         }
         fetch_rows<R>(&rows, first + step, lane, bits);
         __syncwarp();
@@ -179,7 +198,8 @@ static __global__ void __launch_bounds__(32 * FUSED_WARPS, FUSED_BLOCKS) filter_
             float *to = rows.out + (first + part) * rows.n + lane;
 #pragma unroll
             for (int i = 0; i < R; i++)
-                x[part * R + i] = exchange[(part * R + row_fft_reversed(i, R)) * FUSED_PITCH + lane];
+                x[part * R + i] =
+                    exchange[(part * R + row_fft_reversed(i, R)) * FUSED_PITCH + lane];
             row_fft_quarter_back<R>(x + part * R, samples);
             if (first + part < rows.n_rows)
 #pragma unroll
@@ -191,8 +211,8 @@ static __global__ void __launch_bounds__(32 * FUSED_WARPS, FUSED_BLOCKS) filter_
     }
 }
 
-/* Replace 32 pairs of the thread by a + w b and a - w b, where the thread's frequency decides w; and by a + b and
- * (a - b) / w on the way back. */
+/* Replace 32 pairs of the thread by a + w b and a - w b, where the thread's frequency decides w;
+ * and by a + b and (a - b) / w on the way back. */
 static __device__ __forceinline__ void join_halves(float4 *a, float4 *b, float2 w)
 {
 #pragma unroll 4
@@ -219,17 +239,19 @@ static __device__ __forceinline__ void part_halves(float4 *a, float4 *b, float2 
     }
 }
 
-static __device__ __forceinline__ void fetch_half(const struct fused_rows *rows, int64_t row, int half, int lane,
-                                                  uint32_t bits[32])
+static __device__ __forceinline__ void fetch_half(const struct fused_rows *rows, int64_t row,
+                                                  int half, int lane, uint32_t bits[32])
 {
     const int first = lane + 32 * half;
-    fetch<32, 64, 16>(rows, (row < rows->n_rows ? row : rows->n_rows - 1) * rows->n + first, rows->n - first, bits);
+    fetch<32, 64, 16>(rows, (row < rows->n_rows ? row : rows->n_rows - 1) * rows->n + first,
+                      rows->n - first, bits);
 }
 
-/* Rows of up to 2,048 samples, 64 a thread: the even ones and the odd ones (thread + 32 (2 i + half)) one after the
- * other, and so the frequencies k and k + 32 that come of both. Both go through loops, because code for each would not
- * stay in the instruction cache. */
-static __global__ void __launch_bounds__(32 * HALVES_WARPS, FUSED_WARPS *FUSED_BLOCKS / HALVES_WARPS)
+/* Rows of up to 2,048 samples, 64 a thread: the even ones and the odd ones (thread + 32 (2 i +
+ * half)) one after the other, and so the frequencies k and k + 32 that come of both. Both go
+ * through loops, because code for each would not stay in the instruction cache. */
+static __global__ void __launch_bounds__(32 * HALVES_WARPS,
+                                         FUSED_WARPS *FUSED_BLOCKS / HALVES_WARPS)
     filter_halves(struct fused_rows rows)
 {
     extern __shared__ float4 shared[];
@@ -279,7 +301,7 @@ static __global__ void __launch_bounds__(32 * HALVES_WARPS, FUSED_WARPS *FUSED_B
     }
 }
 
-/* ---- tables ------------------------------------------------------------------------------------ */
+/* ---- tables ---------------------------------------------------------------------------------- */
 
 struct fused_shape {
     int radix, branches; /* m = 32 radix branches */
@@ -297,7 +319,9 @@ static struct fused_shape shape_of(const struct row_filter *filter)
 
 static int block_warps(struct fused_shape shape)
 {
-    return shape.radix == 64 ? HALVES_WARPS : shape.branches > FUSED_WARPS ? shape.branches : FUSED_WARPS;
+    return shape.radix == 64              ? HALVES_WARPS
+           : shape.branches > FUSED_WARPS ? shape.branches
+                                          : FUSED_WARPS;
 }
 
 static size_t block_bytes(struct fused_shape shape)
@@ -305,7 +329,8 @@ static size_t block_bytes(struct fused_shape shape)
     return (size_t)block_warps(shape) * FUSED_BYTES * (shape.radix == 64 ? 2 : 1);
 }
 
-bool ts_cuda_row_filter_is_fused(const struct stage_context *context, const struct row_filter *filter)
+bool ts_cuda_row_filter_is_fused(const struct stage_context *context,
+                                 const struct row_filter *filter)
 {
     const struct fused_shape shape = shape_of(filter);
     return filter->name != ROW_FILTER_NONE && shape.branches <= MOST_BRANCHES &&
@@ -325,13 +350,15 @@ static size_t mixing_count(struct fused_shape shape)
 
 static size_t tables_bytes(struct fused_shape shape)
 {
-    return (size_t)tables_count(shape) * sizeof(struct fused_tables) + 2 * mixing_count(shape) * sizeof(float2);
+    return (size_t)tables_count(shape) * sizeof(struct fused_tables) +
+           2 * mixing_count(shape) * sizeof(float2);
 }
 
 size_t ts_cuda_row_filter_fused_bytes(const struct row_filter *filter)
 {
     const struct fused_shape shape = shape_of(filter);
-    return ts_cuda_stride(tables_bytes(shape)) + ts_row_filter_quarter_bytes(filter, 32 * shape.radix * shape.branches);
+    return ts_cuda_stride(tables_bytes(shape)) +
+           ts_row_filter_quarter_bytes(filter, 32 * shape.radix * shape.branches);
 }
 
 /* Returns exp(2 pi i turns). */
@@ -341,11 +368,13 @@ static float2 turn_of(double turns)
     return make_float2((float)cos(angle), (float)sin(angle));
 }
 
-/* Fills the tables of one thread, whose frequencies are branches * l + branch with l = k + radix * k2. */
-static void fill_lane(struct fused_tables *tables, struct fused_shape shape, int branch, int k, int lane,
-                      const double *response)
+/* Fills the tables of one thread, whose frequencies are branches * l + branch with l = k + radix *
+ * k2. */
+static void fill_lane(struct fused_tables *tables, struct fused_shape shape, int branch, int k,
+                      int lane, const double *response)
 {
-    const double m = 32.0 * shape.radix * shape.branches, shift = (k + (branch - 0.25) / shape.branches) / shape.radix;
+    const double m = 32.0 * shape.radix * shape.branches,
+                 shift = (k + (branch - 0.25) / shape.branches) / shape.radix;
     for (int level = 0, at = 0; level < 5; level++)
         for (int node = 0; node < (level ? (1 << level) / 2 : 1); node++, at++) {
             const int c = level ? row_fft_reversed(node, (1 << level) / 2) : 0;
@@ -353,7 +382,8 @@ static void fill_lane(struct fused_tables *tables, struct fused_shape shape, int
         }
     for (int place = 0; place < 32; place++) {
         const int l = k + shape.radix * row_fft_reversed(place, 32);
-        ((float *)&tables->factors[place / 4][lane])[place % 4] = (float)(response[shape.branches * l + branch] / m);
+        ((float *)&tables->factors[place / 4][lane])[place % 4] =
+            (float)(response[shape.branches * l + branch] / m);
         ((float2 *)&tables->back[place / 2][lane])[place % 2] = turn_of(place * shift / 32);
     }
 }
@@ -368,8 +398,8 @@ void ts_cuda_row_filter_fused_tables(const struct row_filter *filter, void *host
     ts_row_filter_quarter_response(filter, 32 * shape.radix * n, response);
     for (int table = 0; table < tables_count(shape); table++)
         for (int lane = 0; lane < 32; lane++)
-            fill_lane(&tables[table], shape, n > 1 ? table : 0, n > 1 ? lane : (32 * table + lane) % shape.radix, lane,
-                      response);
+            fill_lane(&tables[table], shape, n > 1 ? table : 0,
+                      n > 1 ? lane : (32 * table + lane) % shape.radix, lane, response);
     for (int branch = 0; n > 1 && branch < n; branch++)
         for (int q = 0; q < n; q++)
             for (int i = 0; i < 32; i++) {
@@ -379,7 +409,7 @@ void ts_cuda_row_filter_fused_tables(const struct row_filter *filter, void *host
             }
 }
 
-/* ---- launching --------------------------------------------------------------------------------- */
+/* ---- launching ------------------------------------------------------------------------------- */
 
 static const void *kernel_of(struct fused_shape shape)
 {
@@ -400,8 +430,9 @@ static const void *kernel_of(struct fused_shape shape)
                                : (const void *)filter_halves;
 }
 
-enum ts_status ts_cuda_row_filter_fused(const struct stage_context *context, const struct row_filter *filter,
-                                        const struct ts_image *in, float *out, const void *tables,
+enum ts_status ts_cuda_row_filter_fused(const struct stage_context *context,
+                                        const struct row_filter *filter, const struct ts_image *in,
+                                        float *out, const void *tables,
                                         const struct cuda_call *call)
 {
     const struct fused_shape shape = shape_of(filter);
@@ -422,7 +453,7 @@ enum ts_status ts_cuda_row_filter_fused(const struct stage_context *context, con
     const enum ts_status status = bytes > 48 << 10 ? ts_cuda_shared(context, kernel, bytes) : TS_OK;
     if (status != TS_OK)
         return status;
-    cudaLaunchKernel(kernel, dim3((unsigned)(blocks < most ? blocks : most)), dim3(32 * (unsigned)warps), arguments,
-                     bytes, call->stream);
+    cudaLaunchKernel(kernel, dim3((unsigned)(blocks < most ? blocks : most)),
+                     dim3(32 * (unsigned)warps), arguments, bytes, call->stream);
     return ts_cuda_launched(context, "filter_rows");
 }

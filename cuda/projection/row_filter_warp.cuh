@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The kernels of row_filter_fused.cu share this: their tables, samples of any dtype, and the step of a warp that puts
- * 32 samples a thread through the second half of the transform, the product, and the first half of the inverse.
+ * The kernels of row_filter_fused.cu share this: their tables, samples of any dtype, and the step
+ * of a warp that puts 32 samples a thread through the second half of the transform, the product,
+ * and the first half of the inverse.
  */
 #ifndef CUDA_PROJECTION_ROW_FILTER_WARP_CUH
 #define CUDA_PROJECTION_ROW_FILTER_WARP_CUH
@@ -12,30 +13,33 @@
 
 /* ---- row fft -----------------------------------------------------------------------------------
  *
- * These are Fourier transforms of 2 to 32 complex samples in the registers of one thread (J. W. Cooley and J. W. Tukey,
- * 1965; W. M. Gentleman and G. Sande, 1966). None divides.
+ * These are Fourier transforms of 2 to 32 complex samples in the registers of one thread (J. W.
+ * Cooley and J. W. Tukey, 1965; W. M. Gentleman and G. Sande, 1966). None divides.
  *
  *     plain, decimated in time:         X[k] = sum over i of x[i] exp(-+ 2 pi i i k / N)
  *     shifted, decimated in frequency:  X[k] = sum over i of x[i] exp(-2 pi i i (k + shift) / N)
  *
- * The shifted one splits N samples into those of even and of odd k by a + w b and a - w b with one w for all of them,
- * so that a shift which differs from thread to thread costs no more than one that is known to the compiler. */
+ * The shifted one splits N samples into those of even and of odd k by a + w b and a - w b with one
+ * w for all of them, so that a shift which differs from thread to thread costs no more than one
+ * that is known to the compiler. */
 
-/* Returns cos(2 pi i / 256). Call it for constants: nvcc spends most of its time where this is left to its optimizer.
+/* Returns cos(2 pi i / 256). Call it for constants: nvcc spends most of its time where this is left
+ * to its optimizer.
  */
 static __host__ __device__ constexpr float row_fft_cos(int i)
 {
     constexpr float quarter[65] = {
-        1.0F,          0.999698819F, 0.998795456F, 0.997290457F, 0.995184727F,  0.992479535F,  0.98917651F,
-        0.985277642F,  0.98078528F,  0.97570213F,  0.970031253F, 0.963776066F,  0.956940336F,  0.949528181F,
-        0.941544065F,  0.932992799F, 0.923879533F, 0.914209756F, 0.903989293F,  0.893224301F,  0.881921264F,
-        0.870086991F,  0.85772861F,  0.844853565F, 0.831469612F, 0.817584813F,  0.803207531F,  0.788346428F,
-        0.773010453F,  0.757208847F, 0.740951125F, 0.724247083F, 0.707106781F,  0.689540545F,  0.671558955F,
-        0.653172843F,  0.634393284F, 0.615231591F, 0.595699304F, 0.575808191F,  0.555570233F,  0.53499762F,
-        0.514102744F,  0.492898192F, 0.471396737F, 0.44961133F,  0.427555093F,  0.405241314F,  0.382683432F,
-        0.359895037F,  0.336889853F, 0.31368174F,  0.290284677F, 0.266712757F,  0.24298018F,   0.21910124F,
-        0.195090322F,  0.170961889F, 0.146730474F, 0.122410675F, 0.0980171403F, 0.0735645636F, 0.0490676743F,
-        0.0245412285F, 0.0F};
+        1.0F,          0.999698819F,  0.998795456F,  0.997290457F,  0.995184727F, 0.992479535F,
+        0.98917651F,   0.985277642F,  0.98078528F,   0.97570213F,   0.970031253F, 0.963776066F,
+        0.956940336F,  0.949528181F,  0.941544065F,  0.932992799F,  0.923879533F, 0.914209756F,
+        0.903989293F,  0.893224301F,  0.881921264F,  0.870086991F,  0.85772861F,  0.844853565F,
+        0.831469612F,  0.817584813F,  0.803207531F,  0.788346428F,  0.773010453F, 0.757208847F,
+        0.740951125F,  0.724247083F,  0.707106781F,  0.689540545F,  0.671558955F, 0.653172843F,
+        0.634393284F,  0.615231591F,  0.595699304F,  0.575808191F,  0.555570233F, 0.53499762F,
+        0.514102744F,  0.492898192F,  0.471396737F,  0.44961133F,   0.427555093F, 0.405241314F,
+        0.382683432F,  0.359895037F,  0.336889853F,  0.31368174F,   0.290284677F, 0.266712757F,
+        0.24298018F,   0.21910124F,   0.195090322F,  0.170961889F,  0.146730474F, 0.122410675F,
+        0.0980171403F, 0.0735645636F, 0.0490676743F, 0.0245412285F, 0.0F};
     const int turn = i & 255, half = turn > 128 ? 256 - turn : turn;
     return half <= 64 ? quarter[half] : -quarter[128 - half];
 }
@@ -61,7 +65,8 @@ template <int K> static __device__ __forceinline__ float row_fft_real(float2 a, 
 static __device__ __forceinline__ void row_fft_pair(float2 *a, float2 *b, float c, float s)
 {
     const float2 p = *a, q = *b;
-    const float re = __fmaf_rn(q.x, c, __fmaf_rn(-q.y, s, p.x)), im = __fmaf_rn(q.x, s, __fmaf_rn(q.y, c, p.y));
+    const float re = __fmaf_rn(q.x, c, __fmaf_rn(-q.y, s, p.x)),
+                im = __fmaf_rn(q.x, s, __fmaf_rn(q.y, c, p.y));
     *a = make_float2(re, im);
     *b = make_float2(__fmaf_rn(2.0F, p.x, -re), __fmaf_rn(2.0F, p.y, -im));
 }
@@ -109,9 +114,10 @@ template <int N, int SIGN> static __device__ __forceinline__ void row_fft_steps(
     }
 }
 
-/* Shifted by -1/4 when called with LEVEL and NODE 0, natural order to bit-reversed order. At level l the w of node c is
- * exp(-2 pi i (c - 1/4) / 2^(l + 1)). */
-template <int N, int LEVEL, int NODE> static __device__ __forceinline__ void row_fft_quarter(float2 *x)
+/* Shifted by -1/4 when called with LEVEL and NODE 0, natural order to bit-reversed order. At level
+ * l the w of node c is exp(-2 pi i (c - 1/4) / 2^(l + 1)). */
+template <int N, int LEVEL, int NODE>
+static __device__ __forceinline__ void row_fft_quarter(float2 *x)
 {
     if constexpr (N > 1) {
 #pragma unroll
@@ -123,7 +129,8 @@ template <int N, int LEVEL, int NODE> static __device__ __forceinline__ void row
 }
 
 /* Does the same for N real samples, which saves more than half of the first level. */
-template <int N> static __device__ __forceinline__ void row_fft_quarter_real(const float *in, float2 *x)
+template <int N>
+static __device__ __forceinline__ void row_fft_quarter_real(const float *in, float2 *x)
 {
     constexpr float eighth = row_fft_cos(32);
 #pragma unroll
@@ -141,7 +148,8 @@ template <int N, int... I>
 static __device__ __forceinline__ void row_fft_quarter_last(const float2 *x, float *out,
                                                             std::integer_sequence<int, I...>)
 {
-    ((out[I] = row_fft_real<-I *(64 / N)>(x[I % (N / 2)], row_fft_real<I *(192 / N)>(x[I % (N / 2) + N / 2], 0.0F))),
+    ((out[I] = row_fft_real<-I *(64 / N)>(
+          x[I % (N / 2)], row_fft_real<I *(192 / N)>(x[I % (N / 2) + N / 2], 0.0F))),
      ...);
 }
 
@@ -153,9 +161,11 @@ template <int N> static __device__ __forceinline__ void row_fft_quarter_back(flo
     row_fft_quarter_last<N>(x, out, std::make_integer_sequence<int, N>());
 }
 
-/* Shifted as the thread's 16 rotations state, 32 samples in natural order to bit-reversed order, from LEVEL 0 on: at
- * level l the w of node c is exp(-2 pi i (shift + c) / 2^(l + 1)). A turn serves two nodes, the second one times -i. */
-template <int LEVEL> static __device__ __forceinline__ void row_fft_shifted(float2 *x, const float4 *turns)
+/* Shifted as the thread's 16 rotations state, 32 samples in natural order to bit-reversed order,
+ * from LEVEL 0 on: at level l the w of node c is exp(-2 pi i (shift + c) / 2^(l + 1)). A turn
+ * serves two nodes, the second one times -i. */
+template <int LEVEL>
+static __device__ __forceinline__ void row_fft_shifted(float2 *x, const float4 *turns)
 {
     if constexpr (LEVEL < 5) {
         constexpr int half = 16 >> LEVEL;
@@ -190,15 +200,17 @@ enum {
     FUSED_WARPS = 4,  /* least warps of a block */
     HALVES_WARPS = 2, /* warps of a block where each has twice FUSED_BYTES */
     FUSED_BLOCKS = 3, /* blocks of FUSED_WARPS warps on a multiprocessor */
-    FUSED_PITCH = 34, /* between rows of 32 samples in shared memory: pairs lie on 16 bytes, in all banks */
+    FUSED_PITCH =
+        34, /* between rows of 32 samples in shared memory: pairs lie on 16 bytes, in all banks */
     /* shared memory of a warp */
     FUSED_BYTES = 32 * FUSED_PITCH * sizeof(float2),
     BRANCH_SAMPLES = 1024,
     MOST_BRANCHES = 16
 };
 
-/* For each of 32 threads: 16 rotations of the shifted transform, 32 factors of frequencies, 32 rotations on the way
- * back. There is one table for each branch, or for each half of a thread's 64 frequencies. */
+/* For each of 32 threads: 16 rotations of the shifted transform, 32 factors of frequencies, 32
+ * rotations on the way back. There is one table for each branch, or for each half of a thread's 64
+ * frequencies. */
 struct fused_tables {
     float4 turns[8][32], factors[8][32], back[16][32];
 };
@@ -213,9 +225,11 @@ struct fused_rows {
     enum ts_dtype dtype;
 };
 
-/* Loads the bits of samples at + STEP i, i < N. Those from n on are 0; the first SURE of them lie before it. */
+/* Loads the bits of samples at + STEP i, i < N. Those from n on are 0; the first SURE of them lie
+ * before it. */
 template <typename T, int N, int STEP, int SURE>
-static __device__ __forceinline__ void fetch_words(const struct fused_rows *rows, int64_t at, int n, uint32_t *bits)
+static __device__ __forceinline__ void fetch_words(const struct fused_rows *rows, int64_t at, int n,
+                                                   uint32_t *bits)
 {
     const T *from = (const T *)rows->in + at;
 #pragma unroll
@@ -224,7 +238,8 @@ static __device__ __forceinline__ void fetch_words(const struct fused_rows *rows
 }
 
 template <int N, int STEP, int SURE>
-static __device__ __forceinline__ void fetch(const struct fused_rows *rows, int64_t at, int n, uint32_t *bits)
+static __device__ __forceinline__ void fetch(const struct fused_rows *rows, int64_t at, int n,
+                                             uint32_t *bits)
 {
     if (rows->bytes == 4)
         fetch_words<uint32_t, N, STEP, SURE>(rows, at, n, bits);
@@ -234,14 +249,16 @@ static __device__ __forceinline__ void fetch(const struct fused_rows *rows, int6
         fetch_words<uint8_t, N, STEP, SURE>(rows, at, n, bits);
 }
 
-template <typename T> static __device__ __forceinline__ void convert_from(const uint32_t bits[32], float x[32])
+template <typename T>
+static __device__ __forceinline__ void convert_from(const uint32_t bits[32], float x[32])
 {
 #pragma unroll
     for (int i = 0; i < 32; i++)
         x[i] = (float)(T)bits[i];
 }
 
-static __device__ __forceinline__ void convert(enum ts_dtype dtype, const uint32_t bits[32], float x[32])
+static __device__ __forceinline__ void convert(enum ts_dtype dtype, const uint32_t bits[32],
+                                               float x[32])
 {
     if (dtype == TS_F32) {
 #pragma unroll
@@ -255,8 +272,8 @@ static __device__ __forceinline__ void convert(enum ts_dtype dtype, const uint32
 }
 
 /* Filters 32 samples of 32 / R transforms a thread, which lie in `exchange` by thread. */
-static __device__ __forceinline__ void filter_turned(const struct fused_tables *tables, int lane, float2 *exchange,
-                                                     float2 *x)
+static __device__ __forceinline__ void filter_turned(const struct fused_tables *tables, int lane,
+                                                     float2 *exchange, float2 *x)
 {
     float4 *own = (float4 *)(exchange + lane * FUSED_PITCH);
 #pragma unroll
@@ -278,7 +295,8 @@ static __device__ __forceinline__ void filter_turned(const struct fused_tables *
 #pragma unroll
     for (int i = 0; i < 16; i++) {
         const float4 turn = __ldg(&tables->back[i][lane]);
-        const float2 a = row_fft_product(x[2 * i], turn.x, turn.y), b = row_fft_product(x[2 * i + 1], turn.z, turn.w);
+        const float2 a = row_fft_product(x[2 * i], turn.x, turn.y),
+                     b = row_fft_product(x[2 * i + 1], turn.z, turn.w);
         own[i] = make_float4(a.x, a.y, b.x, b.y);
     }
 }

@@ -1,29 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This does linear interpolation as matrix products on tensor cores. The columns of a product are slices, its 16 rows
- * are sums (rays, or pixels) over lines of samples, and the weight of a sample is max(0, 1 - |position - sample|).
- * Weights are worked out in registers as the first operand; samples are the second, in half precision; sums are float.
+ * This does linear interpolation as matrix products on tensor cores. The columns of a product are
+ * slices, its 16 rows are sums (rays, or pixels) over lines of samples, and the weight of a sample
+ * is max(0, 1 - |position - sample|). Weights are worked out in registers as the first operand;
+ * samples are the second, in half precision; sums are float.
  *
- * A product m16n8k8 takes 8 neighboring samples of a line, a window, for 16 sums and 8 slices. In its first operand
- * thread l of a warp holds the weights of samples 2 (l % 4) and 2 (l % 4) + 1 for sums l / 4 and l / 4 + 8. In the
- * second it holds these two samples of one slice. In memory blocks of 8 samples, 4 pairs, are laid out as the threads
- * load them:
+ * A product m16n8k8 takes 8 neighboring samples of a line, a window, for 16 sums and 8 slices. In
+ * its first operand thread l of a warp holds the weights of samples 2 (l % 4) and 2 (l % 4) + 1 for
+ * sums l / 4 and l / 4 + 8. In the second it holds these two samples of one slice. In memory blocks
+ * of 8 samples, 4 pairs, are laid out as the threads load them:
  *
  *     halves[line][block][slice / each][pair % 4][slice % each][plane][2]
  *     sample = 8 block + 2 (pair % 4) - TENSOR_LEFT
  *
- * A thread loads 16 bytes, its pair of samples of `each` slices: 4, or 2 with both planes. 8 threads, which the first
- * cache serves at once, find theirs in one 128-byte line where the 8 samples are a block, and in two lines where they
- * start at any other pair. Outside the line stand zeros.
+ * A thread loads 16 bytes, its pair of samples of `each` slices: 4, or 2 with both planes. 8
+ * threads, which the first cache serves at once, find theirs in one 128-byte line where the 8
+ * samples are a block, and in two lines where they start at any other pair. Outside the line stand
+ * zeros.
  *
- * Every slice is multiplied by a power of two that brings its largest magnitude into [2^14, 2^15), so that any float is
- * in half's range, and sums are multiplied back. With one plane samples are rounded to 11 bits, up or down by a hash of
- * their place and of the bits that stay, as often as keeps their mean, so that even areas do not add up one error.
- * Positions are rounded to 2^-11, which makes both weights exact and their sum 1. With two planes (SPLIT) samples are
- * the sum of two halves, high and low, and weights too: a product m16n8k16 adds high weights times both planes, and a
- * m16n8k8 low weights times high samples. The two registers of the larger product's second operand come from one load,
- * because from two loads they would have to be moved together first. Tensor cores truncate when they add, about 2^-25
- * of the sum, so that sums are added to float totals after some windows.
+ * Every slice is multiplied by a power of two that brings its largest magnitude into [2^14, 2^15),
+ * so that any float is in half's range, and sums are multiplied back. With one plane samples are
+ * rounded to 11 bits, up or down by a hash of their place and of the bits that stay, as often as
+ * keeps their mean, so that even areas do not add up one error. Positions are rounded to 2^-11,
+ * which makes both weights exact and their sum 1. With two planes (SPLIT) samples are the sum of
+ * two halves, high and low, and weights too: a product m16n8k16 adds high weights times both
+ * planes, and a m16n8k8 low weights times high samples. The two registers of the larger product's
+ * second operand come from one load, because from two loads they would have to be moved together
+ * first. Tensor cores truncate when they add, about 2^-25 of the sum, so that sums are added to
+ * float totals after some windows.
  */
 #ifndef CUDA_PROJECTION_TENSOR_CUH
 #define CUDA_PROJECTION_TENSOR_CUH
@@ -45,7 +49,8 @@ static inline __host__ __device__ int ts_cuda_tensor_blocks(int64_t n_minor)
 
 static inline size_t ts_cuda_tensor_bytes(int64_t n_major, int64_t n_minor, int width, bool split)
 {
-    return (size_t)n_major * (size_t)ts_cuda_tensor_blocks(n_minor) * (size_t)width * sizeof(uint4) * (split ? 2 : 1);
+    return (size_t)n_major * (size_t)ts_cuda_tensor_blocks(n_minor) * (size_t)width *
+           sizeof(uint4) * (split ? 2 : 1);
 }
 
 /* The numbers of a kernel: 16 sums of 32 QUARTERS slices a warp, in THREADS threads a block. */
@@ -62,21 +67,24 @@ template <int QUARTERS_, bool SPLIT_, int THREADS_> struct tensor_shape {
 };
 
 /* c += a b of 8 samples. */
-static __device__ __forceinline__ void ts_cuda_tensor_product(float c[4], uint32_t a0, uint32_t a1, uint32_t b)
+static __device__ __forceinline__ void ts_cuda_tensor_product(float c[4], uint32_t a0, uint32_t a1,
+                                                              uint32_t b)
 {
 #if __CUDA_ARCH__ >= 800
-    asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0,%1,%2,%3},{%4,%5},{%6},{%0,%1,%2,%3};"
-                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-                 : "r"(a0), "r"(a1), "r"(b));
+    asm volatile(
+        "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0,%1,%2,%3},{%4,%5},{%6},{%0,%1,%2,%3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a0), "r"(a1), "r"(b));
 #endif
 }
 
 /* c += a (b0 + b1) of 8 samples. */
-static __device__ __forceinline__ void ts_cuda_tensor_product_both(float c[4], uint32_t a0, uint32_t a1, uint32_t b0,
-                                                                   uint32_t b1)
+static __device__ __forceinline__ void
+ts_cuda_tensor_product_both(float c[4], uint32_t a0, uint32_t a1, uint32_t b0, uint32_t b1)
 {
 #if __CUDA_ARCH__ >= 800
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3},{%4,%5,%4,%5},{%6,%7},{%0,%1,%2,%3};"
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+                 "{%0,%1,%2,%3},{%4,%5,%4,%5},{%6,%7},{%0,%1,%2,%3};"
                  : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
                  : "r"(a0), "r"(a1), "r"(b0), "r"(b1));
 #endif
@@ -98,15 +106,16 @@ struct tensor_window {
     float unit; /* SCALED: from one sample to the next, in the unit of x */
 };
 
-/* Returns where a window starts, as one number: 16-byte places from the image's first block on, which are a multiple of
- * 32 from block to block (`apart`), plus the pair in its block. */
+/* Returns where a window starts, as one number: 16-byte places from the image's first block on,
+ * which are a multiple of 32 from block to block (`apart`), plus the pair in its block. */
 static __device__ __forceinline__ uint32_t ts_cuda_tensor_start(uint32_t block, int pair, int apart)
 {
     return (block + (uint32_t)pair / 4) * (uint32_t)apart + (uint32_t)pair % 4;
 }
 
 /* Returns this thread's samples of that window. lines: the thread's part of the first block. */
-static __device__ __forceinline__ const uint4 *ts_cuda_tensor_from(const uint4 *lines, uint32_t start, int apart)
+static __device__ __forceinline__ const uint4 *ts_cuda_tensor_from(const uint4 *lines,
+                                                                   uint32_t start, int apart)
 {
     const uint32_t own = start + threadIdx.x % 4; /* from 4 on: in the next block */
     return lines + (own % 8 < 4 ? own : own + (uint32_t)apart - 4);
@@ -114,7 +123,8 @@ static __device__ __forceinline__ const uint4 *ts_cuda_tensor_from(const uint4 *
 
 /* Returns the thread's part of the first block. The warp's slices start at slice_first. */
 template <class S>
-static __device__ __forceinline__ const uint4 *ts_cuda_tensor_part(const uint4 *lines, int slice_first)
+static __device__ __forceinline__ const uint4 *ts_cuda_tensor_part(const uint4 *lines,
+                                                                   int slice_first)
 {
     return lines + slice_first * S::PLANES + threadIdx.x % 32 / 4 * 4;
 }
@@ -126,18 +136,21 @@ static __device__ __forceinline__ float ts_cuda_tensor_first()
 }
 
 /* Returns x - first, without SPLIT rounded to 2^-11. */
-template <bool SPLIT> static __device__ __forceinline__ float ts_cuda_tensor_position(float x, float first)
+template <bool SPLIT>
+static __device__ __forceinline__ float ts_cuda_tensor_position(float x, float first)
 {
     const float ones = 3 << 11; /* of floats there, 2^-11 is the last place */
     return SPLIT ? x - first : x + ones - (ones + first);
 }
 
-/* Loads in its place between the products, which are volatile as well. The path for constant data would not do: its
- * loads pass barriers. */
+/* Loads in its place between the products, which are volatile as well. The path for constant data
+ * would not do: its loads pass barriers. */
 static __device__ __forceinline__ uint4 ts_cuda_tensor_fetch(const uint4 *from)
 {
     uint4 at;
-    asm volatile("ld.global.v4.u32 {%0,%1,%2,%3}, [%4];" : "=r"(at.x), "=r"(at.y), "=r"(at.z), "=r"(at.w) : "l"(from));
+    asm volatile("ld.global.v4.u32 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(at.x), "=r"(at.y), "=r"(at.z), "=r"(at.w)
+                 : "l"(from));
     return at;
 }
 
@@ -146,7 +159,8 @@ template <class S> struct tensor_samples {
 };
 
 template <class S>
-static __device__ __forceinline__ void ts_cuda_tensor_load(struct tensor_samples<S> *to, const uint4 *from)
+static __device__ __forceinline__ void ts_cuda_tensor_load(struct tensor_samples<S> *to,
+                                                           const uint4 *from)
 {
 #pragma unroll
     for (int load = 0; load < S::LOADS; load++)
@@ -157,9 +171,9 @@ struct tensor_weights {
     uint32_t high[2], low[2];
 };
 
-/* Finds the weights of this thread's samples 0 and 1 at position x: 1 - |x| and 1 - |x - 1| where positive. low: what
- * halves leave of them. SCALED: samples are not 1 but window->unit apart, and x is not rounded yet; without SPLIT both
- * distances are, so that each weight is exact. */
+/* Finds the weights of this thread's samples 0 and 1 at position x: 1 - |x| and 1 - |x - 1| where
+ * positive. low: what halves leave of them. SCALED: samples are not 1 but window->unit apart, and x
+ * is not rounded yet; without SPLIT both distances are, so that each weight is exact. */
 template <class S, bool SCALED>
 static __device__ __forceinline__ void ts_cuda_tensor_weigh(struct tensor_weights *to,
                                                             const struct tensor_window *window)
@@ -172,17 +186,19 @@ static __device__ __forceinline__ void ts_cuda_tensor_weigh(struct tensor_weight
         to->high[i] = ts_cuda_tensor_pack(first, second);
         if (S::SPLIT) { /* a low half may be negative: two at once would lose it */
             const float2 rounded = __half22float2(*(const __half2 *)&to->high[i]);
-            const __half2 rest = __floats2half2_rn(fmaxf(first, 0) - rounded.x, fmaxf(second, 0) - rounded.y);
+            const __half2 rest =
+                __floats2half2_rn(fmaxf(first, 0) - rounded.x, fmaxf(second, 0) - rounded.y);
             to->low[i] = *(const uint32_t *)&rest;
         }
     }
 }
 
-/* Adds a window's samples times its weights. The registers of what is multiplied take the samples at `next`. */
+/* Adds a window's samples times its weights. The registers of what is multiplied take the samples
+ * at `next`. */
 template <class S>
-static __device__ __forceinline__ void ts_cuda_tensor_multiply(struct tensor_samples<S> *samples,
-                                                               const struct tensor_weights *weights, const uint4 *next,
-                                                               float sums[S::TILES][4])
+static __device__ __forceinline__ void
+ts_cuda_tensor_multiply(struct tensor_samples<S> *samples, const struct tensor_weights *weights,
+                        const uint4 *next, float sums[S::TILES][4])
 {
 #pragma unroll
     for (int load = 0; load < S::LOADS; load++) {
@@ -204,19 +220,22 @@ static __device__ __forceinline__ void ts_cuda_tensor_multiply(struct tensor_sam
 }
 
 /* Adds the sums to the thread's totals and clears them. */
-template <class S> static __device__ __forceinline__ void ts_cuda_tensor_fold(float4 *totals, float sums[S::TILES][4])
+template <class S>
+static __device__ __forceinline__ void ts_cuda_tensor_fold(float4 *totals, float sums[S::TILES][4])
 {
 #pragma unroll
     for (int i = 0; i < S::TILES; i++) {
         float4 *total = &totals[i * S::THREADS + threadIdx.x];
-        *total =
-            make_float4(total->x + sums[i][0], total->y + sums[i][1], total->z + sums[i][2], total->w + sums[i][3]);
+        *total = make_float4(total->x + sums[i][0], total->y + sums[i][1], total->z + sums[i][2],
+                             total->w + sums[i][3]);
         sums[i][0] = sums[i][1] = sums[i][2] = sums[i][3] = 0;
     }
 }
 
-/* Returns of a thread's totals of one tile that of row lane / 4 + 8 `half` and of the first or second of two slices, */
-static __device__ __forceinline__ float ts_cuda_tensor_total(const float4 &totals, int half, int second)
+/* Returns of a thread's totals of one tile that of row lane / 4 + 8 `half` and of the first or
+ * second of two slices, */
+static __device__ __forceinline__ float ts_cuda_tensor_total(const float4 &totals, int half,
+                                                             int second)
 {
     return half == 0 ? (second ? totals.y : totals.x) : (second ? totals.w : totals.z);
 }
@@ -224,10 +243,11 @@ static __device__ __forceinline__ float ts_cuda_tensor_total(const float4 &total
 /* which is this one of the warp's slices. */
 template <class S> static __device__ __forceinline__ int ts_cuda_tensor_slice(int tile, int second)
 {
-    return tile / S::EACH * 8 * S::EACH + ((int)threadIdx.x % 4 * 2 + second) * S::EACH + tile % S::EACH;
+    return tile / S::EACH * 8 * S::EACH + ((int)threadIdx.x % 4 * 2 + second) * S::EACH +
+           tile % S::EACH;
 }
 
-/* ---- slices as halves -------------------------------------------------------------------------- */
+/* ---- slices as halves ------------------------------------------------------------------------ */
 
 enum { TENSOR_TILE = 32, TENSOR_SLICES = 8, TENSOR_THREADS = 256 };
 
@@ -237,36 +257,43 @@ struct tensor_line {
     float factor;
 };
 
-/* Rounds a value to 11 significant bits: the bits below carry when 13 bits of a hash are added to them. The hash is of
- * the place and of the bits that stay, because with the place alone all slices would be rounded alike. */
+/* Rounds a value to 11 significant bits: the bits below carry when 13 bits of a hash are added to
+ * them. The hash is of the place and of the bits that stay, because with the place alone all slices
+ * would be rounded alike. */
 static __device__ __forceinline__ float ts_cuda_tensor_round(float value, int row, int column)
 {
     const uint32_t bits = __float_as_uint(value);
-    uint32_t hash = (uint32_t)row * 0x9E3779B1u ^ (uint32_t)column * 0x85EBCA77u ^ (bits >> 13) * 0xC2B2AE35u;
+    uint32_t hash =
+        (uint32_t)row * 0x9E3779B1u ^ (uint32_t)column * 0x85EBCA77u ^ (bits >> 13) * 0xC2B2AE35u;
     hash = (hash ^ hash >> 15) * 0x2C1B3C6Du;
     return __uint_as_float((bits + (hash >> 19)) & ~0x1FFFu);
 }
 
-/* One thread writes four pairs through a tile of 8 rows x 32 columns x 8 slices, of which every 8 samples of a line are
- * one block. grid: tiles of a row, slices by 8, tiles of rows (any number). Slices that hold a NaN or an infinity
- * become 0; the largest magnitude of the others comes to 2^exponent. made: what each line is made of, for lines that
- * are rows; NULL: line i of row i. */
+/* One thread writes four pairs through a tile of 8 rows x 32 columns x 8 slices, of which every 8
+ * samples of a line are one block. grid: tiles of a row, slices by 8, tiles of rows (any number).
+ * Slices that hold a NaN or an infinity become 0; the largest magnitude of the others comes to
+ * 2^exponent. made: what each line is made of, for lines that are rows; NULL: line i of row i. */
 template <typename T, bool SPLIT>
 static __global__ void __launch_bounds__(TENSOR_THREADS)
-    to_halves(const T *in, int n, int ny, int nx, bool along_rows, const uint32_t *maxima, int exponent,
-              const struct tensor_line *made, __half2 *out)
+    to_halves(const T *in, int n, int ny, int nx, bool along_rows, const uint32_t *maxima,
+              int exponent, const struct tensor_line *made, __half2 *out)
 {
     __shared__ float tile[TENSOR_SLICES][TENSOR_WINDOW][TENSOR_TILE + 1];
     __shared__ float2 scales[TENSOR_SLICES];
     const int width = (int)gridDim.y * TENSOR_SLICES, slice_first = (int)blockIdx.y * TENSOR_SLICES;
-    const int blocks = ts_cuda_tensor_blocks(along_rows ? nx : ny), x_first = (int)blockIdx.x * TENSOR_TILE;
-    const int n_x = along_rows ? blocks * TENSOR_WINDOW : nx, n_y = along_rows ? ny : blocks * TENSOR_WINDOW;
-    const int left = along_rows ? TENSOR_LEFT : 0, top = along_rows ? 0 : TENSOR_LEFT, t = (int)threadIdx.x;
+    const int blocks = ts_cuda_tensor_blocks(along_rows ? nx : ny),
+              x_first = (int)blockIdx.x * TENSOR_TILE;
+    const int n_x = along_rows ? blocks * TENSOR_WINDOW : nx,
+              n_y = along_rows ? ny : blocks * TENSOR_WINDOW;
+    const int left = along_rows ? TENSOR_LEFT : 0, top = along_rows ? 0 : TENSOR_LEFT,
+              t = (int)threadIdx.x;
     const int x = x_first + t % TENSOR_TILE - left;
     const int64_t apart = (int64_t)ny * nx;
     if (t < TENSOR_SLICES) {
-        const bool numbers = slice_first + t < n && maxima[slice_first + t] < SLICE_MAXIMUM_NOT_FINITE;
-        scales[t] = numbers ? ts_cuda_slice_maximum_scale(maxima[slice_first + t], exponent, 1) : make_float2(0, 0);
+        const bool numbers =
+            slice_first + t < n && maxima[slice_first + t] < SLICE_MAXIMUM_NOT_FINITE;
+        scales[t] = numbers ? ts_cuda_slice_maximum_scale(maxima[slice_first + t], exponent, 1)
+                            : make_float2(0, 0);
     }
     __syncthreads();
     for (int y = TENSOR_WINDOW * (int)blockIdx.z; y < n_y; y += TENSOR_WINDOW * (int)gridDim.z) {
@@ -293,20 +320,25 @@ static __global__ void __launch_bounds__(TENSOR_THREADS)
         }
         __syncthreads();
         /* 32 threads: 8 slices by 4 pairs, as they follow in memory. */
-        const int each = SPLIT ? 2 : 4, slice = t % each + t % 32 / (4 * each) * each, pair = t / each % 4;
+        const int each = SPLIT ? 2 : 4, slice = t % each + t % 32 / (4 * each) * each,
+                  pair = t / each % 4;
         for (int k = t / 32; k < TENSOR_TILE; k += TENSOR_THREADS / 32) {
-            /* Along rows: 4 blocks of each of 8 lines; along columns: 1 block of each of 32 lines. */
-            const int row = along_rows ? k / 4 : 2 * pair, i = along_rows ? k % 4 * TENSOR_WINDOW + 2 * pair : k;
+            /* Along rows: 4 blocks of each of 8 lines; along columns: 1 block of each of 32
+             * lines. */
+            const int row = along_rows ? k / 4 : 2 * pair,
+                      i = along_rows ? k % 4 * TENSOR_WINDOW + 2 * pair : k;
             if (x_first + i >= n_x || y + row >= n_y)
                 continue;
             const float first = tile[slice][row][i];
             const float second = along_rows ? tile[slice][row][i + 1] : tile[slice][row + 1][i];
-            const int64_t block = along_rows ? (int64_t)(y + row) * blocks + (x_first + i) / TENSOR_WINDOW
-                                             : (int64_t)(x_first + i) * blocks + y / TENSOR_WINDOW;
+            const int64_t block = along_rows
+                                      ? (int64_t)(y + row) * blocks + (x_first + i) / TENSOR_WINDOW
+                                      : (int64_t)(x_first + i) * blocks + y / TENSOR_WINDOW;
             const __half2 high = __floats2half2_rn(first, second);
             const int64_t to = (block * width + slice_first) * 4 + t % 32;
             if (SPLIT) {
-                const __half2 low = __floats2half2_rn(first - __low2float(high), second - __high2float(high));
+                const __half2 low =
+                    __floats2half2_rn(first - __low2float(high), second - __high2float(high));
                 ((uint2 *)out)[to] = make_uint2(*(const uint32_t *)&high, *(const uint32_t *)&low);
             } else {
                 out[to] = high;
@@ -316,23 +348,23 @@ static __global__ void __launch_bounds__(TENSOR_THREADS)
     }
 }
 
-/* ---- launching --------------------------------------------------------------------------------- */
+/* ---- launching ------------------------------------------------------------------------------- */
 
-/* Converts slices [z, z + n) of an image, whose largest magnitudes are maxima[0 .. n). The width is a multiple of 8, at
- * least n. */
-static inline enum ts_status ts_cuda_tensor_halves(const struct stage_context *context, const struct ts_image *in,
-                                                   int64_t z, int64_t n, bool along_rows, int width, bool split,
-                                                   const uint32_t *maxima, int exponent, const struct tensor_line *made,
-                                                   void *out, cudaStream_t stream)
+/* Converts slices [z, z + n) of an image, whose largest magnitudes are maxima[0 .. n). The width is
+ * a multiple of 8, at least n. */
+static inline enum ts_status
+ts_cuda_tensor_halves(const struct stage_context *context, const struct ts_image *in, int64_t z,
+                      int64_t n, bool along_rows, int width, bool split, const uint32_t *maxima,
+                      int exponent, const struct tensor_line *made, void *out, cudaStream_t stream)
 {
     const void *slices = ts_slice_data(in, z);
     const int ny = (int)in->axes[1].n, nx = (int)in->axes[2].n;
     const int64_t line = (int64_t)ts_cuda_tensor_blocks(along_rows ? nx : ny) * TENSOR_WINDOW;
     const int64_t rows = ts_cuda_parts(along_rows ? ny : line, TENSOR_WINDOW);
-    const dim3 grid((unsigned)ts_cuda_parts(along_rows ? line : nx, TENSOR_TILE), (unsigned)(width / TENSOR_SLICES),
-                    (unsigned)(rows < 65535 ? rows : 65535));
-#define LAUNCH(T)                                                                                                      \
-    (split ? to_halves<T, true> : to_halves<T, false>)<<<grid, TENSOR_THREADS, 0, stream>>>(                           \
+    const dim3 grid((unsigned)ts_cuda_parts(along_rows ? line : nx, TENSOR_TILE),
+                    (unsigned)(width / TENSOR_SLICES), (unsigned)(rows < 65535 ? rows : 65535));
+#define LAUNCH(T)                                                                                  \
+    (split ? to_halves<T, true> : to_halves<T, false>)<<<grid, TENSOR_THREADS, 0, stream>>>(       \
         (const T *)slices, (int)n, ny, nx, along_rows, maxima, exponent, made, (__half2 *)out)
     TS_CUDA_DTYPES(in->dtype, LAUNCH);
 #undef LAUNCH
@@ -341,25 +373,28 @@ static inline enum ts_status ts_cuda_tensor_halves(const struct stage_context *c
 
 /* ---- walks -------------------------------------------------------------------------------------
  *
- * A warp goes through the windows line after line, and in each line through the windows with samples of
- * its 16 sums. The windows of up to 32 lines are worked out at once, one line by each thread, and written one after
- * another to shared memory. The samples of a round of windows are in registers or on their way there: the registers of
- * what has been multiplied take what comes a round later, and weights are worked out between the products before
- * theirs. Sums run over rising lines, then windows; after some windows, 16 of split operands, they are added to float
- * totals in shared memory.
+ * A warp goes through the windows line after line, and in each line through the windows with
+ * samples of its 16 sums. The windows of up to 32 lines are worked out at once, one line by each
+ * thread, and written one after another to shared memory. The samples of a round of windows are in
+ * registers or on their way there: the registers of what has been multiplied take what comes a
+ * round later, and weights are worked out between the products before theirs. Sums run over rising
+ * lines, then windows; after some windows, 16 of split operands, they are added to float totals in
+ * shared memory.
  *
- * A kind of walk is a struct derived from tensor_walk with functions of these names in its own file:
+ * A kind of walk is a struct derived from tensor_walk with functions of these names in its own
+ * file:
  *
  *     struct Walk::place                               where the sums lie on a line
  *     int windows_of_line(walk, line, &pair, &place)   how many windows, and the first one's pair
- *     void write_window(walk, to, start, first, &place)   writes place `to`; first: the window's first sample
- *     void write_empty(walk, to)                       writes one that no sum is near
- *     void move_window(walk, from, to, has)            moves place `from + to` to place `to`, for threads that have one
- *     uint32_t read_start(walk, from)                  where its samples start
- *     void read_window(walk, from, x)                  x: where this thread's two sums lie in it
- *     Walk::FOLD_STEPS                                 windows after which sums go into totals, a multiple of a round
- *     Walk::SCALED                                     0: x counts samples. 1: it counts units, of which there are
- *     float read_unit(walk, from)                      so many from one sample to the next */
+ *     void write_window(walk, to, start, first, &place)   writes place `to`; first: the window's
+ * first sample void write_empty(walk, to)                       writes one that no sum is near void
+ * move_window(walk, from, to, has)            moves place `from + to` to place `to`, for threads
+ * that have one uint32_t read_start(walk, from)                  where its samples start void
+ * read_window(walk, from, x)                  x: where this thread's two sums lie in it
+ *     Walk::FOLD_STEPS                                 windows after which sums go into totals, a
+ * multiple of a round Walk::SCALED                                     0: x counts samples. 1: it
+ * counts units, of which there are float read_unit(walk, from)                      so many from
+ * one sample to the next */
 
 enum {
     TENSOR_ROUND = 4,  /* windows whose samples are on their way */
@@ -377,8 +412,8 @@ struct tensor_walk {
     int step, steps;    /* next window to multiply; windows written down */
 };
 
-/* The windows of samples low .. high of a line of n_minor, -1 <= low <= high <= n_minor: how many, and the first
- * one's pair. They start at a whole block where that takes no more of them. */
+/* The windows of samples low .. high of a line of n_minor, -1 <= low <= high <= n_minor: how many,
+ * and the first one's pair. They start at a whole block where that takes no more of them. */
 static __device__ __forceinline__ int ts_cuda_tensor_window(int low, int high, int *pair)
 {
     const int from = low + TENSOR_LEFT, to = high + TENSOR_LEFT;
@@ -388,10 +423,11 @@ static __device__ __forceinline__ int ts_cuda_tensor_window(int low, int high, i
     return count;
 }
 
-/* Every thread of a warp has `count` windows to write into the next `capacity` places; returns its first place there.
- * Nothing is written beyond `capacity`. *ended: the first thread that does not get all of its windows there, 32 if
- * there is none; *n: places written. */
-static __device__ __forceinline__ int ts_cuda_tensor_place(int count, int capacity, int *ended, int *n)
+/* Every thread of a warp has `count` windows to write into the next `capacity` places; returns its
+ * first place there. Nothing is written beyond `capacity`. *ended: the first thread that does not
+ * get all of its windows there, 32 if there is none; *n: places written. */
+static __device__ __forceinline__ int ts_cuda_tensor_place(int count, int capacity, int *ended,
+                                                           int *n)
 {
     const int lane = (int)(threadIdx.x % 32);
     int end = count;
@@ -405,11 +441,13 @@ static __device__ __forceinline__ int ts_cuda_tensor_place(int count, int capaci
     return end - count;
 }
 
-/* Works out the windows of the next lines, as many as there are free places behind those in work. */
+/* Works out the windows of the next lines, as many as there are free places behind those in
+ * work. */
 template <class Walk> static __device__ __forceinline__ void ts_cuda_tensor_find(Walk *walk)
 {
     const int lane = (int)(threadIdx.x % 32), blocks = ts_cuda_tensor_blocks(walk->n_minor);
-    const int line = walk->line + lane, skip = lane == 0 ? walk->skip : 0, capacity = TENSOR_STEPS - walk->steps;
+    const int line = walk->line + lane, skip = lane == 0 ? walk->skip : 0,
+              capacity = TENSOR_STEPS - walk->steps;
     int pair = 0, ended, n;
     typename Walk::place at = {};
     int count = line < walk->end ? windows_of_line(walk, line, &pair, &at) - skip : 0;
@@ -417,14 +455,16 @@ template <class Walk> static __device__ __forceinline__ void ts_cuda_tensor_find
     count = min(count, capacity - place);
     for (int i = 0; i < count; i++)
         write_window(walk, walk->steps + place + i,
-                     ts_cuda_tensor_start((uint32_t)line * (uint32_t)blocks + (uint32_t)(skip + i), pair, walk->apart),
+                     ts_cuda_tensor_start((uint32_t)line * (uint32_t)blocks + (uint32_t)(skip + i),
+                                          pair, walk->apart),
                      2 * pair - TENSOR_LEFT + (skip + i) * TENSOR_WINDOW, &at);
     walk->steps += n;
     walk->line += ended;
     walk->skip = ended < 32 ? __shfl_sync(~0u, max(count, 0) + skip, ended % 32) : 0;
 }
 
-/* Sees to it that the windows of two rounds can be read from walk->step on, if need be empty ones after the last. */
+/* Sees to it that the windows of two rounds can be read from walk->step on, if need be empty ones
+ * after the last. */
 template <class Walk> static __device__ __forceinline__ void ts_cuda_tensor_refill(Walk *walk)
 {
     const int lane = (int)(threadIdx.x % 32);
@@ -443,7 +483,8 @@ template <class Walk> static __device__ __forceinline__ void ts_cuda_tensor_refi
 
 /* Finds the weights of the window at `place`. */
 template <class S, class Walk>
-static __device__ __forceinline__ void ts_cuda_tensor_weights(const Walk *walk, int place, struct tensor_weights *to)
+static __device__ __forceinline__ void ts_cuda_tensor_weights(const Walk *walk, int place,
+                                                              struct tensor_weights *to)
 {
     const float first = ts_cuda_tensor_first();
     struct tensor_window window;
@@ -452,14 +493,15 @@ static __device__ __forceinline__ void ts_cuda_tensor_weights(const Walk *walk, 
     window.unit = read_unit(walk, place);
 #pragma unroll
     for (int k = 0; k < 2; k++)
-        window.x[k] =
-            Walk::SCALED ? __fmaf_rn(-window.unit, first, x[k]) : ts_cuda_tensor_position<S::SPLIT>(x[k], first);
+        window.x[k] = Walk::SCALED ? __fmaf_rn(-window.unit, first, x[k])
+                                   : ts_cuda_tensor_position<S::SPLIT>(x[k], first);
     ts_cuda_tensor_weigh<S, Walk::SCALED>(to, &window);
 }
 
-/* Sums all windows into totals. Without a barrier behind a window's products the compiler would move all loads of a
- * round behind its last product, where nothing is left to hide them. */
-template <class S, class Walk> static __device__ __forceinline__ void ts_cuda_tensor_sum(Walk *walk, float4 *totals)
+/* Sums all windows into totals. Without a barrier behind a window's products the compiler would
+ * move all loads of a round behind its last product, where nothing is left to hide them. */
+template <class S, class Walk>
+static __device__ __forceinline__ void ts_cuda_tensor_sum(Walk *walk, float4 *totals)
 {
     float sums[S::TILES][4] = {};
     struct tensor_samples<S> samples[TENSOR_ROUND];
@@ -473,13 +515,14 @@ template <class S, class Walk> static __device__ __forceinline__ void ts_cuda_te
         return;
 #pragma unroll
     for (int i = 0; i < TENSOR_ROUND; i++)
-        ts_cuda_tensor_load<S>(&samples[i], ts_cuda_tensor_from(walk->lines, read_start(walk, i), walk->apart));
+        ts_cuda_tensor_load<S>(&samples[i],
+                               ts_cuda_tensor_from(walk->lines, read_start(walk, i), walk->apart));
     ts_cuda_tensor_weights<S>(walk, 0, &weights[0]);
     for (;;) {
 #pragma unroll
         for (int i = 0; i < TENSOR_ROUND; i++) {
-            const uint4 *from =
-                ts_cuda_tensor_from(walk->lines, read_start(walk, walk->step + TENSOR_ROUND + i), walk->apart);
+            const uint4 *from = ts_cuda_tensor_from(
+                walk->lines, read_start(walk, walk->step + TENSOR_ROUND + i), walk->apart);
             ts_cuda_tensor_weights<S>(walk, walk->step + i + 1, &weights[(i + 1) % 2]);
             ts_cuda_tensor_multiply<S>(&samples[i], &weights[i % 2], from, sums);
             __syncwarp();

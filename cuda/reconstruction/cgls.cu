@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cgls on a CUDA device, over up to 128 slices at once; (z, view, detector) -> (z, y, x). The steps are those of
- * stages/reconstruction/cgls.c; A and A' are the stages radon and backproject, by the method chosen. The kernels, what
- * one thread computes and their blocks stand in cuda/reconstruction/iterate.cu. An iteration moves 28 bytes a pixel and
- * 16 a sample besides A and A'.
+ * cgls on a CUDA device, over up to 128 slices at once; (z, view, detector) -> (z, y, x). The steps
+ * are those of stages/reconstruction/cgls.c; A and A' are the stages radon and backproject, by the
+ * method chosen. The kernels, what one thread computes and their blocks stand in
+ * cuda/reconstruction/iterate.cu. An iteration moves 28 bytes a pixel and 16 a sample besides A and
+ * A'.
  */
 #include "cuda/reconstruction/iterate.cuh"
 
@@ -41,7 +42,8 @@ static enum ts_status advance(struct cuda_iterate *job, int64_t i)
 
 static enum ts_status run(struct cuda_iterate *job)
 {
-    cudaMemsetAsync(job->volumes[0], 0, (size_t)(job->n_slices * job->pixels) * sizeof(float), job->stream);
+    cudaMemsetAsync(job->volumes[0], 0, (size_t)(job->n_slices * job->pixels) * sizeof(float),
+                    job->stream);
     enum ts_status status = ts_cuda_iterate_subtract(job, true, NULL, job->sinograms[0]);
     for (int64_t i = 0; status == TS_OK; i++) {
         status = ts_cuda_iterate_decide(job, NORM_RESIDUAL, job->rays, i);

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * fourier on the device: the sums of stages/reconstruction/fourier.h, for 16 slices at a time as 8 pairs, of which a
- * slice is the real part and its neighbor the imaginary part. (z, view, detector) -> (z, y, x), through these kernels
- * and two transforms of cuFFT:
+ * fourier on the device: the sums of stages/reconstruction/fourier.h, for 16 slices at a time as 8
+ * pairs, of which a slice is the real part and its neighbor the imaginary part. (z, view, detector)
+ * -> (z, y, x), through these kernels and two transforms of cuFFT:
  *
- *     load_rows   one thread loads a sample of a padded row: the dtype's bytes are read, 8 written a pair of samples
- *     (transform of every row)
- *     make_points one thread takes a frequency of a row's transform and its negative, of a pair, and those where the
- *                 spectrum repeats itself, times response, weight and phase; 16 bytes are read, 16 written, 32 with the
- *                 repetition. Afterwards pairs lie side by side and views are sorted by direction
- *     gather      one thread sums a place of the grid, of all pairs: for each view that passes within the kernel's
- * reach, the few frequencies there. A place near the grid's middle meets all views: there 16 threads share one place,
- * each takes every 16th view, and their sums are added in order. 8 bytes are written a place and pair; points come from
- * the caches, about 6 for each view that passes (transform of the grid) crop        one thread writes a pixel of a
- * pair: 8 bytes are read, 8 written
+ *     load_rows   one thread loads a sample of a padded row: the dtype's bytes are read, 8 written
+ * a pair of samples (transform of every row) make_points one thread takes a frequency of a row's
+ * transform and its negative, of a pair, and those where the spectrum repeats itself, times
+ * response, weight and phase; 16 bytes are read, 16 written, 32 with the repetition. Afterwards
+ * pairs lie side by side and views are sorted by direction gather      one thread sums a place of
+ * the grid, of all pairs: for each view that passes within the kernel's reach, the few frequencies
+ * there. A place near the grid's middle meets all views: there 16 threads share one place, each
+ * takes every 16th view, and their sums are added in order. 8 bytes are written a place and pair;
+ * points come from the caches, about 6 for each view that passes (transform of the grid) crop one
+ * thread writes a pixel of a pair: 8 bytes are read, 8 written
  *
- * Blocks are 256 threads. Those of gather are 16 x 16 places (4 x 4 in the middle), a warp 8 x 4, which pass nearly the
- * same points. The sum at a place runs over views by rising direction, then frequencies: the same for every slab.
+ * Blocks are 256 threads. Those of gather are 16 x 16 places (4 x 4 in the middle), a warp 8 x 4,
+ * which pass nearly the same points. The sum at a place runs over views by rising direction, then
+ * frequencies: the same for every slab.
  */
 #include "cuda/device/launch.cuh"
 #include "cuda/values/slice_maximum.cuh"
@@ -29,22 +30,25 @@ extern "C" {
 
 /* ---- fourier gather ----------------------------------------------------------------------------
  *
- * This is the kernel of fourier that adds the points of a polar grid to the places of a rectangular one around them
- * (stages/reconstruction/fourier.h): each place gathers the points that reach it, views by rising direction, then
- * frequencies. What one thread computes, its traffic and its block: cuda/reconstruction/fourier.cu. */
+ * This is the kernel of fourier that adds the points of a polar grid to the places of a rectangular
+ * one around them (stages/reconstruction/fourier.h): each place gathers the points that reach it,
+ * views by rising direction, then frequencies. What one thread computes, its traffic and its block:
+ * cuda/reconstruction/fourier.cu. */
 
 enum {
     THREADS = 256,
-    INNER = 64,    /* places nearer to the middle than this are shared by several threads */
-    ANGLES = 4096, /* half a turn has so many parts; of each the number of directions below is known */
-    WARP_SIDE = 8  /* a warp takes so many places along x where its tile is wider */
+    INNER = 64, /* places nearer to the middle than this are shared by several threads */
+    ANGLES =
+        4096, /* half a turn has so many parts; of each the number of directions below is known */
+    WARP_SIDE = 8 /* a warp takes so many places along x where its tile is wider */
 };
 
-/* One view, its direction with an angle in [0, pi) of the grid. Steps are sums of two floats: a product with a
- * frequency is exact enough then at the grid's end. */
+/* One view, its direction with an angle in [0, pi) of the grid. Steps are sums of two floats: a
+ * product with a frequency is exact enough then at the grid's end. */
 struct __align__(16) direction
 {
-    float column, column_rest, row, row_rest; /* places of the grid from one frequency to the next */
+    float column, column_rest, row,
+        row_rest; /* places of the grid from one frequency to the next */
     double shift, weight;
     float angle;
     int32_t view;
@@ -72,10 +76,10 @@ static __device__ __forceinline__ int first_from(const struct directions *direct
     return low;
 }
 
-/* Finds the directions [first[i], end[i]), i = 0, 1, that may come within `reach` of the square of places from (x, y)
- * to (x + side - 1, y + side - 1). */
-static __device__ __forceinline__ void passing(const struct directions *directions, float x, float y, int side,
-                                               int first[2], int end[2])
+/* Finds the directions [first[i], end[i]), i = 0, 1, that may come within `reach` of the square of
+ * places from (x, y) to (x + side - 1, y + side - 1). */
+static __device__ __forceinline__ void passing(const struct directions *directions, float x,
+                                               float y, int side, int first[2], int end[2])
 {
     const float pi = 3.14159265f, reach = 0.5f * GRID_TAPS + 0.5f * (float)(side - 1) + 0.01f;
     const float center_x = x + 0.5f * (float)(side - 1), center_y = y + 0.5f * (float)(side - 1);
@@ -83,7 +87,8 @@ static __device__ __forceinline__ void passing(const struct directions *directio
     if (fabsf(center_x) <= reach && fabsf(center_y) <= reach)
         return; /* the middle lies inside: all */
     /* Seen from the middle the square lies within the circle around it. */
-    const float distance = sqrtf(center_x * center_x + center_y * center_y), radius = reach * 1.41421357f;
+    const float distance = sqrtf(center_x * center_x + center_y * center_y),
+                radius = reach * 1.41421357f;
     if (distance <= radius)
         return;
     const float width = asinf(radius / distance) + 1e-4f, angle = atan2f(center_y, center_x);
@@ -116,8 +121,9 @@ static __device__ __forceinline__ float kernel_at(const struct kernel *kernel, f
 
 /* Adds the points of one view that reach the place (x, y). */
 template <int PAIRS>
-static __device__ __forceinline__ void add_view(const struct direction *at, const float2 *points, int most, float x,
-                                                float y, const struct kernel *kernel, float2 sums[PAIRS])
+static __device__ __forceinline__ void add_view(const struct direction *at, const float2 *points,
+                                                int most, float x, float y,
+                                                const struct kernel *kernel, float2 sums[PAIRS])
 {
     const float4 step = *(const float4 *)at; /* column, its rest, row, its rest */
     const float reach = 0.5f * GRID_TAPS, square = 4.0f / (GRID_TAPS * GRID_TAPS);
@@ -162,8 +168,10 @@ struct gathering {
     struct kernel kernel;
 };
 
-/* Returns true where no point reaches the square of places from (x, y) to (x + side - 1, y + side - 1). */
-static __device__ __forceinline__ bool is_beyond(const struct gathering *size, float x, float y, int side)
+/* Returns true where no point reaches the square of places from (x, y) to (x + side - 1, y + side -
+ * 1). */
+static __device__ __forceinline__ bool is_beyond(const struct gathering *size, float x, float y,
+                                                 int side)
 {
     const float half = 0.5f * (float)(side - 1), reach = half + MARGIN;
     const float near_x = fmaxf(fabsf(x + half) - reach, 0) / size->most_x,
@@ -177,17 +185,22 @@ static __device__ __forceinline__ int tile_start(int i, int side)
     return i % 2 ? -(i + 1) / 2 * side : i / 2 * side;
 }
 
-/* grid: tiles along columns, along rows, the middle first. SHARE threads share a place; SHARE 1 leaves the middle out.
+/* grid: tiles along columns, along rows, the middle first. SHARE threads share a place; SHARE 1
+ * leaves the middle out.
  */
 template <int PAIRS, int SIDE, int SHARE>
 static __global__ void __launch_bounds__(THREADS)
-    gather(struct directions directions, const float2 *points, struct gathering size, float2 *places)
+    gather(struct directions directions, const float2 *points, struct gathering size,
+           float2 *places)
 {
     __shared__ float2 partial[SHARE > 1 ? PAIRS * THREADS : 1];
-    const int x_first = tile_start((int)blockIdx.x, SIDE), y_first = tile_start((int)blockIdx.y, SIDE);
+    const int x_first = tile_start((int)blockIdx.x, SIDE),
+              y_first = tile_start((int)blockIdx.y, SIDE);
     const int own = (int)threadIdx.x % (SIDE * SIDE), share = (int)threadIdx.x / (SIDE * SIDE);
-    /* A warp's places are about as many along x as along y, so that views of any direction pass by all or none. */
-    const int wide = SIDE < WARP_SIDE ? SIDE : WARP_SIDE, strip = own / (wide * SIDE), rest = own % (wide * SIDE);
+    /* A warp's places are about as many along x as along y, so that views of any direction pass by
+     * all or none. */
+    const int wide = SIDE < WARP_SIDE ? SIDE : WARP_SIDE, strip = own / (wide * SIDE),
+              rest = own % (wide * SIDE);
     const int x = x_first + strip * wide + rest % wide, y = y_first + rest / wide;
     if (SHARE == 1 && x_first >= -INNER && x_first < INNER && y_first >= -INNER && y_first < INNER)
         return;
@@ -205,10 +218,12 @@ static __global__ void __launch_bounds__(THREADS)
             int first[2], end[2];
             if (is_beyond(&size, (float)x_first + shift_x, (float)y_first + shift_y, SIDE))
                 continue;
-            passing(&directions, (float)x_first + shift_x, (float)y_first + shift_y, SIDE, first, end);
+            passing(&directions, (float)x_first + shift_x, (float)y_first + shift_y, SIDE, first,
+                    end);
             for (int range = 0; range < 2; range++)
                 for (int d = first[range] + share; d < end[range]; d += SHARE)
-                    add_view<PAIRS>(&directions.at[d], points + (int64_t)d * (2 * size.most + 1) * PAIRS, size.most,
+                    add_view<PAIRS>(&directions.at[d],
+                                    points + (int64_t)d * (2 * size.most + 1) * PAIRS, size.most,
                                     (float)x + shift_x, (float)y + shift_y, &size.kernel, sums);
         }
     if (SHARE > 1) {
@@ -223,9 +238,11 @@ static __global__ void __launch_bounds__(THREADS)
                 sums[pair].y += more.y;
             }
     }
-    if (share > 0 || x < -size.columns / 2 || x >= size.columns / 2 || y < -size.rows / 2 || y >= size.rows / 2)
+    if (share > 0 || x < -size.columns / 2 || x >= size.columns / 2 || y < -size.rows / 2 ||
+        y >= size.rows / 2)
         return;
-    const int64_t place = (int64_t)(y < 0 ? y + size.rows : y) * size.columns + (x < 0 ? x + size.columns : x);
+    const int64_t place =
+        (int64_t)(y < 0 ? y + size.rows : y) * size.columns + (x < 0 ? x + size.columns : x);
 #pragma unroll
     for (int pair = 0; pair < PAIRS; pair++)
         places[pair * (int64_t)size.rows * size.columns + place] = sums[pair];
@@ -239,26 +256,29 @@ enum {
     GRID_BYTES = 1280 << 20 /* memory for grids where several pairs of slices are in work at once */
 };
 
-/* ---- tables ---------------------------------------------------------------------------------------------------- */
+/* ---- tables ---------------------------------------------------------------------------------- */
 
 struct tables {
     struct direction *directions;
     int32_t *below; /* number of directions below each of ANGLES angles */
     float *response, *row_factors, *column_factors;
-    struct polar_view *views; /* views and scratch are used on the host alone, to work the others out */
+    struct polar_view
+        *views; /* views and scratch are used on the host alone, to work the others out */
     void *scratch;
 };
 
 static struct tables lay_out(const struct polar_grid *grid, struct memory_layout *layout)
 {
     struct tables tables;
-    tables.directions = (struct direction *)ts_layout_add(layout, (size_t)grid->n_views * sizeof(struct direction));
+    tables.directions =
+        (struct direction *)ts_layout_add(layout, (size_t)grid->n_views * sizeof(struct direction));
     tables.response = (float *)ts_layout_add(layout, (size_t)(grid->padded + 2) * sizeof(double));
     tables.row_factors = (float *)ts_layout_add(layout, (size_t)grid->n_rows * sizeof(float));
     tables.column_factors = (float *)ts_layout_add(layout, (size_t)grid->n_columns * sizeof(float));
     tables.below = (int32_t *)ts_layout_add(layout, (ANGLES + 1) * sizeof(int32_t));
     tables.scratch = ts_layout_add(layout, (size_t)grid->n_views * POLAR_VIEW_SCRATCH_BYTES);
-    tables.views = (struct polar_view *)ts_layout_add(layout, (size_t)grid->n_views * sizeof(struct polar_view));
+    tables.views = (struct polar_view *)ts_layout_add(layout, (size_t)grid->n_views *
+                                                                  sizeof(struct polar_view));
     return tables;
 }
 
@@ -272,7 +292,8 @@ static size_t constants_bytes(const struct stage_context *context)
 
 static int by_direction(const void *a, const void *b)
 {
-    const struct direction *left = (const struct direction *)a, *right = (const struct direction *)b;
+    const struct direction *left = (const struct direction *)a,
+                           *right = (const struct direction *)b;
     if (left->angle != right->angle)
         return left->angle < right->angle ? -1 : 1;
     return left->view < right->view ? -1 : 1;
@@ -316,7 +337,8 @@ static void constants(const struct stage_context *context, void *host)
     qsort(tables.directions, (size_t)grid.n_views, sizeof *tables.directions, by_direction);
     count_below(tables.directions, grid.n_views, tables.below);
     ts_fourier_response(context, (double *)tables.response);
-    for (int64_t k = 0; k <= grid.most; k++) { /* in place: index k is read before it is written over */
+    for (int64_t k = 0; k <= grid.most;
+         k++) { /* in place: index k is read before it is written over */
         double value;
         memcpy(&value, (char *)tables.response + k * (int64_t)sizeof value, sizeof value);
         const float rounded = (float)value;
@@ -326,20 +348,24 @@ static void constants(const struct stage_context *context, void *host)
     ts_polar_apodization(grid.n_columns, grid.grid_columns, tables.column_factors);
 }
 
-/* ---- rows to points -------------------------------------------------------------------------------------------- */
+/* ---- rows to points -------------------------------------------------------------------------- */
 
-/* Slices 2 pair and 2 pair + 1 counted from `first`, in the image with its halo; those outside it are 0. */
+/* Slices 2 pair and 2 pair + 1 counted from `first`, in the image with its halo; those outside it
+ * are 0. */
 struct batch {
-    int64_t first, n_slices; /* slice of `in` that the first pair starts with, which may be -1; slices of `in` */
+    int64_t first, n_slices; /* slice of `in` that the first pair starts with, which may be -1;
+                                slices of `in` */
     int pairs;
 };
 
 /* grid: parts of a row, rows of all pairs (any number). */
 template <typename T>
 static __global__ void __launch_bounds__(THREADS)
-    load_rows(const T *in, const uint32_t *maxima, struct polar_grid grid, struct batch batch, float2 *rows)
+    load_rows(const T *in, const uint32_t *maxima, struct polar_grid grid, struct batch batch,
+              float2 *rows)
 {
-    const int64_t sample = blockIdx.x * (int64_t)THREADS + threadIdx.x, n = batch.pairs * grid.n_views;
+    const int64_t sample = blockIdx.x * (int64_t)THREADS + threadIdx.x,
+                  n = batch.pairs * grid.n_views;
     for (int64_t row = blockIdx.y; sample < grid.padded && row < n; row += gridDim.y) {
         const int64_t view = row % grid.n_views, pair = row / grid.n_views;
         float value[2] = {0, 0};
@@ -348,7 +374,8 @@ static __global__ void __launch_bounds__(THREADS)
             if (sample < grid.n_detectors && slice >= 0 && slice < batch.n_slices &&
                 maxima[slice] < SLICE_MAXIMUM_NOT_FINITE) {
                 const float2 scale = ts_cuda_slice_maximum_scale(maxima[slice], 0, 1);
-                value[part] = (float)in[(slice * grid.n_views + view) * grid.n_detectors + sample] * scale.x * scale.y;
+                value[part] = (float)in[(slice * grid.n_views + view) * grid.n_detectors + sample] *
+                              scale.x * scale.y;
             }
         }
         rows[row * grid.padded + sample] = make_float2(value[0], value[1]);
@@ -356,7 +383,8 @@ static __global__ void __launch_bounds__(THREADS)
 }
 
 /* Returns response times weight and phase of one frequency. */
-static __device__ __forceinline__ float2 factor_of(const struct direction *at, const float *response, int64_t k)
+static __device__ __forceinline__ float2 factor_of(const struct direction *at,
+                                                   const float *response, int64_t k)
 {
     const double turns = (double)k * at->shift;
     const float factor = (float)(response[k] * at->weight);
@@ -375,14 +403,16 @@ static __device__ __forceinline__ float2 times_conjugate(float2 a, float2 b)
     return make_float2(a.x * b.x + a.y * b.y, a.y * b.x - a.x * b.y);
 }
 
-/* points[direction][k + most][pair]; one thread an index k of a pair, 0 <= k <= padded / 2, and padded - k. A block's
- * first threads work out the factors for all. grid: parts of k, directions (any number). */
+/* points[direction][k + most][pair]; one thread an index k of a pair, 0 <= k <= padded / 2, and
+ * padded - k. A block's first threads work out the factors for all. grid: parts of k, directions
+ * (any number). */
 template <int PAIRS>
 static __global__ void __launch_bounds__(THREADS)
-    make_points(const float2 *rows, struct polar_grid grid, const struct direction *directions, const float *response,
-                float2 *points)
+    make_points(const float2 *rows, struct polar_grid grid, const struct direction *directions,
+                const float *response, float2 *points)
 {
-    const int span = THREADS / PAIRS, pair = (int)threadIdx.x % PAIRS, own = (int)threadIdx.x / PAIRS;
+    const int span = THREADS / PAIRS, pair = (int)threadIdx.x % PAIRS,
+              own = (int)threadIdx.x / PAIRS;
     __shared__ float2 factors[2][THREADS / PAIRS];
     const int64_t first = blockIdx.x * (int64_t)span, k = first + own, other = grid.padded - k;
     const bool once = k <= other && k <= grid.most, again = k < other && other <= grid.most;
@@ -410,19 +440,23 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
-/* ---- places to pixels ------------------------------------------------------------------------------------------ */
+/* ---- places to pixels ------------------------------------------------------------------------ */
 
 /* out_first: slice of `out` that the batch's first slice is. */
 static __global__ void __launch_bounds__(THREADS)
     crop(const float2 *places, struct polar_grid grid, struct batch batch, const uint32_t *maxima,
-         const float *row_factors, const float *column_factors, int64_t out_first, int64_t n_out, float *out)
+         const float *row_factors, const float *column_factors, int64_t out_first, int64_t n_out,
+         float *out)
 {
     const int64_t pixels = grid.n_rows * grid.n_columns, n = batch.pairs * pixels;
-    for (int64_t i = blockIdx.x * (int64_t)THREADS + threadIdx.x; i < n; i += gridDim.x * (int64_t)THREADS) {
-        const int64_t column = i % grid.n_columns, row = i / grid.n_columns % grid.n_rows, pair = i / pixels;
+    for (int64_t i = blockIdx.x * (int64_t)THREADS + threadIdx.x; i < n;
+         i += gridDim.x * (int64_t)THREADS) {
+        const int64_t column = i % grid.n_columns, row = i / grid.n_columns % grid.n_rows,
+                      pair = i / pixels;
         const int64_t y = row - grid.n_rows / 2, x = column - grid.n_columns / 2;
-        const float2 value = places[(pair * grid.grid_rows + (y < 0 ? y + grid.grid_rows : y)) * grid.grid_columns +
-                                    (x < 0 ? x + grid.grid_columns : x)];
+        const float2 value =
+            places[(pair * grid.grid_rows + (y < 0 ? y + grid.grid_rows : y)) * grid.grid_columns +
+                   (x < 0 ? x + grid.grid_columns : x)];
         const float factor = row_factors[row] * column_factors[column];
         for (int part = 0; part < 2; part++) {
             const int64_t slice = batch.first + 2 * pair + part, to = out_first + 2 * pair + part;
@@ -435,9 +469,10 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
-/* ---- launching ------------------------------------------------------------------------------------------------- */
+/* ---- launching ------------------------------------------------------------------------------- */
 
-/* Returns the pairs of a batch. The whole volume decides, so that the number does not depend on the slabs. */
+/* Returns the pairs of a batch. The whole volume decides, so that the number does not depend on the
+ * slabs. */
 static int pairs_of(const struct stage_context *context, const struct polar_grid *grid)
 {
     const int64_t pairs = (context->in.axes[0].n + 1) / 2,
@@ -448,7 +483,8 @@ static int pairs_of(const struct stage_context *context, const struct polar_grid
                                                    : 1;
 }
 
-static int transforms(const struct stage_context *context, struct fft_shape shapes[STAGE_TRANSFORMS])
+static int transforms(const struct stage_context *context,
+                      struct fft_shape shapes[STAGE_TRANSFORMS])
 {
     const struct polar_grid grid = ts_fourier_grid(context);
     const int pairs = pairs_of(context, &grid);
@@ -468,7 +504,8 @@ struct scratch {
     float2 *points, *rows; /* rows and, after them, the grid's places */
 };
 
-static struct scratch lay_out_scratch(const struct stage_context *context, int64_t n, struct memory_layout *layout)
+static struct scratch lay_out_scratch(const struct stage_context *context, int64_t n,
+                                      struct memory_layout *layout)
 {
     const struct polar_grid grid = ts_fourier_grid(context);
     const int64_t rows = grid.n_views * grid.padded, places = grid.grid_rows * grid.grid_columns,
@@ -494,9 +531,11 @@ static unsigned blocks_for(int64_t n)
     return (unsigned)(blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS);
 }
 
-static struct gathering gathering_of(const struct stage_context *context, const struct polar_grid *grid)
+static struct gathering gathering_of(const struct stage_context *context,
+                                     const struct polar_grid *grid)
 {
-    const struct reconstruction_params *params = (const struct reconstruction_params *)context->params;
+    const struct reconstruction_params *params =
+        (const struct reconstruction_params *)context->params;
     const struct ts_axis *detector = &context->in.axes[2];
     const double spacing = ts_axis_spacing(detector);
     struct gathering size = {(int)grid->grid_rows, (int)grid->grid_columns, (int)grid->most};
@@ -509,8 +548,9 @@ static struct gathering gathering_of(const struct stage_context *context, const 
 }
 
 template <int PAIRS>
-static enum ts_status grid_points(const struct stage_context *context, const struct polar_grid *grid,
-                                  const struct tables *tables, const struct scratch *scratch, cudaStream_t stream)
+static enum ts_status grid_points(const struct stage_context *context,
+                                  const struct polar_grid *grid, const struct tables *tables,
+                                  const struct scratch *scratch, cudaStream_t stream)
 {
     const struct gathering size = gathering_of(context, grid);
     const struct directions directions = {tables->directions, tables->below, (int)grid->n_views};
@@ -522,52 +562,59 @@ static enum ts_status grid_points(const struct stage_context *context, const str
                     (unsigned)(grid->n_views < 65535 ? grid->n_views : 65535));
     const dim3 inner(2 * (unsigned)ts_cuda_parts(inner_columns, INNER_TILE),
                      2 * (unsigned)ts_cuda_parts(inner_rows, INNER_TILE));
-    make_points<PAIRS>
-        <<<rows, THREADS, 0, stream>>>(scratch->rows, *grid, tables->directions, tables->response, scratch->points);
+    make_points<PAIRS><<<rows, THREADS, 0, stream>>>(scratch->rows, *grid, tables->directions,
+                                                     tables->response, scratch->points);
     enum ts_status status = ts_cuda_launched(context, "make_points");
     if (status != TS_OK)
         return status;
-    gather<PAIRS, INNER_TILE, PARTS><<<inner, THREADS, 0, stream>>>(directions, scratch->points, size, scratch->rows);
+    gather<PAIRS, INNER_TILE, PARTS>
+        <<<inner, THREADS, 0, stream>>>(directions, scratch->points, size, scratch->rows);
     status = ts_cuda_launched(context, "gather");
     if (status != TS_OK)
         return status;
-    gather<PAIRS, TILE, 1>
-        <<<dim3(across, down), THREADS, 0, stream>>>(directions, scratch->points, size, scratch->rows);
+    gather<PAIRS, TILE, 1><<<dim3(across, down), THREADS, 0, stream>>>(directions, scratch->points,
+                                                                       size, scratch->rows);
     return ts_cuda_launched(context, "gather");
 }
 
-static enum ts_status reconstruct(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                                  struct batch batch, const struct scratch *scratch, const struct cuda_call *call)
+static enum ts_status reconstruct(const struct stage_context *context, const struct ts_image *in,
+                                  struct ts_image *out, struct batch batch,
+                                  const struct scratch *scratch, const struct cuda_call *call)
 {
     const struct polar_grid grid = ts_fourier_grid(context);
     struct memory_layout layout = {(void *)call->constants, CUDA_ALIGNMENT, 0};
     const struct tables tables = lay_out(&grid, &layout);
     const int64_t rows = batch.pairs * grid.n_views;
-    const dim3 blocks((unsigned)ts_cuda_parts(grid.padded, THREADS), (unsigned)(rows < 65535 ? rows : 65535));
-#define LAUNCH(T)                                                                                                      \
-    load_rows<T><<<blocks, THREADS, 0, call->stream>>>((const T *)in->data, scratch->maxima, grid, batch, scratch->rows)
+    const dim3 blocks((unsigned)ts_cuda_parts(grid.padded, THREADS),
+                      (unsigned)(rows < 65535 ? rows : 65535));
+#define LAUNCH(T)                                                                                  \
+    load_rows<T><<<blocks, THREADS, 0, call->stream>>>((const T *)in->data, scratch->maxima, grid, \
+                                                       batch, scratch->rows)
     TS_CUDA_DTYPES(in->dtype, LAUNCH);
 #undef LAUNCH
     enum ts_status status = ts_cuda_launched(context, "load_rows");
     if (status == TS_OK)
-        status = ts_cuda_fft_forward(context, call->transforms[0], (float *)scratch->rows, (float *)scratch->rows);
+        status = ts_cuda_fft_forward(context, call->transforms[0], (float *)scratch->rows,
+                                     (float *)scratch->rows);
     if (status == TS_OK)
         status = batch.pairs == 8   ? grid_points<8>(context, &grid, &tables, scratch, call->stream)
                  : batch.pairs == 4 ? grid_points<4>(context, &grid, &tables, scratch, call->stream)
-                 : batch.pairs == 2 ? grid_points<2>(context, &grid, &tables, scratch, call->stream)
-                                    : grid_points<1>(context, &grid, &tables, scratch, call->stream);
+                 : batch.pairs == 2
+                     ? grid_points<2>(context, &grid, &tables, scratch, call->stream)
+                     : grid_points<1>(context, &grid, &tables, scratch, call->stream);
     if (status == TS_OK)
-        status = ts_cuda_fft_inverse(context, call->transforms[1], (float *)scratch->rows, (float *)scratch->rows);
+        status = ts_cuda_fft_inverse(context, call->transforms[1], (float *)scratch->rows,
+                                     (float *)scratch->rows);
     if (status != TS_OK)
         return status;
     crop<<<blocks_for(batch.pairs * grid.n_rows * grid.n_columns), THREADS, 0, call->stream>>>(
-        scratch->rows, grid, batch, scratch->maxima, tables.row_factors, tables.column_factors, batch.first - 1,
-        out->axes[0].n, (float *)out->data);
+        scratch->rows, grid, batch, scratch->maxima, tables.row_factors, tables.column_factors,
+        batch.first - 1, out->axes[0].n, (float *)out->data);
     return ts_cuda_launched(context, "crop");
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                          const struct cuda_call *call)
+static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
+                          struct ts_image *out, const struct cuda_call *call)
 {
     const struct polar_grid grid = ts_fourier_grid(context);
     const int64_t n = out->axes[0].n;

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The kernels between A and A' are bound by memory: one thread takes 16 elements of one slice, 256 apart. A norm reads
- * 4 bytes an element; an update that takes its norm as well moves 12. Then `decide`, one block with a warp for each
- * slice in turn, joins the squares and works out what follows.
+ * The kernels between A and A' are bound by memory: one thread takes 16 elements of one slice, 256
+ * apart. A norm reads 4 bytes an element; an update that takes its norm as well moves 12. Then
+ * `decide`, one block with a warp for each slice in turn, joins the squares and works out what
+ * follows.
  *
- * Squares are summed in chunks of 4096 elements: in a chunk each thread's 16 in double, joined by halving; then each
- * thread of a warp takes every 32nd chunk, joined by halving. That order depends on the sizes alone. Blocks are 256
- * threads, which keeps enough loads in flight and leaves few partial sums.
+ * Squares are summed in chunks of 4096 elements: in a chunk each thread's 16 in double, joined by
+ * halving; then each thread of a warp takes every 32nd chunk, joined by halving. That order depends
+ * on the sizes alone. Blocks are 256 threads, which keeps enough loads in flight and leaves few
+ * partial sums.
  */
 #include "cuda/device/progress.cuh"
 #include "cuda/reconstruction/iterate.cuh"
@@ -18,7 +20,7 @@ extern "C" {
 
 enum { THREADS = 256, EACH = 16, CHUNK = THREADS * EACH, DECIDE_THREADS = 1024 };
 
-/* ---- A and A' ---------------------------------------------------------------------------------- */
+/* ---- A and A' -------------------------------------------------------------------------------- */
 
 static int32_t radon_method(int32_t back_method)
 {
@@ -34,8 +36,8 @@ static int32_t radon_method(int32_t back_method)
     }
 }
 
-/* Describes the pair of stages: the volume is the stage's output, the sinogram its input in float, with the rotation
- * axis where the parameters put it. */
+/* Describes the pair of stages: the volume is the stage's output, the sinogram its input in float,
+ * with the rotation axis where the parameters put it. */
 static void init_pair(struct cuda_iterate *job, const struct stage_context *context)
 {
     const struct iterate_params *params = (const struct iterate_params *)context->params;
@@ -86,7 +88,8 @@ int64_t ts_cuda_iterate_least_slices(const struct stage_context *context)
 }
 
 /* Returns a description with the group's slices. */
-static struct ts_image group_of(const struct cuda_iterate *job, const struct ts_image *whole, float *data)
+static struct ts_image group_of(const struct cuda_iterate *job, const struct ts_image *whole,
+                                float *data)
 {
     struct ts_image image = *whole;
     image.axes[0].n = job->n_slices;
@@ -109,7 +112,7 @@ enum ts_status ts_cuda_iterate_backproject(struct cuda_iterate *job, float *sino
     return backproject_cuda.map(&job->back, &in, &out, &job->back_call);
 }
 
-/* ---- squares ----------------------------------------------------------------------------------- */
+/* ---- squares --------------------------------------------------------------------------------- */
 
 /* Joins the block's sums and writes them to its place: partial[slice][chunk]. */
 static __device__ __forceinline__ void join(double sum, double *partial)
@@ -128,7 +131,8 @@ static __device__ __forceinline__ void join(double sum, double *partial)
 }
 
 /* Sums terms of a slice's elements: squares, or products. */
-template <class Term> static __device__ __forceinline__ void add_terms(int64_t n, double *partial, Term term)
+template <class Term>
+static __device__ __forceinline__ void add_terms(int64_t n, double *partial, Term term)
 {
     double sum = 0;
     for (int k = 0; k < EACH; k++) {
@@ -157,8 +161,8 @@ static __global__ void __launch_bounds__(THREADS)
 }
 
 static __global__ void __launch_bounds__(THREADS)
-    combine(float *to, const float *from, int64_t n, float sign, bool direction, const struct cuda_iterate_state *state,
-            double *partial)
+    combine(float *to, const float *from, int64_t n, float sign, bool direction,
+            const struct cuda_iterate_state *state, double *partial)
 {
     if (state->halt)
         return;
@@ -186,21 +190,23 @@ static dim3 chunks_of(const struct cuda_iterate *job, int64_t n)
     return dim3((unsigned)ts_cuda_parts(n, CHUNK), (unsigned)job->n_slices);
 }
 
-enum ts_status ts_cuda_iterate_subtract(struct cuda_iterate *job, bool first, const float *ray_weights, float *residual)
+enum ts_status ts_cuda_iterate_subtract(struct cuda_iterate *job, bool first,
+                                        const float *ray_weights, float *residual)
 {
     const dim3 grid = chunks_of(job, job->rays);
-#define LAUNCH(T)                                                                                                      \
-    subtract<T><<<grid, THREADS, 0, job->stream>>>((const T *)job->in.data, residual, ray_weights, job->rays, first,   \
-                                                   job->state, job->partial)
+#define LAUNCH(T)                                                                                  \
+    subtract<T><<<grid, THREADS, 0, job->stream>>>((const T *)job->in.data, residual, ray_weights, \
+                                                   job->rays, first, job->state, job->partial)
     TS_CUDA_DTYPES(job->in.dtype, LAUNCH);
 #undef LAUNCH
     return ts_cuda_launched(job->context, "subtract");
 }
 
-enum ts_status ts_cuda_iterate_combine(struct cuda_iterate *job, float *to, const float *from, int64_t n, float sign,
-                                       bool direction)
+enum ts_status ts_cuda_iterate_combine(struct cuda_iterate *job, float *to, const float *from,
+                                       int64_t n, float sign, bool direction)
 {
-    combine<<<chunks_of(job, n), THREADS, 0, job->stream>>>(to, from, n, sign, direction, job->state, job->partial);
+    combine<<<chunks_of(job, n), THREADS, 0, job->stream>>>(to, from, n, sign, direction,
+                                                            job->state, job->partial);
     return ts_cuda_launched(job->context, "combine");
 }
 
@@ -210,7 +216,7 @@ enum ts_status ts_cuda_iterate_squares(struct cuda_iterate *job, const float *va
     return ts_cuda_launched(job->context, "squares");
 }
 
-/* ---- what follows ------------------------------------------------------------------------------ */
+/* ---- what follows ---------------------------------------------------------------------------- */
 
 struct decision {
     const double *partial;
@@ -225,8 +231,8 @@ struct decision {
     struct cuda_report report;
 };
 
-/* Records a residual after i iterations, as stages/reconstruction/iterate.c does, and which slices are done by it.
- * Returns the residual; 0 where the slice was done before. */
+/* Records a residual after i iterations, as stages/reconstruction/iterate.c does, and which slices
+ * are done by it. Returns the residual; 0 where the slice was done before. */
 static __device__ double record(const struct decision *d, int slice, double square)
 {
     struct cuda_iterate_state *state = d->state;
@@ -240,9 +246,10 @@ static __device__ double record(const struct decision *d, int slice, double squa
     if (state->done[slice])
         return 0;
     const double all = state->sinogram[slice];
-    const bool done = d->stop == STOP_RESIDUAL      ? square <= d->tolerance * d->tolerance * all
-                      : d->stop == STOP_DISCREPANCY ? square <= d->noise * d->noise * (double)d->rays
-                                                    : false;
+    const bool done = d->stop == STOP_RESIDUAL ? square <= d->tolerance * d->tolerance * all
+                      : d->stop == STOP_DISCREPANCY
+                          ? square <= d->noise * d->noise * (double)d->rays
+                          : false;
     const double residual = all > 0 ? sqrt(square / all) : square;
     row[d->i] = residual;
     d->counts[slice] += !done && d->i < d->iterations;
@@ -250,8 +257,8 @@ static __device__ double record(const struct decision *d, int slice, double squa
     return residual;
 }
 
-/* One block; the first thread of a warp decides for its slice. Residuals are not negative, and the bits of such doubles
- * are ordered as they are. */
+/* One block; the first thread of a warp decides for its slice. Residuals are not negative, and the
+ * bits of such doubles are ordered as they are. */
 static __global__ void __launch_bounds__(DECIDE_THREADS) decide(struct decision d)
 {
     __shared__ int going;
@@ -272,14 +279,17 @@ static __global__ void __launch_bounds__(DECIDE_THREADS) decide(struct decision 
         if (lane > 0)
             continue;
         if (d.norm == NORM_SHADOW) {
-            state->factor[slice] = state->done[slice] || !(square > 0) ? 0 : state->along[slice] / square;
+            state->factor[slice] =
+                state->done[slice] || !(square > 0) ? 0 : state->along[slice] / square;
         } else if (d.norm == NORM_DIRECTION) {
             state->along[slice] = square;
         } else if (d.norm == NORM_GRADIENT) {
-            state->factor[slice] = d.i == 0 || !(state->gamma[slice] > 0) ? 0 : square / state->gamma[slice];
+            state->factor[slice] =
+                d.i == 0 || !(state->gamma[slice] > 0) ? 0 : square / state->gamma[slice];
             state->gamma[slice] = square;
         } else {
-            atomicMax(&largest, (unsigned long long)__double_as_longlong(record(&d, slice, square)));
+            atomicMax(&largest,
+                      (unsigned long long)__double_as_longlong(record(&d, slice, square)));
             atomicOr(&going, !state->done[slice]);
         }
     }
@@ -290,24 +300,33 @@ static __global__ void __launch_bounds__(DECIDE_THREADS) decide(struct decision 
     ts_cuda_report_write(d.report, __longlong_as_double((long long)largest));
 }
 
-enum ts_status ts_cuda_iterate_decide(struct cuda_iterate *job, enum cuda_iterate_norm norm, int64_t n, int64_t i)
+enum ts_status ts_cuda_iterate_decide(struct cuda_iterate *job, enum cuda_iterate_norm norm,
+                                      int64_t n, int64_t i)
 {
     const struct ts_image *tables = job->context->tables;
     const struct iterate_params *params = job->params;
-    struct decision d = {
-        job->partial, ts_cuda_parts(n, CHUNK), job->rays,    i, params->iterations, job->n_slices, norm,
-        params->stop, params->tolerance,       params->noise};
+    struct decision d = {job->partial,
+                         ts_cuda_parts(n, CHUNK),
+                         job->rays,
+                         i,
+                         params->iterations,
+                         job->n_slices,
+                         norm,
+                         params->stop,
+                         params->tolerance,
+                         params->noise};
     d.residuals = (double *)ts_slice_data(&tables[ITERATE_RESIDUAL], job->z);
     d.counts = (uint32_t *)ts_slice_data(&tables[ITERATE_COUNT], job->z);
     d.state = job->state;
-    d.report = ts_cuda_report(&job->forth_call, i, params->iterations,
-                              ((double)job->z + (double)job->n_slices * ((double)i / (double)params->iterations)) /
-                                  (double)job->in.axes[0].n);
+    d.report = ts_cuda_report(
+        &job->forth_call, i, params->iterations,
+        ((double)job->z + (double)job->n_slices * ((double)i / (double)params->iterations)) /
+            (double)job->in.axes[0].n);
     decide<<<1, DECIDE_THREADS, 0, job->stream>>>(d);
     return ts_cuda_launched(job->context, "decide");
 }
 
-/* ---- groups ------------------------------------------------------------------------------------ */
+/* ---- groups ---------------------------------------------------------------------------------- */
 
 static float *add_floats(struct memory_layout *layout, int64_t n)
 {
@@ -318,10 +337,12 @@ static float *add_floats(struct memory_layout *layout, int64_t n)
 static void lay_out(struct cuda_iterate *job, const struct iterate_needs *needs, int64_t n,
                     struct memory_layout *layout)
 {
-    const size_t forth = radon_cuda.scratch_bytes(&job->forth, n), back = backproject_cuda.scratch_bytes(&job->back, n);
+    const size_t forth = radon_cuda.scratch_bytes(&job->forth, n),
+                 back = backproject_cuda.scratch_bytes(&job->back, n);
     const int64_t most = job->rays > job->pixels ? job->rays : job->pixels;
     job->state = (struct cuda_iterate_state *)ts_layout_add(layout, sizeof *job->state);
-    job->partial = (double *)ts_layout_add(layout, (size_t)(n * ts_cuda_parts(most, CHUNK)) * sizeof *job->partial);
+    job->partial = (double *)ts_layout_add(layout, (size_t)(n * ts_cuda_parts(most, CHUNK)) *
+                                                       sizeof *job->partial);
     for (int i = 0; i < needs->volumes; i++)
         job->volumes[i] = add_floats(layout, n * job->pixels);
     for (int i = 0; i < needs->sinograms; i++)
@@ -330,7 +351,8 @@ static void lay_out(struct cuda_iterate *job, const struct iterate_needs *needs,
         job->ray_weights = add_floats(layout, job->rays);
         job->pixel_weights = add_floats(layout, job->pixels);
     }
-    job->forth_call.scratch = job->back_call.scratch = ts_layout_add(layout, forth > back ? forth : back);
+    job->forth_call.scratch = job->back_call.scratch =
+        ts_layout_add(layout, forth > back ? forth : back);
 }
 
 static int64_t slices_of_group(int64_t left)
@@ -338,7 +360,8 @@ static int64_t slices_of_group(int64_t left)
     return left < ITERATE_SLICES ? left : ITERATE_SLICES;
 }
 
-size_t ts_cuda_iterate_scratch(const struct stage_context *context, const struct iterate_needs *needs, int64_t n)
+size_t ts_cuda_iterate_scratch(const struct stage_context *context,
+                               const struct iterate_needs *needs, int64_t n)
 {
     struct cuda_iterate job;
     struct memory_layout layout = {NULL, CUDA_ALIGNMENT, 0};
@@ -347,8 +370,9 @@ size_t ts_cuda_iterate_scratch(const struct stage_context *context, const struct
     return layout.bytes;
 }
 
-enum ts_status ts_cuda_iterate_map(const struct stage_context *context, const struct iterate_needs *needs,
-                                   cuda_iterate_run *begin, cuda_iterate_run *run, const struct ts_image *in,
+enum ts_status ts_cuda_iterate_map(const struct stage_context *context,
+                                   const struct iterate_needs *needs, cuda_iterate_run *begin,
+                                   cuda_iterate_run *run, const struct ts_image *in,
                                    struct ts_image *out, const struct cuda_call *call)
 {
     struct cuda_iterate job;
@@ -357,7 +381,8 @@ enum ts_status ts_cuda_iterate_map(const struct stage_context *context, const st
     init_pair(&job, context);
     job.stream = call->stream;
     job.forth_call = job.back_call = *call;
-    job.forth_call.result = job.back_call.result = NULL; /* found of the stage's input, not of theirs */
+    job.forth_call.result = job.back_call.result =
+        NULL; /* found of the stage's input, not of theirs */
     job.back_call.constants = (const unsigned char *)call->constants + forth_bytes(&job);
     lay_out(&job, needs, slices_of_group(nz), &layout);
     enum ts_status status = TS_OK;
@@ -371,7 +396,8 @@ enum ts_status ts_cuda_iterate_map(const struct stage_context *context, const st
         job.in.data = (void *)ts_slice_data(in, job.z);
         job.image = (float *)ts_slice_data(out, job.z);
         cudaMemsetAsync(job.state, 0, sizeof *job.state, job.stream);
-        cudaMemsetAsync(job.image, 0, (size_t)(job.n_slices * job.pixels) * sizeof(float), job.stream);
+        cudaMemsetAsync(job.image, 0, (size_t)(job.n_slices * job.pixels) * sizeof(float),
+                        job.stream);
         status = run(&job);
     }
     return status;

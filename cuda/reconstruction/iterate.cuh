@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Iterative reconstructions share this on the device: A and A', which are the stages radon and backproject, and the
- * state of up to ITERATE_SLICES slices that are iterated together. Nothing goes through the host, so that the device
- * never waits for it: a slice that is done keeps its image, and once all of a group are done, `halt` makes the kernels
- * that follow return at once.
+ * Iterative reconstructions share this on the device: A and A', which are the stages radon and
+ * backproject, and the state of up to ITERATE_SLICES slices that are iterated together. Nothing
+ * goes through the host, so that the device never waits for it: a slice that is done keeps its
+ * image, and once all of a group are done, `halt` makes the kernels that follow return at once.
  */
 #ifndef CUDA_RECONSTRUCTION_ITERATE_CUH
 #define CUDA_RECONSTRUCTION_ITERATE_CUH
@@ -20,14 +20,15 @@ enum { ITERATE_SLICES = 128 };
 
 /* Each slice has one such number. */
 struct cuda_iterate_state {
-    double sinogram[ITERATE_SLICES];                                             /* square of ||b|| */
-    double gamma[ITERATE_SLICES], along[ITERATE_SLICES], factor[ITERATE_SLICES]; /* the scalars of cgls */
+    double sinogram[ITERATE_SLICES]; /* square of ||b|| */
+    double gamma[ITERATE_SLICES], along[ITERATE_SLICES],
+        factor[ITERATE_SLICES]; /* the scalars of cgls */
     int32_t done[ITERATE_SLICES];
     int32_t halt;
 };
 
-/* A group of slices in work. radon and backproject see `forth` and `back`, which point into the job: it is never
- * copied.
+/* A group of slices in work. radon and backproject see `forth` and `back`, which point into the
+ * job: it is never copied.
  */
 struct cuda_iterate {
     const struct stage_context *context;
@@ -50,55 +51,62 @@ struct cuda_iterate {
 size_t ts_cuda_iterate_constants_bytes(const struct stage_context *context);
 void ts_cuda_iterate_constants(const struct stage_context *context, void *host);
 int64_t ts_cuda_iterate_least_slices(const struct stage_context *context);
-size_t ts_cuda_iterate_scratch(const struct stage_context *context, const struct iterate_needs *needs, int64_t n);
+size_t ts_cuda_iterate_scratch(const struct stage_context *context,
+                               const struct iterate_needs *needs, int64_t n);
 
-/* map(): calls begin() (NULL: nothing) once, with a group of one slice, then run() for every group, with a state of
- * zeros. */
+/* map(): calls begin() (NULL: nothing) once, with a group of one slice, then run() for every group,
+ * with a state of zeros. */
 typedef enum ts_status cuda_iterate_run(struct cuda_iterate *job);
-enum ts_status ts_cuda_iterate_map(const struct stage_context *context, const struct iterate_needs *needs,
-                                   cuda_iterate_run *begin, cuda_iterate_run *run, const struct ts_image *in,
+enum ts_status ts_cuda_iterate_map(const struct stage_context *context,
+                                   const struct iterate_needs *needs, cuda_iterate_run *begin,
+                                   cuda_iterate_run *run, const struct ts_image *in,
                                    struct ts_image *out, const struct cuda_call *call);
 
-/* Defines NAME_cuda, the CUDA side of an iterative stage that has ts_NAME_needs, with begin() and run() as above. */
-#define ITERATE_CUDA(name, begin, run)                                                                                 \
-    static size_t name##_scratch_bytes(const struct stage_context *context, int64_t n)                                 \
-    {                                                                                                                  \
-        return ts_cuda_iterate_scratch(context, &ts_##name##_needs, n);                                                \
-    }                                                                                                                  \
-    static enum ts_status name##_map(const struct stage_context *context, const struct ts_image *in,                   \
-                                     struct ts_image *out, const struct cuda_call *call)                               \
-    {                                                                                                                  \
-        return ts_cuda_iterate_map(context, &ts_##name##_needs, begin, run, in, out, call);                            \
-    }                                                                                                                  \
-    const struct stage_cuda name##_cuda = {                                                                            \
-        .constants_bytes = ts_cuda_iterate_constants_bytes,                                                            \
-        .constants = ts_cuda_iterate_constants,                                                                        \
-        .scratch_bytes = name##_scratch_bytes,                                                                         \
-        .map = name##_map,                                                                                             \
-        .reduction = &ts_cuda_finite_reduction,                                                                        \
-        .least_slices = ts_cuda_iterate_least_slices,                                                                  \
-        .iterates = true,                                                                                              \
+/* Defines NAME_cuda, the CUDA side of an iterative stage that has ts_NAME_needs, with begin() and
+ * run() as above. */
+#define ITERATE_CUDA(name, begin, run)                                                             \
+    static size_t name##_scratch_bytes(const struct stage_context *context, int64_t n)             \
+    {                                                                                              \
+        return ts_cuda_iterate_scratch(context, &ts_##name##_needs, n);                            \
+    }                                                                                              \
+    static enum ts_status name##_map(const struct stage_context *context,                          \
+                                     const struct ts_image *in, struct ts_image *out,              \
+                                     const struct cuda_call *call)                                 \
+    {                                                                                              \
+        return ts_cuda_iterate_map(context, &ts_##name##_needs, begin, run, in, out, call);        \
+    }                                                                                              \
+    const struct stage_cuda name##_cuda = {                                                        \
+        .constants_bytes = ts_cuda_iterate_constants_bytes,                                        \
+        .constants = ts_cuda_iterate_constants,                                                    \
+        .scratch_bytes = name##_scratch_bytes,                                                     \
+        .map = name##_map,                                                                         \
+        .reduction = &ts_cuda_finite_reduction,                                                    \
+        .least_slices = ts_cuda_iterate_least_slices,                                              \
+        .iterates = true,                                                                          \
     };
 
 /* sinogram = A volume, volume = A' sinogram, of the group's slices. */
 enum ts_status ts_cuda_iterate_project(struct cuda_iterate *job, float *volume, float *sinogram);
-enum ts_status ts_cuda_iterate_backproject(struct cuda_iterate *job, float *sinogram, float *volume);
+enum ts_status ts_cuda_iterate_backproject(struct cuda_iterate *job, float *sinogram,
+                                           float *volume);
 
-/* residual = b - residual, or b where `first`, times ray_weights where they are not NULL. Takes the squares of b -
- * residual. */
-enum ts_status ts_cuda_iterate_subtract(struct cuda_iterate *job, bool first, const float *ray_weights,
-                                        float *residual);
-/* to = to + sign * factor * from, or for a direction to = from + factor * to; n elements a slice. Takes the squares of
- * what it writes; of a direction, its products with `from`. */
-enum ts_status ts_cuda_iterate_combine(struct cuda_iterate *job, float *to, const float *from, int64_t n, float sign,
-                                       bool direction);
+/* residual = b - residual, or b where `first`, times ray_weights where they are not NULL. Takes the
+ * squares of b - residual. */
+enum ts_status ts_cuda_iterate_subtract(struct cuda_iterate *job, bool first,
+                                        const float *ray_weights, float *residual);
+/* to = to + sign * factor * from, or for a direction to = from + factor * to; n elements a slice.
+ * Takes the squares of what it writes; of a direction, its products with `from`. */
+enum ts_status ts_cuda_iterate_combine(struct cuda_iterate *job, float *to, const float *from,
+                                       int64_t n, float sign, bool direction);
 /* Takes the squares of n values a slice. */
 enum ts_status ts_cuda_iterate_squares(struct cuda_iterate *job, const float *values, int64_t n);
 
-/* Joins the squares of n values a slice that were taken last, and uses the sums. A residual, after i iterations, is
- * recorded and decides which slices are done; a shadow gives cgls its alpha and a gradient its beta, as the state's
- * factor; the products of a direction with the gradient are what the next alpha divides. */
+/* Joins the squares of n values a slice that were taken last, and uses the sums. A residual, after
+ * i iterations, is recorded and decides which slices are done; a shadow gives cgls its alpha and a
+ * gradient its beta, as the state's factor; the products of a direction with the gradient are what
+ * the next alpha divides. */
 enum cuda_iterate_norm { NORM_RESIDUAL, NORM_SHADOW, NORM_GRADIENT, NORM_DIRECTION };
-enum ts_status ts_cuda_iterate_decide(struct cuda_iterate *job, enum cuda_iterate_norm norm, int64_t n, int64_t i);
+enum ts_status ts_cuda_iterate_decide(struct cuda_iterate *job, enum cuda_iterate_norm norm,
+                                      int64_t n, int64_t i);
 
 #endif

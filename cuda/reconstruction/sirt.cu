@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * sirt on a CUDA device: x <- x + relaxation * C A' R (b - A x), over up to 128 slices at once; (z, view, detector) ->
- * (z, y, x). A and A' are the stages radon and backproject, by the method chosen; residuals and which slices are done:
- * cuda/reconstruction/iterate.cu.
+ * sirt on a CUDA device: x <- x + relaxation * C A' R (b - A x), over up to 128 slices at once; (z,
+ * view, detector) -> (z, y, x). A and A' are the stages radon and backproject, by the method
+ * chosen; residuals and which slices are done: cuda/reconstruction/iterate.cu.
  *
- * step: one thread computes x + relaxation C change for one pixel of one slice; it moves 12 bytes a pixel and 4 of
- * weights, which neighboring slices find in the second cache. Blocks are 256 threads because any size will do.
+ * step: one thread computes x + relaxation C change for one pixel of one slice; it moves 12 bytes a
+ * pixel and 4 of weights, which neighboring slices find in the second cache. Blocks are 256 threads
+ * because any size will do.
  */
 #include "cuda/reconstruction/iterate.cuh"
 
@@ -17,14 +18,16 @@ enum { THREADS = 256, FILL_BLOCKS = 2048 };
 
 static __global__ void __launch_bounds__(THREADS) ones(float *values, int64_t n)
 {
-    for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i < n; i += (int64_t)gridDim.x * THREADS)
+    for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i < n;
+         i += (int64_t)gridDim.x * THREADS)
         values[i] = 1;
 }
 
 /* Replaces each sum by factor / sum, or 0 where it is 0. */
 static __global__ void __launch_bounds__(THREADS) invert_sums(float *sums, int64_t n, float factor)
 {
-    for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i < n; i += (int64_t)gridDim.x * THREADS)
+    for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i < n;
+         i += (int64_t)gridDim.x * THREADS)
         sums[i] = sums[i] > 0 ? factor / sums[i] : 0;
 }
 
@@ -54,7 +57,8 @@ static enum ts_status find_weights(struct cuda_iterate *job)
     if (status != TS_OK)
         return status;
     invert_sums<<<FILL_BLOCKS, THREADS, 0, job->stream>>>(job->ray_weights, job->rays, 1);
-    invert_sums<<<FILL_BLOCKS, THREADS, 0, job->stream>>>(job->pixel_weights, job->pixels, (float)params->relaxation);
+    invert_sums<<<FILL_BLOCKS, THREADS, 0, job->stream>>>(job->pixel_weights, job->pixels,
+                                                          (float)params->relaxation);
     return ts_cuda_launched(job->context, "invert_sums");
 }
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * apply_mask on a CUDA device. Where pixels outside become invalid, the values are copied as they are, and
- * cuda/device/validity.cu writes the bits. Where they get a value, a thread takes FLIGHT pixels of image and mask,
- * loaded before the first is used, and neighboring threads have neighboring pixels. Memory traffic: image and mask are
- * read once, the output is written once. 256 threads keep enough warps in flight to hide the loads.
+ * apply_mask on a CUDA device. Where pixels outside become invalid, the values are copied as they
+ * are, and cuda/device/validity.cu writes the bits. Where they get a value, a thread takes FLIGHT
+ * pixels of image and mask, loaded before the first is used, and neighboring threads have
+ * neighboring pixels. Memory traffic: image and mask are read once, the output is written once. 256
+ * threads keep enough warps in flight to hide the loads.
  */
 #include "cuda/device/launch.cuh"
 
@@ -25,7 +26,8 @@ struct mask_job {
 };
 
 /* Word is the unsigned integer as wide as a value. */
-template <typename Word, typename M> static __global__ void __launch_bounds__(THREADS) fill_outside(struct mask_job job)
+template <typename Word, typename M>
+static __global__ void __launch_bounds__(THREADS) fill_outside(struct mask_job job)
 {
     for (int64_t z = blockIdx.y; z < job.n_slices; z += gridDim.y) {
         const Word *in = (const Word *)job.in + z * job.n;
@@ -44,7 +46,8 @@ template <typename Word, typename M> static __global__ void __launch_bounds__(TH
             const int64_t at = first + i * THREADS;
             if (at >= job.n)
                 break;
-            const bool valid = !job.mask_valid || (job.mask_valid[z * job.n_words + at / 32] >> at % 32 & 1);
+            const bool valid =
+                !job.mask_valid || (job.mask_valid[z * job.n_words + at / 32] >> at % 32 & 1);
             ((Word *)job.out)[z * job.n + at] =
                 valid && marks[i] != (M)0 && marks[i] == marks[i] ? values[i] : (Word)job.value;
         }
@@ -52,7 +55,8 @@ template <typename Word, typename M> static __global__ void __launch_bounds__(TH
 }
 
 template <typename Word>
-static void launch(enum ts_dtype mask_dtype, const struct mask_job *job, const struct cuda_call *call)
+static void launch(enum ts_dtype mask_dtype, const struct mask_job *job,
+                   const struct cuda_call *call)
 {
     const dim3 grid((unsigned)ts_cuda_parts(job->n, THREADS * FLIGHT),
                     (unsigned)(job->n_slices < MOST_SLICES ? job->n_slices : MOST_SLICES));
@@ -61,19 +65,21 @@ static void launch(enum ts_dtype mask_dtype, const struct mask_job *job, const s
 #undef FILL
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                          const struct cuda_call *call)
+static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
+                          struct ts_image *out, const struct cuda_call *call)
 {
     const struct ts_image *mask = &in[1 + ts_stage_mask(context)];
     struct mask_job job = {in->data, mask->data, out->data, (const uint32_t *)mask->valid};
     if (context->stage->masks(context)) {
-        cudaMemcpyAsync(out->data, in->data, ts_image_bytes(out), cudaMemcpyDeviceToDevice, call->stream);
+        cudaMemcpyAsync(out->data, in->data, ts_image_bytes(out), cudaMemcpyDeviceToDevice,
+                        call->stream);
         return ts_cuda_launched(context, "apply_mask: copy");
     }
     job.n = (int64_t)ts_slice_count(out);
     job.n_words = (int64_t)(ts_valid_bytes(mask) / sizeof *job.mask_valid);
     job.n_slices = out->axes[0].n;
-    ts_constant_fill(&job.value, out->dtype, ((const struct apply_mask_params *)context->params)->value, 1);
+    ts_constant_fill(&job.value, out->dtype,
+                     ((const struct apply_mask_params *)context->params)->value, 1);
 #define LAUNCH(Word) launch<Word>(mask->dtype, &job, call)
     TS_CUDA_WORDS(out->dtype, LAUNCH)
 #undef LAUNCH

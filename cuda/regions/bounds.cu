@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * bounds on a CUDA device. A warp takes 32 pixels of a row at a time and keeps the ends of what it saw of the region in
- * registers; at the end its lanes join theirs, and one lane adds them to the box with atomic maxima of integers, whose
- * order does not matter. Rows are dealt out to warps in turn. Memory traffic: value and mask are read once. 256 threads
- * keep enough warps in flight to hide the loads.
+ * bounds on a CUDA device. A warp takes 32 pixels of a row at a time and keeps the ends of what it
+ * saw of the region in registers; at the end its lanes join theirs, and one lane adds them to the
+ * box with atomic maxima of integers, whose order does not matter. Rows are dealt out to warps in
+ * turn. Memory traffic: value and mask are read once. 256 threads keep enough warps in flight to
+ * hide the loads.
  */
 #include "cuda/device/launch.cuh"
 #include "cuda/regions/region_keys.cuh"
@@ -46,11 +47,13 @@ static __device__ inline bool bit_at(const uint32_t *bits, int64_t words, int64_
     return !bits || (bits[words + pixel / 32] >> pixel % 32 & 1);
 }
 
-template <typename T> static __global__ void __launch_bounds__(THREADS) find_box(struct bounds_job job)
+template <typename T>
+static __global__ void __launch_bounds__(THREADS) find_box(struct bounds_job job)
 {
     const int64_t lane = threadIdx.x % WARP, step = (int64_t)gridDim.x * WARPS;
     uint32_t not_first[3] = {}, end[3] = {}, n = 0;
-    for (int64_t row = (int64_t)blockIdx.x * WARPS + threadIdx.x / WARP; row < job.n_rows; row += step) {
+    for (int64_t row = (int64_t)blockIdx.x * WARPS + threadIdx.x / WARP; row < job.n_rows;
+         row += step) {
         const int64_t z = row / job.ny, y = row % job.ny, words = z * job.n_words;
         for (int64_t x = lane; x < job.nx; x += WARP) {
             const int64_t i = row * job.nx + x, pixel = y * job.nx + x;
@@ -86,7 +89,8 @@ static size_t partial_bytes(const struct stage_context *, int)
     return sizeof(struct bounds_box);
 }
 
-static enum ts_status reduce(const struct stage_context *context, int, const struct ts_image *slices, void *partials,
+static enum ts_status reduce(const struct stage_context *context, int,
+                             const struct ts_image *slices, void *partials,
                              const struct cuda_call *call)
 {
     const int reference = ts_stage_mask(context);
@@ -105,7 +109,8 @@ static enum ts_status reduce(const struct stage_context *context, int, const str
     job.n_rows = slices->axes[0].n * job.ny;
     job.z_first = slices->z_first;
     job.box = (struct bounds_box *)partials;
-    const int64_t at_once = ts_cuda_blocks_at_once(context, THREADS), useful = ts_cuda_parts(job.n_rows, WARPS);
+    const int64_t at_once = ts_cuda_blocks_at_once(context, THREADS),
+                  useful = ts_cuda_parts(job.n_rows, WARPS);
     const unsigned blocks = (unsigned)(at_once < useful ? at_once : useful);
 #define FIND(T) find_box<T><<<blocks, THREADS, 0, call->stream>>>(job)
     TS_CUDA_DTYPES(slices->dtype, FIND)
@@ -118,6 +123,7 @@ static void collect(const struct stage_context *, int, const void *partial, void
     memcpy(total, partial, sizeof(struct bounds_box));
 }
 
-static const struct cuda_reduction reduction = {.partial_bytes = partial_bytes, .reduce = reduce, .collect = collect};
+static const struct cuda_reduction reduction = {
+    .partial_bytes = partial_bytes, .reduce = reduce, .collect = collect};
 
 const struct stage_cuda bounds_cuda = {.reduction = &reduction};

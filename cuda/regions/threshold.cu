@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * threshold on a CUDA device: y = 1 where the key of a value lies in a range of keys (stages/values/value_keys.h), and
- * the pixel is valid. The keys are those of a threshold that is given, or the host's finish() makes them from counts of
- * values (cuda/counting/value_counts.cu), of bins (cuda/counting/table_job.cuh), or of a percentile's keys
- * (cuda/counting/percentile.cu).
+ * threshold on a CUDA device: y = 1 where the key of a value lies in a range of keys
+ * (stages/values/value_keys.h), and the pixel is valid. The keys are those of a threshold that is
+ * given, or the host's finish() makes them from counts of values (cuda/counting/value_counts.cu),
+ * of bins (cuda/counting/table_job.cuh), or of a percentile's keys (cuda/counting/percentile.cu).
  *
- * A thread compares FLIGHT values, as many as are loaded before the first is used; neighboring threads have neighboring
- * values, so that a warp reads and writes whole sectors and its 32 bits of validity are one word. Memory traffic: each
- * value is read once and a byte is written. 256 threads keep enough warps in flight to hide the loads.
+ * A thread compares FLIGHT values, as many as are loaded before the first is used; neighboring
+ * threads have neighboring values, so that a warp reads and writes whole sectors and its 32 bits of
+ * validity are one word. Memory traffic: each value is read once and a byte is written. 256 threads
+ * keep enough warps in flight to hide the loads.
  */
 #include "cuda/counting/percentile.cuh"
 #include "cuda/counting/table_job.cuh"
@@ -24,7 +25,7 @@ enum { THREADS = 256, FLIGHT = 8, MOST_SLICES = 65535 };
 
 STAGE_PARAMS_OF(threshold_params)
 
-/* ---- reduction --------------------------------------------------------------------------------- */
+/* ---- reduction ------------------------------------------------------------------------------- */
 
 enum source { FROM_COUNTS, FROM_RANGE, FROM_BINS, FROM_ENDS, FROM_PERCENTILES };
 
@@ -62,7 +63,8 @@ static size_t scratch_bytes(const struct stage_context *context, int, int64_t n)
 {
     switch (source_of(context)) {
     case FROM_COUNTS:
-        return ts_cuda_value_counts_scratch_bytes(context, &context->in, ts_scope_is_slice(context), n);
+        return ts_cuda_value_counts_scratch_bytes(context, &context->in, ts_scope_is_slice(context),
+                                                  n);
     case FROM_ENDS:
         return ts_cuda_percentile_ends_scratch_bytes(context, PERCENTILE_HISTOGRAM, 1, n);
     case FROM_PERCENTILES:
@@ -88,8 +90,9 @@ static size_t result_stride(const struct stage_context *context)
 }
 
 /* struct threshold_result starts with the bins. */
-static enum ts_status reduce(const struct stage_context *context, int input, const struct ts_image *slices,
-                             void *partials, const struct cuda_call *call)
+static enum ts_status reduce(const struct stage_context *context, int input,
+                             const struct ts_image *slices, void *partials,
+                             const struct cuda_call *call)
 {
     const bool by_slice = ts_scope_is_slice(context);
     const size_t stride = ts_cuda_stride(partial_bytes(context, input));
@@ -101,13 +104,14 @@ static enum ts_status reduce(const struct stage_context *context, int input, con
         return ts_cuda_value_range_add(context, slices, partials, by_slice, stride, call);
     case FROM_BINS:
         return ts_cuda_bin_counts_add(context, slices, &result->bins, result_stride(context),
-                                      (size_t)params_of(context)->bins, partials, by_slice, stride, call);
+                                      (size_t)params_of(context)->bins, partials, by_slice, stride,
+                                      call);
     case FROM_ENDS:
-        return ts_cuda_percentile_ends(context, PERCENTILE_HISTOGRAM, slices, (const double *)call->constants, 1,
-                                       partials, stride, call);
+        return ts_cuda_percentile_ends(context, PERCENTILE_HISTOGRAM, slices,
+                                       (const double *)call->constants, 1, partials, stride, call);
     default:
-        return ts_cuda_percentile_add(context, context->round, slices, context->round ? &result->search : NULL,
-                                      partials, call);
+        return ts_cuda_percentile_add(context, context->round, slices,
+                                      context->round ? &result->search : NULL, partials, call);
     }
 }
 
@@ -117,10 +121,12 @@ static void collect(const struct stage_context *context, int, const void *partia
     struct bin_counts *bins = (struct bin_counts *)total;
     switch (source_of(context)) {
     case FROM_COUNTS:
-        ts_cuda_value_counts_collect(dtype, ts_scope_is_slice(context), partial, (struct value_counts *)total);
+        ts_cuda_value_counts_collect(dtype, ts_scope_is_slice(context), partial,
+                                     (struct value_counts *)total);
         break;
     case FROM_RANGE:
-        *(struct value_range *)total = ts_cuda_value_range_collect((const struct cuda_value_range *)partial, dtype);
+        *(struct value_range *)total =
+            ts_cuda_value_range_collect((const struct cuda_value_range *)partial, dtype);
         break;
     case FROM_BINS:
         ts_bin_counts_init(bins, params_of(context)->bins);
@@ -134,10 +140,12 @@ static void collect(const struct stage_context *context, int, const void *partia
     }
 }
 
-static const struct cuda_reduction reduction = {
-    .partial_bytes = partial_bytes, .scratch_bytes = scratch_bytes, .reduce = reduce, .collect = collect};
+static const struct cuda_reduction reduction = {.partial_bytes = partial_bytes,
+                                                .scratch_bytes = scratch_bytes,
+                                                .reduce = reduce,
+                                                .collect = collect};
 
-/* ---- map --------------------------------------------------------------------------------------- */
+/* ---- map ------------------------------------------------------------------------------------- */
 
 /* Slices are n pixels and n_words words of bits apart, and their results `stride` bytes. */
 struct threshold_job {
@@ -150,12 +158,14 @@ struct threshold_job {
     int64_t n, n_words, n_slices;
 };
 
-template <typename T> static __global__ void __launch_bounds__(THREADS) compare_keys(struct threshold_job job)
+template <typename T>
+static __global__ void __launch_bounds__(THREADS) compare_keys(struct threshold_job job)
 {
     for (int64_t z = blockIdx.y; z < job.n_slices; z += gridDim.y) {
         const T *in = (const T *)job.in + z * job.n;
         const struct key_range keys =
-            job.results ? ((const struct threshold_result *)(job.results + z * job.stride))->keys : job.given;
+            job.results ? ((const struct threshold_result *)(job.results + z * job.stride))->keys
+                        : job.given;
         const int64_t first = (int64_t)blockIdx.x * (THREADS * FLIGHT) + threadIdx.x;
         int32_t found[FLIGHT];
 #pragma unroll
@@ -173,8 +183,8 @@ template <typename T> static __global__ void __launch_bounds__(THREADS) compare_
     }
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                          const struct cuda_call *call)
+static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
+                          struct ts_image *out, const struct cuda_call *call)
 {
     struct threshold_job job = {in->data, (uint8_t *)out->data, (const uint32_t *)in->valid};
     job.n = (int64_t)ts_slice_count(out);
@@ -194,5 +204,7 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
     return ts_cuda_launched(context, "threshold");
 }
 
-const struct stage_cuda threshold_cuda = {
-    .constants_bytes = constants_bytes, .constants = constants, .map = map, .reduction = &reduction};
+const struct stage_cuda threshold_cuda = {.constants_bytes = constants_bytes,
+                                          .constants = constants,
+                                          .map = map,
+                                          .reduction = &reduction};

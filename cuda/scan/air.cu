@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * air on a CUDA device: t = (x - dark) / (a - dark). A warp takes a row (z, view): its threads sum the outer values on
- * both sides, each every 32nd, then by halving, always in that order; then each divides every 32nd value of the row, 8
- * in flight. 4 + 4 bytes move a float value: the division finds in the cache what the sums read. Blocks are 128
- * threads, whose warps never wait for each other.
+ * air on a CUDA device: t = (x - dark) / (a - dark). A warp takes a row (z, view): its threads sum
+ * the outer values on both sides, each every 32nd, then by halving, always in that order; then each
+ * divides every 32nd value of the row, 8 in flight. 4 + 4 bytes move a float value: the division
+ * finds in the cache what the sums read. Blocks are 128 threads, whose warps never wait for each
+ * other.
  */
 #include "cuda/device/launch.cuh"
 
@@ -31,7 +32,8 @@ template <typename T> static __device__ double sum_of(const T *row, int64_t n, i
 }
 
 template <typename T>
-static __device__ void divide_row(const T *in, float *out, int n, struct air_line line, float dark, int lane)
+static __device__ void divide_row(const T *in, float *out, int n, struct air_line line, float dark,
+                                  int lane)
 {
     for (int first = lane; first < n; first += WARP * FLIGHT) {
         float values[FLIGHT];
@@ -43,13 +45,15 @@ static __device__ void divide_row(const T *in, float *out, int n, struct air_lin
             const int d = first + i * WARP;
             const float beam = line.first * (float)(n - 1 - d) + line.last * (float)d;
             if (d < n)
-                __stcs(&out[d], line.blocked ? __int_as_float(0x7FC00000) : (values[i] - dark) / beam);
+                __stcs(&out[d],
+                       line.blocked ? __int_as_float(0x7FC00000) : (values[i] - dark) / beam);
         }
     }
 }
 
 template <typename T>
-static __global__ void __launch_bounds__(THREADS) divide_by_air(const T *in, float *out, struct air_job job)
+static __global__ void __launch_bounds__(THREADS)
+    divide_by_air(const T *in, float *out, struct air_job job)
 {
     const int lane = threadIdx.x % WARP;
     for (int64_t row = (int64_t)blockIdx.x * ROWS + threadIdx.x / WARP; row < job.n_rows;
@@ -64,8 +68,8 @@ static __global__ void __launch_bounds__(THREADS) divide_by_air(const T *in, flo
     }
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                          const struct cuda_call *call)
+static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
+                          struct ts_image *out, const struct cuda_call *call)
 {
     const struct air_params *params = (const struct air_params *)context->params;
     const struct air_job job = {out->axes[0].n * out->axes[1].n,
@@ -74,12 +78,14 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
                                 params->detectors,
                                 ts_air_shape(params, out->axes[2].n),
                                 (unsigned long long *)context->tables[0].data};
-    const int64_t most = (int64_t)context->device->multiprocessors * (context->device->threads / THREADS) * WAVES,
+    const int64_t most = (int64_t)context->device->multiprocessors *
+                         (context->device->threads / THREADS) * WAVES,
                   work = ts_cuda_parts(job.n_rows, ROWS);
     const unsigned blocks = (unsigned)(work < most ? work : most);
     cudaMemsetAsync(job.blocked, 0, (size_t)out->axes[0].n * sizeof *job.blocked, call->stream);
-#define DIVIDE(type)                                                                                                   \
-    divide_by_air<type><<<blocks, THREADS, 0, call->stream>>>((const type *)in->data, (float *)out->data, job)
+#define DIVIDE(type)                                                                               \
+    divide_by_air<type>                                                                            \
+        <<<blocks, THREADS, 0, call->stream>>>((const type *)in->data, (float *)out->data, job)
     TS_CUDA_DTYPES(in->dtype, DIVIDE)
 #undef DIVIDE
     return ts_cuda_launched(context, "divide_by_air");

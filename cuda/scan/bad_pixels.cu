@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * bad_pixels on a CUDA device, by the rules of stages/scan/bad_pixels.c and the operations of bad_pixels.h.
+ * bad_pixels on a CUDA device, by the rules of stages/scan/bad_pixels.c and the operations of
+ * bad_pixels.h.
  *
- * A slab takes four launches. `look`: a thread goes down the views of one detector pixel, UNROLL values in flight.
- * `judge`: a block finds the dead detector pixels of one slice. `find_good`: a block looks for a good pixel in one row,
- * and mostly finds it among the first. `fill`: a block writes one row; a thread whose pixel is bad walks to its good
- * neighbors, which are near where gaps are narrow. So a value is read twice and written once; blocks are 128 threads,
- * so that short rows leave few idle.
+ * A slab takes four launches. `look`: a thread goes down the views of one detector pixel, UNROLL
+ * values in flight. `judge`: a block finds the dead detector pixels of one slice. `find_good`: a
+ * block looks for a good pixel in one row, and mostly finds it among the first. `fill`: a block
+ * writes one row; a thread whose pixel is bad walks to its good neighbors, which are near where
+ * gaps are narrow. So a value is read twice and written once; blocks are 128 threads, so that short
+ * rows leave few idle.
  */
 #include "cuda/device/launch.cuh"
 
@@ -31,9 +33,10 @@ template <typename T> struct job {
     unsigned long long *tables[BAD_KINDS];
 };
 
-/* ---- one pixel ---------------------------------------------------------------------------------- */
+/* ---- one pixel ------------------------------------------------------------------------------- */
 
-template <typename T> static __device__ bool is_valid(const struct job<T> &job, int64_t z, int64_t view, int64_t d)
+template <typename T>
+static __device__ bool is_valid(const struct job<T> &job, int64_t z, int64_t view, int64_t d)
 {
     const int64_t i = view * job.n + d;
     return !job.valid || (job.valid[z * job.valid_words + i / 64] >> i % 64 & 1);
@@ -41,17 +44,20 @@ template <typename T> static __device__ bool is_valid(const struct job<T> &job, 
 
 /* Returns the kind of a pixel without what is known of its detector pixel. */
 template <typename T>
-static __device__ int kind_alone(const struct job<T> &job, int64_t z, int64_t view, int64_t d, double value)
+static __device__ int kind_alone(const struct job<T> &job, int64_t z, int64_t view, int64_t d,
+                                 double value)
 {
     return is_valid(job, z, view, d) ? ts_bad_kind(value, job.levels) : BAD_MASKED;
 }
 
-template <typename T> static __device__ double value_of(const struct job<T> &job, int64_t z, int64_t view, int64_t d)
+template <typename T>
+static __device__ double value_of(const struct job<T> &job, int64_t z, int64_t view, int64_t d)
 {
     return (double)job.in[(z * job.n_views + view) * job.n + d];
 }
 
-template <typename T> static __device__ int kind_of(const struct job<T> &job, int64_t z, int64_t view, int64_t d)
+template <typename T>
+static __device__ int kind_of(const struct job<T> &job, int64_t z, int64_t view, int64_t d)
 {
     const int kind = kind_alone(job, z, view, d, value_of(job, z, view, d));
     return kind == BAD_NONE && job.dead[z * job.n + d] ? (int)BAD_DEAD : kind;
@@ -64,7 +70,8 @@ template <typename T> static __device__ double rounded(double value)
 }
 
 /* Returns a pixel of a row that has good ones, filled along the detector. */
-template <typename T> static __device__ double filled(const struct job<T> &job, int64_t z, int64_t view, int64_t d)
+template <typename T>
+static __device__ double filled(const struct job<T> &job, int64_t z, int64_t view, int64_t d)
 {
     int64_t low = d, high = d;
     if (kind_of(job, z, view, d) == BAD_NONE)
@@ -74,12 +81,14 @@ template <typename T> static __device__ double filled(const struct job<T> &job, 
     while (high < job.n && kind_of(job, z, view, high) != BAD_NONE)
         high++;
     return rounded<T>(ts_bad_between(low < 0 ? 0 : value_of(job, z, view, low), low,
-                                     high < job.n ? value_of(job, z, view, high) : 0, high < job.n ? high : -1, d));
+                                     high < job.n ? value_of(job, z, view, high) : 0,
+                                     high < job.n ? high : -1, d));
 }
 
-/* ---- the first step ----------------------------------------------------------------------------- */
+/* ---- the first step -------------------------------------------------------------------------- */
 
-template <typename T> static __device__ void look_at_column(const struct job<T> &job, int64_t z, int64_t d)
+template <typename T>
+static __device__ void look_at_column(const struct job<T> &job, int64_t z, int64_t d)
 {
     struct bad_column column = {0, 0, 0, false};
     for (int64_t view = 0; view < job.n_views; view += UNROLL) {
@@ -102,21 +111,22 @@ template <typename T> static __global__ void __launch_bounds__(THREADS) look(str
         look_at_column(job, z, d);
 }
 
-/* The detector pixels of a slice that vary: those from the first to the last, and how many constant ones are dead. */
+/* The detector pixels of a slice that vary: those from the first to the last, and how many constant
+ * ones are dead. */
 struct varying {
     int first, last, n_dead;
 };
 
-static __device__ bool is_dead(const struct bad_column &column, const struct varying &varying, int64_t d,
-                               bool zero_is_dead)
+static __device__ bool is_dead(const struct bad_column &column, const struct varying &varying,
+                               int64_t d, bool zero_is_dead)
 {
     const bool inside = d > varying.first && d < varying.last;
     return ts_bad_column_constant(&column) && (inside || (zero_is_dead && column.first == 0));
 }
 
 template <typename T>
-static __device__ void find_dead(const struct job<T> &job, const struct bad_column *columns, unsigned char *dead,
-                                 struct varying *varying)
+static __device__ void find_dead(const struct job<T> &job, const struct bad_column *columns,
+                                 unsigned char *dead, struct varying *varying)
 {
     for (int64_t d = threadIdx.x; d < job.n; d += THREADS)
         if (ts_bad_column_varies(&columns[d])) {
@@ -126,8 +136,8 @@ static __device__ void find_dead(const struct job<T> &job, const struct bad_colu
     __syncthreads();
     const bool finds = job.find && varying->last >= 0;
     for (int64_t d = threadIdx.x; d < job.n; d += THREADS) {
-        dead[d] =
-            job.all ? ts_bad_column_constant(&columns[d]) : finds && is_dead(columns[d], *varying, d, job.zero_is_dead);
+        dead[d] = job.all ? ts_bad_column_constant(&columns[d])
+                          : finds && is_dead(columns[d], *varying, d, job.zero_is_dead);
         if (dead[d])
             atomicAdd(&varying->n_dead, 1);
     }
@@ -166,7 +176,7 @@ template <typename T> static __global__ void __launch_bounds__(THREADS) find_goo
         job.good[blockIdx.x] = found;
 }
 
-/* ---- the second step ---------------------------------------------------------------------------- */
+/* ---- the second step ------------------------------------------------------------------------- */
 
 static __device__ int64_t nearest_good(const unsigned char *good, int64_t step, int64_t most)
 {
@@ -176,19 +186,23 @@ static __device__ int64_t nearest_good(const unsigned char *good, int64_t step, 
     return -1;
 }
 
-/* These are the rows from which one without a good pixel is filled: so many views or slices away, or -1. */
+/* These are the rows from which one without a good pixel is filled: so many views or slices away,
+ * or -1. */
 struct rows_beside {
     int64_t below, above;
     bool of_views;
 };
 
-template <typename T> static __device__ struct rows_beside find_rows(const struct job<T> &job, int64_t z, int64_t view)
+template <typename T>
+static __device__ struct rows_beside find_rows(const struct job<T> &job, int64_t z, int64_t view)
 {
     const unsigned char *good = job.good + z * job.n_views + view;
-    struct rows_beside rows = {nearest_good(good, -1, view), nearest_good(good, 1, job.n_views - 1 - view), true};
+    struct rows_beside rows = {nearest_good(good, -1, view),
+                               nearest_good(good, 1, job.n_views - 1 - view), true};
     if (rows.below > 0 || rows.above > 0)
         return rows;
-    return {nearest_good(good, -job.n_views, job.halo), nearest_good(good, job.n_views, job.halo), false};
+    return {nearest_good(good, -job.n_views, job.halo), nearest_good(good, job.n_views, job.halo),
+            false};
 }
 
 template <typename T>
@@ -197,16 +211,20 @@ static __device__ double between_rows(const struct job<T> &job, int64_t z, int64
 {
     double a = 0, b = 0;
     if (rows.below > 0)
-        a = filled(job, rows.of_views ? z : z - rows.below, rows.of_views ? view - rows.below : view, d);
+        a = filled(job, rows.of_views ? z : z - rows.below,
+                   rows.of_views ? view - rows.below : view, d);
     if (rows.above > 0)
-        b = filled(job, rows.of_views ? z : z + rows.above, rows.of_views ? view + rows.above : view, d);
+        b = filled(job, rows.of_views ? z : z + rows.above,
+                   rows.of_views ? view + rows.above : view, d);
     const int64_t at = rows.below > 0 ? rows.below : 0;
-    return rounded<T>(ts_bad_between(a, rows.below > 0 ? 0 : -1, b, rows.above > 0 ? at + rows.above : -1, at));
+    return rounded<T>(
+        ts_bad_between(a, rows.below > 0 ? 0 : -1, b, rows.above > 0 ? at + rows.above : -1, at));
 }
 
 template <typename T> static __global__ void __launch_bounds__(THREADS) fill(struct job<T> job)
 {
-    const int64_t z = blockIdx.x / job.n_views, view = blockIdx.x % job.n_views, from = z + job.halo;
+    const int64_t z = blockIdx.x / job.n_views, view = blockIdx.x % job.n_views,
+                  from = z + job.halo;
     const bool good = job.good[from * job.n_views + view];
     struct rows_beside rows = {-1, -1, true};
     if (!good)
@@ -221,13 +239,14 @@ template <typename T> static __global__ void __launch_bounds__(THREADS) fill(str
             if (left)
                 atomicAdd(&job.tables[BAD_LEFT][z], 1ull);
             else
-                value = (T)(good ? filled(job, from, view, d) : between_rows(job, from, view, d, rows));
+                value =
+                    (T)(good ? filled(job, from, view, d) : between_rows(job, from, view, d, rows));
         }
         out[d] = value;
     }
 }
 
-/* ---- launch ------------------------------------------------------------------------------------- */
+/* ---- launch ---------------------------------------------------------------------------------- */
 
 static size_t part_bytes(int64_t count, size_t bytes)
 {
@@ -247,11 +266,12 @@ static size_t scratch_bytes(const struct stage_context *context, int64_t n)
 }
 
 template <typename T>
-static enum ts_status launch(const struct stage_context *context, const struct job<T> &job, int64_t nz,
-                             cudaStream_t stream)
+static enum ts_status launch(const struct stage_context *context, const struct job<T> &job,
+                             int64_t nz, cudaStream_t stream)
 {
     const int64_t slices = job.n_slices;
-    const dim3 columns((unsigned)ts_cuda_parts(job.n, THREADS), (unsigned)(slices < MOST_Y ? slices : MOST_Y));
+    const dim3 columns((unsigned)ts_cuda_parts(job.n, THREADS),
+                       (unsigned)(slices < MOST_Y ? slices : MOST_Y));
     look<T><<<columns, THREADS, 0, stream>>>(job);
     enum ts_status status = ts_cuda_launched(context, "bad_pixels look");
     if (status != TS_OK)
@@ -269,8 +289,8 @@ static enum ts_status launch(const struct stage_context *context, const struct j
 }
 
 template <typename T>
-static enum ts_status map_typed(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                                const struct cuda_call *call)
+static enum ts_status map_typed(const struct stage_context *context, const struct ts_image *in,
+                                struct ts_image *out, const struct cuda_call *call)
 {
     const struct bad_pixels_params *params = (const struct bad_pixels_params *)context->params;
     const int64_t nz = out->axes[0].n, slices = slices_of(context, nz), n = out->axes[2].n;
@@ -295,14 +315,15 @@ static enum ts_status map_typed(const struct stage_context *context, const struc
     job.good = job.dead + part_bytes(slices * n, 1);
     for (int kind = BAD_MASKED; kind < BAD_KINDS; kind++) {
         job.tables[kind] = (unsigned long long *)context->tables[kind - 1].data;
-        if (cudaMemsetAsync(job.tables[kind], 0, (size_t)nz * sizeof(uint64_t), call->stream) != cudaSuccess)
+        if (cudaMemsetAsync(job.tables[kind], 0, (size_t)nz * sizeof(uint64_t), call->stream) !=
+            cudaSuccess)
             return ts_cuda_launched(context, "memset");
     }
     return launch(context, job, nz, call->stream);
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                          const struct cuda_call *call)
+static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
+                          struct ts_image *out, const struct cuda_call *call)
 {
     enum ts_status status;
 #define MAP(T) status = map_typed<T>(context, in, out, call)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * center on a CUDA device: one slice is copied out of the volume as floats, and the host searches it. A thread converts
- * one value: up to 8 bytes move a pixel of that slice, none of the others. A block is 256 threads because any size
- * would do.
+ * center on a CUDA device: one slice is copied out of the volume as floats, and the host searches
+ * it. A thread converts one value: up to 8 bytes move a pixel of that slice, none of the others. A
+ * block is 256 threads because any size would do.
  */
 #include "cuda/device/launch.cuh"
 
@@ -13,7 +13,8 @@ extern "C" {
 enum { THREADS = 256 };
 
 template <typename T>
-static __global__ void __launch_bounds__(THREADS) copy_slice(const T *in, int64_t n, struct center_sinogram *sinogram)
+static __global__ void __launch_bounds__(THREADS)
+    copy_slice(const T *in, int64_t n, struct center_sinogram *sinogram)
 {
     const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
     if (i == 0)
@@ -27,26 +28,29 @@ static size_t partial_bytes(const struct stage_context *context, int input)
     return center_stage.reduction->partial_bytes(context, input);
 }
 
-static enum ts_status reduce(const struct stage_context *context, int input, const struct ts_image *slices,
-                             void *partials, const struct cuda_call *call)
+static enum ts_status reduce(const struct stage_context *context, int input,
+                             const struct ts_image *slices, void *partials,
+                             const struct cuda_call *call)
 {
     const int64_t slice = ((const struct center_params *)context->params)->slice - slices->z_first;
     const int64_t n = (int64_t)ts_slice_count(slices);
     (void)input;
     if (slice < 0 || slice >= slices->axes[0].n)
         return TS_OK;
-#define COPY(type)                                                                                                     \
-    copy_slice<type><<<(unsigned)ts_cuda_parts(n, THREADS), THREADS, 0, call->stream>>>(                               \
+#define COPY(type)                                                                                 \
+    copy_slice<type><<<(unsigned)ts_cuda_parts(n, THREADS), THREADS, 0, call->stream>>>(           \
         (const type *)ts_slice_data(slices, slice), n, (struct center_sinogram *)partials)
     TS_CUDA_DTYPES(slices->dtype, COPY)
 #undef COPY
     return ts_cuda_launched(context, "copy slice");
 }
 
-static void collect(const struct stage_context *context, int input, const void *partial, void *total)
+static void collect(const struct stage_context *context, int input, const void *partial,
+                    void *total)
 {
     memcpy(total, partial, partial_bytes(context, input));
 }
 
-static const struct cuda_reduction reduction = {.partial_bytes = partial_bytes, .reduce = reduce, .collect = collect};
+static const struct cuda_reduction reduction = {
+    .partial_bytes = partial_bytes, .reduce = reduce, .collect = collect};
 const struct stage_cuda center_cuda = {.reduction = &reduction};

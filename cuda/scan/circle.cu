@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * circle on a CUDA device: a warp copies a row, each thread groups of 16 bytes with four of them in flight, or single
- * values where rows are no multiples of 16 bytes. The columns inside come from a table that the host made, so that both
- * devices agree on every pixel. Each value inside is read once, those outside not at all, and each is written once. A
- * block is 256 threads for 8 rows: enough warps to hide the latency, and small enough to fill the device.
+ * circle on a CUDA device: a warp copies a row, each thread groups of 16 bytes with four of them in
+ * flight, or single values where rows are no multiples of 16 bytes. The columns inside come from a
+ * table that the host made, so that both devices agree on every pixel. Each value inside is read
+ * once, those outside not at all, and each is written once. A block is 256 threads for 8 rows:
+ * enough warps to hide the latency, and small enough to fill the device.
  */
 #include "cuda/device/launch.cuh"
 
@@ -27,7 +28,8 @@ static void constants(const struct stage_context *context, void *host)
 /* Group is as many values T as are copied at once. */
 template <typename T, typename Group>
 static __global__ void __launch_bounds__(WARP *ROWS)
-    copy_inside(const T *in, T *out, int64_t n_rows, int64_t ny, int64_t nx, const struct circle_span *spans, T value)
+    copy_inside(const T *in, T *out, int64_t n_rows, int64_t ny, int64_t nx,
+                const struct circle_span *spans, T value)
 {
     enum { N = sizeof(Group) / sizeof(T) };
     union word {
@@ -63,29 +65,29 @@ static __global__ void __launch_bounds__(WARP *ROWS)
 }
 
 template <typename T>
-static enum ts_status launch(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                             const struct cuda_call *call)
+static enum ts_status launch(const struct stage_context *context, const struct ts_image *in,
+                             struct ts_image *out, const struct cuda_call *call)
 {
     const int64_t ny = out->axes[1].n, nx = out->axes[2].n, n_rows = out->axes[0].n * ny;
     const struct circle_span *spans = (const struct circle_span *)call->constants;
     const double value = ((const struct circle_params *)context->params)->value;
     const dim3 threads(WARP, ROWS);
     const unsigned blocks = (unsigned)ts_cuda_parts(n_rows, ROWS);
-    const bool whole =
-        nx * sizeof(T) % GROUP_BYTES == 0 && ((uintptr_t)in->data | (uintptr_t)out->data) % GROUP_BYTES == 0;
+    const bool whole = nx * sizeof(T) % GROUP_BYTES == 0 &&
+                       ((uintptr_t)in->data | (uintptr_t)out->data) % GROUP_BYTES == 0;
     T filler;
     ts_constant_fill(&filler, out->dtype, value, 1);
     if (whole)
-        copy_inside<T, uint4>
-            <<<blocks, threads, 0, call->stream>>>((const T *)in->data, (T *)out->data, n_rows, ny, nx, spans, filler);
+        copy_inside<T, uint4><<<blocks, threads, 0, call->stream>>>(
+            (const T *)in->data, (T *)out->data, n_rows, ny, nx, spans, filler);
     else
-        copy_inside<T, T>
-            <<<blocks, threads, 0, call->stream>>>((const T *)in->data, (T *)out->data, n_rows, ny, nx, spans, filler);
+        copy_inside<T, T><<<blocks, threads, 0, call->stream>>>((const T *)in->data, (T *)out->data,
+                                                                n_rows, ny, nx, spans, filler);
     return ts_cuda_launched(context, "copy_inside");
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                          const struct cuda_call *call)
+static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
+                          struct ts_image *out, const struct cuda_call *call)
 {
     enum ts_status status;
 #define LAUNCH(T) status = launch<T>(context, in, out, call)
@@ -94,4 +96,5 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
     return status;
 }
 
-const struct stage_cuda circle_cuda = {.constants_bytes = constants_bytes, .constants = constants, .map = map};
+const struct stage_cuda circle_cuda = {
+    .constants_bytes = constants_bytes, .constants = constants, .map = map};

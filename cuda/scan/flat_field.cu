@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * flat_field on a CUDA device: t = (counts - dark) * (1 / (flat - dark)), by the operations of the CPU code.
+ * flat_field on a CUDA device: t = (counts - dark) * (1 / (flat - dark)), by the operations of the
+ * CPU code.
  *
- * A slab takes six launches. `calibrate`: a thread combines the frames of one detector pixel; neighbors read
- * neighbors. A median is found bit by bit in keys that order as the values do, so that frames are only read, once for
- * each bit. `zingers`: a block compares the frames of a slice. `stand_in`: a block looks through the dead pixels of a
- * slice, which are few. `bad_columns`: a block goes down the detector pixels of a slice until they vary, which is soon.
- * `divide`: a thread takes one column of detector pixels down VIEWS views with its dark and gain in registers, UNROLL
- * values in flight: it moves 2 + 4 bytes for a 16-bit value, and for a dead pixel those of the pixel whose value
- * replaces it. A block is 128 threads, so that short rows leave few idle. `pile`: a block counts the values at full
- * scale, of the few slices whose largest value is one.
+ * A slab takes six launches. `calibrate`: a thread combines the frames of one detector pixel;
+ * neighbors read neighbors. A median is found bit by bit in keys that order as the values do, so
+ * that frames are only read, once for each bit. `zingers`: a block compares the frames of a slice.
+ * `stand_in`: a block looks through the dead pixels of a slice, which are few. `bad_columns`: a
+ * block goes down the detector pixels of a slice until they vary, which is soon. `divide`: a thread
+ * takes one column of detector pixels down VIEWS views with its dark and gain in registers, UNROLL
+ * values in flight: it moves 2 + 4 bytes for a 16-bit value, and for a dead pixel those of the
+ * pixel whose value replaces it. A block is 128 threads, so that short rows leave few idle. `pile`:
+ * a block counts the values at full scale, of the few slices whose largest value is one.
  */
 #include "cuda/device/launch.cuh"
 
@@ -23,7 +25,7 @@ extern "C" {
 
 enum { THREADS = 128, VIEWS = 64, UNROLL = 8, NEAREST_THREADS = 256 };
 
-/* ---- frames to one ----------------------------------------------------------------------------- */
+/* ---- frames to one --------------------------------------------------------------------------- */
 
 struct frames {
     const void *data; /* NULL: all 0 */
@@ -39,7 +41,8 @@ static __device__ double value_at(const struct frames &frames, int64_t i)
     return ts_cuda_value_at(frames.data, frames.dtype, i);
 }
 
-/* Signed integers move up by 2^31 before they are taken for unsigned ones; all keys have 32 bits. */
+/* Signed integers move up by 2^31 before they are taken for unsigned ones; all keys have 32
+ * bits. */
 static __device__ uint32_t key_at(const struct frames &frames, int64_t i)
 {
     if (frames.dtype == TS_F32)
@@ -110,7 +113,8 @@ struct pixels {
     unsigned int *largest; /* of each slice, the bits of a float */
 };
 
-/* Most values are no larger than one that was seen before. An infinite one is the largest, as it is for the CPU code.
+/* Most values are no larger than one that was seen before. An infinite one is the largest, as it is
+ * for the CPU code.
  */
 static __device__ void keep_largest(unsigned int *largest, float value)
 {
@@ -119,7 +123,8 @@ static __device__ void keep_largest(unsigned int *largest, float value)
 }
 
 /* Returns true where the pixel is invalid in one of the frames. */
-static __device__ bool is_left_out(const struct frames &frames, int64_t n_detectors, int64_t z, int64_t d)
+static __device__ bool is_left_out(const struct frames &frames, int64_t n_detectors, int64_t z,
+                                   int64_t d)
 {
     for (int64_t frame = 0; frames.valid && frame < frames.n; frame++) {
         const int64_t i = frame * n_detectors + d;
@@ -129,7 +134,8 @@ static __device__ bool is_left_out(const struct frames &frames, int64_t n_detect
     return false;
 }
 
-static __device__ void count_largest(const struct frames &frames, int64_t at, int64_t step, unsigned long long *sum)
+static __device__ void count_largest(const struct frames &frames, int64_t at, int64_t step,
+                                     unsigned long long *sum)
 {
     unsigned long long count = 0;
     for (int64_t frame = 0; !isnan(frames.largest) && frame < frames.n; frame++)
@@ -138,19 +144,22 @@ static __device__ void count_largest(const struct frames &frames, int64_t at, in
         atomicAdd(sum, count);
 }
 
-static __device__ void calibrate_pixel(const struct frames &flats, const struct frames &darks, int64_t n_detectors,
-                                       bool take_median, int64_t z, int64_t d, const struct pixels &pixels,
-                                       const struct mask &mask, unsigned long long *saturated)
+static __device__ void calibrate_pixel(const struct frames &flats, const struct frames &darks,
+                                       int64_t n_detectors, bool take_median, int64_t z, int64_t d,
+                                       const struct pixels &pixels, const struct mask &mask,
+                                       unsigned long long *saturated)
 {
     const int64_t i = z * n_detectors + d;
     const int64_t flat_at = z * flats.n * n_detectors + d, dark_at = z * darks.n * n_detectors + d;
-    const double flat = take_median ? median(flats, flat_at, n_detectors) : mean(flats, flat_at, n_detectors);
+    const double flat =
+        take_median ? median(flats, flat_at, n_detectors) : mean(flats, flat_at, n_detectors);
     const double dark = !darks.data   ? 0
                         : take_median ? median(darks, dark_at, n_detectors)
                                       : mean(darks, dark_at, n_detectors);
     const float gain = (float)(1 / (flat - dark));
     pixels.offset[i] = (float)dark;
-    const bool left_out = is_left_out(flats, n_detectors, z, d) || is_left_out(darks, n_detectors, z, d);
+    const bool left_out =
+        is_left_out(flats, n_detectors, z, d) || is_left_out(darks, n_detectors, z, d);
     pixels.gain[i] = gain > 0 && gain < INFINITY && !left_out ? gain : NAN;
     if (!is_valid(mask, z, d)) /* flats have the mask of the first view */
         return;
@@ -160,15 +169,16 @@ static __device__ void calibrate_pixel(const struct frames &flats, const struct 
 }
 
 static __global__ void __launch_bounds__(THREADS)
-    calibrate(struct frames flats, struct frames darks, int64_t nz, int64_t n_detectors, bool take_median,
-              struct pixels pixels, struct mask mask, unsigned long long *saturated)
+    calibrate(struct frames flats, struct frames darks, int64_t nz, int64_t n_detectors,
+              bool take_median, struct pixels pixels, struct mask mask,
+              unsigned long long *saturated)
 {
     const int64_t d = (int64_t)blockIdx.x * THREADS + threadIdx.x;
     for (int64_t z = blockIdx.y; d < n_detectors && z < nz; z += gridDim.y)
         calibrate_pixel(flats, darks, n_detectors, take_median, z, d, pixels, mask, saturated);
 }
 
-/* ---- frames that differ ------------------------------------------------------------------------ */
+/* ---- frames that differ ---------------------------------------------------------------------- */
 
 /* Returns the lower median of n numbers from 0 on, bit by bit; all threads of the block call it. */
 static __device__ float median_of_row(const float *values, int64_t n)
@@ -192,8 +202,8 @@ static __device__ float median_of_row(const float *values, int64_t n)
     return __uint_as_float(lower);
 }
 
-static __device__ void look_at_pixel(const struct frames &frames, int64_t at, int64_t step, int64_t i,
-                                     const struct pixels &pixels, float *lowest_of)
+static __device__ void look_at_pixel(const struct frames &frames, int64_t at, int64_t step,
+                                     int64_t i, const struct pixels &pixels, float *lowest_of)
 {
     float lowest = 0, highest = 0, sum = 0;
     for (int64_t frame = 0; frame < frames.n; frame++) {
@@ -208,17 +218,20 @@ static __device__ void look_at_pixel(const struct frames &frames, int64_t at, in
 }
 
 /* Writes the limits of one slice, and adds its zingers. */
-static __device__ void find_zingers(const struct frames &frames, int64_t n, int64_t z, const struct pixels &pixels,
-                                    float *limits, unsigned long long *count)
+static __device__ void find_zingers(const struct frames &frames, int64_t n, int64_t z,
+                                    const struct pixels &pixels, float *limits,
+                                    unsigned long long *count)
 {
     for (int64_t d = threadIdx.x; d < n; d += NEAREST_THREADS)
         look_at_pixel(frames, z * frames.n * n + d, n, z * n + d, pixels, limits);
     __syncthreads();
-    const float spread = median_of_row(pixels.spreads + z * n, n), mean = median_of_row(pixels.means + z * n, n);
+    const float spread = median_of_row(pixels.spreads + z * n, n),
+                mean = median_of_row(pixels.means + z * n, n);
     for (int64_t d = threadIdx.x; d < n; d += NEAREST_THREADS) {
         const int64_t i = z * n + d;
         const float limit = ts_flat_limit(spread, mean, pixels.means[i], frames.n);
-        const bool zinger = frames.n > 1 && ts_flat_is_zinger(pixels.spreads[i], limit, pixels.gain[i], frames.n);
+        const bool zinger =
+            frames.n > 1 && ts_flat_is_zinger(pixels.spreads[i], limit, pixels.gain[i], frames.n);
         limits[i] = zinger ? limits[i] + limit : INFINITY;
         if (zinger)
             atomicAdd(count, 1ull);
@@ -226,7 +239,8 @@ static __device__ void find_zingers(const struct frames &frames, int64_t n, int6
     __syncthreads();
 }
 
-static __device__ double mean_below(const struct frames &frames, int64_t at, int64_t step, float limit)
+static __device__ double mean_below(const struct frames &frames, int64_t at, int64_t step,
+                                    float limit)
 {
     double sum = 0;
     int64_t n = 0;
@@ -242,8 +256,8 @@ static __device__ double mean_below(const struct frames &frames, int64_t at, int
 
 /* looks[0], looks[1]: flats and darks are looked at. */
 static __global__ void __launch_bounds__(NEAREST_THREADS)
-    zingers(struct frames flats, struct frames darks, bool looks_at_flats, bool looks_at_darks, bool clean, int64_t n,
-            struct pixels pixels, uint64_t *table)
+    zingers(struct frames flats, struct frames darks, bool looks_at_flats, bool looks_at_darks,
+            bool clean, int64_t n, struct pixels pixels, uint64_t *table)
 {
     const int64_t z = blockIdx.x;
     __shared__ unsigned long long count;
@@ -262,14 +276,16 @@ static __global__ void __launch_bounds__(NEAREST_THREADS)
         const int64_t i = z * n + d;
         if (pixels.limits[0][i] == INFINITY && pixels.limits[1][i] == INFINITY)
             continue;
-        const double dark = darks.data ? mean_below(darks, z * darks.n * n + d, n, pixels.limits[1][i]) : 0;
-        const float gain = (float)(1 / (mean_below(flats, z * flats.n * n + d, n, pixels.limits[0][i]) - dark));
+        const double dark =
+            darks.data ? mean_below(darks, z * darks.n * n + d, n, pixels.limits[1][i]) : 0;
+        const float gain =
+            (float)(1 / (mean_below(flats, z * flats.n * n + d, n, pixels.limits[0][i]) - dark));
         pixels.offset[i] = (float)dark;
         pixels.gain[i] = gain > 0 && gain < INFINITY ? gain : NAN;
     }
 }
 
-/* ---- dead pixels ------------------------------------------------------------------------------- */
+/* ---- dead pixels ----------------------------------------------------------------------------- */
 
 static __global__ void __launch_bounds__(NEAREST_THREADS)
     stand_in(int64_t n, bool nearest, struct pixels pixels, uint64_t *n_dead)
@@ -297,7 +313,7 @@ static __global__ void __launch_bounds__(NEAREST_THREADS)
         n_dead[blockIdx.x] = dead;
 }
 
-/* ---- the map ----------------------------------------------------------------------------------- */
+/* ---- the map --------------------------------------------------------------------------------- */
 
 /* Returns the largest value of an integer type. */
 template <typename T> static __device__ long long largest_of_type()
@@ -310,15 +326,16 @@ template <typename T> static __device__ bool is_largest(T value)
     return std::is_integral<T>::value && (long long)value == largest_of_type<T>();
 }
 
-/* Counts the valid values of one column, and finds their largest: of a dead pixel, which is read for nothing else, or
- * one with a mask. */
+/* Counts the valid values of one column, and finds their largest: of a dead pixel, which is read
+ * for nothing else, or one with a mask. */
 template <typename T>
-static __device__ int count_column(const T *in, int64_t n_views, int64_t n_detectors, int64_t z, int64_t d,
-                                   const struct mask &mask, float *largest)
+static __device__ int count_column(const T *in, int64_t n_views, int64_t n_detectors, int64_t z,
+                                   int64_t d, const struct mask &mask, float *largest)
 {
     int count = 0;
     *largest = 0;
-    for (int64_t first = (int64_t)blockIdx.z * VIEWS; first < n_views; first += (int64_t)gridDim.z * VIEWS)
+    for (int64_t first = (int64_t)blockIdx.z * VIEWS; first < n_views;
+         first += (int64_t)gridDim.z * VIEWS)
         for (int64_t view = first; view < first + VIEWS && view < n_views; view++) {
             const T value = in[(z * n_views + view) * n_detectors + d];
             if (!is_valid(mask, z, view * n_detectors + d))
@@ -330,20 +347,23 @@ static __device__ int count_column(const T *in, int64_t n_views, int64_t n_detec
 }
 
 template <typename T>
-static __device__ void divide_column(const T *in, float *out, int64_t n_views, int64_t n_detectors, int64_t z,
-                                     int64_t d, const struct pixels &pixels, const struct mask &mask,
-                                     unsigned long long *saturated)
+static __device__ void divide_column(const T *in, float *out, int64_t n_views, int64_t n_detectors,
+                                     int64_t z, int64_t d, const struct pixels &pixels,
+                                     const struct mask &mask, unsigned long long *saturated)
 {
     const int64_t source = pixels.source[z * n_detectors + d];
     int count = 0;
     float largest = 0;
-    const float offset = pixels.offset[z * n_detectors + source], gain = pixels.gain[z * n_detectors + source];
-    for (int64_t first = (int64_t)blockIdx.z * VIEWS; first < n_views; first += (int64_t)gridDim.z * VIEWS) {
+    const float offset = pixels.offset[z * n_detectors + source],
+                gain = pixels.gain[z * n_detectors + source];
+    for (int64_t first = (int64_t)blockIdx.z * VIEWS; first < n_views;
+         first += (int64_t)gridDim.z * VIEWS) {
         const int64_t end = first + VIEWS < n_views ? first + VIEWS : n_views;
         const T *from = in + (z * n_views + first) * n_detectors + source;
         float *to = out + (z * n_views + first) * n_detectors + d;
         int64_t view = first;
-        for (; view + UNROLL <= end; view += UNROLL, from += UNROLL * n_detectors, to += UNROLL * n_detectors) {
+        for (; view + UNROLL <= end;
+             view += UNROLL, from += UNROLL * n_detectors, to += UNROLL * n_detectors) {
             T counts[UNROLL];
 #pragma unroll
             for (int i = 0; i < UNROLL; i++)
@@ -370,15 +390,15 @@ static __device__ void divide_column(const T *in, float *out, int64_t n_views, i
 
 template <typename T>
 static __global__ void __launch_bounds__(THREADS)
-    divide(const T *in, float *out, int64_t nz, int64_t n_views, int64_t n_detectors, struct pixels pixels,
-           struct mask mask, unsigned long long *saturated)
+    divide(const T *in, float *out, int64_t nz, int64_t n_views, int64_t n_detectors,
+           struct pixels pixels, struct mask mask, unsigned long long *saturated)
 {
     const int64_t d = (int64_t)blockIdx.x * THREADS + threadIdx.x;
     for (int64_t z = blockIdx.y; d < n_detectors && z < nz; z += gridDim.y)
         divide_column(in, out, n_views, n_detectors, z, d, pixels, mask, saturated);
 }
 
-/* ---- detector pixels that are stuck ------------------------------------------------------------ */
+/* ---- detector pixels that are stuck ---------------------------------------------------------- */
 
 template <typename T> static __device__ bool differs(T a, T b)
 {
@@ -392,8 +412,8 @@ template <> __device__ bool differs(float a, float b)
 }
 
 template <typename T>
-static __device__ bool varies_from_first(const T *in, int64_t n_views, int64_t n, int64_t z, int64_t d,
-                                         const struct mask &mask)
+static __device__ bool varies_from_first(const T *in, int64_t n_views, int64_t n, int64_t z,
+                                         int64_t d, const struct mask &mask)
 {
     const T *at = in + z * n_views * n + d;
     if (n_views < BAD_LEAST_VIEWS || !is_valid(mask, z, d))
@@ -405,15 +425,16 @@ static __device__ bool varies_from_first(const T *in, int64_t n_views, int64_t n
 }
 
 template <typename T>
-static __device__ bool transmission_stands_out(const T *in, int64_t n_views, int64_t n, int64_t z, int64_t d,
-                                               const struct pixels &pixels)
+static __device__ bool transmission_stands_out(const T *in, int64_t n_views, int64_t n, int64_t z,
+                                               int64_t d, const struct pixels &pixels)
 {
     struct flat_near near = ts_flat_near(n, d);
     for (int64_t view = 0; view < n_views; view++)
         for (int64_t i = 0; i < near.n; i++) {
             const int64_t at = near.first + i;
             const float transmission =
-                ((float)in[(z * n_views + view) * n + at] - pixels.offset[z * n + at]) * pixels.gain[z * n + at];
+                ((float)in[(z * n_views + view) * n + at] - pixels.offset[z * n + at]) *
+                pixels.gain[z * n + at];
             if (fabsf(transmission) <= FLT_MAX)
                 ts_bad_column_add(&near.columns[i], transmission);
         }
@@ -421,17 +442,20 @@ static __device__ bool transmission_stands_out(const T *in, int64_t n_views, int
 }
 
 template <typename T>
-static __device__ float transmission_at(const T *counts, const float *offset, const float *gain, int64_t d)
+static __device__ float transmission_at(const T *counts, const float *offset, const float *gain,
+                                        int64_t d)
 {
     return ((float)counts[d] - offset[d]) * gain[d];
 }
 
 /* As widen() of stages/scan/flat_checks.c. */
 template <typename T>
-static __device__ void widen(const T *counts, const float *offset, const float *gain, int64_t n, int *first, int *last)
+static __device__ void widen(const T *counts, const float *offset, const float *gain, int64_t n,
+                             int *first, int *last)
 {
-    const bool noiseless = (*first > 0 && !ts_flat_is_stuck(false, transmission_at(counts, offset, gain, 0))) ||
-                           (*last < n - 1 && !ts_flat_is_stuck(false, transmission_at(counts, offset, gain, n - 1)));
+    const bool noiseless =
+        (*first > 0 && !ts_flat_is_stuck(false, transmission_at(counts, offset, gain, 0))) ||
+        (*last < n - 1 && !ts_flat_is_stuck(false, transmission_at(counts, offset, gain, n - 1)));
     if (!noiseless || *first > *last)
         return;
     while (*first > 0 && ts_flat_gets_thinner(transmission_at(counts, offset, gain, *first),
@@ -444,8 +468,8 @@ static __device__ void widen(const T *counts, const float *offset, const float *
 
 template <typename T>
 static __global__ void __launch_bounds__(NEAREST_THREADS)
-    bad_columns(const T *in, int64_t n_views, int64_t n, bool count_dead, struct pixels pixels, struct mask mask,
-                uint64_t *stuck, uint64_t *uneven)
+    bad_columns(const T *in, int64_t n_views, int64_t n, bool count_dead, struct pixels pixels,
+                struct mask mask, uint64_t *stuck, uint64_t *uneven)
 {
     const int64_t z = blockIdx.x;
     const float *gain = pixels.gain + z * n, *offset = pixels.offset + z * n;
@@ -475,14 +499,16 @@ static __global__ void __launch_bounds__(NEAREST_THREADS)
     __syncthreads();
     for (int64_t d = threadIdx.x; d < n; d += NEAREST_THREADS) {
         const bool inside = d > first && d < last, thin = d >= low && d <= high && !inside;
-        if (varies[d] || thin || !ts_flat_is_stuck(inside, transmission_at(counts, offset, gain, d)))
+        if (varies[d] || thin ||
+            !ts_flat_is_stuck(inside, transmission_at(counts, offset, gain, d)))
             varies[d] = 1;
         else if (count_dead || !isnan(gain[d]))
             atomicAdd(&n_stuck, 1ull);
     }
     __syncthreads();
     for (int64_t d = threadIdx.x; d < n; d += NEAREST_THREADS)
-        if (ts_flat_gain_stands_out(gain, varies, n, d) && transmission_stands_out(in, n_views, n, z, d, pixels))
+        if (ts_flat_gain_stands_out(gain, varies, n, d) &&
+            transmission_stands_out(in, n_views, n, z, d, pixels))
             atomicAdd(&n_uneven, 1ull);
     __syncthreads();
     if (threadIdx.x == 0) {
@@ -491,17 +517,18 @@ static __global__ void __launch_bounds__(NEAREST_THREADS)
     }
 }
 
-/* ---- full scale -------------------------------------------------------------------------------- */
+/* ---- full scale ------------------------------------------------------------------------------ */
 
 template <typename T>
 static __global__ void __launch_bounds__(NEAREST_THREADS)
-    pile(const T *in, struct frames flats, int64_t n_views, int64_t n, struct pixels pixels, struct mask mask,
-         uint64_t *piled, double *full_scale)
+    pile(const T *in, struct frames flats, int64_t n_views, int64_t n, struct pixels pixels,
+         struct mask mask, uint64_t *piled, double *full_scale)
 {
     const int64_t z = blockIdx.x;
     const float largest = __uint_as_float(pixels.largest[z]);
-    const float step =
-        std::is_integral<T>::value && (double)largest == largest_of_type<T>() ? 0 : ts_flat_full_scale_step(largest);
+    const float step = std::is_integral<T>::value && (double)largest == largest_of_type<T>()
+                           ? 0
+                           : ts_flat_full_scale_step(largest);
     __shared__ unsigned long long at, below;
     if (threadIdx.x == 0)
         at = below = 0;
@@ -538,7 +565,8 @@ static size_t scratch_bytes(const struct stage_context *context, int64_t n)
     return 8 * pixels_bytes(context, n) + ts_cuda_stride((size_t)n * sizeof(unsigned int));
 }
 
-static struct frames frames_of(const struct stage_context *context, const struct ts_image *in, int input)
+static struct frames frames_of(const struct stage_context *context, const struct ts_image *in,
+                               int input)
 {
     struct frames frames = {NULL, TS_U8, 0, NULL, 0, NAN};
     double low;
@@ -571,8 +599,9 @@ static struct pixels pixels_of(const struct stage_context *context, int64_t nz, 
 }
 
 /* Finds offset and gain of each detector pixel, and what is wrong with the frames. */
-static enum ts_status calibrate_slab(const struct stage_context *context, const struct ts_image *in, int64_t nz,
-                                     const struct pixels &pixels, const struct mask &mask, cudaStream_t stream)
+static enum ts_status calibrate_slab(const struct stage_context *context, const struct ts_image *in,
+                                     int64_t nz, const struct pixels &pixels,
+                                     const struct mask &mask, cudaStream_t stream)
 {
     const struct flat_field_params *params = (const struct flat_field_params *)context->params;
     const int64_t n = context->in.axes[2].n, most = 65535 /* blocks along y of a grid */;
@@ -580,48 +609,55 @@ static enum ts_status calibrate_slab(const struct stage_context *context, const 
     const struct frames flats = frames_of(context, in, FLAT_FIELD_FLATS),
                         darks = frames_of(context, in, FLAT_FIELD_DARKS);
     const bool median = params->combine == COMBINE_MEDIAN;
-    calibrate<<<columns, THREADS, 0, stream>>>(flats, darks, nz, n, median, pixels, mask,
-                                               (unsigned long long *)context->tables[TABLE_SATURATED].data);
+    calibrate<<<columns, THREADS, 0, stream>>>(
+        flats, darks, nz, n, median, pixels, mask,
+        (unsigned long long *)context->tables[TABLE_SATURATED].data);
     const enum ts_status status = ts_cuda_launched(context, "calibrate");
     if (status != TS_OK)
         return status;
     zingers<<<(unsigned)nz, NEAREST_THREADS, 0, stream>>>(
-        flats, darks, !median || flats.n < 3, darks.data && (!median || darks.n < 3), params->combine == COMBINE_CLEAN,
-        n, pixels, (uint64_t *)context->tables[TABLE_ZINGERS].data);
+        flats, darks, !median || flats.n < 3, darks.data && (!median || darks.n < 3),
+        params->combine == COMBINE_CLEAN, n, pixels,
+        (uint64_t *)context->tables[TABLE_ZINGERS].data);
     return ts_cuda_launched(context, "zingers");
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                          const struct cuda_call *call)
+static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
+                          struct ts_image *out, const struct cuda_call *call)
 {
     const struct flat_field_params *params = (const struct flat_field_params *)context->params;
     const int64_t nz = out->axes[0].n, n_views = out->axes[1].n, n = out->axes[2].n;
-    const int64_t most = 65535 /* blocks along y and z of a grid */, groups = ts_cuda_parts(n_views, VIEWS);
+    const int64_t most = 65535 /* blocks along y and z of a grid */,
+                  groups = ts_cuda_parts(n_views, VIEWS);
     const struct pixels pixels = pixels_of(context, nz, (char *)call->scratch);
     const struct mask mask = {in->valid, (int64_t)(ts_valid_bytes(in) / sizeof(uint64_t))};
     unsigned long long *saturated = (unsigned long long *)context->tables[TABLE_SATURATED].data;
-    if (cudaMemsetAsync(saturated, 0, (size_t)nz * sizeof *saturated, call->stream) != cudaSuccess ||
-        cudaMemsetAsync(pixels.largest, 0, (size_t)nz * sizeof *pixels.largest, call->stream) != cudaSuccess)
+    if (cudaMemsetAsync(saturated, 0, (size_t)nz * sizeof *saturated, call->stream) !=
+            cudaSuccess ||
+        cudaMemsetAsync(pixels.largest, 0, (size_t)nz * sizeof *pixels.largest, call->stream) !=
+            cudaSuccess)
         return ts_cuda_launched(context, "memset");
     enum ts_status status = calibrate_slab(context, in, nz, pixels, mask, call->stream);
     if (status != TS_OK)
         return status;
-    stand_in<<<(unsigned)nz, NEAREST_THREADS, 0, call->stream>>>(n, params->dead == DEAD_NEAREST, pixels,
-                                                                 (uint64_t *)context->tables[TABLE_DEAD].data);
+    stand_in<<<(unsigned)nz, NEAREST_THREADS, 0, call->stream>>>(
+        n, params->dead == DEAD_NEAREST, pixels, (uint64_t *)context->tables[TABLE_DEAD].data);
     status = ts_cuda_launched(context, "stand in");
     if (status != TS_OK)
         return status;
     const dim3 grid((unsigned)ts_cuda_parts(n, THREADS), (unsigned)(nz < most ? nz : most),
                     (unsigned)(groups < most ? groups : most));
     const struct frames flats = frames_of(context, in, FLAT_FIELD_FLATS);
-#define DIVIDE(type)                                                                                                   \
-    bad_columns<type><<<(unsigned)nz, NEAREST_THREADS, 0, call->stream>>>(                                             \
-        (const type *)in->data, n_views, n, params->dead == DEAD_NEAREST, pixels, mask,                                \
-        (uint64_t *)context->tables[TABLE_STUCK].data, (uint64_t *)context->tables[TABLE_UNEVEN].data);                \
-    divide<type><<<grid, THREADS, 0, call->stream>>>((const type *)in->data, (float *)out->data, nz, n_views, n,       \
-                                                     pixels, mask, saturated);                                         \
-    pile<type><<<(unsigned)nz, NEAREST_THREADS, 0, call->stream>>>(                                                    \
-        (const type *)in->data, flats, n_views, n, pixels, mask, (uint64_t *)context->tables[TABLE_PILED].data,        \
+#define DIVIDE(type)                                                                               \
+    bad_columns<type><<<(unsigned)nz, NEAREST_THREADS, 0, call->stream>>>(                         \
+        (const type *)in->data, n_views, n, params->dead == DEAD_NEAREST, pixels, mask,            \
+        (uint64_t *)context->tables[TABLE_STUCK].data,                                             \
+        (uint64_t *)context->tables[TABLE_UNEVEN].data);                                           \
+    divide<type><<<grid, THREADS, 0, call->stream>>>((const type *)in->data, (float *)out->data,   \
+                                                     nz, n_views, n, pixels, mask, saturated);     \
+    pile<type><<<(unsigned)nz, NEAREST_THREADS, 0, call->stream>>>(                                \
+        (const type *)in->data, flats, n_views, n, pixels, mask,                                   \
+        (uint64_t *)context->tables[TABLE_PILED].data,                                             \
         (double *)context->tables[TABLE_FULL_SCALE].data)
     TS_CUDA_DTYPES(in->dtype, DIVIDE)
 #undef DIVIDE

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * minus_log on a CUDA device: y = -log(t), by the operations of the CPU code in its order, so that the bytes are the
- * same. A thread maps groups of four values, four of them in flight: 8 bytes of memory traffic a value, and 4 more for
- * counting what has no logarithm. 256 threads a block leave the registers for that, a few waves of blocks fill the
- * device. While it counts, a block keeps to one slice and adds to memory at its end, if it found anything.
+ * minus_log on a CUDA device: y = -log(t), by the operations of the CPU code in its order, so that
+ * the bytes are the same. A thread maps groups of four values, four of them in flight: 8 bytes of
+ * memory traffic a value, and 4 more for counting what has no logarithm. 256 threads a block leave
+ * the registers for that, a few waves of blocks fill the device. While it counts, a block keeps to
+ * one slice and adds to memory at its end, if it found anything.
  */
 #include "cuda/device/launch.cuh"
 
@@ -20,7 +21,7 @@ static int64_t blocks_at_once(const struct stage_context *context)
     return (int64_t)context->device->multiprocessors * (context->device->threads / THREADS);
 }
 
-/* ---- counting ---------------------------------------------------------------------------------- */
+/* ---- counting -------------------------------------------------------------------------------- */
 
 static size_t partial_bytes(const struct stage_context *context, int input)
 {
@@ -51,7 +52,8 @@ static __device__ void note(struct minus_log_found *found, float t, float lowest
 static __global__ void __launch_bounds__(THREADS) count_special(const float *in, struct tally tally)
 {
     __shared__ struct minus_log_found found;
-    const int64_t slice = blockIdx.x / tally.blocks, block = blockIdx.x % tally.blocks, base = slice * tally.count;
+    const int64_t slice = blockIdx.x / tally.blocks, block = blockIdx.x % tally.blocks,
+                  base = slice * tally.count;
     if (threadIdx.x < sizeof found / sizeof(unsigned long long))
         ((unsigned long long *)&found)[threadIdx.x] = 0;
     __syncthreads();
@@ -88,12 +90,14 @@ static __global__ void __launch_bounds__(THREADS) count_special(const float *in,
     if (threadIdx.x == 0 && tally.slices) {
         atomicAdd(&tally.slices[tally.z_first + slice].nonpositive,
                   found.count[KIND_ZERO] + found.count[KIND_NEGATIVE] + found.count[KIND_RAISED]);
-        atomicAdd(&tally.slices[tally.z_first + slice].nonfinite, found.count[KIND_NAN] + found.count[KIND_INFINITE]);
+        atomicAdd(&tally.slices[tally.z_first + slice].nonfinite,
+                  found.count[KIND_NAN] + found.count[KIND_INFINITE]);
     }
 }
 
-static enum ts_status reduce(const struct stage_context *context, int input, const struct ts_image *slices,
-                             void *partials, const struct cuda_call *call)
+static enum ts_status reduce(const struct stage_context *context, int input,
+                             const struct ts_image *slices, void *partials,
+                             const struct cuda_call *call)
 {
     struct tally tally = {.found = (struct minus_log_found *)partials,
                           .z_first = slices->z_first,
@@ -106,18 +110,21 @@ static enum ts_status reduce(const struct stage_context *context, int input, con
     if (ts_minus_log_tabulates(context))
         tally.slices = (struct minus_log_slice *)(tally.found + 1);
     tally.blocks = (unsigned)(work < most ? work : most);
-    count_special<<<(unsigned)n_slices * tally.blocks, THREADS, 0, call->stream>>>((const float *)slices->data, tally);
+    count_special<<<(unsigned)n_slices * tally.blocks, THREADS, 0, call->stream>>>(
+        (const float *)slices->data, tally);
     return ts_cuda_launched(context, "count_special");
 }
 
-static void collect(const struct stage_context *context, int input, const void *partial, void *total)
+static void collect(const struct stage_context *context, int input, const void *partial,
+                    void *total)
 {
     memcpy(total, partial, partial_bytes(context, input));
 }
 
-static const struct cuda_reduction reduction = {.partial_bytes = partial_bytes, .reduce = reduce, .collect = collect};
+static const struct cuda_reduction reduction = {
+    .partial_bytes = partial_bytes, .reduce = reduce, .collect = collect};
 
-/* ---- map --------------------------------------------------------------------------------------- */
+/* ---- map ------------------------------------------------------------------------------------- */
 
 static __device__ float minus_log(float in, float lowest)
 {
@@ -132,7 +139,8 @@ static __global__ void __launch_bounds__(THREADS)
     const int64_t stride = (int64_t)gridDim.x * (THREADS * FLIGHT), n_groups = (n - head) / GROUP;
     const float4 *from = (const float4 *)(in + head);
     float4 *to = (float4 *)(out + head);
-    for (int64_t first = (int64_t)blockIdx.x * (THREADS * FLIGHT) + threadIdx.x; first < n_groups; first += stride) {
+    for (int64_t first = (int64_t)blockIdx.x * (THREADS * FLIGHT) + threadIdx.x; first < n_groups;
+         first += stride) {
         float4 t[FLIGHT];
 #pragma unroll
         for (int i = 0; i < FLIGHT; i++)
@@ -141,8 +149,9 @@ static __global__ void __launch_bounds__(THREADS)
 #pragma unroll
         for (int i = 0; i < FLIGHT; i++)
             if (first + i * THREADS < n_groups)
-                __stcs(to + first + i * THREADS, make_float4(minus_log(t[i].x, lowest), minus_log(t[i].y, lowest),
-                                                             minus_log(t[i].z, lowest), minus_log(t[i].w, lowest)));
+                __stcs(to + first + i * THREADS,
+                       make_float4(minus_log(t[i].x, lowest), minus_log(t[i].y, lowest),
+                                   minus_log(t[i].z, lowest), minus_log(t[i].w, lowest)));
     }
     const int64_t rest = head + n_groups * GROUP;
     for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i < head + n - rest;
@@ -152,12 +161,13 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                          const struct cuda_call *call)
+static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
+                          struct ts_image *out, const struct cuda_call *call)
 {
     const int64_t n = (int64_t)ts_image_count(out), most = WAVES * blocks_at_once(context);
     const int64_t from = (int64_t)((uintptr_t)in->data / sizeof(float) % GROUP);
-    const int64_t to = (int64_t)((uintptr_t)out->data / sizeof(float) % GROUP), start = (GROUP - from) % GROUP;
+    const int64_t to = (int64_t)((uintptr_t)out->data / sizeof(float) % GROUP),
+                  start = (GROUP - from) % GROUP;
     const int64_t head = from != to || start > n ? n : start;
     const int64_t work = ts_cuda_parts(n, (int64_t)GROUP * THREADS * FLIGHT);
     map_values<<<(unsigned)(work < most ? work : most), THREADS, 0, call->stream>>>(

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * pad on a CUDA device: a warp writes a row, its threads neighboring detector pixels, eight of them in flight. Each
- * value is read once from memory (the sides again, from cache) and written once. Old and new rows begin at different
- * places within 16 bytes, so that threads move single values; blocks of 256 threads for 8 rows, as many warps as a
- * multiprocessor holds, keep enough of them in flight.
+ * pad on a CUDA device: a warp writes a row, its threads neighboring detector pixels, eight of them
+ * in flight. Each value is read once from memory (the sides again, from cache) and written once.
+ * Old and new rows begin at different places within 16 bytes, so that threads move single values;
+ * blocks of 256 threads for 8 rows, as many warps as a multiprocessor holds, keep enough of them in
+ * flight.
  */
 #include "cuda/values/border.cuh"
 
@@ -19,7 +20,8 @@ struct pad_rows {
 };
 
 template <typename T>
-static __global__ void __launch_bounds__(WARP *ROWS) pad_rows(const T *in, T *out, struct pad_rows rows, T outside)
+static __global__ void __launch_bounds__(WARP *ROWS)
+    pad_rows(const T *in, T *out, struct pad_rows rows, T outside)
 {
     const int64_t row = (int64_t)blockIdx.x * ROWS + threadIdx.y;
     if (row >= rows.n_rows)
@@ -47,12 +49,12 @@ static __global__ void __launch_bounds__(WARP *ROWS) pad_rows(const T *in, T *ou
 }
 
 template <typename T>
-static enum ts_status launch(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                             const struct cuda_call *call)
+static enum ts_status launch(const struct stage_context *context, const struct ts_image *in,
+                             struct ts_image *out, const struct cuda_call *call)
 {
     const struct pad_params *params = (const struct pad_params *)context->params;
-    const struct pad_rows rows = {in->axes[0].n * in->axes[1].n, in->axes[2].n, out->axes[2].n, params->left,
-                                  params->border};
+    const struct pad_rows rows = {in->axes[0].n * in->axes[1].n, in->axes[2].n, out->axes[2].n,
+                                  params->left, params->border};
     T outside;
     ts_constant_fill(&outside, out->dtype, params->constant, 1);
     pad_rows<T><<<(unsigned)ts_cuda_parts(rows.n_rows, ROWS), dim3(WARP, ROWS), 0, call->stream>>>(
@@ -60,8 +62,8 @@ static enum ts_status launch(const struct stage_context *context, const struct t
     return ts_cuda_launched(context, "pad_rows");
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                          const struct cuda_call *call)
+static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
+                          struct ts_image *out, const struct cuda_call *call)
 {
     enum ts_status status;
 #define LAUNCH(T) status = launch<T>(context, in, out, call)

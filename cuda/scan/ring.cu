@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * ring on a CUDA device, method sorting (stages/scan/ring.c), in four kernels:
- *   keys     transposes 32 x 32 tiles, so that the values of a detector pixel lie side by side, as keys
- *   sort     a block sorts one column in shared memory (K. E. Batcher's bitonic network, 1968), the view in the low
- *            half of a 64-bit word; a thread takes 16 words through four steps of the network at once in registers, and
- *            a word of padding every 16 keeps the banks apart
- *   medians  a thread slides the sorted window of one rank over 64 detector pixels, all of it in registers
- *   back     transposes 32 x 32 tiles back, each value fetched by its rank
- * They move 8, 10, 8 and 10 bytes a value of 4, less where it fits the second cache; the arithmetic of the sort is the
- * limit. Blocks are 256 threads, those of the sort as many threads as there are 16 words.
+ *   keys     transposes 32 x 32 tiles, so that the values of a detector pixel lie side by side, as
+ * keys sort     a block sorts one column in shared memory (K. E. Batcher's bitonic network, 1968),
+ * the view in the low half of a 64-bit word; a thread takes 16 words through four steps of the
+ * network at once in registers, and a word of padding every 16 keeps the banks apart medians  a
+ * thread slides the sorted window of one rank over 64 detector pixels, all of it in registers back
+ * transposes 32 x 32 tiles back, each value fetched by its rank They move 8, 10, 8 and 10 bytes a
+ * value of 4, less where it fits the second cache; the arithmetic of the sort is the limit. Blocks
+ * are 256 threads, those of the sort as many threads as there are 16 words.
  *
  * Method fourier-wavelet is in ring_wavelet.cu.
  */
@@ -65,10 +65,11 @@ static size_t scratch_bytes(const struct stage_context *context, int64_t n)
     return 2 * ts_cuda_stride(count * sizeof(int32_t)) + ts_cuda_stride(count * sizeof(uint16_t));
 }
 
-/* ---- keys and back ----------------------------------------------------------------------------- */
+/* ---- keys and back --------------------------------------------------------------------------- */
 
 template <typename T>
-static __global__ void __launch_bounds__(TILE *TILE_WARPS) find_keys(const T *in, struct ring_buffers buffers)
+static __global__ void __launch_bounds__(TILE *TILE_WARPS)
+    find_keys(const T *in, struct ring_buffers buffers)
 {
     __shared__ int32_t tile[TILE][TILE + 1];
     const int64_t count = buffers.n_views * buffers.n_detectors, d = (int64_t)blockIdx.x * TILE,
@@ -76,16 +77,18 @@ static __global__ void __launch_bounds__(TILE *TILE_WARPS) find_keys(const T *in
     in += blockIdx.z * count;
     for (int i = threadIdx.y; i < TILE && view + i < buffers.n_views; i += TILE_WARPS)
         if (d + threadIdx.x < buffers.n_detectors)
-            tile[i][threadIdx.x] =
-                ts_cuda_key_of<T>(in[(view + i) * buffers.n_detectors + d + threadIdx.x], buffers.flip);
+            tile[i][threadIdx.x] = ts_cuda_key_of<T>(
+                in[(view + i) * buffers.n_detectors + d + threadIdx.x], buffers.flip);
     __syncthreads();
     for (int i = threadIdx.y; i < TILE && d + i < buffers.n_detectors; i += TILE_WARPS)
         if (view + threadIdx.x < buffers.n_views)
-            buffers.keys[blockIdx.z * count + (d + i) * buffers.n_views + view + threadIdx.x] = tile[threadIdx.x][i];
+            buffers.keys[blockIdx.z * count + (d + i) * buffers.n_views + view + threadIdx.x] =
+                tile[threadIdx.x][i];
 }
 
 template <typename T>
-static __global__ void __launch_bounds__(TILE *TILE_WARPS) put_back(T *out, struct ring_buffers buffers)
+static __global__ void __launch_bounds__(TILE *TILE_WARPS)
+    put_back(T *out, struct ring_buffers buffers)
 {
     __shared__ int32_t tile[TILE][TILE + 1];
     const int64_t count = buffers.n_views * buffers.n_detectors, d = (int64_t)blockIdx.x * TILE,
@@ -94,7 +97,8 @@ static __global__ void __launch_bounds__(TILE *TILE_WARPS) put_back(T *out, stru
     for (int i = threadIdx.y; i < TILE && d + i < buffers.n_detectors; i += TILE_WARPS)
         if (view + threadIdx.x < buffers.n_views) {
             const int64_t column = blockIdx.z * count + (d + i) * buffers.n_views;
-            tile[threadIdx.x][i] = buffers.keys[column + buffers.ranks[column + view + threadIdx.x]];
+            tile[threadIdx.x][i] =
+                buffers.keys[column + buffers.ranks[column + view + threadIdx.x]];
         }
     __syncthreads();
     for (int i = threadIdx.y; i < TILE && view + i < buffers.n_views; i += TILE_WARPS)
@@ -103,7 +107,7 @@ static __global__ void __launch_bounds__(TILE *TILE_WARPS) put_back(T *out, stru
                 ts_cuda_value_of<T>(tile[i][threadIdx.x], buffers.flip);
 }
 
-/* ---- sort -------------------------------------------------------------------------------------- */
+/* ---- sort ------------------------------------------------------------------------------------ */
 
 static __device__ int place_of(int i)
 {
@@ -118,8 +122,10 @@ static __device__ void order(uint64_t &a, uint64_t &b, bool falling)
     a = low;
 }
 
-/* Takes COUNT words that lie `distance` apart through the steps of distances distance * COUNT / 2 ... distance. */
-template <int COUNT> static __device__ void merge_words(uint64_t *words, int first, int distance, bool falling)
+/* Takes COUNT words that lie `distance` apart through the steps of distances distance * COUNT / 2
+ * ... distance. */
+template <int COUNT>
+static __device__ void merge_words(uint64_t *words, int first, int distance, bool falling)
 {
     uint64_t w[COUNT];
 #pragma unroll
@@ -137,7 +143,8 @@ template <int COUNT> static __device__ void merge_words(uint64_t *words, int fir
 }
 
 /* A thread takes COUNT words, those of one group of `distance * COUNT`. */
-template <int COUNT> static __device__ void merge_step(uint64_t *words, int n, int length, int distance)
+template <int COUNT>
+static __device__ void merge_step(uint64_t *words, int n, int length, int distance)
 {
     for (int i = threadIdx.x; i < n / COUNT; i += blockDim.x) {
         const int first = i / distance * (distance * COUNT) + i % distance;
@@ -198,7 +205,8 @@ static __global__ void sort_columns(struct ring_buffers buffers, int places)
     const int n = (int)buffers.n_views;
     for (int view = threadIdx.x; view < places; view += blockDim.x)
         words[place_of(view)] =
-            view < n ? (uint64_t)((uint32_t)buffers.keys[column + view] ^ 0x80000000u) << 32 | (uint32_t)view
+            view < n ? (uint64_t)((uint32_t)buffers.keys[column + view] ^ 0x80000000u) << 32 |
+                           (uint32_t)view
                      : UINT64_MAX;
     __syncthreads();
     sort_words(words, places);
@@ -211,9 +219,10 @@ static __global__ void sort_columns(struct ring_buffers buffers, int places)
     }
 }
 
-/* ---- medians ----------------------------------------------------------------------------------- */
+/* ---- medians --------------------------------------------------------------------------------- */
 
-/* A window is CAPACITY sorted keys, an odd number; fewer keys have as many lowest as highest ones around them. */
+/* A window is CAPACITY sorted keys, an odd number; fewer keys have as many lowest as highest ones
+ * around them. */
 template <int CAPACITY> static __device__ void remove_key(int32_t window[CAPACITY], int32_t key)
 {
 #pragma unroll
@@ -234,8 +243,10 @@ template <int CAPACITY> static __device__ void insert_key(int32_t window[CAPACIT
 template <int CAPACITY>
 static __global__ void __launch_bounds__(RANKS) find_medians(struct ring_buffers buffers, int size)
 {
-    const int64_t rank = (int64_t)blockIdx.x * RANKS + threadIdx.x, first = (int64_t)blockIdx.y * RUN;
-    const int64_t slice = (int64_t)blockIdx.z * buffers.n_views * buffers.n_detectors, n = buffers.n_detectors;
+    const int64_t rank = (int64_t)blockIdx.x * RANKS + threadIdx.x,
+                  first = (int64_t)blockIdx.y * RUN;
+    const int64_t slice = (int64_t)blockIdx.z * buffers.n_views * buffers.n_detectors,
+                  n = buffers.n_detectors;
     if (rank >= buffers.n_views)
         return;
     const int32_t *sorted = buffers.sorted + slice + rank;
@@ -246,22 +257,25 @@ static __global__ void __launch_bounds__(RANKS) find_medians(struct ring_buffers
     for (int i = 0; i < CAPACITY; i++)
         window[i] = i < around ? INT32_MIN : INT32_MAX;
     for (int i = 0; i < size; i++)
-        insert_key<CAPACITY>(window,
-                             sorted[ts_cuda_border_index(first - half + i, n, BORDER_REFLECT) * buffers.n_views]);
+        insert_key<CAPACITY>(
+            window,
+            sorted[ts_cuda_border_index(first - half + i, n, BORDER_REFLECT) * buffers.n_views]);
     medians[first * buffers.n_views] = window[CAPACITY / 2];
     for (int64_t d = first + 1; d < first + RUN && d < n; d++) {
-        const int32_t leaves = sorted[ts_cuda_border_index(d - half - 1, n, BORDER_REFLECT) * buffers.n_views];
-        const int32_t enters = sorted[ts_cuda_border_index(d + half, n, BORDER_REFLECT) * buffers.n_views];
+        const int32_t leaves =
+            sorted[ts_cuda_border_index(d - half - 1, n, BORDER_REFLECT) * buffers.n_views];
+        const int32_t enters =
+            sorted[ts_cuda_border_index(d + half, n, BORDER_REFLECT) * buffers.n_views];
         remove_key<CAPACITY>(window, leaves);
         insert_key<CAPACITY>(window, enters);
         medians[d * buffers.n_views] = window[CAPACITY / 2];
     }
 }
 
-/* ---- launch ------------------------------------------------------------------------------------ */
+/* ---- launch ---------------------------------------------------------------------------------- */
 
-static enum ts_status smooth(const struct stage_context *context, const struct ring_buffers *buffers, int64_t n,
-                             cudaStream_t stream)
+static enum ts_status smooth(const struct stage_context *context,
+                             const struct ring_buffers *buffers, int64_t n, cudaStream_t stream)
 {
     const int size = (int)((const struct ring_params *)context->params)->size;
     const dim3 blocks((unsigned)ts_cuda_parts(buffers->n_views, RANKS),
@@ -277,8 +291,8 @@ static enum ts_status smooth(const struct stage_context *context, const struct r
     return ts_cuda_launched(context, "find_medians");
 }
 
-static enum ts_status sort(const struct stage_context *context, const struct ring_buffers *buffers, int64_t n,
-                           cudaStream_t stream)
+static enum ts_status sort(const struct stage_context *context, const struct ring_buffers *buffers,
+                           int64_t n, cudaStream_t stream)
 {
     const size_t bytes = ts_ring_column_bytes(buffers->n_views);
     const enum ts_status status = ts_cuda_shared(context, (const void *)sort_columns, bytes);
@@ -287,7 +301,8 @@ static enum ts_status sort(const struct stage_context *context, const struct rin
     threads = threads < TILE ? TILE : threads > 512 ? 512 : threads;
     if (status != TS_OK)
         return status;
-    sort_columns<<<(unsigned)(n * buffers->n_detectors), threads, bytes, stream>>>(*buffers, places);
+    sort_columns<<<(unsigned)(n * buffers->n_detectors), threads, bytes, stream>>>(*buffers,
+                                                                                   places);
     return ts_cuda_launched(context, "sort_columns");
 }
 
@@ -310,15 +325,16 @@ static enum ts_status clean(const struct stage_context *context, const T *in, T 
     return ts_cuda_launched(context, "put_back");
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                          const struct cuda_call *call)
+static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
+                          struct ts_image *out, const struct cuda_call *call)
 {
     if (by_wavelet(context))
         return ts_cuda_ring_wavelet(context, in, out, call);
     const int64_t n = out->axes[0].n, at_once = slices_at_once(n);
     const size_t slice = ts_slice_bytes(in), count = ts_slice_count(in) * (size_t)at_once;
-    struct ring_buffers buffers = {
-        .n_views = in->axes[1].n, .n_detectors = in->axes[2].n, .flip = ts_cuda_key_flip(in->dtype)};
+    struct ring_buffers buffers = {.n_views = in->axes[1].n,
+                                   .n_detectors = in->axes[2].n,
+                                   .flip = ts_cuda_key_flip(in->dtype)};
     buffers.keys = (int32_t *)call->scratch;
     buffers.sorted = (int32_t *)((char *)buffers.keys + ts_cuda_stride(count * sizeof(int32_t)));
     buffers.ranks = (uint16_t *)((char *)buffers.sorted + ts_cuda_stride(count * sizeof(int32_t)));

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ring on a CUDA device, method fourier-wavelet (stages/scan/ring_wavelet.h), with sums in the order of the CPU code. A
- * thread makes one value: of a filter along the views or along the detector, of a wave, or of a part made again from
- * its waves. Neighboring threads take neighboring detector pixels, so that the loads of a warp lie side by side, or in
- * every second place.
+ * ring on a CUDA device, method fourier-wavelet (stages/scan/ring_wavelet.h), with sums in the
+ * order of the CPU code. A thread makes one value: of a filter along the views or along the
+ * detector, of a wave, or of a part made again from its waves. Neighboring threads take neighboring
+ * detector pixels, so that the loads of a warp lie side by side, or in every second place.
  *
- * Over all levels about 13 bytes a value move down and as many up, 8 at the finest level; the taps of a filter overlap
- * and come from the caches. A block is 256 threads, 64 along the detector, because neighbors in view share their taps.
+ * Over all levels about 13 bytes a value move down and as many up, 8 at the finest level; the taps
+ * of a filter overlap and come from the caches. A block is 256 threads, 64 along the detector,
+ * because neighbors in view share their taps.
  */
 #include "cuda/scan/ring_wavelet.cuh"
 #include "cuda/values/border.cuh"
@@ -29,7 +30,8 @@ static float *add_floats(struct memory_layout *layout, int64_t n)
     return (float *)ts_layout_add(layout, (size_t)n * sizeof(float));
 }
 
-static struct wavelet_buffers lay_out(const struct stage_context *context, const struct ring_levels *levels, void *base)
+static struct wavelet_buffers lay_out(const struct stage_context *context,
+                                      const struct ring_levels *levels, void *base)
 {
     const struct ring_level *first = &levels->at[0], *second = &levels->at[levels->n > 1 ? 1 : 0];
     struct memory_layout layout = {base, CUDA_ALIGNMENT, 0};
@@ -39,7 +41,8 @@ static struct wavelet_buffers lay_out(const struct stage_context *context, const
         const int64_t of_level = 2 * levels->at[i].waves * levels->at[i].half_detectors;
         waves = of_level > waves ? of_level : waves;
     }
-    buffers.image = add_floats(&layout, context->in.dtype == TS_F32 ? 0 : first->views * first->detectors);
+    buffers.image =
+        add_floats(&layout, context->in.dtype == TS_F32 ? 0 : first->views * first->detectors);
     buffers.half = add_floats(&layout, first->half_views * first->detectors);
     buffers.odd = add_floats(&layout, first->half_views * first->half_detectors);
     buffers.even = add_floats(&layout, second->half_views * second->half_detectors);
@@ -61,7 +64,7 @@ size_t ts_cuda_ring_wavelet_scratch(const struct stage_context *context, int64_t
     return (size_t)(lay_out(context, &levels, NULL).floats * slices_at_once(n)) * sizeof(float);
 }
 
-/* ---- kernels ----------------------------------------------------------------------------------- */
+/* ---- kernels --------------------------------------------------------------------------------- */
 
 /* A thread's place: its row and column, of slice blockIdx.z. */
 struct cell {
@@ -70,7 +73,8 @@ struct cell {
 
 static __device__ struct cell cell_of_thread(void)
 {
-    const struct cell cell = {(int64_t)blockIdx.y * ROWS + threadIdx.y, (int64_t)blockIdx.x * COLUMNS + threadIdx.x};
+    const struct cell cell = {(int64_t)blockIdx.y * ROWS + threadIdx.y,
+                              (int64_t)blockIdx.x * COLUMNS + threadIdx.x};
     return cell;
 }
 
@@ -85,8 +89,8 @@ static __global__ void __launch_bounds__(COLUMNS *ROWS)
 }
 
 static __global__ void __launch_bounds__(COLUMNS *ROWS)
-    views_down(struct ring_level level, const float *low, int length, const float *a, int64_t a_stride, float *t,
-               int64_t stride)
+    views_down(struct ring_level level, const float *low, int length, const float *a,
+               int64_t a_stride, float *t, int64_t stride)
 {
     const struct cell cell = cell_of_thread();
     if (cell.row >= level.half_views || cell.column >= level.detectors)
@@ -101,14 +105,15 @@ static __global__ void __launch_bounds__(COLUMNS *ROWS)
             sum += low[j] * *tap;
     } else {
         for (int j = 0; j < length; j++)
-            sum += low[j] * a[ts_cuda_border_index(last - j, level.views, BORDER_REFLECT) * level.detectors];
+            sum += low[j] *
+                   a[ts_cuda_border_index(last - j, level.views, BORDER_REFLECT) * level.detectors];
     }
     t[blockIdx.z * stride + cell.row * level.detectors + cell.column] = sum;
 }
 
 static __global__ void __launch_bounds__(COLUMNS *ROWS)
-    detectors_down(struct ring_level level, const float *filters, int length, const float *t, float *a, float *v,
-                   int64_t stride)
+    detectors_down(struct ring_level level, const float *filters, int length, const float *t,
+                   float *a, float *v, int64_t stride)
 {
     const struct cell cell = cell_of_thread();
     if (cell.row >= level.half_views || cell.column >= level.half_detectors)
@@ -119,7 +124,8 @@ static __global__ void __launch_bounds__(COLUMNS *ROWS)
     float low = 0, high = 0;
 #pragma unroll 2
     for (int j = 0; j < length; j++) {
-        const float value = t[inside ? last - j : ts_cuda_border_index(last - j, level.detectors, BORDER_REFLECT)];
+        const float value =
+            t[inside ? last - j : ts_cuda_border_index(last - j, level.detectors, BORDER_REFLECT)];
         low += filters[j] * value;
         high += filters[length + j] * value;
     }
@@ -130,7 +136,8 @@ static __global__ void __launch_bounds__(COLUMNS *ROWS)
 
 /* cosines: the level's table, in which sines and weights follow. A block is ROWS waves high. */
 static __global__ void __launch_bounds__(COLUMNS *ROWS)
-    find_waves(struct ring_level level, const float *cosines, const float *v, float *waves, int64_t stride)
+    find_waves(struct ring_level level, const float *cosines, const float *v, float *waves,
+               int64_t stride)
 {
     const struct cell cell = cell_of_thread();
     const int64_t n = level.half_views, columns = level.half_detectors;
@@ -151,7 +158,8 @@ static __global__ void __launch_bounds__(COLUMNS *ROWS)
 }
 
 static __global__ void __launch_bounds__(COLUMNS *ROWS)
-    sum_waves(struct ring_level level, const float *cosines, const float *waves, float *v, int64_t stride)
+    sum_waves(struct ring_level level, const float *cosines, const float *waves, float *v,
+              int64_t stride)
 {
     const struct cell cell = cell_of_thread();
     const int64_t n = level.half_views, columns = level.half_detectors;
@@ -161,7 +169,8 @@ static __global__ void __launch_bounds__(COLUMNS *ROWS)
     float sum = 0;
     for (int64_t k = 0, at = 0; k < level.waves; k++) {
         const float weight = cosines[2 * n + k];
-        sum += weight * cosines[at] * waves[2 * k * columns] + weight * cosines[n + at] * waves[(2 * k + 1) * columns];
+        sum += weight * cosines[at] * waves[2 * k * columns] +
+               weight * cosines[n + at] * waves[(2 * k + 1) * columns];
         at = at + cell.row < n ? at + cell.row : at + cell.row - n;
     }
     v[blockIdx.z * stride + cell.row * columns + cell.column] = sum;
@@ -169,8 +178,8 @@ static __global__ void __launch_bounds__(COLUMNS *ROWS)
 
 /* `c` is NULL where there is none. */
 static __global__ void __launch_bounds__(COLUMNS *ROWS)
-    detectors_up(struct ring_level level, const float *filters, int length, const float *c, const float *v, float *t,
-                 int64_t stride)
+    detectors_up(struct ring_level level, const float *filters, int length, const float *c,
+                 const float *v, float *t, int64_t stride)
 {
     const struct cell cell = cell_of_thread();
     if (cell.row >= level.half_views || cell.column >= level.detectors)
@@ -187,8 +196,8 @@ static __global__ void __launch_bounds__(COLUMNS *ROWS)
 
 /* Writes image - c, or c itself where image is NULL. */
 static __global__ void __launch_bounds__(COLUMNS *ROWS)
-    views_up(struct ring_level level, const float *low, int length, const float *t, int64_t stride, const float *image,
-             int64_t image_stride, float *out, int64_t out_stride)
+    views_up(struct ring_level level, const float *low, int length, const float *t, int64_t stride,
+             const float *image, int64_t image_stride, float *out, int64_t out_stride)
 {
     const struct cell cell = cell_of_thread();
     if (cell.row >= level.views || cell.column >= level.detectors)
@@ -202,11 +211,12 @@ static __global__ void __launch_bounds__(COLUMNS *ROWS)
     out[blockIdx.z * out_stride + at] = image ? image[blockIdx.z * image_stride + at] - sum : sum;
 }
 
-/* ---- launch ------------------------------------------------------------------------------------ */
+/* ---- launch ---------------------------------------------------------------------------------- */
 
 static dim3 blocks_of(int64_t rows, int64_t columns, int64_t n)
 {
-    return dim3((unsigned)ts_cuda_parts(columns, COLUMNS), (unsigned)ts_cuda_parts(rows, ROWS), (unsigned)n);
+    return dim3((unsigned)ts_cuda_parts(columns, COLUMNS), (unsigned)ts_cuda_parts(rows, ROWS),
+                (unsigned)n);
 }
 
 struct wavelet_job {
@@ -230,15 +240,18 @@ static enum ts_status go_down(const struct wavelet_job *job)
         const float *cosines = job->tables + level.table;
         float *next = i % 2 ? buffers->even : buffers->odd, *v = buffers->parts + level.part;
         const int length = job->levels->length;
-        views_down<<<blocks_of(level.half_views, level.detectors, job->n), threads, 0, job->stream>>>(
-            level, job->tables, length, a, a_stride, buffers->half, buffers->floats);
-        detectors_down<<<blocks_of(level.half_views, level.half_detectors, job->n), threads, 0, job->stream>>>(
-            level, job->tables, length, buffers->half, next, v, buffers->floats);
-        find_waves<<<blocks_of(level.waves, level.half_detectors, job->n), threads, 0, job->stream>>>(
-            level, cosines, v, buffers->waves, buffers->floats);
-        sum_waves<<<blocks_of(level.half_views, level.half_detectors, job->n), threads, 0, job->stream>>>(
-            level, cosines, buffers->waves, v, buffers->floats);
-        status = ts_cuda_launched(job->context, "views_down, detectors_down, find_waves, sum_waves");
+        views_down<<<blocks_of(level.half_views, level.detectors, job->n), threads, 0,
+                     job->stream>>>(level, job->tables, length, a, a_stride, buffers->half,
+                                    buffers->floats);
+        detectors_down<<<blocks_of(level.half_views, level.half_detectors, job->n), threads, 0,
+                         job->stream>>>(level, job->tables, length, buffers->half, next, v,
+                                        buffers->floats);
+        find_waves<<<blocks_of(level.waves, level.half_detectors, job->n), threads, 0,
+                     job->stream>>>(level, cosines, v, buffers->waves, buffers->floats);
+        sum_waves<<<blocks_of(level.half_views, level.half_detectors, job->n), threads, 0,
+                    job->stream>>>(level, cosines, buffers->waves, v, buffers->floats);
+        status =
+            ts_cuda_launched(job->context, "views_down, detectors_down, find_waves, sum_waves");
         a = next;
         a_stride = buffers->floats;
     }
@@ -255,11 +268,12 @@ static enum ts_status go_up(const struct wavelet_job *job, float *out)
         const struct ring_level level = job->levels->at[i];
         const int length = job->levels->length;
         float *next = i == 0 ? out : i % 2 ? buffers->odd : buffers->even;
-        detectors_up<<<blocks_of(level.half_views, level.detectors, job->n), threads, 0, job->stream>>>(
-            level, job->tables, length, c, buffers->parts + level.part, buffers->half, buffers->floats);
+        detectors_up<<<blocks_of(level.half_views, level.detectors, job->n), threads, 0,
+                       job->stream>>>(level, job->tables, length, c, buffers->parts + level.part,
+                                      buffers->half, buffers->floats);
         views_up<<<blocks_of(level.views, level.detectors, job->n), threads, 0, job->stream>>>(
-            level, job->tables, length, buffers->half, buffers->floats, i == 0 ? job->image : NULL, job->image_stride,
-            next, i == 0 ? level.views * level.detectors : buffers->floats);
+            level, job->tables, length, buffers->half, buffers->floats, i == 0 ? job->image : NULL,
+            job->image_stride, next, i == 0 ? level.views * level.detectors : buffers->floats);
         status = ts_cuda_launched(job->context, "detectors_up, views_up");
         c = next;
     }
@@ -274,8 +288,10 @@ enum ts_status ts_cuda_ring_wavelet(const struct stage_context *context, const s
     const bool converted = in->dtype != TS_F32;
     enum ts_status status = TS_OK;
     ts_ring_levels(context, &levels);
-    struct wavelet_job job = {
-        .context = context, .levels = &levels, .tables = (const float *)call->constants, .stream = call->stream};
+    struct wavelet_job job = {.context = context,
+                              .levels = &levels,
+                              .tables = (const float *)call->constants,
+                              .stream = call->stream};
     job.buffers = lay_out(context, &levels, call->scratch);
     job.image_stride = converted ? job.buffers.floats : views * detectors;
     for (int64_t z = 0; status == TS_OK && z < n; z += AT_ONCE) {
@@ -283,8 +299,8 @@ enum ts_status ts_cuda_ring_wavelet(const struct stage_context *context, const s
         const void *from = (const char *)in->data + (size_t)z * ts_slice_bytes(in);
         job.image = converted ? job.buffers.image : (const float *)from;
         if (converted) {
-#define CONVERT(T)                                                                                                     \
-    convert<T><<<blocks_of(views, detectors, job.n), dim3(COLUMNS, ROWS), 0, call->stream>>>(                          \
+#define CONVERT(T)                                                                                 \
+    convert<T><<<blocks_of(views, detectors, job.n), dim3(COLUMNS, ROWS), 0, call->stream>>>(      \
         (const T *)from, job.buffers.image, views, detectors, job.buffers.floats)
             TS_CUDA_DTYPES(in->dtype, CONVERT)
 #undef CONVERT

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * stitch on a CUDA device: one thread makes one detector pixel of the result, in up to 8 views whose samples are in
- * flight together. Tables of stages/scan/stitch.c hold a weight for each pixel and an opposite for each view, and stay
- * in the caches. The two halves of a turn are read once from memory (side by side in a warp, the opposite's backwards;
- * its further taps come from cache) and the result is written once: 12 bytes a sample that both halves see, 8 a sample
- * of one. Blocks are 128 threads, which keeps a narrow detector's last block from standing idle.
+ * stitch on a CUDA device: one thread makes one detector pixel of the result, in up to 8 views
+ * whose samples are in flight together. Tables of stages/scan/stitch.c hold a weight for each pixel
+ * and an opposite for each view, and stay in the caches. The two halves of a turn are read once
+ * from memory (side by side in a warp, the opposite's backwards; its further taps come from cache)
+ * and the result is written once: 12 bytes a sample that both halves see, 8 a sample of one. Blocks
+ * are 128 threads, which keeps a narrow detector's last block from standing idle.
  */
 #include "cuda/device/launch.cuh"
 
@@ -33,7 +34,8 @@ static size_t constants_bytes(const struct stage_context *context)
 
 static void constants(const struct stage_context *context, void *host)
 {
-    char *weights = (char *)host + opposites_bytes(context), *scratch = weights + weights_bytes(context);
+    char *weights = (char *)host + opposites_bytes(context),
+         *scratch = weights + weights_bytes(context);
     ts_stitch_opposites(context, (struct stitch_opposite *)host, (struct view_place *)scratch);
     ts_stitch_weights(context, (float *)weights);
 }
@@ -42,12 +44,14 @@ struct stitch_job {
     struct stitch_grid grid;
     const struct stitch_opposite *opposites;
     const float *weights;
-    int64_t n_in, first, views, n_rows; /* views of the input, and those of the result; rows of the result */
+    int64_t n_in, first, views,
+        n_rows; /* views of the input, and those of the result; rows of the result */
 };
 
 /* Returns sample i of the opposite; beyond its ends the last one counts. */
 template <typename T>
-static __device__ float opposite_at(const T *first, const T *second, float past, int64_t n, int64_t i)
+static __device__ float opposite_at(const T *first, const T *second, float past, int64_t n,
+                                    int64_t i)
 {
     i = i < 0 ? 0 : i < n ? i : n - 1;
     const float value = (float)first[i];
@@ -55,8 +59,8 @@ static __device__ float opposite_at(const T *first, const T *second, float past,
 }
 
 template <typename T>
-static __device__ float mirrored(const struct stitch_job &job, const T *slice, struct stitch_opposite opposite,
-                                 int64_t at)
+static __device__ float mirrored(const struct stitch_job &job, const T *slice,
+                                 struct stitch_opposite opposite, int64_t at)
 {
     const struct stitch_grid &grid = job.grid;
     const T *first = slice + opposite.view[0] * grid.n, *second = slice + opposite.view[1] * grid.n;
@@ -67,12 +71,14 @@ static __device__ float mirrored(const struct stitch_job &job, const T *slice, s
 #pragma unroll
     for (int tap = 1; tap < STITCH_TAPS; tap++)
         if (tap < grid.taps)
-            sum = sum + grid.tap[tap] * opposite_at(first, second, opposite.past, grid.n, at - before + tap);
+            sum = sum + grid.tap[tap] *
+                            opposite_at(first, second, opposite.past, grid.n, at - before + tap);
     return sum;
 }
 
 template <typename T>
-static __global__ void __launch_bounds__(STITCH_THREADS) stitch(const T *in, float *out, const struct stitch_job job)
+static __global__ void __launch_bounds__(STITCH_THREADS)
+    stitch(const T *in, float *out, const struct stitch_job job)
 {
     const struct stitch_grid &grid = job.grid;
     const int64_t k = (int64_t)blockIdx.x * STITCH_THREADS + threadIdx.x, d = k - grid.shift;
@@ -104,8 +110,8 @@ static __global__ void __launch_bounds__(STITCH_THREADS) stitch(const T *in, flo
     }
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                          const struct cuda_call *call)
+static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
+                          struct ts_image *out, const struct cuda_call *call)
 {
     const char *constants = (const char *)call->constants;
     const struct stitch_job job = {ts_stitch_grid(context),
@@ -116,11 +122,15 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
                                    out->axes[1].n,
                                    out->axes[0].n * out->axes[1].n};
     const int64_t parts = ts_cuda_parts(job.n_rows, STITCH_FLIGHT);
-    const dim3 grid((unsigned)ts_cuda_parts(job.grid.width, STITCH_THREADS), (unsigned)(parts < 65535 ? parts : 65535));
-#define LAUNCH(T) stitch<T><<<grid, STITCH_THREADS, 0, call->stream>>>((const T *)in->data, (float *)out->data, job)
+    const dim3 grid((unsigned)ts_cuda_parts(job.grid.width, STITCH_THREADS),
+                    (unsigned)(parts < 65535 ? parts : 65535));
+#define LAUNCH(T)                                                                                  \
+    stitch<T>                                                                                      \
+        <<<grid, STITCH_THREADS, 0, call->stream>>>((const T *)in->data, (float *)out->data, job)
     TS_CUDA_DTYPES(in->dtype, LAUNCH);
 #undef LAUNCH
     return ts_cuda_launched(context, "stitch");
 }
 
-const struct stage_cuda stitch_cuda = {.constants_bytes = constants_bytes, .constants = constants, .map = map};
+const struct stage_cuda stitch_cuda = {
+    .constants_bytes = constants_bytes, .constants = constants, .map = map};

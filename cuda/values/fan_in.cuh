@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * These functions are stages/values/fan_in.h on the device: they join the partial results of threads and blocks into
- * one, in an order that depends only on how many there are. Numbers are added; a struct that fans in has an overload of
- * `ts_cuda_join(type *into, const type *from)`.
+ * These functions are stages/values/fan_in.h on the device: they join the partial results of
+ * threads and blocks into one, in an order that depends only on how many there are. Numbers are
+ * added; a struct that fans in has an overload of `ts_cuda_join(type *into, const type *from)`.
  */
 #ifndef CUDA_VALUES_FAN_IN_CUH
 #define CUDA_VALUES_FAN_IN_CUH
@@ -22,13 +22,15 @@ static __host__ __device__ inline int64_t ts_cuda_stride_of(int64_t n)
     return stride;
 }
 
-template <typename number> static __device__ inline void ts_cuda_join(number *into, const number *from)
+template <typename number>
+static __device__ inline void ts_cuda_join(number *into, const number *from)
 {
     *into += *from;
 }
 
-/* Joins the values of threads 0 to n - 1 of the block into thread 0's: 0 with 128, 1 with 129, ... of 256. All threads
- * call it; shared holds as many values as half the power of two that n rounds up to, and is free again afterwards. */
+/* Joins the values of threads 0 to n - 1 of the block into thread 0's: 0 with 128, 1 with 129, ...
+ * of 256. All threads call it; shared holds as many values as half the power of two that n rounds
+ * up to, and is free again afterwards. */
 template <typename type> static __device__ void ts_cuda_fan_in(type *value, type *shared, int n)
 {
     const int thread = (int)threadIdx.x, warp = 32;
@@ -52,13 +54,13 @@ template <typename type> static __device__ void ts_cuda_fan_in(type *value, type
     __syncthreads();
 }
 
-/* ---- tables of counts --------------------------------------------------------------------------- */
+/* ---- tables of counts ------------------------------------------------------------------------ */
 
-/* One step of a fan-in of tables: table i adds table i + stride. A thread joins one bin of one pair. blockIdx.z is the
- * set of tables, which starts set_bins counts after the one before. */
+/* One step of a fan-in of tables: table i adds table i + stride. A thread joins one bin of one
+ * pair. blockIdx.z is the set of tables, which starts set_bins counts after the one before. */
 template <typename type>
-static __global__ void ts_cuda_tables_step(type *sets, int64_t set_bins, int64_t n_bins, int64_t stride,
-                                           int64_t n_tables)
+static __global__ void ts_cuda_tables_step(type *sets, int64_t set_bins, int64_t n_bins,
+                                           int64_t stride, int64_t n_tables)
 {
     type *tables = sets + blockIdx.z * set_bins;
     const int64_t bin = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, table = blockIdx.y;
@@ -68,15 +70,16 @@ static __global__ void ts_cuda_tables_step(type *sets, int64_t set_bins, int64_t
 
 enum { CUDA_TABLE_COLUMNS = 32, CUDA_TABLE_ROWS = 32 };
 
-/* A block joins 32 bins: row r of its threads adds the tables [r * run, (r + 1) * run), one after the other; then the
- * rows fan in. */
+/* A block joins 32 bins: row r of its threads adds the tables [r * run, (r + 1) * run), one after
+ * the other; then the rows fan in. */
 template <typename type>
-static __global__ void ts_cuda_tables_two_level(type *sets, int64_t set_bins, int64_t n_bins, int64_t run,
-                                                int64_t n_tables)
+static __global__ void ts_cuda_tables_two_level(type *sets, int64_t set_bins, int64_t n_bins,
+                                                int64_t run, int64_t n_tables)
 {
     type *tables = sets + blockIdx.z * set_bins;
     __shared__ type rows[CUDA_TABLE_ROWS][CUDA_TABLE_COLUMNS];
-    const int64_t bin = (int64_t)blockIdx.x * CUDA_TABLE_COLUMNS + threadIdx.x, first = threadIdx.y * run;
+    const int64_t bin = (int64_t)blockIdx.x * CUDA_TABLE_COLUMNS + threadIdx.x,
+                  first = threadIdx.y * run;
     type sum = 0;
     for (int64_t i = first; bin < n_bins && i < first + run && i < n_tables; i++)
         ts_cuda_join(&sum, &tables[i * n_bins + bin]);
@@ -90,8 +93,9 @@ static __global__ void ts_cuda_tables_two_level(type *sets, int64_t set_bins, in
         tables[bin] = rows[0][threadIdx.x];
 }
 
-/* Joins n_tables <= 65535 tables of n_bins counts, one after the other in memory, into the first, and does so for each
- * of n_sets <= 65535 sets of tables; the other tables are overwritten. Only enqueues: call ts_cuda_launched() after it.
+/* Joins n_tables <= 65535 tables of n_bins counts, one after the other in memory, into the first,
+ * and does so for each of n_sets <= 65535 sets of tables; the other tables are overwritten. Only
+ * enqueues: call ts_cuda_launched() after it.
  */
 template <typename type>
 static void ts_cuda_tables_join(type *sets, int64_t n_sets, int64_t n_tables, int64_t n_bins,
@@ -101,8 +105,8 @@ static void ts_cuda_tables_join(type *sets, int64_t n_sets, int64_t n_tables, in
     if (method != REDUCTION_FAN_IN) {
         const dim3 block(CUDA_TABLE_COLUMNS, CUDA_TABLE_ROWS);
         const dim3 grid((unsigned)ts_cuda_parts(n_bins, CUDA_TABLE_COLUMNS), 1, (unsigned)n_sets);
-        ts_cuda_tables_two_level<<<grid, block, 0, stream>>>(sets, set_bins, n_bins,
-                                                             ts_cuda_parts(n_tables, CUDA_TABLE_ROWS), n_tables);
+        ts_cuda_tables_two_level<<<grid, block, 0, stream>>>(
+            sets, set_bins, n_bins, ts_cuda_parts(n_tables, CUDA_TABLE_ROWS), n_tables);
         return;
     }
     for (int64_t n = n_tables, stride = ts_cuda_stride_of(n); stride > 0; n = stride, stride /= 2) {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * stages/values/finite_values.h on a CUDA device: counts the values that are not finite, finds the first of them, and
- * the largest magnitude. A thread looks at every so many values of a slice, with 8 loads in flight; it adds to the
- * slice's partial by integer atomics, which only a bad value and the maximum of a warp need. Memory traffic: 4 bytes
- * read a pixel. 256 threads a block, and as many blocks as the device holds at once, so that there are few atomics.
+ * stages/values/finite_values.h on a CUDA device: counts the values that are not finite, finds the
+ * first of them, and the largest magnitude. A thread looks at every so many values of a slice, with
+ * 8 loads in flight; it adds to the slice's partial by integer atomics, which only a bad value and
+ * the maximum of a warp need. Memory traffic: 4 bytes read a pixel. 256 threads a block, and as
+ * many blocks as the device holds at once, so that there are few atomics.
  */
 #include "cuda/values/reductions.cuh"
 
@@ -19,10 +20,11 @@ static size_t partial_bytes(const struct stage_context *context, int input)
     return input == 0 ? sizeof(struct not_finite) : 0;
 }
 
-/* Looks at n_slices slices of `count` values; the first value of all is value `offset` of the volume. The grid has
- * parts of a slice and slices (any number). */
+/* Looks at n_slices slices of `count` values; the first value of all is value `offset` of the
+ * volume. The grid has parts of a slice and slices (any number). */
 static __global__ void __launch_bounds__(THREADS)
-    look(const uint32_t *in, int64_t count, int64_t n_slices, unsigned long long offset, char *partials, size_t stride)
+    look(const uint32_t *in, int64_t count, int64_t n_slices, unsigned long long offset,
+         char *partials, size_t stride)
 {
     for (int64_t slice = blockIdx.y; slice < n_slices; slice += gridDim.y) {
         const uint32_t *values = in + slice * count;
@@ -39,7 +41,8 @@ static __global__ void __launch_bounds__(THREADS)
             for (int i = 0; i < FLIGHT; i++) {
                 most = max(most, bits[i] & 0x7FFFFFFFu);
                 if ((bits[i] & 0x7F800000u) == 0x7F800000u && bad++ == 0)
-                    not_first = ~(offset + (unsigned long long)(slice * count + first + i * THREADS));
+                    not_first =
+                        ~(offset + (unsigned long long)(slice * count + first + i * THREADS));
             }
         }
         most = ts_cuda_warp_highest(most);
@@ -52,20 +55,22 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
-static enum ts_status reduce(const struct stage_context *context, int input, const struct ts_image *slices,
-                             void *partials, const struct cuda_call *call)
+static enum ts_status reduce(const struct stage_context *context, int input,
+                             const struct ts_image *slices, void *partials,
+                             const struct cuda_call *call)
 {
     const int64_t count = (int64_t)ts_slice_count(slices), n = slices->axes[0].n;
     const int64_t work = ts_cuda_parts(count, THREADS * FLIGHT);
     const int64_t most = ts_cuda_parts(ts_cuda_blocks_at_once(context, THREADS), n);
     const dim3 grid((unsigned)(work < most ? work : most), (unsigned)(n < 65535 ? n : 65535));
-    look<<<grid, THREADS, 0, call->stream>>>((const uint32_t *)slices->data, count, n,
-                                             (unsigned long long)(slices->z_first * count), (char *)partials,
-                                             ts_cuda_stride(partial_bytes(context, input)));
+    look<<<grid, THREADS, 0, call->stream>>>(
+        (const uint32_t *)slices->data, count, n, (unsigned long long)(slices->z_first * count),
+        (char *)partials, ts_cuda_stride(partial_bytes(context, input)));
     return ts_cuda_launched(context, "look");
 }
 
-static void collect(const struct stage_context *context, int input, const void *partial, void *total)
+static void collect(const struct stage_context *context, int input, const void *partial,
+                    void *total)
 {
     (void)context;
     (void)input;
@@ -74,15 +79,16 @@ static void collect(const struct stage_context *context, int input, const void *
 
 /* One block. */
 static __global__ void __launch_bounds__(THREADS)
-    check_slices(const char *partials, size_t stride, char *results, size_t result_stride, int64_t z_first, int n,
-                 struct cuda_refused *refused)
+    check_slices(const char *partials, size_t stride, char *results, size_t result_stride,
+                 int64_t z_first, int n, struct cuda_refused *refused)
 {
     __shared__ int first;
     if (threadIdx.x == 0)
         first = n;
     __syncthreads();
     for (int i = (int)threadIdx.x; i < n; i += THREADS) {
-        const struct not_finite *partial = (const struct not_finite *)(partials + (size_t)i * stride);
+        const struct not_finite *partial =
+            (const struct not_finite *)(partials + (size_t)i * stride);
         ((struct finite_slice *)(results + (size_t)i * result_stride))->largest = partial->largest;
         if (partial->n > 0)
             atomicMin(&first, i);
@@ -90,17 +96,20 @@ static __global__ void __launch_bounds__(THREADS)
     __syncthreads();
     if (threadIdx.x > 0 || first == n || refused->past > 0)
         return;
-    *(struct not_finite *)refused->partial = *(const struct not_finite *)(partials + (size_t)first * stride);
+    *(struct not_finite *)refused->partial =
+        *(const struct not_finite *)(partials + (size_t)first * stride);
     refused->past = z_first + first + 1;
 }
 
-static enum ts_status check(const struct stage_context *context, const void *partials, void *results, int64_t z_first,
-                            int64_t n, struct cuda_refused *refused, const struct cuda_call *call)
+static enum ts_status check(const struct stage_context *context, const void *partials,
+                            void *results, int64_t z_first, int64_t n, struct cuda_refused *refused,
+                            const struct cuda_call *call)
 {
-    static_assert(sizeof(struct not_finite) <= sizeof refused->partial, "a refused slice keeps its partial");
-    check_slices<<<1, THREADS, 0, call->stream>>>((const char *)partials, ts_cuda_stride(sizeof(struct not_finite)),
-                                                  (char *)results, ts_cuda_stride(sizeof(struct finite_slice)), z_first,
-                                                  (int)n, refused);
+    static_assert(sizeof(struct not_finite) <= sizeof refused->partial,
+                  "a refused slice keeps its partial");
+    check_slices<<<1, THREADS, 0, call->stream>>>(
+        (const char *)partials, ts_cuda_stride(sizeof(struct not_finite)), (char *)results,
+        ts_cuda_stride(sizeof(struct finite_slice)), z_first, (int)n, refused);
     return ts_cuda_launched(context, "check_slices");
 }
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cuda/values/half.h: a thread rounds every so many values, with 4 loads in flight, by the device's own conversion. NaN
- * is set apart, because the device has another one than core/half.c. Finite values that become infinite make the run
- * fail, so they are rare, and each takes an atomic maximum of its own. Memory traffic: 4 bytes read and 2 written a
- * value, 1 value an access, since slices of halves need not begin on words. 256 threads a block, and as many blocks as
- * the device holds at once.
+ * cuda/values/half.h: a thread rounds every so many values, with 4 loads in flight, by the device's
+ * own conversion. NaN is set apart, because the device has another one than core/half.c. Finite
+ * values that become infinite make the run fail, so they are rare, and each takes an atomic maximum
+ * of its own. Memory traffic: 4 bytes read and 2 written a value, 1 value an access, since slices
+ * of halves need not begin on words. 256 threads a block, and as many blocks as the device holds at
+ * once.
  */
 #include <cuda_fp16.h>
 
@@ -53,15 +54,16 @@ enum ts_status ts_cuda_half_load(const struct device_numbers *device, struct ts_
     return ts_cuda_load(&context, &kernel, 1);
 }
 
-enum ts_status ts_cuda_half_round(const struct device_numbers *device, const float *floats, size_t n, uint16_t *halves,
-                                  uint32_t *largest, struct CUstream_st *stream, struct ts_diag *diag)
+enum ts_status ts_cuda_half_round(const struct device_numbers *device, const float *floats,
+                                  size_t n, uint16_t *halves, uint32_t *largest,
+                                  struct CUstream_st *stream, struct ts_diag *diag)
 {
     const struct stage_context context = ts_cuda_context(&half_stage, device, diag);
     if (n == 0)
         return TS_OK;
     const int64_t blocks = ts_cuda_parts((int64_t)n, THREADS * FLIGHT),
                   most = ts_cuda_blocks_at_once(&context, THREADS);
-    round_halves<<<(unsigned)(blocks < most ? blocks : most), THREADS, 0, stream>>>(floats, (int64_t)n, halves,
-                                                                                    largest);
+    round_halves<<<(unsigned)(blocks < most ? blocks : most), THREADS, 0, stream>>>(
+        floats, (int64_t)n, halves, largest);
     return ts_cuda_launched(&context, "round_halves");
 }

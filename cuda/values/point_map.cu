@@ -2,28 +2,32 @@
  *
  * This applies point functions to a slab. Memory traffic: each value is read once and written once.
  *
- * 16- and 32-bit values: a thread maps groups of 16 bytes (of the wider of the two types), several of them in flight
- * before the first is used, and computes in double. 256 threads a block leave the registers for that.
+ * 16- and 32-bit values: a thread maps groups of 16 bytes (of the wider of the two types), several
+ * of them in flight before the first is used, and computes in double. 256 threads a block leave the
+ * registers for that.
  *
- * 8-bit values: a block computes the 256 results once and keeps a copy of them in shared memory for every lane, word w
- * of lane l at w * 32 + l, so that no two lanes of a warp ever meet in a bank, whatever the image.
+ * 8-bit values: a block computes the 256 results once and keeps a copy of them in shared memory for
+ * every lane, word w of lane l at w * 32 + l, so that no two lanes of a warp ever meet in a bank,
+ * whatever the image.
  *
- * 16-bit values, where the function costs more than memory does (a sigmoid, or any where doubles are slow): a table of
- * all 65,536 results is made first. Blocks of 1,024 threads, one on each multiprocessor, bring it into shared memory;
- * where it does not fit, it is read through the cache, which holds the part that an image uses.
+ * 16-bit values, where the function costs more than memory does (a sigmoid, or any where doubles
+ * are slow): a table of all 65,536 results is made first. Blocks of 1,024 threads, one on each
+ * multiprocessor, bring it into shared memory; where it does not fit, it is read through the cache,
+ * which holds the part that an image uses.
  */
 #include "cuda/values/point_map.cuh"
 
 enum { THREADS = 256, TABLE_THREADS = 1024, LANES = 32, KEYS_8 = 256, KEYS_16 = 65536, WAVES = 4 };
-/* Kinds beside enum point_kind: a table in place of the function, with a copy for every lane or one copy; and a bit for
- * a function that multiplies by the reciprocal of its divisor. */
+/* Kinds beside enum point_kind: a table in place of the function, with a copy for every lane or one
+ * copy; and a bit for a function that multiplies by the reciprocal of its divisor. */
 enum { POINT_LANES = POINT_SIGMOID + 1, POINT_TABLE, POINT_BY_RECIPROCAL = 8 };
 
-/* ---- one value --------------------------------------------------------------------------------- */
+/* ---- one value ------------------------------------------------------------------------------- */
 
-/* a / divisor, rounded once like the division itself: each step takes off what the last left of a (Markstein 1990).
- * Exact for divisors whose reciprocal keeps all its digits; see divides_by(). */
-template <bool FINITE> static __device__ double point_quotient(double a, double divisor, double reciprocal)
+/* a / divisor, rounded once like the division itself: each step takes off what the last left of a
+ * (Markstein 1990). Exact for divisors whose reciprocal keeps all its digits; see divides_by(). */
+template <bool FINITE>
+static __device__ double point_quotient(double a, double divisor, double reciprocal)
 {
     const double start = a * reciprocal;
     const double near = __fma_rn(__fma_rn(-divisor, start, a), reciprocal, start);
@@ -36,14 +40,16 @@ static __device__ bool divides_by(double divisor)
     return divisor > 0x1p-400 && divisor < 0x1p400;
 }
 
-template <int KIND, bool FINITE> static __device__ double point_value(double x, const struct point_function &f)
+template <int KIND, bool FINITE>
+static __device__ double point_value(double x, const struct point_function &f)
 {
     if (KIND == POINT_REVERSE)
         return f.middle - x;
     const bool sigmoid = (KIND & ~POINT_BY_RECIPROCAL) == POINT_SIGMOID;
     const double offset = sigmoid ? -4 * (x - f.middle) : x - f.middle;
-    const double part =
-        KIND & POINT_BY_RECIPROCAL ? point_quotient<FINITE>(offset, f.divisor, f.reciprocal) : offset / f.divisor;
+    const double part = KIND & POINT_BY_RECIPROCAL
+                            ? point_quotient<FINITE>(offset, f.divisor, f.reciprocal)
+                            : offset / f.divisor;
     if (sigmoid)
         return f.span / (1 + exp(part)) + f.base;
     const double inside = (part + f.shift) * f.span + f.base;
@@ -57,8 +63,9 @@ static __device__ double point_value_of(double x, const struct point_function &f
                                     : point_value<POINT_SIGMOID, true>(x, f);
 }
 
-/* Between 8- or 16-bit integers and doubles by an addition to a double whose lowest digit is 1: conversions take the
- * double units four times as long. Worth its instructions only where the function has next to none (MAGIC). */
+/* Between 8- or 16-bit integers and doubles by an addition to a double whose lowest digit is 1:
+ * conversions take the double units four times as long. Worth its instructions only where the
+ * function has next to none (MAGIC). */
 template <typename In, bool MAGIC> static __device__ double point_load(In x)
 {
     const int unit = 0x43300000; /* upper half of the bits of 2^52 */
@@ -70,7 +77,8 @@ template <typename In, bool MAGIC> static __device__ double point_load(In x)
         return __hiloint2double(unit, (int)x) - 0x1p52;
 }
 
-/* Rounds half to even. Beyond int, or +-2^30 with MAGIC, the result is the nearer end of int; for NaN it is 0. */
+/* Rounds half to even. Beyond int, or +-2^30 with MAGIC, the result is the nearer end of int; for
+ * NaN it is 0. */
 template <bool MAGIC> static __device__ int point_round(double y)
 {
     if (!MAGIC)
@@ -98,9 +106,12 @@ template <typename Out, bool MAGIC> static __device__ Out point_store(double y)
 }
 
 /* Returns the bits of the result for the bits of one of the 8- or 16-bit values. */
-static __device__ uint32_t point_bits(uint32_t key, enum ts_dtype in, enum ts_dtype out, const struct point_function &f)
+static __device__ uint32_t point_bits(uint32_t key, enum ts_dtype in, enum ts_dtype out,
+                                      const struct point_function &f)
 {
-    const double x = in == TS_I8 ? (double)(int8_t)key : in == TS_I16 ? (double)(int16_t)key : (double)key;
+    const double x = in == TS_I8    ? (double)(int8_t)key
+                     : in == TS_I16 ? (double)(int16_t)key
+                                    : (double)key;
     const double y = point_value_of(x, f);
     switch (out) {
     case TS_U8:
@@ -116,19 +127,21 @@ static __device__ uint32_t point_bits(uint32_t key, enum ts_dtype in, enum ts_dt
     }
 }
 
-/* ---- a slab ------------------------------------------------------------------------------------ */
+/* ---- a slab ---------------------------------------------------------------------------------- */
 
-/* The cut of a slab: blocks work on groups of one slice (or of the slab as one, where the slices do not matter). */
+/* The cut of a slab: blocks work on groups of one slice (or of the slab as one, where the slices do
+ * not matter). */
 struct point_span {
-    int64_t count;   /* values of a slice */
-    int64_t phase;   /* place of the first value within its aligned group; -1: groups are not aligned */
+    int64_t count; /* values of a slice */
+    int64_t
+        phase; /* place of the first value within its aligned group; -1: groups are not aligned */
     unsigned blocks; /* blocks of a slice */
     const void *numbers;
     size_t stride; /* between the numbers of slices */
 };
 
-static __device__ struct point_function fitted(struct point_function function, const struct point_span &span,
-                                               int64_t slice)
+static __device__ struct point_function fitted(struct point_function function,
+                                               const struct point_span &span, int64_t slice)
 {
     if (function.fit != POINT_FIT_NONE) {
         const double *numbers = (const double *)((const char *)span.numbers + slice * span.stride);
@@ -138,10 +151,13 @@ static __device__ struct point_function fitted(struct point_function function, c
     return function;
 }
 
-/* A group has as many values as make 16 bytes of the wider type; FLIGHT groups make 64 bytes of input, but there are at
- * most 8. */
+/* A group has as many values as make 16 bytes of the wider type; FLIGHT groups make 64 bytes of
+ * input, but there are at most 8. */
 template <typename In, typename Out> struct point_group {
-    enum { N = 16 / (sizeof(In) > sizeof(Out) ? sizeof(In) : sizeof(Out)), FLIGHT = N * sizeof(In) == 16 ? 4 : 8 };
+    enum {
+        N = 16 / (sizeof(In) > sizeof(Out) ? sizeof(In) : sizeof(Out)),
+        FLIGHT = N * sizeof(In) == 16 ? 4 : 8
+    };
     union input {
         cuda_word<N * sizeof(In)> word;
         In values[N];
@@ -158,7 +174,8 @@ static __device__ Out map_value(In value, const struct point_function &f, const 
 {
     if constexpr (KIND == POINT_LANES) {
         enum { PER_WORD = 4 / sizeof(Out) };
-        return *(const Out *)(own + value / PER_WORD * (LANES * 4) + value % PER_WORD * sizeof(Out));
+        return *(const Out *)(own + value / PER_WORD * (LANES * 4) +
+                              value % PER_WORD * sizeof(Out));
     } else if constexpr (KIND == POINT_TABLE) {
         return ((const Out *)own)[value];
     } else {
@@ -169,8 +186,8 @@ static __device__ Out map_value(In value, const struct point_function &f, const 
 
 /* Maps the block's groups of a slice. */
 template <typename In, typename Out, int KIND>
-static __device__ void map_groups(const In *in, Out *out, const struct point_span &span, const struct point_function &f,
-                                  const char *own)
+static __device__ void map_groups(const In *in, Out *out, const struct point_span &span,
+                                  const struct point_function &f, const char *own)
 {
     typedef struct point_group<In, Out> group;
     enum { FLIGHT = KIND == POINT_TABLE ? 8 : group::FLIGHT };
@@ -199,7 +216,8 @@ static __device__ void map_groups(const In *in, Out *out, const struct point_spa
                     to.values[j] = map_value<In, Out, KIND>(from[i].values[j], f, own);
                 *(decltype(to.word) *)(out + at) = to.word;
             } else {
-                for (int64_t j = at < phase ? phase : at; j < at + group::N && j < span.count + phase; j++)
+                for (int64_t j = at < phase ? phase : at;
+                     j < at + group::N && j < span.count + phase; j++)
                     out[j] = map_value<In, Out, KIND>(in[j], f, own);
             }
         }
@@ -237,14 +255,15 @@ static __global__ void __launch_bounds__(THREADS)
         lanes[i] = word;
     }
     __syncthreads();
-    map_groups<uint8_t, Bits, POINT_LANES>(in, out, span, f, (const char *)(lanes + threadIdx.x % LANES));
+    map_groups<uint8_t, Bits, POINT_LANES>(in, out, span, f,
+                                           (const char *)(lanes + threadIdx.x % LANES));
 }
 
 /* A thread makes one entry. */
 template <typename Bits>
 static __global__ void __launch_bounds__(THREADS)
-    make_table(Bits *table, struct point_span span, struct point_function function, enum ts_dtype in_dtype,
-               enum ts_dtype out_dtype)
+    make_table(Bits *table, struct point_span span, struct point_function function,
+               enum ts_dtype in_dtype, enum ts_dtype out_dtype)
 {
     const uint32_t key = blockIdx.x * THREADS + threadIdx.x;
     table[key] = (Bits)point_bits(key, in_dtype, out_dtype, fitted(function, span, 0));
@@ -257,14 +276,16 @@ static __global__ void __launch_bounds__(TABLE_THREADS, 1)
     extern __shared__ uint4 shared[];
     const struct point_function unused = {};
     if (SHARED) {
-        for (int i = threadIdx.x; i < KEYS_16 * (int)sizeof(Bits) / (int)sizeof(uint4); i += TABLE_THREADS)
+        for (int i = threadIdx.x; i < KEYS_16 * (int)sizeof(Bits) / (int)sizeof(uint4);
+             i += TABLE_THREADS)
             shared[i] = table[i];
         __syncthreads();
     }
-    map_groups<uint16_t, Bits, POINT_TABLE>(in, out, span, unused, (const char *)(SHARED ? shared : table));
+    map_groups<uint16_t, Bits, POINT_TABLE>(in, out, span, unused,
+                                            (const char *)(SHARED ? shared : table));
 }
 
-/* ---- launch ------------------------------------------------------------------------------------ */
+/* ---- launch ---------------------------------------------------------------------------------- */
 
 struct point_job {
     const struct stage_context *context;
@@ -275,14 +296,17 @@ struct point_job {
     int64_t n_slices;
 };
 
-/* Cuts the values into aligned groups, where both images have them at the same values, and blocks for a few waves. */
+/* Cuts the values into aligned groups, where both images have them at the same values, and blocks
+ * for a few waves. */
 template <typename In, typename Out> static void cut(struct point_job *job)
 {
     typedef struct point_group<In, Out> group;
     const int64_t from = (int64_t)((uintptr_t)job->in->data / sizeof(In) % group::N);
     const int64_t to = (int64_t)((uintptr_t)job->out->data / sizeof(Out) % group::N);
-    const int64_t work = ts_cuda_parts(job->span.count + group::N, (int64_t)THREADS * group::FLIGHT * group::N);
-    const int64_t most = ts_cuda_parts(ts_cuda_blocks_at_once(job->context, THREADS) * WAVES, job->n_slices);
+    const int64_t work =
+        ts_cuda_parts(job->span.count + group::N, (int64_t)THREADS * group::FLIGHT * group::N);
+    const int64_t most =
+        ts_cuda_parts(ts_cuda_blocks_at_once(job->context, THREADS) * WAVES, job->n_slices);
     job->span.phase = from == to ? from : -1;
     job->span.blocks = (unsigned)(work < most ? work : most);
 }
@@ -293,9 +317,11 @@ template <typename In, typename Out> static void launch_computed(struct point_jo
     void (*kernel)(const In *, Out *, struct point_span, struct point_function) = NULL;
     if constexpr (std::is_same<In, Out>::value)
         kernel = map_computed<In, Out, POINT_REVERSE>;
-    if constexpr (std::is_unsigned<Out>::value && sizeof(Out) <= 2 || std::is_same<Out, float>::value)
+    if constexpr (std::is_unsigned<Out>::value && sizeof(Out) <= 2 ||
+                  std::is_same<Out, float>::value)
         if (kind != POINT_REVERSE)
-            kernel = kind == POINT_LINEAR ? map_computed<In, Out, POINT_LINEAR> : map_computed<In, Out, POINT_SIGMOID>;
+            kernel = kind == POINT_LINEAR ? map_computed<In, Out, POINT_LINEAR>
+                                          : map_computed<In, Out, POINT_SIGMOID>;
     cut<In, Out>(job);
     kernel<<<(unsigned)job->n_slices * job->span.blocks, THREADS, 0, job->call->stream>>>(
         (const In *)job->in->data, (Out *)job->out->data, job->span, *job->function);
@@ -305,14 +331,15 @@ template <typename Bits> static void launch_lanes(struct point_job *job)
 {
     cut<uint8_t, Bits>(job);
     map_lanes<Bits><<<(unsigned)job->n_slices * job->span.blocks, THREADS, 0, job->call->stream>>>(
-        (const uint8_t *)job->in->data, (Bits *)job->out->data, job->span, *job->function, job->in->dtype,
-        job->out->dtype);
+        (const uint8_t *)job->in->data, (Bits *)job->out->data, job->span, *job->function,
+        job->in->dtype, job->out->dtype);
 }
 
 /* A table pays for itself from a few million values on. */
 static bool wants_table(const struct point_job *job)
 {
-    return ts_dtype_bytes(job->in->dtype) == 2 && job->n_slices == 1 && job->span.count >= 32 * KEYS_16 &&
+    return ts_dtype_bytes(job->in->dtype) == 2 && job->n_slices == 1 &&
+           job->span.count >= 32 * KEYS_16 &&
            (job->function->kind == POINT_SIGMOID || !ts_cuda_fast_doubles(job->context) ||
             (job->function->kind == POINT_LINEAR && job->out->dtype != TS_F32));
 }
@@ -335,19 +362,23 @@ template <typename Bits> static enum ts_status launch_table(struct point_job *jo
     if (status != TS_OK)
         return status;
     if (shared)
-        map_table<Bits, true><<<job->span.blocks, TABLE_THREADS, bytes, job->call->stream>>>(in, out, job->span, table);
+        map_table<Bits, true><<<job->span.blocks, TABLE_THREADS, bytes, job->call->stream>>>(
+            in, out, job->span, table);
     else
-        map_table<Bits, false><<<job->span.blocks, TABLE_THREADS, 0, job->call->stream>>>(in, out, job->span, table);
+        map_table<Bits, false>
+            <<<job->span.blocks, TABLE_THREADS, 0, job->call->stream>>>(in, out, job->span, table);
     return TS_OK;
 }
 
 size_t ts_cuda_point_scratch(const struct stage_context *context, int64_t n)
 {
     (void)n;
-    return ts_dtype_bytes(context->in.dtype) == 2 ? KEYS_16 * ts_dtype_bytes(context->out.dtype) : 0;
+    return ts_dtype_bytes(context->in.dtype) == 2 ? KEYS_16 * ts_dtype_bytes(context->out.dtype)
+                                                  : 0;
 }
 
-/* The stages' results are f32, u8 or u16, or of the type of the image where the function turns it over. */
+/* The stages' results are f32, u8 or u16, or of the type of the image where the function turns it
+ * over. */
 template <typename In> static void launch_wide(struct point_job *job)
 {
     if (job->out->dtype == TS_F32)
@@ -376,11 +407,12 @@ static void launch_values(struct point_job *job)
 #undef LANES_OF
 }
 
-enum ts_status ts_cuda_point_map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                                 const struct point_function *function, bool per_slice, size_t result_bytes,
-                                 const struct cuda_call *call)
+enum ts_status ts_cuda_point_map(const struct stage_context *context, const struct ts_image *in,
+                                 struct ts_image *out, const struct point_function *function,
+                                 bool per_slice, size_t result_bytes, const struct cuda_call *call)
 {
-    struct point_job job = {.context = context, .in = in, .out = out, .function = function, .call = call};
+    struct point_job job = {
+        .context = context, .in = in, .out = out, .function = function, .call = call};
     job.n_slices = per_slice ? out->axes[0].n : 1;
     job.span.count = (int64_t)(per_slice ? ts_slice_count(out) : ts_image_count(out));
     job.span.numbers = call->result;

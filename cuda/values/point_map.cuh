@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This maps every value of a slab by itself on a CUDA device: stages/values/point_map.h for launchers. Values are
- * computed in double by the CPU code's operations in the CPU code's order, so that integers are the same bytes.
+ * This maps every value of a slab by itself on a CUDA device: stages/values/point_map.h for
+ * launchers. Values are computed in double by the CPU code's operations in the CPU code's order, so
+ * that integers are the same bytes.
  *
  *   POINT_REVERSE  y = middle - x
  *   POINT_LINEAR   y = below where x <= low, above where x >= high, else
- *                  ((x - middle) / divisor + shift) * span + base; no ends where low and high are NaN
- *   POINT_SIGMOID  y = span / (1 + exp(-4 (x - middle) / divisor)) + base
+ *                  ((x - middle) / divisor + shift) * span + base; no ends where low and high are
+ * NaN POINT_SIGMOID  y = span / (1 + exp(-4 (x - middle) / divisor)) + base
  */
 #ifndef CUDA_VALUES_POINT_MAP_CUH
 #define CUDA_VALUES_POINT_MAP_CUH
@@ -33,7 +34,8 @@ struct point_function {
 };
 
 /* Completes the function by the numbers (a, b). */
-static inline __host__ __device__ void ts_cuda_point_fit(struct point_function *function, double a, double b)
+static inline __host__ __device__ void ts_cuda_point_fit(struct point_function *function, double a,
+                                                         double b)
 {
     const double wide = function->fit == POINT_FIT_SCALE ? b : b - a;
     function->middle = a;
@@ -49,11 +51,11 @@ static inline __host__ __device__ void ts_cuda_point_fit(struct point_function *
 
 /* scratch_bytes() of a stage that maps by ts_cuda_point_map, for any number of slices. */
 size_t ts_cuda_point_scratch(const struct stage_context *context, int64_t n);
-/* Computes out = function(in). Integer outputs are rounded half to even and saturated, and NaN becomes 0 there. With a
- * fit the numbers are the first doubles of call->result; per_slice: of every slice its own result, result_bytes
- * apart. */
-enum ts_status ts_cuda_point_map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                                 const struct point_function *function, bool per_slice, size_t result_bytes,
-                                 const struct cuda_call *call);
+/* Computes out = function(in). Integer outputs are rounded half to even and saturated, and NaN
+ * becomes 0 there. With a fit the numbers are the first doubles of call->result; per_slice: of
+ * every slice its own result, result_bytes apart. */
+enum ts_status ts_cuda_point_map(const struct stage_context *context, const struct ts_image *in,
+                                 struct ts_image *out, const struct point_function *function,
+                                 bool per_slice, size_t result_bytes, const struct cuda_call *call);
 
 #endif

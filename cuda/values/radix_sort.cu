@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This sorts keys of 32 bits by digits of 8, lowest first: four times count, scan and scatter (N. Satish, M. Harris and
- * M. Garland, "Designing efficient sorting algorithms for manycore GPUs", 2009).
+ * This sorts keys of 32 bits by digits of 8, lowest first: four times count, scan and scatter (N.
+ * Satish, M. Harris and M. Garland, "Designing efficient sorting algorithms for manycore GPUs",
+ * 2009).
  *
- * A block works on a tile of 4,096 keys of one slice. Counting: a thread counts 16 keys in a table of the block. Scan:
- * a warp for each digit of a slice sums its counts [digit][tile] up to each tile. Scatter: the block adds the counts of
- * all lower digits to them, and a warp takes 512 neighbors, 32 at a time; the lanes with equal digits find one another
- * (match), so that equal digits keep their order. Memory traffic: for each digit a key is read to be counted, and read
- * and written to be scattered, which makes 48 bytes a key. 256 threads a block, because each owns one digit.
+ * A block works on a tile of 4,096 keys of one slice. Counting: a thread counts 16 keys in a table
+ * of the block. Scan: a warp for each digit of a slice sums its counts [digit][tile] up to each
+ * tile. Scatter: the block adds the counts of all lower digits to them, and a warp takes 512
+ * neighbors, 32 at a time; the lanes with equal digits find one another (match), so that equal
+ * digits keep their order. Memory traffic: for each digit a key is read to be counted, and read and
+ * written to be scattered, which makes 48 bytes a key. 256 threads a block, because each owns one
+ * digit.
  */
 #include "cuda/values/radix_sort.cuh"
 
@@ -23,8 +26,8 @@ enum {
     TILE = THREADS * KEYS_A_THREAD
 };
 
-/* This is the work of one launch on one digit: slice z has n keys at from + z * n, counts [digit][tile] and totals
- * [digit]. */
+/* This is the work of one launch on one digit: slice z has n keys at from + z * n, counts
+ * [digit][tile] and totals [digit]. */
 struct sort_job {
     const uint32_t *from;
     uint32_t *to, *counts, *totals;
@@ -53,14 +56,16 @@ static __global__ void __launch_bounds__(THREADS) count_digits(struct sort_job j
     job.counts[(slice * DIGITS + threadIdx.x) * job.tiles + tile] = counts[threadIdx.x];
 }
 
-/* Makes exclusive sums of the counts of each digit over the tiles, and their total. A warp has a digit of a slice. */
+/* Makes exclusive sums of the counts of each digit over the tiles, and their total. A warp has a
+ * digit of a slice. */
 static __global__ void __launch_bounds__(THREADS) scan_digits(struct sort_job job)
 {
     const int64_t digit = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32;
     const unsigned lane = threadIdx.x % 32;
     uint32_t *counts = job.counts + digit * job.tiles, sum = 0;
     for (int64_t tile = lane; tile - lane < job.tiles; tile += 32) {
-        const uint32_t count = tile < job.tiles ? counts[tile] : 0, inclusive = warp_inclusive_sum(count);
+        const uint32_t count = tile < job.tiles ? counts[tile] : 0,
+                       inclusive = warp_inclusive_sum(count);
         if (tile < job.tiles)
             counts[tile] = sum + inclusive - count;
         sum += __shfl_sync(0xFFFFFFFFu, inclusive, 31);
@@ -71,7 +76,8 @@ static __global__ void __launch_bounds__(THREADS) scan_digits(struct sort_job jo
 
 static __global__ void __launch_bounds__(THREADS) scatter_keys(struct sort_job job)
 {
-    __shared__ uint32_t places[WARPS][DIGITS + 1]; /* lanes past the end use the last place of a row */
+    __shared__ uint32_t
+        places[WARPS][DIGITS + 1]; /* lanes past the end use the last place of a row */
     __shared__ uint32_t warp_sums[CUDA_BLOCK_WARPS];
     const int64_t slice = blockIdx.x / job.tiles, tile = blockIdx.x % job.tiles;
     const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -94,7 +100,8 @@ static __global__ void __launch_bounds__(THREADS) scatter_keys(struct sort_job j
     }
     __syncthreads();
     const int64_t own = slice * DIGITS + threadIdx.x;
-    uint32_t all, place = block_exclusive_sum(job.totals[own], warp_sums, &all) + job.counts[own * job.tiles + tile];
+    uint32_t all, place = block_exclusive_sum(job.totals[own], warp_sums, &all) +
+                          job.counts[own * job.tiles + tile];
     for (int i = 0; i < WARPS; i++) {
         const uint32_t count = places[i][threadIdx.x];
         places[i][threadIdx.x] = place;
@@ -114,8 +121,8 @@ size_t ts_cuda_radix_sort_bytes(int64_t n, int64_t n_slices)
     return (size_t)(n_slices * (n + DIGITS * (ts_cuda_parts(n, TILE) + 1))) * sizeof(uint32_t);
 }
 
-enum ts_status ts_cuda_radix_sort(const struct stage_context *context, uint32_t *keys, void *scratch, int64_t n,
-                                  int64_t n_slices, cudaStream_t stream)
+enum ts_status ts_cuda_radix_sort(const struct stage_context *context, uint32_t *keys,
+                                  void *scratch, int64_t n, int64_t n_slices, cudaStream_t stream)
 {
     uint32_t *other = (uint32_t *)scratch;
     struct sort_job job = {.counts = other + n_slices * n, .n = n, .tiles = ts_cuda_parts(n, TILE)};

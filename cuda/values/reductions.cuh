@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * These functions compute sums and extremes over the lanes of a warp and the threads of a block, for kernels whose
- * block is a whole number of warps. All lanes (or threads) call these functions together.
+ * These functions compute sums and extremes over the lanes of a warp and the threads of a block,
+ * for kernels whose block is a whole number of warps. All lanes (or threads) call these functions
+ * together.
  *
  *     ts_cuda_warp_lowest, _highest   the extremes of the lanes' keys, for all lanes
  *     warp_sum, block_sum             the sum, for all lanes or threads
@@ -50,11 +51,13 @@ static __device__ inline uint32_t warp_sum(uint32_t value)
 #endif
 }
 
-/* Returns the sum of the values of all earlier threads; *total becomes the sum of all. `warp_sums` has CUDA_BLOCK_WARPS
- * entries in shared memory. The function starts and ends with a barrier. */
-template <typename T> static __device__ inline T block_exclusive_sum(T value, T *warp_sums, T *total)
+/* Returns the sum of the values of all earlier threads; *total becomes the sum of all. `warp_sums`
+ * has CUDA_BLOCK_WARPS entries in shared memory. The function starts and ends with a barrier. */
+template <typename T>
+static __device__ inline T block_exclusive_sum(T value, T *warp_sums, T *total)
 {
-    const unsigned lane = threadIdx.x % CUDA_WARP, warp = threadIdx.x / CUDA_WARP, n_warps = blockDim.x / CUDA_WARP;
+    const unsigned lane = threadIdx.x % CUDA_WARP, warp = threadIdx.x / CUDA_WARP,
+                   n_warps = blockDim.x / CUDA_WARP;
     const T inclusive = warp_inclusive_sum(value);
     __syncthreads();
     if (lane == CUDA_WARP - 1)

@@ -9,12 +9,14 @@
 
 struct CUstream_st;
 
-/* Loads the kernel onto the current device, so that the first call does not wait for the device's work. */
+/* Loads the kernel onto the current device, so that the first call does not wait for the device's
+ * work. */
 enum ts_status ts_cuda_seen_load(const struct device_numbers *device, struct ts_diag *diag);
-/* Enqueues the look at slices of floats on the device: seen[z], there too, gets the bits `infinite` and `nan` where
- * slice z, counted from the first of `slices`, holds such a value, and the bits `also` in any case. */
-enum ts_status ts_cuda_seen_look(const struct device_numbers *device, const struct ts_image *slices, uint32_t *seen,
-                                 uint32_t infinite, uint32_t nan, uint32_t also, struct CUstream_st *stream,
-                                 struct ts_diag *diag);
+/* Enqueues the look at slices of floats on the device: seen[z], there too, gets the bits `infinite`
+ * and `nan` where slice z, counted from the first of `slices`, holds such a value, and the bits
+ * `also` in any case. */
+enum ts_status ts_cuda_seen_look(const struct device_numbers *device, const struct ts_image *slices,
+                                 uint32_t *seen, uint32_t infinite, uint32_t nan, uint32_t also,
+                                 struct CUstream_st *stream, struct ts_diag *diag);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This reads one value of an image of any element type, for kernels that read images of several types at once and would
- * need an instantiation for each pair. All threads take the same branch.
+ * This reads one value of an image of any element type, for kernels that read images of several
+ * types at once and would need an instantiation for each pair. All threads take the same branch.
  */
 #ifndef CUDA_VALUES_VALUE_AT_CUH
 #define CUDA_VALUES_VALUE_AT_CUH

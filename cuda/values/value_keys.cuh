@@ -2,12 +2,13 @@
  *
  * Value keys are integers that order as the values of an image do.
  *
- * ts_cuda_key_of() and ts_cuda_value_of() go to signed 32-bit keys and back, as stages/values/value_keys.h does. T is
- * float or the unsigned integer as wide as a value (TS_CUDA_BIT_TYPES); `flip` is ts_cuda_key_flip() of the image's
- * type. Keys of integers differ from their values by a constant at most.
+ * ts_cuda_key_of() and ts_cuda_value_of() go to signed 32-bit keys and back, as
+ * stages/values/value_keys.h does. T is float or the unsigned integer as wide as a value
+ * (TS_CUDA_BIT_TYPES); `flip` is ts_cuda_key_flip() of the image's type. Keys of integers differ
+ * from their values by a constant at most.
  *
- * ts_cuda_order_key() gives unsigned keys of the 32-bit types, as stages/counting/percentile.c does: it flips all bits
- * of negative floats, and the sign bit of other signed values.
+ * ts_cuda_order_key() gives unsigned keys of the 32-bit types, as stages/counting/percentile.c
+ * does: it flips all bits of negative floats, and the sign bit of other signed values.
  */
 #ifndef CUDA_VALUES_VALUE_KEYS_CUH
 #define CUDA_VALUES_VALUE_KEYS_CUH

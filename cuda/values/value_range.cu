@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Finds the lowest and the highest key of slices. A thread reads 16-byte groups, with four in flight, and keeps its
- * range in registers (8- and 16-bit values two at a time); the block joins the ranges, and one of its threads merges
- * the result into the partial by integer atomics, whose order does not matter. Memory traffic: each value is read once.
- * 256 threads a block, and as many blocks as the device holds at once, so that there are few of those atomics.
+ * Finds the lowest and the highest key of slices. A thread reads 16-byte groups, with four in
+ * flight, and keeps its range in registers (8- and 16-bit values two at a time); the block joins
+ * the ranges, and one of its threads merges the result into the partial by integer atomics, whose
+ * order does not matter. Memory traffic: each value is read once. 256 threads a block, and as many
+ * blocks as the device holds at once, so that there are few of those atomics.
  */
 #include "cuda/values/value_range.cuh"
 
@@ -24,10 +25,12 @@ struct range_found {
 };
 
 /* Adds a word of 4 bytes, which has equal values where fewer are to be added. */
-template <int KIND> static __device__ void add_word(struct range_found *found, uint32_t word, uint32_t flip)
+template <int KIND>
+static __device__ void add_word(struct range_found *found, uint32_t word, uint32_t flip)
 {
     if (KIND == KEY_F32) {
-        const uint32_t magnitude = word & 0x7FFFFFFFu, key = word ^ ((uint32_t)((int32_t)word >> 31) | 0x80000000u);
+        const uint32_t magnitude = word & 0x7FFFFFFFu,
+                       key = word ^ ((uint32_t)((int32_t)word >> 31) | 0x80000000u);
         if (magnitude < 0x7F800000u) {
             found->low = min(found->low, key);
             found->high = max(found->high, key);
@@ -93,7 +96,8 @@ static __device__ void merge_block(struct range_found *found, struct cuda_value_
 
 /* T is the unsigned integer as wide as a value. */
 template <typename T, int KIND>
-static __global__ void __launch_bounds__(THREADS) find_range(const T *in, char *partials, struct range_span span)
+static __global__ void __launch_bounds__(THREADS)
+    find_range(const T *in, char *partials, struct range_span span)
 {
     enum { N = 16 / sizeof(T) };
     const int64_t slice = blockIdx.x / span.blocks, block = blockIdx.x % span.blocks;
@@ -134,15 +138,18 @@ static __global__ void __launch_bounds__(THREADS) find_range(const T *in, char *
     merge_block(&found, partial);
 }
 
-enum ts_status ts_cuda_value_range_add(const struct stage_context *context, const struct ts_image *slices,
-                                       void *partials, bool per_slice, size_t stride, const struct cuda_call *call)
+enum ts_status ts_cuda_value_range_add(const struct stage_context *context,
+                                       const struct ts_image *slices, void *partials,
+                                       bool per_slice, size_t stride, const struct cuda_call *call)
 {
     const size_t bytes = ts_dtype_bytes(slices->dtype), per_group = 16 / bytes;
     const int64_t n_slices = per_slice ? slices->axes[0].n : 1;
-    struct range_span span = {.count = (int64_t)(per_slice ? ts_slice_count(slices) : ts_image_count(slices)),
-                              .phase = (int64_t)((uintptr_t)slices->data / bytes % per_group),
-                              .stride = per_slice ? stride : 0};
-    const int64_t work = ts_cuda_parts(span.count + (int64_t)per_group, (int64_t)per_group * THREADS * FLIGHT);
+    struct range_span span = {
+        .count = (int64_t)(per_slice ? ts_slice_count(slices) : ts_image_count(slices)),
+        .phase = (int64_t)((uintptr_t)slices->data / bytes % per_group),
+        .stride = per_slice ? stride : 0};
+    const int64_t work =
+        ts_cuda_parts(span.count + (int64_t)per_group, (int64_t)per_group * THREADS * FLIGHT);
     const int64_t most = ts_cuda_parts(ts_cuda_blocks_at_once(context, THREADS), n_slices);
     span.blocks = (unsigned)(work < most ? work : most);
     const unsigned blocks = (unsigned)n_slices * span.blocks;
@@ -151,20 +158,24 @@ enum ts_status ts_cuda_value_range_add(const struct stage_context *context, cons
     case TS_I8:
         span.flip = 0x80808080u; /* fall through */
     case TS_U8:
-        find_range<uint8_t, KEY_8><<<blocks, THREADS, 0, call->stream>>>((const uint8_t *)slices->data, to, span);
+        find_range<uint8_t, KEY_8>
+            <<<blocks, THREADS, 0, call->stream>>>((const uint8_t *)slices->data, to, span);
         break;
     case TS_I16:
         span.flip = 0x80008000u; /* fall through */
     case TS_U16:
-        find_range<uint16_t, KEY_16><<<blocks, THREADS, 0, call->stream>>>((const uint16_t *)slices->data, to, span);
+        find_range<uint16_t, KEY_16>
+            <<<blocks, THREADS, 0, call->stream>>>((const uint16_t *)slices->data, to, span);
         break;
     case TS_I32:
         span.flip = 0x80000000u; /* fall through */
     case TS_U32:
-        find_range<uint32_t, KEY_32><<<blocks, THREADS, 0, call->stream>>>((const uint32_t *)slices->data, to, span);
+        find_range<uint32_t, KEY_32>
+            <<<blocks, THREADS, 0, call->stream>>>((const uint32_t *)slices->data, to, span);
         break;
     default:
-        find_range<uint32_t, KEY_F32><<<blocks, THREADS, 0, call->stream>>>((const uint32_t *)slices->data, to, span);
+        find_range<uint32_t, KEY_F32>
+            <<<blocks, THREADS, 0, call->stream>>>((const uint32_t *)slices->data, to, span);
     }
     return ts_cuda_launched(context, "find_range");
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * This finds the smallest and the largest finite value, and counts values that are NaN or infinite:
- * stages/values/value_range.h for launchers. Only integers are added up (values as keys of the same order), so that any
- * grouping of slices, blocks and slabs gives the same bytes.
+ * stages/values/value_range.h for launchers. Only integers are added up (values as keys of the same
+ * order), so that any grouping of slices, blocks and slabs gives the same bytes.
  */
 #ifndef CUDA_VALUES_VALUE_RANGE_CUH
 #define CUDA_VALUES_VALUE_RANGE_CUH
@@ -13,8 +13,9 @@ extern "C" {
 #include "stages/values/value_range.h"
 }
 
-/* Zero bytes are an empty range. A key is the value's rank in its type: bits ^ sign bit for signed integers; for floats
- * all bits of negative ones turned, the sign bit of the others. Only finite values count towards the ends. */
+/* Zero bytes are an empty range. A key is the value's rank in its type: bits ^ sign bit for signed
+ * integers; for floats all bits of negative ones turned, the sign bit of the others. Only finite
+ * values count towards the ends. */
 struct cuda_value_range {
     unsigned long long n, n_nan, n_infinite; /* n: all values */
     uint32_t not_low, high;                  /* ~ of the lowest key, and the highest key */
@@ -41,8 +42,8 @@ static inline __host__ __device__ double ts_cuda_value_of_key(uint32_t key, enum
 }
 
 /* Returns the range that a partial holds; also on the device, for a finish there. */
-static inline __host__ __device__ struct value_range ts_cuda_value_range_collect(const struct cuda_value_range *partial,
-                                                                                 enum ts_dtype dtype)
+static inline __host__ __device__ struct value_range
+ts_cuda_value_range_collect(const struct cuda_value_range *partial, enum ts_dtype dtype)
 {
     struct value_range range;
     range.n_finite = partial->n - partial->n_nan - partial->n_infinite;
@@ -54,7 +55,8 @@ static inline __host__ __device__ struct value_range ts_cuda_value_range_collect
 }
 
 /* Adds the slices to *partials; or, per_slice, slice i to the partial i * stride bytes further. */
-enum ts_status ts_cuda_value_range_add(const struct stage_context *context, const struct ts_image *slices,
-                                       void *partials, bool per_slice, size_t stride, const struct cuda_call *call);
+enum ts_status ts_cuda_value_range_add(const struct stage_context *context,
+                                       const struct ts_image *slices, void *partials,
+                                       bool per_slice, size_t stride, const struct cuda_call *call);
 
 #endif

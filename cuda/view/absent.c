@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Stands for the viewer's CUDA side in builds without it. Creating a viewer refuses, so that the other calls, which the
- * linker looks for, are never reached.
+ * Stands for the viewer's CUDA side in builds without it. Creating a viewer refuses, so that the
+ * other calls, which the linker looks for, are never reached.
  */
 #include "cuda/view/view.h"
 
-enum ts_status ts_cuda_view_create(const struct device_numbers *device, struct ts_diag *diag, struct cuda_view **view)
+enum ts_status ts_cuda_view_create(const struct device_numbers *device, struct ts_diag *diag,
+                                   struct cuda_view **view)
 {
     (void)device;
     *view = NULL;
@@ -17,25 +18,29 @@ void ts_cuda_view_destroy(struct cuda_view *view)
     (void)view;
 }
 
-enum ts_status ts_cuda_view_image(struct cuda_view *view, enum view_image which, const struct ts_image *image)
+enum ts_status ts_cuda_view_image(struct cuda_view *view, enum view_image which,
+                                  const struct ts_image *image)
 {
     (void)view, (void)which, (void)image;
     return TS_RUN_FAILED;
 }
 
-enum ts_status ts_cuda_view_slices(struct cuda_view *view, enum view_image which, const struct ts_image *slices)
+enum ts_status ts_cuda_view_slices(struct cuda_view *view, enum view_image which,
+                                   const struct ts_image *slices)
 {
     (void)view, (void)which, (void)slices;
     return TS_RUN_FAILED;
 }
 
-enum ts_status ts_cuda_view_make(struct cuda_view *view, const struct stage_context *context, int64_t z)
+enum ts_status ts_cuda_view_make(struct cuda_view *view, const struct stage_context *context,
+                                 int64_t z)
 {
     (void)view, (void)context, (void)z;
     return TS_RUN_FAILED;
 }
 
-enum ts_status ts_cuda_view_read(struct cuda_view *view, enum view_image which, size_t offset, size_t bytes, void *to)
+enum ts_status ts_cuda_view_read(struct cuda_view *view, enum view_image which, size_t offset,
+                                 size_t bytes, void *to)
 {
     (void)view, (void)which, (void)offset, (void)bytes, (void)to;
     return TS_RUN_FAILED;

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This is the one rule by which slices become a picture. The CPU (program/show/renderer.c) and the CUDA kernel
- * (cuda/view/view.cu) both compile it, so a picture has the same bytes on both. It computes in double, and both
- * compilers are told not to contract products and sums, so every step rounds as IEEE 754 says.
+ * This is the one rule by which slices become a picture. The CPU (program/show/renderer.c) and the
+ * CUDA kernel (cuda/view/view.cu) both compile it, so a picture has the same bytes on both. It
+ * computes in double, and both compilers are told not to contract products and sums, so every step
+ * rounds as IEEE 754 says.
  *
- * A picture has up to four panes. A pane shows a plane of samples: pixel -> sample (zoom, pan and aspect ratio are in
- * u0, v0, du and dv) -> window and level -> gray level from 0 to 255 -> inversion -> color map. The overlay, which has
- * the text, the cross-hair and the curves, lies over the panes.
+ * A picture has up to four panes. A pane shows a plane of samples: pixel -> sample (zoom, pan and
+ * aspect ratio are in u0, v0, du and dv) -> window and level -> gray level from 0 to 255 ->
+ * inversion -> color map. The overlay, which has the text, the cross-hair and the curves, lies over
+ * the panes.
  */
 #ifndef CUDA_VIEW_PICTURE_H
 #define CUDA_VIEW_PICTURE_H
@@ -25,11 +27,12 @@ enum { VIEW_PANES = 4, VIEW_COLORS = 256, VIEW_INKS = 8 };
 struct view_pane {
     const void *data; /* sample (0, 0) */
     enum ts_dtype dtype;
-    int64_t n_u, n_v, stride_u, stride_v; /* samples along the pane's x and y, and their distances in elements */
-    int32_t left, top, width, height;     /* its place in pixels */
-    double u0, v0, du, dv;                /* left upper corner, and samples a pixel: sample i covers [i, i + 1) */
-    double low, high;                     /* window: values up to low are level 0, from high on level 255 */
-    int32_t invert, linear;               /* level becomes 255 - level; interpolate between four samples */
+    int64_t n_u, n_v, stride_u,
+        stride_v; /* samples along the pane's x and y, and their distances in elements */
+    int32_t left, top, width, height; /* its place in pixels */
+    double u0, v0, du, dv;  /* left upper corner, and samples a pixel: sample i covers [i, i + 1) */
+    double low, high;       /* window: values up to low are level 0, from high on level 255 */
+    int32_t invert, linear; /* level becomes 255 - level; interpolate between four samples */
 };
 
 /* Colors are 0xAABBGGRR, which is RGBA in memory. */
@@ -66,8 +69,8 @@ static inline VIEW_CODE double ts_view_value(const struct view_pane *pane, int64
     }
 }
 
-/* Returns the sample before position `at`, counted from centers, and the way to the next one in *part. Half a sample at
- * the edges repeats the outermost one. */
+/* Returns the sample before position `at`, counted from centers, and the way to the next one in
+ * *part. Half a sample at the edges repeats the outermost one. */
 static inline VIEW_CODE int64_t ts_view_before(double at, int64_t n, double *part)
 {
     const double last = (double)(n - 1), from_center = at - 0.5;
@@ -77,10 +80,12 @@ static inline VIEW_CODE int64_t ts_view_before(double at, int64_t n, double *par
     return before;
 }
 
-static inline VIEW_CODE double ts_view_interpolated(const struct view_pane *pane, double u, double v)
+static inline VIEW_CODE double ts_view_interpolated(const struct view_pane *pane, double u,
+                                                    double v)
 {
     double part_u, part_v;
-    const int64_t u1 = ts_view_before(u, pane->n_u, &part_u), v1 = ts_view_before(v, pane->n_v, &part_v);
+    const int64_t u1 = ts_view_before(u, pane->n_u, &part_u),
+                  v1 = ts_view_before(v, pane->n_v, &part_v);
     const int64_t u2 = part_u > 0 ? u1 + 1 : u1, v2 = part_v > 0 ? v1 + 1 : v1;
     const double a = ts_view_value(pane, u1, v1), b = ts_view_value(pane, u2, v1);
     const double c = ts_view_value(pane, u1, v2), d = ts_view_value(pane, u2, v2);
@@ -98,26 +103,30 @@ static inline VIEW_CODE int ts_view_level(const struct view_pane *pane, double v
 }
 
 /* Returns the color of the pixel (x, y) of a pane, counted within it. */
-static inline VIEW_CODE uint32_t ts_view_pane_pixel(const struct view_pane *pane, const uint32_t *colors, int32_t x,
-                                                    int32_t y)
+static inline VIEW_CODE uint32_t ts_view_pane_pixel(const struct view_pane *pane,
+                                                    const uint32_t *colors, int32_t x, int32_t y)
 {
-    const double u = pane->u0 + ((double)x + 0.5) * pane->du, v = pane->v0 + ((double)y + 0.5) * pane->dv;
+    const double u = pane->u0 + ((double)x + 0.5) * pane->du,
+                 v = pane->v0 + ((double)y + 0.5) * pane->dv;
     if (!(u >= 0 && u < (double)pane->n_u && v >= 0 && v < (double)pane->n_v))
         return VIEW_OUTSIDE;
-    const double value = pane->linear ? ts_view_interpolated(pane, u, v) : ts_view_value(pane, (int64_t)u, (int64_t)v);
+    const double value = pane->linear ? ts_view_interpolated(pane, u, v)
+                                      : ts_view_value(pane, (int64_t)u, (int64_t)v);
     return value != value ? VIEW_NAN : colors[ts_view_level(pane, value)];
 }
 
-/* Returns the color of a pixel of the picture. `colors` is a copy of the picture's, where that is faster to read. */
-static inline VIEW_CODE uint32_t ts_view_pixel(const struct view_picture *picture, const uint32_t *colors, int32_t x,
-                                               int32_t y)
+/* Returns the color of a pixel of the picture. `colors` is a copy of the picture's, where that is
+ * faster to read. */
+static inline VIEW_CODE uint32_t ts_view_pixel(const struct view_picture *picture,
+                                               const uint32_t *colors, int32_t x, int32_t y)
 {
     const uint8_t ink = picture->overlay ? picture->overlay[(int64_t)y * picture->width + x] : 0;
     if (ink)
         return picture->inks[ink % VIEW_INKS];
     for (int i = 0; i < picture->n_panes; i++) {
         const struct view_pane *pane = &picture->panes[i];
-        if (x >= pane->left && x < pane->left + pane->width && y >= pane->top && y < pane->top + pane->height)
+        if (x >= pane->left && x < pane->left + pane->width && y >= pane->top &&
+            y < pane->top + pane->height)
             return ts_view_pane_pixel(pane, colors, x - pane->left, y - pane->top);
     }
     return VIEW_OUTSIDE;

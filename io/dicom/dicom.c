@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Opens a DICOM series as a source: scans the files, groups them into series, chooses one, and keeps a record of each
- * of its slices. Only headers are read here; dicom_ring.c decodes pixels later. What may be missing from the series
- * ends the opening unless the chain allows it, and the result then records it.
+ * Opens a DICOM series as a source: scans the files, groups them into series, chooses one, and
+ * keeps a record of each of its slices. Only headers are read here; dicom_ring.c decodes pixels
+ * later. What may be missing from the series ends the opening unless the chain allows it, and the
+ * result then records it.
  */
 #include "io/dicom/dicom.h"
 
@@ -23,29 +24,34 @@
 #include "io/source/source_padding.h"
 #include "io/source/source_slices.h"
 
-/* ---- what a result records ---------------------------------------------------------------------- */
+/* ---- what a result records ------------------------------------------------------------------- */
 
-/* Beside the rows of the table there are reports: what was left out of the input, whether text is burned into the
- * pixels, and how far the headers were made anonymous. They come without names of files, which may be those of
- * patients. */
+/* Beside the rows of the table there are reports: what was left out of the input, whether text is
+ * burned into the pixels, and how far the headers were made anonymous. They come without names of
+ * files, which may be those of patients. */
 
 /* The attribute that holds the number of the series among those of the input. */
 #define DICOM_SERIES_OF_INPUT "series_of_input"
 
 /* Returns the warnings as one text, or NULL where memory is out. */
-static const char *join_warnings(const struct dicom_source *source, const struct dicom_params *params,
+static const char *join_warnings(const struct dicom_source *source,
+                                 const struct dicom_params *params,
                                  const struct dicom_series *series)
 {
-    const char *text = params->incomplete == INCOMPLETE_ALLOW && series->incomplete ? series->incomplete : "";
+    const char *text =
+        params->incomplete == INCOMPLETE_ALLOW && series->incomplete ? series->incomplete : "";
     for (size_t i = 0; text && i < series->n_warnings; i++)
-        text = ts_arena_printf(source->arena, "%s%s%s", text, *text ? "; " : "", series->warnings[i]);
+        text =
+            ts_arena_printf(source->arena, "%s%s%s", text, *text ? "; " : "", series->warnings[i]);
     return text;
 }
 
-/* States how far the headers were made anonymous. Nothing is claimed of the pixels, and no profile where text in them
- * is shown, which every profile removes. Source: DICOM PS3.15, Annex E; PS3.16, CID 7050 (the codes). */
-static enum ts_status add_deidentification(struct dicom_metadata *list, const struct dicom_identity *identity,
-                                           bool shown, struct ts_diag *diag)
+/* States how far the headers were made anonymous. Nothing is claimed of the pixels, and no profile
+ * where text in them is shown, which every profile removes. Source: DICOM PS3.15, Annex E; PS3.16,
+ * CID 7050 (the codes). */
+static enum ts_status add_deidentification(struct dicom_metadata *list,
+                                           const struct dicom_identity *identity, bool shown,
+                                           struct ts_diag *diag)
 {
     const bool moved = identity->key_bytes > 0;
     const struct source_attribute texts[] = {
@@ -67,12 +73,15 @@ static enum ts_status add_deidentification(struct dicom_metadata *list, const st
 }
 
 /* Sets the attributes of the source. */
-static enum ts_status record_attributes(struct dicom_source *source, const struct dicom_params *params,
-                                        const struct dicom_identity *identity, const struct dicom_folder *folder,
+static enum ts_status record_attributes(struct dicom_source *source,
+                                        const struct dicom_params *params,
+                                        const struct dicom_identity *identity,
+                                        const struct dicom_folder *folder,
                                         const struct dicom_series *series, struct ts_diag *diag)
 {
     char passed_over[512], skipped[32] = "", number[16];
-    const size_t n_skipped = series->n_suspects + series->n_dropped + folder->n_of[DICOM_UNREADABLE] +
+    const size_t n_skipped = series->n_suspects + series->n_dropped +
+                             folder->n_of[DICOM_UNREADABLE] +
                              (series->damaged ? series->damaged->n_images : 0);
     const char *warnings = join_warnings(source, params, series);
     struct dicom_metadata list;
@@ -110,24 +119,27 @@ static enum ts_status record_attributes(struct dicom_source *source, const struc
     return status;
 }
 
-/* ---- parameters --------------------------------------------------------------------------------- */
+/* ---- parameters ------------------------------------------------------------------------------ */
 
 static const struct choice burned_in_choices[] = {
     {"refuse", BURNED_IN_REFUSE, "an image that says so is refused"},
     {"allow", BURNED_IN_ALLOW, "it is read; the output records burned_in_annotation YES"},
-    {"mask", BURNED_IN_MASK, "it is read, and the rectangles mask_boxes of every slice get the value mask_value"},
+    {"mask", BURNED_IN_MASK,
+     "it is read, and the rectangles mask_boxes of every slice get the value mask_value"},
     {NULL, 0, NULL},
 };
 
 static const struct choice incomplete_choices[] = {
     {"refuse", INCOMPLETE_REFUSE, "the series is refused"},
-    {"allow", INCOMPLETE_ALLOW, "the files that are there are read; the output records both numbers"},
+    {"allow", INCOMPLETE_ALLOW,
+     "the files that are there are read; the output records both numbers"},
     {NULL, 0, NULL},
 };
 
 static const struct choice positions_choices[] = {
     {"fit", POSITIONS_FIT,
-     "a line is fitted through them by least squares, and every slice lies within spacing_tolerance of its place on "
+     "a line is fitted through them by least squares, and every slice lies within "
+     "spacing_tolerance of its place on "
      "it"},
     {"ends", POSITIONS_ENDS,
      "the line from the first to the last is taken, and every gap is within 1 % of the median gap"},
@@ -135,21 +147,25 @@ static const struct choice positions_choices[] = {
 };
 
 static const struct choice tilt_choices[] = {
-    {"keep", TILT_KEEP, "it is read with its exact step; stages that look at neighboring slices refuse it"},
+    {"keep", TILT_KEEP,
+     "it is read with its exact step; stages that look at neighboring slices refuse it"},
     {"refuse", TILT_REFUSE, "it is refused"},
     {NULL, 0, NULL},
 };
 
 static const struct choice duplicates_choices[] = {
     {"refuse", DUPLICATES_REFUSE, "the series is refused"},
-    {"first", DUPLICATES_FIRST, "the one of the lowest Instance Number is taken; the output records how many are not"},
+    {"first", DUPLICATES_FIRST,
+     "the one of the lowest Instance Number is taken; the output records how many are not"},
     {NULL, 0, NULL},
 };
 
 static const struct choice mr_scale_choices[] = {
-    {"display", MR_SCALE_DISPLAY, "those of Rescale Slope and Intercept, as every viewer shows them"},
+    {"display", MR_SCALE_DISPLAY,
+     "those of Rescale Slope and Intercept, as every viewer shows them"},
     {"precise", MR_SCALE_PRECISE,
-     "those of the private Scale Slope and Scale Intercept, which compare from series to series; phases are in "
+     "those of the private Scale Slope and Scale Intercept, which compare from series to series; "
+     "phases are in "
      "radians"},
     {NULL, 0, NULL},
 };
@@ -158,60 +174,75 @@ static const struct param dicom_params[] = {
     PARAM(struct dicom_params, dicom, .required = true, .unit = "",
           .doc = "folder that is searched for DICOM files, or a list of files and folders"),
     PARAM(struct dicom_params, series, .unit = "", .init.text = "",
-          .doc = "which series to read, where there are several: its number as `tomostage info` shows it, its Series "
+          .doc = "which series to read, where there are several: its number as `tomostage info` "
+                 "shows it, its Series "
                  "Instance UID, its description, or # and its Series Number"),
     PARAM(struct dicom_params, split, .optional = true, .unit = "",
-          .doc =
-              "what makes series of their own of images at one position: a list of `echo`, `time`, `b` and "
-              "`acquisition`, or `none` alone; "
-              "what is left becomes an axis of volumes; absent: `echo`; kinds, such as phase, always do; `none` also "
-              "leaves slices of several KVP or kernels together"),
+          .doc = "what makes series of their own of images at one position: a list of `echo`, "
+                 "`time`, `b` and "
+                 "`acquisition`, or `none` alone; "
+                 "what is left becomes an axis of volumes; absent: `echo`; kinds, such as phase, "
+                 "always do; `none` also "
+                 "leaves slices of several KVP or kernels together"),
     PARAM(struct dicom_params, join, .optional = true, .unit = "",
-          .doc = "attributes that do not tell series apart: a list of `study`, `series`, `number`, `patient`, "
-                 "`study_time`, `manufacturer`, `protocol`, `frame_of_reference` and `stack`; absent: all of them do, "
+          .doc = "attributes that do not tell series apart: a list of `study`, `series`, `number`, "
+                 "`patient`, "
+                 "`study_time`, `manufacturer`, `protocol`, `frame_of_reference` and `stack`; "
+                 "absent: all of them do, "
                  "but one that is another in each slice of what is one volume in all else"),
     PARAM(struct dicom_params, take, .optional = true, .unit = "",
-          .doc =
-              "which of several volumes or kinds to read: a number counts volumes from 0, a number with ms, s or s/mm2 "
-              "is an echo time, a time or a b-value, a word is a kind, such as `phase`; a list combines them"),
-    PARAM(struct dicom_params, burned_in, .unit = "", .choices = burned_in_choices, .init.choice = BURNED_IN_REFUSE,
-          .doc = "what to do with images whose header says that text is burned into the pixels (Burned In Annotation "
+          .doc = "which of several volumes or kinds to read: a number counts volumes from 0, a "
+                 "number with ms, s or s/mm2 "
+                 "is an echo time, a time or a b-value, a word is a kind, such as `phase`; a list "
+                 "combines them"),
+    PARAM(struct dicom_params, burned_in, .unit = "", .choices = burned_in_choices,
+          .init.choice = BURNED_IN_REFUSE,
+          .doc = "what to do with images whose header says that text is burned into the pixels "
+                 "(Burned In Annotation "
                  "YES)"),
     PARAM(struct dicom_params, mask_boxes, .unit = "", .optional = true,
-          .doc = "rectangles to be blackened: a list of [first row, first column, end row, end column], from 0 and "
+          .doc = "rectangles to be blackened: a list of [first row, first column, end row, end "
+                 "column], from 0 and "
                  "without the ends; absent: none"),
     PARAM(struct dicom_params, mask_value, .unit = "", .derived = "none; burned_in: mask needs it",
           .doc = "what stands in the rectangles, in the unit of the volume"),
     PARAM(struct dicom_params, deidentify, .unit = "", .choices = ts_dicom_deidentify_choices,
-          .init.choice = DEIDENTIFY_BASIC, .doc = "what the result records of texts, UIDs and dates of the headers"),
+          .init.choice = DEIDENTIFY_BASIC,
+          .doc = "what the result records of texts, UIDs and dates of the headers"),
     PARAM(struct dicom_params, uid_key_file, .unit = "", .optional = true,
-          .doc = "file of 16 to 4096 secret bytes, which only its owner may read: UIDs are replaced and dates moved by "
+          .doc = "file of 16 to 4096 secret bytes, which only its owner may read: UIDs are "
+                 "replaced and dates moved by "
                  "it; absent: none is recorded"),
     UNREADABLE_PARAM(struct dicom_params),
-    PARAM(struct dicom_params, incomplete, .unit = "", .choices = incomplete_choices, .init.choice = INCOMPLETE_REFUSE,
-          .doc = "what to do where a series has fewer files than its Number of Series Related Instances says"),
+    PARAM(struct dicom_params, incomplete, .unit = "", .choices = incomplete_choices,
+          .init.choice = INCOMPLETE_REFUSE,
+          .doc = "what to do where a series has fewer files than its Number of Series Related "
+                 "Instances says"),
     PADDING_PARAM(struct dicom_params, "at the header's Pixel Padding Value, or in its range,"),
-    PARAM(struct dicom_params, positions, .unit = "", .choices = positions_choices, .init.choice = POSITIONS_FIT,
-          .old = {.until = 1, .init.choice = POSITIONS_ENDS},
+    PARAM(struct dicom_params, positions, .unit = "", .choices = positions_choices,
+          .init.choice = POSITIONS_FIT, .old = {.until = 1, .init.choice = POSITIONS_ENDS},
           .doc = "how the positions of the slices become spacing, origin and step"),
-    PARAM(
-        struct dicom_params, spacing_tolerance, .unit = "%", .min = 0, .max = DICOM_MOST_TOLERANCE,
-        .init.r = DICOM_SPACING_TOLERANCE,
-        .doc =
-            "with positions fit: how far a slice may lie from its place on the line, along the normal or beside "
-            "it, in percent of the spacing; 0.001 mm is always accepted, or a hundredth of a pixel where that is less"),
+    PARAM(struct dicom_params, spacing_tolerance, .unit = "%", .min = 0,
+          .max = DICOM_MOST_TOLERANCE, .init.r = DICOM_SPACING_TOLERANCE,
+          .doc = "with positions fit: how far a slice may lie from its place on the line, along "
+                 "the normal or beside "
+                 "it, in percent of the spacing; 0.001 mm is always accepted, or a hundredth of a "
+                 "pixel where that is less"),
     PARAM(struct dicom_params, tilt, .unit = "", .choices = tilt_choices, .init.choice = TILT_KEEP,
           .old = {.until = 1, .init.choice = TILT_REFUSE},
-          .doc = "what to do with a series whose step from slice to slice leans off their normal, as behind a tilted "
+          .doc = "what to do with a series whose step from slice to slice leans off their normal, "
+                 "as behind a tilted "
                  "gantry"),
-    PARAM(struct dicom_params, duplicates, .unit = "", .choices = duplicates_choices, .init.choice = DUPLICATES_REFUSE,
+    PARAM(struct dicom_params, duplicates, .unit = "", .choices = duplicates_choices,
+          .init.choice = DUPLICATES_REFUSE,
           .doc = "what to do with different images at one position"),
     PARAM(struct dicom_params, stack, .unit = "", .min = 1, .max = 1e6,
           .derived = "all slices, which then have to be one stack",
-          .doc = "which stack to read, where the spacing changes on the way: stacks of even spacing count from 1 along "
+          .doc = "which stack to read, where the spacing changes on the way: stacks of even "
+                 "spacing count from 1 along "
                  "the normal"),
-    PARAM(struct dicom_params, mr_scale, .unit = "", .choices = mr_scale_choices, .init.choice = MR_SCALE_DISPLAY,
-          .doc = "which values Philips MR images have"),
+    PARAM(struct dicom_params, mr_scale, .unit = "", .choices = mr_scale_choices,
+          .init.choice = MR_SCALE_DISPLAY, .doc = "which values Philips MR images have"),
     SLICES_PARAM(struct dicom_params),
 };
 
@@ -240,12 +271,14 @@ static bool holds(const struct source *base, const struct file_set *files)
 {
     const struct dicom_source *source = (const struct dicom_source *)base;
     for (int64_t z = 0; z < ts_source_total(base); z++)
-        if (ts_file_set_has(files, source->frames[z].image->file->device, source->frames[z].image->file->inode))
+        if (ts_file_set_has(files, source->frames[z].image->file->device,
+                            source->frames[z].image->file->inode))
             return true;
     return false;
 }
 
-static enum ts_status read_native(struct source *base, int64_t z, int64_t n, void *out, struct ts_diag *diag)
+static enum ts_status read_native(struct source *base, int64_t z, int64_t n, void *out,
+                                  struct ts_diag *diag)
 {
     const enum ts_status status = ts_dicom_native_read(base, z, n, out, diag);
     if (status == TS_OK)
@@ -253,7 +286,8 @@ static enum ts_status read_native(struct source *base, int64_t z, int64_t n, voi
     return status;
 }
 
-static enum ts_status read_ring(struct source *base, int64_t z, int64_t n, void *out, struct ts_diag *diag)
+static enum ts_status read_ring(struct source *base, int64_t z, int64_t n, void *out,
+                                struct ts_diag *diag)
 {
     const enum ts_status status = ts_dicom_ring_read(base, z, n, out, diag);
     if (status == TS_OK)
@@ -290,8 +324,8 @@ static bool values_fit(const struct dicom_frame *frame, enum ts_dtype dtype)
                                       : isfinite((float)low) && isfinite((float)high);
 }
 
-static enum ts_status open_frame(struct dicom_source *source, int64_t z, const struct dicom_image *image,
-                                 struct ts_diag *diag)
+static enum ts_status open_frame(struct dicom_source *source, int64_t z,
+                                 const struct dicom_image *image, struct ts_diag *diag)
 {
     const struct dicom_file *file = image->file;
     struct dicom_frame *frame = &source->frames[z];
@@ -312,19 +346,21 @@ static enum ts_status open_frame(struct dicom_source *source, int64_t z, const s
         slice->states_padding = ts_dicom_padding_range(image, &low, &high);
         return TS_OK;
     }
-    return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "values-out-of-range"},
-                         "%s: Rescale Slope %.17g and Intercept %.17g take stored values out of the range of %s",
-                         file->path, frame->slope, frame->intercept, ts_dtype_name(source->base.image.dtype));
+    return ts_diag_error(
+        diag, TS_BAD_INPUT, &(struct diag_site){.code = "values-out-of-range"},
+        "%s: Rescale Slope %.17g and Intercept %.17g take stored values out of the range of %s",
+        file->path, frame->slope, frame->intercept, ts_dtype_name(source->base.image.dtype));
 }
 
-enum ts_status ts_dicom_open_take(const struct dicom_series *series, struct arena *arena, struct source **out,
-                                  struct ts_diag *diag)
+enum ts_status ts_dicom_open_take(const struct dicom_series *series, struct arena *arena,
+                                  struct source **out, struct ts_diag *diag)
 {
     const size_t n = series->n_images;
     struct dicom_source *source = ts_arena_alloc(arena, sizeof *source);
     struct source_slice *slices = ts_arena_alloc(arena, n * sizeof *slices);
     struct dicom_frame *frames = ts_arena_alloc(arena, n * sizeof *frames);
-    enum ts_status status = source && slices && frames ? TS_OK : ts_diag_no_memory(diag, n * sizeof *frames);
+    enum ts_status status =
+        source && slices && frames ? TS_OK : ts_diag_no_memory(diag, n * sizeof *frames);
     if (status == TS_OK)
         *source = (struct dicom_source){.base = {.image = series->image,
                                                  .n_slices = series->image.axes[0].n,
@@ -354,36 +390,41 @@ enum ts_status ts_dicom_open_take(const struct dicom_series *series, struct aren
     return status;
 }
 
-/* ---- choosing and opening ----------------------------------------------------------------------- */
+/* ---- choosing and opening -------------------------------------------------------------------- */
 
-static enum ts_status refuse_burned_in(const struct param_set *set, const struct dicom_series *series,
-                                       struct ts_diag *diag)
+static enum ts_status refuse_burned_in(const struct param_set *set,
+                                       const struct dicom_series *series, struct ts_diag *diag)
 {
     const struct dicom_params *params = set->values;
     if (params->burned_in != BURNED_IN_REFUSE || strcmp(ts_dicom_burned_in(series), "YES") != 0)
         return TS_OK;
-    struct diag_site site = {.code = "burned-in-annotation", .span = set->spans[0], .stage = set->owner};
+    struct diag_site site = {
+        .code = "burned-in-annotation", .span = set->spans[0], .stage = set->owner};
     ts_diag_error(diag, TS_BAD_INPUT, &site, DICOM_BURNED_IN_REASON);
     return ts_diag_hint(diag, DICOM_BURNED_IN_HINT);
 }
 
-/* Reports what the chosen series may lack: as an error, or as a warning where the chain allows it. */
-static enum ts_status check_lacks(const struct dicom_params *params, const struct dicom_series *series,
-                                  struct ts_diag *diag)
+/* Reports what the chosen series may lack: as an error, or as a warning where the chain allows it.
+ */
+static enum ts_status check_lacks(const struct dicom_params *params,
+                                  const struct dicom_series *series, struct ts_diag *diag)
 {
     struct dicom_lack lacks[DICOM_MAX_LACKS];
     const size_t n = ts_dicom_lacks(series, lacks);
     for (size_t i = 0; i < n; i++) {
         const struct dicom_lack *lack = &lacks[i];
         const struct diag_site site = {.code = lack->code};
-        const bool refused = lack->kind == LACK_INCOMPLETE ? params->incomplete == INCOMPLETE_REFUSE
-                                                           : params->unreadable == UNREADABLE_REFUSE;
+        const bool refused = lack->kind == LACK_INCOMPLETE
+                                 ? params->incomplete == INCOMPLETE_REFUSE
+                                 : params->unreadable == UNREADABLE_REFUSE;
         if (refused && lack->kind == LACK_DAMAGED)
-            ts_diag_error(diag, TS_BAD_INPUT, &site, "damaged files of series %d may be slices of series %d: %s",
+            ts_diag_error(diag, TS_BAD_INPUT, &site,
+                          "damaged files of series %d may be slices of series %d: %s",
                           series->damaged->number, series->number, lack->reason);
         else if (refused)
             ts_diag_error(diag, TS_BAD_INPUT, &site, "%s", lack->reason);
-        else if (lack->kind != LACK_DAMAGED) /* the choice of the series has warned of damaged files */
+        else if (lack->kind !=
+                 LACK_DAMAGED) /* the choice of the series has warned of damaged files */
             ts_diag_warning(diag, &site, "%s", lack->reason);
         if (refused) {
             return ts_diag_hint(diag, "%s", lack->hint);
@@ -411,12 +452,14 @@ static enum ts_status read_split(const struct param_set *set, unsigned *split, s
             k++;
         if (k == sizeof names / sizeof *names)
             return ts_param_error(set, "split", "split-unknown", diag,
-                                  "'%s' is none of echo, time, b, acquisition and none", texts->items[i]);
+                                  "'%s' is none of echo, time, b, acquisition and none",
+                                  texts->items[i]);
         if (names[k].bit == 0 && texts->n > 1) {
             ts_param_error(set, "split", "split-none", diag, "'none' stands beside other words");
-            return ts_diag_hint(diag,
-                                "leave out 'none' or the others; without 'none', slices of several KVP or kernels "
-                                "are series of their own");
+            return ts_diag_hint(
+                diag,
+                "leave out 'none' or the others; without 'none', slices of several KVP or kernels "
+                "are series of their own");
         }
         *split |= names[k].bit;
     }
@@ -432,36 +475,41 @@ static enum ts_status read_join(const struct param_set *set, unsigned *join, str
         while (k < DICOM_SERIES_KEYS && strcmp(texts->items[i], ts_dicom_join_words[k]) != 0)
             k++;
         if (k == DICOM_SERIES_KEYS) {
-            ts_param_error(set, "join", "join-unknown", diag, "'%s' is no attribute that tells series apart",
-                           texts->items[i]);
-            return ts_diag_hint(diag, "there are study, series, number, patient, study_time, manufacturer, protocol, "
-                                      "frame_of_reference and stack");
+            ts_param_error(set, "join", "join-unknown", diag,
+                           "'%s' is no attribute that tells series apart", texts->items[i]);
+            return ts_diag_hint(
+                diag,
+                "there are study, series, number, patient, study_time, manufacturer, protocol, "
+                "frame_of_reference and stack");
         }
         *join |= 1U << k;
     }
     return TS_OK;
 }
 
-/* Chooses the series that `series` and `take` name, and of its volumes the one that `take` names. */
-static enum ts_status choose_and_take(const struct param_set *set, struct dicom_series *series, size_t n,
-                                      const struct dicom_folder *folder, const struct dicom_series **chosen,
-                                      struct ts_diag *diag)
+/* Chooses the series that `series` and `take` name, and of its volumes the one that `take`
+ * names. */
+static enum ts_status choose_and_take(const struct param_set *set, struct dicom_series *series,
+                                      size_t n, const struct dicom_folder *folder,
+                                      const struct dicom_series **chosen, struct ts_diag *diag)
 {
     const struct dicom_params *params = set->values;
     struct dicom_takes takes;
     if (!ts_dicom_read_takes(&params->take, &takes))
-        return ts_param_error(set, "take", "take-syntax", diag,
-                              "expected at most %d numbers of volumes, values with ms, s or s/mm2, and kinds",
-                              (int)DICOM_MAX_TAKES);
+        return ts_param_error(
+            set, "take", "take-syntax", diag,
+            "expected at most %d numbers of volumes, values with ms, s or s/mm2, and kinds",
+            (int)DICOM_MAX_TAKES);
     ts_dicom_leave_out(series, n, &takes);
     enum ts_status status = ts_dicom_choose(series, n, params->series, folder, chosen, diag);
     return status == TS_OK ? ts_dicom_take_volume(&series[*chosen - series], &takes, diag) : status;
 }
 
-/* Scans the files and groups them. The user is told what is odd about the files in every case, also where no series is
- * chosen. */
-static enum ts_status choose_series(const struct param_set *set, struct arena *arena, struct dicom_folder *folder,
-                                    const struct dicom_series **chosen, struct ts_diag *diag)
+/* Scans the files and groups them. The user is told what is odd about the files in every case, also
+ * where no series is chosen. */
+static enum ts_status choose_series(const struct param_set *set, struct arena *arena,
+                                    struct dicom_folder *folder, const struct dicom_series **chosen,
+                                    struct ts_diag *diag)
 {
     const struct dicom_params *params = set->values;
     const struct dicom_rules rules = {.positions = params->positions,
@@ -472,7 +520,8 @@ static enum ts_status choose_series(const struct param_set *set, struct arena *a
                                       .mr_scale = params->mr_scale};
     struct dicom_series *series = NULL;
     size_t n_series = 0;
-    enum ts_status status = ts_dicom_scan(params->dicom.items, (size_t)params->dicom.n, arena, folder, diag);
+    enum ts_status status =
+        ts_dicom_scan(params->dicom.items, (size_t)params->dicom.n, arena, folder, diag);
     folder->skip = params->unreadable == UNREADABLE_SKIP;
     if (status == TS_OK)
         status = read_split(set, &folder->split, diag);
@@ -493,15 +542,16 @@ static enum ts_status choose_series(const struct param_set *set, struct arena *a
 }
 
 /* Checks the parameters of the mask and keeps them with the source. */
-static enum ts_status take_mask(const struct param_set *set, struct dicom_source *source, struct ts_diag *diag)
+static enum ts_status take_mask(const struct param_set *set, struct dicom_source *source,
+                                struct ts_diag *diag)
 {
     const struct dicom_params *params = set->values;
     const struct ts_numbers *boxes = &params->mask_boxes;
     const bool masked = params->burned_in == BURNED_IN_MASK;
     const bool has_value = ts_param_given(set, "mask_value");
     if (!masked && (boxes->rows > 0 || has_value))
-        return ts_param_error(set, boxes->rows > 0 ? "mask_boxes" : "mask_value", "parameter-unused", diag,
-                              "it belongs to burned_in: mask");
+        return ts_param_error(set, boxes->rows > 0 ? "mask_boxes" : "mask_value",
+                              "parameter-unused", diag, "it belongs to burned_in: mask");
     if (!masked)
         return TS_OK;
     if (!has_value || boxes->rows == 0)
@@ -511,15 +561,16 @@ static enum ts_status take_mask(const struct param_set *set, struct dicom_source
                                                  : "mask_value as well");
     struct ts_numbers *kept = ts_arena_copy(source->arena, boxes, 1, sizeof *boxes);
     if (kept)
-        kept->values =
-            ts_arena_copy(source->arena, boxes->values, (size_t)(boxes->rows * boxes->columns), sizeof *boxes->values);
+        kept->values = ts_arena_copy(source->arena, boxes->values,
+                                     (size_t)(boxes->rows * boxes->columns), sizeof *boxes->values);
     if (!kept || !kept->values)
         return ts_diag_no_memory(diag, sizeof *kept);
     source->mask = (struct dicom_mask){kept, params->mask_value};
     return ts_dicom_mask_check(set, &source->mask, &source->base.image, diag);
 }
 
-/* Returns true where 32-bit floats round values of the series: not where these are as they are stored. */
+/* Returns true where 32-bit floats round values of the series: not where these are as they are
+ * stored. */
 static bool is_rounded(const struct dicom_series *series)
 {
     bool as_stored = true;
@@ -531,7 +582,8 @@ static bool is_rounded(const struct dicom_series *series)
     return series->image.dtype == TS_F32 && !as_stored;
 }
 
-static enum ts_status open_dicom(const struct param_set *set, struct source **source, struct ts_diag *diag)
+static enum ts_status open_dicom(const struct param_set *set, struct source **source,
+                                 struct ts_diag *diag)
 {
     const struct dicom_params *params = set->values;
     struct dicom_identity identity;
@@ -541,7 +593,8 @@ static enum ts_status open_dicom(const struct param_set *set, struct source **so
     *source = NULL;
     if (arena == NULL)
         return ts_diag_no_memory(diag, sizeof *series);
-    enum ts_status status = ts_dicom_identity_read(set, params->deidentify, params->uid_key_file, &identity, diag);
+    enum ts_status status =
+        ts_dicom_identity_read(set, params->deidentify, params->uid_key_file, &identity, diag);
     status = status == TS_OK ? choose_series(set, arena, &folder, &series, diag) : status;
     if (status != TS_OK) {
         ts_arena_destroy(arena);
@@ -553,12 +606,14 @@ static enum ts_status open_dicom(const struct param_set *set, struct source **so
     if (set->doubles && is_rounded(series))
         (*source)->image.dtype = TS_F64;
     for (size_t i = 0; i < series->n_warnings; i++)
-        ts_diag_warning(diag, &(struct diag_site){.code = "dicom-series"}, "%s", series->warnings[i]);
+        ts_diag_warning(diag, &(struct diag_site){.code = "dicom-series"}, "%s",
+                        series->warnings[i]);
     status = ts_source_set_padding(*source, (enum source_padding)params->padding, diag);
     if (status == TS_OK)
         status = take_mask(set, (struct dicom_source *)*source, diag);
     if (status == TS_OK)
-        status = record_attributes((struct dicom_source *)*source, params, &identity, &folder, series, diag);
+        status = record_attributes((struct dicom_source *)*source, params, &identity, &folder,
+                                   series, diag);
     if (status != TS_OK) {
         close_source(*source);
         *source = NULL;
@@ -566,8 +621,8 @@ static enum ts_status open_dicom(const struct param_set *set, struct source **so
     return status;
 }
 
-/* Prepares what is recorded of the parameters: the series as its number, since its UID leads to a patient; no path of
- * the key; and no value that plays no part. */
+/* Prepares what is recorded of the parameters: the series as its number, since its UID leads to a
+ * patient; no path of the key; and no value that plays no part. */
 static void resolve(struct param_set *set, const struct source *source)
 {
     struct dicom_params *params = set->values;
@@ -586,8 +641,8 @@ static void resolve(struct param_set *set, const struct source *source)
 
 const struct source_format dicom_format = {
     .name = "dicom",
-    .summary =
-        "one series of DICOM files, of CT, MR or PET: slices, multi-frame images or mosaics as a volume or several",
+    .summary = "one series of DICOM files, of CT, MR or PET: slices, multi-frame images or mosaics "
+               "as a volume or several",
     .params = dicom_params,
     .n_params = sizeof dicom_params / sizeof dicom_params[0],
     .params_bytes = sizeof(struct dicom_params),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This is the source format `dicom`, which reads one series of DICOM files as one volume. Headers are read when the
- * source is opened. Compressed pixels are decoded later, in sandboxed worker processes, since files from outside may be
- * damaged or hostile.
+ * This is the source format `dicom`, which reads one series of DICOM files as one volume. Headers
+ * are read when the source is opened. Compressed pixels are decoded later, in sandboxed worker
+ * processes, since files from outside may be damaged or hostile.
  */
 #ifndef IO_DICOM_DICOM_H
 #define IO_DICOM_DICOM_H
@@ -17,10 +17,11 @@ enum dicom_incomplete { INCOMPLETE_REFUSE, INCOMPLETE_ALLOW };
 struct dicom_params {
     struct ts_texts dicom; /* folders or files */
     const char *series;    /* number or UID; "" where there is only one */
-    struct ts_texts split; /* what makes series of their own: "echo", "time", "b", "acquisition", or "none" */
-    struct ts_texts join;  /* attributes that do not tell series apart (dicom_join.h) */
-    struct ts_texts take;  /* which of several volumes or kinds (dicom_take.h) */
-    int32_t burned_in;     /* enum dicom_burned_in */
+    struct ts_texts
+        split; /* what makes series of their own: "echo", "time", "b", "acquisition", or "none" */
+    struct ts_texts join; /* attributes that do not tell series apart (dicom_join.h) */
+    struct ts_texts take; /* which of several volumes or kinds (dicom_take.h) */
+    int32_t burned_in;    /* enum dicom_burned_in */
     struct ts_numbers mask_boxes;
     double mask_value;
     int32_t deidentify;       /* enum dicom_deidentify */
@@ -39,9 +40,9 @@ struct dicom_params {
 
 extern const struct source_format dicom_format;
 
-/* Opens a clean series as a source without attributes. The arena holds the series, and then the source too; it is taken
- * over and, where the opening fails, destroyed. */
-enum ts_status ts_dicom_open_take(const struct dicom_series *series, struct arena *arena, struct source **source,
-                                  struct ts_diag *diag);
+/* Opens a clean series as a source without attributes. The arena holds the series, and then the
+ * source too; it is taken over and, where the opening fails, destroyed. */
+enum ts_status ts_dicom_open_take(const struct dicom_series *series, struct arena *arena,
+                                  struct source **source, struct ts_diag *diag);
 
 #endif

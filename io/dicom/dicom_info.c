@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `tomostage info` of DICOM files: each series with the volume that it would become, or why it would be refused, and
- * what a run would record of its acquisition. No text of a header that identifies a patient is printed, but for the
- * descriptions of series, which the caller allows where only the user of the files sees them. File names appear only
- * within a reason, and without their folders unless the file cannot be read.
+ * `tomostage info` of DICOM files: each series with the volume that it would become, or why it
+ * would be refused, and what a run would record of its acquisition. No text of a header that
+ * identifies a patient is printed, but for the descriptions of series, which the caller allows
+ * where only the user of the files sees them. File names appear only within a reason, and without
+ * their folders unless the file cannot be read.
  */
 #include <math.h>
 #include <stdio.h>
@@ -41,9 +42,10 @@ static bool is_usable(const struct dicom_series *series)
     return !series->refusal && ts_dicom_lacks(series, lacks) == 0 && !is_burned_in(series);
 }
 
-/* ---- JSON --------------------------------------------------------------------------------------- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
-static void write_refusal(struct json *json, const char *key, const char *code, const char *reason, const char *hint)
+static void write_refusal(struct json *json, const char *key, const char *code, const char *reason,
+                          const char *hint)
 {
     ts_json_member_text(json, key, code);
     ts_json_member_text(json, "reason", reason);
@@ -74,12 +76,13 @@ static void write_loss(struct json *json, const struct dicom_series *series)
     ts_json_member_text(json, "lossy_ratio", loss.ratio);
 }
 
-static void write_series(struct json *json, const struct dicom_series *series, const struct dicom_metadata *metadata,
-                         bool names)
+static void write_series(struct json *json, const struct dicom_series *series,
+                         const struct dicom_metadata *metadata, bool names)
 {
     const struct dicom_file *file = series->images[0]->file;
     struct dicom_lack lacks[DICOM_MAX_LACKS];
-    const size_t n_lacks = series->refusal ? 0 : ts_dicom_lacks(series, lacks); /* a run does not come to them */
+    const size_t n_lacks =
+        series->refusal ? 0 : ts_dicom_lacks(series, lacks); /* a run does not come to them */
     ts_json_open(json, '{');
     ts_json_member_integer(json, "number", series->number);
     ts_json_open_member(json, "shape", '[');
@@ -121,14 +124,16 @@ static void write_series(struct json *json, const struct dicom_series *series, c
     }
     if (is_burned_in(series)) {
         ts_json_open(json, '{');
-        write_refusal(json, "code", "burned-in-annotation", DICOM_BURNED_IN_REASON, DICOM_BURNED_IN_HINT);
+        write_refusal(json, "code", "burned-in-annotation", DICOM_BURNED_IN_REASON,
+                      DICOM_BURNED_IN_HINT);
         ts_json_close(json, '}');
     }
     ts_json_close(json, ']');
     ts_json_close(json, '}');
 }
 
-static void write_json(FILE *stream, const struct dicom_folder *folder, const struct shown_series *shown)
+static void write_json(FILE *stream, const struct dicom_folder *folder,
+                       const struct shown_series *shown)
 {
     char text[LINE_BYTES];
     struct json json;
@@ -161,7 +166,7 @@ static void write_json(FILE *stream, const struct dicom_folder *folder, const st
     ts_json_close(&json, '}');
 }
 
-/* ---- plain text --------------------------------------------------------------------------------- */
+/* ---- plain text ------------------------------------------------------------------------------ */
 
 static void print_line(FILE *stream, const char *label, const char *text)
 {
@@ -179,20 +184,30 @@ static void print_refusal(FILE *stream, const char *code, const char *reason, co
 
 /* The fields that tell people what a series is; JSON has all. */
 static const enum dicom_field fields_shown[] = {
-    DICOM_FIELD_manufacturer,       DICOM_FIELD_manufacturer_model, DICOM_FIELD_magnetic_field_strength,
-    DICOM_FIELD_tube_voltage,       DICOM_FIELD_tube_current,       DICOM_FIELD_exposure,
-    DICOM_FIELD_convolution_kernel, DICOM_FIELD_repetition_time,    DICOM_FIELD_echo_time,
-    DICOM_FIELD_inversion_time,     DICOM_FIELD_flip_angle,         DICOM_FIELD_diffusion_b_value,
+    DICOM_FIELD_manufacturer,
+    DICOM_FIELD_manufacturer_model,
+    DICOM_FIELD_magnetic_field_strength,
+    DICOM_FIELD_tube_voltage,
+    DICOM_FIELD_tube_current,
+    DICOM_FIELD_exposure,
+    DICOM_FIELD_convolution_kernel,
+    DICOM_FIELD_repetition_time,
+    DICOM_FIELD_echo_time,
+    DICOM_FIELD_inversion_time,
+    DICOM_FIELD_flip_angle,
+    DICOM_FIELD_diffusion_b_value,
     DICOM_FIELD_slice_thickness,
 };
 
-/* Prints what is known of the acquisition, on lines of at most LINE_COLUMNS letters where words allow it. */
+/* Prints what is known of the acquisition, on lines of at most LINE_COLUMNS letters where words
+ * allow it. */
 static void print_metadata(FILE *stream, const struct dicom_metadata *metadata)
 {
     char line[LINE_BYTES] = "", item[LINE_BYTES / 2];
     for (size_t k = 0; k < sizeof fields_shown / sizeof *fields_shown; k++) {
         size_t i = 0;
-        while (i < metadata->n && strcmp(metadata->items[i].name, ts_dicom_fields[fields_shown[k]].name) != 0)
+        while (i < metadata->n &&
+               strcmp(metadata->items[i].name, ts_dicom_fields[fields_shown[k]].name) != 0)
             i++;
         if (i == metadata->n)
             continue;
@@ -208,18 +223,21 @@ static void print_metadata(FILE *stream, const struct dicom_metadata *metadata)
         print_line(stream, "     ", line);
 }
 
-static void print_series(FILE *stream, const struct dicom_series *series, const struct dicom_metadata *metadata,
-                         bool names)
+static void print_series(FILE *stream, const struct dicom_series *series,
+                         const struct dicom_metadata *metadata, bool names)
 {
     struct dicom_lack lacks[DICOM_MAX_LACKS];
-    const size_t n_lacks = series->refusal ? 0 : ts_dicom_lacks(series, lacks); /* a run does not come to them */
-    const char *uid = ts_dicom_known_uid(series->images[0]->file->syntax_uid), *syntax = *uid ? uid : "unknown";
+    const size_t n_lacks =
+        series->refusal ? 0 : ts_dicom_lacks(series, lacks); /* a run does not come to them */
+    const char *uid = ts_dicom_known_uid(series->images[0]->file->syntax_uid),
+               *syntax = *uid ? uid : "unknown";
     char line[512], number[16];
     ts_dicom_series_line(series, names, line, sizeof line);
     snprintf(number, sizeof number, "%3d  ", series->number);
     print_line(stream, number, line);
     snprintf(line, sizeof line, "%zu file%s, transfer syntax %s, series %s", series->n_files,
-             series->n_files == 1 ? "" : "s", syntax, *series->series ? ts_dicom_known_uid(series->series) : "unknown");
+             series->n_files == 1 ? "" : "s", syntax,
+             *series->series ? ts_dicom_known_uid(series->series) : "unknown");
     print_line(stream, "     ", line);
     if (series->n_volumes > 1 && series->order)
         print_line(stream, "     volumes are told apart by ", series->order);
@@ -234,11 +252,12 @@ static void print_series(FILE *stream, const struct dicom_series *series, const 
         print_refusal(stream, "burned-in-annotation", DICOM_BURNED_IN_REASON, DICOM_BURNED_IN_HINT);
 }
 
-static void print_all(FILE *stream, const struct dicom_folder *folder, const struct shown_series *shown)
+static void print_all(FILE *stream, const struct dicom_folder *folder,
+                      const struct shown_series *shown)
 {
     char text[LINE_BYTES];
-    fprintf(stream, "%zu series in %zu images of %zu files (rows x columns x slices)\n", shown->n, folder->n_files,
-            folder->n_seen);
+    fprintf(stream, "%zu series in %zu images of %zu files (rows x columns x slices)\n", shown->n,
+            folder->n_files, folder->n_seen);
     for (size_t i = 0; i < shown->n; i++)
         print_series(stream, &shown->series[i], &shown->metadata[i], shown->names);
     ts_dicom_others_text(folder, text, sizeof text);
@@ -258,8 +277,8 @@ static void print_all(FILE *stream, const struct dicom_folder *folder, const str
 }
 
 /* Lists the metadata of n series as a run would record them; NULL where memory is out. */
-static struct dicom_metadata *list_metadata(const struct dicom_series *series, size_t n, struct arena *arena,
-                                            struct ts_diag *diag)
+static struct dicom_metadata *list_metadata(const struct dicom_series *series, size_t n,
+                                            struct arena *arena, struct ts_diag *diag)
 {
     const struct dicom_identity identity = {.keep = false};
     struct dicom_metadata *metadata = ts_arena_alloc(arena, (n + 1) * sizeof *metadata);
@@ -269,7 +288,8 @@ static struct dicom_metadata *list_metadata(const struct dicom_series *series, s
     return metadata;
 }
 
-enum ts_status ts_dicom_info(const char *path, bool json, bool names, FILE *stream, struct ts_diag *diag)
+enum ts_status ts_dicom_info(const char *path, bool json, bool names, FILE *stream,
+                             struct ts_diag *diag)
 {
     struct arena *arena = ts_arena_create();
     struct dicom_folder folder;
@@ -287,7 +307,8 @@ enum ts_status ts_dicom_info(const char *path, bool json, bool names, FILE *stre
     } else if (status == TS_OK) {
         const struct dicom_metadata *metadata = list_metadata(series, n, arena, diag);
         if (metadata)
-            (json ? write_json : print_all)(stream, &folder, &(struct shown_series){series, metadata, n, names});
+            (json ? write_json : print_all)(stream, &folder,
+                                            &(struct shown_series){series, metadata, n, names});
         else
             status = ts_diag_no_memory(diag, n * sizeof *metadata);
         size_t n_refused = 0, n_unclean = 0;
@@ -296,12 +317,13 @@ enum ts_status ts_dicom_info(const char *path, bool json, bool names, FILE *stre
         while (n_refused < n && !is_usable(&series[n_refused]))
             n_refused++;
         if (n_refused == n) {
-            status = ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "no-volume"},
-                                   n == 1           ? n_unclean > 0 ? "the one series is no clean volume"
-                                                                    : "a run would refuse the one series as it is"
-                                   : n_unclean == n ? "none of the %zu series is one clean volume"
-                                                    : "a run would refuse each of the %zu series as it is",
-                                   n);
+            status = ts_diag_error(
+                diag, TS_BAD_INPUT, &(struct diag_site){.code = "no-volume"},
+                n == 1           ? n_unclean > 0 ? "the one series is no clean volume"
+                                                 : "a run would refuse the one series as it is"
+                : n_unclean == n ? "none of the %zu series is one clean volume"
+                                 : "a run would refuse each of the %zu series as it is",
+                n);
             ts_diag_hint(diag, "the way out of each stands beside it");
         }
     }

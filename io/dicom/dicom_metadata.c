@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Nothing of a header reaches a result but through this file. Each row of the table says what is done with its value:
- * numbers are taken as they are, texts are held against the lists of known values, and what leads to a person is left
- * out, replaced by the key, or kept on request.
+ * Nothing of a header reaches a result but through this file. Each row of the table says what is
+ * done with its value: numbers are taken as they are, texts are held against the lists of known
+ * values, and what leads to a person is left out, replaced by the key, or kept on request.
  */
 #include "io/dicom/dicom_metadata.h"
 
@@ -18,8 +18,8 @@ enum { TEXT_BYTES = 512 };
 
 static const char mixed[] = DICOM_MIXED;
 
-enum ts_status ts_dicom_metadata_add(struct dicom_metadata *list, const char *name, const char *key, const char *text,
-                                     struct ts_diag *diag)
+enum ts_status ts_dicom_metadata_add(struct dicom_metadata *list, const char *name, const char *key,
+                                     const char *text, struct ts_diag *diag)
 {
     char *value = ts_arena_text(list->arena, text, strlen(text));
     if (value == NULL)
@@ -28,13 +28,14 @@ enum ts_status ts_dicom_metadata_add(struct dicom_metadata *list, const char *na
         if (*c < 0x20 || *c > 0x7E)
             *c = '?';
     if (*value != '\0')
-        list->items[list->n++] = (struct source_attribute){.name = name, .value = value, .key = key, .key_scale = 1};
+        list->items[list->n++] =
+            (struct source_attribute){.name = name, .value = value, .key = key, .key_scale = 1};
     return TS_OK;
 }
 
 /* Adds a number for each image, or the one on which all agree; nothing where all are NaN. */
-static enum ts_status add_numbers(struct dicom_metadata *list, const struct source_attribute *row, double *numbers,
-                                  size_t n)
+static enum ts_status add_numbers(struct dicom_metadata *list, const struct source_attribute *row,
+                                  double *numbers, size_t n)
 {
     bool any = false, same = true;
     for (size_t i = 0; i < n; i++) {
@@ -51,7 +52,8 @@ static enum ts_status add_numbers(struct dicom_metadata *list, const struct sour
     return TS_OK;
 }
 
-static double *make_numbers(const struct dicom_series *series, struct arena *arena, struct ts_diag *diag)
+static double *make_numbers(const struct dicom_series *series, struct arena *arena,
+                            struct ts_diag *diag)
 {
     const size_t bytes = series->n_images * sizeof(double);
     double *numbers = ts_arena_alloc(arena, bytes);
@@ -71,15 +73,19 @@ static enum ts_status add_field_numbers(const struct dicom_series *series, enum 
     if (!numbers)
         return any ? TS_RUN_FAILED : TS_OK;
     for (size_t i = 0; i < series->n_images; i++)
-        numbers[i] = ts_dicom_field_believed(field, ts_dicom_field_number(series->images[i], field));
+        numbers[i] =
+            ts_dicom_field_believed(field, ts_dicom_field_number(series->images[i], field));
     return add_numbers(
         list,
-        &(struct source_attribute){.name = row->name, .unit = row->unit, .key = row->key, .key_scale = row->scale},
+        &(struct source_attribute){
+            .name = row->name, .unit = row->unit, .key = row->key, .key_scale = row->scale},
         numbers, series->n_images);
 }
 
-/* Adds the seconds from the first acquisition to that of each image, where all state a time and not all the same. */
-static enum ts_status add_times(const struct dicom_series *series, struct dicom_metadata *list, struct ts_diag *diag)
+/* Adds the seconds from the first acquisition to that of each image, where all state a time and not
+ * all the same. */
+static enum ts_status add_times(const struct dicom_series *series, struct dicom_metadata *list,
+                                struct ts_diag *diag)
 {
     const size_t n = series->n_images;
     double first = INFINITY, last = -INFINITY;
@@ -104,10 +110,10 @@ static enum ts_status add_times(const struct dicom_series *series, struct dicom_
                         : TS_OK;
 }
 
-/* Adds when each slice was acquired, in seconds from the start of its volume: as the scanner lists it, else by the
- * times of slices in a series of volumes by time. */
-static enum ts_status add_slice_times(const struct dicom_series *series, struct dicom_metadata *list,
-                                      struct ts_diag *diag)
+/* Adds when each slice was acquired, in seconds from the start of its volume: as the scanner lists
+ * it, else by the times of slices in a series of volumes by time. */
+static enum ts_status add_slice_times(const struct dicom_series *series,
+                                      struct dicom_metadata *list, struct ts_diag *diag)
 {
     const size_t n = series->n_images, slices = series->n_slices;
     const bool by_time = series->n_volumes > 1 && series->volume_axis.kind == TS_AXIS_TIME;
@@ -135,8 +141,10 @@ static enum ts_status add_slice_times(const struct dicom_series *series, struct 
         }
     }
     return differ ? add_numbers(list,
-                                &(struct source_attribute){
-                                    .name = DICOM_SLICE_TIMES, .unit = "s", .key = "SliceTiming", .key_scale = 1},
+                                &(struct source_attribute){.name = DICOM_SLICE_TIMES,
+                                                           .unit = "s",
+                                                           .key = "SliceTiming",
+                                                           .key_scale = 1},
                                 numbers, n)
                   : TS_OK;
 }
@@ -167,10 +175,11 @@ static void replace(const struct dicom_series *series, const struct dicom_identi
                     enum dicom_field_kind kind, const char *text, char out[TEXT_BYTES])
 {
     const bool possible = identity->key_bytes > 0 && *text && text != mixed;
-    const bool replaced = possible && kind == DICOM_FIELD_UID ? ts_dicom_replace_uid(identity, text, out)
-                          : possible && kind == DICOM_FIELD_DATE
-                              ? ts_dicom_move_date(identity, common_text(series, DICOM_FIELD_patient_id), text, out)
-                              : false;
+    const bool replaced =
+        possible && kind == DICOM_FIELD_UID ? ts_dicom_replace_uid(identity, text, out)
+        : possible && kind == DICOM_FIELD_DATE
+            ? ts_dicom_move_date(identity, common_text(series, DICOM_FIELD_patient_id), text, out)
+            : false;
     if (!replaced)
         out[0] = '\0';
 }
@@ -180,7 +189,8 @@ bool ts_dicom_allow_code(enum dicom_field field, const char *text, char *out, si
     const struct dicom_field_row *row = &ts_dicom_fields[field];
     const bool known = !*text || !strcmp(text, mixed);
     if (row->kind == DICOM_FIELD_KERNEL)
-        snprintf(out, size, "%s", known || ts_dicom_kernel_is_known(text) ? text : DICOM_UNRECOGNIZED);
+        snprintf(out, size, "%s",
+                 known || ts_dicom_kernel_is_known(text) ? text : DICOM_UNRECOGNIZED);
     else if (row->kind == DICOM_FIELD_CODE && !known)
         ts_dicom_keep_known(row->known, text, out, size);
     else if (row->kind == DICOM_FIELD_CODE)
@@ -191,11 +201,12 @@ bool ts_dicom_allow_code(enum dicom_field field, const char *text, char *out, si
 }
 
 /* Writes what may be recorded of a text; "" where nothing may. */
-static void allow_text(const struct dicom_series *series, const struct dicom_identity *identity, enum dicom_field field,
-                       char out[TEXT_BYTES])
+static void allow_text(const struct dicom_series *series, const struct dicom_identity *identity,
+                       enum dicom_field field, char out[TEXT_BYTES])
 {
     const enum dicom_field_kind kind = ts_dicom_fields[field].kind;
-    const char *text = kind == DICOM_FIELD_DATE ? earliest(series, field) : common_text(series, field);
+    const char *text =
+        kind == DICOM_FIELD_DATE ? earliest(series, field) : common_text(series, field);
     if (kind == DICOM_FIELD_HIDDEN)
         out[0] = '\0';
     else if (ts_dicom_allow_code(field, text, out, TEXT_BYTES))
@@ -206,19 +217,21 @@ static void allow_text(const struct dicom_series *series, const struct dicom_ide
         replace(series, identity, kind, text, out);
 }
 
-enum ts_status ts_dicom_metadata(const struct dicom_series *series, const struct dicom_identity *identity,
-                                 struct arena *arena, struct dicom_metadata *list, struct ts_diag *diag)
+enum ts_status ts_dicom_metadata(const struct dicom_series *series,
+                                 const struct dicom_identity *identity, struct arena *arena,
+                                 struct dicom_metadata *list, struct ts_diag *diag)
 {
     enum ts_status status = TS_OK;
     size_t n = DICOM_MORE_ATTRIBUTES;
-    /* Most fields are in no image. Their rows are left out, since a large series has many images to ask, and they have
-     * no place in the list, since an input may have many series. */
+    /* Most fields are in no image. Their rows are left out, since a large series has many images to
+     * ask, and they have no place in the list, since an input may have many series. */
     bool present[DICOM_FIELDS] = {false};
     for (size_t i = 0; i < series->n_images; i++)
         ts_dicom_field_mark(series->images[i], present);
     for (int field = 0; field < DICOM_FIELDS; field++)
         n += present[field];
-    *list = (struct dicom_metadata){.items = ts_arena_alloc(arena, n * sizeof *list->items), .arena = arena};
+    *list = (struct dicom_metadata){.items = ts_arena_alloc(arena, n * sizeof *list->items),
+                                    .arena = arena};
     if (list->items == NULL)
         return ts_diag_no_memory(diag, n * sizeof *list->items);
     for (int field = 0; status == TS_OK && field < DICOM_FIELDS; field++) {
@@ -230,14 +243,18 @@ enum ts_status ts_dicom_metadata(const struct dicom_series *series, const struct
             continue;
         }
         allow_text(series, identity, field, text);
-        status = ts_dicom_metadata_add(list, ts_dicom_fields[field].name, ts_dicom_fields[field].key, text, diag);
+        status = ts_dicom_metadata_add(list, ts_dicom_fields[field].name,
+                                       ts_dicom_fields[field].key, text, diag);
     }
     const double positive = series->images[0]->phase_positive;
     if (status == TS_OK && !isnan(positive))
-        status = ts_dicom_metadata_add(list, DICOM_PHASE_POLARITY, NULL, positive > 0 ? "POSITIVE" : "NEGATIVE", diag);
+        status = ts_dicom_metadata_add(list, DICOM_PHASE_POLARITY, NULL,
+                                       positive > 0 ? "POSITIVE" : "NEGATIVE", diag);
     const char *component = series->images[0]->component;
-    if (status == TS_OK && strcmp(component, ts_dicom_component(series->images[0]->file->image_type, 2)) != 0)
-        status = ts_dicom_metadata_add(list, DICOM_COMPONENT, "ComplexImageComponent", component, diag);
+    if (status == TS_OK &&
+        strcmp(component, ts_dicom_component(series->images[0]->file->image_type, 2)) != 0)
+        status =
+            ts_dicom_metadata_add(list, DICOM_COMPONENT, "ComplexImageComponent", component, diag);
     if (status == TS_OK && series->gradients)
         list->items[list->n++] = (struct source_attribute){.name = DICOM_GRADIENTS,
                                                            .value = "",

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This thin shim over DCMTK decodes one frame of JPEG or JPEG-LS. It runs in worker processes only, never in the
- * program itself. DCMTK's codecs want a data set: it is made here, of the few numbers that the frame's own header and
- * ours agree on, so that DCMTK parses no file. Frames are taken with DcmPixelData::getUncompressedFrame, which writes
- * into a buffer of our size.
+ * This thin shim over DCMTK decodes one frame of JPEG or JPEG-LS. It runs in worker processes only,
+ * never in the program itself. DCMTK's codecs want a data set: it is made here, of the few numbers
+ * that the frame's own header and ours agree on, so that DCMTK parses no file. Frames are taken
+ * with DcmPixelData::getUncompressedFrame, which writes into a buffer of our size.
  */
 #include "io/dicom_frames/dicom_decode.h"
 
@@ -37,7 +37,8 @@ namespace
 
 namespace log = dcmtk::log4cplus;
 
-/* Some writers leave out the last coefficient of a sequential scan, which has them all in any case. */
+/* Some writers leave out the last coefficient of a sequential scan, which has them all in any
+ * case. */
 const char *const harmless_warning = "Invalid SOS parameters for sequential JPEG";
 
 /* Takes the place of every output of DCMTK's log: keeps the first warning, prints nothing. */
@@ -108,13 +109,14 @@ OFCondition add_item(DcmPixelSequence &sequence, const void *bytes, size_t n)
     DcmPixelItem *item = new DcmPixelItem(DCM_PixelItemTag);
     OFCondition condition = sequence.insert(item);
     if (condition.good() && n > 0)
-        condition = item->putUint8Array(static_cast<const Uint8 *>(bytes), static_cast<unsigned long>(n));
+        condition =
+            item->putUint8Array(static_cast<const Uint8 *>(bytes), static_cast<unsigned long>(n));
     return condition;
 }
 
 /* Makes a data set of one image, whose pixels are one fragment. */
-OFCondition make_data_set(const struct dicom_frame_form &form, int precision, const void *stream, size_t bytes,
-                          DcmDataset &set, DcmPixelData *&pixels)
+OFCondition make_data_set(const struct dicom_frame_form &form, int precision, const void *stream,
+                          size_t bytes, DcmDataset &set, DcmPixelData *&pixels)
 {
     const struct {
         DcmTagKey tag;
@@ -137,8 +139,8 @@ OFCondition make_data_set(const struct dicom_frame_form &form, int precision, co
     return condition.good() ? add_item(*sequence, stream, bytes) : condition;
 }
 
-int decode(const struct dicom_frame_form &form, int precision, const void *stream, size_t bytes, void *out,
-           size_t out_bytes, char *error, size_t error_bytes)
+int decode(const struct dicom_frame_form &form, int precision, const void *stream, size_t bytes,
+           void *out, size_t out_bytes, char *error, size_t error_bytes)
 {
     DcmDataset set;
     DcmPixelData *pixels = nullptr;
@@ -148,29 +150,33 @@ int decode(const struct dicom_frame_form &form, int precision, const void *strea
     Uint32 frame_bytes = 0;
     condition = pixels->getUncompressedFrameSize(&set, frame_bytes);
     if (condition.bad())
-        return fail(error, error_bytes, "DCMTK cannot tell the size of the frame", condition.text());
+        return fail(error, error_bytes, "DCMTK cannot tell the size of the frame",
+                    condition.text());
     /* It rounds odd sizes up: the decoder swaps pairs of bytes. */
     if (frame_bytes != out_bytes && frame_bytes != out_bytes + (out_bytes & 1)) {
         std::snprintf(error, error_bytes, "DCMTK expects a frame of %lu bytes, the header says %lu",
-                      static_cast<unsigned long>(frame_bytes), static_cast<unsigned long>(out_bytes));
+                      static_cast<unsigned long>(frame_bytes),
+                      static_cast<unsigned long>(out_bytes));
         return 1;
     }
     std::vector<Uint8> frame(out_bytes + (out_bytes & 1));
     Uint32 first_fragment = 0;
     OFString color_model;
     first_warning->clear();
-    condition = pixels->getUncompressedFrame(&set, 0, first_fragment, frame.data(), static_cast<Uint32>(frame.size()),
-                                             color_model);
+    condition = pixels->getUncompressedFrame(&set, 0, first_fragment, frame.data(),
+                                             static_cast<Uint32>(frame.size()), color_model);
     if (condition.bad())
         return fail(error, error_bytes, "the compressed pixel data is damaged", condition.text());
     if (first_warning->message() != nullptr)
-        return fail(error, error_bytes, "the compressed pixel data is damaged", first_warning->message());
+        return fail(error, error_bytes, "the compressed pixel data is damaged",
+                    first_warning->message());
     std::memcpy(out, frame.data(), out_bytes);
     return 0;
 }
 
-/* DCMTK asks its data dictionary for the type of each element of the data set above. The one that it brings has 5,000
- * rows in a file of its own, which may be missing, and which every worker would parse for 20 ms.
+/* DCMTK asks its data dictionary for the type of each element of the data set above. The one that
+ * it brings has 5,000 rows in a file of its own, which may be missing, and which every worker would
+ * parse for 20 ms.
  */
 const char *load_dictionary()
 {
@@ -188,8 +194,10 @@ const char *load_dictionary()
     if (fd < 0)
         return std::strerror(errno);
     std::snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    const bool is_written = write(fd, rows, sizeof rows - 1) == static_cast<ssize_t>(sizeof rows - 1);
-    const bool is_loaded = is_written && setenv("DCMDICTPATH", path, 1) == 0 && dcmDataDict.isDictionaryLoaded();
+    const bool is_written =
+        write(fd, rows, sizeof rows - 1) == static_cast<ssize_t>(sizeof rows - 1);
+    const bool is_loaded =
+        is_written && setenv("DCMDICTPATH", path, 1) == 0 && dcmDataDict.isDictionaryLoaded();
     close(fd);
     return is_loaded ? nullptr : "its rows cannot be written or read";
 }
@@ -216,13 +224,15 @@ int ts_dicom_decode_init(char *error, size_t error_bytes) noexcept
     }
 }
 
-int ts_dicom_decode_frame(const struct dicom_frame_form *form, int precision, const void *stream, size_t bytes,
-                          void *out, size_t out_bytes, char *error, size_t error_bytes) noexcept
+int ts_dicom_decode_frame(const struct dicom_frame_form *form, int precision, const void *stream,
+                          size_t bytes, void *out, size_t out_bytes, char *error,
+                          size_t error_bytes) noexcept
 {
     try {
         return decode(*form, precision, stream, bytes, out, out_bytes, error, error_bytes);
     } catch (const std::bad_alloc &) {
-        return fail(error, error_bytes, "the frame needs more memory to decode", "the limit of the worker is reached");
+        return fail(error, error_bytes, "the frame needs more memory to decode",
+                    "the limit of the worker is reached");
     } catch (const std::exception &exception) {
         return fail(error, error_bytes, "the pixel data could not be decoded", exception.what());
     } catch (...) {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This decodes one slice, in a worker process where it is compressed: it gets cells (from the file, inflated, or of a
- * decoder), makes stored values of them, digests, marks padding, and rescales.
+ * This decodes one slice, in a worker process where it is compressed: it gets cells (from the file,
+ * inflated, or of a decoder), makes stored values of them, digests, marks padding, and rescales.
  *
  * pixel_sha256 = SHA-256(p), p the stored values, little-endian, sign-extended to BitsAllocated.
- * instance_hmac = HMAC-SHA256(key, SOP Instance UID), key = SHA-256(p || "tomostage instance key"): who holds the image
- * can verify the UID; the digest of p alone does not give the key, since the state before SHA-256's padding is not
- * known.
+ * instance_hmac = HMAC-SHA256(key, SOP Instance UID), key = SHA-256(p || "tomostage instance key"):
+ * who holds the image can verify the UID; the digest of p alone does not give the key, since the
+ * state before SHA-256's padding is not known.
  */
 #include <errno.h>
 #include <libdeflate.h>
@@ -27,37 +27,42 @@
 #include "io/dicom_header/dicom_pixels.h"
 #include "io/file/file_bytes.h"
 
-/* ---- deflated frames ---------------------------------------------------------------------------- */
+/* ---- deflated frames ------------------------------------------------------------------------- */
 
-/* Frame and pixels are in memory whole and their length is known, so that libdeflate inflates. Source: DICOM PS3.5
- * A.4.14 (Deflated Image Frame Compression). */
+/* Frame and pixels are in memory whole and their length is known, so that libdeflate inflates.
+ * Source: DICOM PS3.5 A.4.14 (Deflated Image Frame Compression). */
 
-/* Inflates one frame, a deflate stream, to `cell_bytes` bytes of cells. A byte behind the pixels may make their length
- * even. Returns false, with a message, where the stream is damaged or holds another number of bytes. */
-static bool inflate_frame(const unsigned char *data, size_t bytes, unsigned char *cells, size_t cell_bytes, char *error,
-                          size_t error_bytes)
+/* Inflates one frame, a deflate stream, to `cell_bytes` bytes of cells. A byte behind the pixels
+ * may make their length even. Returns false, with a message, where the stream is damaged or holds
+ * another number of bytes. */
+static bool inflate_frame(const unsigned char *data, size_t bytes, unsigned char *cells,
+                          size_t cell_bytes, char *error, size_t error_bytes)
 {
     size_t got = 0;
     struct libdeflate_decompressor *inflater = libdeflate_alloc_decompressor();
     unsigned char *buffer = malloc(cell_bytes + 1);
     const enum libdeflate_result result =
-        inflater && buffer ? libdeflate_deflate_decompress(inflater, data, bytes, buffer, cell_bytes + 1, &got)
-                           : LIBDEFLATE_INSUFFICIENT_SPACE;
-    const bool whole = result == LIBDEFLATE_SUCCESS && got >= cell_bytes && got - cell_bytes <= (cell_bytes & 1);
+        inflater && buffer
+            ? libdeflate_deflate_decompress(inflater, data, bytes, buffer, cell_bytes + 1, &got)
+            : LIBDEFLATE_INSUFFICIENT_SPACE;
+    const bool whole =
+        result == LIBDEFLATE_SUCCESS && got >= cell_bytes && got - cell_bytes <= (cell_bytes & 1);
     if (whole)
         memcpy(cells, buffer, cell_bytes);
     else if (!inflater || !buffer)
-        snprintf(error, error_bytes, "no memory to inflate the %zu bytes of its pixels", cell_bytes);
+        snprintf(error, error_bytes, "no memory to inflate the %zu bytes of its pixels",
+                 cell_bytes);
     else if (result == LIBDEFLATE_BAD_DATA)
         snprintf(error, error_bytes, "the deflated frame is damaged");
     else
-        snprintf(error, error_bytes, "the deflated frame does not hold the %zu bytes of its pixels", cell_bytes);
+        snprintf(error, error_bytes, "the deflated frame does not hold the %zu bytes of its pixels",
+                 cell_bytes);
     free(buffer);
     libdeflate_free_decompressor(inflater);
     return whole;
 }
 
-/* ---- slices ------------------------------------------------------------------------------------- */
+/* ---- slices ---------------------------------------------------------------------------------- */
 
 static const char key_label[] = "tomostage instance key";
 
@@ -66,8 +71,9 @@ size_t ts_dicom_cell_bytes(const struct dicom_source *source)
     return source->cell_bytes + 2;
 }
 
-/* Returns true where values of a slice may have no 32-bit float, and somebody asks how many have none. The doubles of a
- * file are counted when they are rounded, and a Modality LUT has integers of 16 bits. */
+/* Returns true where values of a slice may have no 32-bit float, and somebody asks how many have
+ * none. The doubles of a file are counted when they are rounded, and a Modality LUT has integers of
+ * 16 bits. */
 static bool is_counted(const struct dicom_source *source, int64_t z)
 {
     enum { FLOAT_WHOLE_BITS = 24 }; /* every integer of so many bits is a 32-bit float */
@@ -92,7 +98,8 @@ struct dicom_job ts_dicom_job(const struct dicom_source *source, int64_t z)
                             .n = ts_slice_count(&source->base.image),
                             .frame_n = (size_t)file->rows * (size_t)file->columns,
                             .columns = image->columns,
-                            .tile_offset = (int64_t)image->tile_row * file->columns + image->tile_column,
+                            .tile_offset =
+                                (int64_t)image->tile_row * file->columns + image->tile_column,
                             .words = file->words ? file->pixel_offset : -1,
                             .slope = frame->slope,
                             .intercept = frame->intercept,
@@ -123,7 +130,8 @@ static void dicom_reply_refuse(struct dicom_reply *reply, const char *code, cons
 /* Says that memory is out, which is no fault of the file. */
 static void dicom_reply_no_memory(struct dicom_reply *reply)
 {
-    ts_worker_refuse(&reply->verdict, TS_RUN_FAILED, "no-memory", "out of memory while it was decoded");
+    ts_worker_refuse(&reply->verdict, TS_RUN_FAILED, "no-memory",
+                     "out of memory while it was decoded");
 }
 
 bool ts_dicom_scratch_init(struct dicom_scratch *scratch, size_t cell_bytes)
@@ -140,7 +148,8 @@ void ts_dicom_scratch_clear(struct dicom_scratch *scratch)
 }
 
 /* Reads bytes of the file. Returns false with the reason in the reply. */
-static bool dicom_read_pixels(int fd, void *out, size_t bytes, int64_t offset, struct dicom_reply *reply)
+static bool dicom_read_pixels(int fd, void *out, size_t bytes, int64_t offset,
+                              struct dicom_reply *reply)
 {
     if (ts_file_read_at(fd, out, bytes, (uint64_t)offset))
         return true;
@@ -149,11 +158,13 @@ static bool dicom_read_pixels(int fd, void *out, size_t bytes, int64_t offset, s
     return false;
 }
 
-/* A frame is joined of its fragments in memory, so that it costs what it takes itself and not the whole file. Its
- * header is checked once more, in these bytes: the scan has seen only the start of the first frame. RLE and deflate are
- * decoded here, JPEG 2000 by OpenJPEG, JPEG and JPEG-LS by DCMTK. */
+/* A frame is joined of its fragments in memory, so that it costs what it takes itself and not the
+ * whole file. Its header is checked once more, in these bytes: the scan has seen only the start of
+ * the first frame. RLE and deflate are decoded here, JPEG 2000 by OpenJPEG, JPEG and JPEG-LS by
+ * DCMTK. */
 
-/* Widens cells in place from `from` bytes each to `to`. The last comes first, as each lies behind what it is made of.
+/* Widens cells in place from `from` bytes each to `to`. The last comes first, as each lies behind
+ * what it is made of.
  */
 static void widen(unsigned char *cells, size_t n, size_t from, size_t to)
 {
@@ -163,42 +174,52 @@ static void widen(unsigned char *cells, size_t n, size_t from, size_t to)
     }
 }
 
-/* Decodes a frame of bits. They are packed, but there are writers of RLE that give every pixel a byte: the length of
- * what is decoded tells which (PS3.5 8.2.2 says too little). */
-static bool decode_bits(const struct dicom_job *job, const unsigned char *data, size_t bytes, unsigned char *cells,
-                        struct dicom_reply *reply)
+/* Decodes a frame of bits. They are packed, but there are writers of RLE that give every pixel a
+ * byte: the length of what is decoded tells which (PS3.5 8.2.2 says too little). */
+static bool decode_bits(const struct dicom_job *job, const unsigned char *data, size_t bytes,
+                        unsigned char *cells, struct dicom_reply *reply)
 {
     const size_t n = job->frame_n, packed = (n + 7) / 8;
     const bool rle = job->form.syntax == DICOM_RLE;
-    if (rle ? !ts_dicom_rle_decode(data, bytes, cells, packed, 1, reply->verdict.text, sizeof reply->verdict.text)
-            : !inflate_frame(data, bytes, cells, packed, reply->verdict.text, sizeof reply->verdict.text))
-        return rle && ts_dicom_rle_decode(data, bytes, cells, n, 1, reply->verdict.text, sizeof reply->verdict.text);
-    for (size_t i = n; i-- > 0;) /* from the last on, as each byte of bits stands before the cells that it fills */
+    if (rle ? !ts_dicom_rle_decode(data, bytes, cells, packed, 1, reply->verdict.text,
+                                   sizeof reply->verdict.text)
+            : !inflate_frame(data, bytes, cells, packed, reply->verdict.text,
+                             sizeof reply->verdict.text))
+        return rle && ts_dicom_rle_decode(data, bytes, cells, n, 1, reply->verdict.text,
+                                          sizeof reply->verdict.text);
+    for (size_t i = n;
+         i-- >
+         0;) /* from the last on, as each byte of bits stands before the cells that it fills */
         cells[i] = cells[i / 8] >> i % 8 & 1;
     return true;
 }
 
 static bool decode_by_dcmtk(const struct dicom_job *job, const struct dicom_codestream *stream,
-                            const unsigned char *data, size_t bytes, unsigned char *cells, struct dicom_reply *reply)
+                            const unsigned char *data, size_t bytes, unsigned char *cells,
+                            struct dicom_reply *reply)
 {
     const size_t decoded = stream->precision > 8 ? 2 : 1;
-    if (ts_dicom_decode_frame(&job->form, stream->precision, data, bytes, cells, job->frame_n * decoded,
-                              reply->verdict.text, sizeof reply->verdict.text) != 0)
+    if (ts_dicom_decode_frame(&job->form, stream->precision, data, bytes, cells,
+                              job->frame_n * decoded, reply->verdict.text,
+                              sizeof reply->verdict.text) != 0)
         return false;
     widen(cells, job->frame_n, decoded, (size_t)job->cells.bits_allocated / 8);
     return true;
 }
 
-static bool decode(const struct dicom_job *job, const struct dicom_codestream *stream, const unsigned char *data,
-                   size_t bytes, unsigned char *cells, struct dicom_reply *reply)
+static bool decode(const struct dicom_job *job, const struct dicom_codestream *stream,
+                   const unsigned char *data, size_t bytes, unsigned char *cells,
+                   struct dicom_reply *reply)
 {
     const size_t cell = (size_t)job->cells.bits_allocated / 8;
-    const bool bits = job->bits && (job->form.syntax == DICOM_RLE || job->form.syntax == DICOM_DEFLATED_FRAME);
+    const bool bits =
+        job->bits && (job->form.syntax == DICOM_RLE || job->form.syntax == DICOM_DEFLATED_FRAME);
     if (bits)
         return decode_bits(job, data, bytes, cells, reply);
     if (job->form.precision > 0 && stream->precision != job->form.precision) {
         snprintf(reply->verdict.text, sizeof reply->verdict.text,
-                 "the frame has %d bits a sample, the first one has %d", stream->precision, job->form.precision);
+                 "the frame has %d bits a sample, the first one has %d", stream->precision,
+                 job->form.precision);
         return false;
     }
     switch (job->form.syntax) {
@@ -206,18 +227,20 @@ static bool decode(const struct dicom_job *job, const struct dicom_codestream *s
         return ts_dicom_rle_decode(data, bytes, cells, job->frame_n, cell, reply->verdict.text,
                                    sizeof reply->verdict.text);
     case DICOM_DEFLATED_FRAME:
-        return inflate_frame(data, bytes, cells, job->frame_n * cell, reply->verdict.text, sizeof reply->verdict.text);
+        return inflate_frame(data, bytes, cells, job->frame_n * cell, reply->verdict.text,
+                             sizeof reply->verdict.text);
     case DICOM_JPEG_2000:
-        return ts_dicom_jpeg_2000_decode(&job->form, stream, job->cells.is_signed, data, bytes, cells,
-                                         reply->verdict.text, sizeof reply->verdict.text);
+        return ts_dicom_jpeg_2000_decode(&job->form, stream, job->cells.is_signed, data, bytes,
+                                         cells, reply->verdict.text, sizeof reply->verdict.text);
     default:
         return decode_by_dcmtk(job, stream, data, bytes, cells, reply);
     }
 }
 
-/* Reads the frame of the job, checks its own header, and decodes it to little-endian cells of BitsAllocated. Returns
- * false with the reason in the reply. */
-static bool dicom_decompress(const struct dicom_job *job, int fd, unsigned char *cells, struct dicom_reply *reply)
+/* Reads the frame of the job, checks its own header, and decodes it to little-endian cells of
+ * BitsAllocated. Returns false with the reason in the reply. */
+static bool dicom_decompress(const struct dicom_job *job, int fd, unsigned char *cells,
+                             struct dicom_reply *reply)
 {
     const size_t bytes = (size_t)ts_dicom_stream_bytes(&job->stream);
     unsigned char *data = malloc((size_t)job->stream.bytes);
@@ -229,13 +252,16 @@ static bool dicom_decompress(const struct dicom_job *job, int fd, unsigned char 
         ; /* the reply says why */
     } else if (!ts_dicom_stream_join(&job->stream, data)) {
         dicom_reply_refuse(reply, "file-changed", "the fragments are not those that were checked");
-    } else if (ts_dicom_codestream(&job->form, data, bytes, (int64_t)bytes, &stream) != CODESTREAM_GOOD) {
+    } else if (ts_dicom_codestream(&job->form, data, bytes, (int64_t)bytes, &stream) !=
+               CODESTREAM_GOOD) {
         dicom_reply_refuse(reply, stream.code, stream.text);
     } else if (job->labels && stream.lossy) {
-        dicom_reply_refuse(reply, "seg-syntax", "the frame was compressed with loss, so that its labels are not known");
+        dicom_reply_refuse(reply, "seg-syntax",
+                           "the frame was compressed with loss, so that its labels are not known");
     } else if (job->loss_unsaid && stream.lossy) {
         dicom_reply_refuse(reply, "dicom-loss-unsaid",
-                           "the frame was compressed with loss, of which neither the header nor the first frame tells");
+                           "the frame was compressed with loss, of which neither the header nor "
+                           "the first frame tells");
     } else {
         errno = 0;
         ok = decode(job, &stream, data, bytes, cells, reply);
@@ -248,9 +274,10 @@ static bool dicom_decompress(const struct dicom_job *job, int fd, unsigned char 
     return ok;
 }
 
-/* Reads pixels of a deflated data set. Frames of one file that are read in order inflate it once. */
-static bool read_inflated(const struct dicom_job *job, int fd, struct dicom_scratch *scratch, void *cells, size_t bytes,
-                          int64_t offset, struct dicom_reply *reply)
+/* Reads pixels of a deflated data set. Frames of one file that are read in order inflate it
+ * once. */
+static bool read_inflated(const struct dicom_job *job, int fd, struct dicom_scratch *scratch,
+                          void *cells, size_t bytes, int64_t offset, struct dicom_reply *reply)
 {
     if (!scratch->inflated && !(scratch->inflated = ts_inflate_file_create())) {
         dicom_reply_no_memory(reply);
@@ -264,14 +291,15 @@ static bool read_inflated(const struct dicom_job *job, int fd, struct dicom_scra
         dicom_reply_refuse(reply, "file-not-readable", ts_errno_text(errno));
         return false;
     default: /* the scan has inflated it */
-        dicom_reply_refuse(reply, "file-changed", "the file was changed after its header was checked");
+        dicom_reply_refuse(reply, "file-changed",
+                           "the file was changed after its header was checked");
         return false;
     }
 }
 
 /* Reads 8-bit pixels out of big-endian words. A frame may begin and end within one. */
-static bool read_words(const struct dicom_job *job, int fd, unsigned char *cells, size_t bytes, int64_t offset,
-                       struct dicom_reply *reply)
+static bool read_words(const struct dicom_job *job, int fd, unsigned char *cells, size_t bytes,
+                       int64_t offset, struct dicom_reply *reply)
 {
     const size_t before = (size_t)((offset - job->words) % 2), all = (before + bytes + 1) / 2 * 2;
     if (!dicom_read_pixels(fd, cells, all, offset - (int64_t)before, reply))
@@ -281,16 +309,17 @@ static bool read_words(const struct dicom_job *job, int fd, unsigned char *cells
 }
 
 /* Reads the rows of the slice, whole, from pixel `first` of the frame on. */
-static bool read_rows(const struct dicom_job *job, int fd, struct dicom_scratch *scratch, void *cells, int64_t first,
-                      struct dicom_reply *reply)
+static bool read_rows(const struct dicom_job *job, int fd, struct dicom_scratch *scratch,
+                      void *cells, int64_t first, struct dicom_reply *reply)
 {
     const size_t cell = (size_t)job->cells.bits_allocated / 8;
     const size_t bytes = job->n / (size_t)job->columns * (size_t)job->form.columns * cell;
     const int64_t offset = job->stream.offset + first * (int64_t)cell;
     if (job->words >= 0)
         return read_words(job, fd, cells, bytes, offset, reply);
-    return job->form.syntax == DICOM_DEFLATED_LE ? read_inflated(job, fd, scratch, cells, bytes, offset, reply)
-                                                 : dicom_read_pixels(fd, cells, bytes, offset, reply);
+    return job->form.syntax == DICOM_DEFLATED_LE
+               ? read_inflated(job, fd, scratch, cells, bytes, offset, reply)
+               : dicom_read_pixels(fd, cells, bytes, offset, reply);
 }
 
 static bool digest(const void *stored, size_t bytes, const char *uid, struct dicom_reply *reply)
@@ -303,9 +332,10 @@ static bool digest(const void *stored, size_t bytes, const char *uid, struct dic
         pixels != NULL && keyed != NULL && EVP_DigestInit_ex(pixels, EVP_sha256(), NULL) == 1 &&
         EVP_DigestUpdate(pixels, stored, bytes) == 1 && EVP_MD_CTX_copy_ex(keyed, pixels) == 1 &&
         EVP_DigestFinal_ex(pixels, reply->pixel_sha256, NULL) == 1 &&
-        EVP_DigestUpdate(keyed, key_label, sizeof key_label - 1) == 1 && EVP_DigestFinal_ex(keyed, key, NULL) == 1 &&
-        HMAC(EVP_sha256(), key, sizeof key, (const unsigned char *)uid, strlen(uid), reply->instance_hmac, &length) !=
-            NULL;
+        EVP_DigestUpdate(keyed, key_label, sizeof key_label - 1) == 1 &&
+        EVP_DigestFinal_ex(keyed, key, NULL) == 1 &&
+        HMAC(EVP_sha256(), key, sizeof key, (const unsigned char *)uid, strlen(uid),
+             reply->instance_hmac, &length) != NULL;
     EVP_MD_CTX_free(pixels);
     EVP_MD_CTX_free(keyed);
     if (!ok)
@@ -313,7 +343,8 @@ static bool digest(const void *stored, size_t bytes, const char *uid, struct dic
     return ok;
 }
 
-/* Moves the cells of a tile, whose first one stands at cell `first` of the frame, to the beginning of the buffer. */
+/* Moves the cells of a tile, whose first one stands at cell `first` of the frame, to the beginning
+ * of the buffer. */
 static void cut_tile(const struct dicom_job *job, void *cells, size_t first)
 {
     const size_t cell = (size_t)job->cells.bits_allocated / 8, row = (size_t)job->columns * cell;
@@ -322,24 +353,30 @@ static void cut_tile(const struct dicom_job *job, void *cells, size_t first)
         memmove(bytes + y * row, bytes + (first + y * (size_t)job->form.columns) * cell, row);
 }
 
-/* Returns where the cells of the slice are read to. Cells that are as long as values and have no others around them
- * become values where they are, so that they pass through the processor's cache once. */
-static void *cells_place(const struct dicom_job *job, const struct dicom_scratch *scratch, void *out)
+/* Returns where the cells of the slice are read to. Cells that are as long as values and have no
+ * others around them become values where they are, so that they pass through the processor's cache
+ * once. */
+static void *cells_place(const struct dicom_job *job, const struct dicom_scratch *scratch,
+                         void *out)
 {
-    const bool apart = dicom_is_compressed(job->form.syntax) || job->words >= 0 || job->n < job->frame_n ||
-                       job->lut.entries > 0 || job->rounds || job->dtype == TS_F64;
-    return !apart && (size_t)job->cells.bits_allocated / 8 == ts_dtype_bytes(job->dtype) ? out : scratch->cells;
+    const bool apart = dicom_is_compressed(job->form.syntax) || job->words >= 0 ||
+                       job->n < job->frame_n || job->lut.entries > 0 || job->rounds ||
+                       job->dtype == TS_F64;
+    return !apart && (size_t)job->cells.bits_allocated / 8 == ts_dtype_bytes(job->dtype)
+               ? out
+               : scratch->cells;
 }
 
-/* Reads the cells of the slice into the beginning of the buffer. Of a frame that is not compressed only the rows of the
- * slice are read. */
-static bool read_cells(const struct dicom_job *job, int fd, struct dicom_scratch *scratch, void *cells,
-                       struct dicom_reply *reply)
+/* Reads the cells of the slice into the beginning of the buffer. Of a frame that is not compressed
+ * only the rows of the slice are read. */
+static bool read_cells(const struct dicom_job *job, int fd, struct dicom_scratch *scratch,
+                       void *cells, struct dicom_reply *reply)
 {
     const bool compressed = dicom_is_compressed(job->form.syntax);
-    const int64_t columns = job->form.columns, row = compressed ? 0 : job->tile_offset / columns * columns;
-    const bool ok =
-        compressed ? dicom_decompress(job, fd, cells, reply) : read_rows(job, fd, scratch, cells, row, reply);
+    const int64_t columns = job->form.columns,
+                  row = compressed ? 0 : job->tile_offset / columns * columns;
+    const bool ok = compressed ? dicom_decompress(job, fd, cells, reply)
+                               : read_rows(job, fd, scratch, cells, row, reply);
     if (ok && job->n < job->frame_n)
         cut_tile(job, cells, (size_t)(job->tile_offset - row));
     return ok;
@@ -359,8 +396,8 @@ static void reverse_rows(void *cells, size_t rows, size_t row_bytes)
 }
 
 /* Makes values of stored ones by the table in the file, a part of the slice at a time. */
-static bool look_up(const struct dicom_job *job, int fd, const void *stored, enum ts_dtype dtype, void *out,
-                    struct dicom_reply *reply)
+static bool look_up(const struct dicom_job *job, int fd, const void *stored, enum ts_dtype dtype,
+                    void *out, struct dicom_reply *reply)
 {
     enum { PART = 1024 };
     const struct dicom_lut *lut = &job->lut;
@@ -370,7 +407,8 @@ static bool look_up(const struct dicom_job *job, int fd, const void *stored, enu
     unsigned high = 0;
     if (!table)
         dicom_reply_no_memory(reply);
-    const bool read = table && dicom_read_pixels(fd, table, lut->data.length, lut->data.offset, reply);
+    const bool read =
+        table && dicom_read_pixels(fd, table, lut->data.length, lut->data.offset, reply);
     for (size_t first = 0; read && first < job->n; first += PART) {
         const size_t n = job->n - first < PART ? job->n - first : PART;
         double from[PART];
@@ -381,17 +419,19 @@ static bool look_up(const struct dicom_job *job, int fd, const void *stored, enu
             to[i] = words ? ts_dicom_u16(table + 2 * entry, job->cells.big_endian) : table[entry];
             high |= to[i];
         }
-        ts_dicom_rescale((char *)out + first * ts_dtype_bytes(job->dtype), job->dtype, to, TS_U16, n, 1, 0);
+        ts_dicom_rescale((char *)out + first * ts_dtype_bytes(job->dtype), job->dtype, to, TS_U16,
+                         n, 1, 0);
     }
     free(table);
     if (high >> lut->bits)
-        dicom_reply_refuse(reply, "values-out-of-range", "a value of the Modality LUT has more bits than it states");
+        dicom_reply_refuse(reply, "values-out-of-range",
+                           "a value of the Modality LUT has more bits than it states");
     return read && reply->verdict.status == TS_OK;
 }
 
 /* Counts the values of pixels that are no padding and have no 32-bit float. */
-static void count_rounding(const struct dicom_job *job, const void *stored, enum ts_dtype dtype, const uint64_t *valid,
-                           struct ts_rounding *rounding)
+static void count_rounding(const struct dicom_job *job, const void *stored, enum ts_dtype dtype,
+                           const uint64_t *valid, struct ts_rounding *rounding)
 {
     enum { PART = 256 };
     double values[PART];
@@ -406,8 +446,8 @@ static void count_rounding(const struct dicom_job *job, const void *stored, enum
     }
 }
 
-void ts_dicom_frame_decode(const struct dicom_job *job, int fd, struct dicom_scratch *scratch, void *out,
-                           uint64_t *valid, struct dicom_reply *reply)
+void ts_dicom_frame_decode(const struct dicom_job *job, int fd, struct dicom_scratch *scratch,
+                           void *out, uint64_t *valid, struct dicom_reply *reply)
 {
     const size_t bytes = job->n * (size_t)(job->cells.bits_allocated / 8);
     enum ts_dtype stored = ts_dicom_stored_dtype(&job->cells);
@@ -421,12 +461,13 @@ void ts_dicom_frame_decode(const struct dicom_job *job, int fd, struct dicom_scr
     if (job->reversed)
         reverse_rows(cells, job->n / (size_t)job->columns, bytes / (job->n / (size_t)job->columns));
     const bool doubles = job->cells.is_float && job->cells.bits_allocated == 64;
-    reply->padding_count =
-        ts_dicom_mark_range(cells, doubles ? TS_F64 : stored, job->n, job->padding_low, job->padding_high, valid);
+    reply->padding_count = ts_dicom_mark_range(cells, doubles ? TS_F64 : stored, job->n,
+                                               job->padding_low, job->padding_high, valid);
     if (doubles && job->dtype == TS_F64)
         stored = TS_F64;
     else if (doubles && !ts_dicom_round_doubles(cells, job->n, valid, &reply->rounding)) {
-        dicom_reply_refuse(reply, "values-out-of-range", "a 64-bit value is beyond the range of a 32-bit float");
+        dicom_reply_refuse(reply, "values-out-of-range",
+                           "a 64-bit value is beyond the range of a 32-bit float");
         return;
     }
     if (job->lut.entries > 0)

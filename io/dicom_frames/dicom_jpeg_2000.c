@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * OpenJPEG reads from memory through three functions of ours and decodes a frame as a whole to 32-bit integers, which
- * become cells. It is strict: a codestream that ends too early is damaged, and so is one that it warns of, since a
- * slice with a wrong part would look like any other.
+ * OpenJPEG reads from memory through three functions of ours and decodes a frame as a whole to
+ * 32-bit integers, which become cells. It is strict: a codestream that ends too early is damaged,
+ * and so is one that it warns of, since a slice with a wrong part would look like any other.
  */
 #include "io/dicom_frames/dicom_jpeg_2000.h"
 
@@ -58,8 +58,8 @@ static void keep_message(const char *message, void *user)
 {
     const struct messages *messages = user;
     if (messages->text[0] == '\0')
-        snprintf(messages->text, messages->size, "the JPEG 2000 frame is damaged: %.*s", (int)strcspn(message, "\n"),
-                 message);
+        snprintf(messages->text, messages->size, "the JPEG 2000 frame is damaged: %.*s",
+                 (int)strcspn(message, "\n"), message);
 }
 
 void ts_dicom_jpeg_2000_prepare(void)
@@ -68,7 +68,8 @@ void ts_dicom_jpeg_2000_prepare(void)
 }
 
 /* Copies the values to cells. Returns false where one is negative and may not be. */
-static bool copy_values(const OPJ_INT32 *values, size_t n, bool is_signed, int cell_bytes, unsigned char *cells)
+static bool copy_values(const OPJ_INT32 *values, size_t n, bool is_signed, int cell_bytes,
+                        unsigned char *cells)
 {
     OPJ_INT32 any = 0;
     for (size_t i = 0; i < n; i++)
@@ -77,24 +78,30 @@ static bool copy_values(const OPJ_INT32 *values, size_t n, bool is_signed, int c
         return false;
     for (size_t i = 0; i < n; i++)
         for (int k = 0; k < cell_bytes; k++)
-            cells[i * (size_t)cell_bytes + (size_t)k] = (unsigned char)((OPJ_UINT32)values[i] >> 8 * k);
+            cells[i * (size_t)cell_bytes + (size_t)k] =
+                (unsigned char)((OPJ_UINT32)values[i] >> 8 * k);
     return true;
 }
 
-static bool take_image(const struct dicom_frame_form *form, const struct dicom_codestream *stream, bool is_signed,
-                       const opj_image_t *image, unsigned char *cells, char *error, size_t error_bytes)
+static bool take_image(const struct dicom_frame_form *form, const struct dicom_codestream *stream,
+                       bool is_signed, const opj_image_t *image, unsigned char *cells, char *error,
+                       size_t error_bytes)
 {
     const opj_image_comp_t *values = image->comps;
     const size_t n = (size_t)form->rows * (size_t)form->columns;
-    if (image->numcomps != 1 || values->w != (OPJ_UINT32)form->columns || values->h != (OPJ_UINT32)form->rows ||
-        values->prec != (OPJ_UINT32)stream->precision || !values->data) {
-        snprintf(error, error_bytes, "the JPEG 2000 frame decodes to another size than its header states");
+    if (image->numcomps != 1 || values->w != (OPJ_UINT32)form->columns ||
+        values->h != (OPJ_UINT32)form->rows || values->prec != (OPJ_UINT32)stream->precision ||
+        !values->data) {
+        snprintf(error, error_bytes,
+                 "the JPEG 2000 frame decodes to another size than its header states");
         return false;
     }
-    const bool masked = stream->precision > form->bits_stored; /* so that the sign is a bit beside the value */
+    const bool masked =
+        stream->precision > form->bits_stored; /* so that the sign is a bit beside the value */
     if (copy_values(values->data, n, is_signed || masked, form->bits_allocated / 8, cells))
         return true;
-    snprintf(error, error_bytes, "the JPEG 2000 frame has negative values, Pixel Representation says unsigned");
+    snprintf(error, error_bytes,
+             "the JPEG 2000 frame has negative values, Pixel Representation says unsigned");
     return false;
 }
 
@@ -103,11 +110,13 @@ static bool decode(opj_codec_t *codec, opj_stream_t *input, opj_image_t **image)
     opj_dparameters_t parameters;
     opj_set_default_decoder_parameters(&parameters);
     return opj_setup_decoder(codec, &parameters) && opj_decoder_set_strict_mode(codec, OPJ_TRUE) &&
-           opj_read_header(input, codec, image) && opj_decode(codec, input, *image) && opj_end_decompress(codec, input);
+           opj_read_header(input, codec, image) && opj_decode(codec, input, *image) &&
+           opj_end_decompress(codec, input);
 }
 
-bool ts_dicom_jpeg_2000_decode(const struct dicom_frame_form *form, const struct dicom_codestream *stream,
-                               bool is_signed, const unsigned char *data, size_t bytes, unsigned char *cells,
+bool ts_dicom_jpeg_2000_decode(const struct dicom_frame_form *form,
+                               const struct dicom_codestream *stream, bool is_signed,
+                               const unsigned char *data, size_t bytes, unsigned char *cells,
                                char *error, size_t error_bytes)
 {
     struct memory_stream memory = {data + stream->start, bytes - stream->start, 0};
@@ -116,7 +125,8 @@ bool ts_dicom_jpeg_2000_decode(const struct dicom_frame_form *form, const struct
     error[0] = '\0';
     opj_codec_t *codec = opj_create_decompress(OPJ_CODEC_J2K);
     opj_stream_t *input = opj_stream_create(
-        memory.bytes < OPJ_J2K_STREAM_CHUNK_SIZE ? memory.bytes : OPJ_J2K_STREAM_CHUNK_SIZE, OPJ_TRUE);
+        memory.bytes < OPJ_J2K_STREAM_CHUNK_SIZE ? memory.bytes : OPJ_J2K_STREAM_CHUNK_SIZE,
+        OPJ_TRUE);
     bool ok = codec && input;
     if (ok) {
         opj_set_error_handler(codec, keep_message, &messages);
@@ -142,7 +152,8 @@ bool ts_dicom_jpeg_2000_decode(const struct dicom_frame_form *form, const struct
 
 size_t ts_dicom_jpeg_2000_bytes(size_t pixels)
 {
-    /* It holds the image, the coefficients of its tile, and each code block, of 4 x 4 pixels at least. */
+    /* It holds the image, the coefficients of its tile, and each code block, of 4 x 4 pixels at
+     * least. */
     return pixels * (2 * sizeof(OPJ_INT32) + 16);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads slices whose pixels are not compressed, in the program's own threads: there is nothing to decode, only bytes at
- * an offset and of a length that the scan checked. A slice is one pread, the conversion of its cells, and its digests.
- * Compressed slices go to workers (dicom_ring.c).
+ * Reads slices whose pixels are not compressed, in the program's own threads: there is nothing to
+ * decode, only bytes at an offset and of a length that the scan checked. A slice is one pread, the
+ * conversion of its cells, and its digests. Compressed slices go to workers (dicom_ring.c).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -27,16 +27,17 @@ struct reading {
     unsigned char *out;
 };
 
-/* Reads slice z. Its bits were written by its first read and may be in use. The file must be the one that was checked
- * before and after, so that no part of the pixels is newer. */
-static void read_slice(const struct dicom_source *source, int64_t z, struct dicom_scratch *scratch, void *out,
-                       struct dicom_reply *reply)
+/* Reads slice z. Its bits were written by its first read and may be in use. The file must be the
+ * one that was checked before and after, so that no part of the pixels is newer. */
+static void read_slice(const struct dicom_source *source, int64_t z, struct dicom_scratch *scratch,
+                       void *out, struct dicom_reply *reply)
 {
     const struct dicom_job job = ts_dicom_job(source, z);
     const int fd = ts_dicom_frame_open(source->frames[z].image->file, reply);
     if (fd < 0)
         return;
-    uint64_t *valid = *source->base.slices[z].pixel_sha256 ? NULL : ts_source_valid(&source->base, z);
+    uint64_t *valid =
+        *source->base.slices[z].pixel_sha256 ? NULL : ts_source_valid(&source->base, z);
     ts_dicom_frame_decode(&job, fd, scratch, out, valid, reply);
     if (reply->verdict.status == TS_OK)
         ts_dicom_frame_check(source->frames[z].image->file, fd, reply);
@@ -47,7 +48,8 @@ static enum ts_status read_part(void *user, int thread, int64_t i, struct ts_dia
 {
     const struct reading *reading = user;
     struct dicom_source *source = reading->source;
-    const size_t bytes = ts_slice_bytes(&source->base.image), cell_bytes = ts_dicom_cell_bytes(source);
+    const size_t bytes = ts_slice_bytes(&source->base.image),
+                 cell_bytes = ts_dicom_cell_bytes(source);
     struct dicom_reply reply = {0};
     struct dicom_scratch *scratch = &source->scratch[thread];
     if (!scratch->cells && !ts_dicom_scratch_init(scratch, cell_bytes))
@@ -56,8 +58,8 @@ static enum ts_status read_part(void *user, int thread, int64_t i, struct ts_dia
     return ts_dicom_accept(source, reading->z + i, &reply, diag);
 }
 
-static enum ts_status read_range(struct source *base, struct pool *readers, int64_t z, int64_t n, void *out,
-                                 struct ts_diag *diag)
+static enum ts_status read_range(struct source *base, struct pool *readers, int64_t z, int64_t n,
+                                 void *out, struct ts_diag *diag)
 {
     struct reading reading = {(struct dicom_source *)base, z, out};
     return ts_pool_run(readers, reading.source->n_threads, n, read_part, &reading, diag);
@@ -77,7 +79,8 @@ size_t ts_dicom_native_bytes(const struct dicom_source *source, int threads, int
            (size_t)useful_threads(source, threads) * ts_dicom_cell_bytes(source);
 }
 
-enum ts_status ts_dicom_native_start(struct source *base, int threads, int64_t ahead, struct ts_diag *diag)
+enum ts_status ts_dicom_native_start(struct source *base, int threads, int64_t ahead,
+                                     struct ts_diag *diag)
 {
     struct dicom_source *source = (struct dicom_source *)base;
     if (source->native)
@@ -103,7 +106,8 @@ void ts_dicom_native_prefetch_to(struct source *base, int64_t z, int64_t n, void
         ts_read_ahead_prefetch_to(source->native, z, n, out);
 }
 
-enum ts_status ts_dicom_native_read(struct source *base, int64_t z, int64_t n, void *out, struct ts_diag *diag)
+enum ts_status ts_dicom_native_read(struct source *base, int64_t z, int64_t n, void *out,
+                                    struct ts_diag *diag)
 {
     struct dicom_source *source = (struct dicom_source *)base;
     enum ts_status status = ts_dicom_check_range(source, z, n, diag);

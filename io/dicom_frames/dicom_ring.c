@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Decodes compressed slices ahead of their use, into a fixed number of slots in memory that sandboxed workers share.
- * The number of a job is slot * 2^32 + z. The open file goes with it, since a worker can open nothing.
+ * Decodes compressed slices ahead of their use, into a fixed number of slots in memory that
+ * sandboxed workers share. The number of a job is slot * 2^32 + z. The open file goes with it,
+ * since a worker can open nothing.
  *
- * Slices that read() waits for go first, then those that prefetch() named, in order, while slots are free. A slice that
- * was decoded ahead and stands in the way of one that is waited for gives up its slot: a prefetch is a hint.
+ * Slices that read() waits for go first, then those that prefetch() named, in order, while slots
+ * are free. A slice that was decoded ahead and stands in the way of one that is waited for gives up
+ * its slot: a prefetch is a hint.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -33,10 +35,13 @@ static int64_t clamp(int64_t n, int64_t most)
     return n < 1 ? 1 : n;
 }
 
-/* Returns how many slots there are, as many of each worker: at least `ahead`, so that a slab's slices are all held. */
-static int64_t count_slots(const struct dicom_source *source, int threads, int64_t ahead, int *n_workers)
+/* Returns how many slots there are, as many of each worker: at least `ahead`, so that a slab's
+ * slices are all held. */
+static int64_t count_slots(const struct dicom_source *source, int threads, int64_t ahead,
+                           int *n_workers)
 {
-    const int64_t total = ts_source_total(&source->base), slots = clamp(clamp(ahead, total), SLOTS_MAX);
+    const int64_t total = ts_source_total(&source->base),
+                  slots = clamp(clamp(ahead, total), SLOTS_MAX);
     *n_workers = (int)clamp(clamp(clamp(threads, slots), total), WORKERS_MAX);
     return (slots + *n_workers - 1) / *n_workers * *n_workers;
 }
@@ -59,13 +64,17 @@ static size_t worker_bytes(const struct dicom_source *source)
     for (int64_t z = 0; z < ts_source_total(&source->base); z++) {
         const struct dicom_image *image = source->frames[z].image;
         const struct dicom_file *file = image->file;
-        const size_t bytes = dicom_is_compressed(file->syntax) ? (size_t)file->streams[image->frame].bytes : 0;
+        const size_t bytes =
+            dicom_is_compressed(file->syntax) ? (size_t)file->streams[image->frame].bytes : 0;
         const size_t own =
-            file->syntax == DICOM_JPEG_2000 ? ts_dicom_jpeg_2000_bytes((size_t)file->rows * (size_t)file->columns) : 0;
+            file->syntax == DICOM_JPEG_2000
+                ? ts_dicom_jpeg_2000_bytes((size_t)file->rows * (size_t)file->columns)
+                : 0;
         largest = bytes > largest ? bytes : largest;
         decoder = own > decoder ? own : decoder;
     }
-    /* This counts the cells twice, the compressed bytes twice, and the heap and touched pages of a process. */
+    /* This counts the cells twice, the compressed bytes twice, and the heap and touched pages of a
+     * process. */
     return ((size_t)8 << 20) + 2 * ts_dicom_cell_bytes(source) + 2 * largest + decoder;
 }
 
@@ -73,11 +82,11 @@ size_t ts_dicom_ring_bytes(const struct dicom_source *source, int threads, int64
 {
     int n_workers;
     const int64_t slots = count_slots(source, threads, ahead, &n_workers);
-    return (size_t)slots * (slot_bytes(source) + sizeof *source->slots) + ts_source_valid_bytes(&source->base) +
-           (size_t)n_workers * worker_bytes(source);
+    return (size_t)slots * (slot_bytes(source) + sizeof *source->slots) +
+           ts_source_valid_bytes(&source->base) + (size_t)n_workers * worker_bytes(source);
 }
 
-/* ---- in a worker ------------------------------------------------------------------------------- */
+/* ---- in a worker ----------------------------------------------------------------------------- */
 
 /* Every worker gets this when it starts. */
 struct decoder_setup {
@@ -107,7 +116,8 @@ static void *begin(const void *setup, void *memory)
 {
     static struct decoder decoder;
     const struct decoder_setup *sizes = setup;
-    decoder = (struct decoder){.slots = memory, .slot_bytes = sizes->slot_bytes, .valid_offset = sizes->valid_offset};
+    decoder = (struct decoder){
+        .slots = memory, .slot_bytes = sizes->slot_bytes, .valid_offset = sizes->valid_offset};
     return ts_dicom_scratch_init(&decoder.scratch, sizes->cell_bytes) ? &decoder : NULL;
 }
 
@@ -117,7 +127,8 @@ static void work(void *state, const void *bytes, int fd, void *reply)
     struct dicom_job job;
     memcpy(&job, bytes, sizeof job);
     unsigned char *slot = decoder->slots + (size_t)job.place * decoder->slot_bytes;
-    uint64_t *valid = decoder->valid_offset > 0 ? (uint64_t *)(void *)(slot + decoder->valid_offset) : NULL;
+    uint64_t *valid =
+        decoder->valid_offset > 0 ? (uint64_t *)(void *)(slot + decoder->valid_offset) : NULL;
     ts_dicom_frame_decode(&job, fd, &decoder->scratch, slot, valid, reply);
     close(fd);
 }
@@ -131,10 +142,11 @@ static const struct worker_kind decoder_kind = {
     .work = work,
 };
 
-_Static_assert(sizeof(struct dicom_job) <= WORKER_JOB_MAX && sizeof(struct dicom_reply) <= WORKER_REPLY_MAX,
+_Static_assert(sizeof(struct dicom_job) <= WORKER_JOB_MAX &&
+                   sizeof(struct dicom_reply) <= WORKER_REPLY_MAX,
                "the messages of a worker are bounded");
 
-/* ---- the ring ---------------------------------------------------------------------------------- */
+/* ---- the ring -------------------------------------------------------------------------------- */
 
 static bool needs_codecs(const struct dicom_source *source)
 {
@@ -144,7 +156,8 @@ static bool needs_codecs(const struct dicom_source *source)
     return false;
 }
 
-enum ts_status ts_dicom_ring_start(struct source *base, int threads, int64_t ahead, struct ts_diag *diag)
+enum ts_status ts_dicom_ring_start(struct source *base, int threads, int64_t ahead,
+                                   struct ts_diag *diag)
 {
     struct dicom_source *source = (struct dicom_source *)base;
     size_t memory_bytes;
@@ -163,7 +176,8 @@ enum ts_status ts_dicom_ring_start(struct source *base, int threads, int64_t ahe
     }
     memset(source->slot_of, 0xFF, (size_t)ts_source_total(base) * sizeof *source->slot_of);
     const struct decoder_setup decoder = {source->slot_bytes, ts_dicom_cell_bytes(source),
-                                          base->image.masked ? valid_offset(source) : 0, needs_codecs(source)};
+                                          base->image.masked ? valid_offset(source) : 0,
+                                          needs_codecs(source)};
     const struct worker_setup setup = {
         .kind = &decoder_kind,
         .n_workers = source->n_workers,
@@ -197,8 +211,8 @@ static bool submit(struct dicom_source *source, int64_t slot, int64_t z)
     bool queued = fd < 0;
     at->state = SLOT_READY;
     if (fd >= 0) {
-        queued = ts_workers_submit(source->pool, (int)(slot % source->n_workers), (uint64_t)slot << 32 | (uint64_t)z,
-                                   &job, fd);
+        queued = ts_workers_submit(source->pool, (int)(slot % source->n_workers),
+                                   (uint64_t)slot << 32 | (uint64_t)z, &job, fd);
         at->state = queued ? SLOT_QUEUED : SLOT_FREE;
         close(fd);
     }
@@ -212,10 +226,11 @@ static bool holds_slice(const struct dicom_slot *slot)
     return slot->state == SLOT_READY || slot->state == SLOT_TAKEN;
 }
 
-/* Returns the slot for one more slice, or -1 where there is none before an answer comes. A free slot of the worker with
- * the fewest jobs is best. Where none is free, a slot whose slice lies outside of `wanted` is given up (with NULL none
- * is), rather one that was read. For the `first` slice of `wanted`, which is waited for, that of a later one is given
- * up too, unless a job is on its way. */
+/* Returns the slot for one more slice, or -1 where there is none before an answer comes. A free
+ * slot of the worker with the fewest jobs is best. Where none is free, a slot whose slice lies
+ * outside of `wanted` is given up (with NULL none is), rather one that was read. For the `first`
+ * slice of `wanted`, which is waited for, that of a later one is given up too, unless a job is on
+ * its way. */
 static int64_t find_slot(struct dicom_source *source, const struct slice_range *wanted, bool first)
 {
     int64_t outside = -1, inside = -1, free_one = -1;
@@ -265,7 +280,8 @@ static void pump(struct dicom_source *source, const struct slice_range *wanted)
         first->z++;
         if (--first->n == 0) {
             source->n_pending--;
-            memmove(source->pending, source->pending + 1, (size_t)source->n_pending * sizeof *source->pending);
+            memmove(source->pending, source->pending + 1,
+                    (size_t)source->n_pending * sizeof *source->pending);
         }
     }
 }
@@ -298,16 +314,17 @@ static enum ts_status report_loss(const struct dicom_source *source, uint64_t jo
     int64_t z = (int64_t)(job & UINT32_MAX);
     if (job == UINT64_MAX || z >= ts_source_total(&source->base))
         return ts_diag_error(diag, TS_RUN_FAILED, &site, "a process that decodes slices %s", what);
-    ts_diag_error(diag, TS_BAD_INPUT, &site, "slice %lld (%s): the process that decoded it %s", (long long)z,
-                  ts_base_name(source->frames[z].image->file->path), what);
-    return ts_diag_hint(diag, "the file is probably damaged; copy it again from its archive, or remove it");
+    ts_diag_error(diag, TS_BAD_INPUT, &site, "slice %lld (%s): the process that decoded it %s",
+                  (long long)z, ts_base_name(source->frames[z].image->file->path), what);
+    return ts_diag_hint(
+        diag, "the file is probably damaged; copy it again from its archive, or remove it");
 }
 
 static enum ts_status report_kill(const char *what, struct ts_diag *diag)
 {
     const struct diag_site site = {.code = "decoder-killed"};
-    ts_diag_error(diag, TS_RUN_FAILED, &site, "a process that decodes slices %s, and so was the one in its place",
-                  what);
+    ts_diag_error(diag, TS_RUN_FAILED, &site,
+                  "a process that decodes slices %s, and so was the one in its place", what);
     return ts_diag_hint(diag, CHILD_KILLED_HINT);
 }
 
@@ -327,19 +344,23 @@ static enum ts_status take_answer(struct dicom_source *source, struct ts_diag *d
     case WORKER_KILLED:
         return report_kill(what, diag);
     case WORKER_IDLE:
-        return ts_diag_error(diag, TS_RUN_FAILED, &site, "no process is decoding the slice that is waited for");
+        return ts_diag_error(diag, TS_RUN_FAILED, &site,
+                             "no process is decoding the slice that is waited for");
     case WORKER_REPLIED:
         break;
     }
     int64_t slot = (int64_t)(job >> 32), z = (int64_t)(job & UINT32_MAX);
-    if (slot >= source->n_slots || source->slots[slot].state != SLOT_QUEUED || source->slots[slot].z != z)
-        return ts_diag_error(diag, TS_RUN_FAILED, &site, "a decoding process answered what it was not asked");
+    if (slot >= source->n_slots || source->slots[slot].state != SLOT_QUEUED ||
+        source->slots[slot].z != z)
+        return ts_diag_error(diag, TS_RUN_FAILED, &site,
+                             "a decoding process answered what it was not asked");
     source->slots[slot].state = SLOT_READY;
     source->slots[slot].reply = reply;
     return TS_OK;
 }
 
-enum ts_status ts_dicom_ring_read(struct source *base, int64_t z, int64_t n, void *out, struct ts_diag *diag)
+enum ts_status ts_dicom_ring_read(struct source *base, int64_t z, int64_t n, void *out,
+                                  struct ts_diag *diag)
 {
     struct dicom_source *source = (struct dicom_source *)base;
     const size_t bytes = ts_slice_bytes(&base->image);
@@ -347,10 +368,11 @@ enum ts_status ts_dicom_ring_read(struct source *base, int64_t z, int64_t n, voi
     enum ts_status status = ts_dicom_check_range(source, z, n, diag);
     if (status == TS_OK && source->pool == NULL)
         status = ts_dicom_ring_start(base, threads, 2 * threads, diag);
-    for (struct slice_range wanted = {z, n}; status == TS_OK && wanted.n > 0; wanted.z++, wanted.n--) {
+    for (struct slice_range wanted = {z, n}; status == TS_OK && wanted.n > 0;
+         wanted.z++, wanted.n--) {
         pump(source, &wanted);
-        while (status == TS_OK &&
-               (source->slot_of[wanted.z] < 0 || !holds_slice(&source->slots[source->slot_of[wanted.z]]))) {
+        while (status == TS_OK && (source->slot_of[wanted.z] < 0 ||
+                                   !holds_slice(&source->slots[source->slot_of[wanted.z]]))) {
             status = take_answer(source, diag);
             pump(source, &wanted);
         }
@@ -359,9 +381,11 @@ enum ts_status ts_dicom_ring_read(struct source *base, int64_t z, int64_t n, voi
         const int64_t slot = source->slot_of[wanted.z];
         status = ts_dicom_accept(source, wanted.z, &source->slots[slot].reply, diag);
         if (status == TS_OK)
-            memcpy((unsigned char *)out + (size_t)(wanted.z - z) * bytes, slot_data(source, slot), bytes);
+            memcpy((unsigned char *)out + (size_t)(wanted.z - z) * bytes, slot_data(source, slot),
+                   bytes);
         if (status == TS_OK && base->image.masked)
-            memcpy(ts_source_valid(base, wanted.z), (unsigned char *)slot_data(source, slot) + valid_offset(source),
+            memcpy(ts_source_valid(base, wanted.z),
+                   (unsigned char *)slot_data(source, slot) + valid_offset(source),
                    ts_valid_bytes(&base->image));
         source->slots[slot].state = SLOT_TAKEN;
     }

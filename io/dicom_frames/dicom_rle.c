@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Decodes a frame of DICOM RLE. A frame is a header of 16 numbers (how many segments, where each starts) and one
- * PackBits segment for each byte of the cells, most significant first. A control byte c means: 0..127 c + 1 bytes as
- * they are, 129..255 the next byte 257
- * - c times, 128 nothing. A segment ends with its n-th byte and one byte of padding at most, which makes it even.
- * Source: DICOM PS3.5 annex G.
+ * Decodes a frame of DICOM RLE. A frame is a header of 16 numbers (how many segments, where each
+ * starts) and one PackBits segment for each byte of the cells, most significant first. A control
+ * byte c means: 0..127 c + 1 bytes as they are, 129..255 the next byte 257
+ * - c times, 128 nothing. A segment ends with its n-th byte and one byte of padding at most, which
+ * makes it even. Source: DICOM PS3.5 annex G.
  */
 #include "io/dicom_frames/dicom_rle.h"
 
@@ -15,9 +15,10 @@
 
 enum { HEADER_BYTES = 64, MAX_SEGMENTS = 15, NO_OPERATION = 128 };
 
-/* Writes n bytes at out[0], out[stride], ...; returns how many the segment held, n + 1 where it holds more. */
-static size_t decode_segment(const unsigned char *at, const unsigned char *end, unsigned char *out, size_t n,
-                             size_t stride)
+/* Writes n bytes at out[0], out[stride], ...; returns how many the segment held, n + 1 where it
+ * holds more. */
+static size_t decode_segment(const unsigned char *at, const unsigned char *end, unsigned char *out,
+                             size_t n, size_t stride)
 {
     size_t done = 0;
     while (done < n && at < end) {
@@ -38,28 +39,32 @@ static size_t decode_segment(const unsigned char *at, const unsigned char *end, 
     return end - at > 1 ? n + 1 : done; /* a single byte holds no run */
 }
 
-bool ts_dicom_rle_decode(const unsigned char *frame, size_t frame_bytes, unsigned char *cells, size_t n,
-                         size_t cell_bytes, char *error, size_t error_bytes)
+bool ts_dicom_rle_decode(const unsigned char *frame, size_t frame_bytes, unsigned char *cells,
+                         size_t n, size_t cell_bytes, char *error, size_t error_bytes)
 {
-    if (frame_bytes < HEADER_BYTES || cell_bytes > MAX_SEGMENTS || ts_dicom_u32(frame, false) != cell_bytes) {
+    if (frame_bytes < HEADER_BYTES || cell_bytes > MAX_SEGMENTS ||
+        ts_dicom_u32(frame, false) != cell_bytes) {
         snprintf(error, error_bytes, "the RLE header does not name %zu segments", cell_bytes);
         return false;
     }
     for (size_t segment = 0; segment < cell_bytes; segment++) {
         const size_t start = ts_dicom_u32(frame + 4 * (segment + 1), false);
-        const size_t end = segment + 1 < cell_bytes ? ts_dicom_u32(frame + 4 * (segment + 2), false) : frame_bytes;
+        const size_t end =
+            segment + 1 < cell_bytes ? ts_dicom_u32(frame + 4 * (segment + 2), false) : frame_bytes;
         if (start < HEADER_BYTES || start > end || end > frame_bytes) {
             snprintf(error, error_bytes, "RLE segment %zu lies outside of its frame", segment + 1);
             return false;
         }
-        const size_t done =
-            decode_segment(frame + start, frame + end, cells + (cell_bytes - 1 - segment), n, cell_bytes);
+        const size_t done = decode_segment(frame + start, frame + end,
+                                           cells + (cell_bytes - 1 - segment), n, cell_bytes);
         if (done > n) {
-            snprintf(error, error_bytes, "RLE segment %zu holds more than its %zu bytes", segment + 1, n);
+            snprintf(error, error_bytes, "RLE segment %zu holds more than its %zu bytes",
+                     segment + 1, n);
             return false;
         }
         if (done < n) {
-            snprintf(error, error_bytes, "RLE segment %zu ends after %zu of %zu bytes", segment + 1, done, n);
+            snprintf(error, error_bytes, "RLE segment %zu ends after %zu of %zu bytes", segment + 1,
+                     done, n);
             return false;
         }
     }

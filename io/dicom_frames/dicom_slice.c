@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Slices are read by a worker or in the program itself. Both ways share these functions, which open the file that the
- * scan checked and keep the facts about a slice.
+ * Slices are read by a worker or in the program itself. Both ways share these functions, which open
+ * the file that the scan checked and keep the facts about a slice.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -50,46 +50,52 @@ int ts_dicom_frame_open(const struct dicom_file *file, struct dicom_reply *reply
     return -1;
 }
 
-enum ts_status ts_dicom_check_range(const struct dicom_source *source, int64_t z, int64_t n, struct ts_diag *diag)
+enum ts_status ts_dicom_check_range(const struct dicom_source *source, int64_t z, int64_t n,
+                                    struct ts_diag *diag)
 {
     const int64_t n_slices = ts_source_total(&source->base);
     if (z >= 0 && n >= 0 && z <= n_slices - n)
         return TS_OK;
     return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "slice-out-of-range"},
-                         "slices %lld to %lld were asked for, there are %lld", (long long)z, (long long)(z + n - 1),
-                         (long long)n_slices);
+                         "slices %lld to %lld were asked for, there are %lld", (long long)z,
+                         (long long)(z + n - 1), (long long)n_slices);
 }
 
 /* Keeps the digests of slice z, which has to be the one that was read before, if it was. */
-static enum ts_status accept_digests(struct dicom_source *source, int64_t z, const struct dicom_reply *reply,
-                                     const char *name, struct ts_diag *diag)
+static enum ts_status accept_digests(struct dicom_source *source, int64_t z,
+                                     const struct dicom_reply *reply, const char *name,
+                                     struct ts_diag *diag)
 {
     struct source_slice *slice = &source->base.slices[z];
     char sha256[sizeof slice->pixel_sha256];
     ts_digest_format(sha256, reply->pixel_sha256);
     if (slice->pixel_sha256[0] != '\0' && strcmp(slice->pixel_sha256, sha256) != 0)
         return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "file-changed"},
-                             "slice %lld (%s): the pixels differ from those read before", (long long)z, name);
+                             "slice %lld (%s): the pixels differ from those read before",
+                             (long long)z, name);
     memcpy(slice->pixel_sha256, sha256, sizeof sha256);
     if (source->frames[z].image->file->sop_instance[0] != '\0')
         ts_digest_format(slice->instance_hmac, reply->instance_hmac);
     return TS_OK;
 }
 
-enum ts_status ts_dicom_accept(struct dicom_source *source, int64_t z, const struct dicom_reply *reply,
-                               struct ts_diag *diag)
+enum ts_status ts_dicom_accept(struct dicom_source *source, int64_t z,
+                               const struct dicom_reply *reply, struct ts_diag *diag)
 {
     const struct dicom_file *file = source->frames[z].image->file;
     const char *name = ts_base_name(file->path);
     const enum ts_status status = (enum ts_status)reply->verdict.status;
     if (status != TS_OK) {
         struct diag_site site = {.code = reply->verdict.code};
-        ts_diag_error(diag, status, &site, "slice %lld (%s): %s", (long long)z, name, reply->verdict.text);
+        ts_diag_error(diag, status, &site, "slice %lld (%s): %s", (long long)z, name,
+                      reply->verdict.text);
         if (status == TS_RUN_FAILED)
             return ts_diag_hint(diag, CHILD_KILLED_HINT);
-        if ((file->syntax == DICOM_JPEG_LS || file->syntax == DICOM_JPEG_LS_NEAR) && file->bits_stored < 8)
+        if ((file->syntax == DICOM_JPEG_LS || file->syntax == DICOM_JPEG_LS_NEAR) &&
+            file->bits_stored < 8)
             return ts_diag_hint(diag,
-                                "DCMTK may not decode JPEG-LS of %d bits a value: if another program shows the image, "
+                                "DCMTK may not decode JPEG-LS of %d bits a value: if another "
+                                "program shows the image, "
                                 "have it write the file without compression",
                                 file->bits_stored);
         return ts_diag_hint(diag, "copy the file again from its archive, or remove it");
@@ -109,13 +115,16 @@ void ts_dicom_note_dirty(struct dicom_source *source, int64_t z, int64_t n, stru
             const struct diag_site site = {.code = "unused-bits-set"};
             if (file->overlays || file->high_bit + 1 > file->bits_stored)
                 ts_diag_note(diag, &site,
-                             "bits outside of Bits Stored are set (an embedded overlay, perhaps), first in slice %lld "
+                             "bits outside of Bits Stored are set (an embedded overlay, perhaps), "
+                             "first in slice %lld "
                              "(%s); they were dropped",
                              (long long)i, ts_base_name(file->path));
             else
                 ts_diag_warning(diag, &site,
-                                "bits outside of Bits Stored are set, first in slice %lld (%s), and no overlay is "
-                                "stated to lie there; they were dropped: where Bits Stored (%d) is wrong, values are",
+                                "bits outside of Bits Stored are set, first in slice %lld (%s), "
+                                "and no overlay is "
+                                "stated to lie there; they were dropped: where Bits Stored (%d) is "
+                                "wrong, values are",
                                 (long long)i, ts_base_name(file->path), file->bits_stored);
         }
 }

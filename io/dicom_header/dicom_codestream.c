@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A frame's own header must state the rows, columns and bits that the file's header states, since decoders allocate and
- * write by their own. JPEG 2000 alone may state other bits: there the frame is believed, as all readers do, and the
- * caller reads its values with those bits.
+ * A frame's own header must state the rows, columns and bits that the file's header states, since
+ * decoders allocate and write by their own. JPEG 2000 alone may state other bits: there the frame
+ * is believed, as all readers do, and the caller reads its values with those bits.
  *
- * JPEG and JPEG 2000 are rows of marker segments: FF, a marker, a length of 2 bytes that counts itself, and the
- * segment.
+ * JPEG and JPEG 2000 are rows of marker segments: FF, a marker, a length of 2 bytes that counts
+ * itself, and the segment.
  */
 #include "io/dicom_header/dicom_codestream.h"
 
@@ -27,12 +27,20 @@ enum {
     MAX_JPEG_2000_BITS = 16
 };
 
-enum { SOF_BASELINE = 0xC0, SOF_EXTENDED, SOF_PROGRESSIVE, SOF_LOSSLESS, SOF_JPEG_LS = 0xF7, SOS = 0xDA };
+enum {
+    SOF_BASELINE = 0xC0,
+    SOF_EXTENDED,
+    SOF_PROGRESSIVE,
+    SOF_LOSSLESS,
+    SOF_JPEG_LS = 0xF7,
+    SOS = 0xDA
+};
 enum { SIZ = 0x51, COD = 0x52, COC = 0x53, SOT = 0x90 };
 
-static enum codestream_state bad(struct dicom_codestream *stream, const char *code, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-static enum codestream_state bad(struct dicom_codestream *stream, const char *code, const char *format, ...)
+static enum codestream_state bad(struct dicom_codestream *stream, const char *code,
+                                 const char *format, ...) __attribute__((format(printf, 3, 4)));
+static enum codestream_state bad(struct dicom_codestream *stream, const char *code,
+                                 const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -52,24 +60,28 @@ static uint32_t be32(const unsigned char *bytes)
     return ts_dicom_u32(bytes, true);
 }
 
-static enum codestream_state check_rle(const struct dicom_frame_form *form, const unsigned char *data, size_t bytes,
-                                       int64_t total, struct dicom_codestream *stream)
+static enum codestream_state check_rle(const struct dicom_frame_form *form,
+                                       const unsigned char *data, size_t bytes, int64_t total,
+                                       struct dicom_codestream *stream)
 {
     if (bytes < RLE_HEADER_BYTES)
-        return bad(stream, "dicom-bad-rle", "the RLE frame has %" PRId64 " bytes, its header alone needs %d", total,
+        return bad(stream, "dicom-bad-rle",
+                   "the RLE frame has %" PRId64 " bytes, its header alone needs %d", total,
                    (int)RLE_HEADER_BYTES);
     const uint32_t segments = ts_dicom_u32(data, false);
     const uint32_t expected = (uint32_t)(form->bits_allocated / 8 * form->samples_per_pixel);
     if (segments != expected)
-        return bad(stream, "dicom-bad-rle", "the RLE header names %" PRIu32 " segments, expected %" PRIu32, segments,
+        return bad(stream, "dicom-bad-rle",
+                   "the RLE header names %" PRIu32 " segments, expected %" PRIu32, segments,
                    expected);
     int64_t before = RLE_HEADER_BYTES - 1;
     for (uint32_t i = 0; i < segments; i++) {
         const int64_t start = ts_dicom_u32(data + 4 + 4 * i, false);
         if (start <= before || start >= total || (i == 0 && start != RLE_HEADER_BYTES))
             return bad(stream, "dicom-bad-rle",
-                       "RLE segment %" PRIu32 " starts at byte %" PRId64 " of a frame of %" PRId64 " bytes", i + 1,
-                       start, total);
+                       "RLE segment %" PRIu32 " starts at byte %" PRId64 " of a frame of %" PRId64
+                       " bytes",
+                       i + 1, start, total);
         before = start;
     }
     return CODESTREAM_GOOD;
@@ -82,8 +94,10 @@ struct header {
     bool goes_on;
 };
 
-/* Reads the marker segment at *at, whose length is its own. Fill bytes before it are passed over. */
-static enum codestream_state read_marker(const struct header *header, size_t *at, int *marker, size_t *segment)
+/* Reads the marker segment at *at, whose length is its own. Fill bytes before it are passed
+ * over. */
+static enum codestream_state read_marker(const struct header *header, size_t *at, int *marker,
+                                         size_t *segment)
 {
     const unsigned char *data = header->data;
     while (*at + 4 <= header->bytes && data[*at] == 0xFF && data[*at + 1] == 0xFF)
@@ -99,7 +113,7 @@ static enum codestream_state read_marker(const struct header *header, size_t *at
     return CODESTREAM_GOOD;
 }
 
-/* ---- JPEG and JPEG-LS ---------------------------------------------------------------------------- */
+/* ---- JPEG and JPEG-LS ------------------------------------------------------------------------ */
 
 struct jpeg_header {
     int marker, precision, rows, columns, components, near;
@@ -107,7 +121,8 @@ struct jpeg_header {
 
 static bool is_frame_marker(int marker)
 {
-    return (marker >= 0xC0 && marker <= 0xCF && marker != 0xC4 && marker != 0xC8 && marker != 0xCC) ||
+    return (marker >= 0xC0 && marker <= 0xCF && marker != 0xC4 && marker != 0xC8 &&
+            marker != 0xCC) ||
            marker == SOF_JPEG_LS;
 }
 
@@ -125,7 +140,8 @@ static enum codestream_state read_jpeg_header(const struct header *header, struc
         if (state != CODESTREAM_GOOD)
             return state;
         const unsigned char *values = data + at + 4;
-        if (marker == 0x00 || marker == 0x01 || (marker >= 0xD0 && marker <= 0xD9)) /* without a segment */
+        if (marker == 0x00 || marker == 0x01 ||
+            (marker >= 0xD0 && marker <= 0xD9)) /* without a segment */
             return CODESTREAM_BAD;
         if (is_frame_marker(marker)) {
             if (segment < 11 || jpeg->marker != 0)
@@ -148,7 +164,9 @@ static enum codestream_state read_jpeg_header(const struct header *header, struc
 
 static const char *jpeg_name(enum dicom_syntax syntax)
 {
-    return syntax >= DICOM_JPEG_LS ? "JPEG-LS" : syntax >= DICOM_JPEG_LOSSLESS ? "JPEG lossless" : "JPEG";
+    return syntax >= DICOM_JPEG_LS         ? "JPEG-LS"
+           : syntax >= DICOM_JPEG_LOSSLESS ? "JPEG lossless"
+                                           : "JPEG";
 }
 
 static bool allows_marker(enum dicom_syntax syntax, int marker)
@@ -161,7 +179,8 @@ static bool allows_marker(enum dicom_syntax syntax, int marker)
            (marker == SOF_PROGRESSIVE && syntax >= DICOM_JPEG_SPECTRAL);
 }
 
-static enum codestream_state check_jpeg(const struct dicom_frame_form *form, const struct header *header,
+static enum codestream_state check_jpeg(const struct dicom_frame_form *form,
+                                        const struct header *header,
                                         struct dicom_codestream *stream)
 {
     static const char code[] = "dicom-bad-jpeg";
@@ -173,27 +192,30 @@ static enum codestream_state check_jpeg(const struct dicom_frame_form *form, con
     if (state == CODESTREAM_BAD)
         return bad(stream, code, "the frame does not start with a whole %s header", name);
     if (!allows_marker(form->syntax, jpeg.marker))
-        return bad(stream, code, "the compressed frame is marked FF%02X, which is not %s", jpeg.marker, name);
+        return bad(stream, code, "the compressed frame is marked FF%02X, which is not %s",
+                   jpeg.marker, name);
     if (jpeg.rows != form->rows || jpeg.columns != form->columns)
-        return bad(stream, code, "the compressed frame is %d x %d, Rows x Columns is %d x %d", jpeg.rows, jpeg.columns,
-                   form->rows, form->columns);
+        return bad(stream, code, "the compressed frame is %d x %d, Rows x Columns is %d x %d",
+                   jpeg.rows, jpeg.columns, form->rows, form->columns);
     if (jpeg.components != form->samples_per_pixel)
-        return bad(stream, code, "the compressed frame has %d components, Samples per Pixel is %d", jpeg.components,
-                   form->samples_per_pixel);
+        return bad(stream, code, "the compressed frame has %d components, Samples per Pixel is %d",
+                   jpeg.components, form->samples_per_pixel);
     if (jpeg.precision < form->bits_stored || jpeg.precision > form->bits_allocated)
-        return bad(stream, code, "the compressed frame has %d bits a sample, Bits Stored is %d in %d allocated",
+        return bad(stream, code,
+                   "the compressed frame has %d bits a sample, Bits Stored is %d in %d allocated",
                    jpeg.precision, form->bits_stored, form->bits_allocated);
     stream->precision = jpeg.precision;
     stream->lossy = jpeg.marker <= SOF_PROGRESSIVE || jpeg.near > 0;
     return CODESTREAM_GOOD;
 }
 
-/* ---- JPEG 2000 and HTJ2K -------------------------------------------------------------------------- */
+/* ---- JPEG 2000 and HTJ2K --------------------------------------------------------------------- */
 
 /* Finds the codestream in the boxes of a JP2 file, which some writers store whole. */
 static enum codestream_state find_codestream(const struct header *header, size_t *start)
 {
-    static const unsigned char signature[] = {0, 0, 0, 12, 'j', 'P', ' ', ' ', '\r', '\n', 0x87, '\n'};
+    static const unsigned char signature[] = {0,   0,   0,    12,   'j',  'P',
+                                              ' ', ' ', '\r', '\n', 0x87, '\n'};
     const unsigned char *data = header->data;
     size_t at = sizeof signature;
     *start = 0;
@@ -215,43 +237,52 @@ static enum codestream_state find_codestream(const struct header *header, size_t
 }
 
 /* Checks the size of image and tiles. `siz` is the marker segment with its marker. */
-static enum codestream_state check_siz(const struct dicom_frame_form *form, const unsigned char *siz,
-                                       struct dicom_codestream *stream)
+static enum codestream_state check_siz(const struct dicom_frame_form *form,
+                                       const unsigned char *siz, struct dicom_codestream *stream)
 {
     static const char code[] = "dicom-bad-jpeg-2000";
-    const uint64_t x1 = be32(siz + 6), y1 = be32(siz + 10), x0 = be32(siz + 14), y0 = be32(siz + 18);
+    const uint64_t x1 = be32(siz + 6), y1 = be32(siz + 10), x0 = be32(siz + 14),
+                   y0 = be32(siz + 18);
     const uint64_t tile_x = be32(siz + 22), tile_y = be32(siz + 26), tiles_x0 = be32(siz + 30),
                    tiles_y0 = be32(siz + 34);
     const unsigned components = be16(siz + 38), precision = (siz[40] & 0x7F) + 1u;
-    if (x1 <= x0 || y1 <= y0 || x1 - x0 != (uint64_t)form->columns || y1 - y0 != (uint64_t)form->rows)
-        return bad(stream, code, "the compressed frame is %" PRId64 " x %" PRId64 ", Rows x Columns is %d x %d",
+    if (x1 <= x0 || y1 <= y0 || x1 - x0 != (uint64_t)form->columns ||
+        y1 - y0 != (uint64_t)form->rows)
+        return bad(stream, code,
+                   "the compressed frame is %" PRId64 " x %" PRId64 ", Rows x Columns is %d x %d",
                    (int64_t)(y1 - y0), (int64_t)(x1 - x0), form->rows, form->columns);
     if (components != (unsigned)form->samples_per_pixel)
-        return bad(stream, code, "the compressed frame has %u components, Samples per Pixel is %d", components,
-                   form->samples_per_pixel);
+        return bad(stream, code, "the compressed frame has %u components, Samples per Pixel is %d",
+                   components, form->samples_per_pixel);
     if (precision > MAX_JPEG_2000_BITS || precision > (unsigned)form->bits_allocated)
-        return bad(stream, code, "the compressed frame has %u bits a sample, expected at most %d", precision,
-                   form->bits_allocated < MAX_JPEG_2000_BITS ? form->bits_allocated : MAX_JPEG_2000_BITS);
+        return bad(stream, code, "the compressed frame has %u bits a sample, expected at most %d",
+                   precision,
+                   form->bits_allocated < MAX_JPEG_2000_BITS ? form->bits_allocated
+                                                             : MAX_JPEG_2000_BITS);
     if (siz[41] != 1 || siz[42] != 1)
-        return bad(stream, code, "the compressed frame has a sample for %d x %d pixels, expected one for each", siz[42],
-                   siz[41]);
+        return bad(stream, code,
+                   "the compressed frame has a sample for %d x %d pixels, expected one for each",
+                   siz[42], siz[41]);
     if (tile_x == 0 || tile_y == 0 || tiles_x0 > x0 || tiles_y0 > y0 || tiles_x0 + tile_x <= x0 ||
         tiles_y0 + tile_y <= y0)
         return bad(stream, code, "the tiles of the compressed frame do not begin in it");
-    const uint64_t across = (x1 - tiles_x0 + tile_x - 1) / tile_x, down = (y1 - tiles_y0 + tile_y - 1) / tile_y;
+    const uint64_t across = (x1 - tiles_x0 + tile_x - 1) / tile_x,
+                   down = (y1 - tiles_y0 + tile_y - 1) / tile_y;
     const bool tiny = across * down > 1 && (tile_x < MIN_TILE_SIDE || tile_y < MIN_TILE_SIDE);
     if (across * down > MAX_TILES || tiny)
         return bad(stream, code,
                    "the compressed frame has %" PRIu64 " tiles of %" PRIu64 " x %" PRIu64
                    ", expected at most %d and none smaller than %d x %d",
-                   across * down, tile_y, tile_x, (int)MAX_TILES, (int)MIN_TILE_SIDE, (int)MIN_TILE_SIDE);
+                   across * down, tile_y, tile_x, (int)MAX_TILES, (int)MIN_TILE_SIDE,
+                   (int)MIN_TILE_SIDE);
     stream->precision = (int)precision;
     return CODESTREAM_GOOD;
 }
 
-/* Walks the main header to its first tile. The wavelet of real numbers (transformation 0) never gives back what went
- * in. */
-static enum codestream_state walk_jpeg_2000(const struct dicom_frame_form *form, const struct header *header,
+/* Walks the main header to its first tile. The wavelet of real numbers (transformation 0) never
+ * gives back what went in. */
+static enum codestream_state walk_jpeg_2000(const struct dicom_frame_form *form,
+                                            const struct header *header,
                                             struct dicom_codestream *stream)
 {
     const unsigned char *data = header->data;
@@ -265,7 +296,8 @@ static enum codestream_state walk_jpeg_2000(const struct dicom_frame_form *form,
         if (marker == SOT)
             return coded ? CODESTREAM_GOOD : CODESTREAM_BAD;
         if ((marker == SIZ) != (i == 0) || (marker == SIZ && segment < SIZ_BYTES - 2) ||
-            ((marker == COD || marker == COC) && segment < (marker == COD ? COD_BYTES : COD_BYTES - 3) - 2))
+            ((marker == COD || marker == COC) &&
+             segment < (marker == COD ? COD_BYTES : COD_BYTES - 3) - 2))
             return CODESTREAM_BAD;
         if (marker == SIZ && (state = check_siz(form, data + at, stream)) != CODESTREAM_GOOD)
             return state;
@@ -276,7 +308,8 @@ static enum codestream_state walk_jpeg_2000(const struct dicom_frame_form *form,
     return CODESTREAM_BAD;
 }
 
-static enum codestream_state check_jpeg_2000(const struct dicom_frame_form *form, const struct header *header,
+static enum codestream_state check_jpeg_2000(const struct dicom_frame_form *form,
+                                             const struct header *header,
                                              struct dicom_codestream *stream)
 {
     enum codestream_state state = find_codestream(header, &stream->start);
@@ -288,12 +321,14 @@ static enum codestream_state check_jpeg_2000(const struct dicom_frame_form *form
     if (state == CODESTREAM_GOOD)
         state = walk_jpeg_2000(form, header, stream);
     if (state == CODESTREAM_BAD && !stream->code)
-        return bad(stream, "dicom-bad-jpeg-2000", "the frame does not start with a whole JPEG 2000 header");
+        return bad(stream, "dicom-bad-jpeg-2000",
+                   "the frame does not start with a whole JPEG 2000 header");
     return state;
 }
 
-enum codestream_state ts_dicom_codestream(const struct dicom_frame_form *form, const unsigned char *data, size_t bytes,
-                                          int64_t total, struct dicom_codestream *stream)
+enum codestream_state ts_dicom_codestream(const struct dicom_frame_form *form,
+                                          const unsigned char *data, size_t bytes, int64_t total,
+                                          struct dicom_codestream *stream)
 {
     const struct header header = {data, bytes, (int64_t)bytes < total};
     *stream = (struct dicom_codestream){.precision = 0};

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads the header of one compressed frame, up to the first byte that only a decoder can judge, and holds it against
- * the header of the file. The bytes are in memory, so that the scan checks the start of a frame and a worker each whole
- * frame before its decoder sees it. Source: DICOM PS3.5 8 and annex G (RLE); ITU-T T.81 B.2 (JPEG), T.87 C.2 (JPEG-LS),
- * T.800 A.5 and I.4 (JPEG 2000), T.814 (HTJ2K).
+ * Reads the header of one compressed frame, up to the first byte that only a decoder can judge, and
+ * holds it against the header of the file. The bytes are in memory, so that the scan checks the
+ * start of a frame and a worker each whole frame before its decoder sees it. Source: DICOM PS3.5 8
+ * and annex G (RLE); ITU-T T.81 B.2 (JPEG), T.87 C.2 (JPEG-LS), T.800 A.5 and I.4 (JPEG 2000),
+ * T.814 (HTJ2K).
  */
 #ifndef IO_DICOM_DICOM_CODESTREAM_H
 #define IO_DICOM_DICOM_CODESTREAM_H
@@ -16,14 +17,15 @@
 /* The file's header says this of a frame. */
 struct dicom_frame_form {
     enum dicom_syntax syntax;
-    int rows, columns, samples_per_pixel, bits_allocated, bits_stored, precision; /* precision: as in dicom_file */
+    int rows, columns, samples_per_pixel, bits_allocated, bits_stored,
+        precision; /* precision: as in dicom_file */
 };
 
 /* The frame says this of itself. */
 struct dicom_codestream {
-    int precision;    /* bits of a value; 0 where the format states none */
-    bool lossy;       /* it was compressed with loss; false where that cannot be told from its header */
-    size_t start;     /* where the codestream begins: JPEG 2000 may lie in the boxes of a JP2 file */
+    int precision; /* bits of a value; 0 where the format states none */
+    bool lossy;   /* it was compressed with loss; false where that cannot be told from its header */
+    size_t start; /* where the codestream begins: JPEG 2000 may lie in the boxes of a JP2 file */
     const char *code; /* why it is refused, a literal; NULL: it is not */
     char text[256];
 };
@@ -35,7 +37,8 @@ enum codestream_state {
 };
 
 /* Reads the first `bytes` of the `total` bytes of a frame. */
-enum codestream_state ts_dicom_codestream(const struct dicom_frame_form *form, const unsigned char *data, size_t bytes,
-                                          int64_t total, struct dicom_codestream *stream);
+enum codestream_state ts_dicom_codestream(const struct dicom_frame_form *form,
+                                          const unsigned char *data, size_t bytes, int64_t total,
+                                          struct dicom_codestream *stream);
 
 #endif

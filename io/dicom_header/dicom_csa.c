@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The header is a list of named tags, each with items of text. There are two forms of it, CSA1 and CSA2; the second
- * begins with SV10. Every length is held against the end of the element, and a broken tag ends the list.
+ * The header is a list of named tags, each with items of text. There are two forms of it, CSA1 and
+ * CSA2; the second begins with SV10. Every length is held against the end of the element, and a
+ * broken tag ends the list.
  */
 #include "io/dicom_header/dicom_csa.h"
 
@@ -26,7 +27,8 @@ static bool read_bytes(struct csa_reader *csa, void *out, size_t n)
     return true;
 }
 
-/* Returns the doubles that a tag's items fill, and how many there may be; NULL for a tag that is not wanted. */
+/* Returns the doubles that a tag's items fill, and how many there may be; NULL for a tag that is
+ * not wanted. */
 static double *wanted_values(struct dicom_csa *found, const char *name, int *count)
 {
     const struct {
@@ -48,7 +50,8 @@ static double *wanted_values(struct dicom_csa *found, const char *name, int *cou
     return NULL;
 }
 
-/* Reads one item of a tag into *value, which may be NULL. Returns false at the end of the header or where it is broken.
+/* Reads one item of a tag into *value, which may be NULL. Returns false at the end of the header or
+ * where it is broken.
  */
 static bool read_item(struct csa_reader *csa, double *value)
 {
@@ -56,8 +59,9 @@ static bool read_item(struct csa_reader *csa, double *value)
     char text[64];
     if (!read_bytes(csa, header, sizeof header))
         return false;
-    const int64_t length = csa->second ? (int64_t)ts_dicom_u32(header + 4, false)
-                                       : (int64_t)ts_dicom_u32(header, false) - (int64_t)csa->first_items;
+    const int64_t length = csa->second
+                               ? (int64_t)ts_dicom_u32(header + 4, false)
+                               : (int64_t)ts_dicom_u32(header, false) - (int64_t)csa->first_items;
     if (length < 0 || length > csa->end - csa->at)
         return false;
     const size_t n = length < (int64_t)sizeof text ? (size_t)length : sizeof text;
@@ -89,12 +93,16 @@ static bool read_tag(struct csa_reader *csa, bool first, struct dicom_csa *found
 
 struct dicom_csa ts_dicom_read_csa(struct scan *scan)
 {
-    struct dicom_csa found = {
-        .tiles = NAN, .normal = {NAN, NAN, NAN}, .b_value = NAN, .gradient = {NAN, NAN, NAN}, .phase_positive = NAN};
+    struct dicom_csa found = {.tiles = NAN,
+                              .normal = {NAN, NAN, NAN},
+                              .b_value = NAN,
+                              .gradient = {NAN, NAN, NAN},
+                              .phase_positive = NAN};
     for (int i = 0; i < DICOM_CSA_TIMES; i++)
         found.times_ms[i] = NAN;
-    struct csa_reader csa = {
-        .reader = &scan->reader, .at = scan->csa.offset, .end = scan->csa.offset + scan->csa.length};
+    struct csa_reader csa = {.reader = &scan->reader,
+                             .at = scan->csa.offset,
+                             .end = scan->csa.offset + scan->csa.length};
     unsigned char start[8];
     if (!read_bytes(&csa, start, sizeof start))
         return found;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The element walk. A stack of fixed size holds the levels, which are sequences and items. Levels of known length end
- * where the offset reaches their end, the others at their delimiter. The walk checks all nested elements but hands out
- * few, since a volume needs no others.
+ * The element walk. A stack of fixed size holds the levels, which are sequences and items. Levels
+ * of known length end where the offset reaches their end, the others at their delimiter. The walk
+ * checks all nested elements but hands out few, since a volume needs no others.
  */
 #include "io/dicom_header/dicom_elements.h"
 
@@ -17,14 +17,16 @@
 
 enum { ITEM_HEADER_BYTES = 8 };
 
-/* Returns how many bytes at `offset` the buffer now holds; -1 with errno where they cannot be read. */
+/* Returns how many bytes at `offset` the buffer now holds; -1 with errno where they cannot be
+ * read. */
 static ssize_t fill_buffer(struct dicom_reader *reader, int64_t offset)
 {
     ssize_t got;
     if (reader->inflated) {
         const int64_t left = reader->file_bytes - offset;
         const size_t n = left < DICOM_BUFFER_BYTES ? (size_t)left : DICOM_BUFFER_BYTES;
-        const enum inflate_end end = ts_inflate_file_read(reader->inflated, offset, reader->buffer, n);
+        const enum inflate_end end =
+            ts_inflate_file_read(reader->inflated, offset, reader->buffer, n);
         return end == INFLATE_WHOLE ? (ssize_t)n : end == INFLATE_UNREADABLE ? -1 : 0;
     }
     do {
@@ -35,7 +37,8 @@ static ssize_t fill_buffer(struct dicom_reader *reader, int64_t offset)
 
 bool ts_dicom_read(struct dicom_reader *reader, int64_t offset, void *out, size_t n)
 {
-    if (offset < 0 || offset > reader->file_bytes || (uint64_t)n > (uint64_t)(reader->file_bytes - offset))
+    if (offset < 0 || offset > reader->file_bytes ||
+        (uint64_t)n > (uint64_t)(reader->file_bytes - offset))
         return false;
     unsigned char *to = out;
     while (n > 0) {
@@ -81,7 +84,8 @@ static bool is_one_of(const char *letters, const char *list)
 
 bool ts_dicom_is_vr(const char *letters)
 {
-    return is_one_of(letters, "AEASATCSDADSDTFLFDISLOLTOBODOFOLOVOWPNSHSLSQSSSTSVTMUCUIULUNURUSUTUV");
+    return is_one_of(letters,
+                     "AEASATCSDADSDTFLFDISLOLTOBODOFOLOVOWPNSHSLSQSSSTSVTMUCUIULUNURUSUTUV");
 }
 
 bool ts_dicom_is_pixels(uint32_t tag)
@@ -101,8 +105,8 @@ static enum dicom_step broken(struct dicom_walk *walk, const char *code, const c
     return DICOM_STEP_BROKEN;
 }
 
-void ts_dicom_walk_init(struct dicom_walk *walk, struct dicom_reader *reader, int64_t offset, bool implicit,
-                        bool big_endian)
+void ts_dicom_walk_init(struct dicom_walk *walk, struct dicom_reader *reader, int64_t offset,
+                        bool implicit, bool big_endian)
 {
     *walk = (struct dicom_walk){.reader = reader,
                                 .offset = offset,
@@ -119,7 +123,8 @@ static uint32_t tag_of(const unsigned char *bytes, bool big_endian)
 uint32_t ts_dicom_walk_peek(struct dicom_walk *walk)
 {
     unsigned char bytes[4];
-    return ts_dicom_read(walk->reader, walk->offset, bytes, 4) ? tag_of(bytes, walk->big_endian) : 0;
+    return ts_dicom_read(walk->reader, walk->offset, bytes, 4) ? tag_of(bytes, walk->big_endian)
+                                                               : 0;
 }
 
 /* Returns the end of the innermost level of known length, or of the file. */
@@ -132,31 +137,36 @@ static int64_t limit_of(const struct dicom_walk *walk)
 }
 
 /* Reads tag, VR and length at walk->offset and moves behind them. */
-static enum dicom_step read_header(struct dicom_walk *walk, bool implicit, struct dicom_element *element)
+static enum dicom_step read_header(struct dicom_walk *walk, bool implicit,
+                                   struct dicom_element *element)
 {
     unsigned char bytes[12];
     int64_t limit = limit_of(walk);
     *element = (struct dicom_element){.tag = 0};
     if (limit - walk->offset < 8 || !ts_dicom_read(walk->reader, walk->offset, bytes, 8))
-        return broken(walk, "dicom-truncated", "the data set ends inside an element header at byte %" PRId64,
-                      walk->offset);
+        return broken(walk, "dicom-truncated",
+                      "the data set ends inside an element header at byte %" PRId64, walk->offset);
     element->tag = tag_of(bytes, walk->big_endian);
     int64_t header = 8;
     if (implicit || element->tag >> 16 == 0xFFFE) {
         element->length = ts_dicom_u32(bytes + 4, walk->big_endian);
     } else {
         memcpy(element->vr, bytes + 4, 2);
-        bool letters = element->vr[0] >= 'A' && element->vr[0] <= 'Z' && element->vr[1] >= 'A' && element->vr[1] <= 'Z';
+        bool letters = element->vr[0] >= 'A' && element->vr[0] <= 'Z' && element->vr[1] >= 'A' &&
+                       element->vr[1] <= 'Z';
         if (!letters)
-            return broken(walk, "dicom-bad-vr", "element (%04x,%04x) at byte %" PRId64 " has no value representation",
+            return broken(walk, "dicom-bad-vr",
+                          "element (%04x,%04x) at byte %" PRId64 " has no value representation",
                           element->tag >> 16, element->tag & 0xFFFF, walk->offset);
-        /* PS3.5 7.1.2: every VR outside the old short ones, and so any VR to come, has a 32-bit length. */
+        /* PS3.5 7.1.2: every VR outside the old short ones, and so any VR to come, has a 32-bit
+         * length. */
         if (is_one_of(element->vr, "AEASATCSDADSDTFLFDISLOLTPNSHSLSSSTTMUIULUS")) {
             element->length = ts_dicom_u16(bytes + 6, walk->big_endian);
         } else {
             header = 12;
             if (limit - walk->offset < 12 || !ts_dicom_read(walk->reader, walk->offset, bytes, 12))
-                return broken(walk, "dicom-truncated", "the data set ends inside an element header at byte %" PRId64,
+                return broken(walk, "dicom-truncated",
+                              "the data set ends inside an element header at byte %" PRId64,
                               walk->offset);
             element->length = ts_dicom_u32(bytes + 8, walk->big_endian);
         }
@@ -164,20 +174,24 @@ static enum dicom_step read_header(struct dicom_walk *walk, bool implicit, struc
     walk->offset += header;
     element->offset = walk->offset;
     if (++walk->n_elements > walk->max_elements)
-        return broken(walk, "dicom-too-many-elements", "more than %" PRId64 " elements", walk->max_elements);
+        return broken(walk, "dicom-too-many-elements", "more than %" PRId64 " elements",
+                      walk->max_elements);
     return DICOM_STEP_ELEMENT;
 }
 
-static enum dicom_step push(struct dicom_walk *walk, uint32_t tag, bool is_item, bool implicit, uint32_t length)
+static enum dicom_step push(struct dicom_walk *walk, uint32_t tag, bool is_item, bool implicit,
+                            uint32_t length)
 {
     if (walk->n_levels == 2 * DICOM_MAX_NESTING)
-        return broken(walk, "dicom-too-deep", "sequences nested deeper than %d", (int)DICOM_MAX_NESTING);
+        return broken(walk, "dicom-too-deep", "sequences nested deeper than %d",
+                      (int)DICOM_MAX_NESTING);
     int64_t end = -1;
     if (length != DICOM_UNDEFINED) {
         int64_t limit = limit_of(walk);
         if ((int64_t)length > limit - walk->offset)
             return broken(walk, "dicom-length",
-                          "a sequence or item claims %" PRIu32 " bytes at byte %" PRId64 ", %" PRId64 " are left",
+                          "a sequence or item claims %" PRIu32 " bytes at byte %" PRId64
+                          ", %" PRId64 " are left",
                           length, walk->offset, limit - walk->offset);
         end = walk->offset + (int64_t)length;
     }
@@ -189,7 +203,8 @@ static enum dicom_step push(struct dicom_walk *walk, uint32_t tag, bool is_item,
 }
 
 /* Takes the element between two items, which must be an item or the end of the sequence. */
-static enum dicom_step step_in_sequence(struct dicom_walk *walk, const struct dicom_element *element)
+static enum dicom_step step_in_sequence(struct dicom_walk *walk,
+                                        const struct dicom_element *element)
 {
     struct dicom_level *level = &walk->levels[walk->n_levels - 1];
     if (element->tag == DICOM_ITEM) {
@@ -200,22 +215,25 @@ static enum dicom_step step_in_sequence(struct dicom_walk *walk, const struct di
         walk->n_levels--;
         return DICOM_STEP_ELEMENT;
     }
-    return broken(walk, "dicom-bad-sequence", "(%04x,%04x) stands where a sequence item should, at byte %" PRId64,
+    return broken(walk, "dicom-bad-sequence",
+                  "(%04x,%04x) stands where a sequence item should, at byte %" PRId64,
                   element->tag >> 16, element->tag & 0xFFFF, walk->offset);
 }
 
-/* Returns true where the walk stands at the value of a sequence whose VR is not known: of undefined length, which
- * nothing else has, or, where its elements are wanted, one that begins with an item. Those of known length that are not
- * wanted are passed over as values. */
+/* Returns true where the walk stands at the value of a sequence whose VR is not known: of undefined
+ * length, which nothing else has, or, where its elements are wanted, one that begins with an item.
+ * Those of known length that are not wanted are passed over as values. */
 static bool is_unnamed_sequence(struct dicom_walk *walk, const struct dicom_element *element)
 {
-    const bool wanted = walk->n_levels > 0 ? walk->open : walk->is_open && walk->is_open(element->tag);
-    return element->length == DICOM_UNDEFINED ||
-           (wanted && element->length >= ITEM_HEADER_BYTES && ts_dicom_walk_peek(walk) == DICOM_ITEM);
+    const bool wanted =
+        walk->n_levels > 0 ? walk->open : walk->is_open && walk->is_open(element->tag);
+    return element->length == DICOM_UNDEFINED || (wanted && element->length >= ITEM_HEADER_BYTES &&
+                                                  ts_dicom_walk_peek(walk) == DICOM_ITEM);
 }
 
 /* Moves behind a value, or into it where it is a sequence. */
-static enum dicom_step enter_or_skip(struct dicom_walk *walk, struct dicom_element *element, bool implicit)
+static enum dicom_step enter_or_skip(struct dicom_walk *walk, struct dicom_element *element,
+                                     bool implicit)
 {
     bool top = walk->n_levels == 0, undefined = element->length == DICOM_UNDEFINED;
     bool pixels = top && ts_dicom_is_pixels(element->tag);
@@ -223,11 +241,12 @@ static enum dicom_step enter_or_skip(struct dicom_walk *walk, struct dicom_eleme
         return DICOM_STEP_ELEMENT;
     const bool no_vr = implicit || !strcmp(element->vr, "UN");
     if (!strcmp(element->vr, "SQ") || (no_vr && is_unnamed_sequence(walk, element)))
-        return push(walk, element->tag, false, no_vr, element->length); /* PS3.5 6.2.2: UN holds implicit VR */
+        return push(walk, element->tag, false, no_vr,
+                    element->length); /* PS3.5 6.2.2: UN holds implicit VR */
     int64_t left = limit_of(walk) - walk->offset;
     if (undefined)
-        return broken(walk, "dicom-length", "element (%04x,%04x) of VR %s has no length", element->tag >> 16,
-                      element->tag & 0xFFFF, element->vr);
+        return broken(walk, "dicom-length", "element (%04x,%04x) of VR %s has no length",
+                      element->tag >> 16, element->tag & 0xFFFF, element->vr);
     if ((int64_t)element->length > left) {
         if (pixels) {
             element->truncated = true;
@@ -235,18 +254,21 @@ static enum dicom_step enter_or_skip(struct dicom_walk *walk, struct dicom_eleme
             return DICOM_STEP_ELEMENT;
         }
         return broken(walk, "dicom-length",
-                      "element (%04x,%04x) claims %" PRIu32 " bytes at byte %" PRId64 ", %" PRId64 " are left",
-                      element->tag >> 16, element->tag & 0xFFFF, element->length, walk->offset, left);
+                      "element (%04x,%04x) claims %" PRIu32 " bytes at byte %" PRId64 ", %" PRId64
+                      " are left",
+                      element->tag >> 16, element->tag & 0xFFFF, element->length, walk->offset,
+                      left);
     }
     if (!pixels && element->length > DICOM_MAX_VALUE_BYTES)
-        return broken(walk, "dicom-length", "element (%04x,%04x) claims %" PRIu32 " bytes, the limit is %d",
-                      element->tag >> 16, element->tag & 0xFFFF, element->length, (int)DICOM_MAX_VALUE_BYTES);
+        return broken(
+            walk, "dicom-length", "element (%04x,%04x) claims %" PRIu32 " bytes, the limit is %d",
+            element->tag >> 16, element->tag & 0xFFFF, element->length, (int)DICOM_MAX_VALUE_BYTES);
     walk->offset += (int64_t)element->length;
     return DICOM_STEP_ELEMENT;
 }
 
-/* Notes where the element stands, whose sequences the walk has entered. Returns whether it is handed out: `depth` is
- * the number of levels around it. */
+/* Notes where the element stands, whose sequences the walk has entered. Returns whether it is
+ * handed out: `depth` is the number of levels around it. */
 static bool note_place(const struct dicom_walk *walk, int depth, struct dicom_element *element)
 {
     if (depth == 0)
@@ -274,11 +296,13 @@ enum dicom_step ts_dicom_walk_next(struct dicom_walk *walk, struct dicom_element
         if (level && !level->is_item) {
             step = step_in_sequence(walk, &element);
             given = element.tag == DICOM_ITEM;
-        } else if (level && element.tag == DICOM_ITEM_END && level->end < 0 && element.length == 0) {
+        } else if (level && element.tag == DICOM_ITEM_END && level->end < 0 &&
+                   element.length == 0) {
             walk->n_levels--;
         } else if (element.tag >> 16 == 0xFFFE) {
-            step = broken(walk, "dicom-bad-sequence", "a stray delimiter (%04x,%04x) at byte %" PRId64,
-                          element.tag >> 16, element.tag & 0xFFFF, walk->offset);
+            step =
+                broken(walk, "dicom-bad-sequence", "a stray delimiter (%04x,%04x) at byte %" PRId64,
+                       element.tag >> 16, element.tag & 0xFFFF, walk->offset);
         } else {
             step = enter_or_skip(walk, &element, implicit);
             given = true;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Walks the elements of a DICOM data set without recursion. It hands out the top-level ones, and those inside of a few
- * sequences that the caller names; all other nested ones are only checked. Every length is held against the rest of the
- * file and of the enclosing item before it is used.
+ * Walks the elements of a DICOM data set without recursion. It hands out the top-level ones, and
+ * those inside of a few sequences that the caller names; all other nested ones are only checked.
+ * Every length is held against the rest of the file and of the enclosing item before it is used.
  * Source: DICOM PS3.5, 7 (data set), 7.5 (sequences), 6.2.2 (UN of undefined length).
  */
 #ifndef IO_DICOM_DICOM_ELEMENTS_H
@@ -31,8 +31,8 @@ enum {
 
 struct inflate_file;
 
-/* Reads a file, or the inflated bytes of its data set, at any place through one small buffer, so that a header costs
- * one read and pixels none. */
+/* Reads a file, or the inflated bytes of its data set, at any place through one small buffer, so
+ * that a header costs one read and pixels none. */
 struct dicom_reader {
     int fd;
     struct inflate_file *inflated; /* NULL: the bytes of the file */
@@ -43,7 +43,8 @@ struct dicom_reader {
     unsigned char buffer[DICOM_BUFFER_BYTES];
 };
 
-/* Copies n bytes at `offset`. Returns false where the file does not hold them or cannot be read (reader->error). */
+/* Copies n bytes at `offset`. Returns false where the file does not hold them or cannot be read
+ * (reader->error). */
 bool ts_dicom_read(struct dicom_reader *reader, int64_t offset, void *out, size_t n);
 
 struct dicom_element {
@@ -52,8 +53,9 @@ struct dicom_element {
     uint32_t length; /* as claimed; DICOM_UNDEFINED only for pixel data */
     int64_t offset;  /* where the value begins */
     bool truncated;  /* pixel data alone: the file ends before the value does */
-    /* Inside of a sequence that the caller named: the tag of that sequence, the number of its item, from 0, and the tag
-     * of the innermost sequence around the element. At the top level all are 0. */
+    /* Inside of a sequence that the caller named: the tag of that sequence, the number of its item,
+     * from 0, and the tag of the innermost sequence around the element. At the top level all are
+     * 0. */
     uint32_t root, parent;
     int64_t item;
 };
@@ -68,9 +70,11 @@ struct dicom_level {
 
 struct dicom_walk {
     struct dicom_reader *reader;
-    int64_t offset; /* where the next element begins; the caller moves it behind encapsulated pixel data */
+    int64_t offset; /* where the next element begins; the caller moves it behind encapsulated pixel
+                       data */
     bool implicit, big_endian;
-    bool (*is_open)(uint32_t tag); /* whether the elements inside of this top-level sequence are handed out; NULL: no */
+    bool (*is_open)(uint32_t tag); /* whether the elements inside of this top-level sequence are
+                                      handed out; NULL: no */
     int64_t n_elements, max_elements;
     int n_levels;
     bool open; /* the walk is inside of a sequence that is open */
@@ -82,11 +86,11 @@ struct dicom_walk {
 enum dicom_step { DICOM_STEP_ELEMENT, DICOM_STEP_END, DICOM_STEP_BROKEN };
 
 /* Begins a walk from `offset` to the end of the file, in this encoding. */
-void ts_dicom_walk_init(struct dicom_walk *walk, struct dicom_reader *reader, int64_t offset, bool implicit,
-                        bool big_endian);
-/* Gives the next top-level element, or the next one inside of an open sequence, where the beginning of each of its
- * items is given as an element DICOM_ITEM too. The walk goes on behind the element's value, but for a sequence, whose
- * items come next, and for encapsulated pixel data. */
+void ts_dicom_walk_init(struct dicom_walk *walk, struct dicom_reader *reader, int64_t offset,
+                        bool implicit, bool big_endian);
+/* Gives the next top-level element, or the next one inside of an open sequence, where the beginning
+ * of each of its items is given as an element DICOM_ITEM too. The walk goes on behind the element's
+ * value, but for a sequence, whose items come next, and for encapsulated pixel data. */
 enum dicom_step ts_dicom_walk_next(struct dicom_walk *walk, struct dicom_element *element);
 /* Returns the tag of the next element without moving on, or 0 at the end. */
 uint32_t ts_dicom_walk_peek(struct dicom_walk *walk);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Every element of a header is looked up here, and most are in no row: the tags are sorted, so that a bisection of a
- * few steps decides.
+ * Every element of a header is looked up here, and most are in no row: the tags are sorted, so that
+ * a bisection of a few steps decides.
  */
 #include "io/dicom_header/dicom_fields.h"
 
@@ -17,8 +17,9 @@ enum { VALUE_BYTES = 256 };
 #define IN_IMAGE(member) DICOM_PLACE_IMAGE, offsetof(struct dicom_image, member)
 
 const struct dicom_field_row ts_dicom_fields[DICOM_FIELDS] = {
-#define FIELD(group, element, name, key, scale, unit, most, kind, where, known, action, reason)                        \
-    {DICOM_TAG(group, element), #name, key, scale, unit, most, DICOM_FIELD_##kind, where, known, action, reason},
+#define FIELD(group, element, name, key, scale, unit, most, kind, where, known, action, reason)    \
+    {DICOM_TAG(group, element), #name, key,   scale,  unit,  most,                                 \
+     DICOM_FIELD_##kind,        where, known, action, reason},
 #define ALIAS(group, element, name, kind)
 #include "io/dicom_header/dicom_fields.def"
 };
@@ -29,9 +30,10 @@ static const struct tag_row {
     enum dicom_field field;
     enum dicom_field_kind kind;
 } tags[] = {
-#define FIELD(group, element, name, key, scale, unit, most, kind, ...)                                                 \
+#define FIELD(group, element, name, key, scale, unit, most, kind, ...)                             \
     {DICOM_TAG(group, element), DICOM_FIELD_##name, DICOM_FIELD_##kind},
-#define ALIAS(group, element, name, kind) {DICOM_TAG(group, element), DICOM_FIELD_##name, DICOM_FIELD_##kind},
+#define ALIAS(group, element, name, kind)                                                          \
+    {DICOM_TAG(group, element), DICOM_FIELD_##name, DICOM_FIELD_##kind},
 #include "io/dicom_header/dicom_fields.def"
 };
 
@@ -56,8 +58,8 @@ bool ts_dicom_field_is_number(enum dicom_field field)
 }
 
 /* Reads the bytes as the row's kind. Returns false where they are not of that kind. */
-static bool parse(const struct tag_row *row, const struct dicom_element *element, const char *bytes, size_t length,
-                  bool big_endian, struct scan *scan, struct dicom_value *value)
+static bool parse(const struct tag_row *row, const struct dicom_element *element, const char *bytes,
+                  size_t length, bool big_endian, struct scan *scan, struct dicom_value *value)
 {
     if (!ts_dicom_field_is_number(row->field)) {
         ts_dicom_trim(&bytes, &length);
@@ -106,7 +108,8 @@ static const struct dicom_value *newest(const struct dicom_image *image, enum di
 static const void *member(const struct dicom_image *image, enum dicom_field field)
 {
     const struct dicom_field_row *row = &ts_dicom_fields[field];
-    const char *base = row->place == DICOM_PLACE_FILE ? (const char *)image->file : (const char *)image;
+    const char *base =
+        row->place == DICOM_PLACE_FILE ? (const char *)image->file : (const char *)image;
     return row->place == DICOM_PLACE_LIST ? NULL : base + row->offset;
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The attributes of a header that describe the acquisition (dicom_fields.def), and the values of one image. The scanner
- * keeps them as a list whose newest value counts: an image begins with the values of its file and puts its own in
- * front, so that the frames of a file share what they have in common.
+ * The attributes of a header that describe the acquisition (dicom_fields.def), and the values of
+ * one image. The scanner keeps them as a list whose newest value counts: an image begins with the
+ * values of its file and puts its own in front, so that the frames of a file share what they have
+ * in common.
  */
 #ifndef IO_DICOM_DICOM_FIELDS_H
 #define IO_DICOM_DICOM_FIELDS_H
@@ -54,18 +55,20 @@ struct dicom_value {
     double number;
 };
 
-/* Adds the element's value to the image that is read, if a row with `place` LIST wants it. A value that is not of its
- * kind counts as absent, because nothing of the volume depends on it. */
+/* Adds the element's value to the image that is read, if a row with `place` LIST wants it. A value
+ * that is not of its kind counts as absent, because nothing of the volume depends on it. */
 void ts_dicom_take_field(struct scan *scan, const struct dicom_element *element, bool big_endian);
 /* Returns true where the field is a number. */
 bool ts_dicom_field_is_number(enum dicom_field field);
-/* Sets present[field] for each field that the image has, or that is a member of a struct: all others are absent. */
+/* Sets present[field] for each field that the image has, or that is a member of a struct: all
+ * others are absent. */
 void ts_dicom_field_mark(const struct dicom_image *image, bool present[DICOM_FIELDS]);
 /* Returns the number of an image; NaN where it has none. */
 double ts_dicom_field_number(const struct dicom_image *image, enum dicom_field field);
 /* Returns the number, or NaN where it is larger than any that the field may have in an output. */
 double ts_dicom_field_believed(enum dicom_field field, double number);
-/* Returns the text of an image as the header has it, which may identify a patient; "" where it has none. */
+/* Returns the text of an image as the header has it, which may identify a patient; "" where it has
+ * none. */
 const char *ts_dicom_field_text(const struct dicom_image *image, enum dicom_field field);
 
 #endif

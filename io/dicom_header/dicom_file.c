@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This computes where frames lie and up to which distance positions are one, and compares SOP Class UIDs with a list of
- * classes. The lists leave out the prefix that all storage classes share. An entry that ends with a dot stands for a
- * whole family, such as all presentation states; any other entry must be the rest of the UID, so that 2 does not stand
- * for 20.
+ * This computes where frames lie and up to which distance positions are one, and compares SOP Class
+ * UIDs with a list of classes. The lists leave out the prefix that all storage classes share. An
+ * entry that ends with a dot stands for a whole family, such as all presentation states; any other
+ * entry must be the rest of the UID, so that 2 does not stand for 20.
  */
 #include "io/dicom_header/dicom_file.h"
 
@@ -16,7 +16,8 @@ bool ts_dicom_is_class(const char *uid, const char *const *classes)
     const size_t length = sizeof prefix - 1;
     for (; *classes && !strncmp(uid, prefix, length); classes++) {
         const size_t n = strlen(*classes);
-        if (!strncmp(uid + length, *classes, n) && ((*classes)[n - 1] == '.' || uid[length + n] == '\0'))
+        if (!strncmp(uid + length, *classes, n) &&
+            ((*classes)[n - 1] == '.' || uid[length + n] == '\0'))
             return true;
     }
     return false;
@@ -30,7 +31,8 @@ bool ts_dicom_is_capture(const struct dicom_file *file)
 
 int64_t ts_dicom_frame_bytes(const struct dicom_file *file)
 {
-    return (int64_t)file->rows * file->columns * file->samples_per_pixel * (file->bits_allocated / 8);
+    return (int64_t)file->rows * file->columns * file->samples_per_pixel *
+           (file->bits_allocated / 8);
 }
 
 int64_t ts_dicom_frame_offset(const struct dicom_image *image)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Finds the files of a study and scans each of them, by all processors. Folders are searched without recursion and
- * without following links to folders. Names are sorted, so that nothing depends on the order in which the file system
- * lists them. A name that leads to no image is kept with the reason, since it may have been a slice.
+ * Finds the files of a study and scans each of them, by all processors. Folders are searched
+ * without recursion and without following links to folders. Names are sorted, so that nothing
+ * depends on the order in which the file system lists them. A name that leads to no image is kept
+ * with the reason, since it may have been a slice.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -80,8 +81,8 @@ static enum ts_status add(struct search *search, struct list *list, const struct
 
 static enum ts_status unreadable(struct search *search, const char *path)
 {
-    ts_diag_error(search->diag, TS_BAD_INPUT, &(struct diag_site){.code = "input-unreadable"}, "cannot read %s: %s",
-                  path, strerror(errno));
+    ts_diag_error(search->diag, TS_BAD_INPUT, &(struct diag_site){.code = "input-unreadable"},
+                  "cannot read %s: %s", path, strerror(errno));
     return ts_diag_hint(search->diag, "check the path and its permissions");
 }
 
@@ -94,29 +95,33 @@ static const char *link_target(struct search *search, const char *path)
 }
 
 /* Keeps a name that is neither a file nor a folder to be searched. */
-static enum ts_status visit_other(struct search *search, const struct found *found, enum dicom_other_kind kind,
-                                  int error)
+static enum ts_status visit_other(struct search *search, const struct found *found,
+                                  enum dicom_other_kind kind, int error)
 {
     const bool link = kind == DICOM_LOOP || kind == DICOM_UNREADABLE;
-    return add_other(search, &(struct dicom_other){.path = found->path,
-                                                   .kind = kind,
-                                                   .error = error,
-                                                   .target = link ? link_target(search, found->path) : NULL,
-                                                   .folder = found->folder});
+    return add_other(search,
+                     &(struct dicom_other){.path = found->path,
+                                           .kind = kind,
+                                           .error = error,
+                                           .target = link ? link_target(search, found->path) : NULL,
+                                           .folder = found->folder});
 }
 
 static enum ts_status visit_folder(struct search *search, struct found *found)
 {
     if (++found->depth > MAX_DEPTH)
-        return ts_diag_error(search->diag, TS_BAD_INPUT, &(struct diag_site){.code = "folders-too-deep"},
+        return ts_diag_error(search->diag, TS_BAD_INPUT,
+                             &(struct diag_site){.code = "folders-too-deep"},
                              "folders nested deeper than %d in the input", (int)MAX_DEPTH);
     if (!strcmp(ts_base_name(found->path), ".git"))
         return visit_other(search, found, DICOM_GIT, 0);
     return add(search, &search->pending, found);
 }
 
-/* Handles one name in a folder. The file system is asked only where the folder's entry does not state its kind. */
-static enum ts_status visit(struct search *search, int fd, const struct found *parent, const struct dirent *entry)
+/* Handles one name in a folder. The file system is asked only where the folder's entry does not
+ * state its kind. */
+static enum ts_status visit(struct search *search, int fd, const struct found *parent,
+                            const struct dirent *entry)
 {
     struct stat status = {.st_mode = DTTOIF(entry->d_type)};
     struct found found = *parent;
@@ -135,10 +140,12 @@ static enum ts_status visit(struct search *search, int fd, const struct found *p
                                    : visit_other(search, &found, DICOM_SPECIAL, 0);
 }
 
-/* A folder that the user named must be readable; whether one below it must, the caller of the scan decides. */
+/* A folder that the user named must be readable; whether one below it must, the caller of the scan
+ * decides. */
 static enum ts_status folder_unreadable(struct search *search, const struct found *place)
 {
-    return place->depth == 0 ? unreadable(search, place->path) : visit_other(search, place, DICOM_UNREADABLE, errno);
+    return place->depth == 0 ? unreadable(search, place->path)
+                             : visit_other(search, place, DICOM_UNREADABLE, errno);
 }
 
 static enum ts_status read_folder(struct search *search, struct found place)
@@ -158,7 +165,8 @@ static enum ts_status read_folder(struct search *search, struct found place)
     bool bare = true;
     place.folder = search->folder->n_folders++;
     errno = 0;
-    for (struct dirent *entry = readdir(stream); entry && status == TS_OK; entry = readdir(stream)) {
+    for (struct dirent *entry = readdir(stream); entry && status == TS_OK;
+         entry = readdir(stream)) {
         if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..")) {
             status = visit(search, fd, &place, entry);
             bare = false;
@@ -179,8 +187,9 @@ static enum ts_status start_at(struct search *search, const char *path, size_t e
     struct stat status;
     if (stat(path, &status) != 0)
         return unreadable(search, path);
-    const struct found found = {
-        .path = ts_arena_text(search->arena, path, strlen(path)), .folder = DICOM_NAMED, .entry = (int)entry};
+    const struct found found = {.path = ts_arena_text(search->arena, path, strlen(path)),
+                                .folder = DICOM_NAMED,
+                                .entry = (int)entry};
     return add(search, S_ISDIR(status.st_mode) ? &search->pending : &search->files, &found);
 }
 
@@ -210,7 +219,8 @@ static int compare_inodes(const void *a, const void *b)
     return compare_paths(a, b);
 }
 
-/* A file of several names, by links of either kind, counts once: under the first of them. Returns how many are left. */
+/* A file of several names, by links of either kind, counts once: under the first of them. Returns
+ * how many are left. */
 static size_t drop_further_names(struct dicom_file *files, size_t n)
 {
     size_t kept = 0;
@@ -218,7 +228,8 @@ static size_t drop_further_names(struct dicom_file *files, size_t n)
         return n;
     qsort(files, n, sizeof *files, compare_inodes);
     for (size_t i = 0; i < n; i++)
-        if (i == 0 || files[i].device != files[kept - 1].device || files[i].inode != files[kept - 1].inode)
+        if (i == 0 || files[i].device != files[kept - 1].device ||
+            files[i].inode != files[kept - 1].inode)
             files[kept++] = files[i];
     qsort(files, kept, sizeof *files, compare_paths);
     return kept;
@@ -242,11 +253,13 @@ struct batch {
 static enum ts_status scan_part(void *user, int thread, int64_t part, struct ts_diag *diag)
 {
     const struct batch *batch = user;
-    const size_t first = (size_t)part * PART_FILES, end = first + PART_FILES < batch->n ? first + PART_FILES : batch->n;
+    const size_t first = (size_t)part * PART_FILES,
+                 end = first + PART_FILES < batch->n ? first + PART_FILES : batch->n;
     (void)diag;
     for (size_t i = first; i < end; i++) {
         struct scanned *item = &batch->items[i];
-        item->is_image = ts_dicom_scan_file(item->found->path, batch->arenas[thread], &item->file, &item->other);
+        item->is_image =
+            ts_dicom_scan_file(item->found->path, batch->arenas[thread], &item->file, &item->other);
     }
     return TS_OK;
 }
@@ -258,22 +271,25 @@ static enum ts_status keep(struct search *search, struct scanned *item, struct i
         item->other.folder = item->found->folder;
         return add_other(search, &item->other);
     }
-    struct dicom_file *grown = ts_memory_grow(images->files, images->n, &images->capacity, sizeof *grown);
+    struct dicom_file *grown =
+        ts_memory_grow(images->files, images->n, &images->capacity, sizeof *grown);
     if (!grown)
         return ts_diag_no_memory(search->diag, images->n * sizeof *grown);
     images->files = grown;
     grown[images->n] = item->file;
     grown[images->n].folder = item->found->folder;
     grown[images->n].entry = item->found->entry;
-    if (item->file.refusal_code && !strcmp(item->file.refusal_code, "no-memory")) /* no fault of the file */
+    if (item->file.refusal_code &&
+        !strcmp(item->file.refusal_code, "no-memory")) /* no fault of the file */
         return ts_diag_no_memory(search->diag, 0);
     images->n++;
     search->folder->n_seen++;
     return TS_OK;
 }
 
-/* Scans the files batch by batch, each batch by all threads, and keeps what they found in the order of the names: so
- * nothing depends on which thread was faster, and only a batch is held beside the images. */
+/* Scans the files batch by batch, each batch by all threads, and keeps what they found in the order
+ * of the names: so nothing depends on which thread was faster, and only a batch is held beside the
+ * images. */
 static enum ts_status scan_batches(struct search *search, struct pool *readers, struct batch *batch,
                                    struct images *images)
 {
@@ -281,10 +297,12 @@ static enum ts_status scan_batches(struct search *search, struct pool *readers, 
     enum ts_status status = TS_OK;
     for (size_t next = 0; next < files->n && status == TS_OK;) {
         for (batch->n = 0; batch->n < BATCH_FILES && next < files->n; next++)
-            if (next == 0 || strcmp(files->items[next].path, files->items[next - 1].path)) /* else it is named twice */
+            if (next == 0 || strcmp(files->items[next].path,
+                                    files->items[next - 1].path)) /* else it is named twice */
                 batch->items[batch->n++].found = &files->items[next];
-        status = ts_pool_run(readers, ts_pool_threads(readers), (int64_t)(batch->n + PART_FILES - 1) / PART_FILES,
-                             scan_part, batch, search->diag);
+        status = ts_pool_run(readers, ts_pool_threads(readers),
+                             (int64_t)(batch->n + PART_FILES - 1) / PART_FILES, scan_part, batch,
+                             search->diag);
         for (size_t i = 0; i < batch->n && status == TS_OK; i++)
             status = keep(search, &batch->items[i], images);
     }
@@ -295,19 +313,23 @@ static enum ts_status scan_batches(struct search *search, struct pool *readers, 
 static enum ts_status scan_files(struct search *search, struct images *images)
 {
     struct list *files = &search->files;
-    const size_t others = search->folder->n_others, parts = (files->n + PART_FILES - 1) / PART_FILES;
+    const size_t others = search->folder->n_others,
+                 parts = (files->n + PART_FILES - 1) / PART_FILES;
     const int processors = ts_processors();
     if (files->n > 1)
         qsort(files->items, files->n, sizeof *files->items, compare_found);
     struct pool *readers = ts_pool_create(parts < (size_t)processors ? (int)parts : processors);
     const int threads = readers ? ts_pool_threads(readers) : 0;
-    struct batch batch = {.items = malloc((files->n < BATCH_FILES ? files->n : BATCH_FILES) * sizeof *batch.items + 1),
-                          .arenas = calloc((size_t)threads + 1, sizeof *batch.arenas)};
+    struct batch batch = {
+        .items =
+            malloc((files->n < BATCH_FILES ? files->n : BATCH_FILES) * sizeof *batch.items + 1),
+        .arenas = calloc((size_t)threads + 1, sizeof *batch.arenas)};
     bool complete = readers && batch.items && batch.arenas;
     for (int t = 0; complete && t < threads; t++)
         complete = (batch.arenas[t] = ts_arena_create()) != NULL;
-    const enum ts_status status = complete ? scan_batches(search, readers, &batch, images)
-                                           : ts_diag_no_memory(search->diag, BATCH_FILES * sizeof *batch.items);
+    const enum ts_status status =
+        complete ? scan_batches(search, readers, &batch, images)
+                 : ts_diag_no_memory(search->diag, BATCH_FILES * sizeof *batch.items);
     for (int t = 0; batch.arenas && t < threads; t++)
         ts_arena_join(search->arena, batch.arenas[t]);
     ts_pool_destroy(readers);
@@ -363,8 +385,8 @@ static enum ts_status find_idle(struct search *search, const char *const *paths,
     return TS_OK;
 }
 
-enum ts_status ts_dicom_scan(const char *const *paths, size_t n_paths, struct arena *arena, struct dicom_folder *folder,
-                             struct ts_diag *diag)
+enum ts_status ts_dicom_scan(const char *const *paths, size_t n_paths, struct arena *arena,
+                             struct dicom_folder *folder, struct ts_diag *diag)
 {
     struct search search = {.arena = arena, .folder = folder, .diag = diag};
     enum ts_status status = TS_OK;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * n tiles fill a grid of c = ceil(sqrt(n)) columns and ceil(n / c) rows, row by row: 20 tiles are 5 columns and 4 rows,
- * where Siemens has 5 by 5. Item k of the private sequence (0065,1051) has the position of the first pixel of tile k
- * and the time at which it was acquired; all tiles have the orientation of the image. The diffusion gradient g is
- * stated in the axes of the image: with the unit vectors r, c and n = r x c of rows, columns and normal, g[0] r + g[1]
- * c + g[2] n in patient coordinates. Source: compared with dcm2niix (X. Li and others, 2016) on images of a uMR 770.
+ * n tiles fill a grid of c = ceil(sqrt(n)) columns and ceil(n / c) rows, row by row: 20 tiles are 5
+ * columns and 4 rows, where Siemens has 5 by 5. Item k of the private sequence (0065,1051) has the
+ * position of the first pixel of tile k and the time at which it was acquired; all tiles have the
+ * orientation of the image. The diffusion gradient g is stated in the axes of the image: with the
+ * unit vectors r, c and n = r x c of rows, columns and normal, g[0] r + g[1] c + g[2] n in patient
+ * coordinates. Source: compared with dcm2niix (X. Li and others, 2016) on images of a uMR 770.
  */
 #include "io/dicom_header/dicom_grid.h"
 
@@ -23,7 +24,8 @@ bool ts_dicom_is_grid_sequence(uint32_t tag)
 
 static void add_tile(struct scan *scan)
 {
-    struct dicom_grid_tile *grown = ts_memory_grow(scan->tiles, scan->n_tiles, &scan->tiles_capacity, sizeof *grown);
+    struct dicom_grid_tile *grown =
+        ts_memory_grow(scan->tiles, scan->n_tiles, &scan->tiles_capacity, sizeof *grown);
     if (!grown) {
         ts_dicom_refuse(scan, "no-memory", "memory is out");
         return;
@@ -32,7 +34,8 @@ static void add_tile(struct scan *scan)
     grown[scan->n_tiles++] = (struct dicom_grid_tile){{NAN, NAN, NAN}, NAN};
 }
 
-void ts_dicom_take_grid(struct scan *scan, const struct dicom_walk *walk, const struct dicom_element *element)
+void ts_dicom_take_grid(struct scan *scan, const struct dicom_walk *walk,
+                        const struct dicom_element *element)
 {
     (void)walk;
     char bytes[VALUE_BYTES];
@@ -45,7 +48,8 @@ void ts_dicom_take_grid(struct scan *scan, const struct dicom_walk *walk, const 
             add_tile(scan);
         return;
     }
-    const bool position = element->tag == DICOM_TAG(0x0020, 0x0032), both = element->tag == DICOM_TAG(0x0008, 0x002A);
+    const bool position = element->tag == DICOM_TAG(0x0020, 0x0032),
+               both = element->tag == DICOM_TAG(0x0008, 0x002A);
     if (scan->n_tiles == 0 || !(position || both || element->tag == DICOM_TAG(0x0008, 0x0032)) ||
         length > sizeof bytes || !ts_dicom_read(&scan->reader, element->offset, bytes, length))
         return;
@@ -87,13 +91,16 @@ static void check_grid(struct scan *scan, int columns, int rows)
     if (isnan(scan->grid_tiles))
         ts_dicom_refuse(scan, "dicom-mosaic", "%s how many (private elements removed?)", way);
     else if (rows == 0 || file->rows % rows || file->columns % columns || file->frames != 1)
-        ts_dicom_refuse(scan, "dicom-mosaic", "a grid of %g tiles does not fit an image of %d rows and %d columns",
+        ts_dicom_refuse(scan, "dicom-mosaic",
+                        "a grid of %g tiles does not fit an image of %d rows and %d columns",
                         scan->grid_tiles, file->rows, file->columns);
     else if (!grid->have_orientation || !grid->have_spacing)
-        ts_dicom_refuse(scan, "dicom-mosaic", "%s where they lie: its orientation or spacing is missing", way);
+        ts_dicom_refuse(scan, "dicom-mosaic",
+                        "%s where they lie: its orientation or spacing is missing", way);
     else if ((double)placed != scan->grid_tiles || placed != scan->n_tiles)
         ts_dicom_refuse(scan, "dicom-mosaic",
-                        "a grid of %g tiles, of which the private sequence (0065,1051) states the positions of %zu",
+                        "a grid of %g tiles, of which the private sequence (0065,1051) states the "
+                        "positions of %zu",
                         scan->grid_tiles, placed);
 }
 
@@ -102,7 +109,8 @@ void ts_dicom_list_grid(struct scan *scan)
     const struct dicom_file *file = scan->file;
     const double tiles = scan->grid_tiles, start = find_start(scan);
     const bool known = tiles >= 1 && tiles <= MAX_TILES && tiles == rint(tiles);
-    const int columns = known ? (int)ceil(sqrt(tiles)) : 0, rows = known ? ((int)tiles + columns - 1) / columns : 0;
+    const int columns = known ? (int)ceil(sqrt(tiles)) : 0,
+              rows = known ? ((int)tiles + columns - 1) / columns : 0;
     check_grid(scan, columns, rows);
     for (int k = 0; !file->refusal && k < (int)tiles; k++) {
         struct dicom_image *tile = ts_dicom_add_image(scan);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The functional groups come behind all other elements of the header but the pixels, the shared ones first. So a frame
- * begins as a copy of what is known of all images, and the elements of its own groups replace that. Memory grows by the
- * items that are met, never by the number that the header claims.
+ * The functional groups come behind all other elements of the header but the pixels, the shared
+ * ones first. So a frame begins as a copy of what is known of all images, and the elements of its
+ * own groups replace that. Memory grows by the items that are met, never by the number that the
+ * header claims.
  */
 #include "io/dicom_header/dicom_groups.h"
 
@@ -19,29 +20,31 @@
 #include "io/dicom_header/dicom_scan_state.h"
 #include "io/dicom_header/dicom_values.h"
 
-/* ---- mosaics ------------------------------------------------------------------------------------ */
+/* ---- mosaics --------------------------------------------------------------------------------- */
 
-/* Siemens stores the slices of an echo-planar volume as the tiles of one image, a mosaic. Tiles of R x C pixels
- * fill a square grid of g x g, row by row, g = ceil(sqrt(number of tiles)). Image Position is that of a mosaic-
- * sized image around the center of the slice, so that the first pixel of slice k is at position + row cosines *
- * spacing_x * (columns - C) / 2 + column cosines * spacing_y * (rows - R) / 2 + k * Spacing Between Slices *
- * normal. The number of tiles and the normal, which may be opposite to the cross product of the cosines, are in
- * the scanner's private CSA header (dicom_csa.h). Source: M. Brett and others, "Siemens mosaic", documentation of
- * nibabel (2010); compared with dcm2niix (X. Li and others, 2016). */
+/* Siemens stores the slices of an echo-planar volume as the tiles of one image, a mosaic. Tiles of
+ * R x C pixels fill a square grid of g x g, row by row, g = ceil(sqrt(number of tiles)). Image
+ * Position is that of a mosaic- sized image around the center of the slice, so that the first pixel
+ * of slice k is at position + row cosines * spacing_x * (columns - C) / 2 + column cosines *
+ * spacing_y * (rows - R) / 2 + k * Spacing Between Slices * normal. The number of tiles and the
+ * normal, which may be opposite to the cross product of the cosines, are in the scanner's private
+ * CSA header (dicom_csa.h). Source: M. Brett and others, "Siemens mosaic", documentation of nibabel
+ * (2010); compared with dcm2niix (X. Li and others, 2016). */
 
 enum { MAX_TILES = 4096 };
-/* The normal of the CSA header is rounded to eight digits; the cross product of the cosines gives the direction. */
+/* The normal of the CSA header is rounded to eight digits; the cross product of the cosines gives
+ * the direction. */
 static const double SAME_NORMAL = 1e-3;
 
-/* Returns true where the header says that the image is a mosaic. A frame with functional groups is none, though some
- * scanners say so. */
+/* Returns true where the header says that the image is a mosaic. A frame with functional groups is
+ * none, though some scanners say so. */
 static bool dicom_is_mosaic(const struct scan *scan)
 {
     return strstr(scan->file->image_type, "MOSAIC") && !scan->has_groups;
 }
 
-/* Returns the cross product of the cosines, turned into the direction in which the tiles follow each other. False where
- * the normal is another direction. */
+/* Returns the cross product of the cosines, turned into the direction in which the tiles follow
+ * each other. False where the normal is another direction. */
 static bool find_normal(const double orientation[6], const double stated[3], double normal[3])
 {
     ts_cross(orientation, orientation + 3, normal);
@@ -51,7 +54,8 @@ static bool find_normal(const double orientation[6], const double stated[3], dou
     return fabs(fabs(along) - 1) <= SAME_NORMAL;
 }
 
-static void place_tile(const struct scan *scan, const double normal[3], int k, int grid, struct dicom_image *tile)
+static void place_tile(const struct scan *scan, const double normal[3], int k, int grid,
+                       struct dicom_image *tile)
 {
     const struct dicom_image *mosaic = &scan->image;
     const struct dicom_file *file = scan->file;
@@ -64,11 +68,12 @@ static void place_tile(const struct scan *scan, const double normal[3], int k, i
     const double down = mosaic->spacing_mm[0] * (file->rows - tile->rows) / 2;
     for (int i = 0; i < 3; i++)
         tile->position_mm[i] = mosaic->position_mm[i] + mosaic->orientation[i] * right +
-                               mosaic->orientation[3 + i] * down + k * mosaic->spacing_between_slices_mm * normal[i];
+                               mosaic->orientation[3 + i] * down +
+                               k * mosaic->spacing_between_slices_mm * normal[i];
 }
 
-/* Adds an image for each tile to scan->frames. It refuses the file where the number of tiles or the direction in which
- * they follow each other is not stated, or does not fit the image. */
+/* Adds an image for each tile to scan->frames. It refuses the file where the number of tiles or the
+ * direction in which they follow each other is not stated, or does not fit the image. */
 static void dicom_list_tiles(struct scan *scan)
 {
     static const char way[] = "a mosaic of many slices in one image, whose header does not state";
@@ -82,17 +87,20 @@ static void dicom_list_tiles(struct scan *scan)
     mosaic->phase_positive = csa.phase_positive;
     if (isnan(tiles))
         ts_dicom_refuse(scan, "dicom-mosaic", "%s how many (private elements removed?)", way);
-    else if (grid == 0 || tiles != rint(tiles) || file->rows % grid || file->columns % grid || file->frames != 1)
-        ts_dicom_refuse(scan, "dicom-mosaic", "a mosaic of %g tiles does not fit an image of %d rows and %d columns",
+    else if (grid == 0 || tiles != rint(tiles) || file->rows % grid || file->columns % grid ||
+             file->frames != 1)
+        ts_dicom_refuse(scan, "dicom-mosaic",
+                        "a mosaic of %g tiles does not fit an image of %d rows and %d columns",
                         tiles, file->rows, file->columns);
     else if (!mosaic->have_position || !mosaic->have_orientation || !mosaic->have_spacing ||
              !(mosaic->spacing_between_slices_mm > 0))
-        ts_dicom_refuse(scan, "dicom-mosaic", "%s where they lie: its position, orientation or spacing is missing",
-                        way);
+        ts_dicom_refuse(scan, "dicom-mosaic",
+                        "%s where they lie: its position, orientation or spacing is missing", way);
     else if (isnan(csa.normal[0] + csa.normal[1] + csa.normal[2]))
         ts_dicom_refuse(scan, "dicom-mosaic", "%s their order (private elements removed?)", way);
     else if (!find_normal(mosaic->orientation, csa.normal, normal))
-        ts_dicom_refuse(scan, "dicom-mosaic", "the tiles of a mosaic do not follow each other along their normal");
+        ts_dicom_refuse(scan, "dicom-mosaic",
+                        "the tiles of a mosaic do not follow each other along their normal");
     for (int k = 0; !file->refusal && k < (int)tiles; k++) {
         struct dicom_image *tile = ts_dicom_add_image(scan);
         if (!tile)
@@ -102,7 +110,7 @@ static void dicom_list_tiles(struct scan *scan)
     }
 }
 
-/* ---- functional groups -------------------------------------------------------------------------- */
+/* ---- functional groups ----------------------------------------------------------------------- */
 
 #define SHARED_GROUPS DICOM_TAG(0x5200, 0x9229)
 #define FRAME_GROUPS DICOM_TAG(0x5200, 0x9230)
@@ -117,7 +125,8 @@ bool ts_dicom_is_groups(uint32_t tag)
 
 bool ts_dicom_is_open(uint32_t tag)
 {
-    return ts_dicom_is_groups(tag) || ts_dicom_is_grid_sequence(tag) || tag == DICOM_TAG(0x0028, 0x3000);
+    return ts_dicom_is_groups(tag) || ts_dicom_is_grid_sequence(tag) ||
+           tag == DICOM_TAG(0x0028, 0x3000);
 }
 
 /* A position that stands outside of the groups is that of no frame, unless there is only one. */
@@ -149,14 +158,16 @@ static void begin_item(struct scan *scan, struct dicom_walk *walk, const struct 
     }
     if (frames < 1 || frames > DICOM_MAX_FRAMES || item->item >= frames)
         ts_dicom_refuse(scan, "dicom-bad-groups",
-                        "item %" PRId64 " of the functional groups has no frame: Number of Frames is %" PRId64
+                        "item %" PRId64
+                        " of the functional groups has no frame: Number of Frames is %" PRId64
                         ", at most %d are read",
                         item->item + 1, frames, (int)DICOM_MAX_FRAMES);
     else
         begin_frame(scan, item->item);
 }
 
-void ts_dicom_take_group(struct scan *scan, struct dicom_walk *walk, const struct dicom_element *element)
+void ts_dicom_take_group(struct scan *scan, struct dicom_walk *walk,
+                         const struct dicom_element *element)
 {
     if (scan->file->refusal)
         return; /* no further frame is kept, so that an element would go to a wrong one */
@@ -172,7 +183,8 @@ static void copy_code(const char *text, size_t length, char out[DICOM_CODE_MAX])
     snprintf(out, DICOM_CODE_MAX, "%.*s", (int)length, text);
 }
 
-/* Returns value i of a text whose values backslashes divide, and its length; "" where there are fewer. */
+/* Returns value i of a text whose values backslashes divide, and its length; "" where there are
+ * fewer. */
 static const char *value_of(const char *text, int i, size_t *length)
 {
     for (; i > 0 && text; i--) {
@@ -202,9 +214,9 @@ const char *ts_dicom_component(const char *text, int first)
     return "";
 }
 
-/* Names a GE image by its private elements where the standard's do not: the part of a complex image, or, of a series
- * that maps the field, which image is the map, in Hz. The map and its magnitude have one image type, and differ in the
- * collapse flag. */
+/* Names a GE image by its private elements where the standard's do not: the part of a complex
+ * image, or, of a series that maps the field, which image is the map, in Hz. The map and its
+ * magnitude have one image type, and differ in the collapse flag. */
 static void name_ge_kind(const struct dicom_file *file, struct dicom_image *image)
 {
     static const char *const maps[] = {"B0map", "B0rf", "3db0map"};
@@ -221,8 +233,8 @@ static void name_ge_kind(const struct dicom_file *file, struct dicom_image *imag
                 strcpy(image->component, components[k]);
 }
 
-/* Names what the image shows, from its own Frame Type or from the Image Type of the file. Vendors put the part of a
- * complex image there too, since classic images have no attribute for it. */
+/* Names what the image shows, from its own Frame Type or from the Image Type of the file. Vendors
+ * put the part of a complex image there too, since classic images have no attribute for it. */
 static void name_kind(const struct dicom_file *file, struct dicom_image *image)
 {
     const char *type = *image->frame_type ? image->frame_type : file->image_type, *component = "";
@@ -237,12 +249,13 @@ static void name_kind(const struct dicom_file *file, struct dicom_image *image)
     name_ge_kind(file, image);
 }
 
-/* Returns the polarity of GE's sequence epi_pepolar: of 1 all volumes are reversed, of 2 those of odd Temporal
- * Position, of 3 those of even. Source: the program dcm2niix. */
+/* Returns the polarity of GE's sequence epi_pepolar: of 1 all volumes are reversed, of 2 those of
+ * odd Temporal Position, of 3 those of even. Source: the program dcm2niix. */
 static enum dicom_polarity find_polarity(const struct scan *scan, const struct dicom_image *image)
 {
     enum { ALL = 1, ODD = 2, EVEN = 3 };
-    const int stated = scan->ge_polarity >= 0 && scan->ge_polarity <= EVEN ? (int)rint(scan->ge_polarity) : 0;
+    const int stated =
+        scan->ge_polarity >= 0 && scan->ge_polarity <= EVEN ? (int)rint(scan->ge_polarity) : 0;
     if (!strstr(scan->file->ge_sequence, "epi_pepolar"))
         return DICOM_POLARITY_UNSTATED;
     if (stated < ODD)
@@ -259,19 +272,21 @@ bool ts_dicom_is_enhanced(const struct dicom_file *file)
     return ts_dicom_is_class(file->sop_class, enhanced);
 }
 
-/* Returns true where the file holds pixels for all the frames that it claims, so that memory for them may be taken. */
+/* Returns true where the file holds pixels for all the frames that it claims, so that memory for
+ * them may be taken. */
 static bool holds_frames(const struct scan *scan)
 {
     const struct dicom_file *file = scan->file;
     const bool native = !dicom_is_compressed(file->syntax);
     if (file->frames < 1 || file->frames > DICOM_MAX_FRAMES || file->refusal)
         return false;
-    return native ? file->pixel_bytes / file->frames >= ts_dicom_frame_bytes(file) && file->pixel_bytes >= file->frames
+    return native ? file->pixel_bytes / file->frames >= ts_dicom_frame_bytes(file) &&
+                        file->pixel_bytes >= file->frames
                   : file->streams != NULL;
 }
 
-/* Lists the frames of an enhanced object without groups. Tools that make headers anonymous may have removed them; the
- * frames are then known by their order alone. */
+/* Lists the frames of an enhanced object without groups. Tools that make headers anonymous may have
+ * removed them; the frames are then known by their order alone. */
 static void list_unplaced(struct scan *scan)
 {
     const int64_t n = holds_frames(scan) ? scan->file->frames : 0;
@@ -284,7 +299,8 @@ static void list_unplaced(struct scan *scan)
     }
 }
 
-/* Warns of what stands outside of the groups and in none of them, so that it counts for all frames. */
+/* Warns of what stands outside of the groups and in none of them, so that it counts for all
+ * frames. */
 static void warn_of_outside(struct scan *scan)
 {
     const struct dicom_image *image = &scan->image;
@@ -299,7 +315,8 @@ static void warn_of_outside(struct scan *scan)
     };
     for (size_t i = 0; i < sizeof outside / sizeof *outside; i++)
         if (outside[i].have && !ts_dicom_has_in(scan, outside[i].group, outside[i].tag))
-            ts_dicom_warn(scan, "position, orientation, Pixel Spacing or Rescale Slope stand outside of the functional "
+            ts_dicom_warn(scan, "position, orientation, Pixel Spacing or Rescale Slope stand "
+                                "outside of the functional "
                                 "groups, and count for all frames");
 }
 
@@ -308,14 +325,18 @@ static void check_groups(struct scan *scan)
 {
     const struct dicom_file *file = scan->file;
     if (file->frames < 1)
-        ts_dicom_refuse(scan, "dicom-multi-frame", "Number of Frames is %" PRId64 ", expected 1 or more", file->frames);
+        ts_dicom_refuse(scan, "dicom-multi-frame",
+                        "Number of Frames is %" PRId64 ", expected 1 or more", file->frames);
     else if (scan->has_groups && (int64_t)scan->n_frames != file->frames)
         ts_dicom_refuse(scan, "dicom-bad-groups",
-                        "%zu items of functional groups for %" PRId64 " frames, expected one for each", scan->n_frames,
-                        file->frames);
+                        "%zu items of functional groups for %" PRId64
+                        " frames, expected one for each",
+                        scan->n_frames, file->frames);
     else if (file->frames > 1 && !scan->has_groups)
         ts_dicom_refuse(scan, "dicom-multi-frame",
-                        "%" PRId64 " frames without functional groups, which would say where each lies", file->frames);
+                        "%" PRId64
+                        " frames without functional groups, which would say where each lies",
+                        file->frames);
 }
 
 bool ts_dicom_list_images(struct scan *scan)
@@ -337,7 +358,8 @@ bool ts_dicom_list_images(struct scan *scan)
         dicom_list_tiles(scan);
     } else if (ts_dicom_is_grid(scan)) {
         ts_dicom_list_grid(scan);
-    } else if (scan->csa.length > 0 && isnan(scan->image.b_value) && strstr(file->image_type, "DIFFUSION")) {
+    } else if (scan->csa.length > 0 && isnan(scan->image.b_value) &&
+               strstr(file->image_type, "DIFFUSION")) {
         const struct dicom_csa csa = ts_dicom_read_csa(scan);
         ts_dicom_weight_by_csa(&scan->image, &csa);
     }

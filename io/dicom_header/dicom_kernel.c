@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Recognizes the texts that vendors write as Convolution Kernel. A scanner's console lets people write into this
- * attribute, so a patient's name could stand there: only the names and forms that vendors use are kept, since initials
- * with a year of birth would pass for any letters and digits. Source: the DICOM conformance statements of the vendors.
+ * Recognizes the texts that vendors write as Convolution Kernel. A scanner's console lets people
+ * write into this attribute, so a patient's name could stand there: only the names and forms that
+ * vendors use are kept, since initials with a year of birth would pass for any letters and digits.
+ * Source: the DICOM conformance statements of the vendors.
  */
 #include "io/dicom_header/dicom_kernel.h"
 
@@ -11,13 +12,14 @@
 #include <string.h>
 #include <strings.h>
 
-static const char *const words[] = {"STANDARD", "STND", "STD",      "SOFT",  "DETAIL", "CHST",  "CHEST", "LUNG", "BONE",
-                                    "BONEPLUS", "EDGE", "EDGEPLUS", "ULTRA", "SMOOTH", "SHARP", "BRAIN", "mixed"};
-/* Siemens: B30, B30f, Br40, Br40d and an iterative method's strength behind it; Canon (Toshiba): FC18, FL03; numbers of
- * Hitachi; Philips: the letters of its filters. */
-static const char *const forms[] = {"",   "A99", "A99a", "Aa99", "Aa99a", "FC99", "FL99", "9",  "99",
-                                    "A",  "B",   "C",    "D",    "E",     "F",    "L",    "EA", "EB",
-                                    "EC", "UA",  "UB",   "UC",   "YA",    "YB",   "YC",   "YD"};
+static const char *const words[] = {"STANDARD", "STND",   "STD",   "SOFT",     "DETAIL", "CHST",
+                                    "CHEST",    "LUNG",   "BONE",  "BONEPLUS", "EDGE",   "EDGEPLUS",
+                                    "ULTRA",    "SMOOTH", "SHARP", "BRAIN",    "mixed"};
+/* Siemens: B30, B30f, Br40, Br40d and an iterative method's strength behind it; Canon (Toshiba):
+ * FC18, FL03; numbers of Hitachi; Philips: the letters of its filters. */
+static const char *const forms[] = {
+    "",  "A99", "A99a", "Aa99", "Aa99a", "FC99", "FL99", "9",  "99", "A",  "B",  "C",  "D",
+    "E", "F",   "L",    "EA",   "EB",    "EC",   "UA",   "UB", "UC", "YA", "YB", "YC", "YD"};
 
 static bool is_word(const char *value, size_t length)
 {
@@ -28,8 +30,8 @@ static bool is_word(const char *value, size_t length)
     return false;
 }
 
-/* Returns true where the text has the form, in which 9 is a digit and a is one of the lower-case letters that Siemens
- * uses. */
+/* Returns true where the text has the form, in which 9 is a digit and a is one of the lower-case
+ * letters that Siemens uses. */
 static bool has_form(const char *value, size_t length, const char *form)
 {
     for (size_t i = 0; i < length; i++) {

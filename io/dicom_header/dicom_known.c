@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The lists are searched one by one: a text is looked up once for a series whose slices agree, so that no index is
- * worth its lines. Values are compared without regard to the case of letters and to spaces at their ends, since vendors
- * write "GE MEDICAL SYSTEMS" and "GE Medical Systems".
+ * The lists are searched one by one: a text is looked up once for a series whose slices agree, so
+ * that no index is worth its lines. Values are compared without regard to the case of letters and
+ * to spaces at their ends, since vendors write "GE MEDICAL SYSTEMS" and "GE Medical Systems".
  */
 #include "io/dicom_header/dicom_known.h"
 
@@ -177,7 +177,8 @@ void ts_dicom_keep_known(const char *const *list, const char *text, char *out, s
         while (kept > 0 && text[kept - 1] == ' ')
             kept--;
         const bool known = is_known(list, text, kept);
-        const int n = snprintf(out + at, size - at, "%.*s%s", known ? (int)kept : (int)strlen(DICOM_UNRECOGNIZED),
+        const int n = snprintf(out + at, size - at, "%.*s%s",
+                               known ? (int)kept : (int)strlen(DICOM_UNRECOGNIZED),
                                known ? text : DICOM_UNRECOGNIZED, text[length] ? "\\" : "");
         at += (size_t)n;
         if (!text[length])

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The values that texts of a header may have to reach an output. People can write into nearly every attribute, so that
- * a patient's name could stand in any of them: a value that is in no list is written as "unrecognized". Sources: DICOM
- * PS3.3 (defined terms) and the conformance statements of the vendors.
+ * The values that texts of a header may have to reach an output. People can write into nearly every
+ * attribute, so that a patient's name could stand in any of them: a value that is in no list is
+ * written as "unrecognized". Sources: DICOM PS3.3 (defined terms) and the conformance statements of
+ * the vendors.
  */
 #ifndef IO_DICOM_DICOM_KNOWN_H
 #define IO_DICOM_DICOM_KNOWN_H
@@ -34,8 +35,8 @@ extern const char *const ts_dicom_doses[];
 const char *ts_dicom_known(const char *const *list, const char *text);
 /* Returns the UID, or "unrecognized" where it is not made of digits and points, as every UID is. */
 const char *ts_dicom_known_uid(const char *uid);
-/* Writes the text with each of its values, which backslashes divide, as it is or as "unrecognized" where the list does
- * not have it in any case of letters. What goes beyond `size` is cut. */
+/* Writes the text with each of its values, which backslashes divide, as it is or as "unrecognized"
+ * where the list does not have it in any case of letters. What goes beyond `size` is cut. */
 void ts_dicom_keep_known(const char *const *list, const char *text, char *out, size_t size);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Values as numbers. Texts are copied to a small buffer, checked letter by letter against the set that the standard
- * allows, and only then given to the functions of the C library, which would accept far more.
+ * Values as numbers. Texts are copied to a small buffer, checked letter by letter against the set
+ * that the standard allows, and only then given to the functions of the C library, which would
+ * accept far more.
  */
 #include "io/dicom_header/dicom_parse.h"
 
@@ -87,7 +88,8 @@ bool ts_dicom_parse_decimals(const char *text, size_t length, double *values, si
 
 static double stored_double(const unsigned char *raw, bool big_endian)
 {
-    const uint64_t first = ts_dicom_u32(raw, big_endian), second = ts_dicom_u32(raw + 4, big_endian);
+    const uint64_t first = ts_dicom_u32(raw, big_endian),
+                   second = ts_dicom_u32(raw + 4, big_endian);
     const uint64_t bits = big_endian ? first << 32 | second : second << 32 | first;
     double value;
     memcpy(&value, &bits, sizeof value);
@@ -114,7 +116,8 @@ static double parse_float(const unsigned char *raw, bool big_endian)
     return isfinite(value) ? value : NAN;
 }
 
-bool ts_dicom_parse_stored(const unsigned char *bytes, size_t length, const char *vr, bool big_endian, double *value)
+bool ts_dicom_parse_stored(const unsigned char *bytes, size_t length, const char *vr,
+                           bool big_endian, double *value)
 {
     const bool implicit = !*vr || !strcmp(vr, "UN");
     const bool is_float = length == 4 && (implicit || !strcmp(vr, "FL"));
@@ -124,7 +127,8 @@ bool ts_dicom_parse_stored(const unsigned char *bytes, size_t length, const char
     return is_float || is_double;
 }
 
-double ts_dicom_parse_number(const char *bytes, size_t length, const char *vr, bool binary, bool big_endian)
+double ts_dicom_parse_number(const char *bytes, size_t length, const char *vr, bool binary,
+                             bool big_endian)
 {
     const unsigned char *raw = (const unsigned char *)bytes;
     double value = NAN;
@@ -143,7 +147,8 @@ double ts_dicom_parse_number(const char *bytes, size_t length, const char *vr, b
         return length >= 2 ? (double)(int16_t)ts_dicom_u16(raw, big_endian) : NAN;
     if (parse_decimal(bytes, length, &value))
         return value;
-    /* Implicit encoding cannot tell FD from a decimal string of eight letters: the string is tried first. */
+    /* Implicit encoding cannot tell FD from a decimal string of eight letters: the string is tried
+     * first. */
     return implicit && length == 8 ? parse_double(raw, big_endian) : NAN;
 }
 
@@ -162,7 +167,8 @@ static int digits(const char *text, int n)
 /* Counts the days of the proleptic Gregorian calendar before a date, from some day on. */
 static int64_t count_days(int year, int month, int day)
 {
-    const int64_t y = month <= 2 ? year - 1 : year; /* the year begins in March, so that leap days end it */
+    const int64_t y =
+        month <= 2 ? year - 1 : year; /* the year begins in March, so that leap days end it */
     const int64_t m = month <= 2 ? month + 9 : month - 3;
     return 365 * y + y / 4 - y / 100 + y / 400 + (153 * m + 2) / 5 + day;
 }
@@ -194,7 +200,8 @@ double ts_dicom_parse_time(const char *text, size_t length)
     const char *end = text + length;
     const char *dot = memchr(text, '.', length);
     size_t whole = dot ? (size_t)(dot - text) : length;
-    const char *zone = memchr(text, '+', whole) ? memchr(text, '+', whole) : memchr(text, '-', whole);
+    const char *zone =
+        memchr(text, '+', whole) ? memchr(text, '+', whole) : memchr(text, '-', whole);
     whole = zone ? (size_t)(zone - text) : whole;
     if (whole >= 10) { /* a date before the time */
         date = ts_dicom_parse_date(text, 8);
@@ -208,7 +215,8 @@ double ts_dicom_parse_time(const char *text, size_t length)
     if (hours < 0 || hours > 23 || minutes < 0 || minutes > 59 || seconds < 0 || seconds > 60)
         return NAN;
     double unit = 0.1;
-    for (const char *c = dot ? dot + 1 : end; c < end && *c >= '0' && *c <= '9' && unit > 1e-7; c++, unit /= 10)
+    for (const char *c = dot ? dot + 1 : end; c < end && *c >= '0' && *c <= '9' && unit > 1e-7;
+         c++, unit /= 10)
         fraction += unit * (*c - '0');
     return date + hours * 3600.0 + minutes * 60.0 + seconds + fraction;
 }
@@ -228,6 +236,7 @@ double ts_dicom_parse_zone(const char *text, size_t length)
 
 bool ts_dicom_is_text_vr(const char *vr)
 {
-    return !*vr || (strcmp(vr, "US") && strcmp(vr, "SS") && strcmp(vr, "UL") && strcmp(vr, "SL") && strcmp(vr, "FD") &&
-                    strcmp(vr, "FL") && strcmp(vr, "OB") && strcmp(vr, "OW") && strcmp(vr, "SQ"));
+    return !*vr || (strcmp(vr, "US") && strcmp(vr, "SS") && strcmp(vr, "UL") && strcmp(vr, "SL") &&
+                    strcmp(vr, "FD") && strcmp(vr, "FL") && strcmp(vr, "OB") && strcmp(vr, "OW") &&
+                    strcmp(vr, "SQ"));
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This checks pixel data against its header. Compressed streams are checked up to the first byte that only a decoder
- * can judge: their own headers must state the same rows, columns and bits, and they may not claim a size out of all
- * proportion to their bytes.
+ * This checks pixel data against its header. Compressed streams are checked up to the first byte
+ * that only a decoder can judge: their own headers must state the same rows, columns and bits, and
+ * they may not claim a size out of all proportion to their bytes.
  */
 #include "io/dicom_header/dicom_pixels.h"
 
@@ -17,12 +17,15 @@ enum { FIRST_HEADER_BYTES = 1 << 10, HEADER_GROWTH = 16, MAX_HEADER_BYTES = 4 <<
 void ts_dicom_check_native(struct scan *scan)
 {
     const struct dicom_file *file = scan->file;
-    const int64_t bytes = file->frames * ts_dicom_frame_bytes(file), need = file->words ? (bytes + 1) / 2 * 2 : bytes;
+    const int64_t bytes = file->frames * ts_dicom_frame_bytes(file),
+                  need = file->words ? (bytes + 1) / 2 * 2 : bytes;
     if (file->pixel_bytes < need) {
-        ts_dicom_refuse(scan, "dicom-pixels-short", "pixel data has %" PRId64 " bytes, needs %" PRId64,
-                        file->pixel_bytes, need);
+        ts_dicom_refuse(scan, "dicom-pixels-short",
+                        "pixel data has %" PRId64 " bytes, needs %" PRId64, file->pixel_bytes,
+                        need);
     } else if (scan->pixels_truncated) {
-        ts_dicom_refuse(scan, "dicom-length", "pixel data claims %" PRId64 " bytes, the file holds %" PRId64,
+        ts_dicom_refuse(scan, "dicom-length",
+                        "pixel data claims %" PRId64 " bytes, the file holds %" PRId64,
                         scan->pixels_claimed, file->pixel_bytes);
     }
 }
@@ -38,7 +41,8 @@ struct dicom_frame_form ts_dicom_frame_form(const struct dicom_file *file)
                                      .precision = file->precision};
 }
 
-/* Reads as much of the first frame as its header takes. Returns CODESTREAM_SHORT where it cannot be read, or goes on.
+/* Reads as much of the first frame as its header takes. Returns CODESTREAM_SHORT where it cannot be
+ * read, or goes on.
  */
 static enum codestream_state read_first_frame(struct scan *scan, struct dicom_codestream *stream)
 {
@@ -64,10 +68,11 @@ static enum codestream_state read_first_frame(struct scan *scan, struct dicom_co
     return state;
 }
 
-/* Decides which bits of the samples are the value. A frame of more bits than Bits Stored holds whole cells, with what
- * overlays and the like put beside the value, and is masked as native pixels are. One that was compressed with loss has
- * no such bits left, and its values may go a little beyond Bits Stored: it has its own bits, as JPEG 2000 of fewer bits
- * has. Samples of just Bits Stored are the value, wherever High Bit says that it lies. */
+/* Decides which bits of the samples are the value. A frame of more bits than Bits Stored holds
+ * whole cells, with what overlays and the like put beside the value, and is masked as native pixels
+ * are. One that was compressed with loss has no such bits left, and its values may go a little
+ * beyond Bits Stored: it has its own bits, as JPEG 2000 of fewer bits has. Samples of just Bits
+ * Stored are the value, wherever High Bit says that it lies. */
 static void choose_bits(struct scan *scan, int precision)
 {
     struct dicom_file *file = scan->file;
@@ -75,13 +80,17 @@ static void choose_bits(struct scan *scan, int precision)
     if (file->syntax == DICOM_RLE || file->syntax == DICOM_DEFLATED_FRAME)
         return;
     file->precision = jpeg_2000 || whole || file->high_bit >= precision ? precision : 0;
-    if (whole && file->high_bit < precision && !(file->lossy && (jpeg_2000 || file->pixel_representation == 0)))
+    if (whole && file->high_bit < precision &&
+        !(file->lossy && (jpeg_2000 || file->pixel_representation == 0)))
         return;
     if (whole && !file->lossy && !jpeg_2000)
-        ts_dicom_refuse(scan, "dicom-bad-bits", "High Bit is %d, and the compressed frame has %d bits a sample",
+        ts_dicom_refuse(scan, "dicom-bad-bits",
+                        "High Bit is %d, and the compressed frame has %d bits a sample",
                         file->high_bit, precision);
     if (precision != file->bits_stored)
-        ts_dicom_warn(scan, "the compressed frame has other bits than Bits Stored says, and is read with its own");
+        ts_dicom_warn(
+            scan,
+            "the compressed frame has other bits than Bits Stored says, and is read with its own");
     file->bits_stored = precision;
     file->high_bit = precision - 1;
 }
@@ -108,12 +117,14 @@ static void check_first_frame(struct scan *scan)
 void ts_dicom_check_encoded(struct scan *scan)
 {
     const struct dicom_file *file = scan->file;
-    const int64_t encoded = scan->compressed_bytes, decoded = ts_dicom_frame_bytes(file) * file->frames;
+    const int64_t encoded = scan->compressed_bytes,
+                  decoded = ts_dicom_frame_bytes(file) * file->frames;
     if (encoded == 0)
         ts_dicom_refuse(scan, "dicom-pixels-missing", "the compressed pixel data is empty");
     else if (decoded > DICOM_RATIO_FREE_BYTES && decoded / DICOM_MAX_RATIO > encoded)
         ts_dicom_refuse(scan, "dicom-ratio",
-                        "the header claims %" PRId64 " bytes of pixels from %" PRId64 " compressed ones, limit %d to 1",
+                        "the header claims %" PRId64 " bytes of pixels from %" PRId64
+                        " compressed ones, limit %d to 1",
                         decoded, encoded, (int)DICOM_MAX_RATIO);
     else
         check_first_frame(scan);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Scans one DICOM file: preamble, file meta group, data set, pixel data; then its header is checked. A
- * wrong file is described, not failed: the series it belongs to is refused with that description.
+ * Scans one DICOM file: preamble, file meta group, data set, pixel data; then its header is
+ * checked. A wrong file is described, not failed: the series it belongs to is refused with that
+ * description.
  */
 #include "io/dicom_header/dicom_scan.h"
 
@@ -26,11 +27,12 @@
 #include "io/dicom_header/dicom_values.h"
 #include "io/file/inflate_file.h"
 
-/* ---- checks ------------------------------------------------------------------------------------- */
+/* ---- checks ---------------------------------------------------------------------------------- */
 
-/* Header and pixels of a file must agree, so that later code reads them rightly: the kind of image, its layout in
- * memory, its values, its pixel data. The image is refused before any decoder sees its pixels, because decoders
- * trust the header. Source: DICOM PS3.3, C.7.6.2 (image plane), C.7.6.3 (image pixel), C.11.1 (modality LUT). */
+/* Header and pixels of a file must agree, so that later code reads them rightly: the kind of image,
+ * its layout in memory, its values, its pixel data. The image is refused before any decoder sees
+ * its pixels, because decoders trust the header. Source: DICOM PS3.3, C.7.6.2 (image plane),
+ * C.7.6.3 (image pixel), C.11.1 (modality LUT). */
 
 /* No scanned object lies a kilometer away, and sums of such positions lose their precision. */
 static const double MAX_POSITION_MM = 1e6, MIN_SPACING_MM = 1e-6;
@@ -39,8 +41,9 @@ static void check_kind(struct scan *scan)
 {
     const struct dicom_file *file = scan->file;
     if (ts_dicom_is_enhanced(file) && !scan->has_groups && !file->images[0].unplaced)
-        ts_dicom_refuse(scan, "dicom-multi-frame",
-                        "an enhanced object without functional groups, which would say where its frames lie");
+        ts_dicom_refuse(
+            scan, "dicom-multi-frame",
+            "an enhanced object without functional groups, which would say where its frames lie");
 }
 
 static void check_bits(struct scan *scan)
@@ -48,7 +51,8 @@ static void check_bits(struct scan *scan)
     const struct dicom_file *file = scan->file;
     const int bits = file->bits_allocated;
     if (file->float_bits && bits != file->float_bits)
-        ts_dicom_refuse(scan, "dicom-bad-bits", "Bits Allocated is %d, expected %d for floating point pixels", bits,
+        ts_dicom_refuse(scan, "dicom-bad-bits",
+                        "Bits Allocated is %d, expected %d for floating point pixels", bits,
                         file->float_bits);
     if (file->float_bits)
         return;
@@ -56,14 +60,16 @@ static void check_bits(struct scan *scan)
         ts_dicom_refuse(scan, "dicom-bad-bits", "Bits Allocated is %d, expected 8, 16 or 32", bits);
     if (file->bits_stored < 1 || file->bits_stored > bits || file->high_bit >= bits ||
         file->high_bit < file->bits_stored - 1)
-        ts_dicom_refuse(scan, "dicom-bad-bits", "Bits Allocated %d, Bits Stored %d, High Bit %d do not fit together",
-                        bits, file->bits_stored, file->high_bit);
+        ts_dicom_refuse(scan, "dicom-bad-bits",
+                        "Bits Allocated %d, Bits Stored %d, High Bit %d do not fit together", bits,
+                        file->bits_stored, file->high_bit);
     if (file->pixel_representation > 1)
         ts_dicom_refuse(scan, "dicom-bad-bits", "Pixel Representation is %d, expected 0 or 1",
                         file->pixel_representation);
 }
 
-/* Checks sizes and bits, so that every later product is safe and every stored value has one meaning. */
+/* Checks sizes and bits, so that every later product is safe and every stored value has one
+ * meaning. */
 static void check_layout(struct scan *scan)
 {
     const struct dicom_file *file = scan->file;
@@ -81,12 +87,15 @@ static void check_layout(struct scan *scan)
     for (size_t i = 0; i < (file->float_bits ? OF_FLOATS : sizeof needed / sizeof *needed); i++)
         ts_dicom_need(scan, needed[i]);
     if (file->rows < 1 || file->columns < 1)
-        ts_dicom_refuse(scan, "dicom-bad-size", "the image has %d rows and %d columns", file->rows, file->columns);
+        ts_dicom_refuse(scan, "dicom-bad-size", "the image has %d rows and %d columns", file->rows,
+                        file->columns);
     if (file->samples_per_pixel != 1)
-        ts_dicom_refuse(scan, "dicom-color", "%d samples per pixel (%s), expected 1", file->samples_per_pixel,
+        ts_dicom_refuse(scan, "dicom-color", "%d samples per pixel (%s), expected 1",
+                        file->samples_per_pixel,
                         ts_dicom_known(ts_dicom_photometric, file->photometric));
     if (strcmp(file->photometric, "MONOCHROME1") && strcmp(file->photometric, "MONOCHROME2"))
-        ts_dicom_refuse(scan, "dicom-color", "photometric interpretation %s, expected MONOCHROME2 or MONOCHROME1",
+        ts_dicom_refuse(scan, "dicom-color",
+                        "photometric interpretation %s, expected MONOCHROME2 or MONOCHROME1",
                         ts_dicom_known(ts_dicom_photometric, file->photometric));
     check_bits(scan);
 }
@@ -97,15 +106,19 @@ static void check_lut(struct scan *scan)
     struct dicom_file *file = scan->file;
     struct dicom_lut *lut = &file->lut;
     const double *descriptor = scan->lut_descriptor;
-    const bool described = descriptor[0] >= 0 && descriptor[1] >= -32768 && descriptor[2] >= 1 && descriptor[2] <= 16;
+    const bool described =
+        descriptor[0] >= 0 && descriptor[1] >= -32768 && descriptor[2] >= 1 && descriptor[2] <= 16;
     if (!described && lut->data.length == 0 && isnan(descriptor[0]))
         return;
     const uint32_t entries = !described ? 0 : descriptor[0] == 0 ? 65536 : (uint32_t)descriptor[0];
-    if (!described || (lut->data.length != 2 * entries && lut->data.length != entries + (entries & 1)))
+    if (!described ||
+        (lut->data.length != 2 * entries && lut->data.length != entries + (entries & 1)))
         ts_dicom_refuse(scan, "dicom-modality-lut",
-                        "the Modality LUT has %" PRIu32 " bytes, which do not fit its descriptor", lut->data.length);
+                        "the Modality LUT has %" PRIu32 " bytes, which do not fit its descriptor",
+                        lut->data.length);
     else if (file->float_bits || scan->image.have_slope || file->syntax == DICOM_DEFLATED_LE)
-        ts_dicom_refuse(scan, "dicom-modality-lut", "a Modality LUT stands beside %s, expected it alone",
+        ts_dicom_refuse(scan, "dicom-modality-lut",
+                        "a Modality LUT stands beside %s, expected it alone",
                         file->float_bits         ? "floating point pixels"
                         : scan->image.have_slope ? "a Rescale Slope"
                                                  : "a deflated data set");
@@ -122,10 +135,12 @@ static void check_sign(struct scan *scan)
     enum { MOST_SIGNED = 32767 };
     const int sign = scan->file->pixel_representation;
     if (sign == 0 && scan->smallest < 0)
-        ts_dicom_warn(scan, "Smallest Image Pixel Value is negative, and Pixel Representation says that no pixel is: "
+        ts_dicom_warn(scan, "Smallest Image Pixel Value is negative, and Pixel Representation says "
+                            "that no pixel is: "
                             "large values may be negative ones");
     if (sign == 1 && scan->file->bits_allocated == 16 && scan->largest > MOST_SIGNED)
-        ts_dicom_warn(scan, "Largest Image Pixel Value is none of signed pixels, which Pixel Representation says they "
+        ts_dicom_warn(scan, "Largest Image Pixel Value is none of signed pixels, which Pixel "
+                            "Representation says they "
                             "are: negative values may be large ones");
 }
 
@@ -139,8 +154,9 @@ static void check_pixels(struct scan *scan)
     }
     const bool native = !dicom_is_compressed(file->syntax);
     if (native == scan->encapsulated) {
-        ts_dicom_refuse(scan, "dicom-encoding", "the meta group says %s pixels, the pixel data is %s",
-                        native ? "uncompressed" : "compressed", native ? "compressed" : "uncompressed");
+        ts_dicom_refuse(
+            scan, "dicom-encoding", "the meta group says %s pixels, the pixel data is %s",
+            native ? "uncompressed" : "compressed", native ? "compressed" : "uncompressed");
         return;
     }
     file->words &= file->bits_allocated == 8;
@@ -149,20 +165,27 @@ static void check_pixels(struct scan *scan)
     if (native) {
         ts_dicom_check_native(scan);
         if (file->pixel_bytes > file->frames * ts_dicom_frame_bytes(file) + 1)
-            ts_dicom_warn(scan, file->frames > 1 ? "more pixel data than the frames need; the rest was passed over"
-                                                 : "more pixel data than one frame needs; the rest was passed over");
+            ts_dicom_warn(scan,
+                          file->frames > 1
+                              ? "more pixel data than the frames need; the rest was passed over"
+                              : "more pixel data than one frame needs; the rest was passed over");
     } else {
         ts_dicom_check_encoded(scan);
     }
 }
 
-/* Gives the image the padding that is stated for pixels of its type; one of another type says nothing of them. */
+/* Gives the image the padding that is stated for pixels of its type; one of another type says
+ * nothing of them. */
 static void choose_padding(const struct scan *scan, struct dicom_image *image)
 {
     const int bits = scan->file->float_bits;
     const bool is_signed = scan->file->pixel_representation == 1;
-    image->have_padding = ts_dicom_has(scan, bits == 64 ? 0x00280123 : bits == 32 ? 0x00280122 : 0x00280120);
-    image->have_padding_limit = ts_dicom_has(scan, bits == 64 ? 0x00280125 : bits == 32 ? 0x00280124 : 0x00280121);
+    image->have_padding = ts_dicom_has(scan, bits == 64   ? 0x00280123
+                                             : bits == 32 ? 0x00280122
+                                                          : 0x00280120);
+    image->have_padding_limit = ts_dicom_has(scan, bits == 64   ? 0x00280125
+                                                   : bits == 32 ? 0x00280124
+                                                                : 0x00280121);
     image->padding = bits == 64   ? scan->double_padding
                      : bits == 32 ? scan->float_padding
                      : is_signed  ? (int16_t)scan->padding
@@ -185,27 +208,34 @@ static void check_values(struct scan *scan, struct dicom_image *image)
 {
     take_nominal_spacing(scan->file, image);
     if (image->have_slope && image->slope == 0)
-        ts_dicom_refuse(scan, "dicom-rescale", "Rescale Slope is 0: every pixel would have one value");
+        ts_dicom_refuse(scan, "dicom-rescale",
+                        "Rescale Slope is 0: every pixel would have one value");
     if (image->have_slope != image->have_intercept)
         ts_dicom_refuse(scan, "dicom-rescale", "Rescale %s is given without Rescale %s",
-                        image->have_slope ? "Slope" : "Intercept", image->have_slope ? "Intercept" : "Slope");
+                        image->have_slope ? "Slope" : "Intercept",
+                        image->have_slope ? "Intercept" : "Slope");
     for (int i = 0; i < 2; i++) {
-        if (image->have_spacing && !(image->spacing_mm[i] >= MIN_SPACING_MM && image->spacing_mm[i] <= MAX_POSITION_MM))
-            ts_dicom_refuse(scan, "dicom-bad-spacing", "Pixel Spacing is %g by %g mm, expected between %g and %g",
-                            image->spacing_mm[0], image->spacing_mm[1], MIN_SPACING_MM, MAX_POSITION_MM);
+        if (image->have_spacing &&
+            !(image->spacing_mm[i] >= MIN_SPACING_MM && image->spacing_mm[i] <= MAX_POSITION_MM))
+            ts_dicom_refuse(scan, "dicom-bad-spacing",
+                            "Pixel Spacing is %g by %g mm, expected between %g and %g",
+                            image->spacing_mm[0], image->spacing_mm[1], MIN_SPACING_MM,
+                            MAX_POSITION_MM);
     }
     for (int i = 0; i < 3; i++) {
         if (!(fabs(image->position_mm[i]) <= MAX_POSITION_MM))
-            ts_dicom_refuse(scan, "dicom-bad-position", "Image Position (Patient) is %g mm away, expected at most %g",
+            ts_dicom_refuse(scan, "dicom-bad-position",
+                            "Image Position (Patient) is %g mm away, expected at most %g",
                             fabs(image->position_mm[i]), MAX_POSITION_MM);
     }
     if (image->have_orientation) {
         const double *o = image->orientation;
         const double row = ts_length(o), column = ts_length(o + 3), dot = ts_dot(o, o + 3);
         if (!(fabs(row - 1) <= 1e-3 && fabs(column - 1) <= 1e-3 && fabs(dot) <= 1e-3))
-            ts_dicom_refuse(scan, "dicom-bad-orientation",
-                            "Image Orientation is not orthonormal: lengths %.6g and %.6g, dot product %.6g", row,
-                            column, dot);
+            ts_dicom_refuse(
+                scan, "dicom-bad-orientation",
+                "Image Orientation is not orthonormal: lengths %.6g and %.6g, dot product %.6g",
+                row, column, dot);
     }
     choose_padding(scan, image);
 }
@@ -215,8 +245,8 @@ static double clock_of(const struct dicom_moment *moment)
     return moment->time_s + (isnan(moment->date_s) ? 0 : moment->date_s);
 }
 
-/* Returns the moment in seconds. The date counts, since a series may cross midnight; without one, the time of day has
- * to do. */
+/* Returns the moment in seconds. The date counts, since a series may cross midnight; without one,
+ * the time of day has to do. */
 static double seconds_of(const struct dicom_moment *moment)
 {
     return !isnan(moment->both_s) ? moment->both_s : clock_of(moment);
@@ -236,8 +266,8 @@ static void place_in_time(struct scan *scan)
     }
 }
 
-/* Lists the images of the file, which are NULL where memory is out. Checks kind of image, layout, values and pixel data
- * against each other; scan->file->refusal states what is wrong. */
+/* Lists the images of the file, which are NULL where memory is out. Checks kind of image, layout,
+ * values and pixel data against each other; scan->file->refusal states what is wrong. */
 static void check_header(struct scan *scan)
 {
     if (!ts_dicom_list_images(scan))
@@ -251,18 +281,20 @@ static void check_header(struct scan *scan)
     check_pixels(scan);
 }
 
-/* ---- deflated data sets ------------------------------------------------------------------------- */
+/* ---- deflated data sets ---------------------------------------------------------------------- */
 
-/* A data set of the transfer syntax "deflated explicit VR little endian" is one deflate stream. It is inflated
- * once to its end before any of its bytes are looked at, and what comes out is only counted. This proves that the
- * stream is whole, gives the length that all other lengths are held against, and stops early at a stream that
- * claims far more than it holds. The walk then inflates it again as it reads, and so does whoever reads the
- * pixels: no inflated bytes are kept. Source: DICOM PS3.5 A.5; RFC 1951. */
+/* A data set of the transfer syntax "deflated explicit VR little endian" is one deflate stream. It
+ * is inflated once to its end before any of its bytes are looked at, and what comes out is only
+ * counted. This proves that the stream is whole, gives the length that all other lengths are held
+ * against, and stops early at a stream that claims far more than it holds. The walk then inflates
+ * it again as it reads, and so does whoever reads the pixels: no inflated bytes are kept. Source:
+ * DICOM PS3.5 A.5; RFC 1951. */
 
 /* No element is longer than 4 GiB, and all others together are small. */
 #define MAX_BYTES (INT64_C(5) << 30)
 
-static bool refuse_stream(struct scan *scan, enum inflate_end end, int64_t inflated, int64_t deflated)
+static bool refuse_stream(struct scan *scan, enum inflate_end end, int64_t inflated,
+                          int64_t deflated)
 {
     if (end == INFLATE_UNREADABLE)
         scan->reader.error = errno;
@@ -270,7 +302,8 @@ static bool refuse_stream(struct scan *scan, enum inflate_end end, int64_t infla
         ts_dicom_refuse(scan, "dicom-truncated", "the file ends inside its deflated data set");
     else if (end == INFLATE_DAMAGED)
         ts_dicom_refuse(scan, "dicom-bad-deflate",
-                        "the data set is no deflate stream, or a damaged one: %" PRId64 " bytes could be inflated",
+                        "the data set is no deflate stream, or a damaged one: %" PRId64
+                        " bytes could be inflated",
                         inflated);
     else
         ts_dicom_refuse(scan, "dicom-ratio",
@@ -280,12 +313,13 @@ static bool refuse_stream(struct scan *scan, enum inflate_end end, int64_t infla
     return false;
 }
 
-/* Lets the reader of the scan read the inflated bytes of the data set that begins at walk->offset, which becomes 0. The
- * caller destroys scan->reader.inflated. Returns false where the stream is refused, or where scan->reader.error says
- * why it cannot be read. */
+/* Lets the reader of the scan read the inflated bytes of the data set that begins at walk->offset,
+ * which becomes 0. The caller destroys scan->reader.inflated. Returns false where the stream is
+ * refused, or where scan->reader.error says why it cannot be read. */
 static bool inflate_data_set(struct scan *scan, struct dicom_walk *walk)
 {
-    static const struct inflate_limits limits = {DICOM_RATIO_FREE_BYTES, DICOM_MAX_RATIO, MAX_BYTES};
+    static const struct inflate_limits limits = {DICOM_RATIO_FREE_BYTES, DICOM_MAX_RATIO,
+                                                 MAX_BYTES};
     struct dicom_file *file = scan->file;
     struct dicom_reader *reader = &scan->reader;
     struct inflate_file *stream = ts_inflate_file_create();
@@ -307,18 +341,20 @@ static bool inflate_data_set(struct scan *scan, struct dicom_walk *walk)
     return true;
 }
 
-/* ---- the start of a file ------------------------------------------------------------------------ */
+/* ---- the start of a file --------------------------------------------------------------------- */
 
-/* A file begins with a preamble of 128 bytes and the letters "DICM". Some programs write neither, and begin with
- * the file meta group or even with the data set. Such a file is judged by its first element, which must be one of
- * the groups that come first: 0002, in explicit little endian, or 0008, in any encoding. Few other files begin so,
- * and those fail in the elements behind it. Source: DICOM PS3.10, 7.1 (file meta information). */
+/* A file begins with a preamble of 128 bytes and the letters "DICM". Some programs write neither,
+ * and begin with the file meta group or even with the data set. Such a file is judged by its first
+ * element, which must be one of the groups that come first: 0002, in explicit little endian, or
+ * 0008, in any encoding. Few other files begin so, and those fail in the elements behind it.
+ * Source: DICOM PS3.10, 7.1 (file meta information). */
 
-/* Returns true where these 8 bytes are the header of an element of `group`. A long implicit one does not count, since
- * the first elements of a data set are short. */
+/* Returns true where these 8 bytes are the header of an element of `group`. A long implicit one
+ * does not count, since the first elements of a data set are short. */
 static bool is_element_of(const unsigned char *bytes, unsigned char group)
 {
-    const bool little = bytes[0] == group && bytes[1] == 0, big = bytes[0] == 0 && bytes[1] == group;
+    const bool little = bytes[0] == group && bytes[1] == 0,
+               big = bytes[0] == 0 && bytes[1] == group;
     const bool short_implicit = little && bytes[3] == 0 && bytes[6] == 0 && bytes[7] == 0;
     return short_implicit || ((little || big) && ts_dicom_is_vr((const char *)bytes + 4));
 }
@@ -331,12 +367,13 @@ static bool is_first_element(const unsigned char *bytes)
 enum dicom_start {
     DICOM_START_MAGIC,    /* a preamble and "DICM": the file meta group begins at DICOM_MAGIC_END */
     DICOM_START_META,     /* the file meta group begins at byte 0 */
-    DICOM_START_DATA_SET, /* the data set begins at byte 0: it is little or big endian, and nothing names its syntax */
+    DICOM_START_DATA_SET, /* the data set begins at byte 0: it is little or big endian, and nothing
+                             names its syntax */
     DICOM_START_NONE
 };
 
-/* Judges the first n bytes of a file, at most DICOM_START_BYTES. A start without magic is only a likeness: whether the
- * file is DICOM shows in the elements that follow. */
+/* Judges the first n bytes of a file, at most DICOM_START_BYTES. A start without magic is only a
+ * likeness: whether the file is DICOM shows in the elements that follow. */
 static enum dicom_start find_start(const unsigned char *bytes, size_t n)
 {
     if (n >= DICOM_MAGIC_END && !memcmp(bytes + DICOM_PREAMBLE_BYTES, "DICM", 4))
@@ -348,7 +385,8 @@ static enum dicom_start find_start(const unsigned char *bytes, size_t n)
     return is_element_of(bytes, 8) ? DICOM_START_DATA_SET : DICOM_START_NONE;
 }
 
-/* Returns the uncompressed transfer syntax in which a data set begins, by the form of its first element. */
+/* Returns the uncompressed transfer syntax in which a data set begins, by the form of its first
+ * element. */
 static const char *guess_syntax(const unsigned char bytes[8])
 {
     return !ts_dicom_is_vr((const char *)bytes + 4) ? "1.2.840.10008.1.2"
@@ -360,22 +398,27 @@ static const char *guess_syntax(const unsigned char bytes[8])
 static void describe_start(const unsigned char *bytes, size_t n, struct dicom_other *other)
 {
     static const unsigned char apple_double[] = {0, 5, 0x16, 7};
-    static const char documents[][4] = {
-        {'%', 'P', 'D', 'F'}, {'P', 'K', 3, 4}, {'\x89', 'P', 'N', 'G'}, {'\xFF', '\xD8', '\xFF', '\xE0'}};
+    static const char documents[][4] = {{'%', 'P', 'D', 'F'},
+                                        {'P', 'K', 3, 4},
+                                        {'\x89', 'P', 'N', 'G'},
+                                        {'\xFF', '\xD8', '\xFF', '\xE0'}};
     const size_t preamble = n < DICOM_PREAMBLE_BYTES ? n : DICOM_PREAMBLE_BYTES;
-    other->data_set =
-        (n >= 8 && is_first_element(bytes)) || (n >= DICOM_START_BYTES && is_first_element(bytes + DICOM_MAGIC_END));
-    other->apple_double = n >= sizeof apple_double && !memcmp(bytes, apple_double, sizeof apple_double);
+    other->data_set = (n >= 8 && is_first_element(bytes)) ||
+                      (n >= DICOM_START_BYTES && is_first_element(bytes + DICOM_MAGIC_END));
+    other->apple_double =
+        n >= sizeof apple_double && !memcmp(bytes, apple_double, sizeof apple_double);
     other->foreign = n > 0;
     for (size_t i = 0; i < preamble; i++)
-        other->foreign = other->foreign && (bytes[i] >= 0x20 || (bytes[i] >= '\t' && bytes[i] <= '\r'));
+        other->foreign =
+            other->foreign && (bytes[i] >= 0x20 || (bytes[i] >= '\t' && bytes[i] <= '\r'));
     for (size_t i = 0; i < sizeof documents / sizeof *documents; i++)
         other->foreign = other->foreign || (n >= 4 && !memcmp(bytes, documents[i], 4));
 }
 
-/* ---- the scan ----------------------------------------------------------------------------------- */
+/* ---- the scan -------------------------------------------------------------------------------- */
 
-static void read_text_value(struct scan *scan, const struct dicom_element *element, char *out, size_t size)
+static void read_text_value(struct scan *scan, const struct dicom_element *element, char *out,
+                            size_t size)
 {
     size_t length = element->length < size ? element->length : 0;
     if (length == 0 || !ts_dicom_read(&scan->reader, element->offset, out, length))
@@ -391,8 +434,8 @@ bool ts_dicom_read_meta(struct scan *scan, struct dicom_walk *walk, int64_t offs
     while (ts_dicom_walk_peek(walk) >> 16 == 2) {
         struct dicom_element element;
         if (ts_dicom_walk_next(walk, &element) != DICOM_STEP_ELEMENT) {
-            ts_dicom_refuse(scan, walk->code ? walk->code : "dicom-truncated", "the file meta group is broken: %s",
-                            walk->message);
+            ts_dicom_refuse(scan, walk->code ? walk->code : "dicom-truncated",
+                            "the file meta group is broken: %s", walk->message);
             return false;
         }
         if (element.tag == DICOM_TAG(0x0002, 0x0002))
@@ -410,29 +453,34 @@ static bool choose_syntax(struct scan *scan)
     const struct dicom_syntax_name *name = ts_dicom_syntax(uid);
     scan->file->syntax = name ? name->syntax : DICOM_OTHER;
     if (!*uid)
-        ts_dicom_refuse(scan, "dicom-syntax-missing", "the file meta group names no transfer syntax");
+        ts_dicom_refuse(scan, "dicom-syntax-missing",
+                        "the file meta group names no transfer syntax");
     else if (scan->file->syntax == DICOM_OTHER)
-        ts_dicom_refuse(scan, "dicom-syntax", "transfer syntax %s (%s) is not in this build", ts_dicom_known_uid(uid),
-                        name ? name->name : "unknown");
+        ts_dicom_refuse(scan, "dicom-syntax", "transfer syntax %s (%s) is not in this build",
+                        ts_dicom_known_uid(uid), name ? name->name : "unknown");
     return *uid != '\0';
 }
 
-/* Returns true where the data set is encoded as the meta group states, judged by its first element. */
+/* Returns true where the data set is encoded as the meta group states, judged by its first
+ * element. */
 static bool encoding_agrees(struct scan *scan, const struct dicom_walk *walk)
 {
     unsigned char bytes[8];
     if (!ts_dicom_read(&scan->reader, walk->offset, bytes, sizeof bytes))
         return true; /* the walk itself will report what is missing */
-    unsigned group = ts_dicom_u16(bytes, walk->big_endian), swapped = ts_dicom_u16(bytes, !walk->big_endian);
+    unsigned group = ts_dicom_u16(bytes, walk->big_endian),
+             swapped = ts_dicom_u16(bytes, !walk->big_endian);
     if (group > 0xFF && swapped <= 0xFF && (group & 0xFF) == 0) {
-        ts_dicom_refuse(scan, "dicom-encoding", "the meta group says %s endian, the data set is %s endian",
+        ts_dicom_refuse(scan, "dicom-encoding",
+                        "the meta group says %s endian, the data set is %s endian",
                         walk->big_endian ? "big" : "little", walk->big_endian ? "little" : "big");
         return false;
     }
     bool looks_explicit = ts_dicom_is_vr((const char *)bytes + 4);
     if (looks_explicit == walk->implicit) {
         ts_dicom_refuse(scan, "dicom-encoding", "the meta group says %s VR, the data set is %s VR",
-                        walk->implicit ? "implicit" : "explicit", walk->implicit ? "explicit" : "implicit");
+                        walk->implicit ? "implicit" : "explicit",
+                        walk->implicit ? "explicit" : "implicit");
         return false;
     }
     return true;
@@ -441,19 +489,23 @@ static bool encoding_agrees(struct scan *scan, const struct dicom_walk *walk)
 bool ts_dicom_begin_data_set(struct scan *scan, struct dicom_walk *walk)
 {
     const struct dicom_file *file = scan->file;
-    if (!choose_syntax(scan) || (file->syntax == DICOM_DEFLATED_LE && !inflate_data_set(scan, walk)))
+    if (!choose_syntax(scan) ||
+        (file->syntax == DICOM_DEFLATED_LE && !inflate_data_set(scan, walk)))
         return false;
     ts_dicom_walk_init(walk, &scan->reader, walk->offset, file->syntax == DICOM_IMPLICIT_LE,
                        file->syntax == DICOM_EXPLICIT_BE);
     return encoding_agrees(scan, walk);
 }
 
-static void take_pixels(struct scan *scan, struct dicom_walk *walk, const struct dicom_element *element)
+static void take_pixels(struct scan *scan, struct dicom_walk *walk,
+                        const struct dicom_element *element)
 {
     struct dicom_file *file = scan->file;
     scan->met_pixels = true;
     scan->encapsulated = element->length == DICOM_UNDEFINED;
-    scan->file->float_bits = element->tag == DICOM_FLOAT_PIXELS ? 32 : element->tag == DICOM_DOUBLE_PIXELS ? 64 : 0;
+    scan->file->float_bits = element->tag == DICOM_FLOAT_PIXELS    ? 32
+                             : element->tag == DICOM_DOUBLE_PIXELS ? 64
+                                                                   : 0;
     file->words = file->syntax == DICOM_EXPLICIT_BE && text_equals(element->vr, "OW");
     if (scan->encapsulated) {
         ts_dicom_walk_fragments(scan, walk);
@@ -462,19 +514,23 @@ static void take_pixels(struct scan *scan, struct dicom_walk *walk, const struct
     scan->pixels_truncated = element->truncated;
     scan->pixels_claimed = element->length;
     file->pixel_offset = element->offset;
-    file->pixel_bytes = element->truncated ? scan->reader.file_bytes - element->offset : (int64_t)element->length;
+    file->pixel_bytes =
+        element->truncated ? scan->reader.file_bytes - element->offset : (int64_t)element->length;
 }
 
-/* Data sets of these classes are never images, however they go on: structured reports, documents, waveforms,
- * presentation states, raw data, contours and plans of radiotherapy. */
-static const char *const document_classes[] = {"88.", "104.", "9.", "11.", "66", "481.3", "481.5", NULL};
+/* Data sets of these classes are never images, however they go on: structured reports, documents,
+ * waveforms, presentation states, raw data, contours and plans of radiotherapy. */
+static const char *const document_classes[] = {"88.", "104.",  "9.",    "11.",
+                                               "66",  "481.3", "481.5", NULL};
 
 /* Data sets of these classes are images: where they have neither pixels nor rows they were cut. */
-static const char *const image_classes[] = {"2", "2.1", "2.2", "4", "4.1", "4.4", "128", "128.1", "130", NULL};
+static const char *const image_classes[] = {"2",   "2.1", "2.2",   "4",   "4.1",
+                                            "4.4", "128", "128.1", "130", NULL};
 
-/* Data sets of these classes are no images where they have no pixels, though they may have rows: spectra,
- * registrations, mappings of values, and curves. So are those of all private classes. */
-static const char *const pixelless_classes[] = {"4.2", "8", "8.", "10", "66.", "67", "129", "131", "200.", NULL};
+/* Data sets of these classes are no images where they have no pixels, though they may have rows:
+ * spectra, registrations, mappings of values, and curves. So are those of all private classes. */
+static const char *const pixelless_classes[] = {"4.2", "8",   "8.",  "10",   "66.",
+                                                "67",  "129", "131", "200.", NULL};
 
 /* Returns true where a data set that was read to its end, without a pixel in it, is no image. */
 static bool is_pixelless(const struct scan *scan)
@@ -483,7 +539,8 @@ static bool is_pixelless(const struct scan *scan)
     const char *uid = scan->file->sop_class;
     const bool pixels = scan->met_pixels && (scan->encapsulated || scan->pixels_claimed > 0);
     return !pixels && !scan->file->refusal && *uid &&
-           (strncmp(uid, standard, strlen(standard)) != 0 || ts_dicom_is_class(uid, pixelless_classes));
+           (strncmp(uid, standard, strlen(standard)) != 0 ||
+            ts_dicom_is_class(uid, pixelless_classes));
 }
 
 /* Elements behind the pixels may pad or sign them, but not change the header. */
@@ -493,11 +550,14 @@ static bool is_end_padding(struct scan *scan, const struct dicom_walk *walk)
     return left > 0 && (left < 8 || ts_dicom_walk_peek((struct dicom_walk *)walk) == 0);
 }
 
-/* Returns true if an overlay is stored in a bit of the pixels. One that has data of its own names bit 0. */
-static bool takes_overlay(struct scan *scan, const struct dicom_walk *walk, const struct dicom_element *element)
+/* Returns true if an overlay is stored in a bit of the pixels. One that has data of its own names
+ * bit 0. */
+static bool takes_overlay(struct scan *scan, const struct dicom_walk *walk,
+                          const struct dicom_element *element)
 {
     unsigned char bit[2];
-    return element->length == sizeof bit && ts_dicom_read(&scan->reader, element->offset, bit, sizeof bit) &&
+    return element->length == sizeof bit &&
+           ts_dicom_read(&scan->reader, element->offset, bit, sizeof bit) &&
            ts_dicom_u16(bit, walk->big_endian) > 0;
 }
 
@@ -521,8 +581,9 @@ static void read_data_set(struct scan *scan, struct dicom_walk *walk)
             return;
         }
         if (scan->met_pixels && element.root == 0 && element.tag <= DICOM_PIXEL_DATA) {
-            ts_dicom_refuse(scan, "dicom-tag-order", "element (%04x,%04x) stands behind the pixel data",
-                            element.tag >> 16, element.tag & 0xFFFF);
+            ts_dicom_refuse(scan, "dicom-tag-order",
+                            "element (%04x,%04x) stands behind the pixel data", element.tag >> 16,
+                            element.tag & 0xFFFF);
             return;
         }
         if (element.root == 0 && ts_dicom_is_pixels(element.tag)) {
@@ -543,7 +604,8 @@ static void read_data_set(struct scan *scan, struct dicom_walk *walk)
             ts_dicom_take_grid(scan, walk, &element);
         else
             ts_dicom_take(scan, walk, &element);
-        if (element.tag == DICOM_TAG(0x0008, 0x0016) && ts_dicom_is_class(scan->file->sop_class, document_classes))
+        if (element.tag == DICOM_TAG(0x0008, 0x0016) &&
+            ts_dicom_is_class(scan->file->sop_class, document_classes))
             return;
     }
 }
@@ -555,22 +617,26 @@ static void init_scan(struct scan *scan, const char *path)
     scan->file->tilt_degree = scan->file->images_in_acquisition = scan->file->series_instances =
         scan->file->concatenation_files = NAN;
     scan->file->series_number = scan->file->study_date_s = scan->file->study_time_s = NAN;
-    scan->file->repetition_ms = scan->file->temporal_positions = scan->file->temporal_resolution_ms =
-        scan->file->pet_slices = scan->file->pet_time_slices = scan->file->private_slices =
-            scan->file->private_volumes = scan->file->activity_scale = scan->smallest = scan->largest =
-                scan->mosaic_tiles = scan->grid_tiles = scan->grid_b_value = scan->grid_gradient[0] =
-                    scan->grid_gradient[1] = scan->grid_gradient[2] = scan->ge_polarity = scan->dose_scaling =
-                        scan->lut_descriptor[0] = scan->lut_descriptor[1] = scan->lut_descriptor[2] = NAN;
+    scan->file->repetition_ms = scan->file->temporal_positions =
+        scan->file->temporal_resolution_ms = scan->file->pet_slices = scan->file->pet_time_slices =
+            scan->file->private_slices = scan->file->private_volumes = scan->file->activity_scale =
+                scan->smallest = scan->largest = scan->mosaic_tiles = scan->grid_tiles =
+                    scan->grid_b_value = scan->grid_gradient[0] = scan->grid_gradient[1] =
+                        scan->grid_gradient[2] = scan->ge_polarity = scan->dose_scaling =
+                            scan->lut_descriptor[0] = scan->lut_descriptor[1] =
+                                scan->lut_descriptor[2] = NAN;
     scan->zone_s = image->zone_s = image->clock_s = NAN;
     scan->acquired = scan->content = (struct dicom_moment){NAN, NAN, NAN};
     image->slope = 1;
-    image->spacing_between_slices_mm = image->echo_time_ms = image->temporal_position = image->acquisition_number =
-        image->b_value = image->instance_number = image->acquired_s = image->time_offset_s = image->trigger_ms =
-            image->slice_location_mm = image->in_stack = image->slice_time_ms = image->phase_positive =
-                image->frame_reference_ms = image->content_s = image->cardiac_percent = image->ge_b_value =
-                    image->ge_gradient[0] = image->ge_gradient[1] = image->ge_gradient[2] = image->vendor_kind =
-                        image->ge_type = image->scale_slope = image->scale_intercept = image->gradient[0] =
-                            image->gradient[1] = image->gradient[2] = NAN;
+    image->spacing_between_slices_mm = image->echo_time_ms = image->temporal_position =
+        image->acquisition_number = image->b_value = image->instance_number = image->acquired_s =
+            image->time_offset_s = image->trigger_ms = image->slice_location_mm = image->in_stack =
+                image->slice_time_ms = image->phase_positive = image->frame_reference_ms =
+                    image->content_s = image->cardiac_percent = image->ge_b_value =
+                        image->ge_gradient[0] = image->ge_gradient[1] = image->ge_gradient[2] =
+                            image->vendor_kind = image->ge_type = image->scale_slope =
+                                image->scale_intercept = image->gradient[0] = image->gradient[1] =
+                                    image->gradient[2] = NAN;
 }
 
 static bool is_not(struct dicom_other *other, enum dicom_other_kind kind)
@@ -579,9 +645,10 @@ static bool is_not(struct dicom_other *other, enum dicom_other_kind kind)
     return false;
 }
 
-/* Reads the file meta group, or takes the transfer syntax from the data set where there is none. Returns false where
- * the group is broken. */
-static bool begin_file(struct scan *scan, enum dicom_start kind, const unsigned char *start, struct dicom_walk *walk)
+/* Reads the file meta group, or takes the transfer syntax from the data set where there is none.
+ * Returns false where the group is broken. */
+static bool begin_file(struct scan *scan, enum dicom_start kind, const unsigned char *start,
+                       struct dicom_walk *walk)
 {
     if (kind == DICOM_START_DATA_SET) {
         strcpy(scan->file->syntax_uid, guess_syntax(start));
@@ -606,7 +673,8 @@ static bool scan_elements(struct scan *scan, enum dicom_start kind, const unsign
     walk.is_open = ts_dicom_is_open;
     read_data_set(scan, &walk);
     bool document = ts_dicom_is_class(file->sop_class, document_classes);
-    bool image = scan->met_pixels || file->refusal || ts_dicom_has(scan, DICOM_TAG(0x0028, 0x0010)) ||
+    bool image = scan->met_pixels || file->refusal ||
+                 ts_dicom_has(scan, DICOM_TAG(0x0028, 0x0010)) ||
                  ts_dicom_is_class(scan->media_class, image_classes) ||
                  ts_dicom_is_class(file->sop_class, image_classes);
     if (document || !image || is_pixelless(scan))
@@ -615,16 +683,20 @@ static bool scan_elements(struct scan *scan, enum dicom_start kind, const unsign
     return true;
 }
 
-/* Scans an open regular file that is not empty. Returns false where it is no image. A file without magic counts as
- * DICOM only where its elements go on to the pixels and name a class. */
+/* Scans an open regular file that is not empty. Returns false where it is no image. A file without
+ * magic counts as DICOM only where its elements go on to the pixels and name a class. */
 static bool scan_open_file(struct scan *scan, struct dicom_other *other)
 {
-    static const unsigned char windows[] = {'M', 'Z'}, elf[] = {0x7f, 'E', 'L', 'F'}, script[] = {'#', '!'};
+    static const unsigned char windows[] = {'M', 'Z'}, elf[] = {0x7f, 'E', 'L', 'F'},
+                               script[] = {'#', '!'};
     const struct dicom_file *file = scan->file;
     unsigned char start[DICOM_START_BYTES];
-    const size_t n = file->file_bytes < (int64_t)sizeof start ? (size_t)file->file_bytes : sizeof start;
+    const size_t n =
+        file->file_bytes < (int64_t)sizeof start ? (size_t)file->file_bytes : sizeof start;
     if (!ts_dicom_read(&scan->reader, 0, start, n))
-        return is_not(other, DICOM_SHORT); /* it was cut since; where the reading failed, the caller says so */
+        return is_not(
+            other,
+            DICOM_SHORT); /* it was cut since; where the reading failed, the caller says so */
     const enum dicom_start kind = find_start(start, n);
     if (kind == DICOM_START_MAGIC) {
         if (!memcmp(start, windows, sizeof windows) || !memcmp(start, elf, sizeof elf) ||
@@ -633,19 +705,22 @@ static bool scan_open_file(struct scan *scan, struct dicom_other *other)
         return scan_elements(scan, kind, start, other);
     }
     ts_dicom_warn(scan, "the file has no preamble, and was read from its first element");
-    if (kind != DICOM_START_NONE && scan_elements(scan, kind, start, other) && scan->met_pixels && *file->sop_class)
+    if (kind != DICOM_START_NONE && scan_elements(scan, kind, start, other) && scan->met_pixels &&
+        *file->sop_class)
         return true;
     describe_start(start, n, other);
     return is_not(other, n < DICOM_MAGIC_END && !other->foreign ? DICOM_SHORT : DICOM_NO_MAGIC);
 }
 
-bool ts_dicom_scan_file(const char *path, struct arena *arena, struct dicom_file *file, struct dicom_other *other)
+bool ts_dicom_scan_file(const char *path, struct arena *arena, struct dicom_file *file,
+                        struct dicom_other *other)
 {
     struct scan scan = {.arena = arena, .file = file};
     struct stat status;
     init_scan(&scan, path);
     *other = (struct dicom_other){.path = path, .kind = DICOM_UNREADABLE, .folder = DICOM_NAMED};
-    /* O_NONBLOCK: a FIFO must not hold us up; it has no effect on the regular files that are read. */
+    /* O_NONBLOCK: a FIFO must not hold us up; it has no effect on the regular files that are
+     * read. */
     int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
     if (fd < 0) {
         other->error = errno;
@@ -666,7 +741,8 @@ bool ts_dicom_scan_file(const char *path, struct arena *arena, struct dicom_file
         scan.reader.fd = fd;
         scan.reader.file_bytes = status.st_size;
         is_image = scan_open_file(&scan, other);
-        if (scan.reader.error != 0) { /* whatever was made of the rest: a part of the file is not known */
+        if (scan.reader.error !=
+            0) { /* whatever was made of the rest: a part of the file is not known */
             other->error = scan.reader.error;
             is_image = is_not(other, DICOM_UNREADABLE);
         }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This records why a file is refused, and what was passed over in it. The parts of the scanner go on after they have
- * found a fault, and the faults after the first one are mostly its consequences: only the first is kept. Its text lies
- * in the arena of the scan, because it names values of the header, which is gone when the message is printed.
+ * This records why a file is refused, and what was passed over in it. The parts of the scanner go
+ * on after they have found a fault, and the faults after the first one are mostly its consequences:
+ * only the first is kept. Its text lies in the arena of the scan, because it names values of the
+ * header, which is gone when the message is printed.
  */
 #include "io/dicom_header/dicom_scan_state.h"
 
@@ -32,7 +33,8 @@ struct dicom_image *ts_dicom_current_image(struct scan *scan)
 
 struct dicom_image *ts_dicom_add_image(struct scan *scan)
 {
-    struct dicom_image *grown = ts_memory_grow(scan->frames, scan->n_frames, &scan->frames_capacity, sizeof *grown);
+    struct dicom_image *grown =
+        ts_memory_grow(scan->frames, scan->n_frames, &scan->frames_capacity, sizeof *grown);
     if (!grown) {
         ts_dicom_refuse(scan, "no-memory", "memory is out");
         return NULL;

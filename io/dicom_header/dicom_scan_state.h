@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The state of one file's scan, which the parts of the scanner fill in turn: dicom_scan.c walks the file,
- * dicom_values.c reads the values, dicom_pixels.c checks them against each other.
+ * The state of one file's scan, which the parts of the scanner fill in turn: dicom_scan.c walks the
+ * file, dicom_values.c reads the values, dicom_pixels.c checks them against each other.
  */
 #ifndef IO_DICOM_DICOM_SCAN_STATE_H
 #define IO_DICOM_DICOM_SCAN_STATE_H
@@ -20,19 +20,21 @@ enum {
     DICOM_MAX_FRAMES = 100000 /* of one file */
 };
 
-/* This is a block of private elements: the element that reserves it, the sequence in which it stands, and for whom it
- * is reserved (enum creator of dicom_values.c). */
+/* This is a block of private elements: the element that reserves it, the sequence in which it
+ * stands, and for whom it is reserved (enum creator of dicom_values.c). */
 struct dicom_block {
     uint32_t tag, parent;
     int creator;
 };
 
-/* This is when an image was made, in seconds as ts_dicom_parse_time has them; NaN where it is not stated. */
+/* This is when an image was made, in seconds as ts_dicom_parse_time has them; NaN where it is not
+ * stated. */
 struct dicom_moment {
     double date_s, time_s, both_s; /* as a date, a time of day, and one element that holds both */
 };
 
-/* This is a tile of a UIH mosaic, as its item of the private sequence (0065,1051) states it; NaN if absent. */
+/* This is a tile of a UIH mosaic, as its item of the private sequence (0065,1051) states it; NaN if
+ * absent. */
 struct dicom_grid_tile {
     double position_mm[3], acquired_s;
 };
@@ -49,24 +51,29 @@ struct scan {
         filled[DICOM_MAX_WANTED]; /* row i of the table of wanted elements was met, held a value */
     struct dicom_block blocks[DICOM_MAX_BLOCKS];
     int n_blocks;
-    struct dicom_place csa;           /* Siemens' private header of the image, which the mosaic needs; length 0: none */
+    struct dicom_place
+        csa; /* Siemens' private header of the image, which the mosaic needs; length 0: none */
     struct dicom_place plane_offsets; /* Grid Frame Offset Vector of a dose; length 0: none */
     double dose_scaling;              /* NaN if absent */
     int padding, padding_limit;       /* of integer pixels, as raw bits */
-    double float_padding, float_padding_limit, double_padding, double_padding_limit; /* of floats and of doubles */
-    double lut_descriptor[3]; /* of the Modality LUT: entries, first stored value, bits; NaN if absent */
+    double float_padding, float_padding_limit, double_padding,
+        double_padding_limit; /* of floats and of doubles */
+    double lut_descriptor[3]; /* of the Modality LUT: entries, first stored value, bits; NaN if
+                                 absent */
     struct dicom_moment acquired, content;
-    double zone_s;                                     /* Timezone Offset From UTC; NaN if absent */
-    double mosaic_tiles;                               /* as a private element states it; NaN if absent */
-    double grid_tiles, grid_b_value, grid_gradient[3]; /* the same of UIH, and its diffusion weighting in the axes of
-                                                          the image; NaN if absent */
-    struct dicom_grid_tile *tiles;                     /* of UIH; to be freed */
+    double zone_s;       /* Timezone Offset From UTC; NaN if absent */
+    double mosaic_tiles; /* as a private element states it; NaN if absent */
+    double grid_tiles, grid_b_value,
+        grid_gradient[3];          /* the same of UIH, and its diffusion weighting in the axes of
+                                      the image; NaN if absent */
+    struct dicom_grid_tile *tiles; /* of UIH; to be freed */
     size_t n_tiles, tiles_capacity;
     double smallest, largest; /* Smallest and Largest Image Pixel Value; NaN if absent */
-    double ge_polarity;       /* GE's user variable 12, which states the polarity of epi_pepolar; NaN if absent */
+    double ge_polarity; /* GE's user variable 12, which states the polarity of epi_pepolar; NaN if
+                           absent */
     char media_class[DICOM_UID_MAX];
     bool met_pixels, encapsulated, pixels_truncated;
-    int64_t pixels_claimed;                /* length of native pixel data, as the element states it */
+    int64_t pixels_claimed; /* length of native pixel data, as the element states it */
     int64_t offsets_offset, offsets_bytes; /* the value of an extended offset table */
     int64_t compressed_bytes;              /* of all fragments, without their headers */
 };
@@ -74,20 +81,20 @@ struct scan {
 /* Records why the file cannot be part of a volume. The first reason stands; `code` is a literal. */
 void ts_dicom_refuse(struct scan *scan, const char *code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* Returns the image to which elements belong now: the frame whose functional groups are read, or the one that stands
- * for all. */
+/* Returns the image to which elements belong now: the frame whose functional groups are read, or
+ * the one that stands for all. */
 struct dicom_image *ts_dicom_current_image(struct scan *scan);
-/* Adds a frame or a tile to scan->frames, as a copy of what is known of all images. Returns NULL, and refuses the file,
- * where memory is out. */
+/* Adds a frame or a tile to scan->frames, as a copy of what is known of all images. Returns NULL,
+ * and refuses the file, where memory is out. */
 struct dicom_image *ts_dicom_add_image(struct scan *scan);
 /* Records what was passed over. The first warning stands; `text` is a literal. */
 void ts_dicom_warn(struct scan *scan, const char *text);
 
-/* Reads the file meta group, which begins at `offset`. Returns false where it is broken. Afterwards walk->offset is the
- * data set's first byte. */
+/* Reads the file meta group, which begins at `offset`. Returns false where it is broken. Afterwards
+ * walk->offset is the data set's first byte. */
 bool ts_dicom_read_meta(struct scan *scan, struct dicom_walk *walk, int64_t offset);
-/* Begins the walk of the data set in its transfer syntax; a deflated one is read through its inflated bytes. Returns
- * false where the file is refused. */
+/* Begins the walk of the data set in its transfer syntax; a deflated one is read through its
+ * inflated bytes. Returns false where the file is refused. */
 bool ts_dicom_begin_data_set(struct scan *scan, struct dicom_walk *walk);
 
 static inline bool text_equals(const char *text, const char *other)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table of transfer syntaxes. Those that are not read stand here for their names, which a refusal states. The terms
- * of the last column are those of PS3.3 C.7.6.1.1.5.1 (Lossy Image Compression Method).
+ * The table of transfer syntaxes. Those that are not read stand here for their names, which a
+ * refusal states. The terms of the last column are those of PS3.3 C.7.6.1.1.5.1 (Lossy Image
+ * Compression Method).
  */
 #include "io/dicom_header/dicom_syntax.h"
 
@@ -25,7 +26,8 @@ static const struct dicom_syntax_name names[] = {
     {"1.2.840.10008.1.2.4.53", "JPEG spectral selection", DICOM_JPEG_SPECTRAL, JPEG},
     {"1.2.840.10008.1.2.4.55", "JPEG full progression", DICOM_JPEG_PROGRESSIVE, JPEG},
     {"1.2.840.10008.1.2.4.57", "JPEG lossless", DICOM_JPEG_LOSSLESS, NULL},
-    {"1.2.840.10008.1.2.4.70", "JPEG lossless, first-order prediction", DICOM_JPEG_LOSSLESS_FIRST_ORDER, NULL},
+    {"1.2.840.10008.1.2.4.70", "JPEG lossless, first-order prediction",
+     DICOM_JPEG_LOSSLESS_FIRST_ORDER, NULL},
     {"1.2.840.10008.1.2.4.80", "JPEG-LS lossless", DICOM_JPEG_LS, NULL},
     {"1.2.840.10008.1.2.4.81", "JPEG-LS near-lossless", DICOM_JPEG_LS_NEAR, JPEG_LS},
     {"1.2.840.10008.1.2.4.90", "JPEG 2000 lossless", DICOM_JPEG_2000, NULL},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The transfer syntaxes of DICOM: which way pixels are stored, and what decodes them. Source: DICOM PS3.6 A (UIDs),
- * PS3.5 A.
+ * The transfer syntaxes of DICOM: which way pixels are stored, and what decodes them. Source: DICOM
+ * PS3.6 A (UIDs), PS3.5 A.
  */
 #ifndef IO_DICOM_DICOM_SYNTAX_H
 #define IO_DICOM_DICOM_SYNTAX_H
@@ -34,7 +34,8 @@ enum dicom_syntax {
 struct dicom_syntax_name {
     const char *uid, *name;
     enum dicom_syntax syntax;
-    const char *method; /* term of Lossy Image Compression Method; NULL where frames are to have no loss */
+    const char
+        *method; /* term of Lossy Image Compression Method; NULL where frames are to have no loss */
 };
 
 /* Returns the row of a UID, or NULL where the standard has no such transfer syntax for images. */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table of wanted elements, and where their values go: to the file, to every image of it, or, inside of the
- * functional groups of a multi-frame file, to one frame. Private elements are known by the text that reserves their
- * block, since a block's number differs from file to file. Source: DICOM PS3.6 (tags), PS3.3 C.7.6.16 (functional
- * groups), PS3.5 7.8 (private elements); the vendors' conformance statements.
+ * The table of wanted elements, and where their values go: to the file, to every image of it, or,
+ * inside of the functional groups of a multi-frame file, to one frame. Private elements are known
+ * by the text that reserves their block, since a block's number differs from file to file. Source:
+ * DICOM PS3.6 (tags), PS3.3 C.7.6.16 (functional groups), PS3.5 7.8 (private elements); the
+ * vendors' conformance statements.
  */
 #include "io/dicom_header/dicom_values.h"
 
@@ -21,14 +22,16 @@ enum value_kind {
     VALUE_SHORT,    /* int, from 16 bits; a US or SS by PixelRepresentation is kept as raw bits */
     VALUE_DECIMALS, /* exactly `count` doubles */
     VALUE_INTEGER,  /* int64_t */
-    VALUE_ADVICE,   /* a number of any VR as double; NaN where it is not one number: it only tells images apart */
+    VALUE_ADVICE,   /* a number of any VR as double; NaN where it is not one number: it only tells
+                       images apart */
     VALUE_FIRST,    /* the first of several such numbers */
     VALUE_BINARY,   /* the same, of `count` numbers of a VR that is not text */
     VALUE_INDEXES,  /* up to `count` uint32_t; nothing where there are more */
     VALUE_FLOAT,    /* a number of VR FL, whatever the encoding says of it */
     VALUE_STORED,   /* one FL or FD as double, which may be infinite or NaN as pixels may */
     VALUE_TIME,     /* TM or DT in seconds; NaN where it is none */
-    VALUE_DATETIME, /* DT in seconds of the local clock, as VALUE_TIME, whose zone the image then has */
+    VALUE_DATETIME, /* DT in seconds of the local clock, as VALUE_TIME, whose zone the image then
+                       has */
     VALUE_ZONE,     /* an offset from UTC in seconds; NaN where it is none */
     VALUE_DATE,     /* DA in seconds; NaN where it is none */
     VALUE_PLACE,    /* struct dicom_place: where the value lies */
@@ -62,14 +65,16 @@ static const char *const creators[CREATORS] = {
 };
 
 struct wanted {
-    uint32_t parent;      /* the sequence in which the element stands; 0: none */
-    enum creator creator; /* of a private element, whose `tag` is then without the number of the block */
+    uint32_t parent; /* the sequence in which the element stands; 0: none */
+    enum creator
+        creator; /* of a private element, whose `tag` is then without the number of the block */
     uint32_t tag;
     enum value_kind kind;
     const char *name;
     enum target { OF_FILE, OF_IMAGE, OF_SCAN } target; /* the struct that holds the field */
-    size_t offset, size;                               /* the field; size: bytes of a text, count of numbers */
-    size_t have; /* offset of the have_ flag in struct dicom_image; 0: none (the file stands there) */
+    size_t offset, size; /* the field; size: bytes of a text, count of numbers */
+    size_t
+        have; /* offset of the have_ flag in struct dicom_image; 0: none (the file stands there) */
 };
 
 #define FIELD(field) OF_IMAGE, offsetof(struct dicom_image, field)
@@ -85,168 +90,231 @@ static const struct wanted wanted[] = {
     {0, PUBLIC, TAG(0x0008, 0x0016), VALUE_UID, "SOP Class UID", FILE_TEXT(sop_class)},
     {0, PUBLIC, TAG(0x0008, 0x0018), VALUE_UID, "SOP Instance UID", FILE_TEXT(sop_instance)},
     {0, PUBLIC, TAG(0x0008, 0x0020), VALUE_DATE, "Study Date", FILE_FIELD(study_date_s), 1, 0},
-    {0, PUBLIC, TAG(0x0008, 0x0022), VALUE_DATE, "Acquisition Date", SCAN_FIELD(acquired.date_s), 1, 0},
+    {0, PUBLIC, TAG(0x0008, 0x0022), VALUE_DATE, "Acquisition Date", SCAN_FIELD(acquired.date_s), 1,
+     0},
     {0, PUBLIC, TAG(0x0008, 0x0023), VALUE_DATE, "Content Date", SCAN_FIELD(content.date_s), 1, 0},
-    {0, PUBLIC, TAG(0x0008, 0x002A), VALUE_DATETIME, "Acquisition DateTime", SCAN_FIELD(acquired.both_s), 1, 0},
+    {0, PUBLIC, TAG(0x0008, 0x002A), VALUE_DATETIME, "Acquisition DateTime",
+     SCAN_FIELD(acquired.both_s), 1, 0},
     {0, PUBLIC, TAG(0x0008, 0x0030), VALUE_TIME, "Study Time", FILE_FIELD(study_time_s), 1, 0},
     {0, PUBLIC, TAG(0x0008, 0x0060), VALUE_TEXT, "Modality", FILE_TEXT(modality)},
-    {0, PUBLIC, TAG(0x0008, 0x0032), VALUE_TIME, "Acquisition Time", SCAN_FIELD(acquired.time_s), 1, 0},
+    {0, PUBLIC, TAG(0x0008, 0x0032), VALUE_TIME, "Acquisition Time", SCAN_FIELD(acquired.time_s), 1,
+     0},
     {0, PUBLIC, TAG(0x0008, 0x0033), VALUE_TIME, "Content Time", SCAN_FIELD(content.time_s), 1, 0},
-    {0, PUBLIC, TAG(0x0008, 0x0201), VALUE_ZONE, "Timezone Offset From UTC", SCAN_FIELD(zone_s), 1, 0},
+    {0, PUBLIC, TAG(0x0008, 0x0201), VALUE_ZONE, "Timezone Offset From UTC", SCAN_FIELD(zone_s), 1,
+     0},
     {0, PUBLIC, TAG(0x0008, 0x103E), VALUE_TEXT, "Series Description", FILE_TEXT(description)},
     {0, PUBLIC, TAG(0x0008, 0x9208), VALUE_TEXT, "Complex Image Component", TEXT(component)},
     {0, PUBLIC, TAG(0x0010, 0x0010), VALUE_TEXT, "Patient's Name", FILE_TEXT(patient_name)},
-    {0, PUBLIC, TAG(0x0018, 0x0080), VALUE_ADVICE, "Repetition Time", FILE_FIELD(repetition_ms), 1, 0},
+    {0, PUBLIC, TAG(0x0018, 0x0080), VALUE_ADVICE, "Repetition Time", FILE_FIELD(repetition_ms), 1,
+     0},
     {0, PUBLIC, TAG(0x0018, 0x0081), VALUE_ADVICE, "Echo Time", FIELD(echo_time_ms), 1, 0},
-    {0, PUBLIC, TAG(0x0018, 0x0088), VALUE_ADVICE, "Spacing Between Slices", FIELD(spacing_between_slices_mm), 1, 0},
+    {0, PUBLIC, TAG(0x0018, 0x0088), VALUE_ADVICE, "Spacing Between Slices",
+     FIELD(spacing_between_slices_mm), 1, 0},
     {0, PUBLIC, TAG(0x0018, 0x1030), VALUE_TEXT, "Protocol Name", FILE_TEXT(protocol)},
     {0, PUBLIC, TAG(0x0018, 0x1060), VALUE_ADVICE, "Trigger Time", FIELD(trigger_ms), 1, 0},
-    {0, PUBLIC, TAG(0x0018, 0x1120), VALUE_ADVICE, "Gantry/Detector Tilt", FILE_FIELD(tilt_degree), 1, 0},
+    {0, PUBLIC, TAG(0x0018, 0x1120), VALUE_ADVICE, "Gantry/Detector Tilt", FILE_FIELD(tilt_degree),
+     1, 0},
     {0, PUBLIC, TAG(0x0018, 0x1250), VALUE_TEXT, "Receive Coil Name", TEXT(coil)},
-    {0, PUBLIC, TAG(0x0018, 0x2010), VALUE_TEXT, "Nominal Scanned Pixel Spacing", FILE_TEXT(nominal_spacing)},
+    {0, PUBLIC, TAG(0x0018, 0x2010), VALUE_TEXT, "Nominal Scanned Pixel Spacing",
+     FILE_TEXT(nominal_spacing)},
     {0, PUBLIC, TAG(0x0018, 0x9087), VALUE_BINARY, "Diffusion b-value", FIELD(b_value), 1, 0},
     {0, PUBLIC, TAG(0x0020, 0x000D), VALUE_UID, "Study Instance UID", FILE_TEXT(study)},
     {0, PUBLIC, TAG(0x0020, 0x000E), VALUE_UID, "Series Instance UID", FILE_TEXT(series)},
-    {0, PUBLIC, TAG(0x0018, 0x9089), VALUE_BINARY, "Diffusion Gradient Orientation", FIELD(gradient), 3,
-     FLAG(have_gradient)},
-    {0, PUBLIC, TAG(0x0020, 0x0011), VALUE_ADVICE, "Series Number", FILE_FIELD(series_number), 1, 0},
-    {0, PUBLIC, TAG(0x0020, 0x0012), VALUE_ADVICE, "Acquisition Number", FIELD(acquisition_number), 1, 0},
-    {0, PUBLIC, TAG(0x0020, 0x0013), VALUE_ADVICE, "Instance Number", FIELD(instance_number), 1, 0},
-    {0, PUBLIC, TAG(0x0020, 0x0032), VALUE_DECIMALS, "Image Position (Patient)", FIELD(position_mm), 3,
-     FLAG(have_position)},
-    {0, PUBLIC, TAG(0x0020, 0x0037), VALUE_DECIMALS, "Image Orientation (Patient)", FIELD(orientation), 6,
-     FLAG(have_orientation)},
-    {0, PUBLIC, TAG(0x0020, 0x0052), VALUE_UID, "Frame of Reference UID", FILE_TEXT(frame_of_reference)},
-    {0, PUBLIC, TAG(0x0020, 0x0100), VALUE_ADVICE, "Temporal Position Identifier", FIELD(temporal_position), 1, 0},
-    {0, PUBLIC, TAG(0x0020, 0x930D), VALUE_BINARY, "Temporal Position Time Offset", FIELD(time_offset_s), 1, 0},
-    {0, PUBLIC, TAG(0x0020, 0x0105), VALUE_ADVICE, "Number of Temporal Positions", FILE_FIELD(temporal_positions), 1,
+    {0, PUBLIC, TAG(0x0018, 0x9089), VALUE_BINARY, "Diffusion Gradient Orientation",
+     FIELD(gradient), 3, FLAG(have_gradient)},
+    {0, PUBLIC, TAG(0x0020, 0x0011), VALUE_ADVICE, "Series Number", FILE_FIELD(series_number), 1,
      0},
-    {0, PUBLIC, TAG(0x0020, 0x0110), VALUE_ADVICE, "Temporal Resolution", FILE_FIELD(temporal_resolution_ms), 1, 0},
-    {0, PUBLIC, TAG(0x0020, 0x1002), VALUE_ADVICE, "Images in Acquisition", FILE_FIELD(images_in_acquisition), 1, 0},
-    {0, PUBLIC, TAG(0x0020, 0x1041), VALUE_ADVICE, "Slice Location", FIELD(slice_location_mm), 1, 0},
-    {0, PUBLIC, TAG(0x0020, 0x1209), VALUE_ADVICE, "Number of Series Related Instances", FILE_FIELD(series_instances),
+    {0, PUBLIC, TAG(0x0020, 0x0012), VALUE_ADVICE, "Acquisition Number", FIELD(acquisition_number),
      1, 0},
-    {0, PUBLIC, TAG(0x0020, 0x9161), VALUE_UID, "Concatenation UID", FILE_TEXT(concatenation)},
-    {0, PUBLIC, TAG(0x0020, 0x9163), VALUE_BINARY, "In-concatenation Total Number", FILE_FIELD(concatenation_files), 1,
+    {0, PUBLIC, TAG(0x0020, 0x0013), VALUE_ADVICE, "Instance Number", FIELD(instance_number), 1, 0},
+    {0, PUBLIC, TAG(0x0020, 0x0032), VALUE_DECIMALS, "Image Position (Patient)", FIELD(position_mm),
+     3, FLAG(have_position)},
+    {0, PUBLIC, TAG(0x0020, 0x0037), VALUE_DECIMALS, "Image Orientation (Patient)",
+     FIELD(orientation), 6, FLAG(have_orientation)},
+    {0, PUBLIC, TAG(0x0020, 0x0052), VALUE_UID, "Frame of Reference UID",
+     FILE_TEXT(frame_of_reference)},
+    {0, PUBLIC, TAG(0x0020, 0x0100), VALUE_ADVICE, "Temporal Position Identifier",
+     FIELD(temporal_position), 1, 0},
+    {0, PUBLIC, TAG(0x0020, 0x930D), VALUE_BINARY, "Temporal Position Time Offset",
+     FIELD(time_offset_s), 1, 0},
+    {0, PUBLIC, TAG(0x0020, 0x0105), VALUE_ADVICE, "Number of Temporal Positions",
+     FILE_FIELD(temporal_positions), 1, 0},
+    {0, PUBLIC, TAG(0x0020, 0x0110), VALUE_ADVICE, "Temporal Resolution",
+     FILE_FIELD(temporal_resolution_ms), 1, 0},
+    {0, PUBLIC, TAG(0x0020, 0x1002), VALUE_ADVICE, "Images in Acquisition",
+     FILE_FIELD(images_in_acquisition), 1, 0},
+    {0, PUBLIC, TAG(0x0020, 0x1041), VALUE_ADVICE, "Slice Location", FIELD(slice_location_mm), 1,
      0},
-    {0, PUBLIC, TAG(0x0020, 0x9241), VALUE_FLOAT, "Nominal Percentage of Cardiac Phase", FIELD(cardiac_percent), 1, 0},
-    {0, PUBLIC, TAG(0x0028, 0x0002), VALUE_SHORT, "Samples per Pixel", FILE_FIELD(samples_per_pixel), 1, 0},
-    {0, PUBLIC, TAG(0x0028, 0x0004), VALUE_TEXT, "Photometric Interpretation", FILE_TEXT(photometric)},
+    {0, PUBLIC, TAG(0x0020, 0x1209), VALUE_ADVICE, "Number of Series Related Instances",
+     FILE_FIELD(series_instances), 1, 0},
+    {0, PUBLIC, TAG(0x0020, 0x9161), VALUE_UID, "Concatenation UID", FILE_TEXT(concatenation)},
+    {0, PUBLIC, TAG(0x0020, 0x9163), VALUE_BINARY, "In-concatenation Total Number",
+     FILE_FIELD(concatenation_files), 1, 0},
+    {0, PUBLIC, TAG(0x0020, 0x9241), VALUE_FLOAT, "Nominal Percentage of Cardiac Phase",
+     FIELD(cardiac_percent), 1, 0},
+    {0, PUBLIC, TAG(0x0028, 0x0002), VALUE_SHORT, "Samples per Pixel",
+     FILE_FIELD(samples_per_pixel), 1, 0},
+    {0, PUBLIC, TAG(0x0028, 0x0004), VALUE_TEXT, "Photometric Interpretation",
+     FILE_TEXT(photometric)},
     {0, PUBLIC, TAG(0x0028, 0x0008), VALUE_INTEGER, "Number of Frames", FILE_FIELD(frames), 1, 0},
     {0, PUBLIC, TAG(0x0028, 0x0010), VALUE_SHORT, "Rows", FILE_FIELD(rows), 1, 0},
     {0, PUBLIC, TAG(0x0028, 0x0011), VALUE_SHORT, "Columns", FILE_FIELD(columns), 1, 0},
-    {0, PUBLIC, TAG(0x0028, 0x0030), VALUE_DECIMALS, "Pixel Spacing", FIELD(spacing_mm), 2, FLAG(have_spacing)},
-    {0, PUBLIC, TAG(0x0028, 0x0100), VALUE_SHORT, "Bits Allocated", FILE_FIELD(bits_allocated), 1, 0},
+    {0, PUBLIC, TAG(0x0028, 0x0030), VALUE_DECIMALS, "Pixel Spacing", FIELD(spacing_mm), 2,
+     FLAG(have_spacing)},
+    {0, PUBLIC, TAG(0x0028, 0x0100), VALUE_SHORT, "Bits Allocated", FILE_FIELD(bits_allocated), 1,
+     0},
     {0, PUBLIC, TAG(0x0028, 0x0101), VALUE_SHORT, "Bits Stored", FILE_FIELD(bits_stored), 1, 0},
     {0, PUBLIC, TAG(0x0028, 0x0102), VALUE_SHORT, "High Bit", FILE_FIELD(high_bit), 1, 0},
-    {0, PUBLIC, TAG(0x0028, 0x0103), VALUE_SHORT, "Pixel Representation", FILE_FIELD(pixel_representation), 1, 0},
-    {0, PUBLIC, TAG(0x0028, 0x0106), VALUE_BINARY, "Smallest Image Pixel Value", SCAN_FIELD(smallest), 1, 0},
-    {0, PUBLIC, TAG(0x0028, 0x0107), VALUE_BINARY, "Largest Image Pixel Value", SCAN_FIELD(largest), 1, 0},
-    {0, PUBLIC, TAG(0x0028, 0x0120), VALUE_SHORT, "Pixel Padding Value", SCAN_FIELD(padding), 1, 0},
-    {0, PUBLIC, TAG(0x0028, 0x0121), VALUE_SHORT, "Pixel Padding Range Limit", SCAN_FIELD(padding_limit), 1, 0},
-    {0, PUBLIC, TAG(0x0028, 0x0122), VALUE_STORED, "Float Pixel Padding Value", SCAN_FIELD(float_padding), 1, 0},
-    {0, PUBLIC, TAG(0x0028, 0x0123), VALUE_STORED, "Double Float Pixel Padding Value", SCAN_FIELD(double_padding), 1,
-     0},
-    {0, PUBLIC, TAG(0x0028, 0x0124), VALUE_STORED, "Float Pixel Padding Range Limit", SCAN_FIELD(float_padding_limit),
+    {0, PUBLIC, TAG(0x0028, 0x0103), VALUE_SHORT, "Pixel Representation",
+     FILE_FIELD(pixel_representation), 1, 0},
+    {0, PUBLIC, TAG(0x0028, 0x0106), VALUE_BINARY, "Smallest Image Pixel Value",
+     SCAN_FIELD(smallest), 1, 0},
+    {0, PUBLIC, TAG(0x0028, 0x0107), VALUE_BINARY, "Largest Image Pixel Value", SCAN_FIELD(largest),
      1, 0},
+    {0, PUBLIC, TAG(0x0028, 0x0120), VALUE_SHORT, "Pixel Padding Value", SCAN_FIELD(padding), 1, 0},
+    {0, PUBLIC, TAG(0x0028, 0x0121), VALUE_SHORT, "Pixel Padding Range Limit",
+     SCAN_FIELD(padding_limit), 1, 0},
+    {0, PUBLIC, TAG(0x0028, 0x0122), VALUE_STORED, "Float Pixel Padding Value",
+     SCAN_FIELD(float_padding), 1, 0},
+    {0, PUBLIC, TAG(0x0028, 0x0123), VALUE_STORED, "Double Float Pixel Padding Value",
+     SCAN_FIELD(double_padding), 1, 0},
+    {0, PUBLIC, TAG(0x0028, 0x0124), VALUE_STORED, "Float Pixel Padding Range Limit",
+     SCAN_FIELD(float_padding_limit), 1, 0},
     {0, PUBLIC, TAG(0x0028, 0x0125), VALUE_STORED, "Double Float Pixel Padding Range Limit",
      SCAN_FIELD(double_padding_limit), 1, 0},
     {0, PUBLIC, TAG(0x0028, 0x0301), VALUE_TEXT, "Burned In Annotation", FILE_TEXT(burned_in)},
-    {0, PUBLIC, TAG(0x0028, 0x1052), VALUE_DECIMALS, "Rescale Intercept", FIELD(intercept), 1, FLAG(have_intercept)},
-    {0, PUBLIC, TAG(0x0028, 0x1053), VALUE_DECIMALS, "Rescale Slope", FIELD(slope), 1, FLAG(have_slope)},
+    {0, PUBLIC, TAG(0x0028, 0x1052), VALUE_DECIMALS, "Rescale Intercept", FIELD(intercept), 1,
+     FLAG(have_intercept)},
+    {0, PUBLIC, TAG(0x0028, 0x1053), VALUE_DECIMALS, "Rescale Slope", FIELD(slope), 1,
+     FLAG(have_slope)},
     {0, PUBLIC, TAG(0x0028, 0x1054), VALUE_TEXT, "Rescale Type", TEXT(rescale_type)},
-    {0, PUBLIC, TAG(0x0028, 0x2110), VALUE_TEXT, "Lossy Image Compression", FILE_TEXT(lossy_compression)},
-    {0, PUBLIC, TAG(0x0028, 0x2112), VALUE_TEXT, "Lossy Image Compression Ratio", FILE_TEXT(lossy_ratio)},
-    {0, PUBLIC, TAG(0x0028, 0x2114), VALUE_TEXT, "Lossy Image Compression Method", FILE_TEXT(lossy_method)},
-    {TAG(0x0028, 0x3000), PUBLIC, TAG(0x0028, 0x3002), VALUE_BINARY, "LUT Descriptor", SCAN_FIELD(lut_descriptor), 3,
+    {0, PUBLIC, TAG(0x0028, 0x2110), VALUE_TEXT, "Lossy Image Compression",
+     FILE_TEXT(lossy_compression)},
+    {0, PUBLIC, TAG(0x0028, 0x2112), VALUE_TEXT, "Lossy Image Compression Ratio",
+     FILE_TEXT(lossy_ratio)},
+    {0, PUBLIC, TAG(0x0028, 0x2114), VALUE_TEXT, "Lossy Image Compression Method",
+     FILE_TEXT(lossy_method)},
+    {TAG(0x0028, 0x3000), PUBLIC, TAG(0x0028, 0x3002), VALUE_BINARY, "LUT Descriptor",
+     SCAN_FIELD(lut_descriptor), 3, 0},
+    {TAG(0x0028, 0x3000), PUBLIC, TAG(0x0028, 0x3004), VALUE_TEXT, "Modality LUT Type",
+     TEXT(rescale_type)},
+    {TAG(0x0028, 0x3000), PUBLIC, TAG(0x0028, 0x3006), VALUE_PLACE, "LUT Data",
+     FILE_FIELD(lut.data), 1, 0},
+    {0, PUBLIC, TAG(0x0040, 0x9096), VALUE_PRESENCE, "Real World Value Mapping",
+     FILE_FIELD(real_world), 1, 0},
+    {0, PUBLIC, TAG(0x0054, 0x0081), VALUE_ADVICE, "Number of Slices", FILE_FIELD(pet_slices), 1,
      0},
-    {TAG(0x0028, 0x3000), PUBLIC, TAG(0x0028, 0x3004), VALUE_TEXT, "Modality LUT Type", TEXT(rescale_type)},
-    {TAG(0x0028, 0x3000), PUBLIC, TAG(0x0028, 0x3006), VALUE_PLACE, "LUT Data", FILE_FIELD(lut.data), 1, 0},
-    {0, PUBLIC, TAG(0x0040, 0x9096), VALUE_PRESENCE, "Real World Value Mapping", FILE_FIELD(real_world), 1, 0},
-    {0, PUBLIC, TAG(0x0054, 0x0081), VALUE_ADVICE, "Number of Slices", FILE_FIELD(pet_slices), 1, 0},
-    {0, PUBLIC, TAG(0x0054, 0x0101), VALUE_ADVICE, "Number of Time Slices", FILE_FIELD(pet_time_slices), 1, 0},
+    {0, PUBLIC, TAG(0x0054, 0x0101), VALUE_ADVICE, "Number of Time Slices",
+     FILE_FIELD(pet_time_slices), 1, 0},
     {0, PUBLIC, TAG(0x0054, 0x1001), VALUE_TEXT, "Units", FILE_TEXT(units)},
-    {0, PUBLIC, TAG(0x0054, 0x1300), VALUE_ADVICE, "Frame Reference Time", FIELD(frame_reference_ms), 1, 0},
+    {0, PUBLIC, TAG(0x0054, 0x1300), VALUE_ADVICE, "Frame Reference Time",
+     FIELD(frame_reference_ms), 1, 0},
     {0, PUBLIC, TAG(0x3004, 0x0002), VALUE_TEXT, "Dose Units", FILE_TEXT(dose_units)},
-    {0, PUBLIC, TAG(0x3004, 0x000C), VALUE_PLACE, "Grid Frame Offset Vector", SCAN_FIELD(plane_offsets), 1, 0},
-    {0, PUBLIC, TAG(0x3004, 0x000E), VALUE_DECIMALS, "Dose Grid Scaling", SCAN_FIELD(dose_scaling), 1, 0},
+    {0, PUBLIC, TAG(0x3004, 0x000C), VALUE_PLACE, "Grid Frame Offset Vector",
+     SCAN_FIELD(plane_offsets), 1, 0},
+    {0, PUBLIC, TAG(0x3004, 0x000E), VALUE_DECIMALS, "Dose Grid Scaling", SCAN_FIELD(dose_scaling),
+     1, 0},
     /* Elements of functional groups. */
-    {TAG(0x0018, 0x9114), PUBLIC, TAG(0x0018, 0x9082), VALUE_BINARY, "Effective Echo Time", FIELD(echo_time_ms), 1, 0},
-    {TAG(0x0018, 0x9117), PUBLIC, TAG(0x0018, 0x9087), VALUE_BINARY, "Diffusion b-value", FIELD(b_value), 1, 0},
-    {TAG(0x0018, 0x9076), PUBLIC, TAG(0x0018, 0x9089), VALUE_BINARY, "Diffusion Gradient Orientation", FIELD(gradient),
-     3, FLAG(have_gradient)},
-    {TAG(0x0018, 0x9118), PUBLIC, TAG(0x0020, 0x9153), VALUE_BINARY, "Nominal Cardiac Trigger Delay Time",
-     FIELD(trigger_ms), 1, 0},
+    {TAG(0x0018, 0x9114), PUBLIC, TAG(0x0018, 0x9082), VALUE_BINARY, "Effective Echo Time",
+     FIELD(echo_time_ms), 1, 0},
+    {TAG(0x0018, 0x9117), PUBLIC, TAG(0x0018, 0x9087), VALUE_BINARY, "Diffusion b-value",
+     FIELD(b_value), 1, 0},
+    {TAG(0x0018, 0x9076), PUBLIC, TAG(0x0018, 0x9089), VALUE_BINARY,
+     "Diffusion Gradient Orientation", FIELD(gradient), 3, FLAG(have_gradient)},
+    {TAG(0x0018, 0x9118), PUBLIC, TAG(0x0020, 0x9153), VALUE_BINARY,
+     "Nominal Cardiac Trigger Delay Time", FIELD(trigger_ms), 1, 0},
     {TAG(0x0018, 0x9226), PUBLIC, TAG(0x0008, 0x9007), VALUE_TEXT, "Frame Type", TEXT(frame_type)},
     {TAG(0x0018, 0x9329), PUBLIC, TAG(0x0008, 0x9007), VALUE_TEXT, "Frame Type", TEXT(frame_type)},
     {TAG(0x0018, 0x9751), PUBLIC, TAG(0x0008, 0x9007), VALUE_TEXT, "Frame Type", TEXT(frame_type)},
-    {TAG(0x0018, 0x9226), PUBLIC, TAG(0x0008, 0x9208), VALUE_TEXT, "Complex Image Component", TEXT(component)},
-    {TAG(0x0020, 0x9111), PUBLIC, TAG(0x0018, 0x9074), VALUE_DATETIME, "Frame Acquisition DateTime", FIELD(acquired_s),
-     1, 0},
+    {TAG(0x0018, 0x9226), PUBLIC, TAG(0x0008, 0x9208), VALUE_TEXT, "Complex Image Component",
+     TEXT(component)},
+    {TAG(0x0020, 0x9111), PUBLIC, TAG(0x0018, 0x9074), VALUE_DATETIME, "Frame Acquisition DateTime",
+     FIELD(acquired_s), 1, 0},
     {TAG(0x0020, 0x9111), PUBLIC, TAG(0x0020, 0x9056), VALUE_TEXT, "Stack ID", TEXT(stack)},
-    {TAG(0x0020, 0x9111), PUBLIC, TAG(0x0020, 0x9057), VALUE_BINARY, "In-Stack Position Number", FIELD(in_stack), 1, 0},
+    {TAG(0x0020, 0x9111), PUBLIC, TAG(0x0020, 0x9057), VALUE_BINARY, "In-Stack Position Number",
+     FIELD(in_stack), 1, 0},
     {TAG(0x0020, 0x9111), PUBLIC, TAG(0x0020, 0x9128), VALUE_BINARY, "Temporal Position Index",
      FIELD(temporal_position), 1, 0},
     {TAG(0x0020, 0x9111), PUBLIC, TAG(0x0020, 0x9156), VALUE_BINARY, "Frame Acquisition Number",
      FIELD(acquisition_number), 1, 0},
-    {TAG(0x0020, 0x9111), PUBLIC, TAG(0x0020, 0x9157), VALUE_INDEXES, "Dimension Index Values", FIELD(dimensions),
-     DICOM_DIMENSIONS, 0},
-    {TAG(0x0020, 0x9113), PUBLIC, TAG(0x0020, 0x0032), VALUE_DECIMALS, "Image Position (Patient)", FIELD(position_mm),
-     3, FLAG(have_position)},
-    {TAG(0x0020, 0x9116), PUBLIC, TAG(0x0020, 0x0037), VALUE_DECIMALS, "Image Orientation (Patient)",
-     FIELD(orientation), 6, FLAG(have_orientation)},
-    {TAG(0x0020, 0x9310), PUBLIC, TAG(0x0020, 0x930D), VALUE_BINARY, "Temporal Position Time Offset",
-     FIELD(time_offset_s), 1, 0},
+    {TAG(0x0020, 0x9111), PUBLIC, TAG(0x0020, 0x9157), VALUE_INDEXES, "Dimension Index Values",
+     FIELD(dimensions), DICOM_DIMENSIONS, 0},
+    {TAG(0x0020, 0x9113), PUBLIC, TAG(0x0020, 0x0032), VALUE_DECIMALS, "Image Position (Patient)",
+     FIELD(position_mm), 3, FLAG(have_position)},
+    {TAG(0x0020, 0x9116), PUBLIC, TAG(0x0020, 0x0037), VALUE_DECIMALS,
+     "Image Orientation (Patient)", FIELD(orientation), 6, FLAG(have_orientation)},
+    {TAG(0x0020, 0x9310), PUBLIC, TAG(0x0020, 0x930D), VALUE_BINARY,
+     "Temporal Position Time Offset", FIELD(time_offset_s), 1, 0},
     {TAG(0x0028, 0x9110), PUBLIC, TAG(0x0018, 0x0088), VALUE_ADVICE, "Spacing Between Slices",
      FIELD(spacing_between_slices_mm), 1, 0},
-    {TAG(0x0028, 0x9110), PUBLIC, TAG(0x0028, 0x0030), VALUE_DECIMALS, "Pixel Spacing", FIELD(spacing_mm), 2,
-     FLAG(have_spacing)},
-    {TAG(0x0028, 0x9145), PUBLIC, TAG(0x0028, 0x1052), VALUE_DECIMALS, "Rescale Intercept", FIELD(intercept), 1,
-     FLAG(have_intercept)},
-    {TAG(0x0028, 0x9145), PUBLIC, TAG(0x0028, 0x1053), VALUE_DECIMALS, "Rescale Slope", FIELD(slope), 1,
-     FLAG(have_slope)},
-    {TAG(0x0028, 0x9145), PUBLIC, TAG(0x0028, 0x1054), VALUE_TEXT, "Rescale Type", TEXT(rescale_type)},
+    {TAG(0x0028, 0x9110), PUBLIC, TAG(0x0028, 0x0030), VALUE_DECIMALS, "Pixel Spacing",
+     FIELD(spacing_mm), 2, FLAG(have_spacing)},
+    {TAG(0x0028, 0x9145), PUBLIC, TAG(0x0028, 0x1052), VALUE_DECIMALS, "Rescale Intercept",
+     FIELD(intercept), 1, FLAG(have_intercept)},
+    {TAG(0x0028, 0x9145), PUBLIC, TAG(0x0028, 0x1053), VALUE_DECIMALS, "Rescale Slope",
+     FIELD(slope), 1, FLAG(have_slope)},
+    {TAG(0x0028, 0x9145), PUBLIC, TAG(0x0028, 0x1054), VALUE_TEXT, "Rescale Type",
+     TEXT(rescale_type)},
     {TAG(0x5200, 0x9229), PUBLIC, TAG(0x0040, 0x9096), VALUE_PRESENCE, "Real World Value Mapping",
      FILE_FIELD(real_world), 1, 0},
     {TAG(0x5200, 0x9230), PUBLIC, TAG(0x0040, 0x9096), VALUE_PRESENCE, "Real World Value Mapping",
      FILE_FIELD(real_world), 1, 0},
     /* Private elements. */
-    {0, SIEMENS_CSA, TAG(0x0029, 0x0010), VALUE_PLACE, "CSA Image Header Info", SCAN_FIELD(csa), 1, 0},
-    {0, SIEMENS_MR, TAG(0x0019, 0x000A), VALUE_BINARY, "Number of Images in Mosaic", SCAN_FIELD(mosaic_tiles), 1, 0},
+    {0, SIEMENS_CSA, TAG(0x0029, 0x0010), VALUE_PLACE, "CSA Image Header Info", SCAN_FIELD(csa), 1,
+     0},
+    {0, SIEMENS_MR, TAG(0x0019, 0x000A), VALUE_BINARY, "Number of Images in Mosaic",
+     SCAN_FIELD(mosaic_tiles), 1, 0},
     {0, SIEMENS_MR, TAG(0x0019, 0x000C), VALUE_ADVICE, "b-value", FIELD(b_value), 1, 0},
-    {0, SIEMENS_MR, TAG(0x0019, 0x000E), VALUE_BINARY, "gradient direction", FIELD(gradient), 3, FLAG(have_gradient)},
+    {0, SIEMENS_MR, TAG(0x0019, 0x000E), VALUE_BINARY, "gradient direction", FIELD(gradient), 3,
+     FLAG(have_gradient)},
     {0, GE_PARAMETERS, TAG(0x0043, 0x002F), VALUE_BINARY, "image type", FIELD(ge_type), 1, 0},
-    {0, GE_PARAMETERS, TAG(0x0043, 0x0030), VALUE_BINARY, "collapse flag", FIELD(vendor_kind), 1, 0},
+    {0, GE_PARAMETERS, TAG(0x0043, 0x0030), VALUE_BINARY, "collapse flag", FIELD(vendor_kind), 1,
+     0},
     {0, GE_PARAMETERS, TAG(0x0043, 0x0039), VALUE_FIRST, "b-value", FIELD(ge_b_value), 1, 0},
-    {0, GE_ACQUISITION, TAG(0x0019, 0x009C), VALUE_TEXT, "pulse sequence name", FILE_TEXT(ge_sequence)},
-    {0, GE_ACQUISITION, TAG(0x0019, 0x00B3), VALUE_ADVICE, "user variable 12", SCAN_FIELD(ge_polarity), 1, 0},
-    {0, GE_ACQUISITION, TAG(0x0019, 0x00BB), VALUE_ADVICE, "gradient direction", FIELD(ge_gradient[0]), 1, 0},
-    {0, GE_ACQUISITION, TAG(0x0019, 0x00BC), VALUE_ADVICE, "gradient direction", FIELD(ge_gradient[1]), 1, 0},
-    {0, GE_ACQUISITION, TAG(0x0019, 0x00BD), VALUE_ADVICE, "gradient direction", FIELD(ge_gradient[2]), 1, 0},
-    {0, GE_RELATIONSHIP, TAG(0x0021, 0x004F), VALUE_BINARY, "Locations in Acquisition", FILE_FIELD(private_slices), 1,
-     0},
-    {0, PHILIPS_IMAGING, TAG(0x2001, 0x0018), VALUE_BINARY, "Number of Slices MR", FILE_FIELD(private_slices), 1, 0},
-    {0, PHILIPS_IMAGING, TAG(0x2001, 0x0081), VALUE_ADVICE, "Number of Dynamic Scans", FILE_FIELD(private_volumes), 1,
-     0},
+    {0, GE_ACQUISITION, TAG(0x0019, 0x009C), VALUE_TEXT, "pulse sequence name",
+     FILE_TEXT(ge_sequence)},
+    {0, GE_ACQUISITION, TAG(0x0019, 0x00B3), VALUE_ADVICE, "user variable 12",
+     SCAN_FIELD(ge_polarity), 1, 0},
+    {0, GE_ACQUISITION, TAG(0x0019, 0x00BB), VALUE_ADVICE, "gradient direction",
+     FIELD(ge_gradient[0]), 1, 0},
+    {0, GE_ACQUISITION, TAG(0x0019, 0x00BC), VALUE_ADVICE, "gradient direction",
+     FIELD(ge_gradient[1]), 1, 0},
+    {0, GE_ACQUISITION, TAG(0x0019, 0x00BD), VALUE_ADVICE, "gradient direction",
+     FIELD(ge_gradient[2]), 1, 0},
+    {0, GE_RELATIONSHIP, TAG(0x0021, 0x004F), VALUE_BINARY, "Locations in Acquisition",
+     FILE_FIELD(private_slices), 1, 0},
+    {0, PHILIPS_IMAGING, TAG(0x2001, 0x0018), VALUE_BINARY, "Number of Slices MR",
+     FILE_FIELD(private_slices), 1, 0},
+    {0, PHILIPS_IMAGING, TAG(0x2001, 0x0081), VALUE_ADVICE, "Number of Dynamic Scans",
+     FILE_FIELD(private_volumes), 1, 0},
     {0, PHILIPS_IMAGING, TAG(0x2001, 0x0003), VALUE_FLOAT, "b-value", FIELD(b_value), 1, 0},
-    {0, PHILIPS_MR, TAG(0x2005, 0x00B0), VALUE_FLOAT, "gradient direction", FIELD(gradient[0]), 1, FLAG(have_gradient)},
-    {0, PHILIPS_MR, TAG(0x2005, 0x00B1), VALUE_FLOAT, "gradient direction", FIELD(gradient[1]), 1, FLAG(have_gradient)},
-    {0, PHILIPS_MR, TAG(0x2005, 0x00B2), VALUE_FLOAT, "gradient direction", FIELD(gradient[2]), 1, FLAG(have_gradient)},
-    {0, PHILIPS_MR, TAG(0x2005, 0x000D), VALUE_FLOAT, "Scale Intercept", FIELD(scale_intercept), 1, 0},
+    {0, PHILIPS_MR, TAG(0x2005, 0x00B0), VALUE_FLOAT, "gradient direction", FIELD(gradient[0]), 1,
+     FLAG(have_gradient)},
+    {0, PHILIPS_MR, TAG(0x2005, 0x00B1), VALUE_FLOAT, "gradient direction", FIELD(gradient[1]), 1,
+     FLAG(have_gradient)},
+    {0, PHILIPS_MR, TAG(0x2005, 0x00B2), VALUE_FLOAT, "gradient direction", FIELD(gradient[2]), 1,
+     FLAG(have_gradient)},
+    {0, PHILIPS_MR, TAG(0x2005, 0x000D), VALUE_FLOAT, "Scale Intercept", FIELD(scale_intercept), 1,
+     0},
     {0, PHILIPS_MR, TAG(0x2005, 0x000E), VALUE_FLOAT, "Scale Slope", FIELD(scale_slope), 1, 0},
     {0, PHILIPS_PET, TAG(0x7053, 0x0009), VALUE_ADVICE, "Activity Concentration Scale Factor",
      FILE_FIELD(activity_scale), 1, 0},
     {0, UIH_IMAGE, TAG(0x0065, 0x0009), VALUE_BINARY, "b-value", SCAN_FIELD(grid_b_value), 1, 0},
-    {0, UIH_IMAGE, TAG(0x0065, 0x0037), VALUE_BINARY, "gradient direction", SCAN_FIELD(grid_gradient), 3, 0},
-    {0, UIH_IMAGE, TAG(0x0065, 0x0050), VALUE_ADVICE, "Number of Images in Grid", SCAN_FIELD(grid_tiles), 1, 0},
-    {TAG(0x2005, 0x000F), PHILIPS_MR, TAG(0x2005, 0x000D), VALUE_FLOAT, "Scale Intercept", FIELD(scale_intercept), 1,
-     0},
-    {TAG(0x2005, 0x000F), PHILIPS_MR, TAG(0x2005, 0x000E), VALUE_FLOAT, "Scale Slope", FIELD(scale_slope), 1, 0},
+    {0, UIH_IMAGE, TAG(0x0065, 0x0037), VALUE_BINARY, "gradient direction",
+     SCAN_FIELD(grid_gradient), 3, 0},
+    {0, UIH_IMAGE, TAG(0x0065, 0x0050), VALUE_ADVICE, "Number of Images in Grid",
+     SCAN_FIELD(grid_tiles), 1, 0},
+    {TAG(0x2005, 0x000F), PHILIPS_MR, TAG(0x2005, 0x000D), VALUE_FLOAT, "Scale Intercept",
+     FIELD(scale_intercept), 1, 0},
+    {TAG(0x2005, 0x000F), PHILIPS_MR, TAG(0x2005, 0x000E), VALUE_FLOAT, "Scale Slope",
+     FIELD(scale_slope), 1, 0},
 };
 enum { WANTED_COUNT = sizeof wanted / sizeof *wanted };
-_Static_assert(sizeof wanted / sizeof *wanted <= DICOM_MAX_WANTED, "struct scan has a flag for each");
+_Static_assert(sizeof wanted / sizeof *wanted <= DICOM_MAX_WANTED,
+               "struct scan has a flag for each");
 
-/* Returns the creator of a private element's block as the file states it; PUBLIC where it is none of the known ones. */
+/* Returns the creator of a private element's block as the file states it; PUBLIC where it is none
+ * of the known ones. */
 static enum creator creator_of(const struct scan *scan, uint32_t parent, uint32_t tag)
 {
     const uint32_t block = (tag & 0xFFFF0000) | (tag & 0xFFFF) >> 8;
@@ -267,8 +335,9 @@ static uint32_t without_block(uint32_t tag)
     return is_private(tag) ? tag & 0xFFFF00FF : tag;
 }
 
-/* Few elements of a header are wanted, and most are told apart by a hash of their tag. first_row has the row behind
- * which a chain of rows with one hash begins, and next_row the one behind each row, counted from 1; 0 ends a chain. */
+/* Few elements of a header are wanted, and most are told apart by a hash of their tag. first_row
+ * has the row behind which a chain of rows with one hash begins, and next_row the one behind each
+ * row, counted from 1; 0 ends a chain. */
 enum { HASH_BITS = 9 };
 static unsigned char first_row[1 << HASH_BITS], next_row[WANTED_COUNT];
 static pthread_once_t indexed = PTHREAD_ONCE_INIT;
@@ -334,8 +403,8 @@ bool ts_dicom_has(const struct scan *scan, uint32_t tag)
 void ts_dicom_need(struct scan *scan, uint32_t tag)
 {
     if (!ts_dicom_has(scan, tag))
-        ts_dicom_refuse(scan, "dicom-missing-element", "%s (%04x,%04x) is missing", wanted[find(scan, 0, tag)].name,
-                        tag >> 16, tag & 0xFFFF);
+        ts_dicom_refuse(scan, "dicom-missing-element", "%s (%04x,%04x) is missing",
+                        wanted[find(scan, 0, tag)].name, tag >> 16, tag & 0xFFFF);
 }
 
 static bool is_short_vr(const char *vr)
@@ -343,7 +412,8 @@ static bool is_short_vr(const char *vr)
     return !*vr || !strcmp(vr, "US") || !strcmp(vr, "SS") || !strcmp(vr, "UN");
 }
 
-/* Returns the field of the value: that of the frame whose functional groups are read, or of the file or all images. */
+/* Returns the field of the value: that of the frame whose functional groups are read, or of the
+ * file or all images. */
 static void *field_of(struct scan *scan, const struct wanted *want)
 {
     char *const targets[] = {
@@ -360,21 +430,23 @@ static void store_binary(const struct wanted *want, const char *bytes, size_t le
 {
     const size_t each = length / want->size;
     for (size_t i = 0; i < want->size; i++)
-        field[i] =
-            ts_dicom_parse_number(bytes + i * each, want->size == 1 ? length : each, element->vr, true, big_endian);
+        field[i] = ts_dicom_parse_number(bytes + i * each, want->size == 1 ? length : each,
+                                         element->vr, true, big_endian);
 }
 
-/* Stores the indexes that frames have along the dimensions of their file. A list that was cut by its buffer is longer
- * than the field, too. */
-static void store_indexes(const struct wanted *want, const unsigned char *bytes, size_t length, bool big_endian,
-                          uint32_t *field)
+/* Stores the indexes that frames have along the dimensions of their file. A list that was cut by
+ * its buffer is longer than the field, too. */
+static void store_indexes(const struct wanted *want, const unsigned char *bytes, size_t length,
+                          bool big_endian, uint32_t *field)
 {
     for (size_t i = 0; length <= 4 * want->size && i < length / 4; i++)
         field[i] = ts_dicom_u32(bytes + 4 * i, big_endian);
 }
 
-/* Stores a time, and the zone that it ends in as that of the image; without one the image keeps the zone it has. */
-static void store_datetime(const char *bytes, size_t length, double *field, struct dicom_image *image)
+/* Stores a time, and the zone that it ends in as that of the image; without one the image keeps the
+ * zone it has. */
+static void store_datetime(const char *bytes, size_t length, double *field,
+                           struct dicom_image *image)
 {
     const double zone = ts_dicom_parse_zone(bytes, length);
     *field = ts_dicom_parse_time(bytes, length);
@@ -385,8 +457,8 @@ static void store_datetime(const char *bytes, size_t length, double *field, stru
 }
 
 /* Stores the value in its field; false where it is not of its kind. */
-static bool store(const struct wanted *want, const char *bytes, size_t length, const struct dicom_element *element,
-                  bool big_endian, struct scan *scan)
+static bool store(const struct wanted *want, const char *bytes, size_t length,
+                  const struct dicom_element *element, bool big_endian, struct scan *scan)
 {
     void *field = field_of(scan, want);
     const unsigned char *raw = (const unsigned char *)bytes;
@@ -407,7 +479,8 @@ static bool store(const struct wanted *want, const char *bytes, size_t length, c
         *(int *)field = ts_dicom_u16(raw, big_endian);
         return true;
     case VALUE_DECIMALS:
-        return ts_dicom_is_text_vr(element->vr) && ts_dicom_parse_decimals(bytes, length, field, want->size);
+        return ts_dicom_is_text_vr(element->vr) &&
+               ts_dicom_parse_decimals(bytes, length, field, want->size);
     case VALUE_INTEGER:
         if (!ts_dicom_is_text_vr(element->vr) || !ts_dicom_parse_integer(bytes, length, &integer))
             return false;
@@ -418,13 +491,14 @@ static bool store(const struct wanted *want, const char *bytes, size_t length, c
         return true;
     case VALUE_FIRST: {
         const char *end = ts_dicom_is_text_vr(element->vr) ? memchr(bytes, '\\', length) : NULL;
-        *(double *)field =
-            ts_dicom_parse_number(bytes, end ? (size_t)(end - bytes) : length, element->vr, false, big_endian);
+        *(double *)field = ts_dicom_parse_number(bytes, end ? (size_t)(end - bytes) : length,
+                                                 element->vr, false, big_endian);
         return true;
     }
     case VALUE_FLOAT:
         *(double *)field = ts_dicom_parse_number(
-            bytes, length, !*element->vr || !strcmp(element->vr, "UN") ? "FL" : element->vr, true, big_endian);
+            bytes, length, !*element->vr || !strcmp(element->vr, "UN") ? "FL" : element->vr, true,
+            big_endian);
         return true;
     case VALUE_STORED:
         return ts_dicom_parse_stored(raw, length, element->vr, big_endian, field);
@@ -454,10 +528,12 @@ static bool store(const struct wanted *want, const char *bytes, size_t length, c
 }
 
 /* The message does not have the value, since people can write anything into it. */
-static void refuse_value(struct scan *scan, const struct wanted *want, const struct dicom_element *element)
+static void refuse_value(struct scan *scan, const struct wanted *want,
+                         const struct dicom_element *element)
 {
-    static const char *const decimals[] = {"", "a decimal number",   "two decimal numbers", "three decimal numbers", "",
-                                           "", "six decimal numbers"};
+    static const char *const decimals[] = {
+        "", "a decimal number",   "two decimal numbers", "three decimal numbers", "",
+        "", "six decimal numbers"};
     const unsigned group = element->tag >> 16, number = element->tag & 0xFFFF;
     const char *expected = want->kind == VALUE_UID        ? "a UID of at most 64 characters"
                            : want->kind == VALUE_INTEGER  ? "an integer"
@@ -465,37 +541,45 @@ static void refuse_value(struct scan *scan, const struct wanted *want, const str
                            : want->kind == VALUE_STORED   ? "one floating point number"
                                                           : "text";
     if (want->kind == VALUE_SHORT)
-        ts_dicom_refuse(scan, "dicom-bad-value", "%s (%04x,%04x) is not one 16-bit number: VR %s, %" PRIu32 " bytes",
-                        want->name, group, number, *element->vr ? element->vr : "(implicit)", element->length);
+        ts_dicom_refuse(scan, "dicom-bad-value",
+                        "%s (%04x,%04x) is not one 16-bit number: VR %s, %" PRIu32 " bytes",
+                        want->name, group, number, *element->vr ? element->vr : "(implicit)",
+                        element->length);
     else
-        ts_dicom_refuse(scan, "dicom-bad-value", "%s (%04x,%04x) is not %s", want->name, group, number, expected);
+        ts_dicom_refuse(scan, "dicom-bad-value", "%s (%04x,%04x) is not %s", want->name, group,
+                        number, expected);
 }
 
-/* Returns true where the element, which is wanted, has a value to be read; its presence is noted. */
+/* Returns true where the element, which is wanted, has a value to be read; its presence is
+ * noted. */
 static bool has_value(struct scan *scan, int i, const struct dicom_element *element)
 {
     const struct wanted *want = &wanted[i];
     if (scan->met[i] && want->creator != PUBLIC)
-        return false; /* tools that copy private blocks may leave two; the first one is the scanner's */
+        return false; /* tools that copy private blocks may leave two; the first one is the
+                         scanner's */
     if (scan->met[i]) {
-        ts_dicom_refuse(scan, "dicom-repeated-element", "%s (%04x,%04x) is given twice", want->name, element->tag >> 16,
-                        element->tag & 0xFFFF);
+        ts_dicom_refuse(scan, "dicom-repeated-element", "%s (%04x,%04x) is given twice", want->name,
+                        element->tag >> 16, element->tag & 0xFFFF);
         return false;
     }
     scan->met[i] = true;
     if (want->kind == VALUE_PRESENCE)
         *(bool *)field_of(scan, want) = true;
     if (want->kind == VALUE_PLACE && element->length > 0) {
-        *(struct dicom_place *)field_of(scan, want) = (struct dicom_place){element->offset, element->length};
+        *(struct dicom_place *)field_of(scan, want) =
+            (struct dicom_place){element->offset, element->length};
         scan->filled[i] = true;
     }
     return want->kind != VALUE_PRESENCE && want->kind != VALUE_PLACE && element->length > 0;
 }
 
-void ts_dicom_take(struct scan *scan, const struct dicom_walk *walk, const struct dicom_element *element)
+void ts_dicom_take(struct scan *scan, const struct dicom_walk *walk,
+                   const struct dicom_element *element)
 {
     char bytes[512];
-    if (is_private(element->tag) && (element->tag & 0xFFFF) >= 0x10 && (element->tag & 0xFFFF) <= 0xFF)
+    if (is_private(element->tag) && (element->tag & 0xFFFF) >= 0x10 &&
+        (element->tag & 0xFFFF) <= 0xFF)
         take_creator(scan, element);
     ts_dicom_take_field(scan, element, walk->big_endian);
     const int i = find(scan, element->parent, element->tag);
@@ -504,23 +588,26 @@ void ts_dicom_take(struct scan *scan, const struct dicom_walk *walk, const struc
     const struct wanted *want = &wanted[i];
     const unsigned group = element->tag >> 16, number = element->tag & 0xFFFF;
     const size_t length = element->length < sizeof bytes ? element->length : sizeof bytes;
-    const bool tolerant = want->kind == VALUE_TEXT || want->kind == VALUE_ADVICE || want->kind == VALUE_FIRST ||
-                          want->kind == VALUE_BINARY || want->kind == VALUE_FLOAT || want->kind == VALUE_TIME ||
-                          want->kind == VALUE_DATETIME || want->kind == VALUE_ZONE || want->kind == VALUE_DATE ||
-                          want->kind == VALUE_INDEXES;
+    const bool tolerant = want->kind == VALUE_TEXT || want->kind == VALUE_ADVICE ||
+                          want->kind == VALUE_FIRST || want->kind == VALUE_BINARY ||
+                          want->kind == VALUE_FLOAT || want->kind == VALUE_TIME ||
+                          want->kind == VALUE_DATETIME || want->kind == VALUE_ZONE ||
+                          want->kind == VALUE_DATE || want->kind == VALUE_INDEXES;
     if (length < element->length && !tolerant) {
-        ts_dicom_refuse(scan, "dicom-bad-value", "%s (%04x,%04x) is %" PRIu32 " bytes long", want->name, group, number,
-                        element->length);
+        ts_dicom_refuse(scan, "dicom-bad-value", "%s (%04x,%04x) is %" PRIu32 " bytes long",
+                        want->name, group, number, element->length);
         return;
     }
     if (!ts_dicom_read(&scan->reader, element->offset, bytes, length)) {
-        ts_dicom_refuse(scan, "dicom-unreadable", "%s (%04x,%04x) cannot be read", want->name, group, number);
+        ts_dicom_refuse(scan, "dicom-unreadable", "%s (%04x,%04x) cannot be read", want->name,
+                        group, number);
         return;
     }
     const char *text = bytes;
     size_t text_length = length;
-    const bool is_number = want->kind == VALUE_BINARY || want->kind == VALUE_FLOAT || want->kind == VALUE_INDEXES ||
-                           want->kind == VALUE_STORED || !strcmp(element->vr, "FD") ||
+    const bool is_number = want->kind == VALUE_BINARY || want->kind == VALUE_FLOAT ||
+                           want->kind == VALUE_INDEXES || want->kind == VALUE_STORED ||
+                           !strcmp(element->vr, "FD") ||
                            (want->kind == VALUE_ADVICE && !ts_dicom_is_text_vr(element->vr));
     const bool is_text = want->kind != VALUE_SHORT && !is_number;
     if (is_text)

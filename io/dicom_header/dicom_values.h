@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This converts the few values that a volume needs from bytes to numbers. Parsing is strict and independent of the
- * locale; a value of zero length counts as absent. Source: DICOM PS3.5, 6.2 (value representations); PS3.6 (tags).
+ * This converts the few values that a volume needs from bytes to numbers. Parsing is strict and
+ * independent of the locale; a value of zero length counts as absent. Source: DICOM PS3.5, 6.2
+ * (value representations); PS3.6 (tags).
  */
 #ifndef IO_DICOM_DICOM_VALUES_H
 #define IO_DICOM_DICOM_VALUES_H
 
 #include "io/dicom_header/dicom_scan_state.h"
 
-/* Stores the element if it is wanted, in the file, in its images or in the scan, and refuses the file where it is given
- * twice or its value is not of its kind. */
-void ts_dicom_take(struct scan *scan, const struct dicom_walk *walk, const struct dicom_element *element);
-/* Returns true where the wanted tag came with a value; a sequence or float pixels need only be there. */
+/* Stores the element if it is wanted, in the file, in its images or in the scan, and refuses the
+ * file where it is given twice or its value is not of its kind. */
+void ts_dicom_take(struct scan *scan, const struct dicom_walk *walk,
+                   const struct dicom_element *element);
+/* Returns true where the wanted tag came with a value; a sequence or float pixels need only be
+ * there. */
 bool ts_dicom_has(const struct scan *scan, uint32_t tag);
 /* The same of a tag in a sequence of the functional groups, of any frame. */
 bool ts_dicom_has_in(const struct scan *scan, uint32_t parent, uint32_t tag);

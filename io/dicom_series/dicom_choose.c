@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This chooses the series of a run: the one that the user names, or else the only one that is fit for a volume. Where
- * another group of files may hold slices of it, nothing is chosen unless the user names the series or allows damaged
- * files.
+ * This chooses the series of a run: the one that the user names, or else the only one that is fit
+ * for a volume. Where another group of files may hold slices of it, nothing is chosen unless the
+ * user names the series or allows damaged files.
  */
 #include <math.h>
 #include <stdio.h>
@@ -22,18 +22,22 @@ static void list_series(const struct dicom_series *series, size_t n, struct ts_d
     for (size_t i = 0; i < n && i < MAX_LISTED; i++) {
         char line[LINE_BYTES];
         ts_dicom_series_line(&series[i], false, line, sizeof line);
-        ts_diag_note(diag, &(struct diag_site){.code = "series"}, "series %d: %s%s%s", series[i].number, line,
-                     series[i].refusal ? "; would be refused: " : "", series[i].refusal ? series[i].refusal : "");
+        ts_diag_note(diag, &(struct diag_site){.code = "series"}, "series %d: %s%s%s",
+                     series[i].number, line, series[i].refusal ? "; would be refused: " : "",
+                     series[i].refusal ? series[i].refusal : "");
     }
     if (n > MAX_LISTED)
-        ts_diag_note(diag, &(struct diag_site){.code = "series"}, "%zu more series are not listed", n - MAX_LISTED);
+        ts_diag_note(diag, &(struct diag_site){.code = "series"}, "%zu more series are not listed",
+                     n - MAX_LISTED);
 }
 
-static enum ts_status take(const struct dicom_series *series, const struct dicom_series **chosen, struct ts_diag *diag)
+static enum ts_status take(const struct dicom_series *series, const struct dicom_series **chosen,
+                           struct ts_diag *diag)
 {
     if (series->refusal) {
-        ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = series->refusal_code}, "series %d (%s): %s",
-                      series->number, *series->modality ? series->modality : "no modality", series->refusal);
+        ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = series->refusal_code},
+                      "series %d (%s): %s", series->number,
+                      *series->modality ? series->modality : "no modality", series->refusal);
         if (series->hint)
             ts_diag_hint(diag, "%s", series->hint);
         return TS_BAD_INPUT;
@@ -42,7 +46,8 @@ static enum ts_status take(const struct dicom_series *series, const struct dicom
     return TS_OK;
 }
 
-/* Finds a refused group that may hold a slice of the series: damaged files with its UID, or without any. */
+/* Finds a refused group that may hold a slice of the series: damaged files with its UID, or without
+ * any. */
 static const struct dicom_series *find_doubt(const struct dicom_series *series, size_t n,
                                              const struct dicom_series *candidate)
 {
@@ -54,21 +59,23 @@ static const struct dicom_series *find_doubt(const struct dicom_series *series, 
     return NULL;
 }
 
-/* Takes a series that the user named, or the only one where damaged files are allowed. A warning states what it may
- * lack.
+/* Takes a series that the user named, or the only one where damaged files are allowed. A warning
+ * states what it may lack.
  */
-static enum ts_status take_named(const struct dicom_series *series, size_t n, const struct dicom_series *named,
+static enum ts_status take_named(const struct dicom_series *series, size_t n,
+                                 const struct dicom_series *named,
                                  const struct dicom_series **chosen, struct ts_diag *diag)
 {
     const struct dicom_series *doubt = find_doubt(series, n, named);
     if (doubt && !named->refusal)
         ts_diag_warning(diag, &(struct diag_site){.code = doubt->refusal_code},
-                        "series %d may lack slices that series %d holds: %s", named->number, doubt->number,
-                        doubt->refusal);
+                        "series %d may lack slices that series %d holds: %s", named->number,
+                        doubt->number, doubt->refusal);
     return take(named, chosen, diag);
 }
 
-/* Returns true where the choice is the series UID of the image, its description, or # and its Series Number. */
+/* Returns true where the choice is the series UID of the image, its description, or # and its
+ * Series Number. */
 static bool has_name(const struct dicom_image *image, const char *choice)
 {
     const struct dicom_file *file = image->file;
@@ -76,7 +83,8 @@ static bool has_name(const struct dicom_image *image, const char *choice)
     if (!isnan(file->series_number))
         snprintf(number, sizeof number, "#%.0f", file->series_number);
     return (*file->series && !strcmp(choice, file->series)) ||
-           (*file->description && !strcmp(choice, file->description)) || (*number && !strcmp(choice, number));
+           (*file->description && !strcmp(choice, file->description)) ||
+           (*number && !strcmp(choice, number));
 }
 
 /* Counts the images of the series that have the name. */
@@ -91,7 +99,8 @@ static size_t count_named(const struct dicom_series *series, const char *choice)
 static enum ts_status choose_named(const struct dicom_series *series, size_t n, const char *choice,
                                    const struct dicom_series **chosen, struct ts_diag *diag)
 {
-    const struct dicom_series *match = NULL, *part = NULL; /* part: only some of its images have the name */
+    const struct dicom_series *match = NULL,
+                              *part = NULL; /* part: only some of its images have the name */
     size_t matches = 0, named = 0;
     for (size_t i = 0; i < n; i++) {
         char number[16];
@@ -107,11 +116,13 @@ static enum ts_status choose_named(const struct dicom_series *series, size_t n, 
     if (matches == 1 && !part)
         return take_named(series, n, match, chosen, diag);
     if (matches == 0 && part)
-        ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "series-ambiguous"},
-                      "only %zu of the %zu images of series %d have the UID, number or description '%s'", named,
-                      part->n_images, part->number, choice);
+        ts_diag_error(
+            diag, TS_BAD_INPUT, &(struct diag_site){.code = "series-ambiguous"},
+            "only %zu of the %zu images of series %d have the UID, number or description '%s'",
+            named, part->n_images, part->number, choice);
     else
-        ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = matches ? "series-ambiguous" : "series-unknown"},
+        ts_diag_error(diag, TS_BAD_INPUT,
+                      &(struct diag_site){.code = matches ? "series-ambiguous" : "series-unknown"},
                       matches ? "%zu groups of images share the UID, number or description '%s'"
                               : "%zu series have the number, UID or description '%s'",
                       matches + (part != NULL), choice);
@@ -120,8 +131,8 @@ static enum ts_status choose_named(const struct dicom_series *series, size_t n, 
     return TS_BAD_INPUT;
 }
 
-/* Returns true where Series Number is all that tells the series apart, as in volumes of one scan that Siemens XA
- * numbers 16001, 16002, ... */
+/* Returns true where Series Number is all that tells the series apart, as in volumes of one scan
+ * that Siemens XA numbers 16001, 16002, ... */
 static bool differ_in_number(const struct dicom_series *a, const struct dicom_series *b)
 {
     const struct dicom_image *first = a->images[0], *other = b->images[0];
@@ -132,7 +143,8 @@ static bool differ_in_number(const struct dicom_series *a, const struct dicom_se
     return same && strcmp(first->keys[KEY_NUMBER], other->keys[KEY_NUMBER]) != 0;
 }
 
-/* Writes what a hint adds where settings divide the slices of a series, or attributes tear what would be a volume. */
+/* Writes what a hint adds where settings divide the slices of a series, or attributes tear what
+ * would be a volume. */
 static void hint_to_join(const struct dicom_series *series, size_t n, char *out, size_t size)
 {
     char words[LINE_BYTES];
@@ -143,12 +155,16 @@ static void hint_to_join(const struct dicom_series *series, size_t n, char *out,
     for (size_t i = 0; i < n && !*out; i++) {
         ts_dicom_join_list(&series[i], words, sizeof words);
         if (*words)
-            snprintf(out, size, "; `join: [%s]` reads series %d and those that differ only in that as one", words,
-                     series[i].number);
+            snprintf(out, size,
+                     "; `join: [%s]` reads series %d and those that differ only in that as one",
+                     words, series[i].number);
     }
     for (size_t i = 1; i < n && !*out; i++)
-        if (!series[i - 1].refusal && !series[i].refusal && differ_in_number(&series[i - 1], &series[i]))
-            snprintf(out, size, "; `join: [number]` reads series %d and %d, which differ in Series Number only, as one",
+        if (!series[i - 1].refusal && !series[i].refusal &&
+            differ_in_number(&series[i - 1], &series[i]))
+            snprintf(out, size,
+                     "; `join: [number]` reads series %d and %d, which differ in Series Number "
+                     "only, as one",
                      series[i - 1].number, series[i].number);
 }
 
@@ -175,24 +191,28 @@ static enum ts_status choose_only(const struct dicom_series *series, size_t n, b
         return take_named(series, n, fit, chosen, diag);
     if (doubt) {
         ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = doubt->refusal_code},
-                      "series %d may lack slices that series %d holds: %s", fit->number, doubt->number, doubt->refusal);
+                      "series %d may lack slices that series %d holds: %s", fit->number,
+                      doubt->number, doubt->refusal);
         struct dicom_lack lacks[DICOM_MAX_LACKS];
         if (ts_dicom_lacks(fit, lacks) > 0)
             ts_diag_hint(diag, "%s", lacks[0].hint);
         else
-            ts_diag_hint(diag, "mend or remove those files, or say series: %d%s", fit->number, join);
+            ts_diag_hint(diag, "mend or remove those files, or say series: %d%s", fit->number,
+                         join);
     } else if (n_left == 0) {
         ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "take-unknown"},
                       "none of the %zu series in the input has what `take` says", n);
         const bool all = ts_dicom_list_takes(series, n, takes, sizeof takes);
         if (*takes)
             ts_diag_hint(diag,
-                         "a number chooses a volume, one with ms, s or s/mm2 a value, a word a kind; there are: %s%s",
+                         "a number chooses a volume, one with ms, s or s/mm2 a value, a word a "
+                         "kind; there are: %s%s",
                          takes, all ? "" : "; series: N chooses others");
         else if (n_all == 1)
             ts_diag_hint(diag, "leave out `take`: only one volume is fit for a run");
         else
-            ts_diag_hint(diag, "choose one with series: N%s", n_all == 0 ? " to see its way out" : "");
+            ts_diag_hint(diag, "choose one with series: N%s",
+                         n_all == 0 ? " to see its way out" : "");
     } else if (n_fit == 0) {
         ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "no-volume"},
                       "none of the %zu series in the input is one clean volume", n);
@@ -201,15 +221,16 @@ static enum ts_status choose_only(const struct dicom_series *series, size_t n, b
         ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "several-series"},
                       "the input holds %zu series, %zu of them fit for a run", n, n_fit);
         const bool all = ts_dicom_list_takes(series, n, takes, sizeof takes) && *takes;
-        ts_diag_hint(diag, "choose one with series: N%s%s%s", all ? ", or with `take`: " : "", all ? takes : "", join);
+        ts_diag_hint(diag, "choose one with series: N%s%s%s", all ? ", or with `take`: " : "",
+                     all ? takes : "", join);
     }
     list_series(series, n, diag);
     return TS_BAD_INPUT;
 }
 
-enum ts_status ts_dicom_choose(const struct dicom_series *series, size_t n_series, const char *choice,
-                               const struct dicom_folder *folder, const struct dicom_series **chosen,
-                               struct ts_diag *diag)
+enum ts_status ts_dicom_choose(const struct dicom_series *series, size_t n_series,
+                               const char *choice, const struct dicom_folder *folder,
+                               const struct dicom_series **chosen, struct ts_diag *diag)
 {
     *chosen = NULL;
     if (n_series == 0) {

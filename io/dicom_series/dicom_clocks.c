@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A time without a date is only a time of day, and its zone is not used. A date of Acquisition Date may be that of the
- * first image only, so that Acquisition DateTime and Acquisition Time are compared modulo a day. Either may be the
- * start of the whole scan in all images, which contradicts nothing. Source: DICOM PS3.5 6.2 (DT), PS3.3 C.12.1
- * (Timezone Offset From UTC).
+ * A time without a date is only a time of day, and its zone is not used. A date of Acquisition Date
+ * may be that of the first image only, so that Acquisition DateTime and Acquisition Time are
+ * compared modulo a day. Either may be the start of the whole scan in all images, which contradicts
+ * nothing. Source: DICOM PS3.5 6.2 (DT), PS3.3 C.12.1 (Timezone Offset From UTC).
  */
 #include "io/dicom_series/dicom_clocks.h"
 
@@ -35,10 +35,12 @@ void ts_dicom_join_zones(struct dicom_series *series)
         image->zone_s -= ahead;
     }
     if (mixed)
-        ts_dicom_series_warn(series,
-                             "Acquisition DateTime states a time zone in %zu of %zu images, and Timezone Offset From "
-                             "UTC (0008,0201) does not in the others: times of acquisition are not used",
-                             in_time, series->n_images);
+        ts_dicom_series_warn(
+            series,
+            "Acquisition DateTime states a time zone in %zu of %zu images, and Timezone Offset "
+            "From "
+            "UTC (0008,0201) does not in the others: times of acquisition are not used",
+            in_time, series->n_images);
 }
 
 void ts_dicom_warn_of_clocks(struct dicom_series *series)
@@ -48,7 +50,8 @@ void ts_dicom_warn_of_clocks(struct dicom_series *series)
     bool falls = false, moves = false, count_down = false;
     for (size_t i = slices; i < n; i++) {
         const struct dicom_image *image = series->images[i], *before = series->images[i - slices];
-        const double step = image->acquired_s - before->acquired_s, clock = image->clock_s - before->clock_s;
+        const double step = image->acquired_s - before->acquired_s,
+                     clock = image->clock_s - before->clock_s;
         if (isnan(clock))
             return;
         const double off = remainder(step - clock, DAY_S);
@@ -60,11 +63,14 @@ void ts_dicom_warn_of_clocks(struct dicom_series *series)
     if (!moves || most <= SAME_STEP_S)
         return;
     if (falls && count_down)
-        ts_dicom_series_warn(series, "the volumes stand on Acquisition DateTime, which Acquisition Time and Instance "
-                                     "Number contradict: check which is right");
+        ts_dicom_series_warn(
+            series,
+            "the volumes stand on Acquisition DateTime, which Acquisition Time and Instance "
+            "Number contradict: check which is right");
     else
         ts_dicom_series_warn(series,
-                             "the times of the volumes are those of Acquisition DateTime, whose steps differ by up to "
+                             "the times of the volumes are those of Acquisition DateTime, whose "
+                             "steps differ by up to "
                              "%.6g s from those of Acquisition Time",
                              most);
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Checks whether series are whole, as far as their headers state it. Positions show a slice that is missing between
- * others (dicom_geometry.c). One that is missing at an end shows only in the Instance Numbers and in the counts that
- * headers state, or as a file of another group that would continue the series. Source: DICOM PS3.3 C.7.6.1 (Instance
- * Number), C.7.3.1 and PS3.4 C.3.4 (Number of Series Related Instances), C.7.6.1.1 (Images in Acquisition),
- * C.7.6.16.2.2.4 (a concatenation: a multi-frame image that was cut into several files).
+ * Checks whether series are whole, as far as their headers state it. Positions show a slice that is
+ * missing between others (dicom_geometry.c). One that is missing at an end shows only in the
+ * Instance Numbers and in the counts that headers state, or as a file of another group that would
+ * continue the series. Source: DICOM PS3.3 C.7.6.1 (Instance Number), C.7.3.1 and PS3.4 C.3.4
+ * (Number of Series Related Instances), C.7.6.1.1 (Images in Acquisition), C.7.6.16.2.2.4 (a
+ * concatenation: a multi-frame image that was cut into several files).
  */
 #include "io/dicom_series/dicom_completeness.h"
 
@@ -15,12 +16,12 @@
 
 #include "core/search.h"
 
-/* At most this many times the slices that are there may be missing before the first one. A larger first Instance Number
- * is a way of counting, not a loss. */
+/* At most this many times the slices that are there may be missing before the first one. A larger
+ * first Instance Number is a way of counting, not a loss. */
 enum { MAX_BEFORE = 10 };
 
-/* The numbers of the images of all groups that share a series UID, since a series may have been split by orientation or
- * by kind. */
+/* The numbers of the images of all groups that share a series UID, since a series may have been
+ * split by orientation or by kind. */
 struct relatives {
     size_t n_images, n_files, n_numbers, n_parts;
     double *numbers, *acquisitions;  /* sorted; acquisitions of files without one are -INFINITY */
@@ -29,8 +30,8 @@ struct relatives {
 
 static int compare_parts(const void *a, const void *b)
 {
-    const struct dicom_file *const first = *(const struct dicom_file *const *)a, *const second = *(
-                                                                                     const struct dicom_file *const *)b;
+    const struct dicom_file *const first = *(const struct dicom_file *const *)a,
+                                   *const second = *(const struct dicom_file *const *)b;
     const int order = strcmp(first->concatenation, second->concatenation);
     return order ? order : strcmp(first->path, second->path);
 }
@@ -42,11 +43,13 @@ static const struct dicom_image *image_at(const struct dicom_series *series, siz
 }
 
 /* Gathers the files that are parts of a concatenation. False where memory is out. */
-static bool gather_parts(const struct dicom_series *all, size_t first, size_t end, struct relatives *relatives)
+static bool gather_parts(const struct dicom_series *all, size_t first, size_t end,
+                         struct relatives *relatives)
 {
     const struct dicom_file *last = NULL;
     size_t n = 0;
-    relatives->parts = ts_arena_alloc(all[first].arena, relatives->n_images * sizeof *relatives->parts);
+    relatives->parts =
+        ts_arena_alloc(all[first].arena, relatives->n_images * sizeof *relatives->parts);
     for (size_t i = first; relatives->parts && i < end; i++) {
         for (size_t k = 0; k < all[i].n_images + all[i].n_unused; k++) {
             const struct dicom_file *file = image_at(&all[i], k)->file;
@@ -63,7 +66,8 @@ static bool gather_parts(const struct dicom_series *all, size_t first, size_t en
 }
 
 /* Gathers the numbers of groups [first, end). False where memory is out. */
-static bool gather(const struct dicom_series *all, size_t first, size_t end, struct relatives *relatives)
+static bool gather(const struct dicom_series *all, size_t first, size_t end,
+                   struct relatives *relatives)
 {
     struct arena *arena = all[first].arena;
     size_t n = 0;
@@ -77,7 +81,8 @@ static bool gather(const struct dicom_series *all, size_t first, size_t end, str
     for (size_t i = first; i < end; i++) {
         for (size_t k = 0; k < all[i].n_images + all[i].n_unused; k++) {
             const struct dicom_image *image = image_at(&all[i], k);
-            relatives->acquisitions[n++] = isnan(image->acquisition_number) ? -INFINITY : image->acquisition_number;
+            relatives->acquisitions[n++] =
+                isnan(image->acquisition_number) ? -INFINITY : image->acquisition_number;
             if (!isnan(image->instance_number))
                 relatives->numbers[relatives->n_numbers++] = image->instance_number;
         }
@@ -95,8 +100,8 @@ static size_t count_equal(const double *values, size_t n, double value)
            ts_lower_bound(&value, values, n, sizeof *values, ts_compare_doubles);
 }
 
-/* Returns the step that more than half of the neighbors in n sorted numbers have, where all others are several of it;
- * else 0.
+/* Returns the step that more than half of the neighbors in n sorted numbers have, where all others
+ * are several of it; else 0.
  */
 static double common_step(const double *numbers, size_t n)
 {
@@ -116,8 +121,10 @@ static double common_step(const double *numbers, size_t n)
     return 2 * regular > n - 1 ? step : 0;
 }
 
-/* Counts the numbers from + step, from + 2 step, ... before `to` that no relative has; *first is the lowest of them. */
-static size_t count_missing(const struct relatives *relatives, double from, double to, double step, double *first)
+/* Counts the numbers from + step, from + 2 step, ... before `to` that no relative has; *first is
+ * the lowest of them. */
+static size_t count_missing(const struct relatives *relatives, double from, double to, double step,
+                            double *first)
 {
     size_t missing = 0;
     for (double number = from + step; number < to; number += step)
@@ -126,12 +133,13 @@ static size_t count_missing(const struct relatives *relatives, double from, doub
     return missing;
 }
 
-/* Numbers with a regular stride are whole; so are those whose gaps other groups of the series fill. Where more numbers
- * are missing than there are, the numbers are not those of slices. */
+/* Numbers with a regular stride are whole; so are those whose gaps other groups of the series fill.
+ * Where more numbers are missing than there are, the numbers are not those of slices. */
 static void warn_of_gaps(struct dicom_series *series, const struct relatives *relatives)
 {
     const size_t n = series->n_images;
-    double *numbers = ts_arena_alloc(series->arena, n * sizeof *numbers), first = NAN, ignored = NAN;
+    double *numbers = ts_arena_alloc(series->arena, n * sizeof *numbers), first = NAN,
+           ignored = NAN;
     size_t missing = 0;
     series->no_memory |= !numbers;
     if (!numbers || n < 3)
@@ -148,26 +156,32 @@ static void warn_of_gaps(struct dicom_series *series, const struct relatives *re
     for (size_t i = 1; i < n; i++) {
         if (numbers[i] - numbers[i - 1] > widest || missing > n)
             return;
-        missing += count_missing(relatives, numbers[i - 1], numbers[i], step, missing ? &ignored : &first);
+        missing +=
+            count_missing(relatives, numbers[i - 1], numbers[i], step, missing ? &ignored : &first);
     }
     if (missing > 0) {
-        ts_dicom_series_warn(series, "Instance Numbers have gaps: %zu %s missing, first %g; slices may be missing",
-                             missing, missing == 1 ? "is" : "are", first);
+        ts_dicom_series_warn(
+            series, "Instance Numbers have gaps: %zu %s missing, first %g; slices may be missing",
+            missing, missing == 1 ? "is" : "are", first);
     }
     if (step == 1 && numbers[0] > 1 && numbers[0] <= MAX_BEFORE * (double)n &&
         (double)count_missing(relatives, 0, numbers[0], 1, &ignored) == numbers[0] - 1)
-        ts_dicom_series_warn(series, "Instance Numbers begin at %g; slices may be missing", numbers[0]);
+        ts_dicom_series_warn(series, "Instance Numbers begin at %g; slices may be missing",
+                             numbers[0]);
 }
 
 static void warn_of_acquisition(struct dicom_series *series, const struct relatives *relatives)
 {
     for (size_t i = 0; i < series->n_images; i++) {
         const struct dicom_image *image = series->images[i];
-        const double acquisition = isnan(image->acquisition_number) ? -INFINITY : image->acquisition_number;
+        const double acquisition =
+            isnan(image->acquisition_number) ? -INFINITY : image->acquisition_number;
         const size_t here = count_equal(relatives->acquisitions, relatives->n_images, acquisition);
         if (image->file->images_in_acquisition > (double)here) {
-            ts_dicom_series_warn(series, "Images in Acquisition says %g, %zu are in the input; slices may be missing",
-                                 image->file->images_in_acquisition, here);
+            ts_dicom_series_warn(
+                series,
+                "Images in Acquisition says %g, %zu are in the input; slices may be missing",
+                image->file->images_in_acquisition, here);
             return;
         }
     }
@@ -175,7 +189,8 @@ static void warn_of_acquisition(struct dicom_series *series, const struct relati
 
 bool ts_dicom_is_damage(const char *code)
 {
-    static const char *const whole[] = {"dicom-color", "dicom-mosaic", "dicom-multi-frame", "dicom-rescale"};
+    static const char *const whole[] = {"dicom-color", "dicom-mosaic", "dicom-multi-frame",
+                                        "dicom-rescale"};
     bool damaged = code && !strncmp(code, "dicom-", 6);
     for (size_t i = 0; i < sizeof whole / sizeof *whole; i++)
         damaged = damaged && strcmp(code, whole[i]) != 0;
@@ -189,7 +204,8 @@ static bool is_damaged(const struct dicom_series *group)
 }
 
 /* Returns the first damaged one of groups [first, end), or NULL. */
-static const struct dicom_series *find_damaged(const struct dicom_series *all, size_t first, size_t end)
+static const struct dicom_series *find_damaged(const struct dicom_series *all, size_t first,
+                                               size_t end)
 {
     for (size_t i = first; i < end; i++)
         if (is_damaged(&all[i]))
@@ -197,8 +213,8 @@ static const struct dicom_series *find_damaged(const struct dicom_series *all, s
     return NULL;
 }
 
-/* Returns true where the user listed the files one by one. Such a user may leave out files of a series on purpose,
- * unlike one who gives a folder. */
+/* Returns true where the user listed the files one by one. Such a user may leave out files of a
+ * series on purpose, unlike one who gives a folder. */
 static bool is_listed(const struct dicom_series *series)
 {
     for (size_t i = 0; i < series->n_images; i++)
@@ -207,8 +223,8 @@ static bool is_listed(const struct dicom_series *series)
     return true;
 }
 
-/* Returns true where the file lies where the next slice of the series would, before its first or behind its last
- * one. */
+/* Returns true where the file lies where the next slice of the series would, before its first or
+ * behind its last one. */
 static bool is_next_slice(const struct dicom_series *series, const struct dicom_image *image)
 {
     const double *step = series->image.step_z_mm,
@@ -223,23 +239,26 @@ static bool is_next_slice(const struct dicom_series *series, const struct dicom_
     return before || behind;
 }
 
-/* A slice of which one element was changed stands in another group: of the same UID, of none, or, where it is the UID
- * that was changed, alone in its group, in the same folder. */
+/* A slice of which one element was changed stands in another group: of the same UID, of none, or,
+ * where it is the UID that was changed, alone in its group, in the same folder. */
 static bool may_hold_slices_of(const struct dicom_series *group, const struct dicom_series *series)
 {
     return !*group->series || !strcmp(group->series, series->series) ||
-           (group->n_images == 1 && group->images[0]->file->folder == series->images[0]->file->folder);
+           (group->n_images == 1 &&
+            group->images[0]->file->folder == series->images[0]->file->folder);
 }
 
 /* Warns of images of other groups with which the series would be a longer volume. */
 static void warn_of_next_slices(struct dicom_series *all, size_t n, struct dicom_series *series)
 {
     for (size_t i = 0; i < n; i++) {
-        for (size_t k = 0; &all[i] != series && may_hold_slices_of(&all[i], series) && k < all[i].n_images; k++) {
+        for (size_t k = 0;
+             &all[i] != series && may_hold_slices_of(&all[i], series) && k < all[i].n_images; k++) {
             if (is_next_slice(series, all[i].images[k])) {
-                ts_dicom_series_warn(series,
-                                     "an image of series %d lies where the next slice would; slices may be missing",
-                                     all[i].number);
+                ts_dicom_series_warn(
+                    series,
+                    "an image of series %d lies where the next slice would; slices may be missing",
+                    all[i].number);
                 break;
             }
         }
@@ -262,13 +281,16 @@ static void check_parts(struct dicom_series *series, const struct relatives *rel
     const struct dicom_file **parts = relatives->parts;
     for (size_t first = 0, end; first < relatives->n_parts; first = end) {
         double claimed = 0;
-        for (end = first; end < relatives->n_parts && !strcmp(parts[end]->concatenation, parts[first]->concatenation);
+        for (end = first; end < relatives->n_parts &&
+                          !strcmp(parts[end]->concatenation, parts[first]->concatenation);
              end++)
             claimed = fmax(claimed, parts[end]->concatenation_files);
         if (claimed > (double)(end - first)) {
-            note_incomplete(series, ts_arena_printf(series->arena,
-                                                    "In-concatenation Total Number says %g, %zu are in the input",
-                                                    claimed, end - first));
+            note_incomplete(
+                series,
+                ts_arena_printf(series->arena,
+                                "In-concatenation Total Number says %g, %zu are in the input",
+                                claimed, end - first));
             return;
         }
     }
@@ -280,9 +302,11 @@ static void check_one(struct dicom_series *series, const struct relatives *relat
     for (size_t i = 0; i < series->n_images; i++)
         claimed = fmax(claimed, series->images[i]->file->series_instances);
     if (claimed > (double)relatives->n_files)
-        note_incomplete(series, ts_arena_printf(series->arena,
-                                                "Number of Series Related Instances says %g, %zu are in the input",
-                                                claimed, relatives->n_files));
+        note_incomplete(
+            series,
+            ts_arena_printf(series->arena,
+                            "Number of Series Related Instances says %g, %zu are in the input",
+                            claimed, relatives->n_files));
     check_parts(series, relatives);
     if (!series->refusal) {
         warn_of_gaps(series, relatives);
@@ -308,9 +332,11 @@ static bool is_garbled(const char *uid)
     return *uid != '\0';
 }
 
-/* Groups [first, end) share a UID. A damaged file that has it alone may have had another one. Several files that have
- * it are a series of their own, and so is one of which only pixels were lost. */
-static void mark_doubtful_uids(struct dicom_series *all, size_t n, size_t first, size_t end, size_t n_files)
+/* Groups [first, end) share a UID. A damaged file that has it alone may have had another one.
+ * Several files that have it are a series of their own, and so is one of which only pixels were
+ * lost. */
+static void mark_doubtful_uids(struct dicom_series *all, size_t n, size_t first, size_t end,
+                               size_t n_files)
 {
     bool usable = false;
     for (size_t i = first; i < end; i++)
@@ -318,7 +344,8 @@ static void mark_doubtful_uids(struct dicom_series *all, size_t n, size_t first,
             usable = usable || !all[i].images[k]->file->refusal;
     for (size_t i = first; i < end; i++) {
         const struct dicom_series *group = &all[i];
-        const bool damaged = is_damaged(group) && strcmp(group->refusal_code, "dicom-pixels-short") != 0 &&
+        const bool damaged = is_damaged(group) &&
+                             strcmp(group->refusal_code, "dicom-pixels-short") != 0 &&
                              (n_files == 1 || is_cut_uid(all, n, group));
         all[i].doubtful_uid = (is_damaged(group) && !*group->series) || (!usable && damaged) ||
                               (group->refusal && is_garbled(group->series));
@@ -335,7 +362,8 @@ void ts_dicom_check_completeness(struct dicom_series *all, size_t n)
             all[first].no_memory = true;
             return;
         }
-        const struct dicom_series *damaged = *all[first].series ? find_damaged(all, first, end) : NULL;
+        const struct dicom_series *damaged =
+            *all[first].series ? find_damaged(all, first, end) : NULL;
         for (size_t i = first; i < end; i++) {
             check_one(&all[i], &relatives);
             all[i].damaged = all[i].refusal ? NULL : damaged;

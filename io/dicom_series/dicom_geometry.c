@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This finds order and spacing of slices. With row and column cosines r and c (made orthonormal), normal n = r x c,
- * slice i lies at t_i = dot(position_i, n); slices are ordered by t. A line is fitted through the positions p_i of n
- * slices by least squares, p = origin + i * step: with m = (n - 1) / 2,
- *     step = sum((i - m) (p_i - p_0)) / (n (n^2 - 1) / 12),   origin = p_0 + mean(p_i - p_0) - m step.
- * The spacing is the length of the step along n. Where the step leans off n, as behind a tilted gantry, the volume is
- * sheared. Source: DICOM PS3.3 C.7.6.2.1.1 (positions and orientations, LPS, mm).
+ * This finds order and spacing of slices. With row and column cosines r and c (made orthonormal),
+ * normal n = r x c, slice i lies at t_i = dot(position_i, n); slices are ordered by t. A line is
+ * fitted through the positions p_i of n slices by least squares, p = origin + i * step: with m = (n
+ * - 1) / 2, step = sum((i - m) (p_i - p_0)) / (n (n^2 - 1) / 12),   origin = p_0 + mean(p_i - p_0)
+ * - m step. The spacing is the length of the step along n. Where the step leans off n, as behind a
+ * tilted gantry, the volume is sheared. Source: DICOM PS3.3 C.7.6.2.1.1 (positions and
+ * orientations, LPS, mm).
  */
 #include "io/dicom_series/dicom_geometry.h"
 
@@ -26,13 +27,13 @@
 #include "io/dicom_series/dicom_volumes.h"
 #include "io/source/source.h"
 
-/* ---- stacks ------------------------------------------------------------------------------------- */
+/* ---- stacks ---------------------------------------------------------------------------------- */
 
-/* Some scans change their spacing on the way, or pause and go on elsewhere. Each part is a volume of its own, a
- * stack, and no slice has to be made up for it. A stack begins at the first slice. It goes on while the step to
- * the next slice is that between its first two; the slice behind another step begins the next stack. The steps of
- * rounded positions differ by up to four times the distance of a position from its place, so that is how much they
- * may differ. */
+/* Some scans change their spacing on the way, or pause and go on elsewhere. Each part is a volume
+ * of its own, a stack, and no slice has to be made up for it. A stack begins at the first slice. It
+ * goes on while the step to the next slice is that between its first two; the slice behind another
+ * step begins the next stack. The steps of rounded positions differ by up to four times the
+ * distance of a position from its place, so that is how much they may differ. */
 
 enum { LEAST_SLICES = 3, MAX_LISTED = 4, TEXT_BYTES = 320 };
 
@@ -43,15 +44,16 @@ static void step_behind(const struct dicom_series *series, size_t i, double step
 }
 
 /* Returns the end of the stack that begins at slice `first`. */
-static size_t end_of_stack(const struct dicom_series *series, const struct dicom_rules *rules, size_t first)
+static size_t end_of_stack(const struct dicom_series *series, const struct dicom_rules *rules,
+                           size_t first)
 {
     double begin[3], step[3];
     size_t end = first + 1;
     if (end == series->n_slices)
         return end;
     step_behind(series, first, begin);
-    const double tolerance =
-        fmax(ts_dicom_same_position(series->images[0]), rules->spacing_tolerance / 100 * ts_length(begin));
+    const double tolerance = fmax(ts_dicom_same_position(series->images[0]),
+                                  rules->spacing_tolerance / 100 * ts_length(begin));
     for (; end < series->n_slices; end++) {
         step_behind(series, end - 1, step);
         for (int k = 0; k < 3; k++)
@@ -62,9 +64,9 @@ static size_t end_of_stack(const struct dicom_series *series, const struct dicom
     return end;
 }
 
-/* Keeps the slices of the stack that rules->stack names, counted from 1 along the normal, and warns of those that are
- * left out. The images are in order along the normal, one at each position. A series without such a stack is refused as
- * stack-unknown. */
+/* Keeps the slices of the stack that rules->stack names, counted from 1 along the normal, and warns
+ * of those that are left out. The images are in order along the normal, one at each position. A
+ * series without such a stack is refused as stack-unknown. */
 static void take_stack(struct dicom_series *series, const struct dicom_rules *rules)
 {
     const size_t n_slices = series->n_slices;
@@ -76,8 +78,8 @@ static void take_stack(struct dicom_series *series, const struct dicom_rules *ru
     }
     if (number < rules->stack) {
         ts_dicom_series_refuse(series, "stack-unknown", "stack: 1 is the lowest along the normal",
-                               "there is no stack %lld: the slices have %lld of even spacing", (long long)rules->stack,
-                               (long long)number);
+                               "there is no stack %lld: the slices have %lld of even spacing",
+                               (long long)rules->stack, (long long)number);
         return;
     }
     const size_t n = end - first;
@@ -90,35 +92,39 @@ static void take_stack(struct dicom_series *series, const struct dicom_rules *ru
     ts_dicom_series_leave_out(series, left);
     series->n_slices = n;
     if (n < n_slices)
-        ts_dicom_series_warn(series, "stack %lld has %zu of the %zu slices; the others are left out",
+        ts_dicom_series_warn(series,
+                             "stack %lld has %zu of the %zu slices; the others are left out",
                              (long long)rules->stack, n, n_slices);
 }
 
-/* Returns a hint that lists the stacks, after `first` and a semicolon unless it is empty. Returns `otherwise` where the
- * slices are no few stacks of three or more. The text is a parameter or lies in the arena. */
-static const char *stacks_hint(struct dicom_series *series, const struct dicom_rules *rules, const char *first,
-                               const char *otherwise)
+/* Returns a hint that lists the stacks, after `first` and a semicolon unless it is empty. Returns
+ * `otherwise` where the slices are no few stacks of three or more. The text is a parameter or lies
+ * in the arena. */
+static const char *stacks_hint(struct dicom_series *series, const struct dicom_rules *rules,
+                               const char *first, const char *otherwise)
 {
     char text[TEXT_BYTES];
-    int used = snprintf(text, sizeof text, "%s%sstack: N takes one of the stacks of even spacing -", first,
-                        *first ? "; " : "");
+    int used = snprintf(text, sizeof text, "%s%sstack: N takes one of the stacks of even spacing -",
+                        first, *first ? "; " : "");
     for (size_t begin = 0, number = 1, end; begin < series->n_slices; begin = end, number++) {
         end = end_of_stack(series, rules, begin);
         if (number > MAX_LISTED || end - begin < LEAST_SLICES || end - begin == series->n_slices)
             return otherwise;
         const double gaps = (double)(end - begin - 1);
         used +=
-            snprintf(text + used, sizeof text - (size_t)used, "%s %zu has %zu slices of %.3f mm", number > 1 ? "," : "",
-                     number, end - begin, (series->images[end - 1]->along_mm - series->images[begin]->along_mm) / gaps);
+            snprintf(text + used, sizeof text - (size_t)used, "%s %zu has %zu slices of %.3f mm",
+                     number > 1 ? "," : "", number, end - begin,
+                     (series->images[end - 1]->along_mm - series->images[begin]->along_mm) / gaps);
     }
     char *kept = ts_arena_text(series->arena, text, strlen(text));
     series->no_memory |= kept == NULL;
     return kept;
 }
 
-/* ---- lines and gaps ----------------------------------------------------------------------------- */
+/* ---- lines and gaps -------------------------------------------------------------------------- */
 
-static const double MOST_OBLIQUE = 1.75, EVEN_RELATIVE = 1e-3, JITTER_RELATIVE = 1e-2, DRIFT_RELATIVE = 5e-2;
+static const double MOST_OBLIQUE = 1.75, EVEN_RELATIVE = 1e-3, JITTER_RELATIVE = 1e-2,
+                    DRIFT_RELATIVE = 5e-2;
 
 const struct dicom_rules ts_dicom_default_rules = {.spacing_tolerance = DICOM_SPACING_TOLERANCE};
 
@@ -128,8 +134,8 @@ static void scale(double *a, double factor)
         a[i] *= factor;
 }
 
-/* Makes unit vectors x, y, z of cosines that are off by 1e-3 at most (the scan refused others). Returns the largest
- * change. */
+/* Makes unit vectors x, y, z of cosines that are off by 1e-3 at most (the scan refused others).
+ * Returns the largest change. */
 static double make_orthonormal(const double orientation[6], double direction[9])
 {
     double *x = direction, *y = direction + 3, *z = direction + 6, change = 0;
@@ -147,19 +153,21 @@ static double make_orthonormal(const double orientation[6], double direction[9])
 
 static int compare_along(const void *a, const void *b)
 {
-    const struct dicom_image *first = *(struct dicom_image *const *)a, *second = *(struct dicom_image *const *)b;
+    const struct dicom_image *first = *(struct dicom_image *const *)a,
+                             *second = *(struct dicom_image *const *)b;
     if (first->along_mm != second->along_mm)
         return first->along_mm < second->along_mm ? -1 : 1;
     return ts_dicom_compare_images(first, second);
 }
 
-/* On the line through the positions slice 0 lies at the origin, and each further one a step behind the one before. */
+/* On the line through the positions slice 0 lies at the origin, and each further one a step behind
+ * the one before. */
 struct line {
     double origin_mm[3], step_mm[3], spacing_mm, lean_degree;
 };
 
-/* The misfit says how far slices lie from their places on the line: along the normal, and beside it within their own
- * plane. */
+/* The misfit says how far slices lie from their places on the line: along the normal, and beside it
+ * within their own plane. */
 struct misfit {
     double along_mm, beside_mm;
     size_t along, beside; /* the slices that do so */
@@ -199,10 +207,12 @@ static struct line fit_line(const struct dicom_series *series)
 static struct line join_ends(const struct dicom_series *series)
 {
     struct line line = {.spacing_mm = 0};
-    const struct dicom_image *first = series->images[0], *last = series->images[series->n_slices - 1];
+    const struct dicom_image *first = series->images[0],
+                             *last = series->images[series->n_slices - 1];
     memcpy(line.origin_mm, first->position_mm, sizeof line.origin_mm);
     for (int k = 0; k < 3; k++)
-        line.step_mm[k] = (last->position_mm[k] - first->position_mm[k]) / (double)(series->n_slices - 1);
+        line.step_mm[k] =
+            (last->position_mm[k] - first->position_mm[k]) / (double)(series->n_slices - 1);
     finish_line(series, &line);
     line.spacing_mm = (last->along_mm - first->along_mm) / (double)(series->n_slices - 1);
     return line;
@@ -214,7 +224,8 @@ static struct misfit measure_misfit(const struct dicom_series *series, const str
     for (size_t i = 0; i < series->n_slices; i++) {
         double off[3];
         for (int k = 0; k < 3; k++)
-            off[k] = series->images[i]->position_mm[k] - line->origin_mm[k] - (double)i * line->step_mm[k];
+            off[k] = series->images[i]->position_mm[k] - line->origin_mm[k] -
+                     (double)i * line->step_mm[k];
         const double along = fabs(ts_dot(off, series->image.direction + 6));
         const double beside = sqrt(fmax(0, ts_dot(off, off) - along * along));
         misfit.along = along > misfit.along_mm ? i : misfit.along;
@@ -225,13 +236,15 @@ static struct misfit measure_misfit(const struct dicom_series *series, const str
     return misfit;
 }
 
-/* Lays the step along the normal, around the middle of the stack, where the whole lean, from the first slice to the
- * last, is within the tolerance of positions: such a lean is one of misplaced slices, not of a gantry. */
-static void set_upright(const struct dicom_series *series, const struct dicom_rules *rules, struct line *line)
+/* Lays the step along the normal, around the middle of the stack, where the whole lean, from the
+ * first slice to the last, is within the tolerance of positions: such a lean is one of misplaced
+ * slices, not of a gantry. */
+static void set_upright(const struct dicom_series *series, const struct dicom_rules *rules,
+                        struct line *line)
 {
     const double *normal = series->image.direction + 6, gaps = (double)series->n_slices - 1;
-    const double tolerance =
-        fmax(ts_dicom_same_position(series->images[0]), rules->spacing_tolerance / 100 * line->spacing_mm);
+    const double tolerance = fmax(ts_dicom_same_position(series->images[0]),
+                                  rules->spacing_tolerance / 100 * line->spacing_mm);
     struct line upright = *line;
     for (int k = 0; k < 3; k++) {
         upright.step_mm[k] = line->spacing_mm * normal[k];
@@ -265,26 +278,28 @@ static bool measure_gaps(struct dicom_series *series, struct gaps *gaps)
     return true;
 }
 
-/* Returns the smallest tolerance, in whole tenths of a percent, that takes slices which lie so far off the line; else
- * `otherwise`, where the chain cannot state as much. */
-static const char *tolerance_hint(struct dicom_series *series, double off_mm, const struct line *line,
-                                  const char *otherwise)
+/* Returns the smallest tolerance, in whole tenths of a percent, that takes slices which lie so far
+ * off the line; else `otherwise`, where the chain cannot state as much. */
+static const char *tolerance_hint(struct dicom_series *series, double off_mm,
+                                  const struct line *line, const char *otherwise)
 {
     const double percent = ceil(off_mm / line->spacing_mm * 1000) / 10;
-    const char *hint = percent > DICOM_MOST_TOLERANCE
-                           ? otherwise
-                           : ts_arena_printf(series->arena, "spacing_tolerance: %g takes them as even", percent);
+    const char *hint =
+        percent > DICOM_MOST_TOLERANCE
+            ? otherwise
+            : ts_arena_printf(series->arena, "spacing_tolerance: %g takes them as even", percent);
     series->no_memory |= hint == NULL;
     return hint ? hint : "";
 }
 
-/* Refuses slices of which gaps are off the median by more than this share of it. off_mm: how far the farthest slice is
- * off the line; INFINITY where no tolerance plays a part. */
+/* Refuses slices of which gaps are off the median by more than this share of it. off_mm: how far
+ * the farthest slice is off the line; INFINITY where no tolerance plays a part. */
 static void refuse_uneven(struct dicom_series *series, const struct gaps *gaps, double relative,
                           const struct line *line, double off_mm, const struct dicom_rules *rules)
 {
     struct dicom_image *const *images = series->images;
-    /* Where slices are missing, half of few gaps may be wide ones: the lower middle one is the step. */
+    /* Where slices are missing, half of few gaps may be wide ones: the lower middle one is the
+     * step. */
     const double common = gaps->sorted[(series->n_slices - 2) / 2];
     const double tolerance = fmax(ts_dicom_same_position(series->images[0]), relative * common);
     size_t n = series->n_slices, worst = 1, wide = 1, missing = 0;
@@ -296,7 +311,8 @@ static void refuse_uneven(struct dicom_series *series, const struct gaps *gaps, 
         if (fabs(gap - common) <= tolerance)
             continue;
         wide = i;
-        only_missing = only_missing && whole >= 2 && fabs(gap - whole * common) <= tolerance * whole;
+        only_missing =
+            only_missing && whole >= 2 && fabs(gap - whole * common) <= tolerance * whole;
         missing += only_missing ? (size_t)whole - 1 : 0;
     }
     worst = only_missing && missing > 0 ? wide : worst;
@@ -305,100 +321,115 @@ static void refuse_uneven(struct dicom_series *series, const struct gaps *gaps, 
     double from = images[worst - 1]->along_mm, to = images[worst]->along_mm;
     if (only_missing && missing > 0) {
         const char *supply = "supply the missing slices; none are made up";
-        ts_dicom_series_refuse(series, "slice-missing", stacks_hint(series, rules, supply, supply),
-                               "%zu slice%s missing: a gap of %.3f mm between %s (%.3f) and %s (%.3f), expected %.3f",
-                               missing, missing == 1 ? "" : "s", to - from, before, from, after, to, common);
+        ts_dicom_series_refuse(
+            series, "slice-missing", stacks_hint(series, rules, supply, supply),
+            "%zu slice%s missing: a gap of %.3f mm between %s (%.3f) and %s (%.3f), expected %.3f",
+            missing, missing == 1 ? "" : "s", to - from, before, from, after, to, common);
         return;
     }
     char tilt[64] = "";
     if (line->lean_degree > TS_UPRIGHT_DEGREE)
         snprintf(tilt, sizeof tilt, "; it is also sheared by %.2f degrees", line->lean_degree);
-    const char *apart =
-        tolerance_hint(series, off_mm, line,
-                       "put the slices of one spacing into a folder of their own, or resample with another tool");
-    ts_dicom_series_refuse(series, "spacing-varies",
-                           stacks_hint(series, rules, tolerance_hint(series, off_mm, line, ""), apart),
-                           "slice spacing varies from %.3f to %.3f mm (median %.3f), first between %s and %s%s",
-                           gaps->sorted[0], gaps->sorted[n - 2], gaps->median, before, after, tilt);
+    const char *apart = tolerance_hint(
+        series, off_mm, line,
+        "put the slices of one spacing into a folder of their own, or resample with another tool");
+    ts_dicom_series_refuse(
+        series, "spacing-varies",
+        stacks_hint(series, rules, tolerance_hint(series, off_mm, line, ""), apart),
+        "slice spacing varies from %.3f to %.3f mm (median %.3f), first between %s and %s%s",
+        gaps->sorted[0], gaps->sorted[n - 2], gaps->median, before, after, tilt);
 }
 
 /* Refuses slices that lie off an even grid though their gaps are alike. */
-static void refuse_drift(struct dicom_series *series, double off_mm, const struct line *line, const char *hint)
+static void refuse_drift(struct dicom_series *series, double off_mm, const struct line *line,
+                         const char *hint)
 {
-    ts_dicom_series_refuse(series, "spacing-varies", hint, "slices lie up to %.3f mm off an even grid of %.3f mm",
-                           off_mm, line->spacing_mm);
+    ts_dicom_series_refuse(series, "spacing-varies", hint,
+                           "slices lie up to %.3f mm off an even grid of %.3f mm", off_mm,
+                           line->spacing_mm);
 }
 
-static void refuse_shift(struct dicom_series *series, const struct misfit *misfit, const struct line *line,
-                         const struct dicom_rules *rules)
+static void refuse_shift(struct dicom_series *series, const struct misfit *misfit,
+                         const struct line *line, const struct dicom_rules *rules)
 {
     static const char line_up[] = "supply slices that lie on one line";
-    const double off_mm = rules->positions == POSITIONS_FIT ? fmax(misfit->along_mm, misfit->beside_mm) : INFINITY;
+    const double off_mm =
+        rules->positions == POSITIONS_FIT ? fmax(misfit->along_mm, misfit->beside_mm) : INFINITY;
     const char *supply = tolerance_hint(series, off_mm, line, line_up);
     ts_dicom_series_refuse(series, "slice-shifted", stacks_hint(series, rules, supply, supply),
                            "%s lies %.3f mm beside the line through the other slices",
-                           ts_dicom_image_name(series, series->images[misfit->beside]), misfit->beside_mm);
+                           ts_dicom_image_name(series, series->images[misfit->beside]),
+                           misfit->beside_mm);
 }
 
 static void check_fit(struct dicom_series *series, const struct gaps *gaps, const struct line *line,
                       const struct dicom_rules *rules)
 {
     const double relative = rules->spacing_tolerance / 100;
-    const double tolerance = fmax(ts_dicom_same_position(series->images[0]), relative * line->spacing_mm);
+    const double tolerance =
+        fmax(ts_dicom_same_position(series->images[0]), relative * line->spacing_mm);
     const struct misfit misfit = measure_misfit(series, line);
     const double off = fmax(misfit.along_mm, misfit.beside_mm);
     if (misfit.along_mm > tolerance && gaps->worst > fmax(tolerance, relative * gaps->median))
         refuse_uneven(series, gaps, relative, line, off, rules);
     else if (misfit.along_mm > tolerance)
         refuse_drift(series, misfit.along_mm, line,
-                     tolerance_hint(series, misfit.along_mm, line, "resample the series with another tool first"));
+                     tolerance_hint(series, misfit.along_mm, line,
+                                    "resample the series with another tool first"));
     else if (misfit.beside_mm > tolerance)
         refuse_shift(series, &misfit, line, rules);
     else if (off > ts_dicom_same_position(series->images[0]))
-        ts_dicom_series_warn(series,
-                             "slices lie up to %.4f mm (%.2g %%) off a line of even steps; the fitted spacing, "
-                             "%.4f mm, is used",
-                             off, 100 * off / line->spacing_mm, line->spacing_mm);
+        ts_dicom_series_warn(
+            series,
+            "slices lie up to %.4f mm (%.2g %%) off a line of even steps; the fitted spacing, "
+            "%.4f mm, is used",
+            off, 100 * off / line->spacing_mm, line->spacing_mm);
 }
 
-/* This is the rule of version 1 of chains. Spacing is even where every gap is within max(1e-3 mm, 0.1 %) of the median
- * one, accepted with a warning up to 1 %, refused beyond. */
-static void check_gaps(struct dicom_series *series, const struct gaps *gaps, const struct line *line,
-                       const struct dicom_rules *rules)
+/* This is the rule of version 1 of chains. Spacing is even where every gap is within max(1e-3 mm,
+ * 0.1 %) of the median one, accepted with a warning up to 1 %, refused beyond. */
+static void check_gaps(struct dicom_series *series, const struct gaps *gaps,
+                       const struct line *line, const struct dicom_rules *rules)
 {
     const struct misfit misfit = measure_misfit(series, line);
     double drift = 0;
     for (size_t i = 0; i < series->n_slices; i++)
-        drift =
-            fmax(drift, fabs(series->images[i]->along_mm - series->images[0]->along_mm - (double)i * line->spacing_mm));
-    const bool even = gaps->worst <= fmax(ts_dicom_same_position(series->images[0]), EVEN_RELATIVE * gaps->median);
+        drift = fmax(drift, fabs(series->images[i]->along_mm - series->images[0]->along_mm -
+                                 (double)i * line->spacing_mm));
+    const bool even = gaps->worst <=
+                      fmax(ts_dicom_same_position(series->images[0]), EVEN_RELATIVE * gaps->median);
     if (!even && gaps->worst > JITTER_RELATIVE * gaps->median)
         refuse_uneven(series, gaps, JITTER_RELATIVE, line, INFINITY, rules);
-    else if (!(drift <= fmax(ts_dicom_same_position(series->images[0]), DRIFT_RELATIVE * gaps->median)))
+    else if (!(drift <=
+               fmax(ts_dicom_same_position(series->images[0]), DRIFT_RELATIVE * gaps->median)))
         refuse_drift(series, drift, line, "resample the series with another tool first");
     else if (misfit.beside_mm > fmax(1e-2, JITTER_RELATIVE * line->spacing_mm))
         refuse_shift(series, &misfit, line, rules);
     else if (!even)
-        ts_dicom_series_warn(series, "slice spacing varies from %.4f to %.4f mm; the mean, %.4f, is used",
+        ts_dicom_series_warn(series,
+                             "slice spacing varies from %.4f to %.4f mm; the mean, %.4f, is used",
                              gaps->sorted[0], gaps->sorted[series->n_slices - 2], line->spacing_mm);
 }
 
 /* Judges how far the slices lean off their normal. */
-static void check_tilt(struct dicom_series *series, const struct line *line, const struct dicom_rules *rules)
+static void check_tilt(struct dicom_series *series, const struct line *line,
+                       const struct dicom_rules *rules)
 {
     if (line->lean_degree <= TS_UPRIGHT_DEGREE)
         return;
     if (rules->tilt == TILT_REFUSE || line->lean_degree > TS_MOST_LEAN_DEGREE)
-        ts_dicom_series_refuse(series, "gantry-tilt",
-                               line->lean_degree > TS_MOST_LEAN_DEGREE ? "supply slices that lie one behind the other"
-                                                                       : "tilt: keep reads it with its exact step",
-                               "the volume is sheared: the step between slices leans %.2f degrees off their normal",
-                               line->lean_degree);
+        ts_dicom_series_refuse(
+            series, "gantry-tilt",
+            line->lean_degree > TS_MOST_LEAN_DEGREE ? "supply slices that lie one behind the other"
+                                                    : "tilt: keep reads it with its exact step",
+            "the volume is sheared: the step between slices leans %.2f degrees off their normal",
+            line->lean_degree);
     else if (!series->refusal)
-        ts_dicom_series_warn(series,
-                             "the volume is sheared: the step between slices leans %.2f degrees off their normal, "
-                             "as behind a tilted gantry; it is kept",
-                             line->lean_degree);
+        ts_dicom_series_warn(
+            series,
+            "the volume is sheared: the step between slices leans %.2f degrees off their normal, "
+            "as behind a tilted gantry; it is kept",
+            line->lean_degree);
 }
 
 static void warn_of_tags(struct dicom_series *series, const struct line *line)
@@ -408,27 +439,34 @@ static void warn_of_tags(struct dicom_series *series, const struct line *line)
     if (!(fabs(claimed - line->spacing_mm) <=
           fmax(ts_dicom_same_position(series->images[0]), JITTER_RELATIVE * line->spacing_mm)) &&
         !isnan(claimed)) {
-        ts_dicom_series_warn(series, "Spacing Between Slices says %g mm, the positions %.3f; the positions are used",
-                             claimed, line->spacing_mm);
+        ts_dicom_series_warn(
+            series, "Spacing Between Slices says %g mm, the positions %.3f; the positions are used",
+            claimed, line->spacing_mm);
     }
-    /* Slice Location counts along an axis of the patient in some headers, and along the normal in others. */
+    /* Slice Location counts along an axis of the patient in some headers, and along the normal in
+     * others. */
     const struct dicom_image *last = series->images[series->n_slices - 1];
-    const double located = fabs(last->slice_location_mm - first->slice_location_mm) / (double)(series->n_slices - 1);
+    const double located =
+        fabs(last->slice_location_mm - first->slice_location_mm) / (double)(series->n_slices - 1);
     if (located > 0 && last->tile == first->tile &&
         (located > MOST_OBLIQUE * line->spacing_mm || line->spacing_mm > MOST_OBLIQUE * located)) {
-        ts_dicom_series_warn(series,
-                             "Slice Locations say that slices are %.3f mm apart, the positions %.3f; the positions "
-                             "are used",
-                             located, line->spacing_mm);
+        ts_dicom_series_warn(
+            series,
+            "Slice Locations say that slices are %.3f mm apart, the positions %.3f; the positions "
+            "are used",
+            located, line->spacing_mm);
     }
-    if (fabs(first->file->tilt_degree) > TS_UPRIGHT_DEGREE && line->lean_degree <= TS_UPRIGHT_DEGREE) {
-        ts_dicom_series_warn(series, "Gantry/Detector Tilt says %g degrees, the positions none; the positions are used",
-                             first->file->tilt_degree);
+    if (fabs(first->file->tilt_degree) > TS_UPRIGHT_DEGREE &&
+        line->lean_degree <= TS_UPRIGHT_DEGREE) {
+        ts_dicom_series_warn(
+            series,
+            "Gantry/Detector Tilt says %g degrees, the positions none; the positions are used",
+            first->file->tilt_degree);
     }
 }
 
-/* Returns true where two slices are known to have no other between them: they are frames of one file, or the header
- * states the gap as spacing. */
+/* Returns true where two slices are known to have no other between them: they are frames of one
+ * file, or the header states the gap as spacing. */
 static bool is_gap_stated(const struct dicom_series *series, double gap)
 {
     const struct dicom_image *first = series->images[0];
@@ -442,21 +480,25 @@ static void check_pair(struct dicom_series *series, bool mixed)
     const double gap = series->images[1]->along_mm - series->images[0]->along_mm;
     const double thickness = ts_dicom_field_number(series->images[0], DICOM_FIELD_slice_thickness);
     if (mixed)
-        ts_dicom_series_refuse(series, "orientation-mixed", "supply the whole series, or name one of the two files",
+        ts_dicom_series_refuse(series, "orientation-mixed",
+                               "supply the whole series, or name one of the two files",
                                "the series mixes orientations, and only 2 slices share this one");
     else if (is_gap_stated(series, gap))
         return;
     else if (fabs(thickness - gap) <= JITTER_RELATIVE * gap)
-        ts_dicom_series_warn(series, "2 slices are one gap, of %.3f mm, which Slice Thickness confirms", gap);
+        ts_dicom_series_warn(
+            series, "2 slices are one gap, of %.3f mm, which Slice Thickness confirms", gap);
     else if (gap < thickness)
-        ts_dicom_series_warn(series,
-                             "2 slices are one gap, of %.3f mm, in which no other fits: Slice Thickness is %.3f mm",
-                             gap, thickness);
+        ts_dicom_series_warn(
+            series,
+            "2 slices are one gap, of %.3f mm, in which no other fits: Slice Thickness is %.3f mm",
+            gap, thickness);
     else
-        ts_dicom_series_refuse(series, "slice-count", "supply the whole series, or name one of the two files",
-                               "2 slices are one gap, of %.3f mm, which neither Spacing Between Slices nor Slice "
-                               "Thickness confirms",
-                               gap);
+        ts_dicom_series_refuse(
+            series, "slice-count", "supply the whole series, or name one of the two files",
+            "2 slices are one gap, of %.3f mm, which neither Spacing Between Slices nor Slice "
+            "Thickness confirms",
+            gap);
 }
 
 static void place_slices(struct dicom_series *series, bool mixed, const struct dicom_rules *rules)
@@ -485,26 +527,31 @@ static void place_slices(struct dicom_series *series, bool mixed, const struct d
     memcpy(image->step_z_mm, line.step_mm, sizeof image->step_z_mm);
 }
 
-/* A radiograph and frames without groups have sizes at most, and no place. Frames keep the order of their file. */
+/* A radiograph and frames without groups have sizes at most, and no place. Frames keep the order of
+ * their file. */
 static void describe_unplaced(struct dicom_series *series)
 {
     const struct dicom_image *first = series->images[0];
     struct ts_axis *axes = series->image.axes;
     const size_t n = series->n_images;
-    const double between = first->have_spacing && n > 1 ? fabs(first->spacing_between_slices_mm) : 0;
+    const double between =
+        first->have_spacing && n > 1 ? fabs(first->spacing_between_slices_mm) : 0;
     axes[0] = ts_source_axis(TS_AXIS_Z, (int64_t)n, between);
-    axes[1] = ts_source_axis(TS_AXIS_Y, first->rows, first->have_spacing ? first->spacing_mm[0] : 0);
-    axes[2] = ts_source_axis(TS_AXIS_X, first->columns, first->have_spacing ? first->spacing_mm[1] : 0);
+    axes[1] =
+        ts_source_axis(TS_AXIS_Y, first->rows, first->have_spacing ? first->spacing_mm[0] : 0);
+    axes[2] =
+        ts_source_axis(TS_AXIS_X, first->columns, first->have_spacing ? first->spacing_mm[1] : 0);
     series->n_slices = n;
     series->n_volumes = 1;
     if (series->radiograph)
         ts_dicom_series_warn(series, "a radiograph: it has no place in the patient%s",
                              first->have_spacing ? "" : ", and no Pixel Spacing");
     else
-        ts_dicom_series_warn(series,
-                             "nothing states where the frames lie: they are taken for slices in the order of their "
-                             "file, without a place in the patient%s",
-                             first->have_spacing ? "" : " and without Pixel Spacing");
+        ts_dicom_series_warn(
+            series,
+            "nothing states where the frames lie: they are taken for slices in the order of their "
+            "file, without a place in the patient%s",
+            first->have_spacing ? "" : " and without Pixel Spacing");
 }
 
 void ts_dicom_arrange(struct dicom_series *series, bool mixed, const struct dicom_rules *rules)
@@ -520,7 +567,8 @@ void ts_dicom_arrange(struct dicom_series *series, bool mixed, const struct dico
     ts_dicom_find_orientation(series, orientation);
     double change = make_orthonormal(orientation, image->direction);
     if (change > 1e-4)
-        ts_dicom_series_warn(series, "Image Orientation is off orthonormal by %.2g and was corrected", change);
+        ts_dicom_series_warn(
+            series, "Image Orientation is off orthonormal by %.2g and was corrected", change);
     for (size_t i = 0; i < series->n_images; i++)
         series->images[i]->along_mm = ts_dot(series->images[i]->position_mm, image->direction + 6);
     qsort(series->images, series->n_images, sizeof *series->images, compare_along);
@@ -533,11 +581,12 @@ void ts_dicom_arrange(struct dicom_series *series, bool mixed, const struct dico
         take_stack(series, rules);
     const struct dicom_image *first = series->images[0];
     image->rank = 3;
-    image->axes[0] = (struct ts_axis){.kind = TS_AXIS_Z, .n = (int64_t)series->n_slices, .unit = "mm"};
-    image->axes[1] =
-        (struct ts_axis){.kind = TS_AXIS_Y, .n = first->rows, .spacing = first->spacing_mm[0], .unit = "mm"};
-    image->axes[2] =
-        (struct ts_axis){.kind = TS_AXIS_X, .n = first->columns, .spacing = first->spacing_mm[1], .unit = "mm"};
+    image->axes[0] =
+        (struct ts_axis){.kind = TS_AXIS_Z, .n = (int64_t)series->n_slices, .unit = "mm"};
+    image->axes[1] = (struct ts_axis){
+        .kind = TS_AXIS_Y, .n = first->rows, .spacing = first->spacing_mm[0], .unit = "mm"};
+    image->axes[2] = (struct ts_axis){
+        .kind = TS_AXIS_X, .n = first->columns, .spacing = first->spacing_mm[1], .unit = "mm"};
     image->has_geometry = true;
     memcpy(image->origin_mm, first->position_mm, sizeof image->origin_mm);
     if (!series->refusal)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This makes one volume of a group of files, or states why it cannot: order, spacing and tilt come from positions, unit
- * and element type from the rescale values.
+ * This makes one volume of a group of files, or states why it cannot: order, spacing and tilt come
+ * from positions, unit and element type from the rescale values.
  */
 #ifndef IO_DICOM_DICOM_GEOMETRY_H
 #define IO_DICOM_DICOM_GEOMETRY_H
@@ -13,13 +13,13 @@ enum dicom_tilt { TILT_KEEP, TILT_REFUSE };
 enum dicom_duplicates { DUPLICATES_REFUSE, DUPLICATES_FIRST };
 enum dicom_mr_scale { MR_SCALE_DISPLAY, MR_SCALE_PRECISE };
 
-/* This is the default of spacing_tolerance, and below it the largest one, in percent. Where a slice is missing, others
- * lie 11 % or more off the line, so that no tolerance hides it. */
+/* This is the default of spacing_tolerance, and below it the largest one, in percent. Where a slice
+ * is missing, others lie 11 % or more off the line, so that no tolerance hides it. */
 #define DICOM_SPACING_TOLERANCE 1.0
 #define DICOM_MOST_TOLERANCE 10.0
 
-/* These rules decide how the positions of slices are judged, and what their values are. Each member is a parameter of
- * the input, whose doc explains it. */
+/* These rules decide how the positions of slices are judged, and what their values are. Each member
+ * is a parameter of the input, whose doc explains it. */
 struct dicom_rules {
     int32_t positions;        /* enum dicom_positions */
     int32_t tilt;             /* enum dicom_tilt */
@@ -32,11 +32,12 @@ struct dicom_rules {
 /* `tomostage info` judges by these defaults. */
 extern const struct dicom_rules ts_dicom_default_rules;
 
-/* Drops identical copies, orders the files along the normal, fills shape, spacing and geometry of series->image.
- * `mixed`: the series was split by orientation. Every file must have passed the scan. */
+/* Drops identical copies, orders the files along the normal, fills shape, spacing and geometry of
+ * series->image. `mixed`: the series was split by orientation. Every file must have passed the
+ * scan. */
 void ts_dicom_arrange(struct dicom_series *series, bool mixed, const struct dicom_rules *rules);
-/* Fills dtype, quantity and unit of series->image (dicom_quantity.c). Where the rules want precise values, slope and
- * intercept of the images become those of the scanner's private scale. */
+/* Fills dtype, quantity and unit of series->image (dicom_quantity.c). Where the rules want precise
+ * values, slope and intercept of the images become those of the scanner's private scale. */
 void ts_dicom_quantify(struct dicom_series *series, const struct dicom_rules *rules);
 /* Returns true where all images state the scale of precise values. */
 bool ts_dicom_has_scale(const struct dicom_series *series);

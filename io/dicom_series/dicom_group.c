@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Groups images into series. Images are sorted by everything that makes a series but its orientation, and each run of
- * equal ones is split by orientation, and then by the settings that tell acquisitions apart, so that the result depends
- * neither on names nor on the order in which files were found.
+ * Groups images into series. Images are sorted by everything that makes a series but its
+ * orientation, and each run of equal ones is split by orientation, and then by the settings that
+ * tell acquisitions apart, so that the result depends neither on names nor on the order in which
+ * files were found.
  */
 #include "io/dicom_series/dicom_group.h"
 
@@ -45,7 +46,8 @@ static int compare_keys(const struct dicom_image *a, const struct dicom_image *b
 
 static int compare_images(const void *a, const void *b)
 {
-    const struct dicom_image *first = *(struct dicom_image *const *)a, *second = *(struct dicom_image *const *)b;
+    const struct dicom_image *first = *(struct dicom_image *const *)a,
+                             *second = *(struct dicom_image *const *)b;
     int order = compare_keys(first, second);
     return order ? order : ts_dicom_compare_images(first, second);
 }
@@ -58,14 +60,17 @@ struct grouping {
     bool acquisitions; /* each Acquisition Number is a series of its own */
 };
 
-static bool add_series(struct grouping *grouping, struct dicom_image **images, size_t n, const char *settings)
+static bool add_series(struct grouping *grouping, struct dicom_image **images, size_t n,
+                       const char *settings)
 {
-    struct dicom_series *grown = ts_memory_grow(grouping->series, grouping->n, &grouping->capacity, sizeof *grown);
+    struct dicom_series *grown =
+        ts_memory_grow(grouping->series, grouping->n, &grouping->capacity, sizeof *grown);
     if (!grown)
         return false;
     grouping->series = grown;
     struct dicom_series *series = &grouping->series[grouping->n];
-    *series = (struct dicom_series){.number = (int)++grouping->n, .n_images = n, .arena = grouping->arena};
+    *series = (struct dicom_series){
+        .number = (int)++grouping->n, .n_images = n, .arena = grouping->arena};
     series->images = ts_arena_copy(grouping->arena, images, n, sizeof *images);
     if (!series->images)
         return false;
@@ -74,30 +79,35 @@ static bool add_series(struct grouping *grouping, struct dicom_image **images, s
     const struct dicom_file *file = images[0]->file;
     memcpy(series->series, file->series, sizeof series->series);
     if (*file->modality)
-        snprintf(series->modality, sizeof series->modality, "%s", ts_dicom_known(ts_dicom_modalities, file->modality));
+        snprintf(series->modality, sizeof series->modality, "%s",
+                 ts_dicom_known(ts_dicom_modalities, file->modality));
     memcpy(series->image_type, file->image_type, sizeof series->image_type);
     return true;
 }
 
-/* Marks the series from number `first` on as parts of one that the settings of its slices divide. */
+/* Marks the series from number `first` on as parts of one that the settings of its slices
+ * divide. */
 static void mark_apart(struct grouping *grouping, size_t first)
 {
     for (size_t i = first; i < grouping->n; i++) {
         if (!grouping->series[i].apart)
-            ts_dicom_series_warn(&grouping->series[i],
-                                 "other slices of the series have other settings and are a series of their own; "
-                                 "`split: none` reads them as one");
+            ts_dicom_series_warn(
+                &grouping->series[i],
+                "other slices of the series have other settings and are a series of their own; "
+                "`split: none` reads them as one");
         grouping->series[i].apart = true;
     }
 }
 
 /* Adds a series for each value of the settings that tell the images apart, which are rearranged. */
-static bool add_parts(struct grouping *grouping, struct dicom_image **images, size_t n, const char *settings)
+static bool add_parts(struct grouping *grouping, struct dicom_image **images, size_t n,
+                      const char *settings)
 {
     const size_t before = grouping->n;
     int setting, number = 1;
     bool apart;
-    if (!ts_dicom_find_setting(images, n, grouping->joined, grouping->acquisitions, &setting, &apart))
+    if (!ts_dicom_find_setting(images, n, grouping->joined, grouping->acquisitions, &setting,
+                               &apart))
         return false;
     if (setting < 0)
         return add_series(grouping, images, n, settings);
@@ -114,9 +124,11 @@ static bool add_parts(struct grouping *grouping, struct dicom_image **images, si
     }
     if (apart)
         mark_apart(grouping, before);
-    for (size_t i = before; i < grouping->n && !grouping->acquisitions && ts_dicom_is_acquisition(setting); i++)
-        ts_dicom_series_warn(&grouping->series[i], "the series is of acquisitions that overlap: each is a series of "
-                                                   "its own, told apart by Acquisition Number");
+    for (size_t i = before;
+         i < grouping->n && !grouping->acquisitions && ts_dicom_is_acquisition(setting); i++)
+        ts_dicom_series_warn(&grouping->series[i],
+                             "the series is of acquisitions that overlap: each is a series of "
+                             "its own, told apart by Acquisition Number");
     return true;
 }
 
@@ -128,21 +140,25 @@ static void warn_of_orientations(struct grouping *grouping, size_t first)
         const struct dicom_image *image = grouping->series[i].images[0];
         for (size_t k = first; k < grouping->n; k++) {
             const struct dicom_image *other = grouping->series[k].images[0];
-            if (!ts_dicom_same_orientation(image, other, DICOM_SAME_ORIENTATION) && image->have_orientation &&
-                other->have_orientation)
-                nearest = fmin(nearest, ts_dicom_angle_between(image->orientation, other->orientation));
+            if (!ts_dicom_same_orientation(image, other, DICOM_SAME_ORIENTATION) &&
+                image->have_orientation && other->have_orientation)
+                nearest =
+                    fmin(nearest, ts_dicom_angle_between(image->orientation, other->orientation));
         }
         if (nearest < INFINITY)
-            ts_dicom_series_warn(&grouping->series[i],
-                                 "other images of the series lie %.2g degrees off and are a series of their own "
-                                 "(direction cosines that differ by more than %g)",
-                                 nearest, DICOM_SAME_ORIENTATION);
+            ts_dicom_series_warn(
+                &grouping->series[i],
+                "other images of the series lie %.2g degrees off and are a series of their own "
+                "(direction cosines that differ by more than %g)",
+                nearest, DICOM_SAME_ORIENTATION);
     }
 }
 
-/* Splits a run of images with equal keys by orientation, keeping their order. `images` is rearranged, scratch as long.
+/* Splits a run of images with equal keys by orientation, keeping their order. `images` is
+ * rearranged, scratch as long.
  */
-static bool split_run(struct grouping *grouping, struct dicom_image **images, size_t n, struct dicom_image **scratch)
+static bool split_run(struct grouping *grouping, struct dicom_image **images, size_t n,
+                      struct dicom_image **scratch)
 {
     const size_t before = grouping->n;
     bool no_memory = false;
@@ -157,11 +173,13 @@ static bool split_run(struct grouping *grouping, struct dicom_image **images, si
                 scratch[same++] = images[i];
             else
                 images[rest++] = images[i];
-        if (no_memory || !(round < MAX_ORIENTATIONS ? add_parts : add_series)(grouping, scratch, same, ""))
+        if (no_memory ||
+            !(round < MAX_ORIENTATIONS ? add_parts : add_series)(grouping, scratch, same, ""))
             return false;
         if (round >= MAX_ORIENTATIONS)
             ts_dicom_series_refuse(&grouping->series[grouping->n - 1], "orientation-mixed", NULL,
-                                   "more than %d orientations in one series", (int)MAX_ORIENTATIONS);
+                                   "more than %d orientations in one series",
+                                   (int)MAX_ORIENTATIONS);
         n = rest;
     }
     if (round > 1 && round <= MAX_ORIENTATIONS)
@@ -176,7 +194,8 @@ static bool is_split_by_orientation(const struct grouping *grouping, size_t i)
     for (int side = -1; side <= 1; side += 2) {
         size_t other = i + (size_t)side;
         if (other < grouping->n && ts_dicom_same_series(&series[i], &series[other]) &&
-            !ts_dicom_same_orientation(series[i].images[0], series[other].images[0], DICOM_SAME_ORIENTATION))
+            !ts_dicom_same_orientation(series[i].images[0], series[other].images[0],
+                                       DICOM_SAME_ORIENTATION))
             return true;
     }
     return false;
@@ -186,7 +205,9 @@ static bool is_split_by_orientation(const struct grouping *grouping, size_t i)
 static size_t parts_of(const struct dicom_series *series, unsigned split)
 {
     const enum ts_axis_kind kind = series->volume_axis.kind;
-    const unsigned bit = kind == TS_AXIS_ECHO ? DICOM_SPLIT_ECHO : kind == TS_AXIS_B ? DICOM_SPLIT_B : DICOM_SPLIT_TIME;
+    const unsigned bit = kind == TS_AXIS_ECHO ? DICOM_SPLIT_ECHO
+                         : kind == TS_AXIS_B  ? DICOM_SPLIT_B
+                                              : DICOM_SPLIT_TIME;
     return series->n_volumes > 1 && (split & bit) ? series->n_volumes : 1;
 }
 
@@ -200,13 +221,14 @@ static void judge_lack(struct dicom_series *series, unsigned split)
     if (parts_of(series, split) > 1)
         ts_dicom_series_warn(series, "%s", series->lacking);
     else
-        ts_dicom_series_refuse(series, "volume-incomplete",
-                               ts_arena_printf(series->arena,
-                                               series->n_volumes == 1
-                                                   ? "supply the slices; or take: %s reads the whole volume"
-                                                   : "supply the slices; or take: N reads one whole volume: %s",
-                                               numbers),
-                               "%s", series->lacking);
+        ts_dicom_series_refuse(
+            series, "volume-incomplete",
+            ts_arena_printf(series->arena,
+                            series->n_volumes == 1
+                                ? "supply the slices; or take: %s reads the whole volume"
+                                : "supply the slices; or take: N reads one whole volume: %s",
+                            numbers),
+            "%s", series->lacking);
 }
 
 /* Makes a series of each volume where the chain wants that. */
@@ -217,7 +239,8 @@ static bool split_volumes(struct grouping *grouping, unsigned split)
     for (size_t i = 0; ok && i < grouping->n; i++) {
         const size_t n = parts_of(&grouping->series[i], split);
         for (size_t v = 0; ok && v < n; v++) {
-            struct dicom_series *grown = ts_memory_grow(parts.series, parts.n, &parts.capacity, sizeof *grown);
+            struct dicom_series *grown =
+                ts_memory_grow(parts.series, parts.n, &parts.capacity, sizeof *grown);
             ok = grown != NULL;
             if (!ok)
                 break;
@@ -235,7 +258,8 @@ static bool split_volumes(struct grouping *grouping, unsigned split)
 }
 
 static enum ts_status judge_all(struct grouping *grouping, const struct dicom_folder *folder,
-                                const struct dicom_rules *rules, struct dicom_series **out, struct ts_diag *diag)
+                                const struct dicom_rules *rules, struct dicom_series **out,
+                                struct ts_diag *diag)
 {
     ts_dicom_warn_of_keys(grouping->series, grouping->n);
     for (size_t i = 0; i < grouping->n; i++) {
@@ -262,7 +286,8 @@ static enum ts_status judge_all(struct grouping *grouping, const struct dicom_fo
 
 static int compare_echoes(const void *a, const void *b)
 {
-    const struct dicom_image *first = *(struct dicom_image *const *)a, *second = *(struct dicom_image *const *)b;
+    const struct dicom_image *first = *(struct dicom_image *const *)a,
+                             *second = *(struct dicom_image *const *)b;
     const int order = compare_keys(first, second);
     return order ? order : compare_numbers(first->echo_time_ms, second->echo_time_ms);
 }
@@ -296,14 +321,17 @@ static size_t count_images(const struct dicom_folder *folder)
     return n;
 }
 
-enum ts_status ts_dicom_group(struct dicom_folder *folder, const struct dicom_rules *rules, struct arena *arena,
-                              struct dicom_series **series, size_t *n_series, struct ts_diag *diag)
+enum ts_status ts_dicom_group(struct dicom_folder *folder, const struct dicom_rules *rules,
+                              struct arena *arena, struct dicom_series **series, size_t *n_series,
+                              struct ts_diag *diag)
 {
-    struct grouping grouping = {
-        .arena = arena, .joined = folder->split == 0, .acquisitions = folder->split & DICOM_SPLIT_ACQUISITION};
+    struct grouping grouping = {.arena = arena,
+                                .joined = folder->split == 0,
+                                .acquisitions = folder->split & DICOM_SPLIT_ACQUISITION};
     size_t n = 0, bytes = 2 * count_images(folder) * sizeof(struct dicom_image *);
     struct dicom_image **images = malloc(bytes + 1);
-    enum ts_status status = images ? ts_dicom_mark_suspects(folder, arena, diag) : ts_diag_no_memory(diag, bytes);
+    enum ts_status status =
+        images ? ts_dicom_mark_suspects(folder, arena, diag) : ts_diag_no_memory(diag, bytes);
     for (size_t i = 0; images && i < folder->n_files; i++)
         for (size_t k = 0; k < folder->files[i].n_images; k++) {
             images[n++] = &folder->files[i].images[k];

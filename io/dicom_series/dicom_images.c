@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The kind of a series is that of its first image, because kinds make series of their own. What files lack is counted
- * over all of them, so that the message says how many are meant.
+ * The kind of a series is that of its first image, because kinds make series of their own. What
+ * files lack is counted over all of them, so that the message says how many are meant.
  */
 #include "io/dicom_series/dicom_images.h"
 
@@ -16,11 +16,13 @@
 #include "io/dicom_series/dicom_completeness.h"
 
 /* Refuses the series with a text such as "no Image Position (Patient) in 12 of 120 slices". */
-static void refuse_without(struct dicom_series *series, size_t without, const char *code, const char *name)
+static void refuse_without(struct dicom_series *series, size_t without, const char *code,
+                           const char *name)
 {
     if (without > 0)
-        ts_dicom_series_refuse(series, code, "supply files with their whole headers, since this cannot be guessed",
-                               "no %s in %zu of %zu slices", name, without, series->n_images);
+        ts_dicom_series_refuse(
+            series, code, "supply files with their whole headers, since this cannot be guessed",
+            "no %s in %zu of %zu slices", name, without, series->n_images);
 }
 
 /* SOP classes (ts_dicom_is_class), and modalities of volumes and of images that are projections. */
@@ -35,8 +37,8 @@ static bool is_among(const char *const *list, const char *text)
     return *list != NULL;
 }
 
-/* Returns true where each image has a place of its own in the patient, as slices have that a program wrote as captures:
- * several pictures of one place are no slices. */
+/* Returns true where each image has a place of its own in the patient, as slices have that a
+ * program wrote as captures: several pictures of one place are no slices. */
 static bool has_places(struct dicom_series *series)
 {
     const struct dicom_image *first = series->images[0];
@@ -67,11 +69,14 @@ static bool check_captures(struct dicom_series *series)
     const bool slices = has_places(series);
     series->overview |= slices;
     if (slices)
-        ts_dicom_series_warn(series, "secondary captures, each with a place of its own in the patient: they are read "
-                                     "as slices");
+        ts_dicom_series_warn(
+            series,
+            "secondary captures, each with a place of its own in the patient: they are read "
+            "as slices");
     else
-        ts_dicom_series_refuse(series, "secondary-capture", "choose a series of CT, MR or PET slices",
-                               "secondary captures: pictures of a screen or a page, not measured slices");
+        ts_dicom_series_refuse(
+            series, "secondary-capture", "choose a series of CT, MR or PET slices",
+            "secondary captures: pictures of a screen or a page, not measured slices");
     return slices;
 }
 
@@ -83,17 +88,20 @@ static bool check_kind(struct dicom_series *series)
     if (code && !strcmp(code, "dicom-color"))
         return true; /* the file says more of it than its class */
     const bool slices = check_captures(series);
-    series->radiograph = is_among(radiographs, series->modality) && series->n_images == 1 && !first->have_position;
+    series->radiograph =
+        is_among(radiographs, series->modality) && series->n_images == 1 && !first->have_position;
     const bool map = ts_dicom_is_class(first->file->sop_class, parametric_maps);
     if (map)
         ts_dicom_series_warn(series, "a parametric map: its values are as stored, without a unit");
     else if (first->file->real_world && !first->have_slope && first->file->lut.entries == 0)
-        ts_dicom_series_warn(series,
-                             "the values are as stored: there is no Rescale Slope, and Real World Value Mapping "
-                             "(0040,9096) is not applied");
-    if (*series->modality && !is_among(volumes, series->modality) && !series->radiograph && !map && !slices &&
-        !(ts_dicom_is_dose(first->file) && !strcmp(series->modality, "RTDOSE")))
-        ts_dicom_series_refuse(series, "modality", "choose a series of CT, MR or PET slices, a dose or one radiograph",
+        ts_dicom_series_warn(
+            series,
+            "the values are as stored: there is no Rescale Slope, and Real World Value Mapping "
+            "(0040,9096) is not applied");
+    if (*series->modality && !is_among(volumes, series->modality) && !series->radiograph && !map &&
+        !slices && !(ts_dicom_is_dose(first->file) && !strcmp(series->modality, "RTDOSE")))
+        ts_dicom_series_refuse(series, "modality",
+                               "choose a series of CT, MR or PET slices, a dose or one radiograph",
                                "modality %s, expected CT, MR, PT or RTDOSE", series->modality);
     series->unplaced = series->radiograph || first->unplaced;
     series->overview |= series->radiograph || !strcmp(first->kind, "LOCALIZER");
@@ -106,13 +114,13 @@ static bool check_kind(struct dicom_series *series)
 static const char *hint_for(const char *code)
 {
     static const char *const hints[][2] = {
-        {"dicom-multi-frame",
-         "choose another series, or get this one from the scanner with the places of its slices, as enhanced or single "
-         "slices; a tool that splits the file cannot know them"},
+        {"dicom-multi-frame", "choose another series, or get this one from the scanner with the "
+                              "places of its slices, as enhanced or single "
+                              "slices; a tool that splits the file cannot know them"},
         {"dicom-mosaic", "split it into slices with another tool first"},
         {"dicom-syntax", "convert it to explicit VR little endian with another tool first"},
-        {"dicom-color",
-         "choose a series of single-channel slices, or convert the colors to gray with another tool first"},
+        {"dicom-color", "choose a series of single-channel slices, or convert the colors to gray "
+                        "with another tool first"},
         {"dicom-pixels-short", "transfer the file again"},
         {"dicom-truncated", "transfer the file again"},
         {"dicom-length", "transfer the file again"},
@@ -142,11 +150,12 @@ static void check_files(struct dicom_series *series, bool any_modality)
     if (bad) {
         ts_dicom_series_refuse(series, bad->refusal_code, hint_for(bad->refusal_code),
                                "%zu of %zu file%s cannot be used; %s: %s", refused, series->n_files,
-                               series->n_files == 1 ? "" : "s", ts_base_name(bad->path), bad->refusal);
+                               series->n_files == 1 ? "" : "s", ts_base_name(bad->path),
+                               bad->refusal);
     }
     if (odd)
-        ts_dicom_series_warn(series, "%zu of %zu file%s: %s", warned, series->n_files, series->n_files == 1 ? "" : "s",
-                             odd->warning);
+        ts_dicom_series_warn(series, "%zu of %zu file%s: %s", warned, series->n_files,
+                             series->n_files == 1 ? "" : "s", odd->warning);
     if (!*series->modality && !any_modality)
         ts_dicom_series_refuse(series, "modality", "choose a series of CT, MR or PET slices",
                                "no modality, expected CT, MR, PT or RTDOSE");
@@ -158,11 +167,13 @@ static void check_files(struct dicom_series *series, bool any_modality)
     for (size_t i = 1; i < series->n_images; i++) {
         const struct dicom_image *image = series->images[i];
         for (int k = 0; k < 2; k++) {
-            if (!(fabs(image->spacing_mm[k] - first->spacing_mm[k]) <= 1e-4 * fabs(first->spacing_mm[k])))
-                ts_dicom_series_refuse(series, "pixel-spacing-mixed", "supply slices of one reconstruction",
-                                       "Pixel Spacing is %g by %g mm in %s and %g by %g mm in %s", first->spacing_mm[0],
-                                       first->spacing_mm[1], ts_dicom_image_name(series, first), image->spacing_mm[0],
-                                       image->spacing_mm[1], ts_dicom_image_name(series, image));
+            if (!(fabs(image->spacing_mm[k] - first->spacing_mm[k]) <=
+                  1e-4 * fabs(first->spacing_mm[k])))
+                ts_dicom_series_refuse(
+                    series, "pixel-spacing-mixed", "supply slices of one reconstruction",
+                    "Pixel Spacing is %g by %g mm in %s and %g by %g mm in %s",
+                    first->spacing_mm[0], first->spacing_mm[1], ts_dicom_image_name(series, first),
+                    image->spacing_mm[0], image->spacing_mm[1], ts_dicom_image_name(series, image));
         }
     }
 }
@@ -173,10 +184,12 @@ static void warn_of_echoes(struct dicom_series *series)
     const double echo = series->images[0]->echo_ms;
     double high = echo;
     for (size_t i = 0; i < series->n_images; i++)
-        high = series->images[i]->echo_ms == echo ? fmax(high, series->images[i]->echo_time_ms) : high;
+        high =
+            series->images[i]->echo_ms == echo ? fmax(high, series->images[i]->echo_time_ms) : high;
     if (high > echo)
-        ts_dicom_series_warn(series, "Echo Times from %g to %g ms are taken as one: they differ by %g ms at most", echo,
-                             high, DICOM_SAME_ECHO_MS);
+        ts_dicom_series_warn(
+            series, "Echo Times from %g to %g ms are taken as one: they differ by %g ms at most",
+            echo, high, DICOM_SAME_ECHO_MS);
 }
 
 /* Takes the damaged files out of a series that has others too. */

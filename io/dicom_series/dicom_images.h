@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Judges the images of a series one by one, before their places are looked at: whether they are images of a volume at
- * all, and whether each has what a volume needs.
+ * Judges the images of a series one by one, before their places are looked at: whether they are
+ * images of a volume at all, and whether each has what a volume needs.
  */
 #ifndef IO_DICOM_DICOM_IMAGES_H
 #define IO_DICOM_DICOM_IMAGES_H
 
 #include "io/dicom_series/dicom_series.h"
 
-/* Refuses a series of which an image cannot be used, and warns of what is odd. Where the chain allows to `skip` damaged
- * files, and others are left, these are left out with a warning. */
+/* Refuses a series of which an image cannot be used, and warns of what is odd. Where the chain
+ * allows to `skip` damaged files, and others are left, these are left out with a warning. */
 void ts_dicom_check_images(struct dicom_series *series, bool skip);
 
 #endif

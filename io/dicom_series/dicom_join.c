@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Images are one series where all attributes agree that say to which series they belong. Two kinds of writers are told
- * from that rule. One leaves an attribute out of some files: these have that of the others of their Series Instance
- * UID, if all others agree in it. The other gives each slice a value of its own. Such an attribute counts for nothing
- * where all else agrees: images are divided by the attributes that several slices share, until each attribute has
- * either one value or another one at each position. How much has to speak for one volume then depends on the attribute
- * (may_join); and different patients, studies or series are only taken for one where the positions are those of one
- * volume. Where an attribute divides what would be one volume, the images note it, so that a hint can say so.
+ * Images are one series where all attributes agree that say to which series they belong. Two kinds
+ * of writers are told from that rule. One leaves an attribute out of some files: these have that of
+ * the others of their Series Instance UID, if all others agree in it. The other gives each slice a
+ * value of its own. Such an attribute counts for nothing where all else agrees: images are divided
+ * by the attributes that several slices share, until each attribute has either one value or another
+ * one at each position. How much has to speak for one volume then depends on the attribute
+ * (may_join); and different patients, studies or series are only taken for one where the positions
+ * are those of one volume. Where an attribute divides what would be one volume, the images note it,
+ * so that a hint can say so.
  */
 #include "io/dicom_series/dicom_join.h"
 
@@ -57,10 +59,12 @@ static int compare_numbers(double a, double b)
     return (a > b) - (a < b);
 }
 
-/* Returns the instance of an image whose file is a volume by itself, as a dose is; "" where files go together. */
+/* Returns the instance of an image whose file is a volume by itself, as a dose is; "" where files
+ * go together. */
 static const char *instance_of(const struct dicom_image *image)
 {
-    const bool alone = image->unplaced || (image->file->frames > 1 && ts_dicom_is_dose(image->file));
+    const bool alone =
+        image->unplaced || (image->file->frames > 1 && ts_dicom_is_dose(image->file));
     return alone ? image->file->sop_instance : "";
 }
 
@@ -77,12 +81,13 @@ int ts_dicom_compare_content(const struct dicom_image *a, const struct dicom_ima
     return order ? order : strcmp(instance_of(a), instance_of(b));
 }
 
-/* Returns the maker of the scanner by the first letters of Manufacturer, as dcm2niix tells them: names are written in
- * several ways. "": another one. */
+/* Returns the maker of the scanner by the first letters of Manufacturer, as dcm2niix tells them:
+ * names are written in several ways. "": another one. */
 static const char *maker_of(const struct dicom_image *image)
 {
-    static const char *const makers[] = {"Bruker", "Canon", "CPS",     "GE",      "Hitachi", "Hyperfine",
-                                         "Mediso", "MR",    "Philips", "Siemens", "Toshiba", "UIH"};
+    static const char *const makers[] = {"Bruker",  "Canon",     "CPS",     "GE",
+                                         "Hitachi", "Hyperfine", "Mediso",  "MR",
+                                         "Philips", "Siemens",   "Toshiba", "UIH"};
     const char *name = ts_dicom_field_text(image, DICOM_FIELD_manufacturer);
     for (size_t i = 0; i < sizeof makers / sizeof *makers; i++)
         if (!strncasecmp(name, makers[i], 2))
@@ -90,10 +95,11 @@ static const char *maker_of(const struct dicom_image *image)
     return "";
 }
 
-/* Returns what the header states of an attribute, so that texts of numbers have the order of these; "" where it states
- * nothing. A patient without ID has a name. The slices of CT are named as people like, those of MR by their protocol;
- * and of a series without a UID every name counts. */
-static const char *text_of(const struct dicom_image *image, enum dicom_series_key attribute, char buffer[TEXT_BYTES])
+/* Returns what the header states of an attribute, so that texts of numbers have the order of these;
+ * "" where it states nothing. A patient without ID has a name. The slices of CT are named as people
+ * like, those of MR by their protocol; and of a series without a UID every name counts. */
+static const char *text_of(const struct dicom_image *image, enum dicom_series_key attribute,
+                           char buffer[TEXT_BYTES])
 {
     const struct dicom_file *file = image->file;
     const bool dated = !isnan(file->study_date_s) || !isnan(file->study_time_s);
@@ -108,8 +114,9 @@ static const char *text_of(const struct dicom_image *image, enum dicom_series_ke
             snprintf(buffer, TEXT_BYTES, "%024.3f", file->series_number);
         return buffer;
     case KEY_PATIENT:
-        return *ts_dicom_field_text(image, DICOM_FIELD_patient_id) ? ts_dicom_field_text(image, DICOM_FIELD_patient_id)
-                                                                   : file->patient_name;
+        return *ts_dicom_field_text(image, DICOM_FIELD_patient_id)
+                   ? ts_dicom_field_text(image, DICOM_FIELD_patient_id)
+                   : file->patient_name;
     case KEY_TIME:
         if (dated)
             snprintf(buffer, TEXT_BYTES, "%024.3f",
@@ -132,13 +139,15 @@ static const char *text_of(const struct dicom_image *image, enum dicom_series_ke
     return "";
 }
 
-/* Sets the values that the headers state. Texts that are made here are kept once for images that follow each other. */
+/* Sets the values that the headers state. Texts that are made here are kept once for images that
+ * follow each other. */
 static bool read_keys(struct dicom_image **images, size_t n, unsigned join, struct arena *arena)
 {
     for (size_t i = 0; i < n; i++)
         for (int k = 0; k < DICOM_SERIES_KEYS; k++) {
             char buffer[TEXT_BYTES];
-            const char *text = join >> k & 1 ? "" : text_of(images[i], (enum dicom_series_key)k, buffer);
+            const char *text =
+                join >> k & 1 ? "" : text_of(images[i], (enum dicom_series_key)k, buffer);
             if (text == buffer && i > 0 && !strcmp(text, images[i - 1]->keys[k]))
                 text = images[i - 1]->keys[k];
             else if (text == buffer)
@@ -178,7 +187,8 @@ static int compare_contents(const void *a, const void *b)
 
 static int compare_along(const void *a, const void *b)
 {
-    const struct dicom_image *first = ((const struct item *)a)->image, *second = ((const struct item *)b)->image;
+    const struct dicom_image *first = ((const struct item *)a)->image,
+                             *second = ((const struct item *)b)->image;
     return first->along_mm != second->along_mm ? (first->along_mm > second->along_mm ? 1 : -1)
                                                : ts_dicom_compare_images(first, second);
 }
@@ -199,7 +209,8 @@ static size_t end_of_run(const struct item *items, size_t n, size_t first)
     return end;
 }
 
-/* Gives images of one series UID that lack an attribute the value of the others, where these have one. */
+/* Gives images of one series UID that lack an attribute the value of the others, where these have
+ * one. */
 static void fill_absent(struct item *items, size_t n, enum dicom_series_key attribute)
 {
     sort_by(attribute, items, n);
@@ -211,14 +222,16 @@ static void fill_absent(struct item *items, size_t n, enum dicom_series_key attr
 
 static bool same_plane(const struct dicom_image *a, const struct dicom_image *b)
 {
-    bool same = a->have_position && a->have_orientation && a->have_spacing && b->have_position && b->have_orientation &&
-                b->have_spacing && ts_dicom_same_orientation(a, b, DICOM_SAME_ORIENTATION);
+    bool same = a->have_position && a->have_orientation && a->have_spacing && b->have_position &&
+                b->have_orientation && b->have_spacing &&
+                ts_dicom_same_orientation(a, b, DICOM_SAME_ORIENTATION);
     for (int i = 0; i < 2 && same; i++)
         same = fabs(a->spacing_mm[i] - b->spacing_mm[i]) <= SAME_SPACING * fabs(a->spacing_mm[i]);
     return same;
 }
 
-/* Numbers the positions of the items. Returns how many there are; 0 where the images do not lie in parallel planes. */
+/* Numbers the positions of the items. Returns how many there are; 0 where the images do not lie in
+ * parallel planes. */
 static size_t number_places(struct item *items, size_t n)
 {
     const struct dicom_image *first = items[0].image;
@@ -235,12 +248,14 @@ static size_t number_places(struct item *items, size_t n)
     const double same = ts_dicom_same_position(first);
     items[0].place = 0;
     for (size_t i = 1; i < n; i++)
-        items[i].place = items[i - 1].place + (items[i].image->along_mm - items[i - 1].image->along_mm > same);
+        items[i].place =
+            items[i - 1].place + (items[i].image->along_mm - items[i - 1].image->along_mm > same);
     return items[n - 1].place + 1;
 }
 
-/* Returns true where equally many images are at each of several positions, which lie near the places of even steps from
- * the first to the last: as far off as a chain may tolerate. The items are in the order of their positions. */
+/* Returns true where equally many images are at each of several positions, which lie near the
+ * places of even steps from the first to the last: as far off as a chain may tolerate. The items
+ * are in the order of their positions. */
 static bool is_regular(const struct item *items, size_t n, size_t places)
 {
     const size_t each = places > 0 ? n / places : 0;
@@ -255,7 +270,8 @@ static bool is_regular(const struct item *items, size_t n, size_t places)
         double off[3];
         for (int k = 0; k < 3; k++)
             off[k] = position[k] - first[k] - (double)items[i].place * step[k];
-        if (items[i].place != i / each || ts_length(off) > DICOM_MOST_TOLERANCE / 100 * ts_length(step))
+        if (items[i].place != i / each ||
+            ts_length(off) > DICOM_MOST_TOLERANCE / 100 * ts_length(step))
             return false;
     }
     return true;
@@ -271,7 +287,8 @@ static bool is_one(const struct item *items, size_t n, enum dicom_series_key att
 {
     const char *first = items[0].image->keys[attribute];
     for (size_t i = 1; i < n; i++)
-        if (items[i].image->keys[attribute] != first && strcmp(items[i].image->keys[attribute], first) != 0)
+        if (items[i].image->keys[attribute] != first &&
+            strcmp(items[i].image->keys[attribute], first) != 0)
             return false;
     return true;
 }
@@ -293,20 +310,26 @@ static struct spread find_spread(struct item *items, size_t n, enum dicom_series
     return (struct spread){each && values >= places ? EACH : MIXED, values};
 }
 
-static bool is_shared(const struct item *items, const struct spread *spreads, enum dicom_series_key attribute)
+static bool is_shared(const struct item *items, const struct spread *spreads,
+                      enum dicom_series_key attribute)
 {
     return spreads[attribute].how == ONE && *items[0].image->keys[attribute];
 }
 
-/* Returns true where images are one volume though attributes have another value at each position. */
-static bool may_join(const struct item *items, const struct spread *spreads, bool regular, bool repeated)
+/* Returns true where images are one volume though attributes have another value at each
+ * position. */
+static bool may_join(const struct item *items, const struct spread *spreads, bool regular,
+                     bool repeated)
 {
-    static const bool minor[DICOM_SERIES_KEYS] = {[KEY_TIME] = true, [KEY_FRAME] = true, [KEY_STACK] = true};
-    const bool unnamed = spreads[KEY_SERIES].how == ONE; /* where the UID is missing; then descriptions count, too */
+    static const bool minor[DICOM_SERIES_KEYS] = {
+        [KEY_TIME] = true, [KEY_FRAME] = true, [KEY_STACK] = true};
+    const bool unnamed =
+        spreads[KEY_SERIES].how == ONE; /* where the UID is missing; then descriptions count, too */
     bool only_minor = true;
     for (int k = 0; k < DICOM_SERIES_KEYS; k++)
-        only_minor = only_minor && (spreads[k].how == ONE || minor[k] || k == KEY_SERIES ||
-                                    (k == KEY_PROTOCOL && unnamed && !is_shared(items, spreads, KEY_SERIES)));
+        only_minor = only_minor &&
+                     (spreads[k].how == ONE || minor[k] || k == KEY_SERIES ||
+                      (k == KEY_PROTOCOL && unnamed && !is_shared(items, spreads, KEY_SERIES)));
     const bool study = is_shared(items, spreads, KEY_STUDY);
     if (!is_shared(items, spreads, KEY_SERIES))
         return regular && only_minor && study && is_shared(items, spreads, KEY_NUMBER);
@@ -336,8 +359,8 @@ static void mend_parts(struct item *items, size_t n, enum dicom_series_key attri
     }
 }
 
-/* Joins images that agree in what they show, where attributes tear them. Of attributes that divide them otherwise, the
- * one of the fewest values comes first: one that tears has many. */
+/* Joins images that agree in what they show, where attributes tear them. Of attributes that divide
+ * them otherwise, the one of the fewest values comes first: one that tears has many. */
 static void mend(struct item *items, size_t n)
 {
     struct spread spreads[DICOM_SERIES_KEYS];
@@ -351,7 +374,8 @@ static void mend(struct item *items, size_t n)
     const bool regular = is_regular(items, n, places);
     for (int k = 0; k < DICOM_SERIES_KEYS; k++) {
         spreads[k] = find_spread(items, n, (enum dicom_series_key)k);
-        if (spreads[k].how == MIXED && (mixed == DICOM_SERIES_KEYS || spreads[k].values < spreads[mixed].values))
+        if (spreads[k].how == MIXED &&
+            (mixed == DICOM_SERIES_KEYS || spreads[k].values < spreads[mixed].values))
             mixed = (enum dicom_series_key)k;
     }
     if (mixed < DICOM_SERIES_KEYS) {
@@ -389,12 +413,14 @@ bool ts_dicom_join(struct dicom_image **images, size_t n, unsigned join, struct 
             end = end_of_run(items, n, first);
             const bool named = *value_of(&items[first]) != '\0';
             for (int k = 0; named && k < DICOM_SERIES_KEYS; k++)
-                if (attributes[k].fills && !is_one(items + first, end - first, (enum dicom_series_key)k))
+                if (attributes[k].fills &&
+                    !is_one(items + first, end - first, (enum dicom_series_key)k))
                     fill_absent(items + first, end - first, (enum dicom_series_key)k);
         }
         qsort(items, n, sizeof *items, compare_contents);
         for (size_t first = 0, end; first < n; first = end) {
-            for (end = first + 1; end < n && ts_dicom_compare_content(items[first].image, items[end].image) == 0;
+            for (end = first + 1;
+                 end < n && ts_dicom_compare_content(items[first].image, items[end].image) == 0;
                  end++) {
             }
             mend(items + first, end - first);
@@ -404,7 +430,7 @@ bool ts_dicom_join(struct dicom_image **images, size_t n, unsigned join, struct 
     return ok;
 }
 
-/* ---- warnings --------------------------------------------------------------------------------- */
+/* ---- warnings -------------------------------------------------------------------------------- */
 
 /* Appends `text` to a list of `words`, which commas divide. */
 static void append(char list[LIST_BYTES], const char *text)
@@ -429,7 +455,8 @@ void ts_dicom_join_list(const struct dicom_series *series, char *out, size_t siz
     *out = '\0';
     for (int k = 0; k < DICOM_SERIES_KEYS; k++)
         if (series->images[0]->torn >> k & 1 && used < size)
-            used += (size_t)snprintf(out + used, size - used, "%s%s", used ? ", " : "", ts_dicom_join_words[k]);
+            used += (size_t)snprintf(out + used, size - used, "%s%s", used ? ", " : "",
+                                     ts_dicom_join_words[k]);
 }
 
 /* Warns of one series. divided: 1 << i for attributes in which series of its UID differ. */
@@ -449,18 +476,22 @@ static void warn_of_one(struct dicom_series *series, unsigned divided)
         }
     }
     if (!*series->series)
-        ts_dicom_series_warn(series, "the images have no Series Instance UID: only Series Number and what else the "
-                                     "headers state tell them from other series");
+        ts_dicom_series_warn(
+            series, "the images have no Series Instance UID: only Series Number and what else the "
+                    "headers state tell them from other series");
     if (*differ)
         ts_dicom_series_warn(series, "the images differ in %s, and are read as one series", differ);
     if (*torn)
-        ts_dicom_series_warn(series,
-                             "other images are a series of their own, since they differ in %s; `join: [%s]` reads "
-                             "them as one",
-                             torn, words);
-    if (*others)
         ts_dicom_series_warn(
-            series, "images of one Series Instance UID differ in %s: those of each are a series of their own", others);
+            series,
+            "other images are a series of their own, since they differ in %s; `join: [%s]` reads "
+            "them as one",
+            torn, words);
+    if (*others)
+        ts_dicom_series_warn(series,
+                             "images of one Series Instance UID differ in %s: those of each are a "
+                             "series of their own",
+                             others);
 }
 
 void ts_dicom_warn_of_keys(struct dicom_series *series, size_t n)

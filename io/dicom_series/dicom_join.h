@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * These attributes say to which series an image belongs: UIDs, numbers and names (enum dicom_series_key). Some writers
- * give each slice of a volume another one, or leave it out of some files. This finds such attributes, so that they do
- * not tear the volume, and keeps those that tell series apart.
+ * These attributes say to which series an image belongs: UIDs, numbers and names (enum
+ * dicom_series_key). Some writers give each slice of a volume another one, or leave it out of some
+ * files. This finds such attributes, so that they do not tear the volume, and keeps those that tell
+ * series apart.
  */
 #ifndef IO_DICOM_DICOM_JOIN_H
 #define IO_DICOM_DICOM_JOIN_H
@@ -14,14 +15,17 @@ extern const char *const ts_dicom_join_words[DICOM_SERIES_KEYS];
 
 /* Compares what the images show: the kind of image, its size, and what its file is. */
 int ts_dicom_compare_content(const struct dicom_image *a, const struct dicom_image *b);
-/* Sets `keys` of the n images: the values by which series are told apart, "" for the attributes that `join` names
- * (1 << enum dicom_series_key), and one value for all slices of a volume that an attribute would tear. Sets `torn`. The
- * images are rearranged. Returns false where memory is out. */
+/* Sets `keys` of the n images: the values by which series are told apart, "" for the attributes
+ * that `join` names (1 << enum dicom_series_key), and one value for all slices of a volume that an
+ * attribute would tear. Sets `torn`. The images are rearranged. Returns false where memory is
+ * out. */
 bool ts_dicom_join(struct dicom_image **images, size_t n, unsigned join, struct arena *arena);
-/* Writes the words with which `join` makes one volume of the series and others of its UID: "study, series", or "". */
+/* Writes the words with which `join` makes one volume of the series and others of its UID: "study,
+ * series", or "". */
 void ts_dicom_join_list(const struct dicom_series *series, char *out, size_t size);
-/* Warns of attributes in which the images of a series differ though it is one, of those that tell it from other images
- * of its UID, and of a missing UID. The series are in the order of their UIDs. */
+/* Warns of attributes in which the images of a series differ though it is one, of those that tell
+ * it from other images of its UID, and of a missing UID. The series are in the order of their
+ * UIDs. */
 void ts_dicom_warn_of_keys(struct dicom_series *series, size_t n);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The lines and labels by which people know series. Several series may have one UID, since echoes, kinds and stacks are
- * series of their own here: a label names only what differs between them.
+ * The lines and labels by which people know series. Several series may have one UID, since echoes,
+ * kinds and stacks are series of their own here: a label names only what differs between them.
  */
 #include <math.h>
 #include <stdarg.h>
@@ -14,14 +14,17 @@
 #include "io/source/volume_text.h"
 
 /* Adds a text to the label. */
-__attribute__((format(printf, 2, 3))) static void add(struct dicom_series *series, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void add(struct dicom_series *series,
+                                                      const char *format, ...)
 {
     const size_t used = strlen(series->label);
     va_list arguments;
-    const int n = snprintf(series->label + used, sizeof series->label - used, "%s", used ? ", " : "");
+    const int n =
+        snprintf(series->label + used, sizeof series->label - used, "%s", used ? ", " : "");
     va_start(arguments, format);
     if (used + (size_t)n < sizeof series->label)
-        vsnprintf(series->label + used + n, sizeof series->label - used - (size_t)n, format, arguments);
+        vsnprintf(series->label + used + n, sizeof series->label - used - (size_t)n, format,
+                  arguments);
     va_end(arguments);
 }
 
@@ -43,8 +46,10 @@ struct differences {
     bool echo, kind, component, vendor, stack;
 };
 
-/* A series differs from any other in what one of them has otherwise than the first, so that each is looked at once. */
-static struct differences find_differences(const struct dicom_series *first, const struct dicom_series *end)
+/* A series differs from any other in what one of them has otherwise than the first, so that each is
+ * looked at once. */
+static struct differences find_differences(const struct dicom_series *first,
+                                           const struct dicom_series *end)
 {
     const struct dicom_image *image = first->images[0];
     struct differences found = {0};
@@ -76,8 +81,8 @@ static void label_one(struct dicom_series *series, const struct differences *dif
     if (differ->stack && *image->stack)
         add(series, "stack %s", is_count(image->stack) ? image->stack : DICOM_UNRECOGNIZED);
     if (series->volume_axis.n == 1 && series->volume_axis.positions)
-        add(series, "%s %g %s", ts_axis_name(&series->volume_axis), series->volume_axis.positions[0],
-            series->volume_axis.unit);
+        add(series, "%s %g %s", ts_axis_name(&series->volume_axis),
+            series->volume_axis.positions[0], series->volume_axis.unit);
     /* b-values repeat, and volumes that are numbered have no other positions. */
     if (series->volume_axis.n == 1 && series->volume_numbers &&
         (!series->volume_axis.positions || series->volume_axis.kind == TS_AXIS_B))
@@ -87,7 +92,8 @@ static void label_one(struct dicom_series *series, const struct differences *dif
 void ts_dicom_label(struct dicom_series *series, size_t n)
 {
     for (size_t first = 0, end; first < n; first = end) {
-        for (end = first + 1; end < n && ts_dicom_same_series(&series[end], &series[first]); end++) {
+        for (end = first + 1; end < n && ts_dicom_same_series(&series[end], &series[first]);
+             end++) {
         }
         const struct differences differ = find_differences(series + first, series + end);
         for (size_t i = first; i < end; i++)
@@ -103,8 +109,9 @@ static void write_name(const struct dicom_series *series, bool names, char *out,
     char number[32] = "";
     if (!isnan(ts_dicom_field_believed(DICOM_FIELD_series_number, file->series_number)))
         snprintf(number, sizeof number, " #%.0f", file->series_number);
-    snprintf(out, size, "%s%s%s%s%s%s%s%s", *series->modality ? series->modality : "?", *quote ? " " : "", quote,
-             *quote ? file->description : "", quote, number, *series->label ? ", " : "", series->label);
+    snprintf(out, size, "%s%s%s%s%s%s%s%s", *series->modality ? series->modality : "?",
+             *quote ? " " : "", quote, *quote ? file->description : "", quote, number,
+             *series->label ? ", " : "", series->label);
 }
 
 void ts_dicom_series_line(const struct dicom_series *series, bool names, char *out, size_t size)
@@ -113,15 +120,17 @@ void ts_dicom_series_line(const struct dicom_series *series, bool names, char *o
     char name[DICOM_TEXT_MAX + DICOM_LABEL_MAX + 128], volumes[48] = "", orientation[64];
     write_name(series, names, name, sizeof name);
     if (series->n_volumes > 1)
-        snprintf(volumes, sizeof volumes, " x %zu (%s)", series->n_volumes, ts_axis_name(&series->volume_axis));
+        snprintf(volumes, sizeof volumes, " x %zu (%s)", series->n_volumes,
+                 ts_axis_name(&series->volume_axis));
     if (series->refusal) {
-        snprintf(out, size, "%s, %d x %d x %lld%s", name, (int)axes[1].n, (int)axes[2].n, (long long)axes[0].n,
-                 volumes);
+        snprintf(out, size, "%s, %d x %d x %lld%s", name, (int)axes[1].n, (int)axes[2].n,
+                 (long long)axes[0].n, volumes);
         return;
     }
     ts_volume_orientation(&series->image, orientation, sizeof orientation);
-    snprintf(out, size, "%s, %d x %d x %lld%s, %.4g x %.4g x %.4g %s, %s, %s %s", name, (int)axes[1].n, (int)axes[2].n,
-             (long long)axes[0].n, volumes, axes[1].spacing, axes[2].spacing, axes[0].spacing, axes[2].unit,
-             series->image.has_geometry ? orientation : "without a place", ts_dtype_name(series->image.dtype),
-             series->image.unit);
+    snprintf(out, size, "%s, %d x %d x %lld%s, %.4g x %.4g x %.4g %s, %s, %s %s", name,
+             (int)axes[1].n, (int)axes[2].n, (long long)axes[0].n, volumes, axes[1].spacing,
+             axes[2].spacing, axes[0].spacing, axes[2].unit,
+             series->image.has_geometry ? orientation : "without a place",
+             ts_dtype_name(series->image.dtype), series->image.unit);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The method is the one that the header states, or else the one of the transfer syntax. Both texts reach the result, so
- * that only what can be a method or a ratio is taken of the header: people can write into any text.
+ * The method is the one that the header states, or else the one of the transfer syntax. Both texts
+ * reach the result, so that only what can be a method or a ratio is taken of the header: people can
+ * write into any text.
  */
 #include "io/dicom_series/dicom_lossy.h"
 
@@ -10,7 +11,8 @@
 #include "io/dicom_frames/dicom_cells.h"
 #include "io/dicom_header/dicom_parse.h"
 
-/* A compression ratio lies in this range; a date that was typed into its element is a larger number. */
+/* A compression ratio lies in this range; a date that was typed into its element is a larger
+ * number. */
 static const double LEAST_RATIO = 1, LARGEST_RATIO = 1e4;
 
 const char *ts_dicom_lossy_method(const char *text)
@@ -35,7 +37,9 @@ const char *ts_dicom_lossy_ratio(const char *text)
 static const char *method_of(const struct dicom_file *file)
 {
     const struct dicom_syntax_name *name = ts_dicom_syntax(file->syntax_uid);
-    return *file->lossy_method ? ts_dicom_lossy_method(file->lossy_method) : name && name->method ? name->method : "";
+    return *file->lossy_method    ? ts_dicom_lossy_method(file->lossy_method)
+           : name && name->method ? name->method
+                                  : "";
 }
 
 static const char *join(const char *all, const char *one)
@@ -65,13 +69,15 @@ void ts_dicom_warn_of_loss(struct dicom_series *series)
     bool padded = false;
     for (size_t i = 0; i < series->n_images; i++) {
         double low, high;
-        padded |= ts_dicom_says_loss(series->images[i]->file) && ts_dicom_padding_range(series->images[i], &low, &high);
+        padded |= ts_dicom_says_loss(series->images[i]->file) &&
+                  ts_dicom_padding_range(series->images[i], &low, &high);
     }
     if (loss.n_images > 0)
-        ts_dicom_series_warn(series,
-                             "%zu of %zu images were compressed with loss (method %s, ratio %s): values differ from "
-                             "those that were measured%s",
-                             loss.n_images, series->n_images, *loss.method ? loss.method : "unknown",
-                             *loss.ratio ? loss.ratio : "unknown",
-                             padded ? ", and padding that no longer has its value counts as measured" : "");
+        ts_dicom_series_warn(
+            series,
+            "%zu of %zu images were compressed with loss (method %s, ratio %s): values differ from "
+            "those that were measured%s",
+            loss.n_images, series->n_images, *loss.method ? loss.method : "unknown",
+            *loss.ratio ? loss.ratio : "unknown",
+            padded ? ", and padding that no longer has its value counts as measured" : "");
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Images that were compressed with loss are read, and said to be so: as a warning, and in the result. The header says
- * it (Lossy Image Compression stays 01 for good, also where an image is stored uncompressed later), or the frame
- * itself. Source: DICOM PS3.3 C.7.6.1.1.5.
+ * Images that were compressed with loss are read, and said to be so: as a warning, and in the
+ * result. The header says it (Lossy Image Compression stays 01 for good, also where an image is
+ * stored uncompressed later), or the frame itself. Source: DICOM PS3.3 C.7.6.1.1.5.
  */
 #ifndef IO_DICOM_DICOM_LOSSY_H
 #define IO_DICOM_DICOM_LOSSY_H
@@ -11,7 +11,8 @@
 
 struct dicom_loss {
     size_t n_images;            /* that were compressed with loss; 0: the texts are empty */
-    const char *ratio, *method; /* as stated, of all of them; "mixed" where they differ, "" where none states one */
+    const char *ratio, *method; /* as stated, of all of them; "mixed" where they differ, "" where
+                                   none states one */
 };
 
 /* Says what loss the images of a series have. */
@@ -19,7 +20,8 @@ struct dicom_loss ts_dicom_loss(const struct dicom_series *series);
 /* Warns of it. */
 void ts_dicom_warn_of_loss(struct dicom_series *series);
 
-/* Return the text where it can be a method, and where all its values can be ratios; else "unrecognized". */
+/* Return the text where it can be a method, and where all its values can be ratios; else
+ * "unrecognized". */
 const char *ts_dicom_lossy_method(const char *text);
 const char *ts_dicom_lossy_ratio(const char *text);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This decides which files without a readable header may have been slices (see dicom_non_images.h), and which series
- * may have lost them.
+ * This decides which files without a readable header may have been slices (see dicom_non_images.h),
+ * and which series may have lost them.
  */
 #include <ctype.h>
 #include <stdint.h>
@@ -14,12 +14,13 @@
 #include "core/search.h"
 #include "io/dicom_series/dicom_non_images.h"
 
-/* ---- an index of names -------------------------------------------------------------------------- */
+/* ---- an index of names ----------------------------------------------------------------------- */
 
-/* A sorted list of texts, such as parts of file names, by folder and series. Entries are collected in any order,
- * sorted once and then found by binary search, because a folder may hold a hundred thousand names. Equal entries
- * become one with a count. Most names of a folder are alike but for a number, so that an added entry is first
- * compared with the last few, which keeps the list short before it is sorted. */
+/* A sorted list of texts, such as parts of file names, by folder and series. Entries are collected
+ * in any order, sorted once and then found by binary search, because a folder may hold a hundred
+ * thousand names. Equal entries become one with a count. Most names of a folder are alike but for a
+ * number, so that an added entry is first compared with the last few, which keeps the list short
+ * before it is sorted. */
 
 enum { NAME_BYTES = 64 };
 
@@ -69,7 +70,8 @@ static bool name_add(struct name_index *index, int folder, const char *text, siz
             index->items[i - 1].n++;
             return true;
         }
-    struct name_entry *grown = ts_memory_grow(index->items, index->n, &index->capacity, sizeof *grown);
+    struct name_entry *grown =
+        ts_memory_grow(index->items, index->n, &index->capacity, sizeof *grown);
     if (!grown)
         return false;
     index->items = grown;
@@ -100,7 +102,8 @@ static struct name_range name_find(const struct name_index *index, int folder, c
         return (struct name_range){NULL, NULL};
     const struct name_entry *end = index->items + index->n;
     struct name_range range;
-    range.first = index->items + ts_lower_bound(&wanted, index->items, index->n, sizeof wanted, compare_keys);
+    range.first =
+        index->items + ts_lower_bound(&wanted, index->items, index->n, sizeof wanted, compare_keys);
     for (range.end = range.first; range.end < end && compare_keys(range.end, &wanted) == 0;)
         range.end++;
     return range;
@@ -113,14 +116,15 @@ static bool name_range_has(struct name_range range, size_t series)
         return false;
     struct name_entry wanted = *range.first;
     wanted.series = series;
-    return bsearch(&wanted, range.first, (size_t)(range.end - range.first), sizeof wanted, compare_entries) != NULL;
+    return bsearch(&wanted, range.first, (size_t)(range.end - range.first), sizeof wanted,
+                   compare_entries) != NULL;
 }
 
-/* ---- files that may have been slices ------------------------------------------------------------ */
+/* ---- files that may have been slices --------------------------------------------------------- */
 
-/* A name's shape is its extension, and the rest of it with every run of digits written as one '#': IM0006.dcm has
- * the shapes ".dcm" and "im#". All shapes of the images are kept in one sorted list, for each folder and, under
- * EVERYWHERE, for all of them together. */
+/* A name's shape is its extension, and the rest of it with every run of digits written as one '#':
+ * IM0006.dcm has the shapes ".dcm" and "im#". All shapes of the images are kept in one sorted list,
+ * for each folder and, under EVERYWHERE, for all of them together. */
 
 enum { EXTENSION_LETTERS = 10, EVERYWHERE = -1 };
 static const double SIMILAR_SIZE = 0.02;
@@ -137,7 +141,8 @@ struct shapes {
     bool *holds_images; /* by folder */
 };
 
-/* The last part of a name, ".dcm", or NULL: digits alone, as at the end of a UID, are no extension. */
+/* The last part of a name, ".dcm", or NULL: digits alone, as at the end of a UID, are no
+ * extension. */
 static const char *extension_of(const char *name)
 {
     const char *dot = strrchr(name, '.');
@@ -159,8 +164,8 @@ static void write_pattern(const char *name, size_t n, char out[NAME_BYTES])
     out[used] = '\0';
 }
 
-/* Writes a file's name without extensions, in lower case, each run of digits as '#': the slices of a series agree in
- * it. */
+/* Writes a file's name without extensions, in lower case, each run of digits as '#': the slices of
+ * a series agree in it. */
 static void write_stem(const char *path, char *out, size_t size)
 {
     char name[512];
@@ -179,8 +184,9 @@ static void write_extension(const char *extension, char out[NAME_BYTES])
         *c = (char)tolower((unsigned char)*c);
 }
 
-/* Stand for names without extension, of which no pattern tells: with digits, where the letters may be part of a number;
- * without digits, as aa, ab, ...; and of nothing but hexadecimal digits and dots, as hashes and UIDs. */
+/* Stand for names without extension, of which no pattern tells: with digits, where the letters may
+ * be part of a number; without digits, as aa, ab, ...; and of nothing but hexadecimal digits and
+ * dots, as hashes and UIDs. */
 static const char NUMBERED[] = "/", PLAIN[] = "//", HEXADECIMAL[] = "/x";
 
 static const char *class_of(const char *name)
@@ -227,13 +233,15 @@ static bool add_image(struct shapes *shapes, const struct dicom_file *file)
 /* Extensions that no slice has, though it may bear the number of one. */
 static bool is_known_extension(const char *extension)
 {
-    static const char known[] =
-        " .txt .md .log .csv .tsv .json .xml .html .htm .css .js .pdf .rtf .doc .docx .xls .xlsx .ppt .pptx .ini .inf "
-        ".cfg "
-        ".yml .yaml .toml .py .m .r .sh .bat .exe .dll .jar .png .jpg .jpeg .gif .bmp .svg .tif .tiff .ico .mp4 .avi "
-        ".bin .raw .roi .lock .zip .gz "
-        ".tar .tgz .7z .rar .iso .nii .nrrd .mha .mhd .h5 .hdf5 .nxs .npy .mat .db .sqlite .lnk .url .plist .md5 .sha1 "
-        ".sha256 .bval .bvec ";
+    static const char known[] = " .txt .md .log .csv .tsv .json .xml .html .htm .css .js .pdf .rtf "
+                                ".doc .docx .xls .xlsx .ppt .pptx .ini .inf "
+                                ".cfg "
+                                ".yml .yaml .toml .py .m .r .sh .bat .exe .dll .jar .png .jpg "
+                                ".jpeg .gif .bmp .svg .tif .tiff .ico .mp4 .avi "
+                                ".bin .raw .roi .lock .zip .gz "
+                                ".tar .tgz .7z .rar .iso .nii .nrrd .mha .mhd .h5 .hdf5 .nxs .npy "
+                                ".mat .db .sqlite .lnk .url .plist .md5 .sha1 "
+                                ".sha256 .bval .bvec ";
     char wanted[NAME_BYTES + 2];
     snprintf(wanted, sizeof wanted, " %s ", extension);
     return strstr(known, wanted) != NULL;
@@ -241,8 +249,8 @@ static bool is_known_extension(const char *extension)
 
 static bool was_file(const struct dicom_other *other)
 {
-    return other->kind == DICOM_NO_MAGIC || other->kind == DICOM_EMPTY || other->kind == DICOM_SHORT ||
-           other->kind == DICOM_LOOP;
+    return other->kind == DICOM_NO_MAGIC || other->kind == DICOM_EMPTY ||
+           other->kind == DICOM_SHORT || other->kind == DICOM_LOOP;
 }
 
 /* Returns true for a hidden file, or one of a hidden folder. */
@@ -254,9 +262,10 @@ static bool is_hidden(const char *path)
     return *name == '.' || (folder[0] == '.' && folder[1] != '/' && folder[1] != '.');
 }
 
-/* Returns true where a name has the shape of an image's, also behind further extensions such as those of copies not yet
- * whole. */
-static bool has_shape_of_image(const struct shapes *shapes, int folder, const struct dicom_other *other)
+/* Returns true where a name has the shape of an image's, also behind further extensions such as
+ * those of copies not yet whole. */
+static bool has_shape_of_image(const struct shapes *shapes, int folder,
+                               const struct dicom_other *other)
 {
     char name[512], text[NAME_BYTES];
     const char *full_name = ts_base_name(other->path);
@@ -268,7 +277,8 @@ static bool has_shape_of_image(const struct shapes *shapes, int folder, const st
             return has_shape(shapes, folder, text) ||
                    (was_file(other) && !other->foreign && !is_hidden(other->path) &&
                     has_shape(shapes, folder, class_of(name))) ||
-                   (was_file(other) && is_hexadecimal(name) && has_shape(shapes, folder, HEXADECIMAL));
+                   (was_file(other) && is_hexadecimal(name) &&
+                    has_shape(shapes, folder, HEXADECIMAL));
         }
         write_extension(extension, text);
         if (has_shape(shapes, folder, text))
@@ -287,12 +297,14 @@ static int compare_sizes(const void *a, const void *b)
     return (first->bytes > second->bytes) - (first->bytes < second->bytes);
 }
 
-static bool has_size_of_image(const struct shapes *shapes, int folder, const struct dicom_other *other)
+static bool has_size_of_image(const struct shapes *shapes, int folder,
+                              const struct dicom_other *other)
 {
     char text[NAME_BYTES] = "";
     const char *extension = extension_of(ts_base_name(other->path));
     const struct size least = {folder, (int64_t)((1 - SIMILAR_SIZE) * (double)other->bytes)};
-    const size_t low = ts_lower_bound(&least, shapes->sizes, shapes->n_sizes, sizeof least, compare_sizes);
+    const size_t low =
+        ts_lower_bound(&least, shapes->sizes, shapes->n_sizes, sizeof least, compare_sizes);
     if (extension)
         write_extension(extension, text);
     return !other->foreign && !is_hidden(other->path) && !(extension && is_known_extension(text)) &&
@@ -305,8 +317,8 @@ static int compare_path(const void *path, const void *file)
     return strcmp(path, ((const struct dicom_file *)file)->path);
 }
 
-/* Returns true where an image stands beside the file whose name is the same up to an extension: IM1.dcm beside IM1.roi.
- * The images are sorted by path. */
+/* Returns true where an image stands beside the file whose name is the same up to an extension:
+ * IM1.dcm beside IM1.roi. The images are sorted by path. */
 static bool is_sidecar(const struct dicom_folder *folder, const struct dicom_other *other)
 {
     const size_t length = (size_t)(ts_base_name(other->path) - other->path);
@@ -317,8 +329,8 @@ static bool is_sidecar(const struct dicom_folder *folder, const struct dicom_oth
         *extension = '\0';
         for (int dot = 0; dot < 2; dot++) {
             strcpy(extension, dot ? "." : "");
-            const size_t low =
-                ts_lower_bound(stem, folder->files, folder->n_files, sizeof *folder->files, compare_path);
+            const size_t low = ts_lower_bound(stem, folder->files, folder->n_files,
+                                              sizeof *folder->files, compare_path);
             const char *path = low < folder->n_files ? folder->files[low].path : "";
             if (dot ? !strncmp(path, stem, strlen(stem)) : !strcmp(path, stem))
                 return true;
@@ -329,7 +341,8 @@ static bool is_sidecar(const struct dicom_folder *folder, const struct dicom_oth
 }
 
 /* Returns true where its last extension is one of the images'. */
-static bool has_extension_of_image(const struct shapes *shapes, int folder, const struct dicom_other *other)
+static bool has_extension_of_image(const struct shapes *shapes, int folder,
+                                   const struct dicom_other *other)
 {
     char text[NAME_BYTES];
     const char *extension = extension_of(ts_base_name(other->path));
@@ -338,7 +351,8 @@ static bool has_extension_of_image(const struct shapes *shapes, int folder, cons
     return extension && has_shape(shapes, folder, text);
 }
 
-static bool is_suspect(const struct shapes *shapes, const struct dicom_folder *all, const struct dicom_other *other)
+static bool is_suspect(const struct shapes *shapes, const struct dicom_folder *all,
+                       const struct dicom_other *other)
 {
     const bool is_folder = other->kind == DICOM_BARE || other->kind == DICOM_LINK;
     const bool named = other->folder == DICOM_NAMED;
@@ -349,10 +363,12 @@ static bool is_suspect(const struct shapes *shapes, const struct dicom_folder *a
     const int folder = !named && shapes->holds_images[other->folder] ? other->folder : EVERYWHERE;
     if (!has_extension_of_image(shapes, folder, other) && is_sidecar(all, other))
         return false;
-    return other->data_set || has_shape_of_image(shapes, folder, other) || has_size_of_image(shapes, folder, other);
+    return other->data_set || has_shape_of_image(shapes, folder, other) ||
+           has_size_of_image(shapes, folder, other);
 }
 
-enum ts_status ts_dicom_mark_suspects(struct dicom_folder *folder, struct arena *arena, struct ts_diag *diag)
+enum ts_status ts_dicom_mark_suspects(struct dicom_folder *folder, struct arena *arena,
+                                      struct ts_diag *diag)
 {
     struct shapes shapes = {.n_sizes = 0};
     if (folder->n_others == 0 || folder->n_files == 0)
@@ -372,19 +388,21 @@ enum ts_status ts_dicom_mark_suspects(struct dicom_folder *folder, struct arena 
     return ok ? TS_OK : ts_diag_no_memory(diag, 2 * folder->n_files * sizeof *shapes.sizes);
 }
 
-/* ---- series that may have lost them ------------------------------------------------------------- */
+/* ---- series that may have lost them ---------------------------------------------------------- */
 
-/* A file may have belonged to a series that it does not name: a file without a readable header, or one whose
- * header is so damaged that its Series Instance UID belongs to no whole file. Two things are looked up: the series
- * that have several slices in its folder, and the series, wherever they are, with a slice of the same name but for
- * numbers and extensions. If some series match in both, the file counts for these; else for those that match in
- * one; else for every series, since any of them may have lost it. */
+/* A file may have belonged to a series that it does not name: a file without a readable header, or
+ * one whose header is so damaged that its Series Instance UID belongs to no whole file. Two things
+ * are looked up: the series that have several slices in its folder, and the series, wherever they
+ * are, with a slice of the same name but for numbers and extensions. If some series match in both,
+ * the file counts for these; else for those that match in one; else for every series, since any of
+ * them may have lost it. */
 
 /* Stands for the place of an entry that is about a name, wherever it is. */
 enum { ANYWHERE = -1 };
 
 /* Indexes the places and the names of the series' slices. */
-static bool index_slices(struct name_index *index, const struct dicom_series *series, size_t n_series)
+static bool index_slices(struct name_index *index, const struct dicom_series *series,
+                         size_t n_series)
 {
     bool ok = true;
     for (size_t i = 0; i < n_series; i++)
@@ -406,7 +424,8 @@ static void count(struct dicom_series *series, const struct dicom_other *suspect
     series->n_suspects++;
 }
 
-/* A single slice does not make a folder its series' own: an overview may stand beside slices of any series. */
+/* A single slice does not make a folder its series' own: an overview may stand beside slices of any
+ * series. */
 static bool is_at_home(const struct name_entry *entry)
 {
     return entry->n > 1;
@@ -436,10 +455,10 @@ static void assign(const struct name_index *index, struct dicom_series *series, 
         count(&series[at->series], suspect);
 }
 
-/* Lists the suspect files, and the damaged ones whose UID may be wrong, in `out` where that is not NULL. Returns how
- * many there are. */
-static size_t list_candidates(const struct dicom_folder *folder, const struct dicom_series *series, size_t n_series,
-                              struct dicom_other *out)
+/* Lists the suspect files, and the damaged ones whose UID may be wrong, in `out` where that is not
+ * NULL. Returns how many there are. */
+static size_t list_candidates(const struct dicom_folder *folder, const struct dicom_series *series,
+                              size_t n_series, struct dicom_other *out)
 {
     size_t n = 0;
     for (size_t i = 0; i < folder->n_others; i++) {
@@ -451,13 +470,15 @@ static size_t list_candidates(const struct dicom_folder *folder, const struct di
         for (size_t k = 0; series[i].doubtful_uid && k < series[i].n_images; k++, n++) {
             const struct dicom_file *file = series[i].images[k]->file;
             if (out)
-                out[n] = (struct dicom_other){.path = file->path, .kind = DICOM_DAMAGED, .folder = file->folder};
+                out[n] = (struct dicom_other){
+                    .path = file->path, .kind = DICOM_DAMAGED, .folder = file->folder};
         }
     return n;
 }
 
 enum ts_status ts_dicom_count_suspects(const struct dicom_folder *folder, struct arena *arena,
-                                       struct dicom_series *series, size_t n_series, struct ts_diag *diag)
+                                       struct dicom_series *series, size_t n_series,
+                                       struct ts_diag *diag)
 {
     struct name_index index = {.n = 0};
     const size_t n = list_candidates(folder, series, n_series, NULL);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Times of day jump back at midnight. A scan hardly lasts half a day: where no image was made for more than 12 hours
- * between the first time of day and the last one, the early times are probably those of the next day. That is certain
- * only where another attribute, such as Instance Number, rises with the times so read and does not with the times as
- * they stand, and none says the opposite; a series with a late phase, such as a second PET scan in the afternoon, has
- * such a gap too. A date that is the same in all images may be that of the first one, which the scanner did not go on
- * counting: two attributes that contradict it count more than it does.
+ * Times of day jump back at midnight. A scan hardly lasts half a day: where no image was made for
+ * more than 12 hours between the first time of day and the last one, the early times are probably
+ * those of the next day. That is certain only where another attribute, such as Instance Number,
+ * rises with the times so read and does not with the times as they stand, and none says the
+ * opposite; a series with a late phase, such as a second PET scan in the afternoon, has such a gap
+ * too. A date that is the same in all images may be that of the first one, which the scanner did
+ * not go on counting: two attributes that contradict it count more than it does.
  */
 #include "io/dicom_series/dicom_midnight.h"
 
@@ -28,8 +29,8 @@ bool ts_dicom_is_undated(const struct dicom_series *series)
     return true;
 }
 
-/* Returns the last time before the widest gap between the times at this place if that is longer than half a day; else
- * -1. */
+/* Returns the last time before the widest gap between the times at this place if that is longer
+ * than half a day; else -1. */
 static double find_gap(struct dicom_series *series, size_t place)
 {
     const size_t n = series->n_images;
@@ -45,26 +46,28 @@ static double find_gap(struct dicom_series *series, size_t place)
     return before;
 }
 
-/* Returns true where a value of the images at every position rises with their times, of which those until `early` are a
- * day later. *apart: such times are there beside later ones at one position. */
+/* Returns true where a value of the images at every position rises with their times, of which those
+ * until `early` are a day later. *apart: such times are there beside later ones at one position. */
 static bool rises(const struct dicom_series *series, size_t place, double early, bool *apart)
 {
     struct dicom_image *const *images = series->images;
     const double same = ts_dicom_same_position(images[0]);
     bool yes = true;
     for (size_t i = 0; i < series->n_images; i++)
-        for (size_t j = i + 1; j < series->n_images && images[j]->along_mm - images[j - 1]->along_mm <= same; j++) {
+        for (size_t j = i + 1;
+             j < series->n_images && images[j]->along_mm - images[j - 1]->along_mm <= same; j++) {
             const int days = (images[j]->acquired_s <= early) - (images[i]->acquired_s <= early);
             const double later = images[j]->acquired_s - images[i]->acquired_s + DAY_S * days;
-            const double more = ts_dicom_image_number(images[j], place) - ts_dicom_image_number(images[i], place);
+            const double more =
+                ts_dicom_image_number(images[j], place) - ts_dicom_image_number(images[i], place);
             yes &= later * more >= 0;
             *apart |= days != 0;
         }
     return yes;
 }
 
-/* Returns 1 where the value says that the early times are those of the next day, -1 where it says that they are not,
- * and 0 where it says neither. */
+/* Returns 1 where the value says that the early times are those of the next day, -1 where it says
+ * that they are not, and 0 where it says neither. */
 static int ask(const struct dicom_series *series, size_t place, double early, bool *apart)
 {
     bool unused = false;
@@ -88,8 +91,8 @@ static bool are_of_one_day(const struct dicom_series *series, size_t place)
     return true;
 }
 
-/* What the attributes say of the early times: how many say that they are those of the next day, the first two of these,
- * and how many say the opposite. */
+/* What the attributes say of the early times: how many say that they are those of the next day, the
+ * first two of these, and how many say the opposite. */
 struct votes {
     const char *names[2];
     int n, opposed;
@@ -122,9 +125,10 @@ static struct votes count_votes(struct dicom_series *series, double early)
     return votes;
 }
 
-/* Adds a day to the early times of a series of one date where two attributes say so and none says the opposite; where
- * only one says so, a warning does. */
-static enum dicom_midnight correct_date(struct dicom_series *series, double early, const struct votes *votes)
+/* Adds a day to the early times of a series of one date where two attributes say so and none says
+ * the opposite; where only one says so, a warning does. */
+static enum dicom_midnight correct_date(struct dicom_series *series, double early,
+                                        const struct votes *votes)
 {
     if (votes->n == 0 || (votes->n == 1 && votes->opposed > 0))
         return MIDNIGHT_NONE;
@@ -132,15 +136,17 @@ static enum dicom_midnight correct_date(struct dicom_series *series, double earl
         return MIDNIGHT_DOUBT;
     if (votes->n == 1) {
         ts_dicom_series_warn(series,
-                             "Acquisition Date is the same in all images, and %s contradicts the order of their times: "
+                             "Acquisition Date is the same in all images, and %s contradicts the "
+                             "order of their times: "
                              "where the scan crossed midnight, the order of the volumes is wrong",
                              votes->names[0]);
         return MIDNIGHT_NONE;
     }
-    ts_dicom_series_warn(series,
-                         "Acquisition Date is the same in all images, which %s and %s contradict: the scan crossed "
-                         "midnight, and the early times are taken for those of the next day",
-                         votes->names[0], votes->names[1]);
+    ts_dicom_series_warn(
+        series,
+        "Acquisition Date is the same in all images, which %s and %s contradict: the scan crossed "
+        "midnight, and the early times are taken for those of the next day",
+        votes->names[0], votes->names[1]);
     add_day(series, early);
     return MIDNIGHT_PASSED;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reports the names in a DICOM input that are no images. Messages name the files without their folders, apart from
- * those that cannot be read; only counts reach a result, since file names may be those of patients.
+ * Reports the names in a DICOM input that are no images. Messages name the files without their
+ * folders, apart from those that cannot be read; only counts reach a result, since file names may
+ * be those of patients.
  */
 #include "io/dicom_series/dicom_non_images.h"
 
@@ -36,7 +37,8 @@ const char *ts_dicom_other_key(enum dicom_other_kind kind)
 }
 
 /* Appends three texts to `out` of `size` bytes, of which *used are in use. */
-static void append(char *out, size_t size, size_t *used, const char *before, const char *text, const char *after)
+static void append(char *out, size_t size, size_t *used, const char *before, const char *text,
+                   const char *after)
 {
     if (*used < size) {
         int n = snprintf(out + *used, size - *used, "%s%s%s", before, text, after);
@@ -62,7 +64,8 @@ void ts_dicom_passed_over(const struct dicom_folder *folder, char *out, size_t s
         char count[32];
         if (folder->n_of[i] > 0) {
             snprintf(count, sizeof count, "%s%zu ", separator, folder->n_of[i]);
-            append(out, size, &used, count, folder->n_of[i] > 1 ? kinds[i].several : kinds[i].one, "");
+            append(out, size, &used, count, folder->n_of[i] > 1 ? kinds[i].several : kinds[i].one,
+                   "");
             separator = ", ";
         }
     }
@@ -74,18 +77,20 @@ void ts_dicom_unreadable_text(const struct dicom_other *other, char *out, size_t
              other->target ? other->target : "", strerror(other->error));
 }
 
-/* Names the kind of one file. A data set that begins without preamble is DICOM, and not a file of it. */
+/* Names the kind of one file. A data set that begins without preamble is DICOM, and not a file of
+ * it. */
 static const char *name_kind(const struct dicom_other *other)
 {
-    return other->kind == DICOM_NO_MAGIC && other->data_set ? "DICOM without its preamble" : kinds[other->kind].one;
+    return other->kind == DICOM_NO_MAGIC && other->data_set ? "DICOM without its preamble"
+                                                            : kinds[other->kind].one;
 }
 
 /* "3 files among its slices cannot be read as DICOM: IM5 (empty), IM7 (not DICOM), ..." */
 static void suspects_text(const struct dicom_series *series, char *out, size_t size)
 {
-    size_t used =
-        (size_t)snprintf(out, size, "%zu file%s among its slices cannot be read as DICOM: ", series->n_suspects,
-                         series->n_suspects == 1 ? "" : "s");
+    size_t used = (size_t)snprintf(
+        out, size, "%zu file%s among its slices cannot be read as DICOM: ", series->n_suspects,
+        series->n_suspects == 1 ? "" : "s");
     for (size_t i = 0; i < series->n_suspects && i < DICOM_MAX_NAMED; i++) {
         append(out, size, &used, i ? ", " : "", ts_base_name(series->suspects[i]->path), " (");
         append(out, size, &used, name_kind(series->suspects[i]), ")", "");
@@ -95,7 +100,8 @@ static void suspects_text(const struct dicom_series *series, char *out, size_t s
 
 size_t ts_dicom_lacks(const struct dicom_series *series, struct dicom_lack lacks[DICOM_MAX_LACKS])
 {
-    static const struct dicom_lack unreadable = {.code = "slice-unreadable", .hint = DICOM_UNREADABLE_HINT};
+    static const struct dicom_lack unreadable = {.code = "slice-unreadable",
+                                                 .hint = DICOM_UNREADABLE_HINT};
     size_t n = 0;
     if (series->n_suspects > 0) {
         lacks[n] = unreadable;
@@ -108,10 +114,10 @@ size_t ts_dicom_lacks(const struct dicom_series *series, struct dicom_lack lacks
         snprintf(lacks[n++].reason, sizeof lacks->reason, "%s", series->damaged->refusal);
     }
     if (series->incomplete) {
-        lacks[n] = (struct dicom_lack){
-            .kind = LACK_INCOMPLETE,
-            .code = "series-incomplete",
-            .hint = "supply the whole series; `incomplete: allow` beside the path reads the files that are there"};
+        lacks[n] = (struct dicom_lack){.kind = LACK_INCOMPLETE,
+                                       .code = "series-incomplete",
+                                       .hint = "supply the whole series; `incomplete: allow` "
+                                               "beside the path reads the files that are there"};
         snprintf(lacks[n++].reason, sizeof lacks->reason, "%s", series->incomplete);
     }
     return n;
@@ -144,15 +150,16 @@ void ts_dicom_others_text(const struct dicom_folder *folder, char *out, size_t s
     used = strlen(out);
     for (size_t i = 0; i < folder->n_others && i < DICOM_MAX_NAMED; i++)
         append(out, size, &used, i ? ", " : " (", ts_base_name(folder->others[i].path), "");
-    append(out, size, &used, folder->n_others > DICOM_MAX_NAMED ? ", ..." : "", folder->n_others > 0 ? ")" : "", "");
+    append(out, size, &used, folder->n_others > DICOM_MAX_NAMED ? ", ..." : "",
+           folder->n_others > 0 ? ")" : "", "");
 }
 
 void ts_dicom_same_text(const struct dicom_folder *folder, char *out, size_t size)
 {
     out[0] = '\0';
     if (folder->n_same > 0)
-        snprintf(out, size, "%zu name%s left out: another name in the input leads to the same file", folder->n_same,
-                 folder->n_same == 1 ? " was" : "s were");
+        snprintf(out, size, "%zu name%s left out: another name in the input leads to the same file",
+                 folder->n_same, folder->n_same == 1 ? " was" : "s were");
 }
 
 void ts_dicom_warn_of_others(const struct dicom_folder *folder, struct ts_diag *diag)
@@ -165,7 +172,8 @@ void ts_dicom_warn_of_others(const struct dicom_folder *folder, struct ts_diag *
     if (*text)
         ts_diag_warning(diag, &(struct diag_site){.code = "same-file"}, "%s", text);
     if (folder->n_idle > 0)
-        ts_diag_warning(diag, &(struct diag_site){.code = "input-idle"},
-                        "%zu of the paths that the chain lists brought no image of %s own, first %s", folder->n_idle,
-                        folder->n_idle == 1 ? "its" : "their", folder->idle);
+        ts_diag_warning(
+            diag, &(struct diag_site){.code = "input-idle"},
+            "%zu of the paths that the chain lists brought no image of %s own, first %s",
+            folder->n_idle, folder->n_idle == 1 ? "its" : "their", folder->idle);
 }

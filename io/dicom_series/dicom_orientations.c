@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Images whose orientations differ a little are one volume where together they lie at even steps, and apart they would
- * not: each orientation has some of the positions only. Volumes of which each has an orientation of its own, as where
- * the scanner follows the head, are not joined.
+ * Images whose orientations differ a little are one volume where together they lie at even steps,
+ * and apart they would not: each orientation has some of the positions only. Volumes of which each
+ * has an orientation of its own, as where the scanner follows the head, are not joined.
  */
 #include "io/dicom_series/dicom_orientations.h"
 
@@ -15,7 +15,8 @@
 enum { MOST_GROUPS = 256, LEAST_POSITIONS = 3 };
 static const double EVEN_SHARE = 0.05; /* of the step, by which a gap may be off a multiple of it */
 
-bool ts_dicom_same_orientation(const struct dicom_image *a, const struct dicom_image *b, double most)
+bool ts_dicom_same_orientation(const struct dicom_image *a, const struct dicom_image *b,
+                               double most)
 {
     bool same = a->have_orientation == b->have_orientation;
     for (int i = 0; i < 6; i++)
@@ -55,8 +56,8 @@ static int compare_groups(const void *a, const void *b)
     return (first->position > second->position) - (first->position < second->position);
 }
 
-/* Collects the images that jitter around the first. Returns how many there are; 0 where all have its orientation, or
- * one has no place. */
+/* Collects the images that jitter around the first. Returns how many there are; 0 where all have
+ * its orientation, or one has no place. */
 static size_t collect(struct dicom_image *const *images, size_t n, struct item *items)
 {
     const struct dicom_image *groups[MOST_GROUPS];
@@ -69,7 +70,8 @@ static size_t collect(struct dicom_image *const *images, size_t n, struct item *
             continue;
         if (!images[i]->have_position || !images[i]->have_orientation)
             return 0;
-        while (group < n_groups && !ts_dicom_same_orientation(groups[group], images[i], DICOM_SAME_ORIENTATION))
+        while (group < n_groups &&
+               !ts_dicom_same_orientation(groups[group], images[i], DICOM_SAME_ORIENTATION))
             group++;
         if (group == n_groups && n_groups < MOST_GROUPS)
             groups[n_groups++] = images[i];
@@ -78,8 +80,8 @@ static size_t collect(struct dicom_image *const *images, size_t n, struct item *
     return n_groups > 1 ? count : 0;
 }
 
-/* Numbers the positions. Returns how many there are; 0 unless each has equally many images, and the gaps are multiples
- * of the smallest. */
+/* Numbers the positions. Returns how many there are; 0 unless each has equally many images, and the
+ * gaps are multiples of the smallest. */
 static size_t number_positions(struct item *items, size_t n)
 {
     const double same = ts_dicom_same_position(items[0].image);
@@ -99,7 +101,8 @@ static size_t number_positions(struct item *items, size_t n)
     return positions >= LEAST_POSITIONS ? positions : 0;
 }
 
-/* Returns true where each orientation has images at all positions. The items get sorted by orientation. */
+/* Returns true where each orientation has images at all positions. The items get sorted by
+ * orientation. */
 static bool are_whole(struct item *items, size_t n, size_t positions)
 {
     size_t found = 0;
@@ -130,7 +133,8 @@ void ts_dicom_find_orientation(struct dicom_series *series, double orientation[6
     double off[6] = {0}, angle = 0;
     bool jitter = false;
     for (size_t i = 0; i < series->n_images; i++) {
-        jitter |= !ts_dicom_same_orientation(series->images[0], series->images[i], DICOM_SAME_ORIENTATION);
+        jitter |= !ts_dicom_same_orientation(series->images[0], series->images[i],
+                                             DICOM_SAME_ORIENTATION);
         for (int k = 0; k < 6; k++)
             off[k] += (series->images[i]->orientation[k] - first[k]) / (double)series->n_images;
     }
@@ -140,7 +144,8 @@ void ts_dicom_find_orientation(struct dicom_series *series, double orientation[6
         angle = fmax(angle, ts_dicom_angle_between(orientation, series->images[i]->orientation));
     if (jitter)
         ts_dicom_series_warn(series,
-                             "the orientations of the slices differ: they are up to %.2g degrees off their mean, which "
+                             "the orientations of the slices differ: they are up to %.2g degrees "
+                             "off their mean, which "
                              "the volume has",
                              angle);
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Works out what the values of a series are: value = stored * slope + intercept, slice by slice in double. The element
- * type is the smallest integer that holds every possible value of every slice (from Bits Stored, sign, slope and
- * intercept, never from the first slice alone), f32 where a slope or intercept is not whole. Unit and quantity come
- * from modality, Rescale Type and Units; a text that is no known unit is "unrecognized", because it reaches results.
- * Source: DICOM PS3.3 C.11.1.1.2 (rescale), C.8.2.1 (CT), C.8.9.1 (PET units), C.8.8.3 (dose).
+ * Works out what the values of a series are: value = stored * slope + intercept, slice by slice in
+ * double. The element type is the smallest integer that holds every possible value of every slice
+ * (from Bits Stored, sign, slope and intercept, never from the first slice alone), f32 where a
+ * slope or intercept is not whole. Unit and quantity come from modality, Rescale Type and Units; a
+ * text that is no known unit is "unrecognized", because it reaches results. Source: DICOM PS3.3
+ * C.11.1.1.2 (rescale), C.8.2.1 (CT), C.8.9.1 (PET units), C.8.8.3 (dose).
  */
 #include <float.h>
 #include <math.h>
@@ -35,7 +36,8 @@ static void choose_dtype(struct dicom_series *series)
     series->image.dtype = TS_F32;
     if (!(low >= -FLT_MAX && high <= FLT_MAX)) {
         ts_dicom_series_refuse(series, "rescale-overflow", "correct Rescale Slope and Intercept",
-                               "values may reach from %g to %g, more than a 32-bit float holds", low, high);
+                               "values may reach from %g to %g, more than a 32-bit float holds",
+                               low, high);
         return;
     }
     for (size_t i = 0; whole && i < sizeof candidates / sizeof *candidates; i++) {
@@ -54,8 +56,9 @@ static bool is_hounsfield(const struct dicom_image *image)
     return named || (image->have_slope && !*image->rescale_type);
 }
 
-static const double SAME_TIME_S = 1;    /* seconds in which hardly anything decays */
-static const double SAME_RATIO = 0.001; /* of scales, by which they differ where they were rounded */
+static const double SAME_TIME_S = 1; /* seconds in which hardly anything decays */
+static const double SAME_RATIO =
+    0.001; /* of scales, by which they differ where they were rounded */
 
 static const char *pet_unit(const char *units)
 {
@@ -80,7 +83,8 @@ static void warn_of_decay(struct dicom_series *series)
     }
     if (!corrected && last - first > SAME_TIME_S)
         ts_dicom_series_warn(series,
-                             "Decay Correction is NONE, and the slices were acquired over %.6g s: their values do not "
+                             "Decay Correction is NONE, and the slices were acquired over %.6g s: "
+                             "their values do not "
                              "compare with each other",
                              last - first);
 }
@@ -94,16 +98,19 @@ static void choose_pet_unit(struct dicom_series *series)
         units = first->rescale_type;
     series->image.unit = *units ? pet_unit(units) : "unknown";
     if (!*units)
-        ts_dicom_series_warn(series, "Units (0054,1001) is absent: what the PET values are is not known");
-    if (!strcmp(units, "CNTS") && first->file->activity_scale > 0)
         ts_dicom_series_warn(series,
-                             "the values are counts, as Units says: Philips' private Activity Concentration Scale "
-                             "Factor (7053,1009), %g, is not applied, which makes Bq/ml of them",
-                             first->file->activity_scale);
+                             "Units (0054,1001) is absent: what the PET values are is not known");
+    if (!strcmp(units, "CNTS") && first->file->activity_scale > 0)
+        ts_dicom_series_warn(
+            series,
+            "the values are counts, as Units says: Philips' private Activity Concentration Scale "
+            "Factor (7053,1009), %g, is not applied, which makes Bq/ml of them",
+            first->file->activity_scale);
     warn_of_decay(series);
 }
 
-/* Takes the unit that Rescale Type names, as maps of MR have one; "US" and "normalized" are none. */
+/* Takes the unit that Rescale Type names, as maps of MR have one; "US" and "normalized" are
+ * none. */
 static void choose_map_unit(struct dicom_series *series)
 {
     const char *type = series->images[0]->rescale_type;
@@ -112,7 +119,8 @@ static void choose_map_unit(struct dicom_series *series)
     series->image.unit = ts_dicom_known(ts_dicom_units, type);
     if (series->image.unit != type)
         ts_dicom_series_warn(series,
-                             "Rescale Type (0028,1054) names a unit that is not known: the unit of the values is given "
+                             "Rescale Type (0028,1054) names a unit that is not known: the unit of "
+                             "the values is given "
                              "as %s",
                              series->image.unit);
 }
@@ -127,7 +135,8 @@ static void choose_unit(struct dicom_series *series)
         series->image.quantity = TS_DOSE;
         series->image.unit = gray ? "Gy" : "1";
         if (!gray && strcmp(first->file->dose_units, "RELATIVE"))
-            ts_dicom_series_warn(series, "Dose Units is neither GY nor RELATIVE: the doses have no unit");
+            ts_dicom_series_warn(series,
+                                 "Dose Units is neither GY nor RELATIVE: the doses have no unit");
     } else if (!strcmp(first->file->modality, "CT")) {
         if (is_hounsfield(first)) {
             series->image.quantity = TS_HU;
@@ -137,8 +146,9 @@ static void choose_unit(struct dicom_series *series)
         if (*first->rescale_type && strcmp(first->rescale_type, "US"))
             series->image.unit = ts_dicom_known(ts_dicom_units, first->rescale_type);
         ts_dicom_series_warn(series, "the CT values are not in Hounsfield units: %s",
-                             first->have_slope || *first->rescale_type ? "Rescale Type says otherwise"
-                                                                       : "Rescale Slope is absent");
+                             first->have_slope || *first->rescale_type
+                                 ? "Rescale Type says otherwise"
+                                 : "Rescale Slope is absent");
     } else if (!strcmp(first->file->modality, "PT")) {
         choose_pet_unit(series);
     } else {
@@ -149,22 +159,25 @@ static void choose_unit(struct dicom_series *series)
 bool ts_dicom_has_scale(const struct dicom_series *series)
 {
     size_t n = 0;
-    while (n < series->n_images && !isnan(series->images[n]->scale_slope + series->images[n]->scale_intercept))
+    while (n < series->n_images &&
+           !isnan(series->images[n]->scale_slope + series->images[n]->scale_intercept))
         n++;
     return n == series->n_images;
 }
 
-/* Replaces the rescale values, which Philips scanners choose for display, by the private ones, which give values that
- * compare from series to series: (stored - Scale Intercept) / Scale Slope. */
+/* Replaces the rescale values, which Philips scanners choose for display, by the private ones,
+ * which give values that compare from series to series: (stored - Scale Intercept) / Scale
+ * Slope. */
 static void rescale_precisely(struct dicom_series *series)
 {
     bool usable = ts_dicom_has_scale(series);
     for (size_t i = 0; i < series->n_images; i++)
         usable &= series->images[i]->scale_slope > 0 && series->images[i]->file->lut.entries == 0;
     if (!usable)
-        ts_dicom_series_refuse(series, "mr-scale-missing", "mr_scale: display takes the values of Rescale Slope",
-                               "not all slices have Philips' private Scale Slope and Scale Intercept (2005,100E and "
-                               "100D), which mr_scale: precise needs");
+        ts_dicom_series_refuse(
+            series, "mr-scale-missing", "mr_scale: display takes the values of Rescale Slope",
+            "not all slices have Philips' private Scale Slope and Scale Intercept (2005,100E and "
+            "100D), which mr_scale: precise needs");
     for (size_t i = 0; usable && i < series->n_images; i++) {
         struct dicom_image *image = series->images[i];
         image->slope = 1 / image->scale_slope;
@@ -173,8 +186,8 @@ static void rescale_precisely(struct dicom_series *series)
     }
 }
 
-/* Warns of slices whose Rescale Slope is not to Philips' private Scale Slope as that of the others: what viewers show
- * of them is not what was measured, even in relation to each other. */
+/* Warns of slices whose Rescale Slope is not to Philips' private Scale Slope as that of the others:
+ * what viewers show of them is not what was measured, even in relation to each other. */
 static void warn_of_scales(struct dicom_series *series)
 {
     const struct dicom_image *first = series->images[0];
@@ -182,16 +195,19 @@ static void warn_of_scales(struct dicom_series *series)
     bool differs = false;
     for (size_t i = 1; i < series->n_images; i++) {
         const struct dicom_image *image = series->images[i];
-        differs |= fabs((image->have_slope ? image->slope : 1) * image->scale_slope - ratio) > SAME_RATIO * fabs(ratio);
+        differs |= fabs((image->have_slope ? image->slope : 1) * image->scale_slope - ratio) >
+                   SAME_RATIO * fabs(ratio);
     }
     if (differs && ts_dicom_has_scale(series))
-        ts_dicom_series_warn(series, "Philips' private scale differs from slice to slice, and Rescale Slope does not "
-                                     "follow it: values of mr_scale: display do not compare with each other, those of "
-                                     "mr_scale: precise do");
+        ts_dicom_series_warn(
+            series,
+            "Philips' private scale differs from slice to slice, and Rescale Slope does not "
+            "follow it: values of mr_scale: display do not compare with each other, those of "
+            "mr_scale: precise do");
 }
 
-/* Warns of Pixel Padding Value where no pixel can have it, because it is negative or has more bits than they: whatever
- * was meant by it counts as measured. */
+/* Warns of Pixel Padding Value where no pixel can have it, because it is negative or has more bits
+ * than they: whatever was meant by it counts as measured. */
 static void warn_of_padding(struct dicom_series *series)
 {
     const struct dicom_image *odd = NULL;
@@ -213,7 +229,8 @@ static void warn_of_padding(struct dicom_series *series)
     if (high > low)
         snprintf(range, sizeof range, " (with its limit %g to %g)", low, high);
     ts_dicom_series_warn(series,
-                         "no pixel can have the Pixel Padding Value %g%s of %zu of %zu slices, whose stored values are "
+                         "no pixel can have the Pixel Padding Value %g%s of %zu of %zu slices, "
+                         "whose stored values are "
                          "%.0f to %.0f: none is taken for padding",
                          odd->padding, range, n, series->n_images, least, most);
 }
@@ -230,20 +247,23 @@ void ts_dicom_quantify(struct dicom_series *series, const struct dicom_rules *ru
                     !strcmp(image->file->dose_units, first->file->dose_units) &&
                     !strcmp(image->file->photometric, first->file->photometric);
         if (!same) {
-            ts_dicom_series_refuse(
-                series, "units-mixed", "supply slices of one kind",
-                "%s and %s disagree in Rescale Type, Units, Dose Units or Photometric Interpretation",
-                ts_dicom_image_name(series, first), ts_dicom_image_name(series, image));
+            ts_dicom_series_refuse(series, "units-mixed", "supply slices of one kind",
+                                   "%s and %s disagree in Rescale Type, Units, Dose Units or "
+                                   "Photometric Interpretation",
+                                   ts_dicom_image_name(series, first),
+                                   ts_dicom_image_name(series, image));
             return;
         }
     }
     if (without > 0 && without < series->n_images) {
-        ts_dicom_series_refuse(series, "rescale-missing", "supply slices that all carry their rescale values",
-                               "Rescale Slope is missing in %zu of %zu slices", without, series->n_images);
+        ts_dicom_series_refuse(
+            series, "rescale-missing", "supply slices that all carry their rescale values",
+            "Rescale Slope is missing in %zu of %zu slices", without, series->n_images);
         return;
     }
     if (!strcmp(first->file->photometric, "MONOCHROME1")) {
-        ts_dicom_series_warn(series, "MONOCHROME1: low values are meant to be shown bright; they are not inverted");
+        ts_dicom_series_warn(
+            series, "MONOCHROME1: low values are meant to be shown bright; they are not inverted");
     }
     if (rules->mr_scale == MR_SCALE_PRECISE)
         rescale_precisely(series);

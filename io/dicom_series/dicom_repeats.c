@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This handles images that come twice: copies of one instance, of which one is kept, and different images at one
- * position, with which a series is no volume. Files of one SOP Instance UID should be equal; their pixels are read and
- * compared all the same, because tools that change images do not always change the UID.
+ * This handles images that come twice: copies of one instance, of which one is kept, and different
+ * images at one position, with which a series is no volume. Files of one SOP Instance UID should be
+ * equal; their pixels are read and compared all the same, because tools that change images do not
+ * always change the UID.
  */
 #include "io/dicom_series/dicom_repeats.h"
 
@@ -19,14 +20,14 @@
 #include "io/dicom_header/dicom_file.h"
 #include "io/dicom_series/dicom_settings.h"
 
-/* ---- images with the same pixels ---------------------------------------------------------------- */
+/* ---- images with the same pixels ------------------------------------------------------------- */
 
-/* Comparing bytes is cheap and settles most copies. Values are compared by the digests that the reading of slices
- * makes anyway: the pairs become the slices of a source for this purpose, which decodes them as it would for a
- * run. */
+/* Comparing bytes is cheap and settles most copies. Values are compared by the digests that the
+ * reading of slices makes anyway: the pairs become the slices of a source for this purpose, which
+ * decodes them as it would for a run. */
 
-/* Returns how many bytes store an image's frame, and where they begin. Of a deflated data set, only all of it can be
- * compared without inflating it. */
+/* Returns how many bytes store an image's frame, and where they begin. Of a deflated data set, only
+ * all of it can be compared without inflating it. */
 static int64_t bytes_of(const struct dicom_image *image, int64_t *offset)
 {
     const struct dicom_file *file = image->file;
@@ -42,18 +43,19 @@ static int64_t bytes_of(const struct dicom_image *image, int64_t *offset)
 /* Returns true where the same bytes are the same values. */
 static bool same_cells(const struct dicom_file *a, const struct dicom_file *b)
 {
-    return a->bits_allocated == b->bits_allocated && a->bits_stored == b->bits_stored && a->high_bit == b->high_bit &&
-           a->pixel_representation == b->pixel_representation;
+    return a->bits_allocated == b->bits_allocated && a->bits_stored == b->bits_stored &&
+           a->high_bit == b->high_bit && a->pixel_representation == b->pixel_representation;
 }
 
-/* Returns true where the frames of both images hold the same bytes, read anew, of cells of one kind. Where one cannot
- * be read *error is the errno. */
+/* Returns true where the frames of both images hold the same bytes, read anew, of cells of one
+ * kind. Where one cannot be read *error is the errno. */
 static bool same_bytes(const struct dicom_image *a, const struct dicom_image *b, int *error)
 {
     const struct dicom_image *images[] = {a, b};
     int64_t offsets[2];
     const int64_t n_bytes = bytes_of(a, &offsets[0]);
-    bool same = bytes_of(b, &offsets[1]) == n_bytes && !strcmp(a->file->syntax_uid, b->file->syntax_uid) &&
+    bool same = bytes_of(b, &offsets[1]) == n_bytes &&
+                !strcmp(a->file->syntax_uid, b->file->syntax_uid) &&
                 a->file->words == b->file->words && same_cells(a->file, b->file);
     int fds[2] = {-1, -1};
     char bytes[2][8192];
@@ -79,16 +81,17 @@ static bool same_bytes(const struct dicom_image *a, const struct dicom_image *b,
     return same && *error == 0;
 }
 
-/* Returns true where images of which that is not so may hold the same values: in two encodings, in a compressed one, or
- * with other Bits Stored. */
+/* Returns true where images of which that is not so may hold the same values: in two encodings, in
+ * a compressed one, or with other Bits Stored. */
 static bool may_be_same(const struct dicom_image *a, const struct dicom_image *b)
 {
     const struct dicom_file *first = a->file, *second = b->file;
     const bool encoded = dicom_is_compressed(first->syntax) || first->syntax == DICOM_DEFLATED_LE;
-    return first->bits_allocated == second->bits_allocated && first->float_bits == second->float_bits &&
+    return first->bits_allocated == second->bits_allocated &&
+           first->float_bits == second->float_bits &&
            first->pixel_representation == second->pixel_representation &&
-           (encoded || strcmp(first->syntax_uid, second->syntax_uid) != 0 || first->words != second->words ||
-            !same_cells(first, second));
+           (encoded || strcmp(first->syntax_uid, second->syntax_uid) != 0 ||
+            first->words != second->words || !same_cells(first, second));
 }
 
 /* Reads pair by pair and compares the digests. */
@@ -100,8 +103,9 @@ static size_t compare_pairs(struct dicom_source *source, size_t n, void *values)
     for (bool same = diag != NULL; same && k < n; k += same) {
         const struct source_slice *slices = &source->base.slices[2 * k];
         const int64_t z = (int64_t)(2 * k);
-        const enum ts_status status = native ? ts_dicom_native_read(&source->base, z, 2, values, diag)
-                                             : ts_dicom_ring_read(&source->base, z, 2, values, diag);
+        const enum ts_status status = native
+                                          ? ts_dicom_native_read(&source->base, z, 2, values, diag)
+                                          : ts_dicom_ring_read(&source->base, z, 2, values, diag);
         same = status == TS_OK && strcmp(slices[0].pixel_sha256, slices[1].pixel_sha256) == 0;
     }
     ts_dicom_ring_end(source);
@@ -110,8 +114,9 @@ static size_t compare_pairs(struct dicom_source *source, size_t n, void *values)
     return k;
 }
 
-/* Decodes n pairs of images, which stand side by side and have the same rows and columns, in worker processes as a run
- * does. Returns the first pair whose stored values differ or cannot be decoded; n where there is none. */
+/* Decodes n pairs of images, which stand side by side and have the same rows and columns, in worker
+ * processes as a run does. Returns the first pair whose stored values differ or cannot be decoded;
+ * n where there is none. */
 static size_t find_different(struct dicom_image *const *pairs, size_t n)
 {
     struct source_slice *slices = calloc(2 * n, sizeof *slices);
@@ -124,11 +129,15 @@ static size_t find_different(struct dicom_image *const *pairs, size_t n)
     void *values = malloc(2 * ts_slice_bytes(&image));
     size_t found = 0;
     if (slices && frames && values) {
-        struct dicom_source source = {
-            .base = {.image = image, .n_slices = (int64_t)(2 * n), .n_volumes = 1, .slices = slices}, .frames = frames};
+        struct dicom_source source = {.base = {.image = image,
+                                               .n_slices = (int64_t)(2 * n),
+                                               .n_volumes = 1,
+                                               .slices = slices},
+                                      .frames = frames};
         for (size_t i = 0; i < 2 * n; i++) {
             const size_t bytes = (size_t)ts_dicom_frame_bytes(pairs[i]->file);
-            frames[i] = (struct dicom_frame){.image = pairs[i], .cells = ts_dicom_cells(pairs[i]->file), .slope = 1};
+            frames[i] = (struct dicom_frame){
+                .image = pairs[i], .cells = ts_dicom_cells(pairs[i]->file), .slope = 1};
             source.cell_bytes = bytes > source.cell_bytes ? bytes : source.cell_bytes;
         }
         found = compare_pairs(&source, n, values);
@@ -139,17 +148,20 @@ static size_t find_different(struct dicom_image *const *pairs, size_t n)
     return found;
 }
 
-/* ---- copies and repeats ------------------------------------------------------------------------- */
+/* ---- copies and repeats ---------------------------------------------------------------------- */
 
 #define SPLIT_ACQUISITIONS "`split: acquisition` beside the path makes a series of each acquisition"
-static const double SAME_NUMBER = 0.01; /* in parts of it, by which numbers of one volume differ at most */
-static const double MOST_STEP = 1.5;    /* of the least one, from position to position */
-enum { SAME_PLACE = 10 };               /* volumes may lie so many times the tolerance of positions off each other */
+static const double SAME_NUMBER =
+    0.01; /* in parts of it, by which numbers of one volume differ at most */
+static const double MOST_STEP = 1.5; /* of the least one, from position to position */
+enum {
+    SAME_PLACE = 10
+}; /* volumes may lie so many times the tolerance of positions off each other */
 
 static bool same_instance(const struct dicom_image *a, const struct dicom_image *b)
 {
-    return *a->file->sop_instance && !strcmp(a->file->sop_instance, b->file->sop_instance) && a->frame == b->frame &&
-           a->tile == b->tile;
+    return *a->file->sop_instance && !strcmp(a->file->sop_instance, b->file->sop_instance) &&
+           a->frame == b->frame && a->tile == b->tile;
 }
 
 static bool same_value(double a, double b)
@@ -165,14 +177,16 @@ static bool same_padding(const struct dicom_image *a, const struct dicom_image *
            (!a->have_padding_limit || same_value(a->padding_limit, b->padding_limit));
 }
 
-static void refuse_different(struct dicom_series *series, const struct dicom_image *a, const struct dicom_image *b)
+static void refuse_different(struct dicom_series *series, const struct dicom_image *a,
+                             const struct dicom_image *b)
 {
     const char *name = ts_dicom_image_name(series, a), *other = ts_dicom_image_name(series, b);
-    ts_dicom_series_refuse(series, "duplicate-differs",
-                           "remove the one that is wrong; or duplicates: first takes one image of each position",
-                           "%s and %s%s have one SOP Instance UID but different content%s", name, other,
-                           strcmp(name, other) ? "" : " of another folder",
-                           same_padding(a, b) ? "" : ": Pixel Padding Value");
+    ts_dicom_series_refuse(
+        series, "duplicate-differs",
+        "remove the one that is wrong; or duplicates: first takes one image of each position",
+        "%s and %s%s have one SOP Instance UID but different content%s", name, other,
+        strcmp(name, other) ? "" : " of another folder",
+        same_padding(a, b) ? "" : ": Pixel Padding Value");
 }
 
 /* Pairs of images of one instance whose bytes differ, and which must be decoded to be compared. */
@@ -181,22 +195,25 @@ struct pairs {
     size_t n;
 };
 
-/* Compares an image with the one before it, of the same instance. Returns false where they differ, or cannot be
- * compared; the series is then refused, but for different ones that the chain wants to `keep`. */
-static bool is_copy(struct dicom_series *series, struct dicom_image *image, struct dicom_image *before, bool keep,
-                    struct pairs *pairs)
+/* Compares an image with the one before it, of the same instance. Returns false where they differ,
+ * or cannot be compared; the series is then refused, but for different ones that the chain wants to
+ * `keep`. */
+static bool is_copy(struct dicom_series *series, struct dicom_image *image,
+                    struct dicom_image *before, bool keep, struct pairs *pairs)
 {
     int error = 0;
-    const bool alike = !memcmp(image->position_mm, before->position_mm, sizeof image->position_mm) &&
-                       image->slope == before->slope && image->intercept == before->intercept &&
-                       same_padding(image, before);
+    const bool alike =
+        !memcmp(image->position_mm, before->position_mm, sizeof image->position_mm) &&
+        image->slope == before->slope && image->intercept == before->intercept &&
+        same_padding(image, before);
     if (alike && same_bytes(image, before, &error))
         return true;
     if (error != 0) {
-        ts_dicom_series_refuse(series, "input-unreadable", "check the files and their permissions",
-                               "cannot compare the pixels of %s and %s, of one SOP Instance UID: %s",
-                               ts_dicom_image_name(series, before), ts_dicom_image_name(series, image),
-                               strerror(error));
+        ts_dicom_series_refuse(
+            series, "input-unreadable", "check the files and their permissions",
+            "cannot compare the pixels of %s and %s, of one SOP Instance UID: %s",
+            ts_dicom_image_name(series, before), ts_dicom_image_name(series, image),
+            strerror(error));
         return false;
     }
     if (keep)
@@ -212,11 +229,13 @@ static bool is_copy(struct dicom_series *series, struct dicom_image *image, stru
 
 void ts_dicom_drop_duplicates(struct dicom_series *series, bool keep)
 {
-    struct pairs pairs = {.items = ts_arena_alloc(series->arena, 2 * series->n_images * sizeof *pairs.items)};
+    struct pairs pairs = {
+        .items = ts_arena_alloc(series->arena, 2 * series->n_images * sizeof *pairs.items)};
     size_t kept = 0;
     series->no_memory |= !pairs.items;
     for (size_t i = 0; pairs.items && i < series->n_images; i++) {
-        struct dicom_image *image = series->images[i], *before = kept > 0 ? series->images[kept - 1] : NULL;
+        struct dicom_image *image = series->images[i],
+                           *before = kept > 0 ? series->images[kept - 1] : NULL;
         if (!before || !same_instance(image, before))
             series->images[kept++] = image;
         else if (is_copy(series, image, before, keep, &pairs))
@@ -236,7 +255,8 @@ void ts_dicom_drop_duplicates(struct dicom_series *series, bool keep)
     series->n_images = kept;
     if (series->n_duplicates > 0)
         ts_dicom_series_warn(series, "%zu identical %s dropped", series->n_duplicates,
-                             series->n_duplicates == 1 ? "copy of a slice was" : "copies of slices were");
+                             series->n_duplicates == 1 ? "copy of a slice was"
+                                                       : "copies of slices were");
 }
 
 static bool all_same_pixels(struct dicom_image *const *images, size_t n)
@@ -245,14 +265,16 @@ static bool all_same_pixels(struct dicom_image *const *images, size_t n)
     int error;
     for (size_t i = 1; i < n; i++) {
         const struct dicom_image *image = images[i];
-        if (image->slope != first->slope || image->intercept != first->intercept || !same_bytes(image, first, &error))
+        if (image->slope != first->slope || image->intercept != first->intercept ||
+            !same_bytes(image, first, &error))
             return false;
     }
     return true;
 }
 
 /* Says in what images at one position differ, for the hint. */
-static const char *describe_difference(struct dicom_series *series, struct dicom_image *const *images, size_t n)
+static const char *describe_difference(struct dicom_series *series,
+                                       struct dicom_image *const *images, size_t n)
 {
     static const struct {
         size_t place;
@@ -276,7 +298,8 @@ static const char *describe_difference(struct dicom_series *series, struct dicom
         return "neither time, acquisition, kind nor Instance Number tells them apart";
     const char *text = ts_arena_printf(
         series->arena,
-        alone ? "they differ in %s; images that all lie at one position are volumes only where Number of Temporal "
+        alone ? "they differ in %s; images that all lie at one position are volumes only where "
+                "Number of Temporal "
                 "Positions says how many, or a time or a weighting differs in each"
               : "they differ in %s, which does not say to which volume each belongs",
         name);
@@ -292,7 +315,8 @@ static bool comes_before(const struct dicom_image *a, const struct dicom_image *
     return first < second || (first == second && ts_dicom_compare_images(a, b) < 0);
 }
 
-/* Marks the images that are not the first at their position. The images are in the order of their positions. */
+/* Marks the images that are not the first at their position. The images are in the order of their
+ * positions. */
 static void mark_left(struct dicom_image *const *images, size_t n, bool *left)
 {
     const double same = ts_dicom_same_position(images[0]);
@@ -314,7 +338,8 @@ struct made {
 
 static int compare_made(const void *a, const void *b)
 {
-    const struct dicom_image *first = ((const struct made *)a)->image, *second = ((const struct made *)b)->image;
+    const struct dicom_image *first = ((const struct made *)a)->image,
+                             *second = ((const struct made *)b)->image;
     return comes_before(first, second) ? -1 : comes_before(second, first);
 }
 
@@ -335,7 +360,8 @@ static void number_passes(struct made *made, size_t n)
 static int compare_acquisitions(const void *a, const void *b)
 {
     const struct made *first = a, *second = b;
-    const double number = first->image->acquisition_number, other = second->image->acquisition_number;
+    const double number = first->image->acquisition_number,
+                 other = second->image->acquisition_number;
     return number != other ? (number > other ? 1 : -1)
                            : (first->place > second->place) - (first->place < second->place);
 }
@@ -349,12 +375,14 @@ static bool number_acquisitions(struct made *made, size_t n)
     qsort(made, n, sizeof *made, compare_acquisitions);
     made[0].pass = 0;
     for (size_t i = 1; i < n; i++)
-        made[i].pass = made[i - 1].pass + (made[i].image->acquisition_number != made[i - 1].image->acquisition_number);
+        made[i].pass = made[i - 1].pass +
+                       (made[i].image->acquisition_number != made[i - 1].image->acquisition_number);
     return true;
 }
 
-/* Returns true where a pass has images that are left out, at least so many, at positions of which another pass gives
- * the first image, and others that are kept: a volume of these is sewn together. pass_at: room for n numbers. */
+/* Returns true where a pass has images that are left out, at least so many, at positions of which
+ * another pass gives the first image, and others that are kept: a volume of these is sewn together.
+ * pass_at: room for n numbers. */
 static bool is_sewn(const struct made *made, size_t n, size_t least, size_t *pass_at)
 {
     for (size_t i = 0; i < n; i++)
@@ -380,12 +408,14 @@ static struct made *list_made(struct dicom_series *series, const bool *left)
     series->no_memory |= !made;
     for (size_t i = 0; made && i < series->n_images; i++) {
         const bool next = i > 0 && images[i]->along_mm - images[i - 1]->along_mm > same;
-        made[i] = (struct made){images[i], i > 0 ? made[i - 1].place + next : 0, 0, left && left[i]};
+        made[i] =
+            (struct made){images[i], i > 0 ? made[i - 1].place + next : 0, 0, left && left[i]};
     }
     return made;
 }
 
-/* Returns true where each acquisition has several images, one at each position, so that `split: acquisition` helps. */
+/* Returns true where each acquisition has several images, one at each position, so that `split:
+ * acquisition` helps. */
 static bool acquisitions_divide(struct dicom_series *series)
 {
     const size_t n = series->n_images;
@@ -401,8 +431,8 @@ static bool acquisitions_divide(struct dicom_series *series)
     return true;
 }
 
-/* Returns true where the first images of all positions are no volume of one pass. Two passes may share one position;
- * two acquisitions are never one volume. */
+/* Returns true where the first images of all positions are no volume of one pass. Two passes may
+ * share one position; two acquisitions are never one volume. */
 static bool sews(struct dicom_series *series, const bool *left)
 {
     const size_t n = series->n_images;
@@ -412,7 +442,8 @@ static bool sews(struct dicom_series *series, const bool *left)
     if (!made || !pass_at)
         return false;
     number_passes(made, n);
-    return is_sewn(made, n, 2, pass_at) || (number_acquisitions(made, n) && is_sewn(made, n, 1, pass_at));
+    return is_sewn(made, n, 2, pass_at) ||
+           (number_acquisitions(made, n) && is_sewn(made, n, 1, pass_at));
 }
 
 /* Returns true where the Instance Numbers rise or fall from position to position. */
@@ -420,14 +451,16 @@ static bool are_numbered_in_order(const struct dicom_series *series)
 {
     size_t rising = 0, falling = 0;
     for (size_t i = 1; i < series->n_images; i++) {
-        const double before = series->images[i - 1]->instance_number, here = series->images[i]->instance_number;
+        const double before = series->images[i - 1]->instance_number,
+                     here = series->images[i]->instance_number;
         rising += here > before;
         falling += here < before;
     }
     return rising + 1 == series->n_images || falling + 1 == series->n_images;
 }
 
-/* Warns where the first images of all positions are of several volumes, as frames in a random order may be. */
+/* Warns where the first images of all positions are of several volumes, as frames in a random order
+ * may be. */
 static void warn_of_first(struct dicom_series *series)
 {
     static const struct {
@@ -442,18 +475,22 @@ static void warn_of_first(struct dicom_series *series)
         const double first = ts_dicom_image_number(series->images[0], numbers[k].place);
         for (size_t i = 1; i < series->n_images; i++) {
             const double other = ts_dicom_image_number(series->images[i], numbers[k].place);
-            if (isnan(first) != isnan(other) || fabs(other - first) > SAME_NUMBER * fmax(1, fabs(first))) {
-                ts_dicom_series_warn(series,
-                                     "the first images at each position differ in %s: they are of several "
-                                     "volumes",
-                                     numbers[k].name);
+            if (isnan(first) != isnan(other) ||
+                fabs(other - first) > SAME_NUMBER * fmax(1, fabs(first))) {
+                ts_dicom_series_warn(
+                    series,
+                    "the first images at each position differ in %s: they are of several "
+                    "volumes",
+                    numbers[k].name);
                 return;
             }
         }
     }
     if (!are_numbered_in_order(series))
-        ts_dicom_series_warn(series, "the first images at each position have Instance Numbers in no order: they may be "
-                                     "of several volumes");
+        ts_dicom_series_warn(
+            series,
+            "the first images at each position have Instance Numbers in no order: they may be "
+            "of several volumes");
 }
 
 void ts_dicom_keep_first(struct dicom_series *series)
@@ -465,18 +502,20 @@ void ts_dicom_keep_first(struct dicom_series *series)
         return;
     mark_left(series->images, n, left);
     if (sews(series, left)) {
-        ts_dicom_series_refuse(series, "duplicates-sewn",
-                               acquisitions_divide(series) ? SPLIT_ACQUISITIONS
-                                                           : "put the files of each pass into a folder of its own",
-                               "the images are of passes that overlap: the first ones at each position would be parts "
-                               "of several passes");
+        ts_dicom_series_refuse(
+            series, "duplicates-sewn",
+            acquisitions_divide(series) ? SPLIT_ACQUISITIONS
+                                        : "put the files of each pass into a folder of its own",
+            "the images are of passes that overlap: the first ones at each position would be parts "
+            "of several passes");
         return;
     }
     ts_dicom_series_leave_out(series, left);
     if (series->n_images == n)
         return;
-    ts_dicom_series_warn(series, "of images at one position the first is taken; %zu of %zu images are left out",
-                         n - series->n_images, n);
+    ts_dicom_series_warn(
+        series, "of images at one position the first is taken; %zu of %zu images are left out",
+        n - series->n_images, n);
     warn_of_first(series);
 }
 
@@ -487,31 +526,38 @@ void ts_dicom_refuse_contradicted(struct dicom_series *series)
     for (size_t i = 1; i < series->n_images; i++) {
         const struct dicom_image *before = images[i - 1], *here = images[i];
         const double apart = fabs(here->slice_location_mm - before->slice_location_mm);
-        if (here->file == before->file && here->in_stack != before->in_stack && here->along_mm == images[0]->along_mm &&
-            here->along_mm == images[series->n_images - 1]->along_mm && !isnan(here->in_stack + before->in_stack)) {
-            ts_dicom_series_refuse(series, "position-contradicted",
-                                   "supply the file with the positions that the scanner gave its frames; In-Stack "
-                                   "Position Number says their order, but not where they lie",
-                                   "all frames lie at one position, %.3f mm along the normal, and have In-Stack "
-                                   "Position Numbers from %g on: one of the two attributes was changed",
-                                   here->along_mm, fmin(before->in_stack, here->in_stack));
+        if (here->file == before->file && here->in_stack != before->in_stack &&
+            here->along_mm == images[0]->along_mm &&
+            here->along_mm == images[series->n_images - 1]->along_mm &&
+            !isnan(here->in_stack + before->in_stack)) {
+            ts_dicom_series_refuse(
+                series, "position-contradicted",
+                "supply the file with the positions that the scanner gave its frames; In-Stack "
+                "Position Number says their order, but not where they lie",
+                "all frames lie at one position, %.3f mm along the normal, and have In-Stack "
+                "Position Numbers from %g on: one of the two attributes was changed",
+                here->along_mm, fmin(before->in_stack, here->in_stack));
             return;
         }
-        if (here->tile != before->tile || here->along_mm - before->along_mm > same || !(apart > SAME_PLACE * same))
+        if (here->tile != before->tile || here->along_mm - before->along_mm > same ||
+            !(apart > SAME_PLACE * same))
             continue;
-        ts_dicom_series_refuse(series, "position-contradicted",
-                               "supply the files with the positions that the scanner gave them; Slice Location says "
-                               "how far slices lie apart, but not where",
-                               "%s and %s lie at one position, %.3f mm along the normal, and their Slice Locations are "
-                               "%.3f and %.3f mm: one of the two attributes was changed",
-                               ts_dicom_image_name(series, before), ts_dicom_image_name(series, here), here->along_mm,
-                               before->slice_location_mm, here->slice_location_mm);
+        ts_dicom_series_refuse(
+            series, "position-contradicted",
+            "supply the files with the positions that the scanner gave them; Slice Location says "
+            "how far slices lie apart, but not where",
+            "%s and %s lie at one position, %.3f mm along the normal, and their Slice Locations "
+            "are "
+            "%.3f and %.3f mm: one of the two attributes was changed",
+            ts_dicom_image_name(series, before), ts_dicom_image_name(series, here), here->along_mm,
+            before->slice_location_mm, here->slice_location_mm);
         return;
     }
 }
 
-/* Returns true if the steps between positions differ: a position is probably lost, because its image states that of
- * another one. A volume of the first images at each position would then be refused. */
+/* Returns true if the steps between positions differ: a position is probably lost, because its
+ * image states that of another one. A volume of the first images at each position would then be
+ * refused. */
 static bool lacks_position(const struct dicom_series *series)
 {
     const double same = ts_dicom_same_position(series->images[0]);
@@ -526,7 +572,8 @@ static bool lacks_position(const struct dicom_series *series)
     return most > MOST_STEP * least;
 }
 
-/* Returns true if the Instance Numbers rise or fall by 1 from position to position, without the image `skipped`. */
+/* Returns true if the Instance Numbers rise or fall by 1 from position to position, without the
+ * image `skipped`. */
 static bool are_consecutive(const struct dicom_series *series, size_t skipped)
 {
     double step = 0;
@@ -534,7 +581,8 @@ static bool are_consecutive(const struct dicom_series *series, size_t skipped)
         if (i == skipped)
             continue;
         if (last < series->n_images) {
-            const double next = series->images[i]->instance_number - series->images[last]->instance_number;
+            const double next =
+                series->images[i]->instance_number - series->images[last]->instance_number;
             if (fabs(next) != 1 || (step != 0 && next != step))
                 return false;
             step = next;
@@ -544,8 +592,9 @@ static bool are_consecutive(const struct dicom_series *series, size_t skipped)
     return true;
 }
 
-/* Returns true if one image is left out, and it is the one whose Instance Number those of the other positions go on
- * with: the first image at its position is probably that of a position beyond an end, which is lost. */
+/* Returns true if one image is left out, and it is the one whose Instance Number those of the other
+ * positions go on with: the first image at its position is probably that of a position beyond an
+ * end, which is lost. */
 static bool leaves_out_right_one(const struct dicom_series *series, const bool *left)
 {
     size_t n_left = 0, at = 0;
@@ -554,8 +603,9 @@ static bool leaves_out_right_one(const struct dicom_series *series, const bool *
             n_left++, at = i;
     if (n_left != 1 || series->n_images < 4)
         return false;
-    const bool before = at > 0 && fabs(series->images[at]->along_mm - series->images[at - 1]->along_mm) <=
-                                      ts_dicom_same_position(series->images[0]);
+    const bool before =
+        at > 0 && fabs(series->images[at]->along_mm - series->images[at - 1]->along_mm) <=
+                      ts_dicom_same_position(series->images[0]);
     return !are_consecutive(series, at) && are_consecutive(series, before ? at - 1 : at + 1);
 }
 
@@ -563,14 +613,18 @@ static bool leaves_out_right_one(const struct dicom_series *series, const bool *
 static const char *way_out(const struct dicom_series *series, bool sewn, const bool *left)
 {
     if (lacks_position(series) || leaves_out_right_one(series, left))
-        return "; other positions have no image: supply the series anew, with the positions that the scanner gave it";
+        return "; other positions have no image: supply the series anew, with the positions that "
+               "the scanner gave it";
     bool frames = true;
     for (size_t i = 1; i < series->n_images; i++)
         frames &= series->images[i]->file == series->images[0]->file;
     if (frames)
-        return sewn ? "" : "; duplicates: first takes one frame of each position, of whatever volume it is";
+        return sewn ? ""
+                    : "; duplicates: first takes one frame of each position, of whatever volume it "
+                      "is";
     return sewn ? "; put the files of one of them into a folder of their own"
-                : "; duplicates: first takes one image of each position, or put the files of one of them into a "
+                : "; duplicates: first takes one image of each position, or put the files of one "
+                  "of them into a "
                   "folder of their own";
 }
 
@@ -585,7 +639,8 @@ void ts_dicom_refuse_repeats(struct dicom_series *series)
         else if (repeated++ == 0)
             first = i - 1;
     size_t same = 2;
-    while (first + same < n && images[first + same]->along_mm - images[first]->along_mm <= tolerance)
+    while (first + same < n &&
+           images[first + same]->along_mm - images[first]->along_mm <= tolerance)
         same++;
     const bool copies = all_same_pixels(images + first, same);
     bool *left = ts_arena_alloc(series->arena, n * sizeof *left);
@@ -595,25 +650,31 @@ void ts_dicom_refuse_repeats(struct dicom_series *series)
     mark_left(images, n, left);
     const char *hint =
         sews(series, left) && acquisitions_divide(series) ? SPLIT_ACQUISITIONS
-        : copies ? (lacks_position(series) ? "other positions have no image: supply the series anew"
-                                           : "duplicates: first takes one of the copies; or remove the others")
-                 : ts_arena_printf(series->arena, "%s%s", describe_difference(series, images + first, same),
-                                   way_out(series, sews(series, left), left));
+        : copies                                          ? (lacks_position(series)
+                                                                 ? "other positions have no image: supply the series anew"
+                                                                 : "duplicates: first takes one of the copies; or remove the others")
+                                                          : ts_arena_printf(series->arena, "%s%s",
+                                                                            describe_difference(series, images + first, same),
+                                                                            way_out(series, sews(series, left), left));
     if (copies) {
+        ts_dicom_series_refuse(series, "position-repeated", hint,
+                               "the same pixels %zu times under different SOP Instance UIDs at "
+                               "%.3f mm along the normal "
+                               "(%s, %s)",
+                               same, images[first]->along_mm,
+                               ts_dicom_image_name(series, images[first]),
+                               ts_dicom_image_name(series, images[first + 1]));
+    } else if (positions == 1) {
         ts_dicom_series_refuse(
             series, "position-repeated", hint,
-            "the same pixels %zu times under different SOP Instance UIDs at %.3f mm along the normal "
-            "(%s, %s)",
-            same, images[first]->along_mm, ts_dicom_image_name(series, images[first]),
-            ts_dicom_image_name(series, images[first + 1]));
-    } else if (positions == 1) {
-        ts_dicom_series_refuse(series, "position-repeated", hint,
-                               "all %zu images lie at one position, %.3f mm along the normal: not a volume", n,
-                               images[0]->along_mm);
+            "all %zu images lie at one position, %.3f mm along the normal: not a volume", n,
+            images[0]->along_mm);
     } else {
         ts_dicom_series_refuse(series, "position-repeated", hint,
-                               "%zu different images at %.3f mm along the normal (%s, %s); %zu images at %zu positions",
-                               same, images[first]->along_mm, ts_dicom_image_name(series, images[first]),
+                               "%zu different images at %.3f mm along the normal (%s, %s); %zu "
+                               "images at %zu positions",
+                               same, images[first]->along_mm,
+                               ts_dicom_image_name(series, images[first]),
                                ts_dicom_image_name(series, images[first + 1]), n, positions);
     }
 }
@@ -627,9 +688,10 @@ void ts_dicom_refuse_shifted(struct dicom_series *series)
         for (int k = 0; k < 3; k++)
             off = fmax(off, fabs(image->position_mm[k] - first->position_mm[k]));
         if (off > SAME_PLACE * ts_dicom_same_position(first)) {
-            ts_dicom_series_refuse(series, "volumes-shifted", "put the volumes into folders of their own",
-                                   "the volumes do not lie at one place: %s is %.3f mm off %s",
-                                   ts_dicom_image_name(series, image), off, ts_dicom_image_name(series, first));
+            ts_dicom_series_refuse(
+                series, "volumes-shifted", "put the volumes into folders of their own",
+                "the volumes do not lie at one place: %s is %.3f mm off %s",
+                ts_dicom_image_name(series, image), off, ts_dicom_image_name(series, first));
             return;
         }
     }

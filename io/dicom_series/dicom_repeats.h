@@ -7,14 +7,15 @@
 
 #include "io/dicom_series/dicom_series.h"
 
-/* Drops identical copies of one instance, which stand side by side in the group's order, and refuses the series where
- * copies differ or cannot be read. `keep`: those whose bytes differ are images of their own, whatever their UID. */
+/* Drops identical copies of one instance, which stand side by side in the group's order, and
+ * refuses the series where copies differ or cannot be read. `keep`: those whose bytes differ are
+ * images of their own, whatever their UID. */
 void ts_dicom_drop_duplicates(struct dicom_series *series, bool keep);
-/* Keeps one image of each position, that of the lowest Instance Number, and warns of how many are left out. The images
- * are in order along the normal. */
+/* Keeps one image of each position, that of the lowest Instance Number, and warns of how many are
+ * left out. The images are in order along the normal. */
 void ts_dicom_keep_first(struct dicom_series *series);
-/* Refuses a series with several images at one position, and says in what they differ. The images are in order along the
- * normal. */
+/* Refuses a series with several images at one position, and says in what they differ. The images
+ * are in order along the normal. */
 void ts_dicom_refuse_repeats(struct dicom_series *series);
 /* Refuses volumes that do not lie at one place. */
 void ts_dicom_refuse_shifted(struct dicom_series *series);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This keeps what is found about a series until it is printed or turned into an error: why it is no volume, and
- * warnings. Texts lie in the arena of the series. Warnings are limited, because a damaged folder could have one for
- * each of a hundred thousand files; those beyond the limit are counted in a last one.
+ * This keeps what is found about a series until it is printed or turned into an error: why it is no
+ * volume, and warnings. Texts lie in the arena of the series. Warnings are limited, because a
+ * damaged folder could have one for each of a hundred thousand files; those beyond the limit are
+ * counted in a last one.
  */
 #include "io/dicom_series/dicom_series.h"
 
@@ -32,7 +33,8 @@ int ts_dicom_compare_images(const struct dicom_image *a, const struct dicom_imag
 
 static int compare_pointers(const void *a, const void *b)
 {
-    const uintptr_t first = (uintptr_t) * (const void *const *)a, second = (uintptr_t) * (const void *const *)b;
+    const uintptr_t first = (uintptr_t) * (const void *const *)a,
+                    second = (uintptr_t) * (const void *const *)b;
     return (first > second) - (first < second);
 }
 
@@ -70,12 +72,13 @@ const char *ts_dicom_image_name(struct dicom_series *series, const struct dicom_
 bool ts_dicom_same_series(const struct dicom_series *a, const struct dicom_series *b)
 {
     const char *const *first = a->images[0]->keys, *const *second = b->images[0]->keys;
-    return !strcmp(first[KEY_SERIES], second[KEY_SERIES]) && !strcmp(first[KEY_STUDY], second[KEY_STUDY]);
+    return !strcmp(first[KEY_SERIES], second[KEY_SERIES]) &&
+           !strcmp(first[KEY_STUDY], second[KEY_STUDY]);
 }
 
 /* Returns the arena's copy of the text, or NULL, which the series remembers. */
-__attribute__((format(printf, 2, 0))) static char *keep(struct dicom_series *series, const char *format,
-                                                        va_list arguments)
+__attribute__((format(printf, 2, 0))) static char *keep(struct dicom_series *series,
+                                                        const char *format, va_list arguments)
 {
     char text[TEXT_BYTES];
     vsnprintf(text, sizeof text, format, arguments);
@@ -84,7 +87,8 @@ __attribute__((format(printf, 2, 0))) static char *keep(struct dicom_series *ser
     return kept;
 }
 
-void ts_dicom_series_refuse(struct dicom_series *series, const char *code, const char *hint, const char *format, ...)
+void ts_dicom_series_refuse(struct dicom_series *series, const char *code, const char *hint,
+                            const char *format, ...)
 {
     if (series->refusal)
         return;
@@ -105,13 +109,15 @@ static void count_unlisted(struct dicom_series *series)
     series->n_warnings = DICOM_MAX_WARNINGS + (*last != NULL);
     series->no_memory |= *last == NULL;
     if (*last)
-        snprintf(*last, TEXT_BYTES, "there are more warnings, which are not listed: %zu", series->n_unlisted);
+        snprintf(*last, TEXT_BYTES, "there are more warnings, which are not listed: %zu",
+                 series->n_unlisted);
 }
 
 void ts_dicom_series_warn(struct dicom_series *series, const char *format, ...)
 {
     if (!series->warnings)
-        series->warnings = ts_arena_alloc(series->arena, (DICOM_MAX_WARNINGS + 1) * sizeof *series->warnings);
+        series->warnings =
+            ts_arena_alloc(series->arena, (DICOM_MAX_WARNINGS + 1) * sizeof *series->warnings);
     if (!series->warnings) {
         series->no_memory = true;
         return;
@@ -130,7 +136,8 @@ void ts_dicom_series_warn(struct dicom_series *series, const char *format, ...)
 
 void ts_dicom_series_leave_out(struct dicom_series *series, const bool *left)
 {
-    struct dicom_image **unused = ts_arena_alloc(series->arena, (series->n_unused + series->n_images) * sizeof *unused);
+    struct dicom_image **unused =
+        ts_arena_alloc(series->arena, (series->n_unused + series->n_images) * sizeof *unused);
     size_t kept = 0, n = series->n_unused;
     series->no_memory |= !unused;
     if (!unused)

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A setting counts where it divides the images into equal sets of positions. One that changes from slice to slice does
- * not, such as the repetition time of a scan that waits for the heart, or the exposure of a tube that follows the body.
- * The tube voltage and the kernel are chosen for a whole acquisition, so that they count wherever they differ in more
- * than an odd slice; others count at positions of their own only where they alternate, which no scan does by itself.
- * Acquisition Number counts where acquisitions are passes that overlap: each has a position of its own and one that is
- * another's too, or they lie within each other without an even step.
- * Corrections of the values count at repeated positions only: slices that differ in them are not comparable.
+ * A setting counts where it divides the images into equal sets of positions. One that changes from
+ * slice to slice does not, such as the repetition time of a scan that waits for the heart, or the
+ * exposure of a tube that follows the body. The tube voltage and the kernel are chosen for a whole
+ * acquisition, so that they count wherever they differ in more than an odd slice; others count at
+ * positions of their own only where they alternate, which no scan does by itself. Acquisition
+ * Number counts where acquisitions are passes that overlap: each has a position of its own and one
+ * that is another's too, or they lie within each other without an even step. Corrections of the
+ * values count at repeated positions only: slices that differ in them are not comparable.
  */
 #include "io/dicom_series/dicom_settings.h"
 
@@ -21,8 +22,8 @@
 #include "io/dicom_header/dicom_known.h"
 #include "io/dicom_header/dicom_parse.h"
 
-/* These are in no field: a text that no output may have, a number that only tells images apart, whether the images are
- * DERIVED by their Image Type, and the direction of their rows. */
+/* These are in no field: a text that no output may have, a number that only tells images apart,
+ * whether the images are DERIVED by their Image Type, and the direction of their rows. */
 enum { RECEIVE_COIL = DICOM_FIELDS, ACQUISITION, DERIVED, POLARITY };
 
 static const struct setting {
@@ -34,7 +35,8 @@ static const struct setting {
     {DICOM_FIELD_flip_angle, "Flip Angle", "flip angle", " degrees", VARIES},
     {DICOM_FIELD_repetition_time, "Repetition Time", "TR", " ms", VARIES},
     {DICOM_FIELD_tube_voltage, "KVP", "KVP", " kV", FIXED},
-    {DICOM_FIELD_cardiac_phase, "Nominal Percentage of Cardiac Phase", "cardiac phase", " %", VARIES},
+    {DICOM_FIELD_cardiac_phase, "Nominal Percentage of Cardiac Phase", "cardiac phase", " %",
+     VARIES},
     {DICOM_FIELD_convolution_kernel, "Convolution Kernel", "kernel", NULL, FIXED},
     {RECEIVE_COIL, "Receive Coil Name", "coil", NULL, VARIES},
     {POLARITY, "the polarity of the phase encoding", "polarity", NULL, VARIES},
@@ -42,10 +44,14 @@ static const struct setting {
     {DICOM_FIELD_decay_correction, "Decay Correction", "decay correction", NULL, CORRECTION},
     {DICOM_FIELD_corrected_image, "Corrected Image", "corrections", NULL, CORRECTION},
     {DICOM_FIELD_counts_source, "Counts Source", "counts", NULL, CORRECTION},
-    {DICOM_FIELD_randoms_correction, "Randoms Correction Method", "randoms correction", NULL, CORRECTION},
-    {DICOM_FIELD_attenuation_correction, "Attenuation Correction Method", "attenuation correction", NULL, CORRECTION},
-    {DICOM_FIELD_scatter_correction, "Scatter Correction Method", "scatter correction", NULL, CORRECTION},
-    {DICOM_FIELD_reconstruction_method, "Reconstruction Method", "reconstruction", NULL, CORRECTION},
+    {DICOM_FIELD_randoms_correction, "Randoms Correction Method", "randoms correction", NULL,
+     CORRECTION},
+    {DICOM_FIELD_attenuation_correction, "Attenuation Correction Method", "attenuation correction",
+     NULL, CORRECTION},
+    {DICOM_FIELD_scatter_correction, "Scatter Correction Method", "scatter correction", NULL,
+     CORRECTION},
+    {DICOM_FIELD_reconstruction_method, "Reconstruction Method", "reconstruction", NULL,
+     CORRECTION},
     {DICOM_FIELD_suv_type, "SUV Type", "SUV", NULL, CORRECTION},
     {DICOM_FIELD_exposure, "Exposure", "exposure", " mA s", MODULATED},
     {DICOM_FIELD_tube_current, "X-Ray Tube Current", "tube current", " mA", MODULATED},
@@ -53,9 +59,12 @@ static const struct setting {
     {ACQUISITION, "Acquisition Number", "acquisition", "", PASS},
 };
 enum { SETTINGS = sizeof settings / sizeof *settings, LONGEST_PERIOD = 8, LEAST_PERIODS = 3 };
-static const double CLEAR_SHARE = 0.1;     /* by which the numbers of a setting that alternates differ at least */
-static const double SAME_THICKNESS = 0.05; /* of the first, by which thicknesses that were rounded differ at most */
-static const double EVEN_SHARE = 0.2;      /* of a step, by which slices of one volume may lie off their places */
+static const double CLEAR_SHARE =
+    0.1; /* by which the numbers of a setting that alternates differ at least */
+static const double SAME_THICKNESS =
+    0.05; /* of the first, by which thicknesses that were rounded differ at most */
+static const double EVEN_SHARE =
+    0.2; /* of a step, by which slices of one volume may lie off their places */
 
 static int compare_numbers(double a, double b)
 {
@@ -70,8 +79,8 @@ static bool is_derived(const struct dicom_image *image)
     return !strncmp(type, "DERIVED", 7);
 }
 
-/* Returns the text of a field. Of Image Type that is value 3 and what follows: the first two say how the pixels came
- * about, rather than what they show. */
+/* Returns the text of a field. Of Image Type that is value 3 and what follows: the first two say
+ * how the pixels came about, rather than what they show. */
 static const char *text_of(const struct dicom_image *image, int field)
 {
     static const char *const polarities[] = {"", "forward", "reversed"};
@@ -89,12 +98,14 @@ static const char *text_of(const struct dicom_image *image, int field)
 
 static bool is_number(int field)
 {
-    return field == ACQUISITION || (field < DICOM_FIELDS && ts_dicom_field_is_number((enum dicom_field)field));
+    return field == ACQUISITION ||
+           (field < DICOM_FIELDS && ts_dicom_field_is_number((enum dicom_field)field));
 }
 
 static double number_of(const struct dicom_image *image, int field)
 {
-    return field == ACQUISITION ? image->acquisition_number : ts_dicom_field_number(image, (enum dicom_field)field);
+    return field == ACQUISITION ? image->acquisition_number
+                                : ts_dicom_field_number(image, (enum dicom_field)field);
 }
 
 bool ts_dicom_is_acquisition(int setting)
@@ -109,10 +120,12 @@ int ts_dicom_compare_setting(int setting, const struct dicom_image *a, const str
                             : strcmp(text_of(a, field), text_of(b, field));
 }
 
-void ts_dicom_setting_text(int setting, const struct dicom_image *image, int number, char *out, size_t size)
+void ts_dicom_setting_text(int setting, const struct dicom_image *image, int number, char *out,
+                           size_t size)
 {
     const int field = settings[setting].field;
-    const char *label = settings[setting].label, *text = is_number(field) ? "" : text_of(image, field);
+    const char *label = settings[setting].label,
+               *text = is_number(field) ? "" : text_of(image, field);
     char kept[DICOM_TEXT_MAX * 2] = "";
     if (is_number(field)) {
         snprintf(out, size, "%s %g%s", label, number_of(image, field), settings[setting].unit);
@@ -128,7 +141,8 @@ void ts_dicom_setting_text(int setting, const struct dicom_image *image, int num
         ts_dicom_keep_known(ts_dicom_corrections, text, kept, sizeof kept);
     else if (field == DICOM_FIELD_image_type)
         ts_dicom_keep_known(ts_dicom_image_types, text, kept, sizeof kept);
-    else if (field == POLARITY || (field == DICOM_FIELD_convolution_kernel && ts_dicom_kernel_is_known(text)))
+    else if (field == POLARITY ||
+             (field == DICOM_FIELD_convolution_kernel && ts_dicom_kernel_is_known(text)))
         snprintf(kept, sizeof kept, "%s", text);
     if (*kept && !strstr(kept, DICOM_UNRECOGNIZED))
         snprintf(out, size, "%s %s", label, kept);
@@ -136,7 +150,8 @@ void ts_dicom_setting_text(int setting, const struct dicom_image *image, int num
         snprintf(out, size, "%s %d", label, number);
 }
 
-/* An image with the number of its position along the normal, and the setting by which it is sorted there. */
+/* An image with the number of its position along the normal, and the setting by which it is sorted
+ * there. */
 struct item {
     size_t position;
     int setting;
@@ -145,7 +160,8 @@ struct item {
 
 static int compare_along(const void *a, const void *b)
 {
-    const double first = ((const struct item *)a)->image->along_mm, second = ((const struct item *)b)->image->along_mm;
+    const double first = ((const struct item *)a)->image->along_mm,
+                 second = ((const struct item *)b)->image->along_mm;
     return (first > second) - (first < second);
 }
 
@@ -164,11 +180,13 @@ static int compare_settings(const void *a, const void *b)
     return order ? order : compare_items(a, b);
 }
 
-/* Numbers the positions of the images, and sorts the items by them. *placed: they are known. Returns how many images
- * each position has; 0 where positions are unknown, or do not have equally many. */
+/* Numbers the positions of the images, and sorts the items by them. *placed: they are known.
+ * Returns how many images each position has; 0 where positions are unknown, or do not have equally
+ * many. */
 static size_t number_positions(struct item *items, size_t n, bool *placed)
 {
-    const double *orientation = items[0].image->orientation, same = ts_dicom_same_position(items[0].image);
+    const double *orientation = items[0].image->orientation,
+                 same = ts_dicom_same_position(items[0].image);
     double normal[3];
     size_t each = 0, first = 0;
     bool equal = true;
@@ -193,8 +211,9 @@ static size_t number_positions(struct item *items, size_t n, bool *placed)
     return equal ? each : 0;
 }
 
-/* Returns true where the setting may divide images at one position. Images that all lie there are no volumes; and those
- * with and without diffusion weighting are volumes of one series, though some of them are DERIVED. */
+/* Returns true where the setting may divide images at one position. Images that all lie there are
+ * no volumes; and those with and without diffusion weighting are volumes of one series, though some
+ * of them are DERIVED. */
 static bool may_divide(int setting, const struct item *items, size_t n)
 {
     bool weighted = items[n - 1].position == 0;
@@ -204,7 +223,8 @@ static bool may_divide(int setting, const struct item *items, size_t n)
            !(weighted && settings[setting].rule == EQUAL);
 }
 
-/* Returns true where the setting has several values at each position, those of the first one, each as often. */
+/* Returns true where the setting has several values at each position, those of the first one, each
+ * as often. */
 static bool divides(int setting, struct item *items, size_t n, size_t each)
 {
     bool several = false;
@@ -251,12 +271,14 @@ static bool is_clear(int setting, const struct item *items, size_t n)
     return !is_number(settings[setting].field) || high - low > CLEAR_SHARE * high;
 }
 
-/* Returns true where the setting repeats its values in one order along the positions of items, one at each. */
+/* Returns true where the setting repeats its values in one order along the positions of items, one
+ * at each. */
 static bool alternates(int setting, const struct item *items, size_t n)
 {
     for (size_t period = 2; period <= LONGEST_PERIOD && LEAST_PERIODS * period <= n; period++) {
         size_t i = period;
-        while (i < n && ts_dicom_compare_setting(setting, items[i].image, items[i - period].image) == 0)
+        while (i < n &&
+               ts_dicom_compare_setting(setting, items[i].image, items[i - period].image) == 0)
             i++;
         if (i == n)
             return is_clear(setting, items, period);
@@ -264,7 +286,8 @@ static bool alternates(int setting, const struct item *items, size_t n)
     return false;
 }
 
-/* Sorts the items by the setting. Returns true where each value has several of them: an odd slice is no acquisition. */
+/* Sorts the items by the setting. Returns true where each value has several of them: an odd slice
+ * is no acquisition. */
 static bool sort_by_setting(int setting, struct item *items, size_t n)
 {
     size_t first = 0;
@@ -280,13 +303,13 @@ static bool sort_by_setting(int setting, struct item *items, size_t n)
     return true;
 }
 
-/* Finds a setting that divides images at positions of their own, and sorts the items by it. They are in the order of
- * their positions where `each` is 1. Returns -1 where there is none. */
+/* Finds a setting that divides images at positions of their own, and sorts the items by it. They
+ * are in the order of their positions where `each` is 1. Returns -1 where there is none. */
 static int find_apart(struct item *items, size_t n, size_t each)
 {
     for (int i = 0; i < SETTINGS; i++)
-        if (each == 1 && settings[i].rule < PASS && differs(i, items, n) && alternates(i, items, n) &&
-            sort_by_setting(i, items, n))
+        if (each == 1 && settings[i].rule < PASS && differs(i, items, n) &&
+            alternates(i, items, n) && sort_by_setting(i, items, n))
             return i;
     for (int i = 0; i < SETTINGS; i++)
         if (settings[i].rule == FIXED && differs(i, items, n) && sort_by_setting(i, items, n))
@@ -294,8 +317,8 @@ static int find_apart(struct item *items, size_t n, size_t each)
     return -1;
 }
 
-/* Returns true where the images of one acquisition, which are in the order of their positions, are at least two, one at
- * each position. */
+/* Returns true where the images of one acquisition, which are in the order of their positions, are
+ * at least two, one at each position. */
 static bool is_pass(const struct item *items, size_t n)
 {
     for (size_t i = 1; i < n; i++)
@@ -304,8 +327,9 @@ static bool is_pass(const struct item *items, size_t n)
     return n >= 2;
 }
 
-/* Returns true where the positions may be those of one volume: they lie near the places of even steps from the first to
- * the last, as far off as a chain may tolerate and more. The items are in their order, one at each. */
+/* Returns true where the positions may be those of one volume: they lie near the places of even
+ * steps from the first to the last, as far off as a chain may tolerate and more. The items are in
+ * their order, one at each. */
 static bool may_be_even(const struct item *items, size_t n)
 {
     const double first = items[0].image->along_mm;
@@ -316,16 +340,16 @@ static bool may_be_even(const struct item *items, size_t n)
     return true;
 }
 
-/* Returns true where one of two passes, of which the first begins first, has positions between those of the other or
- * shares some, and each has one of its own. */
+/* Returns true where one of two passes, of which the first begins first, has positions between
+ * those of the other or shares some, and each has one of its own. */
 static bool overlap(const struct item *a, size_t n, const struct item *b, size_t n_b)
 {
     return b[0].image->along_mm <= a[n - 1].image->along_mm + ts_dicom_same_position(a->image) &&
            b[0].position != a[0].position && b[n_b - 1].position > a[n - 1].position;
 }
 
-/* Returns true where the acquisitions are passes that overlap. The items are those of number_positions, and get sorted
- * by acquisition and position. */
+/* Returns true where the acquisitions are passes that overlap. The items are those of
+ * number_positions, and get sorted by acquisition and position. */
 static bool are_passes(int setting, struct item *items, size_t n, size_t each)
 {
     size_t before = n, n_before = 0, overlaps = 0;
@@ -335,7 +359,8 @@ static bool are_passes(int setting, struct item *items, size_t n, size_t each)
         items[i].setting = setting;
     qsort(items, n, sizeof *items, compare_settings);
     for (size_t first = 0, end; first < n; first = end) {
-        for (end = first + 1; end < n && ts_dicom_compare_setting(setting, items[first].image, items[end].image) == 0;
+        for (end = first + 1; end < n && ts_dicom_compare_setting(setting, items[first].image,
+                                                                  items[end].image) == 0;
              end++) {
         }
         if (!is_pass(items + first, end - first))
@@ -351,8 +376,8 @@ static bool are_passes(int setting, struct item *items, size_t n, size_t each)
     return overlaps > 0;
 }
 
-bool ts_dicom_find_setting(struct dicom_image **images, size_t n, bool joined, bool acquisitions, int *setting,
-                           bool *apart)
+bool ts_dicom_find_setting(struct dicom_image **images, size_t n, bool joined, bool acquisitions,
+                           int *setting, bool *apart)
 {
     struct item *items = malloc(n * sizeof *items);
     const int last = SETTINGS - 1; /* Acquisition Number */
@@ -410,37 +435,43 @@ const char *ts_dicom_name_difference(struct dicom_image *const *images, size_t n
     return NULL;
 }
 
-/* Warns where images were computed from others that may be beside them: neither positions nor times tell a volume of
- * such images from one that was measured. */
+/* Warns where images were computed from others that may be beside them: neither positions nor times
+ * tell a volume of such images from one that was measured. */
 static void warn_of_derived(struct dicom_series *series)
 {
     size_t derived = 0;
     for (size_t i = 0; i < series->n_images; i++)
         derived += is_derived(series->images[i]);
     if (derived > 0 && derived < series->n_images)
-        ts_dicom_series_warn(series, "%zu of %zu images are DERIVED by their Image Type, and the others are not",
-                             derived, series->n_images);
+        ts_dicom_series_warn(
+            series, "%zu of %zu images are DERIVED by their Image Type, and the others are not",
+            derived, series->n_images);
 }
 
-/* Warns of rows that are turned round, and of those of which nothing says whether they have to be. */
+/* Warns of rows that are turned round, and of those of which nothing says whether they have to
+ * be. */
 static void warn_of_polarity(struct dicom_series *series)
 {
     size_t reversed = 0, unknown = 0;
     for (size_t i = 0; i < series->n_images; i++) {
         const struct dicom_image *image = series->images[i];
         reversed += image->polarity == DICOM_POLARITY_REVERSED;
-        unknown += image->polarity == DICOM_POLARITY_UNSTATED && strstr(image->file->ge_sequence, "epi_pepolar");
+        unknown += image->polarity == DICOM_POLARITY_UNSTATED &&
+                   strstr(image->file->ge_sequence, "epi_pepolar");
     }
     if (reversed > 0)
-        ts_dicom_series_warn(series,
-                             "GE's epi_pepolar stores the rows of images of reversed polarity from the last to the "
-                             "first: those of %zu of %zu images are turned round",
-                             reversed, series->n_images);
+        ts_dicom_series_warn(
+            series,
+            "GE's epi_pepolar stores the rows of images of reversed polarity from the last to the "
+            "first: those of %zu of %zu images are turned round",
+            reversed, series->n_images);
     if (unknown > 0)
-        ts_dicom_series_warn(series,
-                             "the polarity of GE's epi_pepolar alternates, and %zu images have no Temporal Position: "
-                             "their rows are as they are stored, which is upside down where it is reversed",
-                             unknown);
+        ts_dicom_series_warn(
+            series,
+            "the polarity of GE's epi_pepolar alternates, and %zu images have no Temporal "
+            "Position: "
+            "their rows are as they are stored, which is upside down where it is reversed",
+            unknown);
 }
 
 /* Returns true where two dates are more than a day apart: a scan may go on past midnight. */
@@ -450,13 +481,14 @@ static bool are_days_apart(const char *a, const char *b)
     return fabs(ts_dicom_parse_date(a, strlen(a)) - ts_dicom_parse_date(b, strlen(b))) > day_s;
 }
 
-/* Warns of what may say that slices do not belong together, and yet makes no series of its own: thicknesses may be
- * rounded, names are written in several ways, and people and tools change descriptions. A Stack ID that tells series
- * apart is that of frames (dicom_join.c). */
+/* Warns of what may say that slices do not belong together, and yet makes no series of its own:
+ * thicknesses may be rounded, names are written in several ways, and people and tools change
+ * descriptions. A Stack ID that tells series apart is that of frames (dicom_join.c). */
 static void warn_of_mixture(struct dicom_series *series)
 {
-    static const char *const names[] = {"Slice Thickness", "Series Description", "Patient's Name",  "Patient Position",
-                                        "Stack ID",        "Series Date",        "Acquisition Date"};
+    static const char *const names[] = {"Slice Thickness",  "Series Description", "Patient's Name",
+                                        "Patient Position", "Stack ID",           "Series Date",
+                                        "Acquisition Date"};
     const struct dicom_image *first = series->images[0];
     const double thickness = ts_dicom_field_number(first, DICOM_FIELD_slice_thickness);
     bool differ[sizeof names / sizeof *names] = {false};
@@ -468,8 +500,9 @@ static void warn_of_mixture(struct dicom_series *series)
         differ[2] |= strcmp(image->file->patient_name, first->file->patient_name) != 0;
         differ[3] |= strcmp(ts_dicom_field_text(image, DICOM_FIELD_patient_position),
                             ts_dicom_field_text(first, DICOM_FIELD_patient_position)) != 0;
-        differ[4] |= !*image->stack && strcmp(ts_dicom_field_text(image, DICOM_FIELD_stack_id),
-                                              ts_dicom_field_text(first, DICOM_FIELD_stack_id)) != 0;
+        differ[4] |=
+            !*image->stack && strcmp(ts_dicom_field_text(image, DICOM_FIELD_stack_id),
+                                     ts_dicom_field_text(first, DICOM_FIELD_stack_id)) != 0;
         differ[5] |= are_days_apart(ts_dicom_field_text(image, DICOM_FIELD_series_date),
                                     ts_dicom_field_text(first, DICOM_FIELD_series_date));
         differ[6] |= are_days_apart(ts_dicom_field_text(image, DICOM_FIELD_acquisition_date),
@@ -477,12 +510,14 @@ static void warn_of_mixture(struct dicom_series *series)
     }
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (differ[i])
-            ts_dicom_series_warn(series, "the slices differ in %s: they may not belong together", names[i]);
+            ts_dicom_series_warn(series, "the slices differ in %s: they may not belong together",
+                                 names[i]);
 }
 
-/* Warns of CT whose rows lie upside down for the position of the patient that the header states. Scanners reconstruct
- * in the directions of the gantry: the last row is the lowest, which is the back of who lies supine and the front of
- * who lies prone. Whoever corrects one of the two afterwards has to correct the other. */
+/* Warns of CT whose rows lie upside down for the position of the patient that the header states.
+ * Scanners reconstruct in the directions of the gantry: the last row is the lowest, which is the
+ * back of who lies supine and the front of who lies prone. Whoever corrects one of the two
+ * afterwards has to correct the other. */
 static void warn_of_position(struct dicom_series *series)
 {
     static const double much = 0.7;
@@ -491,10 +526,12 @@ static void warn_of_position(struct dicom_series *series)
     const double down = first->have_orientation ? first->orientation[4] : 0;
     const bool supine = !strcmp(position, "HFS") || !strcmp(position, "FFS"),
                prone = !strcmp(position, "HFP") || !strcmp(position, "FFP");
-    if (strcmp(first->file->modality, "CT") != 0 || !((supine && down < -much) || (prone && down > much)))
+    if (strcmp(first->file->modality, "CT") != 0 ||
+        !((supine && down < -much) || (prone && down > much)))
         return;
     ts_dicom_series_warn(series,
-                         "Patient Position is %s (%s), and the rows of the images lie as those of a patient who lies "
+                         "Patient Position is %s (%s), and the rows of the images lie as those of "
+                         "a patient who lies "
                          "%s: one of the two may be wrong, and the orientation is taken",
                          position, supine ? "supine" : "prone", supine ? "prone" : "supine");
 }
@@ -511,9 +548,10 @@ void ts_dicom_warn_of_settings(struct dicom_series *series)
             continue; /* it may change from slice to slice of one acquisition */
         for (size_t i = 1; i < series->n_images; i++)
             if (ts_dicom_compare_setting(setting, series->images[0], series->images[i]) != 0) {
-                ts_dicom_series_warn(series, "the slices differ in %s: %s", settings[setting].name,
-                                     correction ? "their values do not compare with each other"
-                                                : "they come from more than one acquisition or reconstruction");
+                ts_dicom_series_warn(
+                    series, "the slices differ in %s: %s", settings[setting].name,
+                    correction ? "their values do not compare with each other"
+                               : "they come from more than one acquisition or reconstruction");
                 break;
             }
     }

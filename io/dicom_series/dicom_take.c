@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A text is a number of a volume, a number with a unit, which is the value of an axis, or the name of a kind of image.
- * Values are typed as `tomostage info` prints them, with six digits, and compared accordingly.
+ * A text is a number of a volume, a number with a unit, which is the value of an axis, or the name
+ * of a kind of image. Values are typed as `tomostage info` prints them, with six digits, and
+ * compared accordingly.
  */
 #include "io/dicom_series/dicom_take.h"
 
@@ -58,14 +59,16 @@ static size_t dicom_volume_number(const struct dicom_series *series, size_t v)
 }
 
 /* Counts the volumes that have what the text says. *last is the number of the last of them. */
-static size_t count_volumes(const struct dicom_series *series, const struct dicom_take *take, size_t *last)
+static size_t count_volumes(const struct dicom_series *series, const struct dicom_take *take,
+                            size_t *last)
 {
     const struct ts_axis *axis = &series->volume_axis;
     size_t count = 0;
     for (size_t v = 0; v < series->n_volumes; v++) {
-        const bool same = take->what == TAKE_INDEX ? take->number == (double)dicom_volume_number(series, v)
-                                                   : axis->kind == take->axis && axis->positions &&
-                                                         is_near(axis->positions[v], take->number);
+        const bool same = take->what == TAKE_INDEX
+                              ? take->number == (double)dicom_volume_number(series, v)
+                              : axis->kind == take->axis && axis->positions &&
+                                    is_near(axis->positions[v], take->number);
         *last = same ? v : *last;
         count += same;
     }
@@ -76,7 +79,8 @@ static size_t count_volumes(const struct dicom_series *series, const struct dico
 static bool is_about_volumes(const struct dicom_series *series, const struct dicom_take *take)
 {
     return series->n_volumes > 1 &&
-           (take->what == TAKE_INDEX || (take->what == TAKE_VALUE && take->axis == series->volume_axis.kind));
+           (take->what == TAKE_INDEX ||
+            (take->what == TAKE_VALUE && take->axis == series->volume_axis.kind));
 }
 
 /* Returns true where the text is one of the settings, which commas divide. */
@@ -112,8 +116,8 @@ static bool has_what(const struct dicom_series *series, const struct dicom_take 
 /* A volume that is whole may be taken of a series whose others are not. */
 static void allow_whole(struct dicom_series *series, const struct dicom_take *take)
 {
-    if (!series->refusal || strcmp(series->refusal_code, "volume-incomplete") != 0 || take->what == TAKE_KIND ||
-        !(take->what == TAKE_INDEX || is_about_volumes(series, take)))
+    if (!series->refusal || strcmp(series->refusal_code, "volume-incomplete") != 0 ||
+        take->what == TAKE_KIND || !(take->what == TAKE_INDEX || is_about_volumes(series, take)))
         return;
     series->refusal = NULL;
     ts_dicom_series_warn(series, "%s", series->lacking);
@@ -130,13 +134,15 @@ void ts_dicom_leave_out(struct dicom_series *series, size_t n, const struct dico
     }
 }
 
-/* This holds texts that choose something together, and has the room for those that were written here. */
+/* This holds texts that choose something together, and has the room for those that were written
+ * here. */
 struct wording {
     struct dicom_takes takes;
     char texts[DICOM_MAX_TAKES][DICOM_LABEL_MAX];
 };
 
-/* Adds a text to a choice, where the chain could say it: it is not empty, and there is room for one more beside it. */
+/* Adds a text to a choice, where the chain could say it: it is not empty, and there is room for one
+ * more beside it. */
 static void add_text(struct wording *wording, const char *text, int length)
 {
     struct dicom_takes *takes = &wording->takes;
@@ -160,7 +166,8 @@ static void describe(const struct dicom_series *series, struct wording *wording)
     const struct dicom_image *image = series->images[0];
     const struct ts_axis *axis = &series->volume_axis;
     const bool one = series->n_volumes <= 1, placed = one && axis->positions;
-    const char *kind = ts_dicom_known(ts_dicom_image_types, image->kind), *settings = series->settings;
+    const char *kind = ts_dicom_known(ts_dicom_image_types, image->kind),
+               *settings = series->settings;
     wording->takes.n = 0;
     add_text(wording, image->component, (int)strlen(image->component));
     if (axis->kind != TS_AXIS_ECHO)
@@ -181,7 +188,8 @@ static void describe(const struct dicom_series *series, struct wording *wording)
         add_number(wording, (double)dicom_volume_number(series, 0), "");
 }
 
-/* Returns true where some volumes lack slices, so that a chain may take one of the others, but not all. */
+/* Returns true where some volumes lack slices, so that a chain may take one of the others, but not
+ * all. */
 static bool is_incomplete(const struct dicom_series *series)
 {
     return series->refusal_code && !strcmp(series->refusal_code, "volume-incomplete");
@@ -192,20 +200,23 @@ static bool may_be_read(const struct dicom_series *series)
     return !series->refusal || is_incomplete(series);
 }
 
-/* Returns true where a refused series may hold slices of series[s], so that nothing but its number chooses it. */
+/* Returns true where a refused series may hold slices of series[s], so that nothing but its number
+ * chooses it. */
 static bool is_in_doubt(const struct dicom_series *series, size_t n, size_t s)
 {
     for (size_t i = 0; i < n; i++) {
         const bool related = !*series[i].series || !strcmp(series[i].series, series[s].series);
-        if (i != s && related && !series[i].overview && (series[i].refusal || is_incomplete(&series[i])))
+        if (i != s && related && !series[i].overview &&
+            (series[i].refusal || is_incomplete(&series[i])))
             return true;
     }
     return false;
 }
 
-/* Returns true where a chain with these texts gets series[s] and no other: only those count that may be read, and
- * overviews only where nothing else is left. */
-static bool singles_out(const struct dicom_series *series, size_t n, size_t s, const struct dicom_takes *takes)
+/* Returns true where a chain with these texts gets series[s] and no other: only those count that
+ * may be read, and overviews only where nothing else is left. */
+static bool singles_out(const struct dicom_series *series, size_t n, size_t s,
+                        const struct dicom_takes *takes)
 {
     for (size_t i = 0; i < n; i++) {
         size_t k = 0;
@@ -219,7 +230,8 @@ static bool singles_out(const struct dicom_series *series, size_t n, size_t s, c
     return true;
 }
 
-/* Drops the texts without which the choice still singles series[s] out. Returns false where all of them do not. */
+/* Drops the texts without which the choice still singles series[s] out. Returns false where all of
+ * them do not. */
 static bool reduce(const struct dicom_series *series, size_t n, size_t s, struct dicom_takes *takes)
 {
     if (!singles_out(series, n, s, takes))
@@ -234,7 +246,8 @@ static bool reduce(const struct dicom_series *series, size_t n, size_t s, struct
     return true;
 }
 
-/* This is a list in a buffer, which commas divide. What does not fit is left out whole, and all that follows with it.
+/* This is a list in a buffer, which commas divide. What does not fit is left out whole, and all
+ * that follows with it.
  */
 struct listing {
     char *out;
@@ -251,11 +264,13 @@ static void add_item(struct listing *list, const char *item)
     if (list->full || *item == '\0')
         return;
     list->full = list->used + length + sizeof more > list->size;
-    list->used += (size_t)snprintf(list->out + list->used, list->size - list->used, "%s%s",
-                                   list->full || list->used == 0 ? "" : ", ", list->full ? more : item);
+    list->used +=
+        (size_t)snprintf(list->out + list->used, list->size - list->used, "%s%s",
+                         list->full || list->used == 0 ? "" : ", ", list->full ? more : item);
 }
 
-/* Writes texts as a chain takes them, those with spaces between quotes, and `last` behind them where it is not empty.
+/* Writes texts as a chain takes them, those with spaces between quotes, and `last` behind them
+ * where it is not empty.
  */
 static void write_choice(const struct dicom_takes *takes, const char *last, char *item)
 {
@@ -263,7 +278,8 @@ static void write_choice(const struct dicom_takes *takes, const char *last, char
     size_t used = 0;
     *item = '\0';
     for (size_t k = 0; k < n; k++) {
-        const char *text = k < takes->n ? takes->items[k].text : last, *quote = strchr(text, ' ') ? "'" : "";
+        const char *text = k < takes->n ? takes->items[k].text : last,
+                   *quote = strchr(text, ' ') ? "'" : "";
         used += (size_t)snprintf(item + used, ITEM_BYTES - used, "%s%s%s%s%s",
                                  k > 0   ? ", "
                                  : n > 1 ? "["
@@ -272,8 +288,10 @@ static void write_choice(const struct dicom_takes *takes, const char *last, char
     }
 }
 
-/* Lists the numbers of the volumes that are whole: "0 to 3", "5". `before` stands before each of these. */
-static void list_numbers(struct listing *list, const struct dicom_series *series, const char *before)
+/* Lists the numbers of the volumes that are whole: "0 to 3", "5". `before` stands before each of
+ * these. */
+static void list_numbers(struct listing *list, const struct dicom_series *series,
+                         const char *before)
 {
     char item[ITEM_BYTES];
     for (size_t v = 0, last; v < series->n_volumes; v = last + 1) {
@@ -282,7 +300,8 @@ static void list_numbers(struct listing *list, const struct dicom_series *series
             if (dicom_volume_number(series, last + 1) != number + last + 1 - v)
                 break;
         if (last > v)
-            snprintf(item, sizeof item, "%s%s%zu to %zu", before, *before ? "from " : "", number, number + last - v);
+            snprintf(item, sizeof item, "%s%s%zu to %zu", before, *before ? "from " : "", number,
+                     number + last - v);
         else
             snprintf(item, sizeof item, "%s%s%zu", before, *before ? "= " : "", number);
         add_item(list, item);
@@ -295,8 +314,10 @@ void ts_dicom_list_volumes(const struct dicom_series *series, char *out, size_t 
     list_numbers(&(struct listing){.out = out, .size = size}, series, "");
 }
 
-/* Lists the volumes of a series that the texts choose: by their numbers, and by their echo times. */
-static void list_volumes(struct listing *list, const struct dicom_series *series, const struct dicom_takes *takes)
+/* Lists the volumes of a series that the texts choose: by their numbers, and by their echo
+ * times. */
+static void list_volumes(struct listing *list, const struct dicom_series *series,
+                         const struct dicom_takes *takes)
 {
     char item[ITEM_BYTES], text[DICOM_LABEL_MAX];
     const struct ts_axis *axis = &series->volume_axis;
@@ -349,7 +370,8 @@ void ts_dicom_keep_volume(struct dicom_series *series, size_t v)
     series->no_memory |= series->n_files == 0;
 }
 
-enum ts_status ts_dicom_take_volume(struct dicom_series *series, const struct dicom_takes *takes, struct ts_diag *diag)
+enum ts_status ts_dicom_take_volume(struct dicom_series *series, const struct dicom_takes *takes,
+                                    struct ts_diag *diag)
 {
     for (size_t i = 0; i < takes->n; i++) {
         size_t v = 0;
@@ -359,10 +381,11 @@ enum ts_status ts_dicom_take_volume(struct dicom_series *series, const struct di
         const size_t count = count_volumes(series, &takes->items[i], &v);
         if (count != 1) {
             ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "take-ambiguous"},
-                          "%zu of the %zu volumes of series %d are '%s'", count, series->n_volumes, series->number,
-                          takes->items[i].text);
+                          "%zu of the %zu volumes of series %d are '%s'", count, series->n_volumes,
+                          series->number, takes->items[i].text);
             ts_dicom_list_volumes(series, numbers, sizeof numbers);
-            return ts_diag_hint(diag, "take one by its number in place of '%s': %s", takes->items[i].text, numbers);
+            return ts_diag_hint(diag, "take one by its number in place of '%s': %s",
+                                takes->items[i].text, numbers);
         }
         ts_dicom_keep_volume(series, v);
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This tells which images belong together where volumes lack some, as those of a scan that was stopped do, whether that
- * is certain, and what is missing.
+ * This tells which images belong together where volumes lack some, as those of a scan that was
+ * stopped do, whether that is certain, and what is missing.
  */
 #include "io/dicom_series/dicom_unfinished.h"
 
@@ -18,7 +18,8 @@ static int compare_values(const void *a, const void *b)
     return (first->position > second->position) - (first->position < second->position);
 }
 
-bool ts_dicom_cut_volumes(const struct volume_criterion *criterion, struct volume_items *items, size_t *seen)
+bool ts_dicom_cut_volumes(const struct volume_criterion *criterion, struct volume_items *items,
+                          size_t *seen)
 {
     size_t volume = 0;
     qsort(items->at, items->n, sizeof *items->at, compare_values);
@@ -26,7 +27,8 @@ bool ts_dicom_cut_volumes(const struct volume_criterion *criterion, struct volum
     for (size_t i = 0; i < items->n; i++) {
         struct volume_item *item = &items->at[i];
         const bool again = seen[item->position] == volume;
-        const bool next = criterion->rule == SHARED ? i > 0 && item->value != items->at[i - 1].value : again;
+        const bool next =
+            criterion->rule == SHARED ? i > 0 && item->value != items->at[i - 1].value : again;
         if (i == 0 || next)
             volume++;
         else if (again)
@@ -37,8 +39,8 @@ bool ts_dicom_cut_volumes(const struct volume_criterion *criterion, struct volum
     return volume == items->volumes;
 }
 
-/* Returns true where a number counts the images of the series, so that whole volume v has the numbers behind those of v
- * volumes. numbers: SIZE_MAX for volumes that are not whole. */
+/* Returns true where a number counts the images of the series, so that whole volume v has the
+ * numbers behind those of v volumes. numbers: SIZE_MAX for volumes that are not whole. */
 static bool counts_on(const struct volume_items *items, size_t place, const size_t *numbers)
 {
     const double positions = (double)items->positions;
@@ -70,15 +72,15 @@ static bool stands_apart(const struct volume_items *items)
     return between > clearly * within;
 }
 
-bool ts_dicom_begin_whole(const struct volume_criterion *criterion, const struct volume_items *items,
-                          const size_t *numbers)
+bool ts_dicom_begin_whole(const struct volume_criterion *criterion,
+                          const struct volume_items *items, const size_t *numbers)
 {
     return criterion->rule == SHARED || counts_on(items, DICOM_NUMBER(instance_number), numbers) ||
            counts_on(items, DICOM_NUMBER(frame_order), numbers) || stands_apart(items);
 }
 
-void ts_dicom_note_lack(struct dicom_series *series, const struct volume_items *items, size_t complete,
-                        const size_t *numbers)
+void ts_dicom_note_lack(struct dicom_series *series, const struct volume_items *items,
+                        size_t complete, const size_t *numbers)
 {
     const size_t lost = items->positions * items->volumes - items->n;
     bool *left = ts_arena_alloc(series->arena, items->n * sizeof *left);
@@ -100,12 +102,13 @@ void ts_dicom_note_lack(struct dicom_series *series, const struct volume_items *
     }
     while (there[missing])
         missing++;
-    series->lacking =
-        ts_arena_printf(series->arena,
-                        "%zu slice%s missing, and %zu of %zu volumes %s whole: volume %zu of 0 to %zu lacks the slice "
-                        "at %.3f mm along the normal",
-                        lost, lost == 1 ? " is" : "s are", complete, items->volumes, complete == 1 ? "is" : "are",
-                        volume, items->volumes - 1, series->images[missing]->along_mm);
+    series->lacking = ts_arena_printf(series->arena,
+                                      "%zu slice%s missing, and %zu of %zu volumes %s whole: "
+                                      "volume %zu of 0 to %zu lacks the slice "
+                                      "at %.3f mm along the normal",
+                                      lost, lost == 1 ? " is" : "s are", complete, items->volumes,
+                                      complete == 1 ? "is" : "are", volume, items->volumes - 1,
+                                      series->images[missing]->along_mm);
     series->no_memory |= !series->lacking;
     ts_dicom_series_leave_out(series, left);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * These are the images of a series while the order of its volumes is sought, and what dicom_unfinished.c does where
- * positions do not have equally many of them.
+ * These are the images of a series while the order of its volumes is sought, and what
+ * dicom_unfinished.c does where positions do not have equally many of them.
  */
 #ifndef IO_DICOM_DICOM_UNFINISHED_H
 #define IO_DICOM_DICOM_UNFINISHED_H
@@ -39,17 +39,19 @@ struct volume_items {
     bool rounded; /* the weightings of a volume may differ by rounding */
 };
 
-/* Gives the images volumes in the order of their values, where positions do not have equally many: a volume ends where
- * a position comes again, or the value changes that its images share. `seen` has room for a number for each position.
- * Returns true where there are as many volumes as a position has images. */
-bool ts_dicom_cut_volumes(const struct volume_criterion *criterion, struct volume_items *items, size_t *seen);
-/* A volume whose first image is lost has that of the next one, where nothing but the order of the images says where it
- * ends, and so would all behind it. Returns true where that is not so. */
-bool ts_dicom_begin_whole(const struct volume_criterion *criterion, const struct volume_items *items,
-                          const size_t *numbers);
-/* Notes what the volumes lack, for a refusal, and leaves the images of incomplete ones out. numbers: those of the
- * volumes among the complete ones, SIZE_MAX for others. */
-void ts_dicom_note_lack(struct dicom_series *series, const struct volume_items *items, size_t complete,
-                        const size_t *numbers);
+/* Gives the images volumes in the order of their values, where positions do not have equally many:
+ * a volume ends where a position comes again, or the value changes that its images share. `seen`
+ * has room for a number for each position. Returns true where there are as many volumes as a
+ * position has images. */
+bool ts_dicom_cut_volumes(const struct volume_criterion *criterion, struct volume_items *items,
+                          size_t *seen);
+/* A volume whose first image is lost has that of the next one, where nothing but the order of the
+ * images says where it ends, and so would all behind it. Returns true where that is not so. */
+bool ts_dicom_begin_whole(const struct volume_criterion *criterion,
+                          const struct volume_items *items, const size_t *numbers);
+/* Notes what the volumes lack, for a refusal, and leaves the images of incomplete ones out.
+ * numbers: those of the volumes among the complete ones, SIZE_MAX for others. */
+void ts_dicom_note_lack(struct dicom_series *series, const struct volume_items *items,
+                        size_t complete, const size_t *numbers);
 
 #endif

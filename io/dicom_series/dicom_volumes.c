@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An attribute in which the images at one position differ decides which volume each belongs to. The attributes below
- * are tried in turn, and the first that gives every image of a position a value of its own wins: its values, or for
- * times their order, must be the same at all positions. Instance Numbers come last, because they say nothing of what a
- * volume is: where the header does not state how many volumes or slices there are, nothing else may tell the images
- * apart, and the numbers must run through all volumes in one way. Diffusion series have the order in which they were
- * acquired, and their axis the b-value of each volume; where b-values repeat, the dimensions of the frames of
- * enhanced files, else the gradients, tell the volumes apart. What the header itself says of volumes may then make
- * others of them, which a warning says; and it decides where the weightings of a volume differ by rounding. The order
- * of the frames in one file counts as Instance Numbers do. Images that all lie at one position are volumes only where
- * the header says so, or each has a time of its own. Times without a date are put right across midnight first
- * (dicom_midnight.c). Where positions do not have equally many images, as after a scan that was stopped, the complete
- * volumes are put in order, and the series is refused unless the chain takes one of them. It is refused in every case
- * where images that are lost may have begun a volume, and only the order of the others says where it ends.
+ * An attribute in which the images at one position differ decides which volume each belongs to. The
+ * attributes below are tried in turn, and the first that gives every image of a position a value of
+ * its own wins: its values, or for times their order, must be the same at all positions. Instance
+ * Numbers come last, because they say nothing of what a volume is: where the header does not state
+ * how many volumes or slices there are, nothing else may tell the images apart, and the numbers
+ * must run through all volumes in one way. Diffusion series have the order in which they were
+ * acquired, and their axis the b-value of each volume; where b-values repeat, the dimensions of the
+ * frames of enhanced files, else the gradients, tell the volumes apart. What the header itself says
+ * of volumes may then make others of them, which a warning says; and it decides where the
+ * weightings of a volume differ by rounding. The order of the frames in one file counts as Instance
+ * Numbers do. Images that all lie at one position are volumes only where the header says so, or
+ * each has a time of its own. Times without a date are put right across midnight first
+ * (dicom_midnight.c). Where positions do not have equally many images, as after a scan that was
+ * stopped, the complete volumes are put in order, and the series is refused unless the chain takes
+ * one of them. It is refused in every case where images that are lost may have begun a volume, and
+ * only the order of the others says where it ends.
  */
 #include "io/dicom_series/dicom_volumes.h"
 
@@ -29,22 +32,24 @@
 #include "io/dicom_series/dicom_unfinished.h"
 #include "io/dicom_series/dicom_weightings.h"
 
-/* ---- the axis of the volumes -------------------------------------------------------------------- */
+/* ---- the axis of the volumes ----------------------------------------------------------------- */
 
-/* Echoes and diffusion series have the echo times and b-values of their volumes. Times are measured ones if the
- * header states any, else multiples of the interval that it states, else the times at which the pixels were made,
- * which a warning says. */
+/* Echoes and diffusion series have the echo times and b-values of their volumes. Times are measured
+ * ones if the header states any, else multiples of the interval that it states, else the times at
+ * which the pixels were made, which a warning says. */
 
-/* Fills values with the time of each volume: the least one of its slices, counted from the first volume, to the
- * microsecond at which the times of DICOM end. Returns false where times are missing or do not rise; `against` is set
- * where they fall. */
-static bool list_times(const struct dicom_series *series, size_t offset, double factor, double *values, bool *against)
+/* Fills values with the time of each volume: the least one of its slices, counted from the first
+ * volume, to the microsecond at which the times of DICOM end. Returns false where times are missing
+ * or do not rise; `against` is set where they fall. */
+static bool list_times(const struct dicom_series *series, size_t offset, double factor,
+                       double *values, bool *against)
 {
     const size_t volumes = series->n_volumes;
     for (size_t v = 0; v < volumes; v++) {
         values[v] = INFINITY;
         for (size_t z = 0; z < series->n_slices; z++) {
-            const double time = ts_dicom_image_number(series->images[v * series->n_slices + z], offset) * factor;
+            const double time =
+                ts_dicom_image_number(series->images[v * series->n_slices + z], offset) * factor;
             if (isnan(time))
                 return false;
             values[v] = fmin(values[v], time);
@@ -62,13 +67,13 @@ static bool list_times(const struct dicom_series *series, size_t offset, double 
 
 static void number_volumes(struct dicom_series *series, const char *why)
 {
-    series->volume_axis =
-        (struct ts_axis){.kind = TS_AXIS_TIME, .n = (int64_t)series->n_volumes, .spacing = 1, .unit = ""};
+    series->volume_axis = (struct ts_axis){
+        .kind = TS_AXIS_TIME, .n = (int64_t)series->n_volumes, .spacing = 1, .unit = ""};
     ts_dicom_series_warn(series, "%s: the volumes are numbered", why);
 }
 
-/* Gives the axis of time its positions: as measured, else as multiples of the interval that the header states, else
- * those of Content Time, which may be times of the reconstruction. */
+/* Gives the axis of time its positions: as measured, else as multiples of the interval that the
+ * header states, else those of Content Time, which may be times of the reconstruction. */
 static void place_times(struct dicom_series *series, double *values)
 {
     const size_t volumes = series->n_volumes;
@@ -80,15 +85,19 @@ static void place_times(struct dicom_series *series, double *values)
     else if (!list_times(series, DICOM_NUMBER(time_offset_s), 1, values, &against) &&
              !list_times(series, DICOM_NUMBER(trigger_ms), 1e-3, values, &against) &&
              !list_times(series, DICOM_NUMBER(frame_reference_ms), 1e-3, values, &against)) {
-        const char *why = against ? "the times that the header states run against the order of the volumes"
-                                  : "the header states no times";
+        const char *why =
+            against ? "the times that the header states run against the order of the volumes"
+                    : "the header states no times";
         const bool resolution = file->temporal_resolution_ms > 0;
-        const double step = resolution ? file->temporal_resolution_ms / 1e3 : file->repetition_ms / 1e3;
-        if (!(step > 0) && !against && list_times(series, DICOM_NUMBER(content_s), 1, values, &against)) {
-            ts_dicom_series_warn(series,
-                                 "%s of acquisition: those of the volumes are of Content Time, when the pixels "
-                                 "were made",
-                                 why);
+        const double step =
+            resolution ? file->temporal_resolution_ms / 1e3 : file->repetition_ms / 1e3;
+        if (!(step > 0) && !against &&
+            list_times(series, DICOM_NUMBER(content_s), 1, values, &against)) {
+            ts_dicom_series_warn(
+                series,
+                "%s of acquisition: those of the volumes are of Content Time, when the pixels "
+                "were made",
+                why);
             axis->positions = values;
             return;
         }
@@ -96,15 +105,17 @@ static void place_times(struct dicom_series *series, double *values)
             number_volumes(series, why);
             return;
         }
-        ts_dicom_series_warn(series, "%s%sthe times of the volumes are multiples of %s, %g s", against ? why : "",
-                             against ? ": " : "", resolution ? "Temporal Resolution" : "Repetition Time", step);
+        ts_dicom_series_warn(series, "%s%sthe times of the volumes are multiples of %s, %g s",
+                             against ? why : "", against ? ": " : "",
+                             resolution ? "Temporal Resolution" : "Repetition Time", step);
         for (size_t v = 0; v < volumes; v++)
             values[v] = (double)v * step;
     }
     axis->positions = values;
 }
 
-/* Fills volume_axis, and the gradients of a diffusion series, of a series whose images stand volume by volume. */
+/* Fills volume_axis, and the gradients of a diffusion series, of a series whose images stand volume
+ * by volume. */
 static void set_volume_axis(struct dicom_series *series, enum ts_axis_kind kind)
 {
     const size_t volumes = series->n_volumes;
@@ -113,7 +124,8 @@ static void set_volume_axis(struct dicom_series *series, enum ts_axis_kind kind)
         series->no_memory = true;
         return;
     }
-    series->volume_axis = (struct ts_axis){.kind = kind, .n = (int64_t)volumes, .positions = values};
+    series->volume_axis =
+        (struct ts_axis){.kind = kind, .n = (int64_t)volumes, .positions = values};
     series->volume_axis.unit = kind == TS_AXIS_TIME ? "s" : kind == TS_AXIS_ECHO ? "ms" : "s/mm2";
     if (kind == TS_AXIS_TIME) {
         series->volume_axis.positions = NULL;
@@ -133,13 +145,14 @@ static void set_volume_axis(struct dicom_series *series, enum ts_axis_kind kind)
         ts_dicom_list_gradients(series);
 }
 
-/* ---- dimensions of enhanced files --------------------------------------------------------------- */
+/* ---- dimensions of enhanced files ------------------------------------------------------------ */
 
-/* Enhanced files number their frames along dimensions of their own choice, such as the place in the stack, the
- * b-value and the gradient; the first dimension varies slowest. A dimension that has one value at every position
- * counts slices or stacks and says nothing of volumes: it is left out, whatever element the file says it stands
- * for. The values along the others, compared one after the other, give the images of a position their order.
- * Source: DICOM PS3.3 C.7.6.17 (Multi-frame Dimension module). */
+/* Enhanced files number their frames along dimensions of their own choice, such as the place in the
+ * stack, the b-value and the gradient; the first dimension varies slowest. A dimension that has one
+ * value at every position counts slices or stacks and says nothing of volumes: it is left out,
+ * whatever element the file says it stands for. The values along the others, compared one after the
+ * other, give the images of a position their order. Source: DICOM PS3.3 C.7.6.17 (Multi-frame
+ * Dimension module). */
 
 /* An item is an image with its values along the dimensions that count, and 0 for the others. */
 struct ranked {
@@ -156,8 +169,8 @@ static int compare_ranks(const void *a, const void *b)
     return 0;
 }
 
-/* Finds the dimensions along which images at one position differ. Returns false where there are none, or where an image
- * has no value along one of them. */
+/* Finds the dimensions along which images at one position differ. Returns false where there are
+ * none, or where an image has no value along one of them. */
 static bool find_dimensions(const struct dicom_series *series, bool counts[DICOM_DIMENSIONS])
 {
     struct dicom_image *const *images = series->images;
@@ -178,9 +191,9 @@ static bool find_dimensions(const struct dicom_series *series, bool counts[DICOM
     return any;
 }
 
-/* Fills in dimensions_rank of the images, which are in order along the normal: their place, from 0, among the Dimension
- * Index Values of the series; NaN where an image has none, or where these do not tell apart any images at one position.
- * Sets series->no_memory where memory is out. */
+/* Fills in dimensions_rank of the images, which are in order along the normal: their place, from 0,
+ * among the Dimension Index Values of the series; NaN where an image has none, or where these do
+ * not tell apart any images at one position. Sets series->no_memory where memory is out. */
 static void rank_dimensions(struct dicom_series *series)
 {
     const size_t n = series->n_images;
@@ -206,14 +219,16 @@ static void rank_dimensions(struct dicom_series *series)
     free(items);
 }
 
-/* ---- numbers and times that run in one way ------------------------------------------------------ */
+/* ---- numbers and times that run in one way --------------------------------------------------- */
 
-/* The first `complete` volumes of `positions` slices are looked at; `place` is that of a number (DICOM_NUMBER).
- * Image v * positions + z is slice z of volume v. Comparisons with NaN, which stands for a number that the header
- * does not state, are false, so that such numbers speak against nothing but a regular order. */
+/* The first `complete` volumes of `positions` slices are looked at; `place` is that of a number
+ * (DICOM_NUMBER). Image v * positions + z is slice z of volume v. Comparisons with NaN, which
+ * stands for a number that the header does not state, are false, so that such numbers speak against
+ * nothing but a regular order. */
 
 /* Returns true where the numbers of every volume run as those of the first one. */
-static bool is_regular(const struct dicom_series *series, size_t complete, size_t positions, size_t place)
+static bool is_regular(const struct dicom_series *series, size_t complete, size_t positions,
+                       size_t place)
 {
     struct dicom_image *const *images = series->images;
     for (size_t i = positions; i < complete * positions; i++) {
@@ -238,7 +253,8 @@ static int compare_spans(const void *a, const void *b)
 
 /* Returns true where the numbers of n groups of `each` images do not overlap; image k of group i is
  * images[i * step + k * stride]. */
-static bool are_apart(struct dicom_series *series, size_t n, size_t each, size_t step, size_t stride, size_t place)
+static bool are_apart(struct dicom_series *series, size_t n, size_t each, size_t step,
+                      size_t stride, size_t place)
 {
     struct span *spans = malloc(n * sizeof *spans);
     bool apart = spans != NULL;
@@ -246,7 +262,8 @@ static bool are_apart(struct dicom_series *series, size_t n, size_t each, size_t
     for (size_t i = 0; spans && i < n; i++) {
         spans[i] = (struct span){INFINITY, -INFINITY};
         for (size_t k = 0; k < each; k++) {
-            const double number = ts_dicom_image_number(series->images[i * step + k * stride], place);
+            const double number =
+                ts_dicom_image_number(series->images[i * step + k * stride], place);
             spans[i] = (struct span){fmin(spans[i].low, number), fmax(spans[i].high, number)};
         }
     }
@@ -258,16 +275,18 @@ static bool are_apart(struct dicom_series *series, size_t n, size_t each, size_t
     return apart;
 }
 
-/* Returns true where the numbers run through one volume after the other, or through one position after the other,
- * whatever their order within each. */
-static bool is_in_blocks(struct dicom_series *series, size_t complete, size_t positions, size_t place)
+/* Returns true where the numbers run through one volume after the other, or through one position
+ * after the other, whatever their order within each. */
+static bool is_in_blocks(struct dicom_series *series, size_t complete, size_t positions,
+                         size_t place)
 {
     return are_apart(series, complete, positions, positions, 1, place) ||
            are_apart(series, positions, complete, 1, positions, place);
 }
 
 /* Returns true where the number does not go back from a volume to the next one. */
-static bool goes_on(const struct dicom_series *series, size_t complete, size_t positions, size_t place)
+static bool goes_on(const struct dicom_series *series, size_t complete, size_t positions,
+                    size_t place)
 {
     for (size_t i = positions; i < complete * positions; i++)
         if (ts_dicom_image_number(series->images[i], place) <
@@ -288,7 +307,8 @@ static bool same_direction(const struct dicom_series *series, size_t a, size_t b
     return !rises || !falls;
 }
 
-/* Returns true where the Instance Numbers have the volumes in one order at all positions, whichever it is. */
+/* Returns true where the Instance Numbers have the volumes in one order at all positions, whichever
+ * it is. */
 static bool numbers_agree(const struct dicom_series *series, size_t complete, size_t positions)
 {
     if (goes_on(series, complete, positions, DICOM_NUMBER(instance_number)))
@@ -308,11 +328,12 @@ static bool times_go_on(const struct dicom_series *series, size_t complete, size
            goes_on(series, complete, positions, DICOM_NUMBER(frame_reference_ms));
 }
 
-/* ---- what orders the volumes -------------------------------------------------------------------- */
+/* ---- what orders the volumes ----------------------------------------------------------------- */
 
 static const struct volume_criterion by_number = {
     DICOM_NUMBER(instance_number), BY_NUMBER, "Instance Number", true, false, false};
-static const struct volume_criterion echo = {DICOM_NUMBER(echo_ms), SHARED, "Echo Time", false, false, true};
+static const struct volume_criterion echo = {
+    DICOM_NUMBER(echo_ms), SHARED, "Echo Time", false, false, true};
 static const struct volume_criterion criteria[] = {
     {DICOM_NUMBER(temporal_position), SHARED, "Temporal Position", false, false, true},
     {DICOM_NUMBER(time_offset_s), SHARED, "Temporal Position Time Offset", false, false, true},
@@ -325,9 +346,11 @@ static const struct volume_criterion criteria[] = {
     {DICOM_NUMBER(instance_number), BY_NUMBER, "Instance Number", true, false, false},
     {DICOM_NUMBER(weighting_order), SHARED, "diffusion gradient", false, false, true},
     {DICOM_NUMBER(content_s), ORDERED, "Content Time", true, false, false},
-    {DICOM_NUMBER(frame_order), BY_NUMBER, "the order of the frames in the file", true, false, false},
+    {DICOM_NUMBER(frame_order), BY_NUMBER, "the order of the frames in the file", true, false,
+     false},
 };
-/* The first ones number the volumes themselves; each of those that tell has one value in a volume, or may have. */
+/* The first ones number the volumes themselves; each of those that tell has one value in a volume,
+ * or may have. */
 enum { CRITERIA = sizeof criteria / sizeof *criteria, STATED = 3, TELLING = 6 };
 
 static int compare_items(const void *a, const void *b)
@@ -370,7 +393,8 @@ static bool take_values(const struct volume_criterion *criterion, struct volume_
     return true;
 }
 
-/* Sorts the items of every position by their values. Returns true where the criterion gives each image a volume. */
+/* Sorts the items of every position by their values. Returns true where the criterion gives each
+ * image a volume. */
 static bool sort_by(const struct volume_criterion *criterion, struct volume_items *items)
 {
     const size_t volumes = items->volumes;
@@ -394,8 +418,10 @@ static void count_images(const struct volume_items *items, size_t *counts)
         counts[items->at[i].volume]++;
 }
 
-/* Puts the images volume by volume, those of incomplete volumes behind the others. Returns how many are complete. */
-static size_t order_images(struct dicom_series *series, const struct volume_items *items, size_t *counts)
+/* Puts the images volume by volume, those of incomplete volumes behind the others. Returns how many
+ * are complete. */
+static size_t order_images(struct dicom_series *series, const struct volume_items *items,
+                           size_t *counts)
 {
     size_t complete = 0, rest = 0;
     for (size_t v = 0; v < items->volumes; v++)
@@ -404,7 +430,8 @@ static size_t order_images(struct dicom_series *series, const struct volume_item
     for (size_t i = 0; i < items->n; i++) {
         const struct volume_item *item = &items->at[i];
         const size_t v = counts[item->volume];
-        series->images[v == SIZE_MAX ? rest++ : v * items->positions + item->position] = item->image;
+        series->images[v == SIZE_MAX ? rest++ : v * items->positions + item->position] =
+            item->image;
     }
     return complete;
 }
@@ -414,28 +441,31 @@ static bool is_stated(const struct dicom_series *series, const struct volume_ite
     const struct dicom_file *file = series->images[0]->file;
     const double volumes = (double)items->volumes, slices = (double)items->positions;
     return file->temporal_positions == volumes || file->images_in_acquisition == slices ||
-           file->pet_time_slices == volumes || file->pet_slices == slices || file->private_volumes == volumes ||
-           file->private_slices == slices;
+           file->pet_time_slices == volumes || file->pet_slices == slices ||
+           file->private_volumes == volumes || file->private_slices == slices;
 }
 
-/* Returns true where Acquisition Numbers rise along the images of every position that differ in them, and Instance
- * Numbers with them. */
+/* Returns true where Acquisition Numbers rise along the images of every position that differ in
+ * them, and Instance Numbers with them. */
 static bool acquisitions_go_on(const struct dicom_series *series, size_t complete, size_t positions)
 {
     for (size_t i = positions; i < complete * positions; i++)
-        if (!(series->images[i]->acquisition_number >= series->images[i - positions]->acquisition_number))
+        if (!(series->images[i]->acquisition_number >=
+              series->images[i - positions]->acquisition_number))
             return false;
     return goes_on(series, complete, positions, DICOM_NUMBER(instance_number));
 }
 
-/* Returns true where nothing else tells the images of a position apart, and times and numbers run through all volumes
- * in one way. Acquisition Numbers that count the images may differ along Content Time, where they have its order: two
- * attributes then say the same. */
-static bool stands_alone(const struct volume_criterion *criterion, const struct dicom_series *series,
-                         const struct volume_items *items, size_t complete)
+/* Returns true where nothing else tells the images of a position apart, and times and numbers run
+ * through all volumes in one way. Acquisition Numbers that count the images may differ along
+ * Content Time, where they have its order: two attributes then say the same. */
+static bool stands_alone(const struct volume_criterion *criterion,
+                         const struct dicom_series *series, const struct volume_items *items,
+                         size_t complete)
 {
     const size_t positions = items->positions;
-    const bool counted = criterion->place == DICOM_NUMBER(content_s) && items->n == complete * positions &&
+    const bool counted = criterion->place == DICOM_NUMBER(content_s) &&
+                         items->n == complete * positions &&
                          acquisitions_go_on(series, complete, positions);
     for (size_t z = 0; z < positions; z++)
         for (size_t v = 1; v < complete; v++) {
@@ -443,7 +473,8 @@ static bool stands_alone(const struct volume_criterion *criterion, const struct 
             if (ts_dicom_name_difference(pair, 2, !counted))
                 return false;
         }
-    return (criterion->rule != BY_NUMBER || is_regular(series, complete, positions, criterion->place)) &&
+    return (criterion->rule != BY_NUMBER ||
+            is_regular(series, complete, positions, criterion->place)) &&
            times_go_on(series, complete, positions);
 }
 
@@ -454,15 +485,17 @@ static bool differs(const struct volume_items *items, size_t place)
         const struct volume_item *before = &items->at[i - 1], *here = &items->at[i];
         const double first = ts_dicom_image_number(before->image, place),
                      second = ts_dicom_image_number(here->image, place);
-        if (here->position == before->position && first != second && !(isnan(first) && isnan(second)))
+        if (here->position == before->position && first != second &&
+            !(isnan(first) && isnan(second)))
             return true;
     }
     return false;
 }
 
-/* Puts the images in order by a criterion, where positions have equally many. Returns true where it gives one. */
-static bool arrange(const struct volume_criterion *criterion, struct dicom_series *series, struct volume_items *items,
-                    size_t *scratch)
+/* Puts the images in order by a criterion, where positions have equally many. Returns true where it
+ * gives one. */
+static bool arrange(const struct volume_criterion *criterion, struct dicom_series *series,
+                    struct volume_items *items, size_t *scratch)
 {
     if (!take_values(criterion, items) || !sort_by(criterion, items))
         return false;
@@ -471,17 +504,21 @@ static bool arrange(const struct volume_criterion *criterion, struct dicom_serie
     return true;
 }
 
-/* Returns true where the Instance Numbers make volumes that exclude those of the criterion, so that nothing says which
- * are right. Numbers that have another order at some positions but make no volumes are only warned of. */
-static bool contradicts_numbers(const struct volume_criterion *criterion, struct dicom_series *series,
-                                struct volume_items *items, size_t *scratch, size_t complete)
+/* Returns true where the Instance Numbers make volumes that exclude those of the criterion, so that
+ * nothing says which are right. Numbers that have another order at some positions but make no
+ * volumes are only warned of. */
+static bool contradicts_numbers(const struct volume_criterion *criterion,
+                                struct dicom_series *series, struct volume_items *items,
+                                size_t *scratch, size_t complete)
 {
     if (numbers_agree(series, complete, items->positions)) {
         if (criterion->place == DICOM_NUMBER(acquired_s) && ts_dicom_is_undated(series) &&
             !goes_on(series, complete, items->positions, DICOM_NUMBER(instance_number)))
-            ts_dicom_series_warn(series, "the volumes stand on Acquisition Time, which has no date and which Instance "
-                                         "Number contradicts at all positions: where the numbers are right, write "
-                                         "Acquisition Date into the files");
+            ts_dicom_series_warn(
+                series,
+                "the volumes stand on Acquisition Time, which has no date and which Instance "
+                "Number contradicts at all positions: where the numbers are right, write "
+                "Acquisition Date into the files");
         return false;
     }
     if (items->n == items->positions * items->volumes) {
@@ -490,14 +527,17 @@ static bool contradicts_numbers(const struct volume_criterion *criterion, struct
             return true;
         arrange(criterion, series, items, scratch);
     }
-    ts_dicom_series_warn(series, "the volumes stand on %s, which Instance Number contradicts at some positions",
-                         criterion->name);
+    ts_dicom_series_warn(
+        series, "the volumes stand on %s, which Instance Number contradicts at some positions",
+        criterion->name);
     return false;
 }
 
-/* Returns true where volumes of one diffusion weighting, if there are any, may stand on the order of the frames. */
-static bool repeats_are_regular(const struct volume_criterion *criterion, struct dicom_series *series,
-                                const struct volume_items *items, size_t complete)
+/* Returns true where volumes of one diffusion weighting, if there are any, may stand on the order
+ * of the frames. */
+static bool repeats_are_regular(const struct volume_criterion *criterion,
+                                struct dicom_series *series, const struct volume_items *items,
+                                size_t complete)
 {
     if (criterion->place != DICOM_NUMBER(weighting_order) || !items->repeats)
         return true;
@@ -505,24 +545,30 @@ static bool repeats_are_regular(const struct volume_criterion *criterion, struct
         !is_regular(series, complete, items->positions, DICOM_NUMBER(frame_order)) ||
         !times_go_on(series, complete, items->positions))
         return false;
-    ts_dicom_series_warn(series, "volumes of the same diffusion weighting stand on the order of the frames in the file "
-                                 "alone");
+    ts_dicom_series_warn(
+        series,
+        "volumes of the same diffusion weighting stand on the order of the frames in the file "
+        "alone");
     return true;
 }
 
-/* Returns true where numbers or times that say nothing of what a volume is run through the volumes in one way, or
- * through one volume or position after the other: where they are scrambled, what the header states of the number of
- * volumes or of their weighting does not say which images belong together. */
+/* Returns true where numbers or times that say nothing of what a volume is run through the volumes
+ * in one way, or through one volume or position after the other: where they are scrambled, what the
+ * header states of the number of volumes or of their weighting does not say which images belong
+ * together. */
 static bool is_in_order(const struct volume_criterion *criterion, struct dicom_series *series,
                         const struct volume_items *items, size_t complete)
 {
-    const bool sure = items->kind == TS_AXIS_B && !items->repeats; /* the weightings tell all volumes apart */
-    return sure || (criterion->place != by_number.place && criterion->place != DICOM_NUMBER(content_s)) ||
+    const bool sure =
+        items->kind == TS_AXIS_B && !items->repeats; /* the weightings tell all volumes apart */
+    return sure ||
+           (criterion->place != by_number.place && criterion->place != DICOM_NUMBER(content_s)) ||
            is_regular(series, complete, items->positions, criterion->place) ||
            is_in_blocks(series, complete, items->positions, criterion->place);
 }
 
-/* Tries one criterion. Returns how many complete volumes it makes, in order in series->images; else 0. */
+/* Tries one criterion. Returns how many complete volumes it makes, in order in series->images; else
+ * 0. */
 static size_t try_criterion(const struct volume_criterion *criterion, struct dicom_series *series,
                             struct volume_items *items, size_t *scratch)
 {
@@ -533,12 +579,14 @@ static size_t try_criterion(const struct volume_criterion *criterion, struct dic
         !(even ? sort_by(criterion, items) : ts_dicom_cut_volumes(criterion, items, scratch)))
         return 0;
     count_images(items, scratch);
-    const size_t complete = order_images(series, items, scratch), lost = items->positions * items->volumes - items->n;
+    const size_t complete = order_images(series, items, scratch),
+                 lost = items->positions * items->volumes - items->n;
     if (complete < 2 && 2 * lost >= items->positions)
         return 0; /* some images that were made twice, rather than a volume that was not finished */
     if (!even && !ts_dicom_begin_whole(criterion, items, scratch))
         return 0;
-    if (items->kind == TS_AXIS_B && !ts_dicom_same_weighting(series, complete, items->positions, items->rounded))
+    if (items->kind == TS_AXIS_B &&
+        !ts_dicom_same_weighting(series, complete, items->positions, items->rounded))
         return 0;
     if (!repeats_are_regular(criterion, series, items, complete))
         return 0;
@@ -547,35 +595,41 @@ static size_t try_criterion(const struct volume_criterion *criterion, struct dic
     if (criterion->checked && contradicts_numbers(criterion, series, items, scratch, complete))
         return 0;
     const bool stated = even && criterion->place == by_number.place && is_stated(series, items);
-    if (criterion->doubtful && items->kind != TS_AXIS_B && !stated && !stands_alone(criterion, series, items, complete))
+    if (criterion->doubtful && items->kind != TS_AXIS_B && !stated &&
+        !stands_alone(criterion, series, items, complete))
         return 0;
-    const bool by_frames = items->kind == TS_AXIS_B && criterion->rule == SHARED; /* b-values agree with the order */
-    const bool counted =
-        criterion->place == DICOM_NUMBER(content_s) && differs(items, DICOM_NUMBER(acquisition_number));
+    const bool by_frames =
+        items->kind == TS_AXIS_B && criterion->rule == SHARED; /* b-values agree with the order */
+    const bool counted = criterion->place == DICOM_NUMBER(content_s) &&
+                         differs(items, DICOM_NUMBER(acquisition_number));
     if (complete > 0 && criterion->doubtful && !by_frames)
-        ts_dicom_series_warn(series, "the order of the volumes stands on %s %s: %zu volume%s of %zu slice%s%s",
-                             criterion->name, counted ? "and Acquisition Number, which rise together" : "alone",
-                             complete, complete == 1 ? "" : "s", items->positions, items->positions == 1 ? "" : "s",
-                             stated ? ", as many as the header states" : "");
+        ts_dicom_series_warn(
+            series, "the order of the volumes stands on %s %s: %zu volume%s of %zu slice%s%s",
+            criterion->name, counted ? "and Acquisition Number, which rise together" : "alone",
+            complete, complete == 1 ? "" : "s", items->positions, items->positions == 1 ? "" : "s",
+            stated ? ", as many as the header states" : "");
     series->order = complete > 0 ? criterion->name : NULL;
     return complete;
 }
 
-/* Returns true where the criterion may tell volumes apart. Images that all lie at one position are volumes of one slice
- * only where the header states how many there are, or an attribute that says it, and no other number. */
+/* Returns true where the criterion may tell volumes apart. Images that all lie at one position are
+ * volumes of one slice only where the header states how many there are, or an attribute that says
+ * it, and no other number. */
 static bool may_tell(const struct volume_criterion *criterion, const struct dicom_series *series,
                      const struct volume_items *items)
 {
     const double stated = series->images[0]->file->temporal_positions;
-    const size_t other = items->kind == TS_AXIS_B ? DICOM_NUMBER(frame_order) : DICOM_NUMBER(weighting_order);
-    return criterion->place != other &&
-           (items->positions > 1 || stated == (double)items->volumes || (criterion->alone && !(stated > 1)));
+    const size_t other =
+        items->kind == TS_AXIS_B ? DICOM_NUMBER(frame_order) : DICOM_NUMBER(weighting_order);
+    return criterion->place != other && (items->positions > 1 || stated == (double)items->volumes ||
+                                         (criterion->alone && !(stated > 1)));
 }
 
-/* Makes volumes of one slice of images that all lie at one position, as in bolus tracking, where each has a time of its
- * own. Slices whose positions were lost would look so too, hence the warning; and the volume that the bolus was tracked
- * for is chosen before them. */
-static size_t order_by_times(struct dicom_series *series, struct volume_items *items, size_t *scratch)
+/* Makes volumes of one slice of images that all lie at one position, as in bolus tracking, where
+ * each has a time of its own. Slices whose positions were lost would look so too, hence the
+ * warning; and the volume that the bolus was tracked for is chosen before them. */
+static size_t order_by_times(struct dicom_series *series, struct volume_items *items,
+                             size_t *scratch)
 {
     static const struct volume_criterion times[] = {
         {DICOM_NUMBER(acquired_s), ORDERED, "Acquisition Time", false, true, false},
@@ -586,10 +640,11 @@ static size_t order_by_times(struct dicom_series *series, struct volume_items *i
         complete = try_criterion(&times[i], series, items, scratch);
     series->overview |= complete > 0;
     if (complete > 0)
-        ts_dicom_series_warn(series,
-                             "all %zu images lie at one position: each is a volume of one slice, in the order "
-                             "of %s",
-                             complete, series->order);
+        ts_dicom_series_warn(
+            series,
+            "all %zu images lie at one position: each is a volume of one slice, in the order "
+            "of %s",
+            complete, series->order);
     return complete;
 }
 
@@ -611,38 +666,41 @@ static size_t find_order(struct dicom_series *series, struct volume_items *items
     for (size_t i = 0; i < STATED && complete == 0; i++)
         complete = try_criterion(&criteria[i], series, items, scratch);
     if (complete > 0)
-        ts_dicom_series_warn(series,
-                             "the b-values or gradients of the slices of a volume differ by up to 1 %%: the "
-                             "volumes stand on %s, and have those of their first slices",
-                             series->order);
+        ts_dicom_series_warn(
+            series,
+            "the b-values or gradients of the slices of a volume differ by up to 1 %%: the "
+            "volumes stand on %s, and have those of their first slices",
+            series->order);
     return complete;
 }
 
 static void warn_of_other(struct dicom_series *series, const char *name)
 {
-    ts_dicom_series_warn(series,
-                         "the volumes stand on %s, which %s contradicts: it gives every position the same volumes "
-                         "too, but of other images; check which is right",
-                         series->order, name);
+    ts_dicom_series_warn(
+        series,
+        "the volumes stand on %s, which %s contradicts: it gives every position the same volumes "
+        "too, but of other images; check which is right",
+        series->order, name);
 }
 
-/* Returns true where Instance Numbers make other volumes, which they run through in one way. They would run so through
- * the volumes that are read too if these were the same. */
+/* Returns true where Instance Numbers make other volumes, which they run through in one way. They
+ * would run so through the volumes that are read too if these were the same. */
 static bool numbers_make_others(const struct dicom_series *series, struct volume_items *items)
 {
-    if (is_regular(series, items->volumes, items->positions, by_number.place) || !take_values(&by_number, items) ||
-        !sort_by(&by_number, items))
+    if (is_regular(series, items->volumes, items->positions, by_number.place) ||
+        !take_values(&by_number, items) || !sort_by(&by_number, items))
         return false;
     for (size_t i = 0; i < items->n; i++) {
         const struct volume_item *item = &items->at[i];
-        if (item->value - items->at[i - item->volume].value != items->at[item->volume].value - items->at[0].value)
+        if (item->value - items->at[i - item->volume].value !=
+            items->at[item->volume].value - items->at[0].value)
             return false;
     }
     return true;
 }
 
-/* Warns of an attribute that has one value in each volume too, or runs through whole volumes, but makes others of the
- * images. */
+/* Warns of an attribute that has one value in each volume too, or runs through whole volumes, but
+ * makes others of the images. */
 static void warn_of_others(struct dicom_series *series, struct volume_items *items)
 {
     struct dicom_image *const *images = series->images;
@@ -654,8 +712,9 @@ static void warn_of_others(struct dicom_series *series, struct volume_items *ite
         other.rule = SHARED;
         if (!take_values(&other, items) || !sort_by(&other, items))
             continue;
-        while (i < items->n && ts_dicom_image_number(images[i], other.place) ==
-                                   ts_dicom_image_number(images[i - i % items->positions], other.place))
+        while (i < items->n &&
+               ts_dicom_image_number(images[i], other.place) ==
+                   ts_dicom_image_number(images[i - i % items->positions], other.place))
             i++;
         if (i < items->n)
             warn_of_other(series, other.name);
@@ -678,17 +737,19 @@ static void refuse(struct dicom_series *series, struct volume_items *items)
 {
     restore(series, items);
     if (items->doubt && items->kind != TS_AXIS_ECHO)
-        ts_dicom_series_refuse(series, "position-repeated", "write Acquisition Date into the files",
-                               "the times of %zu images at %zu positions are more than 12 hours apart and have no "
-                               "date, or one that others contradict: nothing says whether the scan crossed midnight",
-                               items->n, items->positions);
+        ts_dicom_series_refuse(
+            series, "position-repeated", "write Acquisition Date into the files",
+            "the times of %zu images at %zu positions are more than 12 hours apart and have no "
+            "date, or one that others contradict: nothing says whether the scan crossed midnight",
+            items->n, items->positions);
     else if (items->kind != TS_AXIS_ECHO || items->positions < 2)
         ts_dicom_refuse_repeats(series);
     else
-        ts_dicom_series_refuse(series, "position-repeated",
-                               "write `split: echo` beside the path: each echo is then a series of its own",
-                               "images at one position differ in Echo Time and in more: %zu images at %zu positions",
-                               items->n, items->positions);
+        ts_dicom_series_refuse(
+            series, "position-repeated",
+            "write `split: echo` beside the path: each echo is then a series of its own",
+            "images at one position differ in Echo Time and in more: %zu images at %zu positions",
+            items->n, items->positions);
 }
 
 void ts_dicom_split_volumes(struct dicom_series *series)
@@ -707,9 +768,12 @@ void ts_dicom_split_volumes(struct dicom_series *series)
     ts_dicom_refuse_contradicted(series);
     if (series->refusal)
         return;
-    const bool weighted = differs(&items, DICOM_NUMBER(b_value)) || differs(&items, DICOM_NUMBER(gradient[0])) ||
-                          differs(&items, DICOM_NUMBER(gradient[1])) || differs(&items, DICOM_NUMBER(gradient[2]));
-    items.kind = differs(&items, DICOM_NUMBER(echo_ms)) ? TS_AXIS_ECHO : weighted ? TS_AXIS_B : TS_AXIS_TIME;
+    const bool weighted =
+        differs(&items, DICOM_NUMBER(b_value)) || differs(&items, DICOM_NUMBER(gradient[0])) ||
+        differs(&items, DICOM_NUMBER(gradient[1])) || differs(&items, DICOM_NUMBER(gradient[2]));
+    items.kind = differs(&items, DICOM_NUMBER(echo_ms)) ? TS_AXIS_ECHO
+                 : weighted                             ? TS_AXIS_B
+                                                        : TS_AXIS_TIME;
     rank_dimensions(series);
     items.repeats = ts_dicom_order_weightings(series);
     items.doubt = ts_dicom_pass_midnight(series) == MIDNIGHT_DOUBT;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Images of one position whose b-values are equal belong to the volumes of their gradients. Volumes that also share the
- * gradient, such as several without weighting, are told apart by their Temporal Position, and else by the order of the
- * frames, which counts only where one file holds them all: image k of a weighting at each position is then of the k-th
- * volume of that weighting. A volume stands where its first image stands in the file, or by Instance Number. Some
- * headers round the gradients of each slice on its own: an image has the nearest gradient of those at the first
+ * Images of one position whose b-values are equal belong to the volumes of their gradients. Volumes
+ * that also share the gradient, such as several without weighting, are told apart by their Temporal
+ * Position, and else by the order of the frames, which counts only where one file holds them all:
+ * image k of a weighting at each position is then of the k-th volume of that weighting. A volume
+ * stands where its first image stands in the file, or by Instance Number. Some headers round the
+ * gradients of each slice on its own: an image has the nearest gradient of those at the first
  * position, where that is as near as the slices of one volume must be.
  */
 #include "io/dicom_series/dicom_weightings.h"
@@ -74,21 +75,22 @@ static void fill(const struct dicom_series *series, struct item *items)
         struct dicom_image *image = series->images[i];
         const bool next = i > 0 && image->along_mm - series->images[i - 1]->along_mm > same;
         image->frame_order = one_file ? (double)image->frame : NAN;
-        items[i] =
-            (struct item){.keys = {or_none(image->b_value), or_none(image->gradient[0]), or_none(image->gradient[1]),
-                                   or_none(image->gradient[2]), or_none(image->temporal_position)},
-                          .order = one_file ? image->frame_order : image->instance_number,
-                          .position = i == 0 ? 0 : items[i - 1].position + next,
-                          .image = image};
+        items[i] = (struct item){.keys = {or_none(image->b_value), or_none(image->gradient[0]),
+                                          or_none(image->gradient[1]), or_none(image->gradient[2]),
+                                          or_none(image->temporal_position)},
+                                 .order = one_file ? image->frame_order : image->instance_number,
+                                 .position = i == 0 ? 0 : items[i - 1].position + next,
+                                 .image = image};
     }
 }
 
-/* ---- the nearest gradient ------------------------------------------------------------------------ */
+/* ---- the nearest gradient -------------------------------------------------------------------- */
 
 enum { AXES = 4 }; /* b-value and gradient */
 
-/* Items form a tree, at each of whose nodes they stand in rising order along one axis. The node of [begin, end) is the
- * item in the middle; boxes[middle] holds all of them. A file may hold many gradients, all of them near to one another.
+/* Items form a tree, at each of whose nodes they stand in rising order along one axis. The node of
+ * [begin, end) is the item in the middle; boxes[middle] holds all of them. A file may hold many
+ * gradients, all of them near to one another.
  */
 struct box {
     double low[AXES], high[AXES];
@@ -107,9 +109,10 @@ static double measure_outside(int axis, double value, double low, double high)
     return axis == 0 && outside > 0 ? INFINITY : outside;
 }
 
-/* Returns how far a gradient is from the nearest that a box can hold, in the part that differs most; INFINITY where the
- * b-values or what is given differ. */
-static double measure_apart(const double low[AXES], const double high[AXES], const struct item *item)
+/* Returns how far a gradient is from the nearest that a box can hold, in the part that differs
+ * most; INFINITY where the b-values or what is given differ. */
+static double measure_apart(const double low[AXES], const double high[AXES],
+                            const struct item *item)
 {
     double apart = 0;
     for (int k = 0; k < AXES; k++) {
@@ -152,8 +155,8 @@ static void grow_tree(struct tree *tree, size_t begin, size_t end)
 }
 
 /* Finds the nearest item that is nearer than *least. */
-static void find_nearest(const struct tree *tree, size_t begin, size_t end, const struct item *item, double *least,
-                         const struct item **nearest)
+static void find_nearest(const struct tree *tree, size_t begin, size_t end, const struct item *item,
+                         double *least, const struct item **nearest)
 {
     const size_t middle = begin + (end - begin) / 2;
     const struct box *box = &tree->boxes[middle];
@@ -176,7 +179,8 @@ static bool join_rounded(struct item *items, size_t n)
     size_t at_first = 0;
     while (at_first < n && items[at_first].position == 0)
         at_first++;
-    struct tree tree = {malloc(at_first * sizeof *tree.items), malloc(at_first * sizeof *tree.boxes)};
+    struct tree tree = {malloc(at_first * sizeof *tree.items),
+                        malloc(at_first * sizeof *tree.boxes)};
     const bool ok = tree.items && tree.boxes;
     for (size_t i = 0; ok && i < at_first; i++)
         tree.items[i] = &items[i];
@@ -208,15 +212,16 @@ bool ts_dicom_order_weightings(struct dicom_series *series)
     }
     qsort(items, n, sizeof *items, compare_at_positions);
     for (size_t i = 1; i < n; i++) {
-        const bool again = compare_keys(&items[i - 1], &items[i]) == 0 && items[i - 1].position == items[i].position;
+        const bool again = compare_keys(&items[i - 1], &items[i]) == 0 &&
+                           items[i - 1].position == items[i].position;
         items[i].repeat = again ? items[i - 1].repeat + 1 : 0;
         repeats |= again;
     }
     qsort(items, n, sizeof *items, compare_in_volumes);
     const bool known = !repeats || !isnan(items[0].image->frame_order);
     for (size_t i = 0; i < n; i++) {
-        const bool same =
-            i > 0 && compare_keys(&items[i - 1], &items[i]) == 0 && items[i - 1].repeat == items[i].repeat;
+        const bool same = i > 0 && compare_keys(&items[i - 1], &items[i]) == 0 &&
+                          items[i - 1].repeat == items[i].repeat;
         items[i].order = same ? items[i - 1].order : items[i].order;
         items[i].image->weighting_order = known ? items[i].order : NAN;
     }
@@ -224,13 +229,17 @@ bool ts_dicom_order_weightings(struct dicom_series *series)
     return repeats;
 }
 
-bool ts_dicom_same_weighting(const struct dicom_series *series, size_t complete, size_t positions, bool roughly)
+bool ts_dicom_same_weighting(const struct dicom_series *series, size_t complete, size_t positions,
+                             bool roughly)
 {
-    const double gradient = roughly ? ROUGH_GRADIENT : SAME_GRADIENT, relative = roughly ? ROUGH_B_RELATIVE : 0;
+    const double gradient = roughly ? ROUGH_GRADIENT : SAME_GRADIENT,
+                 relative = roughly ? ROUGH_B_RELATIVE : 0;
     for (size_t i = 0; i < complete * positions; i++) {
-        const struct dicom_image *image = series->images[i], *first = series->images[i - i % positions];
-        const bool near = isnan(first->b_value) ? isnan(image->b_value)
-                                                : fabs(image->b_value - first->b_value) <= relative * first->b_value;
+        const struct dicom_image *image = series->images[i],
+                                 *first = series->images[i - i % positions];
+        const bool near = isnan(first->b_value)
+                              ? isnan(image->b_value)
+                              : fabs(image->b_value - first->b_value) <= relative * first->b_value;
         if (!near || image->have_gradient != first->have_gradient)
             return false;
         for (int k = 0; k < 3; k++)

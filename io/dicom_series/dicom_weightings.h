@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The order that the images of a series have by their diffusion weighting, and by their place in a file of frames.
+ * The order that the images of a series have by their diffusion weighting, and by their place in a
+ * file of frames.
  */
 #ifndef IO_DICOM_DICOM_WEIGHTINGS_H
 #define IO_DICOM_DICOM_WEIGHTINGS_H
 
 #include "io/dicom_series/dicom_series.h"
 
-/* Fills in weighting_order and frame_order of the images, which are in order along the normal. Returns true where some
- * images of one position have the same weighting, so that only their order in the file tells them apart. Sets
- * series->no_memory where memory is out. */
+/* Fills in weighting_order and frame_order of the images, which are in order along the normal.
+ * Returns true where some images of one position have the same weighting, so that only their order
+ * in the file tells them apart. Sets series->no_memory where memory is out. */
 bool ts_dicom_order_weightings(struct dicom_series *series);
-/* Returns true where all images of each of the `complete` volumes, which come first, one after the other, have the same
- * b-value and gradient; `roughly`: to 1 % of the b-value and 0.01 in each part of the gradient. `positions` is the
- * number of images of a volume. */
-bool ts_dicom_same_weighting(const struct dicom_series *series, size_t complete, size_t positions, bool roughly);
+/* Returns true where all images of each of the `complete` volumes, which come first, one after the
+ * other, have the same b-value and gradient; `roughly`: to 1 % of the b-value and 0.01 in each part
+ * of the gradient. `positions` is the number of images of a volume. */
+bool ts_dicom_same_weighting(const struct dicom_series *series, size_t complete, size_t positions,
+                             bool roughly);
 
 #endif

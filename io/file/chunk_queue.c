@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A ring of `window` slots: put fills the slot `tail`, threads prepare the slot `next`, one thread at a time places the
- * slot `place`, and the slot `head` is the oldest that is not written yet. head <= place <= next <= tail, all counted
- * from the first chunk on. A thread that is free places if it can, else writes, else prepares: so the oldest chunks
- * leave first.
+ * A ring of `window` slots: put fills the slot `tail`, threads prepare the slot `next`, one thread
+ * at a time places the slot `place`, and the slot `head` is the oldest that is not written yet.
+ * head <= place <= next <= tail, all counted from the first chunk on. A thread that is free places
+ * if it can, else writes, else prepares: so the oldest chunks leave first.
  */
 #include "io/file/chunk_queue.h"
 
@@ -47,9 +47,10 @@ static struct slot *slot_at(struct chunk_queue *queue, int64_t i)
     return &queue->slots[i % queue->window];
 }
 
-/* Takes a step of a slot outside the lock, which the caller holds before and after. Where the queue has failed or ends
- * nothing is done, and the slot goes on to its next state all the same. */
-static void take_step(struct chunk_queue *queue, struct slot *slot, struct chunk_coder *coder, enum slot_state reached)
+/* Takes a step of a slot outside the lock, which the caller holds before and after. Where the queue
+ * has failed or ends nothing is done, and the slot goes on to its next state all the same. */
+static void take_step(struct chunk_queue *queue, struct slot *slot, struct chunk_coder *coder,
+                      enum slot_state reached)
 {
     const bool skip = queue->failed || queue->ending;
     const struct chunk_steps *steps = queue->steps;
@@ -102,8 +103,8 @@ static bool prepare_next(struct chunk_queue *queue, struct chunk_coder *coder)
     return true;
 }
 
-/* Every step that a thread has begun is ended, by it or by another one that is still there. So no chunk is left when
- * all threads have ended. */
+/* Every step that a thread has begun is ended, by it or by another one that is still there. So no
+ * chunk is left when all threads have ended. */
 static void *run_thread(void *data)
 {
     struct chunk_queue *queue = data;
@@ -156,7 +157,8 @@ static int start_threads(struct chunk_queue *queue)
     return queue->started > 0 ? 0 : error;
 }
 
-bool ts_chunk_queue_put_take(struct chunk_queue *queue, const struct chunk_job *job, int *error_number)
+bool ts_chunk_queue_put_take(struct chunk_queue *queue, const struct chunk_job *job,
+                             int *error_number)
 {
     *error_number = queue->started == 0 ? start_threads(queue) : 0;
     struct chunk_job dropped = *job;

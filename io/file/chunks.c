@@ -3,8 +3,9 @@
  * Chunk shape and filters.
  *   shuffle:    out[j * n + i] = in[i * element_bytes + j]   (byte j of every element together)
  *   deflate:    zlib stream (RFC 1950)
- *   fletcher32: s1 = sum of words, s2 = sum of s1, both modulo 65535; s2 << 16 | s1, little-endian, at the end
- * Source: HDF5 file format specification 3.0 (filter pipeline message); J. Fletcher, IEEE Trans. Comm. 30, 1982.
+ *   fletcher32: s1 = sum of words, s2 = sum of s1, both modulo 65535; s2 << 16 | s1, little-endian,
+ * at the end Source: HDF5 file format specification 3.0 (filter pipeline message); J. Fletcher,
+ * IEEE Trans. Comm. 30, 1982.
  */
 #include "io/file/chunks.h"
 
@@ -48,11 +49,13 @@ bool ts_chunk_grid_init(struct chunk_grid *grid, int rank, const int64_t *n, siz
             most = 1;
         whole = whole && most == n[d];
         int64_t parts = (n[d] + most - 1) / most;
-        /* Slices of several volumes have chunks of one size, so that they can be read as one volume after the other. */
+        /* Slices of several volumes have chunks of one size, so that they can be read as one volume
+         * after the other. */
         while (rank == TS_MAX_RANK && d == 1 && n[d] % parts != 0)
             parts++;
         grid->n[d] = n[d];
-        grid->chunk[d] = (n[d] + parts - 1) / parts; /* even parts: little padding in the last one */
+        grid->chunk[d] =
+            (n[d] + parts - 1) / parts; /* even parts: little padding in the last one */
         grid->n_chunks *= (n[d] + grid->chunk[d] - 1) / grid->chunk[d];
         bytes *= (size_t)grid->chunk[d];
     }
@@ -76,7 +79,8 @@ size_t ts_chunk_place(const struct chunk_grid *grid, int64_t i, int64_t start[TS
     }
     int s = grid->split;
     int64_t left = grid->n[s] - start[s];
-    return left < grid->chunk[s] ? grid->chunk_bytes / (size_t)grid->chunk[s] * (size_t)left : grid->chunk_bytes;
+    return left < grid->chunk[s] ? grid->chunk_bytes / (size_t)grid->chunk[s] * (size_t)left
+                                 : grid->chunk_bytes;
 }
 
 static uint32_t fold(uint32_t sum)
@@ -84,14 +88,19 @@ static uint32_t fold(uint32_t sum)
     return (sum & 0xffff) + (sum >> 16);
 }
 
-/* Eight words at a time. With n_steps steps, word j of step t counts n_steps * 8 - 8 t - j times in s2; so lane j keeps
- * the sum of its words, and the sum of these sums, which counts word t n_steps - t times. */
+/* Eight words at a time. With n_steps steps, word j of step t counts n_steps * 8 - 8 t - j times in
+ * s2; so lane j keeps the sum of its words, and the sum of these sums, which counts word t n_steps
+ * - t times. */
 typedef uint16_t lanes_16 __attribute__((vector_size(16)));
 typedef uint32_t lanes_32 __attribute__((vector_size(32)));
-enum { CHECKSUM_LANES = 8, CHECKSUM_WORDS = 360 }; /* as many words as 32 bits hold before folding */
+enum {
+    CHECKSUM_LANES = 8,
+    CHECKSUM_WORDS = 360
+}; /* as many words as 32 bits hold before folding */
 
 TS_VECTORIZED
-static const unsigned char *add_words(const unsigned char *word, size_t n_words, uint32_t *s1, uint32_t *s2)
+static const unsigned char *add_words(const unsigned char *word, size_t n_words, uint32_t *s1,
+                                      uint32_t *s2)
 {
     const size_t n_steps = n_words / CHECKSUM_LANES;
     lanes_32 sums = {0}, sums_of_sums = {0};
@@ -138,15 +147,16 @@ static void put_checksum(unsigned char *out, uint32_t sum)
         out[i] = (unsigned char)(sum >> (8 * i));
 }
 
-/* Byte j of element i moves from i * width + j to j * stride + i, or back. The element width is a constant in each of
- * these functions, so that the loops vectorize. */
-#define MOVE_BYTES(name, width, to, from)                                                                              \
-    TS_VECTORIZED                                                                                                      \
-    static void name(unsigned char *restrict out, const unsigned char *restrict in, size_t n, size_t stride)           \
-    {                                                                                                                  \
-        for (size_t i = 0; i < n; i++)                                                                                 \
-            for (size_t j = 0; j < (width); j++)                                                                       \
-                out[to] = in[from];                                                                                    \
+/* Byte j of element i moves from i * width + j to j * stride + i, or back. The element width is a
+ * constant in each of these functions, so that the loops vectorize. */
+#define MOVE_BYTES(name, width, to, from)                                                          \
+    TS_VECTORIZED                                                                                  \
+    static void name(unsigned char *restrict out, const unsigned char *restrict in, size_t n,      \
+                     size_t stride)                                                                \
+    {                                                                                              \
+        for (size_t i = 0; i < n; i++)                                                             \
+            for (size_t j = 0; j < (width); j++)                                                   \
+                out[to] = in[from];                                                                \
     }
 MOVE_BYTES(shuffle_2, 2, i + j * stride, i * 2 + j)
 MOVE_BYTES(shuffle_4, 4, i + j * stride, i * 4 + j)
@@ -154,7 +164,8 @@ MOVE_BYTES(unshuffle_2, 2, i * 2 + j, i + j * stride)
 MOVE_BYTES(unshuffle_4, 4, i * 4 + j, i + j * stride)
 MOVE_BYTES(unshuffle_8, 8, i * 8 + j, i + j * stride)
 
-static void shuffle(unsigned char *restrict out, const unsigned char *restrict in, size_t n, size_t width)
+static void shuffle(unsigned char *restrict out, const unsigned char *restrict in, size_t n,
+                    size_t width)
 {
     if (width == 2)
         shuffle_2(out, in, n, n);
@@ -167,8 +178,8 @@ static void shuffle(unsigned char *restrict out, const unsigned char *restrict i
 }
 
 /* Byte j of element i is in[j * stride + i]. */
-static void unshuffle(unsigned char *restrict out, const unsigned char *restrict in, size_t n, size_t stride,
-                      size_t width)
+static void unshuffle(unsigned char *restrict out, const unsigned char *restrict in, size_t n,
+                      size_t stride, size_t width)
 {
     if (width == 2)
         unshuffle_2(out, in, n, stride);
@@ -182,14 +193,17 @@ static void unshuffle(unsigned char *restrict out, const unsigned char *restrict
                 out[i * width + j] = in[j * stride + i];
 }
 
-void ts_chunk_unshuffle(unsigned char *restrict out, const unsigned char *restrict in, size_t n, size_t width)
+void ts_chunk_unshuffle(unsigned char *restrict out, const unsigned char *restrict in, size_t n,
+                        size_t width)
 {
     unshuffle(out, in, n, n, width);
 }
 
-/* Returns true where `shuffled` holds the n elements of `values`. A part that fits into the cache is put back in order
- * at a time. Elements wider than a number are long texts, of which a chunk has few. */
-static bool is_shuffled(const unsigned char *shuffled, const unsigned char *values, size_t n, size_t width)
+/* Returns true where `shuffled` holds the n elements of `values`. A part that fits into the cache
+ * is put back in order at a time. Elements wider than a number are long texts, of which a chunk has
+ * few. */
+static bool is_shuffled(const unsigned char *shuffled, const unsigned char *values, size_t n,
+                        size_t width)
 {
     enum { PART_BYTES = 16 << 10, WIDEST = 8 };
     unsigned char part[PART_BYTES];
@@ -206,8 +220,8 @@ static bool is_shuffled(const unsigned char *shuffled, const unsigned char *valu
     return true;
 }
 
-/* A CUDA device compresses each plane of shuffled bytes by itself, so that a chunk of a few values may have that many
- * stored blocks, where zlib's bound counts one. */
+/* A CUDA device compresses each plane of shuffled bytes by itself, so that a chunk of a few values
+ * may have that many stored blocks, where zlib's bound counts one. */
 size_t ts_chunk_bound(const struct chunk_filters *filters, size_t chunk_bytes)
 {
     size_t bytes = chunk_bytes;
@@ -244,8 +258,8 @@ static bool reserve_scratch(struct chunk_coder *coder, size_t bytes)
     return coder->scratch;
 }
 
-size_t ts_chunk_encode(struct chunk_coder *coder, const struct chunk_filters *filters, const void *chunk,
-                       size_t chunk_bytes, void *out, size_t out_bytes)
+size_t ts_chunk_encode(struct chunk_coder *coder, const struct chunk_filters *filters,
+                       const void *chunk, size_t chunk_bytes, void *out, size_t out_bytes)
 {
     size_t length = chunk_bytes, width = filters->element_bytes;
     if (out_bytes < ts_chunk_bound(filters, chunk_bytes))
@@ -261,8 +275,8 @@ size_t ts_chunk_encode(struct chunk_coder *coder, const struct chunk_filters *fi
             shuffle(coder->scratch, chunk, chunk_bytes / width, width);
             source = coder->scratch;
         }
-        length =
-            ts_zlib_deflate(coder->zlib, filters->level, source, chunk_bytes, out, out_bytes - CHUNK_CHECKSUM_BYTES);
+        length = ts_zlib_deflate(coder->zlib, filters->level, source, chunk_bytes, out,
+                                 out_bytes - CHUNK_CHECKSUM_BYTES);
         if (length == 0)
             return 0;
     }
@@ -282,8 +296,8 @@ bool ts_chunk_is_intact(const void *data, size_t bytes)
     return memcmp(sum, (const unsigned char *)data + bytes, CHUNK_CHECKSUM_BYTES) == 0;
 }
 
-const void *ts_chunk_decode(struct chunk_coder *coder, const struct chunk_filters *filters, const void *data,
-                            size_t bytes, void *chunk, size_t chunk_bytes)
+const void *ts_chunk_decode(struct chunk_coder *coder, const struct chunk_filters *filters,
+                            const void *data, size_t bytes, void *chunk, size_t chunk_bytes)
 {
     const size_t width = filters->element_bytes;
     if (filters->plain)
@@ -294,19 +308,21 @@ const void *ts_chunk_decode(struct chunk_coder *coder, const struct chunk_filter
         return bytes - CHUNK_CHECKSUM_BYTES == chunk_bytes ? data : NULL;
     if (width > 1 && !reserve_scratch(coder, chunk_bytes))
         return NULL;
-    if (!ts_zlib_inflate(coder->zlib, data, bytes - CHUNK_CHECKSUM_BYTES, width > 1 ? coder->scratch : chunk,
-                         chunk_bytes))
+    if (!ts_zlib_inflate(coder->zlib, data, bytes - CHUNK_CHECKSUM_BYTES,
+                         width > 1 ? coder->scratch : chunk, chunk_bytes))
         return NULL;
     if (width > 1)
         ts_chunk_unshuffle(chunk, coder->scratch, chunk_bytes / width, width);
     return chunk;
 }
 
-bool ts_chunk_matches(struct chunk_coder *coder, const struct chunk_filters *filters, const void *data, size_t bytes,
-                      const void *chunk, size_t chunk_bytes)
+bool ts_chunk_matches(struct chunk_coder *coder, const struct chunk_filters *filters,
+                      const void *data, size_t bytes, const void *chunk, size_t chunk_bytes)
 {
     const size_t width = filters->element_bytes;
-    return ts_chunk_is_intact(data, bytes) && filters->level > 0 && reserve_scratch(coder, chunk_bytes) &&
-           ts_zlib_inflate(coder->zlib, data, bytes - CHUNK_CHECKSUM_BYTES, coder->scratch, chunk_bytes) &&
+    return ts_chunk_is_intact(data, bytes) && filters->level > 0 &&
+           reserve_scratch(coder, chunk_bytes) &&
+           ts_zlib_inflate(coder->zlib, data, bytes - CHUNK_CHECKSUM_BYTES, coder->scratch,
+                           chunk_bytes) &&
            is_shuffled(coder->scratch, chunk, chunk_bytes / width, width);
 }

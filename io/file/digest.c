@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * SHA-256 by the crypto library, which uses the processor's own instructions where there are any. Digests are kept and
- * compared as text, in lowercase, because that is how attributes, listings and messages have them.
+ * SHA-256 by the crypto library, which uses the processor's own instructions where there are any.
+ * Digests are kept and compared as text, in lowercase, because that is how attributes, listings and
+ * messages have them.
  */
 #include "io/file/digest.h"
 

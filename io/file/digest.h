@@ -13,7 +13,8 @@ enum { DIGEST_TEXT_BYTES = 65, DIGEST_SUM_BYTES = 32 }; /* the text with its fin
 struct digest;
 struct digest *ts_digest_create(void); /* NULL: no memory, or the crypto library has no SHA-256 */
 void ts_digest_destroy(struct digest *digest);
-/* Adds bytes to the stream. This and the functions below return false where the crypto library fails. */
+/* Adds bytes to the stream. This and the functions below return false where the crypto library
+ * fails. */
 bool ts_digest_add(struct digest *digest, const void *data, size_t bytes);
 /* Ends the stream; the digest can only be destroyed then. */
 bool ts_digest_end(struct digest *digest, char text[DIGEST_TEXT_BYTES]);

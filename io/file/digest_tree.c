@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Each thread hashes the leaves that lie whole in its range, and several threads do so at once. A leaf that comes in
- * parts is put together in a buffer, and the thread that brings its last part hashes it.
+ * Each thread hashes the leaves that lie whole in its range, and several threads do so at once. A
+ * leaf that comes in parts is put together in a buffer, and the thread that brings its last part
+ * hashes it.
  */
 #include "io/file/digest_tree.h"
 
@@ -20,10 +21,11 @@ struct part {
 };
 
 struct digest_tree {
-    uint64_t bytes;                 /* INT64_MAX while the length is not known */
-    pthread_mutex_t lock;           /* guards all below */
-    uint64_t n_done, capacity, end; /* leaves that are hashed; leaves that fit into sums; end of the last range */
-    unsigned char *sums;            /* DIGEST_SUM_BYTES for each leaf */
+    uint64_t bytes;       /* INT64_MAX while the length is not known */
+    pthread_mutex_t lock; /* guards all below */
+    uint64_t n_done, capacity,
+        end; /* leaves that are hashed; leaves that fit into sums; end of the last range */
+    unsigned char *sums; /* DIGEST_SUM_BYTES for each leaf */
     struct part *parts, *spare;
 };
 
@@ -32,7 +34,8 @@ static uint64_t count_leaves(uint64_t bytes)
     return bytes / DIGEST_LEAF_BYTES + (bytes % DIGEST_LEAF_BYTES > 0);
 }
 
-/* Makes space for n sums, and for more where the tree grows. The caller holds the lock, or is alone. */
+/* Makes space for n sums, and for more where the tree grows. The caller holds the lock, or is
+ * alone. */
 static bool reserve_sums(struct digest_tree *tree, uint64_t n)
 {
     if (n <= tree->capacity)
@@ -180,7 +183,8 @@ bool ts_digest_tree_add(struct digest_tree *tree, uint64_t offset, const void *d
 bool ts_digest_tree_set_bytes(struct digest_tree *tree, uint64_t bytes)
 {
     const uint64_t last = bytes / DIGEST_LEAF_BYTES;
-    if (tree->bytes != INT64_MAX || bytes >= INT64_MAX || tree->end > bytes || !reserve_sums(tree, count_leaves(bytes)))
+    if (tree->bytes != INT64_MAX || bytes >= INT64_MAX || tree->end > bytes ||
+        !reserve_sums(tree, count_leaves(bytes)))
         return false;
     tree->bytes = bytes;
     for (struct part *part = tree->parts; part; part = part->next) {
@@ -222,7 +226,8 @@ bool ts_digest_tree_text(struct digest_tree *tree, char text[DIGEST_TEXT_BYTES])
 bool ts_digest_tree_of(const void *data, size_t bytes, char text[DIGEST_TEXT_BYTES])
 {
     struct digest_tree *tree = ts_digest_tree_create(bytes);
-    const bool done = tree && ts_digest_tree_add(tree, 0, data, bytes) && ts_digest_tree_text(tree, text);
+    const bool done =
+        tree && ts_digest_tree_add(tree, 0, data, bytes) && ts_digest_tree_text(tree, text);
     ts_digest_tree_destroy(tree);
     return done;
 }

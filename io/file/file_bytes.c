@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * pread, preadv and pwrite until all is done. An interrupted call is made again; errno 0 distinguishes a file that ends
- * early from an error.
+ * pread, preadv and pwrite until all is done. An interrupted call is made again; errno 0
+ * distinguishes a file that ends early from an error.
  */
 #include "io/file/file_bytes.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This creates the file without a name, links or renames it without replacing another, and syncs the file and the
- * folder. A process is alive if its number answers to kill(pid, 0): folders shared by several hosts are assumed to be
- * written by one at a time.
+ * This creates the file without a name, links or renames it without replacing another, and syncs
+ * the file and the folder. A process is alive if its number answers to kill(pid, 0): folders shared
+ * by several hosts are assumed to be written by one at a time.
  */
 #include "io/file/file_commit.h"
 
@@ -38,7 +38,8 @@ bool ts_file_is_full(int error)
     return error == ENOSPC || error == EDQUOT || error == EFBIG;
 }
 
-enum ts_status ts_file_failed(struct ts_diag *diag, const char *code, int error, const char *format, ...)
+enum ts_status ts_file_failed(struct ts_diag *diag, const char *code, int error, const char *format,
+                              ...)
 {
     char message[PATH_MAX + 256];
     va_list arguments;
@@ -47,16 +48,19 @@ enum ts_status ts_file_failed(struct ts_diag *diag, const char *code, int error,
     va_end(arguments);
     const struct diag_site site = {.code = ts_file_is_full(error) ? "disk-full" : code};
     ts_diag_error(diag, TS_RUN_FAILED, &site, "%s: %s (%d)", message, ts_errno_text(error), error);
-    return ts_file_is_full(error) ? ts_diag_hint(diag, "free some space or write the output to another disk")
-                                  : TS_RUN_FAILED;
+    return ts_file_is_full(error)
+               ? ts_diag_hint(diag, "free some space or write the output to another disk")
+               : TS_RUN_FAILED;
 }
 
-static enum ts_status fail(struct ts_diag *diag, const char *code, const char *what, const char *path, int error)
+static enum ts_status fail(struct ts_diag *diag, const char *code, const char *what,
+                           const char *path, int error)
 {
     return ts_file_failed(diag, code, error, "cannot %s '%s'", what, path);
 }
 
-/* Warns only, because `bytes` are those without compression. A disk that is really full is met while writing. */
+/* Warns only, because `bytes` are those without compression. A disk that is really full is met
+ * while writing. */
 void ts_file_check_space(const char *folder, int64_t bytes, struct ts_diag *diag)
 {
     struct statvfs disk;
@@ -70,8 +74,8 @@ void ts_file_check_space(const char *folder, int64_t bytes, struct ts_diag *diag
     ts_bytes_format(free_text, sizeof free_text, available);
     ts_bytes_format(needed_text, sizeof needed_text, needed);
     ts_diag_warning(diag, &(struct diag_site){.code = "output-space"},
-                    "the output may take up to %s where it does not compress, and '%s' has %s free", needed_text,
-                    folder, free_text);
+                    "the output may take up to %s where it does not compress, and '%s' has %s free",
+                    needed_text, folder, free_text);
     ts_diag_hint(diag, "free some space or write the output to another disk");
 }
 
@@ -119,7 +123,8 @@ static int link_descriptor(int fd, const char *path)
     return linkat(AT_FDCWD, own, AT_FDCWD, path, AT_SYMLINK_FOLLOW);
 }
 
-/* Returns true where a file of the folder can be made without a name and get one later. Only a trial shows it. */
+/* Returns true where a file of the folder can be made without a name and get one later. Only a
+ * trial shows it. */
 static bool can_link(const char *folder, const char *temporary)
 {
     const int fd = open_unnamed(folder);
@@ -139,8 +144,10 @@ static enum ts_status try_folder(const char *path, const char *folder, struct ts
         close(fd);
         return TS_OK;
     }
-    ts_file_failed(diag, "output-folder-not-writable", error, "the output folder '%s' takes no files", folder);
-    return ts_file_is_full(error) ? TS_RUN_FAILED : ts_diag_hint(diag, "choose another folder for the output");
+    ts_file_failed(diag, "output-folder-not-writable", error,
+                   "the output folder '%s' takes no files", folder);
+    return ts_file_is_full(error) ? TS_RUN_FAILED
+                                  : ts_diag_hint(diag, "choose another folder for the output");
 }
 
 enum ts_status ts_file_check_folder(const char *path, const char *folder, struct ts_diag *diag)
@@ -156,7 +163,8 @@ enum ts_status ts_file_check_folder(const char *path, const char *folder, struct
     }
     if (faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) != 0) {
         fail(diag, "output-folder-not-writable", "write to the output folder", folder, errno);
-        return ts_diag_hint(diag, "give yourself the right to write there, or choose another output");
+        return ts_diag_hint(diag,
+                            "give yourself the right to write there, or choose another output");
     }
     return try_folder(path, folder, diag);
 }
@@ -175,15 +183,16 @@ static enum ts_status check_existing(const char *path, bool force, struct ts_dia
                              S_ISDIR(status.st_mode) ? "a folder" : "a device, pipe or socket");
     if (force)
         return TS_OK;
-    ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "output-exists"}, "the output '%s' already exists",
-                  path);
+    ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "output-exists"},
+                  "the output '%s' already exists", path);
     return ts_diag_hint(diag, "choose another name, or replace it with --force");
 }
 
 bool ts_file_is_same(const char *a, const char *b)
 {
     struct stat one, two;
-    return a && b && stat(a, &one) == 0 && stat(b, &two) == 0 && one.st_dev == two.st_dev && one.st_ino == two.st_ino;
+    return a && b && stat(a, &one) == 0 && stat(b, &two) == 0 && one.st_dev == two.st_dev &&
+           one.st_ino == two.st_ino;
 }
 
 enum ts_status ts_file_check(const char *path, bool force, int64_t bytes, struct ts_diag *diag)
@@ -250,7 +259,8 @@ void ts_file_remove_stale(const char *folder, const char *base, struct ts_diag *
     closedir(directory);
 }
 
-enum ts_status ts_private_folder_name(const char *kind, char *folder, size_t size, struct ts_diag *diag)
+enum ts_status ts_private_folder_name(const char *kind, char *folder, size_t size,
+                                      struct ts_diag *diag)
 {
     const char *given = getenv("TMPDIR"), *parent = given && *given ? given : "/tmp";
     char *path = NULL;
@@ -261,17 +271,20 @@ enum ts_status ts_private_folder_name(const char *kind, char *folder, size_t siz
     snprintf(folder, size, "%s", path);
     free(path);
     return fits ? TS_OK
-                : ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "folder-not-usable"},
+                : ts_diag_error(diag, TS_RUN_FAILED,
+                                &(struct diag_site){.code = "folder-not-usable"},
                                 "%s: the path is too long", parent);
 }
 
 enum ts_status ts_private_folder_make(const char *folder, struct ts_diag *diag)
 {
-    return mkdir(folder, S_IRWXU) == 0 ? TS_OK
-                                       : ts_file_failed(diag, "folder-not-usable", errno, "%s cannot be made", folder);
+    return mkdir(folder, S_IRWXU) == 0
+               ? TS_OK
+               : ts_file_failed(diag, "folder-not-usable", errno, "%s cannot be made", folder);
 }
 
-enum ts_status ts_file_create(struct file_commit *file, const char *path, bool force, struct ts_diag *diag)
+enum ts_status ts_file_create(struct file_commit *file, const char *path, bool force,
+                              struct ts_diag *diag)
 {
     *file = (struct file_commit){.fd = -1, .force = force};
     enum ts_status status = ts_file_check(path, force, 0, diag);
@@ -289,7 +302,8 @@ enum ts_status ts_file_create(struct file_commit *file, const char *path, bool f
     file->named = !can_link(file->folder, file->temporary);
     file->fd = file->named ? open_temporary(file->temporary) : open_unnamed(file->folder);
     if (file->fd < 0)
-        return fail(diag, "output-create", "create a file in the output folder", file->folder, errno);
+        return fail(diag, "output-create", "create a file in the output folder", file->folder,
+                    errno);
     return TS_OK;
 }
 
@@ -307,7 +321,8 @@ static mode_t creation_mask(void)
     return mask & 0777;
 }
 
-/* The mode comes before the sync: a power cut could otherwise leave a file that only its owner reads. */
+/* The mode comes before the sync: a power cut could otherwise leave a file that only its owner
+ * reads. */
 enum ts_status ts_file_sync(const struct file_commit *file, struct ts_diag *diag)
 {
     if (fchmod(file->fd, 0666 & ~creation_mask()) != 0 && errno != EPERM && errno != EOPNOTSUPP)
@@ -317,8 +332,8 @@ enum ts_status ts_file_sync(const struct file_commit *file, struct ts_diag *diag
     return TS_OK;
 }
 
-/* Gives a file with a temporary name its own, where no other file has that. A file system without RENAME_NOREPLACE does
- * it by a link, in two steps; one without links only by checking first. */
+/* Gives a file with a temporary name its own, where no other file has that. A file system without
+ * RENAME_NOREPLACE does it by a link, in two steps; one without links only by checking first. */
 static int rename_new(const struct file_commit *file)
 {
     if (renameat2(AT_FDCWD, file->temporary, AT_FDCWD, file->path, RENAME_NOREPLACE) == 0)
@@ -361,10 +376,11 @@ void ts_file_sync_folder(const char *folder, const char *path, struct ts_diag *d
     if (fd >= 0)
         close(fd);
     if (error)
-        /* The file is whole and has its name; only its survival of a power cut in the next seconds is open. */
+        /* The file is whole and has its name; only its survival of a power cut in the next seconds
+         * is open. */
         ts_diag_warning(diag, &(struct diag_site){.code = "output-folder-sync"},
-                        "the output '%s' is complete, but its folder could not be synced: %s (%d)", path,
-                        ts_errno_text(error), error);
+                        "the output '%s' is complete, but its folder could not be synced: %s (%d)",
+                        path, ts_errno_text(error), error);
 }
 
 enum ts_status ts_file_publish(struct file_commit *file, struct ts_diag *diag)

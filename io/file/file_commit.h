@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This writes a file that appears under its name whole or not at all. It is written without any name (O_TMPFILE) and
- * linked to its name at the end, so that nothing is left of it however the process ends. Where the file system cannot
- * do that it is written as `.NAME.tomostage-tmp.PID.RANDOM` in the same folder and renamed; a file has that name for a
- * moment, too, where another one is replaced. A process that is killed then leaves it behind, and the next one that
- * writes NAME removes it.
+ * This writes a file that appears under its name whole or not at all. It is written without any
+ * name (O_TMPFILE) and linked to its name at the end, so that nothing is left of it however the
+ * process ends. Where the file system cannot do that it is written as
+ * `.NAME.tomostage-tmp.PID.RANDOM` in the same folder and renamed; a file has that name for a
+ * moment, too, where another one is replaced. A process that is killed then leaves it behind, and
+ * the next one that writes NAME removes it.
  */
 #ifndef IO_FILE_FILE_COMMIT_H
 #define IO_FILE_FILE_COMMIT_H
@@ -20,37 +21,42 @@ struct file_commit {
     bool force;      /* an existing file may be replaced */
 };
 
-/* Records "MESSAGE: reason (errno)" for an output that cannot be written, and returns TS_RUN_FAILED. A full disk, a
- * quota and a limit of file sizes have the code disk-full and a hint, all else has `code`. */
-enum ts_status ts_file_failed(struct ts_diag *diag, const char *code, int error, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+/* Records "MESSAGE: reason (errno)" for an output that cannot be written, and returns
+ * TS_RUN_FAILED. A full disk, a quota and a limit of file sizes have the code disk-full and a hint,
+ * all else has `code`. */
+enum ts_status ts_file_failed(struct ts_diag *diag, const char *code, int error, const char *format,
+                              ...) __attribute__((format(printf, 4, 5)));
 /* Returns true for the errno of a full disk, a quota or a limit of file sizes. */
 bool ts_file_is_full(int error);
 
-/* Checks before a run whether the path can be written. Returns TS_RUN_FAILED where it exists (without force), is a
- * folder, or its folder is missing or not writable; nothing is left behind. Too little space for `bytes`, the output
- * without compression (0: not known), is a warning. */
+/* Checks before a run whether the path can be written. Returns TS_RUN_FAILED where it exists
+ * (without force), is a folder, or its folder is missing or not writable; nothing is left behind.
+ * Too little space for `bytes`, the output without compression (0: not known), is a warning. */
 enum ts_status ts_file_check(const char *path, bool force, int64_t bytes, struct ts_diag *diag);
-/* Removes temporary files of dead processes for this name, with a note each, and then creates the file. */
-enum ts_status ts_file_create(struct file_commit *file, const char *path, bool force, struct ts_diag *diag);
+/* Removes temporary files of dead processes for this name, with a note each, and then creates the
+ * file. */
+enum ts_status ts_file_create(struct file_commit *file, const char *path, bool force,
+                              struct ts_diag *diag);
 /* Gives the file the mode of a new one, and syncs it to the disk. */
 enum ts_status ts_file_sync(const struct file_commit *file, struct ts_diag *diag);
 /* Gives the file its name and syncs the folder. */
 enum ts_status ts_file_publish(struct file_commit *file, struct ts_diag *diag);
 /* Removes the temporary file where there is one, closes it and frees the struct's texts. */
 void ts_file_clear(struct file_commit *file);
-/* Removes what dead processes have left of an output of this name in the folder, files and folders, with a note each.
+/* Removes what dead processes have left of an output of this name in the folder, files and folders,
+ * with a note each.
  */
 void ts_file_remove_stale(const char *folder, const char *base, struct ts_diag *diag);
 /* Returns true where both names lead to one file that is there. NULL leads to none. */
 bool ts_file_is_same(const char *a, const char *b);
-/* Makes a name for something that is not finished: `.BASE.tomostage-tmp.PID.RANDOM` in the folder. The caller frees
- * *path. Returns false where memory is out. */
+/* Makes a name for something that is not finished: `.BASE.tomostage-tmp.PID.RANDOM` in the folder.
+ * The caller frees *path. Returns false where memory is out. */
 bool ts_file_temporary_path(const char *folder, const char *base, char **path);
-/* Names a folder for results that nobody keeps, in $TMPDIR or /tmp: `.tomostage-KIND.tomostage-tmp.PID.RANDOM`. Removes
- * those that dead processes have left, with a note each. It is not made yet, so that a signal before the run leaves
- * none. */
-enum ts_status ts_private_folder_name(const char *kind, char *folder, size_t size, struct ts_diag *diag);
+/* Names a folder for results that nobody keeps, in $TMPDIR or /tmp:
+ * `.tomostage-KIND.tomostage-tmp.PID.RANDOM`. Removes those that dead processes have left, with a
+ * note each. It is not made yet, so that a signal before the run leaves none. */
+enum ts_status ts_private_folder_name(const char *kind, char *folder, size_t size,
+                                      struct ts_diag *diag);
 /* Makes it, for this user alone. */
 enum ts_status ts_private_folder_make(const char *folder, struct ts_diag *diag);
 /* Returns the folder of a path, allocated; NULL where memory is out. */
@@ -59,10 +65,11 @@ char *ts_file_folder(const char *path);
 void ts_file_check_space(const char *folder, int64_t bytes, struct ts_diag *diag);
 /* Checks that the folder of an output is there and takes files. */
 enum ts_status ts_file_check_folder(const char *path, const char *folder, struct ts_diag *diag);
-/* Syncs a folder, so that a new name in it survives a power cut. A failure is a warning: what `path` names is whole. */
+/* Syncs a folder, so that a new name in it survives a power cut. A failure is a warning: what
+ * `path` names is whole. */
 void ts_file_sync_folder(const char *folder, const char *path, struct ts_diag *diag);
-/* Opens a file without a name in the folder, for data that are moved into the output `base` later. Returns -1 with
- * errno where it cannot. */
+/* Opens a file without a name in the folder, for data that are moved into the output `base` later.
+ * Returns -1 with errno where it cannot. */
 int ts_file_scratch(const char *folder, const char *base);
 
 #endif

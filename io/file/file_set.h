@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This keeps a set of files, known by device and inode, and finds one in it without a look at all of them: an output
- * that replaces a folder of many files is asked whether one of as many inputs lies there.
+ * This keeps a set of files, known by device and inode, and finds one in it without a look at all
+ * of them: an output that replaces a folder of many files is asked whether one of as many inputs
+ * lies there.
  */
 #ifndef IO_FILE_FILE_SET_H
 #define IO_FILE_FILE_SET_H

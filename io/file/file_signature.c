@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * DICOM has "DICM" behind a preamble of 128 bytes, TIFF a byte order and 42 or 43, NIfTI "n+1" or "ni1" at the end of
- * its header, or "n+2" or "ni2" behind its first number, tar "ustar" in its first block; all others begin with their
- * own.
+ * DICOM has "DICM" behind a preamble of 128 bytes, TIFF a byte order and 42 or 43, NIfTI "n+1" or
+ * "ni1" at the end of its header, or "n+2" or "ni2" behind its first number, tar "ustar" in its
+ * first block; all others begin with their own.
  */
 #include "io/file/file_signature.h"
 
@@ -30,12 +30,15 @@ const char *ts_file_signature(int fd, const char *path)
     const bool read = pread(fd, start, sizeof start, 0) > 0;
     for (size_t i = 0; read && i < sizeof signatures / sizeof *signatures; i++)
         if (memcmp(start + signatures[i].offset, signatures[i].bytes, signatures[i].n) == 0)
-            return !strcmp(signatures[i].format, "gzip") && ts_ends_in(path, ".nii.gz") ? "nifti"
-                                                                                        : signatures[i].format;
+            return !strcmp(signatures[i].format, "gzip") && ts_ends_in(path, ".nii.gz")
+                       ? "nifti"
+                       : signatures[i].format;
     return NULL;
 }
 
 const char *ts_file_unpack_hint(const char *format)
 {
-    return !strcmp(format, "gzip") ? "gunzip it first" : !strcmp(format, "archive") ? "unpack it first" : NULL;
+    return !strcmp(format, "gzip")      ? "gunzip it first"
+           : !strcmp(format, "archive") ? "unpack it first"
+                                        : NULL;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * zlib inflates, since it can stop anywhere; the file is read through a buffer of 256 KiB. A member's checksum is
- * compared by zlib where its end is reached: a caller that has read all values asks for that with ts_gzip_reader_check.
+ * zlib inflates, since it can stop anywhere; the file is read through a buffer of 256 KiB. A
+ * member's checksum is compared by zlib where its end is reached: a caller that has read all values
+ * asks for that with ts_gzip_reader_check.
  */
 #include "io/file/gzip_reader.h"
 
@@ -49,8 +50,8 @@ void ts_gzip_reader_destroy(struct gzip_reader *reader)
     free(reader);
 }
 
-/* Reads more of the file where all of it is inflated. Returns NULL, or what failed; at the file's end nothing is there
- * to inflate. */
+/* Reads more of the file where all of it is inflated. Returns NULL, or what failed; at the file's
+ * end nothing is there to inflate. */
 static const char *fill(struct gzip_reader *reader)
 {
     ssize_t n;
@@ -67,9 +68,10 @@ static const char *fill(struct gzip_reader *reader)
     return NULL;
 }
 
-/* Inflates at least one byte of the file to at most `bytes` of `out`; *made is how many came. Returns NULL, or what is
- * wrong. */
-static const char *inflate_some(struct gzip_reader *reader, unsigned char *out, size_t bytes, size_t *made)
+/* Inflates at least one byte of the file to at most `bytes` of `out`; *made is how many came.
+ * Returns NULL, or what is wrong. */
+static const char *inflate_some(struct gzip_reader *reader, unsigned char *out, size_t bytes,
+                                size_t *made)
 {
     z_stream *stream = &reader->stream;
     const char *wrong = fill(reader);
@@ -110,11 +112,13 @@ const char *ts_gzip_reader_skip(struct gzip_reader *reader, uint64_t bytes)
     unsigned char passed[4096];
     const char *wrong = NULL;
     for (; !wrong && bytes > 0; bytes -= bytes < sizeof passed ? bytes : sizeof passed)
-        wrong = ts_gzip_reader_read(reader, passed, bytes < sizeof passed ? (size_t)bytes : sizeof passed);
+        wrong = ts_gzip_reader_read(reader, passed,
+                                    bytes < sizeof passed ? (size_t)bytes : sizeof passed);
     return wrong;
 }
 
-const char *ts_gzip_reader_check(struct gzip_reader *reader, uint64_t most, bool *whole, uint64_t *rest)
+const char *ts_gzip_reader_check(struct gzip_reader *reader, uint64_t most, bool *whole,
+                                 uint64_t *rest)
 {
     enum { MAGIC = 0x1F };
     unsigned char passed[32 << 10];
@@ -126,7 +130,8 @@ const char *ts_gzip_reader_check(struct gzip_reader *reader, uint64_t most, bool
         *whole = !wrong && reader->ended && (stream->avail_in == 0 || *stream->next_in != MAGIC);
         if (wrong || *whole || most == 0)
             return wrong;
-        wrong = inflate_some(reader, passed, most < sizeof passed ? (size_t)most : sizeof passed, &made);
+        wrong = inflate_some(reader, passed, most < sizeof passed ? (size_t)most : sizeof passed,
+                             &made);
         if (wrong)
             return wrong;
         most -= made;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Each block ends in an empty stored block (a full flush), which leaves the stream at a whole byte, so that the next
- * block can follow; the idea is that of pigz (M. Adler, 2007). The checksums of the blocks are combined. ISA-L deflates
- * where the program was built with it, at its level 2, else zlib at level 1: as in io/file/zlib_stream.c, machines may
- * differ in the bytes, which inflate to the same. libdeflate has no way to leave a stream open.
+ * Each block ends in an empty stored block (a full flush), which leaves the stream at a whole byte,
+ * so that the next block can follow; the idea is that of pigz (M. Adler, 2007). The checksums of
+ * the blocks are combined. ISA-L deflates where the program was built with it, at its level 2, else
+ * zlib at level 1: as in io/file/zlib_stream.c, machines may differ in the bytes, which inflate to
+ * the same. libdeflate has no way to leave a stream open.
  */
 #include "io/file/gzip_writer.h"
 
@@ -18,7 +19,11 @@
 
 #include "io/file/file_bytes.h"
 
-enum { BLOCK_BYTES = 1 << 20, BOUND_BYTES = BLOCK_BYTES + (BLOCK_BYTES >> 6) + 1024, LEVEL_BYTES = 1 << 20 };
+enum {
+    BLOCK_BYTES = 1 << 20,
+    BOUND_BYTES = BLOCK_BYTES + (BLOCK_BYTES >> 6) + 1024,
+    LEVEL_BYTES = 1 << 20
+};
 
 struct block {
     unsigned char *values, *deflated, *level; /* BLOCK_BYTES, BOUND_BYTES, LEVEL_BYTES */
@@ -95,7 +100,8 @@ static size_t deflate_open(const struct block *block)
     stream.avail_in = (uint32_t)block->bytes;
     stream.next_out = block->deflated;
     stream.avail_out = BOUND_BYTES;
-    const bool done = isal_deflate(&stream) == COMP_OK && stream.avail_in == 0 && stream.avail_out > 0;
+    const bool done =
+        isal_deflate(&stream) == COMP_OK && stream.avail_in == 0 && stream.avail_out > 0;
     return done ? stream.total_out : 0;
 }
 #else
@@ -106,9 +112,11 @@ static size_t deflate_open(const struct block *block)
                        .avail_in = (uInt)block->bytes,
                        .next_out = block->deflated,
                        .avail_out = BOUND_BYTES};
-    if (deflateInit2(&stream, LEVEL, Z_DEFLATED, RAW_WINDOW, MEMORY_LEVEL, Z_DEFAULT_STRATEGY) != Z_OK)
+    if (deflateInit2(&stream, LEVEL, Z_DEFLATED, RAW_WINDOW, MEMORY_LEVEL, Z_DEFAULT_STRATEGY) !=
+        Z_OK)
         return 0;
-    const bool done = deflate(&stream, Z_FULL_FLUSH) == Z_OK && stream.avail_in == 0 && stream.avail_out > 0;
+    const bool done =
+        deflate(&stream, Z_FULL_FLUSH) == Z_OK && stream.avail_in == 0 && stream.avail_out > 0;
     const size_t bytes = stream.total_out;
     (void)deflateEnd(&stream);
     return done ? bytes : 0;
@@ -130,7 +138,8 @@ static bool write_blocks(struct gzip_writer *writer, int n)
             errno = ENOMEM;
             return false;
         }
-        writer->checksum = (uint32_t)crc32_combine(writer->checksum, block->checksum, (z_off_t)block->bytes);
+        writer->checksum =
+            (uint32_t)crc32_combine(writer->checksum, block->checksum, (z_off_t)block->bytes);
         writer->bytes += block->bytes;
         if (!put(writer, block->deflated, block->deflated_bytes))
             return false;
@@ -161,7 +170,8 @@ bool ts_gzip_writer_end(struct gzip_writer *writer)
     const bool rest = writer->n_full < writer->n_blocks && writer->blocks[writer->n_full].bytes > 0;
     if (!write_blocks(writer, writer->n_full + rest))
         return false;
-    unsigned char tail[10] = {3, 0}; /* the last block, which is empty, and then checksum and length */
+    unsigned char tail[10] = {3,
+                              0}; /* the last block, which is empty, and then checksum and length */
     for (int i = 0; i < 4; i++) {
         tail[2 + i] = (unsigned char)(writer->checksum >> 8 * i);
         tail[6 + i] = (unsigned char)(writer->bytes >> 8 * i);

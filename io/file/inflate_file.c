@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * zlib inflates, since libdeflate wants a whole stream and its length in advance. The ratio is held while inflating: a
- * stream of zeros is given up after a small part of what it claims to be.
+ * zlib inflates, since libdeflate wants a whole stream and its length in advance. The ratio is held
+ * while inflating: a stream of zeros is given up after a small part of what it claims to be.
  */
 #include "io/file/inflate_file.h"
 
@@ -19,9 +19,10 @@ struct inflate_file {
     int fd;
     dev_t device;
     ino_t inode;
-    int64_t offset;       /* of the stream in the file */
-    int64_t read_bytes;   /* that were read of it */
-    int64_t taken, given; /* bytes that went into the stream, and came out; zlib's own counts may be 32 bits */
+    int64_t offset;     /* of the stream in the file */
+    int64_t read_bytes; /* that were read of it */
+    int64_t taken,
+        given; /* bytes that went into the stream, and came out; zlib's own counts may be 32 bits */
     unsigned char input[INPUT_BYTES], skipped[SKIP_BYTES];
 };
 
@@ -51,7 +52,8 @@ static void begin(struct inflate_file *file)
     file->ended = false;
 }
 
-void ts_inflate_file_choose(struct inflate_file *file, int fd, dev_t device, ino_t inode, int64_t offset)
+void ts_inflate_file_choose(struct inflate_file *file, int fd, dev_t device, ino_t inode,
+                            int64_t offset)
 {
     file->fd = fd;
     if (file->begun && file->device == device && file->inode == inode && file->offset == offset)
@@ -63,7 +65,8 @@ void ts_inflate_file_choose(struct inflate_file *file, int fd, dev_t device, ino
     begin(file);
 }
 
-/* Reads the next piece of the file. Returns false with errno where it cannot; nothing is there at its end. */
+/* Reads the next piece of the file. Returns false with errno where it cannot; nothing is there at
+ * its end. */
 static bool fill_input(struct inflate_file *file)
 {
     ssize_t got;
@@ -78,7 +81,8 @@ static bool fill_input(struct inflate_file *file)
     return true;
 }
 
-/* Inflates at most n bytes to `out`; *got is how many came. INFLATE_WHOLE: n bytes came, or the stream has ended. */
+/* Inflates at most n bytes to `out`; *got is how many came. INFLATE_WHOLE: n bytes came, or the
+ * stream has ended. */
 static enum inflate_end inflate_some(struct inflate_file *file, void *out, size_t n, size_t *got)
 {
     z_stream *stream = &file->stream;
@@ -107,8 +111,9 @@ static enum inflate_end inflate_some(struct inflate_file *file, void *out, size_
     return INFLATE_WHOLE;
 }
 
-enum inflate_end ts_inflate_file_measure(struct inflate_file *file, const struct inflate_limits *limits,
-                                         int64_t *inflated, int64_t *deflated)
+enum inflate_end ts_inflate_file_measure(struct inflate_file *file,
+                                         const struct inflate_limits *limits, int64_t *inflated,
+                                         int64_t *deflated)
 {
     enum inflate_end end = INFLATE_WHOLE;
     begin(file);
@@ -124,7 +129,8 @@ enum inflate_end ts_inflate_file_measure(struct inflate_file *file, const struct
     return end;
 }
 
-enum inflate_end ts_inflate_file_read(struct inflate_file *file, int64_t offset, void *out, size_t n)
+enum inflate_end ts_inflate_file_read(struct inflate_file *file, int64_t offset, void *out,
+                                      size_t n)
 {
     size_t got;
     enum inflate_end end = INFLATE_WHOLE;
@@ -132,7 +138,8 @@ enum inflate_end ts_inflate_file_read(struct inflate_file *file, int64_t offset,
         begin(file);
     while (end == INFLATE_WHOLE && file->given < offset && !file->ended) {
         const int64_t left = offset - file->given;
-        end = inflate_some(file, file->skipped, left < SKIP_BYTES ? (size_t)left : SKIP_BYTES, &got);
+        end =
+            inflate_some(file, file->skipped, left < SKIP_BYTES ? (size_t)left : SKIP_BYTES, &got);
     }
     if (end == INFLATE_WHOLE)
         end = inflate_some(file, out, n, &got);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This reads a file that is one deflate stream (RFC 1951) from some byte on, at places of its inflated bytes. It keeps
- * none of them but a window, so that a stream which inflates to gigabytes costs no memory. Reading forward goes on
- * where the last read ended; reading backward begins anew.
+ * This reads a file that is one deflate stream (RFC 1951) from some byte on, at places of its
+ * inflated bytes. It keeps none of them but a window, so that a stream which inflates to gigabytes
+ * costs no memory. Reading forward goes on where the last read ended; reading backward begins anew.
  */
 #ifndef IO_FILE_INFLATE_FILE_H
 #define IO_FILE_INFLATE_FILE_H
@@ -16,28 +16,33 @@ struct inflate_file;
 
 struct inflate_limits {
     int64_t free_bytes; /* inflated bytes below which no ratio is asked */
-    int64_t ratio;      /* limit of inflated to deflated bytes, held at every point of the stream beyond them */
-    int64_t bytes;      /* limit of the inflated bytes */
+    int64_t ratio; /* limit of inflated to deflated bytes, held at every point of the stream beyond
+                      them */
+    int64_t bytes; /* limit of the inflated bytes */
 };
 
 enum inflate_end {
     INFLATE_WHOLE,
-    INFLATE_DAMAGED,   /* not a deflate stream, or not from some byte on */
-    INFLATE_CUT,       /* the file ends before the stream does, or the stream before what was asked for */
+    INFLATE_DAMAGED, /* not a deflate stream, or not from some byte on */
+    INFLATE_CUT, /* the file ends before the stream does, or the stream before what was asked for */
     INFLATE_LIMIT,     /* a limit is passed */
     INFLATE_UNREADABLE /* errno says why; ENOMEM where memory is out */
 };
 
 struct inflate_file *ts_inflate_file_create(void); /* NULL: memory is out */
 void ts_inflate_file_destroy(struct inflate_file *file);
-/* Chooses the stream that begins at byte `offset` of a file. Where it is the one chosen before, reading goes on; the
- * caller vouches that the file was not changed in between. The descriptor is borrowed until the next call. */
-void ts_inflate_file_choose(struct inflate_file *file, int fd, dev_t device, ino_t inode, int64_t offset);
-/* Inflates the chosen stream to its end, or until a limit is passed. *inflated is the count of bytes that came out of
- * it so far, *deflated that of the bytes that went in. */
-enum inflate_end ts_inflate_file_measure(struct inflate_file *file, const struct inflate_limits *limits,
-                                         int64_t *inflated, int64_t *deflated);
+/* Chooses the stream that begins at byte `offset` of a file. Where it is the one chosen before,
+ * reading goes on; the caller vouches that the file was not changed in between. The descriptor is
+ * borrowed until the next call. */
+void ts_inflate_file_choose(struct inflate_file *file, int fd, dev_t device, ino_t inode,
+                            int64_t offset);
+/* Inflates the chosen stream to its end, or until a limit is passed. *inflated is the count of
+ * bytes that came out of it so far, *deflated that of the bytes that went in. */
+enum inflate_end ts_inflate_file_measure(struct inflate_file *file,
+                                         const struct inflate_limits *limits, int64_t *inflated,
+                                         int64_t *deflated);
 /* Reads n inflated bytes at `offset`. */
-enum inflate_end ts_inflate_file_read(struct inflate_file *file, int64_t offset, void *out, size_t n);
+enum inflate_end ts_inflate_file_read(struct inflate_file *file, int64_t offset, void *out,
+                                      size_t n);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Claims a folder: mkdir tells a new one from one that was there, of which every entry is looked at.
+ * Claims a folder: mkdir tells a new one from one that was there, of which every entry is looked
+ * at.
  */
 #include "io/file/new_folder.h"
 
@@ -20,41 +21,46 @@ enum ts_status ts_new_folder(const char *folder, bool *made, struct ts_diag *dia
     if (*made)
         return TS_OK;
     if (errno != EEXIST)
-        return ts_diag_error(diag, TS_RUN_FAILED, &site, "%s: the folder could not be made: %s", folder,
-                             strerror(errno));
+        return ts_diag_error(diag, TS_RUN_FAILED, &site, "%s: the folder could not be made: %s",
+                             folder, strerror(errno));
     DIR *directory = opendir(folder);
     if (directory == NULL)
         return ts_diag_error(diag, TS_RUN_FAILED, &site, "%s: %s", folder, strerror(errno));
     bool empty = true;
     errno = 0;
-    for (const struct dirent *entry = readdir(directory); entry != NULL && empty; entry = readdir(directory))
+    for (const struct dirent *entry = readdir(directory); entry != NULL && empty;
+         entry = readdir(directory))
         empty = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
     const int error = errno;
     closedir(directory);
     if (error)
-        return ts_diag_error(diag, TS_RUN_FAILED, &site, "%s cannot be listed: %s", folder, strerror(error));
+        return ts_diag_error(diag, TS_RUN_FAILED, &site, "%s cannot be listed: %s", folder,
+                             strerror(error));
     if (empty)
         return TS_OK;
     site.code = "folder-not-empty";
-    ts_diag_error(diag, TS_RUN_FAILED, &site, "%s: the folder is not empty, and its files could be someone's images",
-                  folder);
+    ts_diag_error(diag, TS_RUN_FAILED, &site,
+                  "%s: the folder is not empty, and its files could be someone's images", folder);
     return ts_diag_hint(diag, "name a new folder, or empty this one");
 }
 
-enum ts_status ts_temporary_folder_make(const char *parent, char *folder, size_t size, struct ts_diag *diag)
+enum ts_status ts_temporary_folder_make(const char *parent, char *folder, size_t size,
+                                        struct ts_diag *diag)
 {
     const struct diag_site site = {.code = "folder-not-usable"};
     if ((size_t)snprintf(folder, size, "%s/tomostage-XXXXXX", parent) >= size)
         return ts_diag_error(diag, TS_RUN_FAILED, &site, "%s: the path is too long", parent);
     if (!mkdtemp(folder))
-        return ts_diag_error(diag, TS_RUN_FAILED, &site, "no folder can be made in %s: %s", parent, strerror(errno));
+        return ts_diag_error(diag, TS_RUN_FAILED, &site, "no folder can be made in %s: %s", parent,
+                             strerror(errno));
     return TS_OK;
 }
 
 static bool remove_entry(int folder, const char *name);
 
-/* Removes what the folder holds. It allocates nothing, so that a process without memory leaves nothing either. What is
- * removed while a folder is read may hide the rest, so that it is read until nothing more can be removed. */
+/* Removes what the folder holds. It allocates nothing, so that a process without memory leaves
+ * nothing either. What is removed while a folder is read may hide the rest, so that it is read
+ * until nothing more can be removed. */
 static void remove_entries(int folder)
 {
     union {
@@ -66,7 +72,8 @@ static void remove_entries(int folder)
         removed = false;
         for (ssize_t n; (n = getdents64(folder, &entries, sizeof entries)) > 0;)
             for (ssize_t at = 0; at < n;) {
-                const struct dirent64 *entry = (const struct dirent64 *)(const void *)(entries.bytes + at);
+                const struct dirent64 *entry =
+                    (const struct dirent64 *)(const void *)(entries.bytes + at);
                 at += entry->d_reclen;
                 if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
                     removed |= remove_entry(folder, entry->d_name);

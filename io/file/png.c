@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A picture is one chunk of deflated rows, each of which holds the differences from the pixel before. Source: PNG,
- * ISO/IEC 15948.
+ * A picture is one chunk of deflated rows, each of which holds the differences from the pixel
+ * before. Source: PNG, ISO/IEC 15948.
  */
 #include "io/file/png.h"
 
@@ -72,13 +72,15 @@ static void put_head(struct encoding *encoding, const struct png_picture *pictur
         end_chunk(encoding, "pHYs", 9);
     }
     if (picture->comment) {
-        const int n = snprintf((char *)chunk_data(encoding), HEAD_BYTES / 2, "Comment%c%s", '\0', picture->comment);
+        const int n = snprintf((char *)chunk_data(encoding), HEAD_BYTES / 2, "Comment%c%s", '\0',
+                               picture->comment);
         end_chunk(encoding, "tEXt", (size_t)n);
     }
 }
 
 /* Makes the rows of a picture: a filter byte, Sub, and the differences from the pixel before. */
-static void filter_rows(unsigned char *out, const unsigned char *pixels, int64_t rows, size_t pitch, size_t width)
+static void filter_rows(unsigned char *out, const unsigned char *pixels, int64_t rows, size_t pitch,
+                        size_t width)
 {
     for (int64_t y = 0; y < rows; y++, pixels += pitch) {
         *out++ = SUB;
@@ -87,10 +89,12 @@ static void filter_rows(unsigned char *out, const unsigned char *pixels, int64_t
     }
 }
 
-int ts_png_encode(const struct png_picture *picture, const unsigned char *pixels, void **bytes, size_t *n)
+int ts_png_encode(const struct png_picture *picture, const unsigned char *pixels, void **bytes,
+                  size_t *n)
 {
     const size_t width = ts_png_pixel_bytes(picture->kind), pitch = (size_t)picture->width * width;
-    const size_t filtered_bytes = (pitch + 1) * (size_t)picture->height, bound = ts_zlib_bound(filtered_bytes);
+    const size_t filtered_bytes = (pitch + 1) * (size_t)picture->height,
+                 bound = ts_zlib_bound(filtered_bytes);
     unsigned char *filtered = malloc(filtered_bytes);
     struct encoding encoding = {malloc(HEAD_BYTES + bound + 2 * CHUNK_EXTRA), 0};
     struct zlib_coder *coder = ts_zlib_coder_create();
@@ -98,7 +102,8 @@ int ts_png_encode(const struct png_picture *picture, const unsigned char *pixels
     if (filtered && encoding.bytes && coder) {
         filter_rows(filtered, pixels, picture->height, pitch, width);
         put_head(&encoding, picture);
-        packed = ts_zlib_deflate(coder, DEFLATE_LEVEL, filtered, filtered_bytes, chunk_data(&encoding), bound);
+        packed = ts_zlib_deflate(coder, DEFLATE_LEVEL, filtered, filtered_bytes,
+                                 chunk_data(&encoding), bound);
     }
     const bool made = packed > 0 && packed <= INT32_MAX;
     if (made) {
@@ -114,24 +119,24 @@ int ts_png_encode(const struct png_picture *picture, const unsigned char *pixels
     return made ? 0 : ENOMEM;
 }
 
-static enum ts_status encode(const struct png_picture *picture, const uint8_t *pixels, void **bytes, size_t *n,
-                             struct ts_diag *diag)
+static enum ts_status encode(const struct png_picture *picture, const uint8_t *pixels, void **bytes,
+                             size_t *n, struct ts_diag *diag)
 {
     *bytes = NULL;
     *n = 0;
     if (picture->width < 1 || picture->height < 1 || picture->width > PNG_LONGEST_SIDE ||
         picture->height > PNG_LONGEST_SIDE)
         return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "png-write"},
-                             "a picture of %lld x %lld pixels cannot be a PNG", (long long)picture->width,
-                             (long long)picture->height);
+                             "a picture of %lld x %lld pixels cannot be a PNG",
+                             (long long)picture->width, (long long)picture->height);
     return ts_png_encode(picture, pixels, bytes, n) == 0
                ? TS_OK
-               : ts_diag_no_memory(diag, ts_png_pixel_bytes(picture->kind) * (size_t)picture->width *
-                                             (size_t)picture->height);
+               : ts_diag_no_memory(diag, ts_png_pixel_bytes(picture->kind) *
+                                             (size_t)picture->width * (size_t)picture->height);
 }
 
-static enum ts_status write_png(const char *path, const struct png_picture *picture, const uint8_t *pixels,
-                                struct ts_diag *diag)
+static enum ts_status write_png(const char *path, const struct png_picture *picture,
+                                const uint8_t *pixels, struct ts_diag *diag)
 {
     void *bytes;
     size_t n;
@@ -147,20 +152,23 @@ static enum ts_status write_png(const char *path, const struct png_picture *pict
     return status;
 }
 
-enum ts_status ts_png_write_gray8(const char *path, int64_t width, int64_t height, const uint8_t *pixels,
-                                  struct ts_diag *diag)
+enum ts_status ts_png_write_gray8(const char *path, int64_t width, int64_t height,
+                                  const uint8_t *pixels, struct ts_diag *diag)
 {
-    return write_png(path, &(struct png_picture){width, height, PNG_GRAY8, {0}, NULL}, pixels, diag);
+    return write_png(path, &(struct png_picture){width, height, PNG_GRAY8, {0}, NULL}, pixels,
+                     diag);
 }
 
-enum ts_status ts_png_gray8(int64_t width, int64_t height, const uint8_t *pixels, void **bytes, size_t *n,
-                            struct ts_diag *diag)
+enum ts_status ts_png_gray8(int64_t width, int64_t height, const uint8_t *pixels, void **bytes,
+                            size_t *n, struct ts_diag *diag)
 {
-    return encode(&(struct png_picture){width, height, PNG_GRAY8, {0}, NULL}, pixels, bytes, n, diag);
+    return encode(&(struct png_picture){width, height, PNG_GRAY8, {0}, NULL}, pixels, bytes, n,
+                  diag);
 }
 
-enum ts_status ts_png_write_rgba8(const char *path, int64_t width, int64_t height, const uint8_t *pixels,
-                                  struct ts_diag *diag)
+enum ts_status ts_png_write_rgba8(const char *path, int64_t width, int64_t height,
+                                  const uint8_t *pixels, struct ts_diag *diag)
 {
-    return write_png(path, &(struct png_picture){width, height, PNG_RGBA8, {0}, NULL}, pixels, diag);
+    return write_png(path, &(struct png_picture){width, height, PNG_RGBA8, {0}, NULL}, pixels,
+                     diag);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This writes pictures as PNG files: slices of an output, gray ones for previews and reports, and those in color of the
- * viewer.
+ * This writes pictures as PNG files: slices of an output, gray ones for previews and reports, and
+ * those in color of the viewer.
  */
 #ifndef IO_FILE_PNG_H
 #define IO_FILE_PNG_H
@@ -10,7 +10,8 @@
 
 enum { PNG_LONGEST_SIDE = 1 << 20, PNG_COMMENT = 128 };
 
-/* The samples of a pixel: gray of 8 bits, gray of 16 bits with the high byte first, or red, green, blue and opacity. */
+/* The samples of a pixel: gray of 8 bits, gray of 16 bits with the high byte first, or red, green,
+ * blue and opacity. */
 enum png_kind { PNG_GRAY8, PNG_GRAY16, PNG_RGBA8 };
 
 struct png_picture {
@@ -21,18 +22,20 @@ struct png_picture {
 };
 
 size_t ts_png_pixel_bytes(enum png_kind kind);
-/* Encodes the pixels, row by row from the top, as a whole file in memory, which free() releases. Returns 0, or ENOMEM.
+/* Encodes the pixels, row by row from the top, as a whole file in memory, which free() releases.
+ * Returns 0, or ENOMEM.
  */
-int ts_png_encode(const struct png_picture *picture, const unsigned char *pixels, void **bytes, size_t *n);
-/* Writes width * height gray pixels, and replaces an existing file. Returns TS_RUN_FAILED where the file cannot be
- * written; an existing one then stays as it was. */
-enum ts_status ts_png_write_gray8(const char *path, int64_t width, int64_t height, const uint8_t *pixels,
-                                  struct ts_diag *diag);
+int ts_png_encode(const struct png_picture *picture, const unsigned char *pixels, void **bytes,
+                  size_t *n);
+/* Writes width * height gray pixels, and replaces an existing file. Returns TS_RUN_FAILED where the
+ * file cannot be written; an existing one then stays as it was. */
+enum ts_status ts_png_write_gray8(const char *path, int64_t width, int64_t height,
+                                  const uint8_t *pixels, struct ts_diag *diag);
 /* Encodes the same in memory; free() releases *bytes. Returns TS_RUN_FAILED where memory is out. */
-enum ts_status ts_png_gray8(int64_t width, int64_t height, const uint8_t *pixels, void **bytes, size_t *n,
-                            struct ts_diag *diag);
+enum ts_status ts_png_gray8(int64_t width, int64_t height, const uint8_t *pixels, void **bytes,
+                            size_t *n, struct ts_diag *diag);
 /* Does the same as ts_png_write_gray8 for pixels of four bytes: red, green, blue and opacity. */
-enum ts_status ts_png_write_rgba8(const char *path, int64_t width, int64_t height, const uint8_t *pixels,
-                                  struct ts_diag *diag);
+enum ts_status ts_png_write_rgba8(const char *path, int64_t width, int64_t height,
+                                  const uint8_t *pixels, struct ts_diag *diag);
 
 #endif

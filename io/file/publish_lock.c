@@ -22,7 +22,8 @@ struct folder {
 
 static int compare(const void *a, const void *b)
 {
-    const struct stat *one = &((const struct folder *)a)->found, *other = &((const struct folder *)b)->found;
+    const struct stat *one = &((const struct folder *)a)->found,
+                      *other = &((const struct folder *)b)->found;
     if (one->st_dev != other->st_dev)
         return one->st_dev < other->st_dev ? -1 : 1;
     return (one->st_ino > other->st_ino) - (one->st_ino < other->st_ino);
@@ -30,10 +31,13 @@ static int compare(const void *a, const void *b)
 
 static void warn(const struct folder *folder, int error, struct ts_diag *diag)
 {
-    ts_diag_warning(diag, &(struct diag_site){.code = "output-not-locked"},
-                    "the folder '%s' cannot be locked while the outputs get their names: %s", folder->path,
-                    error == EWOULDBLOCK ? "another process keeps it locked" : ts_errno_text(error));
-    ts_diag_hint(diag, "the outputs are whole; if another run writes the same ones at the same time, run again");
+    ts_diag_warning(
+        diag, &(struct diag_site){.code = "output-not-locked"},
+        "the folder '%s' cannot be locked while the outputs get their names: %s", folder->path,
+        error == EWOULDBLOCK ? "another process keeps it locked" : ts_errno_text(error));
+    ts_diag_hint(
+        diag,
+        "the outputs are whole; if another run writes the same ones at the same time, run again");
 }
 
 /* Opens and locks one folder. Returns 0 or an errno. */
@@ -51,7 +55,8 @@ static int lock_folder(const struct folder *folder, int *fd)
     return error;
 }
 
-void ts_publish_lock(struct publish_lock *lock, const char *const *folders, int n, struct ts_diag *diag)
+void ts_publish_lock(struct publish_lock *lock, const char *const *folders, int n,
+                     struct ts_diag *diag)
 {
     struct folder found[PUBLISH_LOCKS];
     int n_found = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The kind is looked at before the file is opened and again afterwards, because the name may lead elsewhere by then.
- * The file is opened without waiting and never becomes the controlling terminal, should the name lead to a device after
- * all.
+ * The kind is looked at before the file is opened and again afterwards, because the name may lead
+ * elsewhere by then. The file is opened without waiting and never becomes the controlling terminal,
+ * should the name lead to a device after all.
  */
 #include "io/file/regular_file.h"
 
@@ -43,7 +43,8 @@ int ts_regular_file_open(const char *path, struct stat *found, char *reason, siz
 {
     if (stat(path, found) != 0)
         return ts_regular_file_fail(path, errno, reason, size);
-    const int fd = S_ISREG(found->st_mode) ? open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY) : -1;
+    const int fd =
+        S_ISREG(found->st_mode) ? open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY) : -1;
     const int error = S_ISREG(found->st_mode) && (fd < 0 || fstat(fd, found) != 0) ? errno : 0;
     if (!error && S_ISREG(found->st_mode) && found->st_size > 0)
         return fd;
@@ -67,17 +68,19 @@ bool ts_regular_file_unchanged(const struct stat *then, const struct stat *now)
 {
     const bool known_reason = then->st_mode != now->st_mode || then->st_nlink != now->st_nlink ||
                               then->st_uid != now->st_uid || then->st_gid != now->st_gid;
-    return then->st_dev == now->st_dev && then->st_ino == now->st_ino && then->st_size == now->st_size &&
-           is_same_time(then->st_mtim, now->st_mtim) && (is_same_time(then->st_ctim, now->st_ctim) || known_reason);
+    return then->st_dev == now->st_dev && then->st_ino == now->st_ino &&
+           then->st_size == now->st_size && is_same_time(then->st_mtim, now->st_mtim) &&
+           (is_same_time(then->st_ctim, now->st_ctim) || known_reason);
 }
 
-enum ts_status ts_regular_file_recheck(const char *path, int fd, const struct stat *found, struct diag_site site,
-                                       struct ts_diag *diag)
+enum ts_status ts_regular_file_recheck(const char *path, int fd, const struct stat *found,
+                                       struct diag_site site, struct ts_diag *diag)
 {
     struct stat now;
     if ((fd < 0 ? stat(path, &now) : fstat(fd, &now)) != 0) {
         site.code = "input-unreadable";
-        return ts_diag_error(diag, TS_BAD_INPUT, &site, "%s cannot be read any more: %s", path, ts_errno_text(errno));
+        return ts_diag_error(diag, TS_BAD_INPUT, &site, "%s cannot be read any more: %s", path,
+                             ts_errno_text(errno));
     }
     if (ts_regular_file_unchanged(found, &now))
         return TS_OK;

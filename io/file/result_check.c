@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Directions are made orthonormal when they are read, so they are so up to rounding. The step between slices leans off
- * their normal where the gantry was tilted; its length along the normal is the spacing.
+ * Directions are made orthonormal when they are read, so they are so up to rounding. The step
+ * between slices leans off their normal where the gantry was tilted; its length along the normal is
+ * the spacing.
  */
 #include "io/file/result_check.h"
 
@@ -25,11 +26,13 @@ static bool is_orthonormal(const double direction[9])
     const double *x = direction, *y = direction + 3, *z = direction + 6;
     double cross[3];
     ts_cross(x, y, cross);
-    const double hand = ts_dot(cross, z) < 0 ? -1 : 1; /* `reorient` makes left-handed volumes too */
+    const double hand =
+        ts_dot(cross, z) < 0 ? -1 : 1; /* `reorient` makes left-handed volumes too */
     bool sound = true;
     for (int i = 0; i < 3; i++) {
         sound = sound && fabs(ts_length(direction + 3 * i) - 1) <= orthonormal_error;
-        sound = sound && fabs(hand * cross[i] - z[i]) <= orthonormal_error; /* z at a right angle to both */
+        sound = sound &&
+                fabs(hand * cross[i] - z[i]) <= orthonormal_error; /* z at a right angle to both */
     }
     return sound && fabs(ts_dot(x, y)) <= orthonormal_error;
 }
@@ -37,7 +40,8 @@ static bool is_orthonormal(const double direction[9])
 static const char *geometry_wrong(const struct ts_image *image)
 {
     const double *step = image->step_z_mm, *normal = image->direction + 6;
-    const struct ts_axis *z = &image->axes[image->rank == TS_MAX_RANK]; /* behind the axis of several volumes */
+    const struct ts_axis *z =
+        &image->axes[image->rank == TS_MAX_RANK]; /* behind the axis of several volumes */
     if (!is_finite(image->origin_mm, 3) || !is_finite(image->direction, 9) || !is_finite(step, 3))
         return "its geometry has numbers that are not finite";
     if (!is_orthonormal(image->direction))
@@ -58,7 +62,9 @@ static bool is_unit_of(enum ts_axis_kind kind, const char *unit)
     if (kind == TS_AXIS_VIEW)
         return !strcmp(unit, "degree") || !strcmp(unit, "");
     if (kind >= TS_AXIS_TIME)
-        return !*unit || !strcmp(unit, kind == TS_AXIS_TIME ? "s" : kind == TS_AXIS_ECHO ? "ms" : "s/mm2");
+        return !*unit || !strcmp(unit, kind == TS_AXIS_TIME   ? "s"
+                                       : kind == TS_AXIS_ECHO ? "ms"
+                                                              : "s/mm2");
     return !strcmp(unit, "mm") || !strcmp(unit, "pixel");
 }
 

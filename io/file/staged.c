@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A file is committed as io/file/file_commit.h does it. One that it replaces gets a second name before, by a hard link,
- * from which it can be brought back. A folder is renamed, and changes places with one that it replaces. Where a file
- * system can do neither, what was replaced cannot be brought back; the new output is whole all the same.
+ * A file is committed as io/file/file_commit.h does it. One that it replaces gets a second name
+ * before, by a hard link, from which it can be brought back. A folder is renamed, and changes
+ * places with one that it replaces. Where a file system can do neither, what was replaced cannot be
+ * brought back; the new output is whole all the same.
  */
 #include "io/file/staged.h"
 
@@ -19,7 +20,8 @@
 #include "io/file/file_bytes.h"
 #include "io/file/new_folder.h"
 
-static enum ts_status fail(struct ts_diag *diag, const char *code, const char *what, const char *path, int error)
+static enum ts_status fail(struct ts_diag *diag, const char *code, const char *what,
+                           const char *path, int error)
 {
     return ts_file_failed(diag, code, error, "cannot %s '%s'", what, path);
 }
@@ -31,17 +33,19 @@ static bool is_part(const char *name, const struct staged_content *content)
         if (!strcmp(name, *known))
             return true;
     const size_t start = sizeof STAGED_NAME - 1;
-    const size_t digits = strncmp(name, STAGED_NAME, start) == 0 ? strspn(name + start, "0123456789") : 0;
+    const size_t digits =
+        strncmp(name, STAGED_NAME, start) == 0 ? strspn(name + start, "0123456789") : 0;
     return content->suffix && digits > 0 && strcmp(name + start + digits, content->suffix) == 0;
 }
 
 /* Checks what a folder of this name holds that is there already. */
-static enum ts_status check_contents(const char *path, const struct staged_content *content, bool force,
-                                     struct ts_diag *diag)
+static enum ts_status check_contents(const char *path, const struct staged_content *content,
+                                     bool force, struct ts_diag *diag)
 {
     struct stat found;
     if (lstat(path, &found) != 0)
-        return errno == ENOENT ? TS_OK : fail(diag, "output-path", "use the output path", path, errno);
+        return errno == ENOENT ? TS_OK
+                               : fail(diag, "output-path", "use the output path", path, errno);
     if (!S_ISDIR(found.st_mode)) {
         ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "output-not-a-folder"},
                       "the output '%s' is to be a folder, and is something else", path);
@@ -54,7 +58,8 @@ static enum ts_status check_contents(const char *path, const struct staged_conte
     for (const struct dirent *entry = readdir(directory); entry && own; entry = readdir(directory))
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
             empty = false;
-            own = is_part(entry->d_name, content) && fstatat(dirfd(directory), entry->d_name, &found, 0) == 0 &&
+            own = is_part(entry->d_name, content) &&
+                  fstatat(dirfd(directory), entry->d_name, &found, 0) == 0 &&
                   S_ISREG(found.st_mode);
         }
     closedir(directory);
@@ -63,7 +68,8 @@ static enum ts_status check_contents(const char *path, const struct staged_conte
     ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "output-exists"},
                   "the output folder '%s' is there and not empty", path);
     return own ? ts_diag_hint(diag, "choose another name, or replace it with --force")
-               : ts_diag_hint(diag, "choose another name: it holds files that no run has written there");
+               : ts_diag_hint(diag,
+                              "choose another name: it holds files that no run has written there");
 }
 
 /* Returns a copy of a folder's path without slashes at its end. */
@@ -75,13 +81,14 @@ static char *without_slashes(const char *path)
     return strndup(path, length);
 }
 
-enum ts_status ts_staged_check_folder(const char *path, const struct staged_content *content, bool force, int64_t bytes,
-                                      struct ts_diag *diag)
+enum ts_status ts_staged_check_folder(const char *path, const struct staged_content *content,
+                                      bool force, int64_t bytes, struct ts_diag *diag)
 {
     char *name = without_slashes(path), *folder = name ? ts_file_folder(name) : NULL;
     const char *base = name ? ts_base_name(name) : "";
     enum ts_status status = folder ? TS_OK : ts_diag_no_memory(diag, strlen(path));
-    if (status == TS_OK && (!*base || !strcmp(base, ".") || !strcmp(base, "..") || strlen(base) > NAME_MAX - 64))
+    if (status == TS_OK &&
+        (!*base || !strcmp(base, ".") || !strcmp(base, "..") || strlen(base) > NAME_MAX - 64))
         status = ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "output-path"},
                                "the output '%s' is not the name of a new folder", path);
     if (status == TS_OK)
@@ -95,14 +102,16 @@ enum ts_status ts_staged_check_folder(const char *path, const struct staged_cont
     return status;
 }
 
-enum ts_status ts_staged_file(struct staged *staged, const char *path, bool force, struct ts_diag *diag)
+enum ts_status ts_staged_file(struct staged *staged, const char *path, bool force,
+                              struct ts_diag *diag)
 {
     *staged = (struct staged){.force = force};
     return ts_file_create(&staged->file, path, force, diag);
 }
 
-enum ts_status ts_staged_folder(struct staged *staged, const char *path, const struct staged_content *content,
-                                bool force, struct ts_diag *diag)
+enum ts_status ts_staged_folder(struct staged *staged, const char *path,
+                                const struct staged_content *content, bool force,
+                                struct ts_diag *diag)
 {
     *staged = (struct staged){.is_folder = true, .force = force, .file.fd = -1};
     enum ts_status status = ts_staged_check_folder(path, content, force, 0, diag);
@@ -125,13 +134,15 @@ enum ts_status ts_staged_folder(struct staged *staged, const char *path, const s
     return TS_OK;
 }
 
-int ts_staged_create_part(const struct staged *staged, int64_t number, int64_t n, const char *suffix)
+int ts_staged_create_part(const struct staged *staged, int64_t number, int64_t n,
+                          const char *suffix)
 {
     char *path = NULL;
     int digits = 4;
     for (int64_t most = 9999; n > most; most = 10 * most + 9)
         digits++;
-    if (asprintf(&path, "%s/" STAGED_NAME "%0*lld%s", staged->temporary, digits, (long long)number, suffix) < 0) {
+    if (asprintf(&path, "%s/" STAGED_NAME "%0*lld%s", staged->temporary, digits, (long long)number,
+                 suffix) < 0) {
         errno = ENOMEM;
         return -1;
     }
@@ -157,7 +168,8 @@ static int sync_parts(const struct staged *staged)
         if (fd >= 0)
             close(fd);
     }
-    if (!error && fsync(dirfd(directory)) != 0 && errno != EINVAL) /* EINVAL: folders cannot be synced here */
+    if (!error && fsync(dirfd(directory)) != 0 &&
+        errno != EINVAL) /* EINVAL: folders cannot be synced here */
         error = errno;
     if (directory)
         closedir(directory);
@@ -169,10 +181,12 @@ enum ts_status ts_staged_sync(const struct staged *staged, struct ts_diag *diag)
     if (!staged->is_folder)
         return ts_file_sync(&staged->file, diag);
     const int error = sync_parts(staged);
-    return error ? fail(diag, "output-write", "bring to the disk the output", staged->path, error) : TS_OK;
+    return error ? fail(diag, "output-write", "bring to the disk the output", staged->path, error)
+                 : TS_OK;
 }
 
-/* Gives a file that is about to be replaced a second name, where there is one and the file system can. */
+/* Gives a file that is about to be replaced a second name, where there is one and the file system
+ * can. */
 static void keep_old(struct staged *staged)
 {
     const struct file_commit *file = &staged->file;
@@ -192,7 +206,8 @@ static int publish_folder(struct staged *staged)
         return rename(staged->temporary, staged->path) == 0 ? 0 : errno;
     if (error != EEXIST || !staged->force)
         return error;
-    staged->has_old = renameat2(AT_FDCWD, staged->temporary, AT_FDCWD, staged->path, RENAME_EXCHANGE) == 0;
+    staged->has_old =
+        renameat2(AT_FDCWD, staged->temporary, AT_FDCWD, staged->path, RENAME_EXCHANGE) == 0;
     return staged->has_old ? 0 : errno;
 }
 
@@ -206,7 +221,8 @@ enum ts_status ts_staged_publish(struct staged *staged, struct ts_diag *diag)
     }
     const int error = publish_folder(staged);
     if (error)
-        return fail(diag, "output-rename", "give the finished folder the name", staged->path, error);
+        return fail(diag, "output-rename", "give the finished folder the name", staged->path,
+                    error);
     staged->published = true;
     ts_file_sync_folder(staged->folder, staged->path, diag);
     return TS_OK;

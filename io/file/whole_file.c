@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The stream writes to memory, and closing it writes the file: a stream over the file would lose the reason why an
- * early write was refused. fsync() reports what the disk refused later.
+ * The stream writes to memory, and closing it writes the file: a stream over the file would lose
+ * the reason why an early write was refused. fsync() reports what the disk refused later.
  */
 #include "io/file/whole_file.h"
 
@@ -17,7 +17,8 @@ static enum ts_status refuse(const char *path, int error, struct ts_diag *diag)
     return ts_file_failed(diag, "not-written", error, "%s cannot be written", path);
 }
 
-/* Returns true for a device or a pipe, such as /dev/stdout, which cannot be replaced and need not be. */
+/* Returns true for a device or a pipe, such as /dev/stdout, which cannot be replaced and need not
+ * be. */
 static bool is_device(const char *path)
 {
     struct stat found;
@@ -31,7 +32,8 @@ enum ts_status ts_whole_file_check(const char *path, bool replace, struct ts_dia
     return access(path, W_OK) == 0 ? TS_OK : refuse(path, errno, diag);
 }
 
-enum ts_status ts_whole_file_open(struct whole_file *file, const char *path, bool replace, struct ts_diag *diag)
+enum ts_status ts_whole_file_open(struct whole_file *file, const char *path, bool replace,
+                                  struct ts_diag *diag)
 {
     *file = (struct whole_file){.path = path, .commit.fd = -1};
     enum ts_status status = TS_OK;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * libdeflate does all but level 1, for which ISA-L is taken where the program was built with it: at its own level 2,
- * several times as fast for files a few percent larger (docs/performance.md has the figures). ISA-L chooses its code by
- * the processor, so that two machines may deflate to different bytes, which inflate to the same. libdeflate inflates
- * faster.
+ * libdeflate does all but level 1, for which ISA-L is taken where the program was built with it: at
+ * its own level 2, several times as fast for files a few percent larger (docs/performance.md has
+ * the figures). ISA-L chooses its code by the processor, so that two machines may deflate to
+ * different bytes, which inflate to the same. libdeflate inflates faster.
  */
 #include "io/file/zlib_stream.h"
 
@@ -45,7 +45,8 @@ size_t ts_zlib_bound(size_t bytes)
 
 enum { FAST_LEVEL = 2, FAST_BYTES = ISAL_DEF_LVL2_DEFAULT };
 
-static size_t deflate_fast(struct zlib_coder *coder, const void *data, size_t bytes, void *out, size_t out_bytes)
+static size_t deflate_fast(struct zlib_coder *coder, const void *data, size_t bytes, void *out,
+                           size_t out_bytes)
 {
     struct isal_zstream stream;
     isal_deflate_init(&stream);
@@ -58,7 +59,9 @@ static size_t deflate_fast(struct zlib_coder *coder, const void *data, size_t by
     stream.avail_in = (uint32_t)bytes;
     stream.next_out = out;
     stream.avail_out = (uint32_t)out_bytes;
-    return isal_deflate(&stream) == COMP_OK && stream.internal_state.state == ZSTATE_END ? stream.total_out : 0;
+    return isal_deflate(&stream) == COMP_OK && stream.internal_state.state == ZSTATE_END
+               ? stream.total_out
+               : 0;
 }
 
 const char *ts_zlib_isal_version(void)
@@ -77,7 +80,8 @@ const char *ts_zlib_isal_version(void)
 
 #endif
 
-size_t ts_zlib_deflate(struct zlib_coder *coder, int level, const void *data, size_t bytes, void *out, size_t out_bytes)
+size_t ts_zlib_deflate(struct zlib_coder *coder, int level, const void *data, size_t bytes,
+                       void *out, size_t out_bytes)
 {
 #ifdef TS_HAVE_ISAL
     if (level == 1 && bytes <= UINT32_MAX && out_bytes <= UINT32_MAX) {
@@ -93,14 +97,17 @@ size_t ts_zlib_deflate(struct zlib_coder *coder, int level, const void *data, si
         coder->compressor = libdeflate_alloc_compressor(level);
         coder->level = level;
     }
-    return coder->compressor ? libdeflate_zlib_compress(coder->compressor, data, bytes, out, out_bytes) : 0;
+    return coder->compressor
+               ? libdeflate_zlib_compress(coder->compressor, data, bytes, out, out_bytes)
+               : 0;
 }
 
-bool ts_zlib_inflate(struct zlib_coder *coder, const void *data, size_t bytes, void *out, size_t out_bytes)
+bool ts_zlib_inflate(struct zlib_coder *coder, const void *data, size_t bytes, void *out,
+                     size_t out_bytes)
 {
     if (!coder->decompressor)
         coder->decompressor = libdeflate_alloc_decompressor();
     /* No length out: the stream must fill `out` exactly. */
-    return coder->decompressor &&
-           libdeflate_zlib_decompress(coder->decompressor, data, bytes, out, out_bytes, NULL) == LIBDEFLATE_SUCCESS;
+    return coder->decompressor && libdeflate_zlib_decompress(coder->decompressor, data, bytes, out,
+                                                             out_bytes, NULL) == LIBDEFLATE_SUCCESS;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Eight rows of bits become one row of bytes: eight bytes, one of each row, are a matrix of 8 x 8 bits, which three
- * exchanges transpose inside a 64-bit word (H. S. Warren, Hacker's Delight, section 7-3). That leaves what the filter
- * shuffle leaves.
+ * Eight rows of bits become one row of bytes: eight bytes, one of each row, are a matrix of 8 x 8
+ * bits, which three exchanges transpose inside a 64-bit word (H. S. Warren, Hacker's Delight,
+ * section 7-3). That leaves what the filter shuffle leaves.
  */
 #include "io/hdf5/bitshuffle.h"
 
@@ -22,7 +22,8 @@ static inline uint64_t transpose_8x8(uint64_t x)
 }
 
 /* Makes 8 m bytes of eight rows of m bytes. */
-TS_VECTORIZED static void join_rows(unsigned char *restrict out, const unsigned char *restrict rows, size_t m)
+TS_VECTORIZED static void join_rows(unsigned char *restrict out, const unsigned char *restrict rows,
+                                    size_t m)
 {
     for (size_t g = 0; g < m; g++) {
         uint64_t x = 0;
@@ -34,8 +35,8 @@ TS_VECTORIZED static void join_rows(unsigned char *restrict out, const unsigned 
     }
 }
 
-void ts_bitshuffle_undo(unsigned char *restrict out, const unsigned char *restrict in, size_t n, size_t width,
-                        unsigned char *restrict scratch)
+void ts_bitshuffle_undo(unsigned char *restrict out, const unsigned char *restrict in, size_t n,
+                        size_t width, unsigned char *restrict scratch)
 {
     unsigned char *bytes = width > 1 ? scratch : out;
     for (size_t b = 0; b < width; b++)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A frame is a header, the compressed chunks, a compressed list of their offsets, and a trailer. A chunk is cut into
- * blocks, which are compressed one by one, each split into one stream for each byte of an element where that pays. An
- * array of several axes is stored block by block: its chunk is padded to whole blocks. Numbers of the frame's header
- * are big-endian (msgpack), those of chunks little-endian. Source: C-Blosc2 2.x, README_CFRAME_FORMAT.rst,
- * README_CHUNK_FORMAT.rst and README_B2ND_METALAYER.rst.
+ * A frame is a header, the compressed chunks, a compressed list of their offsets, and a trailer. A
+ * chunk is cut into blocks, which are compressed one by one, each split into one stream for each
+ * byte of an element where that pays. An array of several axes is stored block by block: its chunk
+ * is padded to whole blocks. Numbers of the frame's header are big-endian (msgpack), those of
+ * chunks little-endian. Source: C-Blosc2 2.x, README_CFRAME_FORMAT.rst, README_CHUNK_FORMAT.rst and
+ * README_B2ND_METALAYER.rst.
  */
 #include "io/hdf5/blosc2.h"
 
@@ -62,13 +63,14 @@ static uint32_t little_32(const unsigned char *at)
     return (uint32_t)at[3] << 24 | (uint32_t)at[2] << 16 | (uint32_t)at[1] << 8 | at[0];
 }
 
-/* ---- blosclz --------------------------------------------------------------------------------------- */
+/* ---- blosclz --------------------------------------------------------------------------------- */
 
-/* A control byte below 32 begins a run of bytes as they are, one more than it says. In another one the high three bits
- * are the length less 2, with bytes added while they are 255 where all are set, and the low five bits and a byte the
- * distance less 1; where all of those are set two bytes more are added to it. The high bits of the first byte say
- * nothing. */
-static size_t undo_blosclz(const unsigned char *at, size_t bytes, unsigned char *out, size_t capacity)
+/* A control byte below 32 begins a run of bytes as they are, one more than it says. In another one
+ * the high three bits are the length less 2, with bytes added while they are 255 where all are set,
+ * and the low five bits and a byte the distance less 1; where all of those are set two bytes more
+ * are added to it. The high bits of the first byte say nothing. */
+static size_t undo_blosclz(const unsigned char *at, size_t bytes, unsigned char *out,
+                           size_t capacity)
 {
     enum { FAR = 8191 };
     const unsigned char *const end = at + bytes;
@@ -115,12 +117,14 @@ static size_t undo_blosclz(const unsigned char *at, size_t bytes, unsigned char 
     return made;
 }
 
-/* ---- a chunk --------------------------------------------------------------------------------------- */
+/* ---- a chunk --------------------------------------------------------------------------------- */
 
-/* Undoes the filters of a block of n bytes, last one first, between the two buffers. Returns that which then holds it.
+/* Undoes the filters of a block of n bytes, last one first, between the two buffers. Returns that
+ * which then holds it.
  */
-static unsigned char *undo_filters(const struct chunk *chunk, size_t n, unsigned char *block, unsigned char *other,
-                                   unsigned char *scratch, const unsigned char *reference, size_t offset)
+static unsigned char *undo_filters(const struct chunk *chunk, size_t n, unsigned char *block,
+                                   unsigned char *other, unsigned char *scratch,
+                                   const unsigned char *reference, size_t offset)
 {
     const size_t width = chunk->width, count = n / width, whole = count - count % 8;
     for (int i = FILTERS - 1; i >= 0; i--) {
@@ -130,8 +134,12 @@ static unsigned char *undo_filters(const struct chunk *chunk, size_t n, unsigned
             continue;
         if (chunk->data[CHUNK_METAS + i] != 0 || filter > TRUNCATED)
             return NULL;
-        if (filter == DELTA) { /* in the first block against the element before, in others against that block */
-            const size_t step = width == 2 || width == 4 ? width : width % 8 == 0 ? 8 : 1, end = n - n % step;
+        if (filter == DELTA) { /* in the first block against the element before, in others against
+                                  that block */
+            const size_t step = width == 2 || width == 4 ? width
+                                : width % 8 == 0         ? 8
+                                                         : 1,
+                         end = n - n % step;
             for (size_t k = offset == 0 ? step : 0; k < end; k++)
                 block[k] ^= offset == 0 ? block[k - step] : reference[k];
             continue;
@@ -151,7 +159,8 @@ static unsigned char *undo_filters(const struct chunk *chunk, size_t n, unsigned
 /* Decodes the streams of a block of n bytes, which begin at `start` of the chunk. */
 static bool undo_streams(const struct chunk *chunk, size_t start, size_t n, unsigned char *block)
 {
-    const bool split = !(chunk->flags & FLAG_ONE_STREAM) && n == chunk->block_bytes && n % chunk->width == 0;
+    const bool split =
+        !(chunk->flags & FLAG_ONE_STREAM) && n == chunk->block_bytes && n % chunk->width == 0;
     const size_t streams = split ? chunk->width : 1, each = n / streams;
     const int codec = (int)(chunk->flags >> 5);
     for (size_t i = 0; i < streams; i++, block += each) {
@@ -172,8 +181,9 @@ static bool undo_streams(const struct chunk *chunk, size_t start, size_t n, unsi
             return false;
         if ((size_t)stored == each)
             memcpy(block, at, each);
-        else if ((codec == BLOSC2_BLOSCLZ ? undo_blosclz(at, (size_t)stored, block, each)
-                                          : chunk->codec(chunk->user, codec, at, (size_t)stored, block, each)) != each)
+        else if ((codec == BLOSC2_BLOSCLZ
+                      ? undo_blosclz(at, (size_t)stored, block, each)
+                      : chunk->codec(chunk->user, codec, at, (size_t)stored, block, each)) != each)
             return false;
         start += (size_t)stored;
     }
@@ -182,15 +192,18 @@ static bool undo_streams(const struct chunk *chunk, size_t start, size_t n, unsi
 
 static bool undo_blocks(const struct chunk *chunk, unsigned char *out, unsigned char *buffers)
 {
-    const size_t n_blocks = (chunk->value_bytes - 1) / chunk->block_bytes + 1, size = chunk->block_bytes;
+    const size_t n_blocks = (chunk->value_bytes - 1) / chunk->block_bytes + 1,
+                 size = chunk->block_bytes;
     unsigned char *scratch = buffers + 2 * size;
     if (n_blocks > (chunk->bytes - CHUNK_HEADER) / 4)
         return false;
     for (size_t i = 0; i < n_blocks; i++) {
-        const size_t at = i * size, n = chunk->value_bytes - at < size ? chunk->value_bytes - at : size;
+        const size_t at = i * size,
+                     n = chunk->value_bytes - at < size ? chunk->value_bytes - at : size;
         if (!undo_streams(chunk, little_32(chunk->data + CHUNK_HEADER + 4 * i), n, buffers))
             return false;
-        const unsigned char *block = undo_filters(chunk, n, buffers, buffers + size, scratch, out, at);
+        const unsigned char *block =
+            undo_filters(chunk, n, buffers, buffers + size, scratch, out, at);
         if (!block)
             return false;
         memcpy(out + at, block, n);
@@ -200,7 +213,8 @@ static bool undo_blocks(const struct chunk *chunk, unsigned char *out, unsigned 
 
 static bool repeat(const struct chunk *chunk, unsigned special, unsigned char *out)
 {
-    static const unsigned char nan_32[4] = {0, 0, 0xC0, 0x7F}, nan_64[8] = {0, 0, 0, 0, 0, 0, 0xF8, 0x7F};
+    static const unsigned char nan_32[4] = {0, 0, 0xC0, 0x7F},
+                               nan_64[8] = {0, 0, 0, 0, 0, 0, 0xF8, 0x7F};
     const unsigned char *value = special == SPECIAL_VALUE ? chunk->data + CHUNK_HEADER
                                  : chunk->width == 4      ? nan_32
                                                           : nan_64;
@@ -208,8 +222,9 @@ static bool repeat(const struct chunk *chunk, unsigned special, unsigned char *o
         memset(out, 0, chunk->value_bytes);
         return true;
     }
-    if ((special == SPECIAL_VALUE && chunk->bytes - CHUNK_HEADER < chunk->width) || chunk->value_bytes % chunk->width ||
-        special > SPECIAL_VALUE || (special == SPECIAL_NANS && chunk->width != 4 && chunk->width != 8))
+    if ((special == SPECIAL_VALUE && chunk->bytes - CHUNK_HEADER < chunk->width) ||
+        chunk->value_bytes % chunk->width || special > SPECIAL_VALUE ||
+        (special == SPECIAL_NANS && chunk->width != 4 && chunk->width != 8))
         return false;
     for (size_t i = 0; i < chunk->value_bytes; i += chunk->width)
         memcpy(out + i, value, chunk->width);
@@ -217,8 +232,8 @@ static bool repeat(const struct chunk *chunk, unsigned special, unsigned char *o
 }
 
 /* Decodes a chunk of at most this many bytes. Returns how many values' bytes it has; 0: damaged. */
-static size_t undo_chunk(struct chunk *chunk, const unsigned char *data, size_t bytes, unsigned char *out,
-                         size_t capacity)
+static size_t undo_chunk(struct chunk *chunk, const unsigned char *data, size_t bytes,
+                         unsigned char *out, size_t capacity)
 {
     if (bytes < CHUNK_HEADER)
         return 0;
@@ -230,9 +245,9 @@ static size_t undo_chunk(struct chunk *chunk, const unsigned char *data, size_t 
     chunk->value_bytes = little_32(data + CHUNK_VALUE_BYTES);
     chunk->block_bytes = little_32(data + CHUNK_BLOCK_BYTES);
     const unsigned special = chunk->more >> 4 & 7;
-    if (chunk->bytes < CHUNK_HEADER || chunk->bytes > bytes || chunk->width == 0 || chunk->value_bytes == 0 ||
-        chunk->value_bytes > capacity || (chunk->flags & FLAG_EXTENDED) != FLAG_EXTENDED ||
-        (chunk->more & FLAG_DICTIONARY))
+    if (chunk->bytes < CHUNK_HEADER || chunk->bytes > bytes || chunk->width == 0 ||
+        chunk->value_bytes == 0 || chunk->value_bytes > capacity ||
+        (chunk->flags & FLAG_EXTENDED) != FLAG_EXTENDED || (chunk->more & FLAG_DICTIONARY))
         return 0;
     if (special)
         return repeat(chunk, special, out) ? chunk->value_bytes : 0;
@@ -250,7 +265,7 @@ static size_t undo_chunk(struct chunk *chunk, const unsigned char *data, size_t 
     return done ? chunk->value_bytes : 0;
 }
 
-/* ---- arrays of several axes ------------------------------------------------------------------------- */
+/* ---- arrays of several axes ------------------------------------------------------------------ */
 
 struct array {
     int n_axes;
@@ -258,8 +273,8 @@ struct array {
 };
 
 /* Reads so many numbers of msgpack, each with this mark and size. */
-static bool take_numbers(const unsigned char **at, const unsigned char *end, int n, unsigned mark, int size,
-                         size_t *out)
+static bool take_numbers(const unsigned char **at, const unsigned char *end, int n, unsigned mark,
+                         int size, size_t *out)
 {
     if (end - *at < 1 || *(*at)++ != 0x90u + (unsigned)n || end - *at < n * (1 + size))
         return false;
@@ -290,8 +305,8 @@ static bool take_array(const unsigned char *at, const unsigned char *end, struct
     return true;
 }
 
-/* Finds the layer "b2nd" among those of the header. Returns false where the header is damaged; an array without axes:
- * there is none. */
+/* Finds the layer "b2nd" among those of the header. Returns false where the header is damaged; an
+ * array without axes: there is none. */
 static bool find_array(const unsigned char *header, size_t bytes, struct array *array)
 {
     const unsigned char *at = header + FRAME_METALAYERS, *const end = header + bytes;
@@ -316,27 +331,31 @@ static bool find_array(const unsigned char *header, size_t bytes, struct array *
         if (offset > bytes || bytes - offset < 5 || header[offset] != 0xC6)
             return false;
         const size_t size = big(header + offset + 1, 4);
-        return size <= bytes - offset - 5 && take_array(header + offset + 5, header + offset + 5 + size, array);
+        return size <= bytes - offset - 5 &&
+               take_array(header + offset + 5, header + offset + 5 + size, array);
     }
     return true;
 }
 
 /* Copies the rows of an array in blocks to their places. `width` is of an element. */
-static bool unblock(const struct array *array, size_t width, const unsigned char *in, size_t bytes, unsigned char *out,
-                    size_t capacity, size_t *made)
+static bool unblock(const struct array *array, size_t width, const unsigned char *in, size_t bytes,
+                    unsigned char *out, size_t capacity, size_t *made)
 {
     const int last = array->n_axes - 1;
     size_t padded = width, all = width, block_rows = 1;
     for (int d = 0; d <= last; d++)
-        if (__builtin_mul_overflow(padded, array->padded[d], &padded) || __builtin_mul_overflow(all, array->n[d], &all))
+        if (__builtin_mul_overflow(padded, array->padded[d], &padded) ||
+            __builtin_mul_overflow(all, array->n[d], &all))
             return false;
     if (padded != bytes || all > capacity)
         return false;
     for (int d = 0; d < last; d++)
         block_rows *= array->block[d];
     const size_t rows = bytes / width / array->block[last];
-    for (size_t r = 0; r < rows; r++) { /* row r of those stored: of this block, and this one in it */
-        size_t block = r / block_rows, in_block = r % block_rows, place = 0, step = 1, first = 0, n = 0;
+    for (size_t r = 0; r < rows;
+         r++) { /* row r of those stored: of this block, and this one in it */
+        size_t block = r / block_rows, in_block = r % block_rows, place = 0, step = 1, first = 0,
+               n = 0;
         bool inside = true;
         for (int d = last; d >= 0; d--) {
             const size_t blocks = array->padded[d] / array->block[d];
@@ -360,14 +379,15 @@ static bool unblock(const struct array *array, size_t width, const unsigned char
     return true;
 }
 
-/* ---- a frame ---------------------------------------------------------------------------------------- */
+/* ---- a frame --------------------------------------------------------------------------------- */
 
 /* Finds the chunk; *special is what it consists of where it has no bytes. */
-static bool find_chunk(struct chunk *chunk, const unsigned char *frame, size_t header, size_t stored, size_t bytes,
-                       size_t *place, unsigned *special)
+static bool find_chunk(struct chunk *chunk, const unsigned char *frame, size_t header,
+                       size_t stored, size_t bytes, size_t *place, unsigned *special)
 {
     unsigned char offset[8];
-    if (undo_chunk(chunk, frame + header + stored, bytes - header - stored, offset, sizeof offset) != sizeof offset)
+    if (undo_chunk(chunk, frame + header + stored, bytes - header - stored, offset,
+                   sizeof offset) != sizeof offset)
         return false;
     *special = 0;
     if (offset[7] & 0x80) {
@@ -379,8 +399,8 @@ static bool find_chunk(struct chunk *chunk, const unsigned char *frame, size_t h
     return at < stored;
 }
 
-size_t ts_blosc2_decode(const unsigned char *frame, size_t bytes, unsigned char *out, size_t capacity,
-                        blosc2_codec *codec, void *user)
+size_t ts_blosc2_decode(const unsigned char *frame, size_t bytes, unsigned char *out,
+                        size_t capacity, blosc2_codec *codec, void *user)
 {
     struct chunk chunk = {.codec = codec, .user = user};
     struct array array;
@@ -389,22 +409,25 @@ size_t ts_blosc2_decode(const unsigned char *frame, size_t bytes, unsigned char 
     if (bytes < FRAME_METALAYERS || memcmp(frame + 2, "b2frame", 8) != 0)
         return 0;
     const uint64_t header = big(frame + FRAME_HEADER_BYTES, 4), all = big(frame + FRAME_BYTES, 8),
-                   values = big(frame + FRAME_VALUE_BYTES, 8), stored = big(frame + FRAME_STORED_BYTES, 8);
+                   values = big(frame + FRAME_VALUE_BYTES, 8),
+                   stored = big(frame + FRAME_STORED_BYTES, 8);
     const uint64_t of_chunk = big(frame + FRAME_CHUNK_BYTES, 4);
-    if (header < FRAME_METALAYERS || header > bytes || all > bytes || stored > bytes - header || values == 0 ||
-        values != of_chunk || !find_array(frame, header, &array) ||
+    if (header < FRAME_METALAYERS || header > bytes || all > bytes || stored > bytes - header ||
+        values == 0 || values != of_chunk || !find_array(frame, header, &array) ||
         !find_chunk(&chunk, frame, header, stored, bytes, &place, &special))
         return 0;
     const size_t width = big(frame + FRAME_WIDTH, 4);
     if (width == 0 || width > UINT8_MAX || values > MOST_PADDING * capacity + (1 << 20))
         return 0;
-    unsigned char *padded = array.n_axes > 0 ? calloc(values, 1) : NULL, *to = padded ? padded : out;
+    unsigned char *padded = array.n_axes > 0 ? calloc(values, 1) : NULL,
+                  *to = padded ? padded : out;
     if (array.n_axes > 0 && !padded)
         return 0;
     made = array.n_axes > 0 || values <= capacity ? values : 0;
     if (special && !padded)
         memset(out, 0, made);
-    if (!special && undo_chunk(&chunk, frame + place, bytes - place, to, padded ? values : capacity) != values)
+    if (!special &&
+        undo_chunk(&chunk, frame + place, bytes - place, to, padded ? values : capacity) != values)
         made = 0;
     if (padded && made > 0 && !unblock(&array, width, padded, values, out, capacity, &made))
         made = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A sandboxed child finds the dataset and sends its values in the type of the machine; this process checks how many
- * there are.
+ * A sandboxed child finds the dataset and sends its values in the type of the machine; this process
+ * checks how many there are.
  */
 #include "io/hdf5/hdf5_bytes.h"
 
@@ -17,7 +17,7 @@ struct values_request {
     int32_t dtype;
 };
 
-/* ---- the child ---------------------------------------------------------------------------------- */
+/* ---- the child ------------------------------------------------------------------------------- */
 
 static hid_t type_of(int32_t dtype)
 {
@@ -46,10 +46,12 @@ static hid_t type_of(int32_t dtype)
     return -1;
 }
 
-static enum ts_status send_values(const struct hdf5_child *child, const struct values_request *request, hid_t dataset,
+static enum ts_status send_values(const struct hdf5_child *child,
+                                  const struct values_request *request, hid_t dataset,
                                   const char *shown, FILE *out, struct ts_diag *diag)
 {
-    const hid_t type = H5Dget_type(dataset), space = H5Dget_space(dataset), wanted = type_of(request->dtype);
+    const hid_t type = H5Dget_type(dataset), space = H5Dget_space(dataset),
+                wanted = type_of(request->dtype);
     const hssize_t n = space < 0 ? -1 : H5Sget_simple_extent_npoints(space);
     const bool fits = type >= 0 && wanted >= 0 && n > 0 && H5Tequal(type, wanted) > 0 &&
                       (uint64_t)n * H5Tget_size(type) == request->bytes;
@@ -70,7 +72,8 @@ static enum ts_status send_values(const struct hdf5_child *child, const struct v
     return status;
 }
 
-static enum ts_status values_task(struct hdf5_child *child, const void *data, FILE *out, struct ts_diag *diag)
+static enum ts_status values_task(struct hdf5_child *child, const void *data, FILE *out,
+                                  struct ts_diag *diag)
 {
     static struct values_request request;
     static struct find_answer found;
@@ -86,21 +89,24 @@ static enum ts_status values_task(struct hdf5_child *child, const void *data, FI
     return send_values(child, &request, found.object, shown, out, diag);
 }
 
-/* ---- the parent --------------------------------------------------------------------------------- */
+/* ---- the parent ------------------------------------------------------------------------------ */
 
-enum ts_status ts_hdf5_read_values(const char *path, const char *dataset, const struct ts_image *image,
-                                   struct ts_diag *diag)
+enum ts_status ts_hdf5_read_values(const char *path, const char *dataset,
+                                   const struct ts_image *image, struct ts_diag *diag)
 {
     struct hdf5_session *session;
-    struct values_request request = {.dtype = (int32_t)image->dtype, .bytes = ts_image_bytes(image)};
+    struct values_request request = {.dtype = (int32_t)image->dtype,
+                                     .bytes = ts_image_bytes(image)};
     if (request.bytes > HDF5_BYTES_MOST)
         return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "hdf5-values"},
                              "%s: %s has more than %d MiB", path, dataset, HDF5_BYTES_MOST >> 20);
     snprintf(request.way.path, sizeof request.way.path, "%s", dataset);
     enum ts_status status = ts_hdf5_session_open(
-        &(struct hdf5_session_options){.path = path, .address_bytes = (size_t)512 << 20}, &session, NULL, diag);
+        &(struct hdf5_session_options){.path = path, .address_bytes = (size_t)512 << 20}, &session,
+        NULL, diag);
     if (status == TS_OK)
-        status = ts_hdf5_session_ask(session, values_task, &request, sizeof request, image->data, request.bytes, diag);
+        status = ts_hdf5_session_ask(session, values_task, &request, sizeof request, image->data,
+                                     request.bytes, diag);
     ts_hdf5_session_end(session);
     return status;
 }

@@ -10,10 +10,10 @@
 
 enum { HDF5_BYTES_MOST = 32 << 20 };
 
-/* Reads all values of a dataset of numbers into image->data, which has room for them. Returns TS_BAD_INPUT where the
- * file cannot be read, or where the dataset is not there or has another type or number of values than the image, or
- * more than HDF5_BYTES_MOST bytes. */
-enum ts_status ts_hdf5_read_values(const char *path, const char *dataset, const struct ts_image *image,
-                                   struct ts_diag *diag);
+/* Reads all values of a dataset of numbers into image->data, which has room for them. Returns
+ * TS_BAD_INPUT where the file cannot be read, or where the dataset is not there or has another type
+ * or number of values than the image, or more than HDF5_BYTES_MOST bytes. */
+enum ts_status ts_hdf5_read_values(const char *path, const char *dataset,
+                                   const struct ts_image *image, struct ts_diag *diag);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The child carries out tasks one after the other, until the parent closes the channel. Its answer is written to memory
- * first and sent whole, since its length comes first. It ends where memory is out or the parent is gone.
+ * The child carries out tasks one after the other, until the parent closes the channel. Its answer
+ * is written to memory first and sent whole, since its length comes first. It ends where memory is
+ * out or the parent is gone.
  */
 #include "io/hdf5/hdf5_child.h"
 
@@ -13,29 +14,33 @@
 #include "io/hdf5/hdf5_driver.h"
 #include "io/hdf5/hdf5_filters.h"
 
-enum ts_status ts_hdf5_child_refuse(const struct hdf5_child *child, struct ts_diag *diag, const char *code,
-                                    const char *format, ...)
+enum ts_status ts_hdf5_child_refuse(const struct hdf5_child *child, struct ts_diag *diag,
+                                    const char *code, const char *format, ...)
 {
     char message[1500];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
-    struct diag_site site = {.code = code, .span = child->span, .stage = *child->owner ? child->owner : NULL};
+    struct diag_site site = {
+        .code = code, .span = child->span, .stage = *child->owner ? child->owner : NULL};
     if (errno != ENOMEM || !ts_sandbox_lacks_memory())
         return ts_diag_error(diag, TS_BAD_INPUT, &site, "%s: %s", child->path, message);
     site.code = "no-memory";
-    ts_diag_error(diag, TS_RUN_FAILED, &site, "%s: out of memory while it was read: %s", child->path, message);
+    ts_diag_error(diag, TS_RUN_FAILED, &site, "%s: out of memory while it was read: %s",
+                  child->path, message);
     return ts_diag_hint(diag, CHILD_KILLED_HINT);
 }
 
-enum ts_status ts_hdf5_child_unreadable(const struct hdf5_child *child, struct ts_diag *diag, const char *what)
+enum ts_status ts_hdf5_child_unreadable(const struct hdf5_child *child, struct ts_diag *diag,
+                                        const char *what)
 {
     struct hdf5_failure failure;
     char shown[1024];
     ts_hdf5_failure(&failure);
     ts_text_escape(shown, sizeof shown, what);
-    return ts_hdf5_child_refuse(child, diag, "hdf5-unreadable", "%s cannot be read: %s", shown, failure.text);
+    return ts_hdf5_child_refuse(child, diag, "hdf5-unreadable", "%s cannot be read: %s", shown,
+                                failure.text);
 }
 
 static void put_records(FILE *out, const struct ts_diag *diag, uint32_t n)
@@ -60,7 +65,8 @@ static bool perform(struct hdf5_child *child, int channel, hdf5_task *task, cons
     char *printed = NULL, *records = NULL;
     struct answer_head head = {0};
     struct hdf5_failure failure;
-    FILE *out = open_memstream(&printed, &head.bytes), *record_out = open_memstream(&records, &head.record_bytes);
+    FILE *out = open_memstream(&printed, &head.bytes),
+         *record_out = open_memstream(&records, &head.record_bytes);
     if (!diag || !out || !record_out)
         return false;
     errno = 0;
@@ -68,10 +74,11 @@ static bool perform(struct hdf5_child *child, int channel, hdf5_task *task, cons
     enum ts_status status = task(child, request, out, diag);
     ts_hdf5_leave();
     if (child->strict && status == TS_OK && ts_hdf5_noted_failure(&failure))
-        status =
-            ts_hdf5_child_refuse(child, diag, "hdf5-damaged", "a part of the file cannot be read: %s", failure.text);
+        status = ts_hdf5_child_refuse(child, diag, "hdf5-damaged",
+                                      "a part of the file cannot be read: %s", failure.text);
     head.status = (int32_t)status;
-    head.n_records = (uint32_t)(ts_diag_count(diag) < RECORDS_MOST ? ts_diag_count(diag) : RECORDS_MOST);
+    head.n_records =
+        (uint32_t)(ts_diag_count(diag) < RECORDS_MOST ? ts_diag_count(diag) : RECORDS_MOST);
     put_records(record_out, diag, head.n_records);
     const bool whole = fclose(out) == 0 && fclose(record_out) == 0;
     ts_diag_destroy(diag);
@@ -83,7 +90,8 @@ static bool perform(struct hdf5_child *child, int channel, hdf5_task *task, cons
     return sent;
 }
 
-/* Whatever the library looks up in files or in the environment is looked up before the child is locked. */
+/* Whatever the library looks up in files or in the environment is looked up before the child is
+ * locked. */
 static bool prepare(const void *setup, size_t bytes, char *error, size_t error_bytes)
 {
     struct hdf5_failure failure = {0};
@@ -114,24 +122,30 @@ static void serve(int channel, const void *setup, size_t bytes, const int *fds, 
         struct task_head head;
         int n_handed = 1;
         child.handed = -1;
-        if (!ts_channel_receive(channel, &head, sizeof head, &child.handed, &n_handed) || head.bytes > sizeof request ||
-            !ts_channel_read(channel, request, head.bytes) || !perform(&child, channel, head.task, request))
+        if (!ts_channel_receive(channel, &head, sizeof head, &child.handed, &n_handed) ||
+            head.bytes > sizeof request || !ts_channel_read(channel, request, head.bytes) ||
+            !perform(&child, channel, head.task, request))
             return;
     }
 }
 
-const struct sandbox_kind ts_hdf5_reader = {.name = "HDF5 reader", .prepare = prepare, .serve = serve};
+const struct sandbox_kind ts_hdf5_reader = {
+    .name = "HDF5 reader", .prepare = prepare, .serve = serve};
 
-enum ts_status ts_hdf5_child_add_file(struct hdf5_child *child, const void *request, FILE *out, struct ts_diag *diag)
+enum ts_status ts_hdf5_child_add_file(struct hdf5_child *child, const void *request, FILE *out,
+                                      struct ts_diag *diag)
 {
     struct hdf5_failure failure = {0};
     (void)request;
-    const hid_t file =
-        child->handed >= 0 && child->n_files < SESSION_FILES ? ts_hdf5_open_descriptor(child->handed, &failure) : -1;
+    const hid_t file = child->handed >= 0 && child->n_files < SESSION_FILES
+                           ? ts_hdf5_open_descriptor(child->handed, &failure)
+                           : -1;
     if (file < 0)
-        return ts_hdf5_child_refuse(
-            child, diag, child->strict ? "hdf5-unreadable" : "hdf5-open", "%s: %s",
-            child->n_files ? "a file that a link leads to cannot be read" : "the file cannot be read", failure.text);
+        return ts_hdf5_child_refuse(child, diag, child->strict ? "hdf5-unreadable" : "hdf5-open",
+                                    "%s: %s",
+                                    child->n_files ? "a file that a link leads to cannot be read"
+                                                   : "the file cannot be read",
+                                    failure.text);
     const hid_t root = H5Gopen2(file, "/", H5P_DEFAULT);
     if (root < 0)
         return ts_hdf5_child_unreadable(child, diag, "the file");

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writes the lines. Types have NumPy's names; one that this program does not write is "?", and its values are left out.
- * Names with control characters are refused, because a tab or a line's end in them would forge fields and lines.
+ * Writes the lines. Types have NumPy's names; one that this program does not write is "?", and its
+ * values are left out. Names with control characters are refused, because a tab or a line's end in
+ * them would forge fields and lines.
  */
 #include "io/hdf5/hdf5_content.h"
 
@@ -10,7 +11,10 @@
 
 #include "io/hdf5/hdf5_storage.h"
 
-enum { DTYPE_BYTES = 32, ATTRIBUTE_BYTES = 64 << 10 }; /* the longest attribute that lies in an object header */
+enum {
+    DTYPE_BYTES = 32,
+    ATTRIBUTE_BYTES = 64 << 10
+}; /* the longest attribute that lies in an object header */
 
 struct content {
     FILE *out;
@@ -68,7 +72,8 @@ static void put_shape(FILE *out, hid_t space)
         put_numbers(out, n, rank);
 }
 
-/* Returns the bytes of all values, or 0 where they are none, too many or of a type that is not known. */
+/* Returns the bytes of all values, or 0 where they are none, too many or of a type that is not
+ * known. */
 static size_t value_bytes(hid_t type, hid_t space, const char *dtype)
 {
     const hssize_t points = H5Sget_simple_extent_npoints(space);
@@ -78,7 +83,8 @@ static size_t value_bytes(hid_t type, hid_t space, const char *dtype)
     return (size_t)points * width;
 }
 
-static bool put_attribute_of(struct content *content, const char *name, hid_t attribute, hid_t type, hid_t space)
+static bool put_attribute_of(struct content *content, const char *name, hid_t attribute, hid_t type,
+                             hid_t space)
 {
     char dtype[DTYPE_BYTES];
     name_type(type, dtype);
@@ -109,15 +115,19 @@ static herr_t put_attribute(hid_t object, const char *name, const H5A_info_t *in
                 space = attribute >= 0 ? H5Aget_space(attribute) : -1;
     const bool known = is_plain(name);
     if (!known)
-        snprintf(content->problem, sizeof content->problem, "has an attribute with a control character in its name");
-    const bool done = known && type >= 0 && space >= 0 && put_attribute_of(content, name, attribute, type, space);
+        snprintf(content->problem, sizeof content->problem,
+                 "has an attribute with a control character in its name");
+    const bool done =
+        known && type >= 0 && space >= 0 && put_attribute_of(content, name, attribute, type, space);
     TS_HDF5_CLOSE(space, type, attribute);
     return done ? 0 : -1;
 }
 
-/* Writes a line with a name and a length, and behind it the block that `write` prints about the dataset. */
-static bool put_block(const struct content *content, hid_t dataset, const struct hdf5_storage *storage,
-                      const char *name, bool (*write)(hid_t, const struct hdf5_storage *, FILE *))
+/* Writes a line with a name and a length, and behind it the block that `write` prints about the
+ * dataset. */
+static bool put_block(const struct content *content, hid_t dataset,
+                      const struct hdf5_storage *storage, const char *name,
+                      bool (*write)(hid_t, const struct hdf5_storage *, FILE *))
 {
     char *bytes = NULL;
     size_t n = 0;
@@ -142,7 +152,7 @@ static bool put_places(const struct content *content, hid_t dataset)
             put_block(content, dataset, &storage, "chunks", ts_hdf5_storage_write_table));
 }
 
-/* ---- objects ----------------------------------------------------------------------------------- */
+/* ---- objects --------------------------------------------------------------------------------- */
 
 static bool put_dataset(struct content *content, const struct hdf5_object *object)
 {
@@ -165,23 +175,27 @@ static bool put_object(void *user, const struct hdf5_object *object)
 {
     struct content *content = user;
     static const char *const kinds[] = {
-        [HDF5_GROUP] = "group",     [HDF5_TYPE] = "type", [HDF5_SOFT_LINK] = "soft", [HDF5_EXTERNAL_LINK] = "external",
+        [HDF5_GROUP] = "group",     [HDF5_TYPE] = "type",
+        [HDF5_SOFT_LINK] = "soft",  [HDF5_EXTERNAL_LINK] = "external",
         [HDF5_OTHER_LINK] = "link", [HDF5_SEEN] = "again"};
     bool done = is_plain(object->path) && (!object->target || is_plain(object->target)) &&
                 (!object->inside || is_plain(object->inside));
     if (!done)
-        snprintf(content->problem, sizeof content->problem, "has a control character in its name or target");
+        snprintf(content->problem, sizeof content->problem,
+                 "has a control character in its name or target");
     else if (object->kind == HDF5_DATASET)
         done = put_dataset(content, object);
     else if (object->kind == HDF5_EXTERNAL_LINK)
-        fprintf(content->out, "external\t%s\t%s\t%s\n", object->path, object->target, object->inside);
+        fprintf(content->out, "external\t%s\t%s\t%s\n", object->path, object->target,
+                object->inside);
     else if (object->kind == HDF5_SOFT_LINK || object->kind == HDF5_SEEN)
         fprintf(content->out, "%s\t%s\t%s\n", kinds[object->kind], object->path, object->target);
     else
         fprintf(content->out, "%s\t%s\n", kinds[object->kind], object->path);
     content->root = strcmp(object->path, "/") == 0;
     if (done && object->id >= 0 && object->kind != HDF5_SEEN)
-        done = H5Aiterate2(object->id, H5_INDEX_NAME, H5_ITER_INC, NULL, put_attribute, content) >= 0;
+        done =
+            H5Aiterate2(object->id, H5_INDEX_NAME, H5_ITER_INC, NULL, put_attribute, content) >= 0;
     if (done && ferror(content->out)) {
         snprintf(content->problem, sizeof content->problem, "cannot be listed: no memory");
         done = false;
@@ -198,10 +212,12 @@ bool ts_hdf5_content(hid_t file, bool places, FILE *out, char *at, char *problem
     struct hdf5_failure failure;
     ts_hdf5_failure(&failure);
     if (end == HDF5_WALK_LIMIT)
-        snprintf(problem, size, "is more than %d links or %d levels", HDF5_WALK_OBJECTS, HDF5_WALK_DEPTH);
+        snprintf(problem, size, "is more than %d links or %d levels", HDF5_WALK_OBJECTS,
+                 HDF5_WALK_DEPTH);
     else if (*content.problem)
         snprintf(problem, size, "%s", content.problem);
     else
-        snprintf(problem, size, "cannot be %s: %.100s", end == HDF5_WALK_STOPPED ? "read" : "opened", failure.text);
+        snprintf(problem, size, "cannot be %s: %.100s",
+                 end == HDF5_WALK_STOPPED ? "read" : "opened", failure.text);
     return false;
 }

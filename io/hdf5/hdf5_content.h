@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This writes the content of an HDF5 file as lines of text, in the order of the walk. It calls libhdf5, so for a
- * foreign file it runs in a sandbox; io/hdf5/hdf5_verify.c reads the lines in the parent and does not trust them.
+ * This writes the content of an HDF5 file as lines of text, in the order of the walk. It calls
+ * libhdf5, so for a foreign file it runs in a sandbox; io/hdf5/hdf5_verify.c reads the lines in the
+ * parent and does not trust them.
  *
- * The fields of a line are separated by tabs. The canonical listing (docs/provenance.md) is these lines, each dataset's
- * with its digest as one more field:
- *   group PATH               dataset PATH DTYPE SHAPE         again PATH FIRST-PATH
- *   soft PATH TARGET         external PATH FILE TARGET        type PATH          link PATH
- *   attribute NAME DTYPE SHAPE HEX                            (of the object before it)
- * Lines that begin with "=" are not in the listing. They belong to the dataset before them, or to the root:
- *   =digest HEX              =complete HEX                    the root's attributes of these names
- *   =storage BYTES           =chunks BYTES                    so many bytes follow: where the values are
- * (hdf5_storage.h)
+ * The fields of a line are separated by tabs. The canonical listing (docs/provenance.md) is these
+ * lines, each dataset's with its digest as one more field: group PATH               dataset PATH
+ * DTYPE SHAPE         again PATH FIRST-PATH soft PATH TARGET         external PATH FILE TARGET type
+ * PATH          link PATH attribute NAME DTYPE SHAPE HEX                            (of the object
+ * before it) Lines that begin with "=" are not in the listing. They belong to the dataset before
+ * them, or to the root: =digest HEX              =complete HEX                    the root's
+ * attributes of these names =storage BYTES           =chunks BYTES                    so many bytes
+ * follow: where the values are (hdf5_storage.h)
  */
 #ifndef IO_HDF5_HDF5_CONTENT_H
 #define IO_HDF5_HDF5_CONTENT_H
 
 #include "io/hdf5/hdf5_walk.h"
 
-/* Writes the lines, with `places` also those that state where values are. Call it between enter and leave. Returns
- * false with the path at which it ended in `at` (HDF5_WALK_PATH bytes) and a predicate in `problem`. */
+/* Writes the lines, with `places` also those that state where values are. Call it between enter and
+ * leave. Returns false with the path at which it ended in `at` (HDF5_WALK_PATH bytes) and a
+ * predicate in `problem`. */
 bool ts_hdf5_content(hid_t file, bool places, FILE *out, char *at, char *problem, size_t size);
 
 #endif

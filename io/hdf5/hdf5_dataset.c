@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Types, attributes and values of a result, and chunked datasets that come in pieces: bytes are appended to the chunk
- * being filled, and full chunks go through the queue, whose threads write them (io/hdf5/hdf5_chunk.c). Axis order: the
- * image's; a chunk is one range of the row-major array (io/file/chunks.h).
+ * Types, attributes and values of a result, and chunked datasets that come in pieces: bytes are
+ * appended to the chunk being filled, and full chunks go through the queue, whose threads write
+ * them (io/hdf5/hdf5_chunk.c). Axis order: the image's; a chunk is one range of the row-major array
+ * (io/file/chunks.h).
  */
 #include <errno.h>
 #include <math.h>
@@ -14,17 +15,19 @@
 #include "core/path.h"
 #include "io/hdf5/hdf5_writer.h"
 
-/* This makes the types, spaces and attributes of a result, and writes its small values. Datasets of up to 32 KiB lie in
- * the object header (compact), where the metadata checksum covers them; larger ones are chunked like images. Text has a
- * fixed length, in UTF-8: variable-length text would lie in a heap without any checksum. */
+/* This makes the types, spaces and attributes of a result, and writes its small values. Datasets of
+ * up to 32 KiB lie in the object header (compact), where the metadata checksum covers them; larger
+ * ones are chunked like images. Text has a fixed length, in UTF-8: variable-length text would lie
+ * in a heap without any checksum. */
 
 enum { COMPACT_BYTES = 32 << 10, ATTRIBUTE_BYTES = 60 << 10 };
 
 hid_t ts_hdf5_type(enum ts_dtype dtype)
 {
-    const hid_t types[] = {[TS_U8] = H5T_STD_U8LE,    [TS_I8] = H5T_STD_I8LE,   [TS_U16] = H5T_STD_U16LE,
-                           [TS_I16] = H5T_STD_I16LE,  [TS_U32] = H5T_STD_U32LE, [TS_I32] = H5T_STD_I32LE,
-                           [TS_F32] = H5T_IEEE_F32LE, [TS_U64] = H5T_STD_U64LE, [TS_F64] = H5T_IEEE_F64LE};
+    const hid_t types[] = {
+        [TS_U8] = H5T_STD_U8LE,    [TS_I8] = H5T_STD_I8LE,   [TS_U16] = H5T_STD_U16LE,
+        [TS_I16] = H5T_STD_I16LE,  [TS_U32] = H5T_STD_U32LE, [TS_I32] = H5T_STD_I32LE,
+        [TS_F32] = H5T_IEEE_F32LE, [TS_U64] = H5T_STD_U64LE, [TS_F64] = H5T_IEEE_F64LE};
     return types[dtype];
 }
 
@@ -32,7 +35,8 @@ hid_t ts_hdf5_create_properties(hid_t class_id)
 {
     enum { MANY = 65535 }; /* the format's limit */
     hid_t list = H5Pcreate(class_id);
-    bool done = list >= 0 && H5Pset_obj_track_times(list, false) >= 0 && H5Pset_attr_phase_change(list, MANY, 0) >= 0;
+    bool done = list >= 0 && H5Pset_obj_track_times(list, false) >= 0 &&
+                H5Pset_attr_phase_change(list, MANY, 0) >= 0;
     if (done && class_id != H5P_DATASET_CREATE)
         done = H5Pset_link_phase_change(list, MANY, 0) >= 0;
     if (done)
@@ -67,7 +71,8 @@ static bool put_attribute(hid_t object, const char *name, const struct hdf5_valu
     hid_t space = hdf5_value_space(value), attribute = -1;
     if (space >= 0)
         attribute = H5Acreate2(object, name, value->type, space, H5P_DEFAULT, H5P_DEFAULT);
-    bool done = attribute >= 0 && (value->bytes == 0 || H5Awrite(attribute, value->type, value->data) >= 0);
+    bool done =
+        attribute >= 0 && (value->bytes == 0 || H5Awrite(attribute, value->type, value->data) >= 0);
     if (attribute >= 0)
         done = H5Aclose(attribute) >= 0 && done;
     TS_HDF5_CLOSE(space);
@@ -77,24 +82,29 @@ static bool put_attribute(hid_t object, const char *name, const struct hdf5_valu
 /* Writes the attribute sha256_tree of an open dataset; inside enter and leave. */
 static bool hdf5_put_digest(hid_t dataset, const char *text)
 {
-    struct hdf5_value value = {.type = text_type(64), .element_bytes = 64, .bytes = 64, .data = text};
+    struct hdf5_value value = {
+        .type = text_type(64), .element_bytes = 64, .bytes = 64, .data = text};
     bool done = value.type >= 0 && put_attribute(dataset, "sha256_tree", &value);
     TS_HDF5_CLOSE(value.type);
     return done;
 }
 
-/* Writes the value into the object header where it fits. A long scalar lies beside it, guarded by its digest alone. */
-static bool put_compact(struct hdf5_writer *writer, const char *path, const struct hdf5_value *value)
+/* Writes the value into the object header where it fits. A long scalar lies beside it, guarded by
+ * its digest alone. */
+static bool put_compact(struct hdf5_writer *writer, const char *path,
+                        const struct hdf5_value *value)
 {
     char digest[DIGEST_TEXT_BYTES];
-    hid_t list = ts_hdf5_create_properties(H5P_DATASET_CREATE), space = hdf5_value_space(value), dataset = -1;
+    hid_t list = ts_hdf5_create_properties(H5P_DATASET_CREATE), space = hdf5_value_space(value),
+          dataset = -1;
     bool done = list >= 0 && space >= 0 && ts_digest_tree_of(value->data, value->bytes, digest);
     if (value->bytes > 0 && value->bytes <= COMPACT_BYTES)
         done = done && H5Pset_layout(list, H5D_COMPACT) >= 0;
     if (done)
         dataset = H5Dcreate2(writer->h5, path, value->type, space, H5P_DEFAULT, list, H5P_DEFAULT);
     done = dataset >= 0 &&
-           (value->bytes == 0 || H5Dwrite(dataset, value->type, H5S_ALL, H5S_ALL, H5P_DEFAULT, value->data) >= 0) &&
+           (value->bytes == 0 ||
+            H5Dwrite(dataset, value->type, H5S_ALL, H5S_ALL, H5P_DEFAULT, value->data) >= 0) &&
            hdf5_put_digest(dataset, digest);
     if (dataset >= 0)
         done = H5Dclose(dataset) >= 0 && done;
@@ -103,7 +113,8 @@ static bool put_compact(struct hdf5_writer *writer, const char *path, const stru
 }
 
 /* "object@name" is an attribute. */
-static bool put_on_object(struct hdf5_writer *writer, const char *path, const char *at, const struct hdf5_value *value)
+static bool put_on_object(struct hdf5_writer *writer, const char *path, const char *at,
+                          const struct hdf5_value *value)
 {
     char object_path[1024];
     snprintf(object_path, sizeof object_path, "%.*s", (int)(at - path), path);
@@ -114,18 +125,20 @@ static bool put_on_object(struct hdf5_writer *writer, const char *path, const ch
     return done;
 }
 
-static enum ts_status put_value(struct hdf5_writer *writer, const char *path, const struct hdf5_value *value)
+static enum ts_status put_value(struct hdf5_writer *writer, const char *path,
+                                const struct hdf5_value *value)
 {
     const char *at = strrchr(path, '@');
     int id;
     if (ts_hdf5_settle(writer) != TS_OK)
         return TS_RUN_FAILED;
     if (at && (value->bytes > ATTRIBUTE_BYTES || at - path > 1000)) {
-        ts_hdf5_fail(writer, "output-attribute", "the attribute %s has %zu bytes, %d are possible", path, value->bytes,
-                     ATTRIBUTE_BYTES);
+        ts_hdf5_fail(writer, "output-attribute", "the attribute %s has %zu bytes, %d are possible",
+                     path, value->bytes, ATTRIBUTE_BYTES);
     } else if (!at && value->rank > 0 && value->bytes > COMPACT_BYTES) {
         if (ts_hdf5_dataset_create(writer, path, value, &id) == TS_OK)
-            (void)ts_hdf5_dataset_write(writer, id, writer->datasets[id]->n_slices, value->data, false);
+            (void)ts_hdf5_dataset_write(writer, id, writer->datasets[id]->n_slices, value->data,
+                                        false);
         return ts_hdf5_settle(writer);
     } else {
         ts_hdf5_enter();
@@ -136,7 +149,8 @@ static enum ts_status put_value(struct hdf5_writer *writer, const char *path, co
     return ts_hdf5_state(writer);
 }
 
-static enum ts_status put_text(struct hdf5_writer *writer, const char *path, struct hdf5_value *value)
+static enum ts_status put_text(struct hdf5_writer *writer, const char *path,
+                               struct hdf5_value *value)
 {
     ts_hdf5_enter();
     value->type = text_type(value->element_bytes);
@@ -157,14 +171,16 @@ enum ts_status ts_hdf5_text(struct hdf5_writer *writer, const char *path, const 
     return put_text(writer, path, &value);
 }
 
-enum ts_status ts_hdf5_texts(struct hdf5_writer *writer, const char *path, const char *const *texts, size_t n)
+enum ts_status ts_hdf5_texts(struct hdf5_writer *writer, const char *path, const char *const *texts,
+                             size_t n)
 {
     struct hdf5_value value = {.element_bytes = 1, .rank = 1, .n = {(int64_t)n}};
     for (size_t i = 0; i < n; i++)
         if (strlen(texts[i]) > value.element_bytes)
             value.element_bytes = strlen(texts[i]);
     char *cells = NULL;
-    if (!ts_mul_size(n, value.element_bytes, &value.bytes) || !(cells = calloc(1, value.bytes + 1))) {
+    if (!ts_mul_size(n, value.element_bytes, &value.bytes) ||
+        !(cells = calloc(1, value.bytes + 1))) {
         ts_hdf5_fail_memory(writer, value.bytes);
         return ts_hdf5_state(writer);
     }
@@ -176,12 +192,14 @@ enum ts_status ts_hdf5_texts(struct hdf5_writer *writer, const char *path, const
     return status;
 }
 
-enum ts_status ts_hdf5_values(struct hdf5_writer *writer, const char *path, const struct ts_image *image)
+enum ts_status ts_hdf5_values(struct hdf5_writer *writer, const char *path,
+                              const struct ts_image *image)
 {
     struct hdf5_value value = {.type = ts_hdf5_type(image->dtype),
                                .element_bytes = ts_dtype_bytes(image->dtype),
                                .rank = image->rank,
-                               .bytes = image->rank == 0 ? ts_dtype_bytes(image->dtype) : ts_image_bytes(image),
+                               .bytes = image->rank == 0 ? ts_dtype_bytes(image->dtype)
+                                                         : ts_image_bytes(image),
                                .data = image->data};
     for (int d = 0; d < image->rank; d++)
         value.n[d] = image->axes[d].n;
@@ -193,7 +211,8 @@ enum ts_status ts_hdf5_values(struct hdf5_writer *writer, const char *path, cons
     return ts_hdf5_text(writer, attribute, image->unit);
 }
 
-/* Returns the creation properties; -1 where the library fails. Floats get their fill value, and halves are noted. */
+/* Returns the creation properties; -1 where the library fails. Floats get their fill value, and
+ * halves are noted. */
 static hid_t dataset_properties(struct hdf5_dataset *dataset, const struct hdf5_value *value)
 {
     const float nan_32 = NAN;
@@ -225,12 +244,14 @@ static hid_t dataset_properties(struct hdf5_dataset *dataset, const struct hdf5_
     return -1;
 }
 
-static bool create_dataset(struct hdf5_writer *writer, struct hdf5_dataset *dataset, const struct hdf5_value *value)
+static bool create_dataset(struct hdf5_writer *writer, struct hdf5_dataset *dataset,
+                           const struct hdf5_value *value)
 {
     ts_hdf5_enter();
     const hid_t list = dataset_properties(dataset, value), space = hdf5_value_space(value);
     if (list >= 0 && space >= 0)
-        dataset->dataset = H5Dcreate2(writer->h5, dataset->path, value->type, space, H5P_DEFAULT, list, H5P_DEFAULT);
+        dataset->dataset = H5Dcreate2(writer->h5, dataset->path, value->type, space, H5P_DEFAULT,
+                                      list, H5P_DEFAULT);
     if (dataset->dataset < 0)
         ts_hdf5_fail_library(writer, dataset->path, 0);
     TS_HDF5_CLOSE(space, list);
@@ -251,7 +272,8 @@ static bool allocate_chunks(struct hdf5_writer *writer, struct hdf5_dataset *dat
 static bool place_stored(struct hdf5_writer *writer, struct hdf5_dataset *dataset)
 {
     for (int64_t i = 0; i < dataset->grid.n_chunks; i++)
-        if (!ts_hdf5_chunk_place(writer, dataset, i, ts_chunk_bound(&dataset->filters, dataset->grid.chunk_bytes)))
+        if (!ts_hdf5_chunk_place(writer, dataset, i,
+                                 ts_chunk_bound(&dataset->filters, dataset->grid.chunk_bytes)))
             return false;
     return true;
 }
@@ -262,8 +284,8 @@ static bool prepare(struct hdf5_writer *writer, struct hdf5_dataset *dataset, co
 {
     dataset->path = strdup(path);
     if (!ts_chunk_grid_init(&dataset->grid, value->rank, value->n, value->element_bytes))
-        return ts_hdf5_fail(writer, "output-size", "the dataset '%s' has no elements or more than can be addressed",
-                            path);
+        return ts_hdf5_fail(writer, "output-size",
+                            "the dataset '%s' has no elements or more than can be addressed", path);
     if (value->frames)
         ts_chunk_grid_part(&dataset->grid);
     /* An array of rank 4 holds volumes one after the other: its slices are those of all of them. */
@@ -281,19 +303,21 @@ static bool prepare(struct hdf5_writer *writer, struct hdf5_dataset *dataset, co
         return ts_hdf5_fail_memory(writer, strlen(path));
     if (!allocate_chunks(writer, dataset))
         return false;
-    if (dataset->scratching &&
-        (dataset->scratch = ts_file_scratch(writer->file->folder, ts_base_name(writer->file->path))) < 0)
+    if (dataset->scratching && (dataset->scratch = ts_file_scratch(
+                                    writer->file->folder, ts_base_name(writer->file->path))) < 0)
         return ts_hdf5_fail_system(writer, "cannot make a scratch file for", errno, path, 0);
-    return create_dataset(writer, dataset, value) && (dataset->filters.level > 0 || place_stored(writer, dataset));
+    return create_dataset(writer, dataset, value) &&
+           (dataset->filters.level > 0 || place_stored(writer, dataset));
 }
 
-enum ts_status ts_hdf5_dataset_create(struct hdf5_writer *writer, const char *path, const struct hdf5_value *value,
-                                      int *id)
+enum ts_status ts_hdf5_dataset_create(struct hdf5_writer *writer, const char *path,
+                                      const struct hdf5_value *value, int *id)
 {
     if (ts_hdf5_settle(writer) != TS_OK)
         return TS_RUN_FAILED;
     struct hdf5_dataset *dataset = malloc(sizeof *dataset);
-    struct hdf5_dataset **list = realloc(writer->datasets, ((size_t)writer->n_datasets + 1) * sizeof *list);
+    struct hdf5_dataset **list =
+        realloc(writer->datasets, ((size_t)writer->n_datasets + 1) * sizeof *list);
     if (list)
         writer->datasets = list;
     if (dataset)
@@ -328,7 +352,8 @@ static void put_job(struct hdf5_writer *writer, const struct chunk_job *job)
 {
     int error = 0;
     if (!ts_chunk_queue_put_take(writer->queue, job, &error) && error)
-        ts_hdf5_fail_system(writer, "cannot start a compressing thread for", error, writer->datasets[job->id]->path, 0);
+        ts_hdf5_fail_system(writer, "cannot start a compressing thread for", error,
+                            writer->datasets[job->id]->path, 0);
 }
 
 /* Ends the chunk being filled: pads what lies outside the array and hands it to the queue. */
@@ -361,10 +386,11 @@ void ts_hdf5_note_largest(struct hdf5_writer *writer, int id, float largest)
     dataset->largest = largest > dataset->largest ? largest : dataset->largest;
 }
 
-/* Puts the next `bytes` of the chunk into it. Rounding takes about as long as copying the floats would where vectors
- * are wide, because it writes half as much; so it is done here and not by the threads that encode, which then need no
- * memory for floats. Returns the bytes that were read. */
-static size_t fill_chunk(struct hdf5_writer *writer, int id, const void *source, size_t bytes, bool rounds)
+/* Puts the next `bytes` of the chunk into it. Rounding takes about as long as copying the floats
+ * would where vectors are wide, because it writes half as much; so it is done here and not by the
+ * threads that encode, which then need no memory for floats. Returns the bytes that were read. */
+static size_t fill_chunk(struct hdf5_writer *writer, int id, const void *source, size_t bytes,
+                         bool rounds)
 {
     struct hdf5_dataset *dataset = writer->datasets[id];
     unsigned char *to = dataset->chunk + dataset->chunk_filled;
@@ -377,7 +403,8 @@ static size_t fill_chunk(struct hdf5_writer *writer, int id, const void *source,
     return rounds ? n * sizeof(float) : bytes;
 }
 
-enum ts_status ts_hdf5_dataset_write(struct hdf5_writer *writer, int id, int64_t slices, const void *data, bool rounds)
+enum ts_status ts_hdf5_dataset_write(struct hdf5_writer *writer, int id, int64_t slices,
+                                     const void *data, bool rounds)
 {
     struct hdf5_dataset *dataset = writer->datasets[id];
     const unsigned char *source = data;
@@ -385,7 +412,8 @@ enum ts_status ts_hdf5_dataset_write(struct hdf5_writer *writer, int id, int64_t
     while (left > 0 && !ts_hdf5_failed(writer)) {
         int64_t start[TS_MAX_RANK];
         size_t inside = ts_chunk_place(&dataset->grid, dataset->chunk_next, start);
-        if (!dataset->chunk && !(dataset->chunk = malloc(dataset->grid.chunk_bytes + CHUNK_CHECKSUM_BYTES))) {
+        if (!dataset->chunk &&
+            !(dataset->chunk = malloc(dataset->grid.chunk_bytes + CHUNK_CHECKSUM_BYTES))) {
             ts_hdf5_fail_memory(writer, dataset->grid.chunk_bytes);
             break;
         }
@@ -413,18 +441,21 @@ const struct chunk_filters *ts_hdf5_filters(const struct hdf5_writer *writer, in
     return &writer->datasets[id]->filters;
 }
 
-enum ts_status ts_hdf5_write_chunk_take(struct hdf5_writer *writer, int id, void *encoded, size_t bytes)
+enum ts_status ts_hdf5_write_chunk_take(struct hdf5_writer *writer, int id, void *encoded,
+                                        size_t bytes)
 {
     struct hdf5_dataset *dataset = writer->datasets[id];
     const size_t bound = ts_chunk_bound(&dataset->filters, dataset->grid.chunk_bytes);
     int64_t start[TS_MAX_RANK];
-    const bool fits = dataset->chunk_filled == 0 && dataset->chunk_next < dataset->grid.n_chunks && bytes <= bound;
+    const bool fits = dataset->chunk_filled == 0 && dataset->chunk_next < dataset->grid.n_chunks &&
+                      bytes <= bound;
     if (!fits)
         ts_hdf5_fail(writer, "output-order",
-                     "%s got an encoded chunk of %zu bytes, %zu are possible, after %lld of its %lld chunks and %zu "
+                     "%s got an encoded chunk of %zu bytes, %zu are possible, after %lld of its "
+                     "%lld chunks and %zu "
                      "bytes",
-                     dataset->path, bytes, bound, (long long)dataset->chunk_next, (long long)dataset->grid.n_chunks,
-                     dataset->chunk_filled);
+                     dataset->path, bytes, bound, (long long)dataset->chunk_next,
+                     (long long)dataset->grid.n_chunks, dataset->chunk_filled);
     if (ts_hdf5_failed(writer)) {
         free(encoded);
         return ts_hdf5_state(writer);
@@ -433,7 +464,8 @@ enum ts_status ts_hdf5_write_chunk_take(struct hdf5_writer *writer, int id, void
                                   .index = dataset->chunk_next,
                                   .filters = dataset->filters,
                                   .chunk_bytes = dataset->grid.chunk_bytes,
-                                  .inside_bytes = ts_chunk_place(&dataset->grid, dataset->chunk_next, start),
+                                  .inside_bytes =
+                                      ts_chunk_place(&dataset->grid, dataset->chunk_next, start),
                                   .digest = dataset->digest,
                                   .offset = dataset->offset,
                                   .encoded = encoded,
@@ -450,9 +482,10 @@ static bool move_chunks(struct hdf5_writer *writer, int id)
     struct hdf5_dataset *dataset = writer->datasets[id];
     dataset->scratching = false;
     for (int64_t i = 0; i < dataset->grid.n_chunks && !ts_hdf5_failed(writer); i++)
-        put_job(writer,
-                &(struct chunk_job){
-                    .id = id, .index = i, .filters = dataset->filters, .chunk_bytes = dataset->grid.chunk_bytes});
+        put_job(writer, &(struct chunk_job){.id = id,
+                                            .index = i,
+                                            .filters = dataset->filters,
+                                            .chunk_bytes = dataset->grid.chunk_bytes});
     return ts_hdf5_settle(writer) == TS_OK;
 }
 
@@ -462,14 +495,15 @@ static bool finish(struct hdf5_writer *writer, int id)
     struct hdf5_dataset *dataset = writer->datasets[id];
     const uint64_t slices = ts_hdf5_dataset_bytes(dataset) / dataset->slice_bytes;
     if ((int64_t)slices != dataset->n_slices)
-        return ts_hdf5_fail(writer, "output-incomplete", "'%s' got %lld of its %lld slices", dataset->path,
-                            (long long)slices, (long long)dataset->n_slices);
+        return ts_hdf5_fail(writer, "output-incomplete", "'%s' got %lld of its %lld slices",
+                            dataset->path, (long long)slices, (long long)dataset->n_slices);
     if (dataset->largest > 0)
         return ts_hdf5_fail_range(writer, dataset);
     if (dataset->scratching && !move_chunks(writer, id))
         return false;
     if (!ts_digest_tree_text(dataset->digest, dataset->text))
-        return ts_hdf5_fail(writer, "digest", "the crypto library failed at SHA-256 of '%s'", dataset->path);
+        return ts_hdf5_fail(writer, "digest", "the crypto library failed at SHA-256 of '%s'",
+                            dataset->path);
     ts_hdf5_enter();
     if (!hdf5_put_digest(dataset->dataset, dataset->text))
         ts_hdf5_fail_library(writer, dataset->path, 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The decoder is a pool of one worker (io/sandbox/workers.h), so that each thread waits for its own. Shared memory
- * holds the encoded chunk and behind it the block of its values.
+ * The decoder is a pool of one worker (io/sandbox/workers.h), so that each thread waits for its
+ * own. Shared memory holds the encoded chunk and behind it the block of its values.
  */
 #include "io/hdf5/hdf5_decoder.h"
 
@@ -11,8 +11,8 @@
 
 #include "io/sandbox/workers.h"
 
-/* JOB_SECONDS is for one chunk. LIBRARY_BYTES is what the libraries may take beside the blocks: the window of zstd,
- * above all. PROCESS_BYTES is what a process takes before it begins. */
+/* JOB_SECONDS is for one chunk. LIBRARY_BYTES is what the libraries may take beside the blocks: the
+ * window of zstd, above all. PROCESS_BYTES is what a process takes before it begins. */
 enum { JOB_SECONDS = 30, LIBRARY_BYTES = 192 << 20, PROCESS_BYTES = 2 << 20 };
 
 struct decode_job {
@@ -25,7 +25,7 @@ struct hdf5_decoder {
     struct hdf5_pipeline pipeline;
 };
 
-/* ---- the process ------------------------------------------------------------------------------------ */
+/* ---- the process ----------------------------------------------------------------------------- */
 
 struct decoding {
     struct hdf5_pipeline pipeline;
@@ -52,8 +52,8 @@ static void work(void *state, const void *data, int fd, void *answer)
     const struct decode_job *job = data;
     struct worker_verdict *verdict = answer;
     (void)fd;
-    if (!ts_hdf5_pipeline_undo(&decoding->pipeline, decoding->undoer, decoding->encoded, job->bytes, job->skipped,
-                               decoding->block, decoding->other))
+    if (!ts_hdf5_pipeline_undo(&decoding->pipeline, decoding->undoer, decoding->encoded, job->bytes,
+                               job->skipped, decoding->block, decoding->other))
         verdict->status = errno == ENOMEM ? TS_RUN_FAILED : TS_BAD_INPUT;
 }
 
@@ -63,7 +63,7 @@ static const struct worker_kind decoder_kind = {.name = "HDF5 decoder",
                                                 .begin = begin,
                                                 .work = work};
 
-/* ---- the caller ------------------------------------------------------------------------------------- */
+/* ---- the caller ------------------------------------------------------------------------------ */
 
 static size_t shared_bytes(const struct hdf5_pipeline *pipeline)
 {
@@ -76,13 +76,14 @@ size_t ts_hdf5_decoder_bytes(const struct hdf5_pipeline *pipeline)
     return (pipeline->n_filters > 1 ? 3 : 2) * pipeline->chunk_bytes + PROCESS_BYTES;
 }
 
-enum ts_status ts_hdf5_decoder_create(const struct hdf5_pipeline *pipeline, struct hdf5_decoder **out,
-                                      struct ts_diag *diag)
+enum ts_status ts_hdf5_decoder_create(const struct hdf5_pipeline *pipeline,
+                                      struct hdf5_decoder **out, struct ts_diag *diag)
 {
     const struct worker_setup setup = {.kind = &decoder_kind,
                                        .n_workers = 1,
                                        .memory_bytes = shared_bytes(pipeline),
-                                       .address_bytes = LIBRARY_BYTES + 4 * ts_hdf5_pipeline_block(pipeline),
+                                       .address_bytes =
+                                           LIBRARY_BYTES + 4 * ts_hdf5_pipeline_block(pipeline),
                                        .job_seconds = JOB_SECONDS,
                                        .setup = pipeline,
                                        .setup_bytes = sizeof *pipeline};
@@ -117,14 +118,15 @@ unsigned char *ts_hdf5_decoder_block(const struct hdf5_decoder *decoder)
     return ts_hdf5_decoder_encoded(decoder) + ts_hdf5_pipeline_bound(&decoder->pipeline);
 }
 
-enum ts_status ts_hdf5_decoder_undo(struct hdf5_decoder *decoder, size_t bytes, uint32_t skipped, char *what,
-                                    size_t size, struct ts_diag *diag)
+enum ts_status ts_hdf5_decoder_undo(struct hdf5_decoder *decoder, size_t bytes, uint32_t skipped,
+                                    char *what, size_t size, struct ts_diag *diag)
 {
     const struct decode_job job = {.bytes = bytes, .skipped = skipped};
     struct worker_verdict verdict = {0};
     char lost[WORKER_TEXT_MAX] = "";
     uint64_t number;
-    const enum worker_outcome outcome = ts_worker_ask(decoder->pool, &job, -1, &number, &verdict, lost);
+    const enum worker_outcome outcome =
+        ts_worker_ask(decoder->pool, &job, -1, &number, &verdict, lost);
     snprintf(what, size, "is damaged%s%s", *lost ? ": the process that decoded it " : "", lost);
     if (outcome == WORKER_LOST && number != UINT64_MAX)
         return TS_BAD_INPUT;
@@ -137,5 +139,7 @@ enum ts_status ts_hdf5_decoder_undo(struct hdf5_decoder *decoder, size_t bytes, 
         return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "decoder-died"},
                              "the process that decodes chunks %s", *lost ? lost : "does nothing");
     const enum ts_status status = (enum ts_status)verdict.status;
-    return status == TS_RUN_FAILED ? ts_diag_no_memory(diag, ts_hdf5_decoder_bytes(&decoder->pipeline)) : status;
+    return status == TS_RUN_FAILED
+               ? ts_diag_no_memory(diag, ts_hdf5_decoder_bytes(&decoder->pipeline))
+               : status;
 }

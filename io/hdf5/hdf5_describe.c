@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This writes types, small values and storage of HDF5 objects as text. Files may be foreign: sizes are checked before
- * anything is read.
+ * This writes types, small values and storage of HDF5 objects as text. Files may be foreign: sizes
+ * are checked before anything is read.
  */
 #include "io/hdf5/hdf5_describe.h"
 
@@ -16,7 +16,8 @@ enum { VALUES_MOST = 16, VALUE_READ_BYTES = 64 << 10 };
 /* Returns true for the filters that this program writes too; others need plugins or libraries. */
 static bool is_built_in(int32_t filter)
 {
-    return filter == H5Z_FILTER_DEFLATE || filter == H5Z_FILTER_SHUFFLE || filter == H5Z_FILTER_FLETCHER32;
+    return filter == H5Z_FILTER_DEFLATE || filter == H5Z_FILTER_SHUFFLE ||
+           filter == H5Z_FILTER_FLETCHER32;
 }
 
 void ts_hdf5_type_name(hid_t dataset, char *out, size_t size)
@@ -29,7 +30,8 @@ void ts_hdf5_type_name(hid_t dataset, char *out, size_t size)
     const char *order = bytes > 1 && H5Tget_order(type) == H5T_ORDER_BE ? "be" : "";
     switch (H5Tget_class(type)) {
     case H5T_INTEGER:
-        snprintf(out, size, "%c%zu%s", H5Tget_sign(type) == H5T_SGN_NONE ? 'u' : 'i', 8 * bytes, order);
+        snprintf(out, size, "%c%zu%s", H5Tget_sign(type) == H5T_SGN_NONE ? 'u' : 'i', 8 * bytes,
+                 order);
         break;
     case H5T_FLOAT:
         snprintf(out, size, "f%zu%s", 8 * bytes, order);
@@ -56,7 +58,8 @@ void ts_hdf5_type_name(hid_t dataset, char *out, size_t size)
 }
 
 /* Reads one text from a fixed or variable-length cell. */
-static void cell_text(const unsigned char *cell, size_t bytes, bool variable, char *out, size_t size)
+static void cell_text(const unsigned char *cell, size_t bytes, bool variable, char *out,
+                      size_t size)
 {
     const char *text = (const char *)cell;
     if (variable)
@@ -69,9 +72,10 @@ static void cell_text(const unsigned char *cell, size_t bytes, bool variable, ch
     out[length] = '\0';
 }
 
-/* Reads n texts of an attribute or a dataset, several of them in brackets. Returns 0 where they are too many bytes, -1
- * where the library fails. */
-static int read_texts(hid_t id, bool attribute, hid_t type, hid_t space, size_t n, char *out, size_t size)
+/* Reads n texts of an attribute or a dataset, several of them in brackets. Returns 0 where they are
+ * too many bytes, -1 where the library fails. */
+static int read_texts(hid_t id, bool attribute, hid_t type, hid_t space, size_t n, char *out,
+                      size_t size)
 {
     const bool variable = H5Tis_variable_str(type) > 0;
     const size_t bytes = H5Tget_size(type);
@@ -81,7 +85,8 @@ static int read_texts(hid_t id, bool attribute, hid_t type, hid_t space, size_t 
     unsigned char *cells = calloc(n + 1, bytes);
     if (!cells)
         return 0;
-    const herr_t read = attribute ? H5Aread(id, type, cells) : H5Dread(id, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, cells);
+    const herr_t read = attribute ? H5Aread(id, type, cells)
+                                  : H5Dread(id, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, cells);
     for (size_t i = 0; read >= 0 && i < n && used + 4 < size; i++) {
         if (n > 1)
             used += (size_t)snprintf(out + used, size - used, i ? ", " : "[");
@@ -101,8 +106,8 @@ static bool read_numbers(hid_t dataset, bool integer, size_t n, char *out, size_
     double values[VALUES_MOST];
     int64_t integers[VALUES_MOST];
     size_t used = 0;
-    if (H5Dread(dataset, integer ? H5T_NATIVE_INT64 : H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT,
-                integer ? (void *)integers : (void *)values) < 0)
+    if (H5Dread(dataset, integer ? H5T_NATIVE_INT64 : H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL,
+                H5P_DEFAULT, integer ? (void *)integers : (void *)values) < 0)
         return false;
     for (size_t i = 0; i < n; i++) {
         char number[40] = "null";
@@ -111,7 +116,8 @@ static bool read_numbers(hid_t dataset, bool integer, size_t n, char *out, size_
         else if (isfinite(values[i]))
             ts_real_format(values[i], number, sizeof number);
         const char *before = n == 1 ? "" : i == 0 ? "[" : ", ";
-        int length = snprintf(out + used, size - used, "%s%s%s", before, number, n > 1 && i + 1 == n ? "]" : "");
+        int length = snprintf(out + used, size - used, "%s%s%s", before, number,
+                              n > 1 && i + 1 == n ? "]" : "");
         if (length < 0 || (size_t)length >= size - used)
             return false;
         used += (size_t)length;
@@ -119,9 +125,11 @@ static bool read_numbers(hid_t dataset, bool integer, size_t n, char *out, size_
     return true;
 }
 
-bool ts_hdf5_value_text(hid_t dataset, const struct hdf5_storage *storage, char *out, size_t size, bool *text)
+bool ts_hdf5_value_text(hid_t dataset, const struct hdf5_storage *storage, char *out, size_t size,
+                        bool *text)
 {
-    bool done = false, elsewhere = storage->layout == STORAGE_VIRTUAL || storage->layout == STORAGE_EXTERNAL;
+    bool done = false,
+         elsewhere = storage->layout == STORAGE_VIRTUAL || storage->layout == STORAGE_EXTERNAL;
     int64_t n = 1;
     for (int d = 0; d < storage->rank && n <= VALUES_MOST; d++)
         n *= storage->n[d] <= VALUES_MOST ? storage->n[d] : VALUES_MOST + 1;
@@ -133,7 +141,8 @@ bool ts_hdf5_value_text(hid_t dataset, const struct hdf5_storage *storage, char 
     const hid_t type = H5Dget_type(dataset), space = H5Dget_space(dataset);
     if (type >= 0 && space >= 0 && *text)
         done = read_texts(dataset, false, type, space, (size_t)n, out, size) > 0;
-    else if ((storage->class == STORAGE_INTEGER || storage->class == STORAGE_FLOAT) && storage->element_bytes <= 8)
+    else if ((storage->class == STORAGE_INTEGER || storage->class == STORAGE_FLOAT) &&
+             storage->element_bytes <= 8)
         done = read_numbers(dataset, storage->class == STORAGE_INTEGER, (size_t)n, out, size);
     TS_HDF5_CLOSE(space, type);
     return done;
@@ -164,11 +173,12 @@ static size_t add(char *out, size_t size, size_t used, const char *before, const
 
 void ts_hdf5_storage_text(const struct hdf5_storage *storage, char *out, size_t size)
 {
-    static const char *const layouts[] = {[STORAGE_COMPACT] = "compact",
-                                          [STORAGE_CONTIGUOUS] = "contiguous",
-                                          [STORAGE_CHUNKED] = "chunked",
-                                          [STORAGE_VIRTUAL] = "virtual: its values lie in other files",
-                                          [STORAGE_EXTERNAL] = "external: its values lie in other files"};
+    static const char *const layouts[] = {
+        [STORAGE_COMPACT] = "compact",
+        [STORAGE_CONTIGUOUS] = "contiguous",
+        [STORAGE_CHUNKED] = "chunked",
+        [STORAGE_VIRTUAL] = "virtual: its values lie in other files",
+        [STORAGE_EXTERNAL] = "external: its values lie in other files"};
     char word[96];
     size_t used = add(out, size, 0, "", layouts[storage->layout]);
     for (int d = 0; storage->layout == STORAGE_CHUNKED && d < storage->rank; d++) {

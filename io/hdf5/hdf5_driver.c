@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The driver behaves as the library's own "sec2" does: the address space may be longer than the file, and what lies
- * behind the file's end reads as zeros. It locks nothing, since nobody else knows the files that we write, and readers
- * of a finished file need no lock.
- * Source: HDF5 virtual file layer (H5FDpublic.h); H5FDsec2.c for what the library expects.
+ * The driver behaves as the library's own "sec2" does: the address space may be longer than the
+ * file, and what lies behind the file's end reads as zeros. It locks nothing, since nobody else
+ * knows the files that we write, and readers of a finished file need no lock. Source: HDF5 virtual
+ * file layer (H5FDpublic.h); H5FDsec2.c for what the library expects.
  */
 #include "io/hdf5/hdf5_driver.h"
 
@@ -43,13 +43,15 @@ static H5FD_t *driver_open(const char *name, unsigned flags, hid_t access, haddr
 {
     (void)max;
     struct stat status;
-    /* External links and virtual datasets have the library open further names: they would all be this descriptor. */
+    /* External links and virtual datasets have the library open further names: they would all be
+     * this descriptor. */
     const int *fd = strcmp(name, any_name) == 0 ? H5Pget_driver_info(access) : NULL;
     if (!fd)
         return NULL;
-    /* The library first opens without H5F_ACC_TRUNC, to learn whether it has the file open already. The sandbox refuses
-     * the call that glibc makes for fstat(). */
-    if (((flags & H5F_ACC_TRUNC) && ftruncate(*fd, 0) != 0) || syscall(SYS_fstat, *fd, &status) != 0) {
+    /* The library first opens without H5F_ACC_TRUNC, to learn whether it has the file open already.
+     * The sandbox refuses the call that glibc makes for fstat(). */
+    if (((flags & H5F_ACC_TRUNC) && ftruncate(*fd, 0) != 0) ||
+        syscall(SYS_fstat, *fd, &status) != 0) {
         ts_hdf5_keep_error(errno);
         return NULL;
     }
@@ -73,7 +75,8 @@ static herr_t driver_close(H5FD_t *handle)
 
 static int driver_compare(const H5FD_t *a, const H5FD_t *b)
 {
-    const struct driver_file *one = (const struct driver_file *)a, *two = (const struct driver_file *)b;
+    const struct driver_file *one = (const struct driver_file *)a,
+                             *two = (const struct driver_file *)b;
     if (one->device != two->device)
         return one->device < two->device ? -1 : 1;
     return one->inode < two->inode ? -1 : one->inode > two->inode;
@@ -122,11 +125,14 @@ static bool outside(haddr_t address, size_t size)
     return address > largest_address || size > largest_address - address;
 }
 
-static herr_t driver_read(H5FD_t *handle, H5FD_mem_t type, hid_t transfer, haddr_t address, size_t size, void *buffer)
+static herr_t driver_read(H5FD_t *handle, H5FD_mem_t type, hid_t transfer, haddr_t address,
+                          size_t size, void *buffer)
 {
     (void)type, (void)transfer;
     const struct driver_file *file = (const struct driver_file *)handle;
-    const size_t inside = address >= file->eof ? 0 : size < file->eof - address ? size : (size_t)(file->eof - address);
+    const size_t inside = address >= file->eof         ? 0
+                          : size < file->eof - address ? size
+                                                       : (size_t)(file->eof - address);
     if (outside(address, size))
         return -1;
     if (!ts_file_read_at(file->fd, buffer, inside, address)) {
@@ -144,8 +150,8 @@ static herr_t fail_write(struct driver_file *file, int error)
     return -1;
 }
 
-static herr_t driver_write(H5FD_t *handle, H5FD_mem_t type, hid_t transfer, haddr_t address, size_t size,
-                           const void *buffer)
+static herr_t driver_write(H5FD_t *handle, H5FD_mem_t type, hid_t transfer, haddr_t address,
+                           size_t size, const void *buffer)
 {
     (void)transfer;
     struct driver_file *file = (struct driver_file *)handle;
@@ -213,15 +219,16 @@ static const H5FD_class_t driver_class = {
     .fl_map = H5FD_FLMAP_DICHOTOMY,
 };
 
-/* Access properties for the descriptor, or -1. The driver is registered again where a host program has closed the
- * library in between. */
+/* Access properties for the descriptor, or -1. The driver is registered again where a host program
+ * has closed the library in between. */
 static hid_t create_access(int fd)
 {
     static hid_t driver = -1;
     if (driver < 0 || H5Iget_type(driver) != H5I_VFL)
         driver = H5FDregister(&driver_class);
     hid_t access = driver >= 0 ? H5Pcreate(H5P_FILE_ACCESS) : -1;
-    if (access >= 0 && (H5Pset_driver(access, driver, &fd) < 0 || H5Pset_fclose_degree(access, H5F_CLOSE_STRONG) < 0)) {
+    if (access >= 0 && (H5Pset_driver(access, driver, &fd) < 0 ||
+                        H5Pset_fclose_degree(access, H5F_CLOSE_STRONG) < 0)) {
         H5Pclose(access);
         return -1;
     }
@@ -234,7 +241,8 @@ bool ts_hdf5_has_signature(int fd)
     static const char signature[] = "\211HDF\r\n\032\n";
     char found[sizeof signature - 1];
     errno = 0;
-    for (off_t at = 0; pread(fd, found, sizeof found, at) == (ssize_t)sizeof found; at = at ? 2 * at : 512)
+    for (off_t at = 0; pread(fd, found, sizeof found, at) == (ssize_t)sizeof found;
+         at = at ? 2 * at : 512)
         if (memcmp(found, signature, sizeof found) == 0)
             return true;
     return false;
@@ -272,7 +280,8 @@ static struct driver_file *driver_of(hid_t file)
     return H5Fget_vfd_handle(file, H5P_DEFAULT, &handle) >= 0 ? handle : NULL;
 }
 
-bool ts_hdf5_driver_place(hid_t file, hid_t dataset, const hsize_t *start, size_t bytes, uint64_t *offset)
+bool ts_hdf5_driver_place(hid_t file, hid_t dataset, const hsize_t *start, size_t bytes,
+                          uint64_t *offset)
 {
     static const char nothing;
     struct driver_file *driver = driver_of(file);

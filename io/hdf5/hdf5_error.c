@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One lock stands around libhdf5, whose printing and error stack are kept here. Where a system call of the driver
- * failed, its error is reported, since it is the one that a user can act on; else the innermost record of the stack.
+ * One lock stands around libhdf5, whose printing and error stack are kept here. Where a system call
+ * of the driver failed, its error is reported, since it is the one that a user can act on; else the
+ * innermost record of the stack.
  */
 #include "io/hdf5/hdf5_error.h"
 
@@ -33,7 +34,8 @@ static void unlock_library(void)
 
 static void prepare_library(void)
 {
-    /* A fork finds the library at rest, whatever other threads do: the fork server may start late in a host program. */
+    /* A fork finds the library at rest, whatever other threads do: the fork server may start late
+     * in a host program. */
     (void)pthread_atfork(lock_library, unlock_library, unlock_library);
     /* Fails where the host program has already used HDF5: then its own choice stands. */
     (void)H5dont_atexit();

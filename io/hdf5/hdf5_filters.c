@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Each filter is a function from bytes to bytes that returns how many it made, 0 where the input is damaged, and writes
- * no more than it was given space for. A chunk is whole if the last one made as many bytes as its values have.
- * Source of the layouts: the registered filters of HDF5 (github.com/HDFGroup/hdf5_plugins), what hdf5plugin 7.1 writes.
+ * Each filter is a function from bytes to bytes that returns how many it made, 0 where the input is
+ * damaged, and writes no more than it was given space for. A chunk is whole if the last one made as
+ * many bytes as its values have. Source of the layouts: the registered filters of HDF5
+ * (github.com/HDFGroup/hdf5_plugins), what hdf5plugin 7.1 writes.
  */
 #include "io/hdf5/hdf5_filters.h"
 
@@ -48,7 +49,7 @@ static uint64_t big_64(const unsigned char *at)
     return (uint64_t)big_32(at) << 32 | big_32(at + 4);
 }
 
-/* ---- filters of HDF5 itself ----------------------------------------------------------------------- */
+/* ---- filters of HDF5 itself ------------------------------------------------------------------ */
 
 static size_t undo_shuffle(const struct step *step)
 {
@@ -60,12 +61,14 @@ static size_t undo_shuffle(const struct step *step)
     return step->bytes;
 }
 
-static size_t inflate_into(struct hdf5_undoer *undoer, const unsigned char *in, size_t bytes, unsigned char *out,
-                           size_t capacity)
+static size_t inflate_into(struct hdf5_undoer *undoer, const unsigned char *in, size_t bytes,
+                           unsigned char *out, size_t capacity)
 {
     size_t made = 0;
-    return libdeflate_zlib_decompress(undoer->inflater, in, bytes, out, capacity, &made) == LIBDEFLATE_SUCCESS ? made
-                                                                                                               : 0;
+    return libdeflate_zlib_decompress(undoer->inflater, in, bytes, out, capacity, &made) ==
+                   LIBDEFLATE_SUCCESS
+               ? made
+               : 0;
 }
 
 static size_t undo_deflate(const struct step *step)
@@ -73,10 +76,10 @@ static size_t undo_deflate(const struct step *step)
     return inflate_into(step->undoer, step->in, step->bytes, step->out, step->capacity);
 }
 
-/* ---- zstd, lz4, blosc ------------------------------------------------------------------------------ */
+/* ---- zstd, lz4, blosc ------------------------------------------------------------------------ */
 
-static size_t zstd_into(struct hdf5_undoer *undoer, const unsigned char *in, size_t bytes, unsigned char *out,
-                        size_t capacity)
+static size_t zstd_into(struct hdf5_undoer *undoer, const unsigned char *in, size_t bytes,
+                        unsigned char *out, size_t capacity)
 {
     const size_t made = ZSTD_decompressDCtx(undoer->zstd, out, capacity, in, bytes);
     if (!ZSTD_isError(made))
@@ -99,8 +102,8 @@ static size_t lz4_into(const unsigned char *in, size_t bytes, unsigned char *out
     return made > 0 ? (size_t)made : 0;
 }
 
-/* A header of 12 bytes has the length of all and of a block; each block has its length before it, and is stored as it
- * was where that is the block's own. */
+/* A header of 12 bytes has the length of all and of a block; each block has its length before it,
+ * and is stored as it was where that is the block's own. */
 static size_t undo_lz4(const struct step *step)
 {
     const unsigned char *at = step->in, *const end = step->in + step->bytes;
@@ -137,8 +140,8 @@ static size_t undo_blosc(const struct step *step)
     return made > 0 ? (size_t)made : 0;
 }
 
-static size_t blosc2_into(void *user, int codec, const unsigned char *in, size_t bytes, unsigned char *out,
-                          size_t capacity)
+static size_t blosc2_into(void *user, int codec, const unsigned char *in, size_t bytes,
+                          unsigned char *out, size_t capacity)
 {
     return codec == BLOSC2_LZ4    ? lz4_into(in, bytes, out, capacity)
            : codec == BLOSC2_ZLIB ? inflate_into(user, in, bytes, out, capacity)
@@ -148,14 +151,15 @@ static size_t blosc2_into(void *user, int codec, const unsigned char *in, size_t
 
 static size_t undo_blosc2(const struct step *step)
 {
-    return ts_blosc2_decode(step->in, step->bytes, step->out, step->capacity, blosc2_into, step->undoer);
+    return ts_blosc2_decode(step->in, step->bytes, step->out, step->capacity, blosc2_into,
+                            step->undoer);
 }
 
-/* ---- lzf ------------------------------------------------------------------------------------------- */
+/* ---- lzf ------------------------------------------------------------------------------------- */
 
-/* A control byte below 32 begins a run of bytes as they are, one more than it says. Another one repeats bytes: its high
- * three bits, and a byte more where all are set, are the length less 2, and its low five bits and the next byte are the
- * distance less 1. (M. Lehmann, LibLZF.) */
+/* A control byte below 32 begins a run of bytes as they are, one more than it says. Another one
+ * repeats bytes: its high three bits, and a byte more where all are set, are the length less 2, and
+ * its low five bits and the next byte are the distance less 1. (M. Lehmann, LibLZF.) */
 static size_t undo_lzf(const struct step *step)
 {
     const unsigned char *at = step->in, *const end = step->in + step->bytes;
@@ -187,7 +191,7 @@ static size_t undo_lzf(const struct step *step)
     return made;
 }
 
-/* ---- bitshuffle ------------------------------------------------------------------------------------ */
+/* ---- bitshuffle ------------------------------------------------------------------------------ */
 
 /* BLOCK_BYTES and BLOCK_LEAST make the size of a block where the file names none. */
 enum { BITS_LZ4 = 2, BITS_ZSTD = 3, BLOCK_BYTES = 8192, BLOCK_LEAST = 128, BLOCK_UNIT = 8 };
@@ -201,7 +205,8 @@ struct bit_blocks {
 };
 
 /* Undoes one block of n elements, which is compressed or as it is. */
-static bool undo_block(const struct step *step, struct bit_blocks *blocks, size_t n, unsigned char *out)
+static bool undo_block(const struct step *step, struct bit_blocks *blocks, size_t n,
+                       unsigned char *out)
 {
     const size_t bytes = n * blocks->width, left = (size_t)(blocks->end - blocks->at);
     const unsigned char *bits = blocks->at;
@@ -213,9 +218,10 @@ static bool undo_block(const struct step *step, struct bit_blocks *blocks, size_
         blocks->at += 4;
         if (stored > left - 4)
             return false;
-        const size_t made = blocks->coder == BITS_LZ4
-                                ? lz4_into(blocks->at, stored, blocks->scratch[0], bytes)
-                                : zstd_into(step->undoer, blocks->at, stored, blocks->scratch[0], bytes);
+        const size_t made =
+            blocks->coder == BITS_LZ4
+                ? lz4_into(blocks->at, stored, blocks->scratch[0], bytes)
+                : zstd_into(step->undoer, blocks->at, stored, blocks->scratch[0], bytes);
         if (made != bytes)
             return false;
         bits = blocks->scratch[0];
@@ -248,7 +254,8 @@ static size_t undo_bitshuffle(const struct step *step)
 {
     const struct hdf5_filter *filter = step->filter;
     const uint32_t coder = filter->n_values > 4 ? filter->values[4] : 0;
-    struct bit_blocks blocks = {.width = filter->n_values > 2 ? filter->values[2] : step->element_bytes,
+    struct bit_blocks blocks = {.width =
+                                    filter->n_values > 2 ? filter->values[2] : step->element_bytes,
                                 .coder = coder == BITS_LZ4 || coder == BITS_ZSTD ? coder : 0,
                                 .at = step->in,
                                 .end = step->in + step->bytes};
@@ -267,7 +274,8 @@ static size_t undo_bitshuffle(const struct step *step)
         blocks.block = blocks.block < BLOCK_LEAST ? BLOCK_LEAST : blocks.block;
     }
     blocks.n = all / blocks.width;
-    if (all == 0 || all > step->capacity || all % blocks.width || blocks.block == 0 || blocks.block % BLOCK_UNIT)
+    if (all == 0 || all > step->capacity || all % blocks.width || blocks.block == 0 ||
+        blocks.block % BLOCK_UNIT)
         return 0;
     const size_t most = blocks.block < blocks.n ? blocks.block : blocks.n;
     unsigned char *scratch = malloc(2 * most * blocks.width);
@@ -280,7 +288,7 @@ static size_t undo_bitshuffle(const struct step *step)
     return done ? all : 0;
 }
 
-/* ---- pipelines ------------------------------------------------------------------------------------- */
+/* ---- pipelines ------------------------------------------------------------------------------- */
 
 /* fletcher32 has no function: its checksum is only taken off. */
 static const struct known {
@@ -326,16 +334,18 @@ size_t ts_hdf5_pipeline_bound(const struct hdf5_pipeline *pipeline)
 {
     if (!ts_hdf5_pipeline_is_plain(pipeline))
         return ts_hdf5_pipeline_block(pipeline);
-    return libdeflate_zlib_compress_bound(NULL, pipeline->chunk_bytes) + PIPELINE_FILTERS * CHUNK_CHECKSUM_BYTES;
+    return libdeflate_zlib_compress_bound(NULL, pipeline->chunk_bytes) +
+           PIPELINE_FILTERS * CHUNK_CHECKSUM_BYTES;
 }
 
-/* Several compressors one after the other, and blocks of a few bytes with their lengths, make more of what does not
- * compress than it was. */
+/* Several compressors one after the other, and blocks of a few bytes with their lengths, make more
+ * of what does not compress than it was. */
 size_t ts_hdf5_pipeline_block(const struct hdf5_pipeline *pipeline)
 {
     enum { HEADERS_BYTES = 64 << 10 };
-    return ts_hdf5_pipeline_is_plain(pipeline) ? pipeline->chunk_bytes + PIPELINE_FILTERS * CHUNK_CHECKSUM_BYTES
-                                               : 2 * pipeline->chunk_bytes + HEADERS_BYTES;
+    return ts_hdf5_pipeline_is_plain(pipeline)
+               ? pipeline->chunk_bytes + PIPELINE_FILTERS * CHUNK_CHECKSUM_BYTES
+               : 2 * pipeline->chunk_bytes + HEADERS_BYTES;
 }
 
 struct hdf5_undoer *ts_hdf5_undoer_create(void)
@@ -361,8 +371,8 @@ void ts_hdf5_undoer_destroy(struct hdf5_undoer *undoer)
 }
 
 bool ts_hdf5_pipeline_undo(const struct hdf5_pipeline *pipeline, struct hdf5_undoer *undoer,
-                           const unsigned char *encoded, size_t bytes, uint32_t skipped, unsigned char *block,
-                           unsigned char *other)
+                           const unsigned char *encoded, size_t bytes, uint32_t skipped,
+                           unsigned char *block, unsigned char *other)
 {
     const unsigned char *at = encoded;
     int left = 0; /* steps; the last one ends in `block` */
@@ -401,10 +411,11 @@ bool ts_hdf5_pipeline_undo(const struct hdf5_pipeline *pipeline, struct hdf5_und
     return true;
 }
 
-/* ---- for libhdf5 ------------------------------------------------------------------------------------ */
+/* ---- for libhdf5 ----------------------------------------------------------------------------- */
 
 /* libhdf5 does not say how large the chunk is: more and more space is tried. */
-static size_t undo_for_library(const struct hdf5_filter *filter, size_t bytes, size_t *buffer_bytes, void **buffer)
+static size_t undo_for_library(const struct hdf5_filter *filter, size_t bytes, size_t *buffer_bytes,
+                               void **buffer)
 {
     enum { FIRST_BYTES = 64 << 10, MOST_BYTES = 64 << 20 };
     static struct hdf5_undoer *undoer;
@@ -433,14 +444,16 @@ static size_t undo_for_library(const struct hdf5_filter *filter, size_t bytes, s
 }
 
 /* The function of a filter gets its parameters, but not its number. */
-#define LIBRARY_FILTER(name, number)                                                                                   \
-    static size_t library_##name(unsigned flags, size_t n, const unsigned values[], size_t bytes,                      \
-                                 size_t *buffer_bytes, void **buffer)                                                  \
-    {                                                                                                                  \
-        struct hdf5_filter filter = {.id = (number), .n_values = (uint32_t)(n < FILTER_VALUES ? n : FILTER_VALUES)};   \
-        for (uint32_t i = 0; i < filter.n_values; i++)                                                                 \
-            filter.values[i] = values[i];                                                                              \
-        return flags & H5Z_FLAG_REVERSE ? undo_for_library(&filter, bytes, buffer_bytes, buffer) : 0;                  \
+#define LIBRARY_FILTER(name, number)                                                               \
+    static size_t library_##name(unsigned flags, size_t n, const unsigned values[], size_t bytes,  \
+                                 size_t *buffer_bytes, void **buffer)                              \
+    {                                                                                              \
+        struct hdf5_filter filter = {                                                              \
+            .id = (number), .n_values = (uint32_t)(n < FILTER_VALUES ? n : FILTER_VALUES)};        \
+        for (uint32_t i = 0; i < filter.n_values; i++)                                             \
+            filter.values[i] = values[i];                                                          \
+        return flags & H5Z_FLAG_REVERSE ? undo_for_library(&filter, bytes, buffer_bytes, buffer)   \
+                                        : 0;                                                       \
     }
 LIBRARY_FILTER(lzf, FILTER_LZF)
 LIBRARY_FILTER(lz4, FILTER_LZ4)
@@ -454,8 +467,12 @@ bool ts_hdf5_filters_register(void)
     static const struct {
         int32_t id;
         H5Z_func_t function;
-    } filters[] = {{FILTER_LZF, library_lzf},   {FILTER_LZ4, library_lz4},     {FILTER_BITSHUFFLE, library_bitshuffle},
-                   {FILTER_ZSTD, library_zstd}, {FILTER_BLOSC, library_blosc}, {FILTER_BLOSC2, library_blosc2}};
+    } filters[] = {{FILTER_LZF, library_lzf},
+                   {FILTER_LZ4, library_lz4},
+                   {FILTER_BITSHUFFLE, library_bitshuffle},
+                   {FILTER_ZSTD, library_zstd},
+                   {FILTER_BLOSC, library_blosc},
+                   {FILTER_BLOSC2, library_blosc2}};
     for (size_t i = 0; i < sizeof filters / sizeof *filters; i++) {
         const H5Z_class2_t class = {.version = H5Z_CLASS_T_VERS,
                                     .id = filters[i].id,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A link is followed by putting its target in the place of its name and walking on, as the system does with symbolic
- * links.
+ * A link is followed by putting its target in the place of its name and walking on, as the system
+ * does with symbolic links.
  */
 #include "io/hdf5/hdf5_finder.h"
 
@@ -12,7 +12,7 @@
 #include "io/hdf5/hdf5_describe.h"
 #include "io/hdf5/hdf5_storage.h"
 
-/* ---- paths --------------------------------------------------------------------------------------- */
+/* ---- paths ----------------------------------------------------------------------------------- */
 
 /* A walk has an open object, and the names that are still to follow. */
 struct walk {
@@ -36,9 +36,10 @@ static enum ts_status prepend(struct walk *walk, char *path, const char *target)
     char rest[FINDER_PATH];
     snprintf(rest, sizeof rest, "%s", walk->path);
     const int length = snprintf(path, FINDER_PATH, "%s/%s", target, rest);
-    return length < FINDER_PATH ? TS_OK
-                                : ts_hdf5_child_refuse(walk->child, walk->diag, "hdf5-links",
-                                                       "links that make a path of more than %d bytes", FINDER_PATH);
+    return length < FINDER_PATH
+               ? TS_OK
+               : ts_hdf5_child_refuse(walk->child, walk->diag, "hdf5-links",
+                                      "links that make a path of more than %d bytes", FINDER_PATH);
 }
 
 static enum ts_status follow_soft(struct walk *walk, const char *target)
@@ -63,8 +64,8 @@ static enum ts_status leave_file(struct walk *walk, const char *value, size_t by
     return prepend(walk, walk->answer->path, target);
 }
 
-/* Follows one name. Sets walk->answer->file if the name leads to another file, and walk->at to -1 if there is no such
- * name. */
+/* Follows one name. Sets walk->answer->file if the name leads to another file, and walk->at to -1
+ * if there is no such name. */
 static enum ts_status step(struct walk *walk, const char *name)
 {
     H5L_info_t info;
@@ -86,12 +87,15 @@ static enum ts_status step(struct walk *walk, const char *name)
         return ts_hdf5_child_refuse(walk->child, walk->diag, "hdf5-links",
                                     "a link of a kind that only the writing program knows");
     if (walk->n_links++ >= FINDER_LINKS)
-        return ts_hdf5_child_refuse(walk->child, walk->diag, "hdf5-links", "more than %d links one after the other",
-                                    FINDER_LINKS);
-    if (info.u.val_size >= sizeof value || H5Lget_val(walk->at, name, value, sizeof value - 1, H5P_DEFAULT) < 0)
         return ts_hdf5_child_refuse(walk->child, walk->diag, "hdf5-links",
-                                    "a link of %zu bytes, at most %d are followed", info.u.val_size, FINDER_NAME);
-    return info.type == H5L_TYPE_SOFT ? follow_soft(walk, value) : leave_file(walk, value, info.u.val_size);
+                                    "more than %d links one after the other", FINDER_LINKS);
+    if (info.u.val_size >= sizeof value ||
+        H5Lget_val(walk->at, name, value, sizeof value - 1, H5P_DEFAULT) < 0)
+        return ts_hdf5_child_refuse(walk->child, walk->diag, "hdf5-links",
+                                    "a link of %zu bytes, at most %d are followed", info.u.val_size,
+                                    FINDER_NAME);
+    return info.type == H5L_TYPE_SOFT ? follow_soft(walk, value)
+                                      : leave_file(walk, value, info.u.val_size);
 }
 
 static enum ts_status walk_all(struct walk *walk)
@@ -107,23 +111,25 @@ static enum ts_status walk_all(struct walk *walk)
             break;
         }
         snprintf(name, sizeof name, "%.*s", (int)length, walk->path + slashes);
-        memmove(walk->path, walk->path + slashes + length, strlen(walk->path + slashes + length) + 1);
+        memmove(walk->path, walk->path + slashes + length,
+                strlen(walk->path + slashes + length) + 1);
         status = step(walk, name);
     }
     return status;
 }
 
-/* "WHAT PATH@ATTRIBUTE cannot be read: reason" of an open object; attribute NULL: the object itself. */
-static enum ts_status unreadable(const struct hdf5_child *child, hid_t object, const char *code, const char *what,
-                                 const char *attribute, struct ts_diag *diag)
+/* "WHAT PATH@ATTRIBUTE cannot be read: reason" of an open object; attribute NULL: the object
+ * itself. */
+static enum ts_status unreadable(const struct hdf5_child *child, hid_t object, const char *code,
+                                 const char *what, const char *attribute, struct ts_diag *diag)
 {
     struct hdf5_failure failure;
     char path[FINDER_NAME] = "", shown[FINDER_NAME];
     ts_hdf5_failure(&failure);
     (void)H5Iget_name(object, path, sizeof path);
     ts_text_escape(shown, sizeof shown, path);
-    return ts_hdf5_child_refuse(child, diag, code, "%s%s%s%s cannot be read: %s", what, shown, attribute ? "@" : "",
-                                attribute ? attribute : "", failure.text);
+    return ts_hdf5_child_refuse(child, diag, code, "%s%s%s%s cannot be read: %s", what, shown,
+                                attribute ? "@" : "", attribute ? attribute : "", failure.text);
 }
 
 struct wanted {
@@ -152,12 +158,13 @@ static struct wanted find_attribute(hid_t object, const char *name)
     return wanted;
 }
 
-/* Text of an attribute, or of a scalar dataset where `name` is NULL, without spaces at its end; "" where there is none
- * such. */
-static enum ts_status read_text(const struct hdf5_child *child, hid_t object, const char *name, char *out, size_t size,
-                                struct ts_diag *diag)
+/* Text of an attribute, or of a scalar dataset where `name` is NULL, without spaces at its end; ""
+ * where there is none such. */
+static enum ts_status read_text(const struct hdf5_child *child, hid_t object, const char *name,
+                                char *out, size_t size, struct ts_diag *diag)
 {
-    const struct wanted wanted = name ? find_attribute(object, name) : (struct wanted){.name = NULL};
+    const struct wanted wanted =
+        name ? find_attribute(object, name) : (struct wanted){.name = NULL};
     if (ts_hdf5_text_of(object, *wanted.found ? wanted.found : name, out, size) < 0)
         return unreadable(child, object, "hdf5-text", "the text ", name, diag);
     for (size_t n = strlen(out); n > 0 && out[n - 1] == ' '; n--)
@@ -172,9 +179,12 @@ static enum ts_status describe(struct walk *walk)
     const H5I_type_t type = H5Iget_type(walk->at);
     answer->object = walk->at;
     answer->rank = -1;
-    answer->kind = type == H5I_GROUP ? FINDER_GROUP : type == H5I_DATASET ? FINDER_DATASET : FINDER_OTHER;
+    answer->kind = type == H5I_GROUP     ? FINDER_GROUP
+                   : type == H5I_DATASET ? FINDER_DATASET
+                                         : FINDER_OTHER;
     if (type == H5I_GROUP)
-        return read_text(walk->child, walk->at, "NX_class", answer->nx_class, sizeof answer->nx_class, walk->diag);
+        return read_text(walk->child, walk->at, "NX_class", answer->nx_class,
+                         sizeof answer->nx_class, walk->diag);
     const hid_t space = type == H5I_DATASET ? H5Dget_space(walk->at) : -1;
     if (space >= 0)
         answer->rank = H5Sget_simple_extent_ndims(space);
@@ -185,7 +195,8 @@ static enum ts_status describe(struct walk *walk)
 enum ts_status ts_hdf5_walk_path(const struct hdf5_child *child, const struct find_request *request,
                                  struct find_answer *answer, struct ts_diag *diag)
 {
-    struct walk walk = {.child = child, .diag = diag, .n_links = request->n_links, .answer = answer};
+    struct walk walk = {
+        .child = child, .diag = diag, .n_links = request->n_links, .answer = answer};
     memset(answer, 0, sizeof *answer);
     snprintf(walk.path, sizeof walk.path, "%s", request->path);
     walk.at = H5Oopen(request->from, *walk.path == '/' ? "/" : ".", H5P_DEFAULT);
@@ -199,7 +210,8 @@ enum ts_status ts_hdf5_walk_path(const struct hdf5_child *child, const struct fi
     return status;
 }
 
-enum ts_status ts_hdf5_task_find(struct hdf5_child *child, const void *request, FILE *out, struct ts_diag *diag)
+enum ts_status ts_hdf5_task_find(struct hdf5_child *child, const void *request, FILE *out,
+                                 struct ts_diag *diag)
 {
     static struct find_answer answer;
     const enum ts_status status = ts_hdf5_walk_path(child, request, &answer, diag);
@@ -207,7 +219,8 @@ enum ts_status ts_hdf5_task_find(struct hdf5_child *child, const void *request, 
     return status;
 }
 
-enum ts_status ts_hdf5_task_release(struct hdf5_child *child, const void *request, FILE *out, struct ts_diag *diag)
+enum ts_status ts_hdf5_task_release(struct hdf5_child *child, const void *request, FILE *out,
+                                    struct ts_diag *diag)
 {
     const struct object_request *of = request;
     (void)child, (void)out, (void)diag;
@@ -215,7 +228,7 @@ enum ts_status ts_hdf5_task_release(struct hdf5_child *child, const void *reques
     return TS_OK;
 }
 
-/* ---- names ---------------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 struct names {
     FILE *out;
@@ -237,7 +250,8 @@ static herr_t put_name(hid_t group, const char *name, const H5L_info_t *link, vo
     return 0;
 }
 
-enum ts_status ts_hdf5_task_names(struct hdf5_child *child, const void *request, FILE *out, struct ts_diag *diag)
+enum ts_status ts_hdf5_task_names(struct hdf5_child *child, const void *request, FILE *out,
+                                  struct ts_diag *diag)
 {
     const struct object_request *of = request;
     struct names names = {.out = out};
@@ -247,9 +261,10 @@ enum ts_status ts_hdf5_task_names(struct hdf5_child *child, const void *request,
     return TS_OK;
 }
 
-/* ---- texts and numbers ---------------------------------------------------------------------------- */
+/* ---- texts and numbers ----------------------------------------------------------------------- */
 
-enum ts_status ts_hdf5_task_text(struct hdf5_child *child, const void *request, FILE *out, struct ts_diag *diag)
+enum ts_status ts_hdf5_task_text(struct hdf5_child *child, const void *request, FILE *out,
+                                 struct ts_diag *diag)
 {
     const struct attribute_request *of = request;
     char text[FINDER_NAME] = "";
@@ -266,9 +281,11 @@ static bool read_numbers(hid_t attribute, hid_t object, const char *name, int32_
     const H5T_class_t class = type >= 0 ? H5Tget_class(type) : H5T_NO_CLASS;
     char text[FINDER_NAME], *end = text;
     bool read = false;
-    if ((class == H5T_FLOAT || class == H5T_INTEGER) && space >= 0 && H5Sget_simple_extent_npoints(space) == n)
+    if ((class == H5T_FLOAT || class == H5T_INTEGER) && space >= 0 &&
+        H5Sget_simple_extent_npoints(space) == n)
         read = H5Aread(attribute, H5T_NATIVE_DOUBLE, values) >= 0;
-    else if (class == H5T_STRING && n == 1 && ts_hdf5_text_of(object, name, text, sizeof text) > 0) {
+    else if (class == H5T_STRING && n == 1 &&
+             ts_hdf5_text_of(object, name, text, sizeof text) > 0) {
         values[0] = strtod(text, &end);
         read = end > text && end[strspn(end, " \t\r\n")] == '\0';
     }
@@ -276,7 +293,8 @@ static bool read_numbers(hid_t attribute, hid_t object, const char *name, int32_
     return read;
 }
 
-enum ts_status ts_hdf5_task_numbers(struct hdf5_child *child, const void *request, FILE *out, struct ts_diag *diag)
+enum ts_status ts_hdf5_task_numbers(struct hdf5_child *child, const void *request, FILE *out,
+                                    struct ts_diag *diag)
 {
     const struct attribute_request *of = request;
     const struct wanted wanted = find_attribute(of->object, of->name);
@@ -292,22 +310,26 @@ enum ts_status ts_hdf5_task_numbers(struct hdf5_child *child, const void *reques
     return TS_OK;
 }
 
-/* ---- storage -------------------------------------------------------------------------------------- */
+/* ---- storage --------------------------------------------------------------------------------- */
 
-enum ts_status ts_hdf5_task_describe(struct hdf5_child *child, const void *request, FILE *out, struct ts_diag *diag)
+enum ts_status ts_hdf5_task_describe(struct hdf5_child *child, const void *request, FILE *out,
+                                     struct ts_diag *diag)
 {
     const struct object_request *of = request;
     struct hdf5_storage storage = {0};
-    return ts_hdf5_storage_find(of->object, &storage) && ts_hdf5_storage_write(of->object, &storage, out)
+    return ts_hdf5_storage_find(of->object, &storage) &&
+                   ts_hdf5_storage_write(of->object, &storage, out)
                ? TS_OK
                : unreadable(child, of->object, "hdf5-unreadable", "", NULL, diag);
 }
 
-enum ts_status ts_hdf5_task_table(struct hdf5_child *child, const void *request, FILE *out, struct ts_diag *diag)
+enum ts_status ts_hdf5_task_table(struct hdf5_child *child, const void *request, FILE *out,
+                                  struct ts_diag *diag)
 {
     const struct object_request *of = request;
     struct hdf5_storage storage = {0};
-    return ts_hdf5_storage_find(of->object, &storage) && ts_hdf5_storage_write_table(of->object, &storage, out)
+    return ts_hdf5_storage_find(of->object, &storage) &&
+                   ts_hdf5_storage_write_table(of->object, &storage, out)
                ? TS_OK
                : unreadable(child, of->object, "hdf5-unreadable", "", NULL, diag);
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This writes an image as NXdata: "data" in the image's axis order, one dataset per axis with its positions, geometry
- * as attributes of the group. Position of index i: axis.positions[i], else first + i * spacing, else (no spacing) i. An
- * evenly spaced axis has the attribute spacing. Along y, positions and spacing are written with the other sign: y falls
- * with the row, as docs/geometry.md defines it, and viewers that draw y upwards then have row 0 at the top. Source:
+ * This writes an image as NXdata: "data" in the image's axis order, one dataset per axis with its
+ * positions, geometry as attributes of the group. Position of index i: axis.positions[i], else
+ * first + i * spacing, else (no spacing) i. An evenly spaced axis has the attribute spacing. Along
+ * y, positions and spacing are written with the other sign: y falls with the row, as
+ * docs/geometry.md defines it, and viewers that draw y upwards then have row 0 at the top. Source:
  * NeXus NXdata (signal, axes, AXISNAME_indices).
  */
 #include <stdlib.h>
@@ -14,16 +15,21 @@
 enum { PATH_BYTES = 1024, GROUP_PATH_BYTES = PATH_BYTES - 64 };
 
 static const char geometry_convention[] =
-    "DICOM patient LPS in mm: origin is the center of voxel (0,0,0); the rows of direction are the unit vectors of "
-    "rising columns, rows and slices; step_z is the vector from one slice to the next. Voxel (slice, row, column) is "
-    "at origin + column * |spacing of x| * direction[0] + row * |spacing of y| * direction[1] + slice * step_z. The "
+    "DICOM patient LPS in mm: origin is the center of voxel (0,0,0); the rows of direction are the "
+    "unit vectors of "
+    "rising columns, rows and slices; step_z is the vector from one slice to the next. Voxel "
+    "(slice, row, column) is "
+    "at origin + column * |spacing of x| * direction[0] + row * |spacing of y| * direction[1] + "
+    "slice * step_z. The "
     "axis "
     "y, which falls with the row, takes no part in this";
 
 /* The geometry of a sinogram is that of the volume that was projected, but for the origin. */
 static const char sinogram_convention[] =
-    "DICOM patient LPS in mm, of the projected volume: origin is the rotation center of the first slice; the rows of "
-    "direction are the unit vectors of the volume's rising columns, rows and slices; step_z is the vector from one "
+    "DICOM patient LPS in mm, of the projected volume: origin is the rotation center of the first "
+    "slice; the rows of "
+    "direction are the unit vectors of the volume's rising columns, rows and slices; step_z is the "
+    "vector from one "
     "slice to the next";
 
 static const char *quantity_words(enum ts_quantity quantity)
@@ -46,20 +52,22 @@ static void format_name(char *out, size_t size, const char *words, const char *u
         snprintf(out, size, "%s", words);
 }
 
-/* These write a text or numbers as an attribute. A writer that has failed does nothing, so nobody looks at each single
- * status. */
-static void put_text(struct hdf5_writer *writer, const char *object, const char *name, const char *text)
+/* These write a text or numbers as an attribute. A writer that has failed does nothing, so nobody
+ * looks at each single status. */
+static void put_text(struct hdf5_writer *writer, const char *object, const char *name,
+                     const char *text)
 {
     char path[PATH_BYTES];
     snprintf(path, sizeof path, "%.960s@%s", object, name);
     (void)ts_hdf5_text(writer, path, text);
 }
 
-static void put_numbers(struct hdf5_writer *writer, const char *object, const char *name, const double *values,
-                        int64_t rows, int64_t columns)
+static void put_numbers(struct hdf5_writer *writer, const char *object, const char *name,
+                        const double *values, int64_t rows, int64_t columns)
 {
     char path[PATH_BYTES];
-    struct ts_image numbers = {.rank = rows > 1 ? 2 : 1, .dtype = TS_F64, .unit = "", .data = (void *)values};
+    struct ts_image numbers = {
+        .rank = rows > 1 ? 2 : 1, .dtype = TS_F64, .unit = "", .data = (void *)values};
     numbers.axes[0].n = rows > 1 ? rows : columns;
     numbers.axes[1].n = columns;
     snprintf(path, sizeof path, "%.960s@%s", object, name);
@@ -76,12 +84,14 @@ static void write_axis(struct hdf5_writer *writer, const char *group, const stru
         return;
     }
     for (int64_t i = 0; i < axis->n; i++) {
-        const double even = axis->spacing != 0 ? axis->first + (double)i * axis->spacing : (double)i;
+        const double even =
+            axis->spacing != 0 ? axis->first + (double)i * axis->spacing : (double)i;
         positions[i] = axis->positions ? axis->positions[i] : even;
         if (axis->kind == TS_AXIS_Y)
             positions[i] = 0 - positions[i];
     }
-    struct ts_image values = {.rank = 1, .axes = {{.n = axis->n}}, .dtype = TS_F64, .unit = unit, .data = positions};
+    struct ts_image values = {
+        .rank = 1, .axes = {{.n = axis->n}}, .dtype = TS_F64, .unit = unit, .data = positions};
     snprintf(path, sizeof path, "%.960s/%s", group, kind);
     format_name(name, sizeof name, kind, unit);
     (void)ts_hdf5_values(writer, path, &values);
@@ -113,7 +123,8 @@ enum ts_status ts_hdf5_axes(struct hdf5_writer *writer, const char *group, const
     return ts_hdf5_state(writer);
 }
 
-static void write_geometry(struct hdf5_writer *writer, const char *group, const struct ts_image *image)
+static void write_geometry(struct hdf5_writer *writer, const char *group,
+                           const struct ts_image *image)
 {
     if (!image->has_geometry)
         return;
@@ -138,11 +149,12 @@ static void write_beam(struct hdf5_writer *writer, const char *group, const stru
 }
 
 /* Creates a dataset of the image's type and shape. */
-static enum ts_status create_data(struct hdf5_writer *writer, const char *path, const struct ts_image *image,
-                                  bool frames, int *id)
+static enum ts_status create_data(struct hdf5_writer *writer, const char *path,
+                                  const struct ts_image *image, bool frames, int *id)
 {
     const bool half = image->dtype == TS_F16;
-    struct hdf5_value value = {.element_bytes = ts_dtype_bytes(image->dtype), .rank = image->rank, .frames = frames};
+    struct hdf5_value value = {
+        .element_bytes = ts_dtype_bytes(image->dtype), .rank = image->rank, .frames = frames};
     ts_hdf5_enter();
     value.type = half ? ts_hdf5_half_type(H5T_IEEE_F32LE) : ts_hdf5_type(image->dtype);
     if (value.type < 0)
@@ -157,12 +169,14 @@ static enum ts_status create_data(struct hdf5_writer *writer, const char *path, 
     return status;
 }
 
-enum ts_status ts_hdf5_frames(struct hdf5_writer *writer, const char *path, const struct ts_image *image, int *id)
+enum ts_status ts_hdf5_frames(struct hdf5_writer *writer, const char *path,
+                              const struct ts_image *image, int *id)
 {
     return create_data(writer, path, image, true, id);
 }
 
-static void write_data(struct hdf5_writer *writer, const char *group, const struct ts_image *image, int *id)
+static void write_data(struct hdf5_writer *writer, const char *group, const struct ts_image *image,
+                       int *id)
 {
     char path[PATH_BYTES], name[128];
     const char *unit = image->unit ? image->unit : "";
@@ -178,10 +192,12 @@ static void write_data(struct hdf5_writer *writer, const char *group, const stru
         put_text(writer, path, "rounding", "from f32 to the nearest f16, ties to even");
 }
 
-enum ts_status ts_hdf5_image(struct hdf5_writer *writer, const char *path, const struct ts_image *image, int *id)
+enum ts_status ts_hdf5_image(struct hdf5_writer *writer, const char *path,
+                             const struct ts_image *image, int *id)
 {
     if (strlen(path) > GROUP_PATH_BYTES - 16 || image->rank < 1 || image->rank > TS_MAX_RANK) {
-        ts_hdf5_fail(writer, "output-image", "the image '%.100s' has rank %d or too long a path", path, image->rank);
+        ts_hdf5_fail(writer, "output-image", "the image '%.100s' has rank %d or too long a path",
+                     path, image->rank);
         return ts_hdf5_state(writer);
     }
     (void)ts_hdf5_group(writer, path, "NXdata");
@@ -196,7 +212,8 @@ enum ts_status ts_hdf5_image(struct hdf5_writer *writer, const char *path, const
     return ts_hdf5_state(writer);
 }
 
-enum ts_status ts_hdf5_pixel_mask(struct hdf5_writer *writer, const char *group, const struct ts_image *mask, int *id)
+enum ts_status ts_hdf5_pixel_mask(struct hdf5_writer *writer, const char *group,
+                                  const struct ts_image *mask, int *id)
 {
     char path[PATH_BYTES];
     snprintf(path, sizeof path, "%.960s/pixel_mask", group);
@@ -214,12 +231,14 @@ enum ts_status ts_hdf5_write(struct hdf5_writer *writer, int id, const struct ts
     const int64_t n = slab->axes[0].n, z_next = (int64_t)(bytes / dataset->slice_bytes);
     const bool rounds = dataset->half && slab->dtype == TS_F32;
     const size_t slice_bytes = ts_slice_bytes(slab) / (rounds ? 2 : 1);
-    if (slab->z_first != z_next || bytes % dataset->slice_bytes > 0 || n < 0 || n > dataset->n_slices - z_next ||
-        slice_bytes != dataset->slice_bytes) {
+    if (slab->z_first != z_next || bytes % dataset->slice_bytes > 0 || n < 0 ||
+        n > dataset->n_slices - z_next || slice_bytes != dataset->slice_bytes) {
         ts_hdf5_fail(writer, "output-order",
-                     "%s got slices %lld to %lld of %zu bytes each, expected slice %lld of %lld with %zu bytes",
-                     dataset->path, (long long)slab->z_first, (long long)(slab->z_first + n - 1), slice_bytes,
-                     (long long)z_next, (long long)dataset->n_slices, dataset->slice_bytes);
+                     "%s got slices %lld to %lld of %zu bytes each, expected slice %lld of %lld "
+                     "with %zu bytes",
+                     dataset->path, (long long)slab->z_first, (long long)(slab->z_first + n - 1),
+                     slice_bytes, (long long)z_next, (long long)dataset->n_slices,
+                     dataset->slice_bytes);
         return ts_hdf5_state(writer);
     }
     return ts_hdf5_dataset_write(writer, id, n, slab->data, rounds);

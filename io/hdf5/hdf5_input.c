@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A file that an external link or a virtual dataset leads to must lie, all symbolic links resolved, in the folder of
- * the first file or below it, or in the folder that the chain allows, and must have the signature of HDF5. Without that
- * the child, should the first file have taken it over, could ask for any file of the folder.
+ * A file that an external link or a virtual dataset leads to must lie, all symbolic links resolved,
+ * in the folder of the first file or below it, or in the folder that the chain allows, and must
+ * have the signature of HDF5. Without that the child, should the first file have taken it over,
+ * could ask for any file of the folder.
  */
 #include "io/hdf5/hdf5_input.h"
 
@@ -17,7 +18,8 @@
 #include "io/file/regular_file.h"
 #include "io/hdf5/hdf5_driver.h"
 
-enum ts_status ts_hdf5_input_refuse(const struct hdf5_input *input, const char *code, const char *format, ...)
+enum ts_status ts_hdf5_input_refuse(const struct hdf5_input *input, const char *code,
+                                    const char *format, ...)
 {
     char message[1500];
     va_list arguments;
@@ -30,10 +32,11 @@ enum ts_status ts_hdf5_input_refuse(const struct hdf5_input *input, const char *
     return ts_diag_error(input->diag, TS_BAD_INPUT, &site, "%s: %s", input->path, message);
 }
 
-/* ---- files ---------------------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 /* Writes the real paths of an open file and of its folder to the arena. */
-static enum ts_status take_path(const struct hdf5_input *input, const char *real, struct hdf5_input_file *file)
+static enum ts_status take_path(const struct hdf5_input *input, const char *real,
+                                struct hdf5_input_file *file)
 {
     const char *slash = strrchr(real, '/');
     file->path = ts_arena_text(input->arena, real, strlen(real));
@@ -41,20 +44,22 @@ static enum ts_status take_path(const struct hdf5_input *input, const char *real
     return file->path && file->folder ? TS_OK : ts_diag_no_memory(input->diag, 2 * strlen(real));
 }
 
-/* Takes the descriptor over and hands the file to the child; *file is its number, that of one which is open already
- * where it is the same. */
-static enum ts_status add_file_take(struct hdf5_input *input, int fd, const struct stat *found, const char *real,
-                                    int *file)
+/* Takes the descriptor over and hands the file to the child; *file is its number, that of one which
+ * is open already where it is the same. */
+static enum ts_status add_file_take(struct hdf5_input *input, int fd, const struct stat *found,
+                                    const char *real, int *file)
 {
     enum ts_status status = TS_OK;
     for (*file = 0; *file < input->n_files; ++*file)
-        if (input->files[*file].device == found->st_dev && input->files[*file].inode == found->st_ino) {
+        if (input->files[*file].device == found->st_dev &&
+            input->files[*file].inode == found->st_ino) {
             close(fd);
             return TS_OK;
         }
     struct hdf5_input_file *added = &input->files[*file];
     if (*file == HDF5_INPUT_FILES) {
-        status = ts_hdf5_input_refuse(input, "hdf5-links", "its links lead to more than %d files", HDF5_INPUT_FILES);
+        status = ts_hdf5_input_refuse(input, "hdf5-links", "its links lead to more than %d files",
+                                      HDF5_INPUT_FILES);
     } else {
         *added = (struct hdf5_input_file){.fd = fd,
                                           .device = found->st_dev,
@@ -74,11 +79,13 @@ static enum ts_status add_file_take(struct hdf5_input *input, int fd, const stru
 }
 
 /* Starts the child and hands it the file, whose descriptor is taken over. */
-static enum ts_status start_take(struct hdf5_input *input, int fd, const struct stat *found, const char *real)
+static enum ts_status start_take(struct hdf5_input *input, int fd, const struct stat *found,
+                                 const char *real)
 {
     int file;
     const struct hdf5_session_options options = {.path = input->depth > 0 ? real : input->path,
-                                                 .span = input->set ? input->set->spans[0] : (struct ts_span){0},
+                                                 .span = input->set ? input->set->spans[0]
+                                                                    : (struct ts_span){0},
                                                  .owner = input->set ? input->set->owner : NULL,
                                                  .strict = true};
     const enum ts_status status = ts_hdf5_session_start(&options, &input->session, input->diag);
@@ -100,7 +107,8 @@ static enum ts_status take_allowed(struct hdf5_input *input)
     if (!path || !*path)
         return TS_OK;
     if (!realpath(path, real))
-        return ts_param_error(set, "allow", "input-unreadable", input->diag, "%s: %s", path, ts_errno_text(errno));
+        return ts_param_error(set, "allow", "input-unreadable", input->diag, "%s: %s", path,
+                              ts_errno_text(errno));
     input->folders[1] = ts_arena_text(input->arena, real, strlen(real));
     return input->folders[1] ? TS_OK : ts_diag_no_memory(input->diag, sizeof real);
 }
@@ -114,7 +122,8 @@ enum ts_status ts_hdf5_input_open(struct hdf5_input *input)
         return ts_hdf5_input_refuse(input, "input-unreadable", "%s", reason);
     enum ts_status status = TS_OK;
     if (!realpath(input->path, real))
-        status = ts_hdf5_input_refuse(input, "input-unreadable", "cannot be read: %s", strerror(errno));
+        status =
+            ts_hdf5_input_refuse(input, "input-unreadable", "cannot be read: %s", strerror(errno));
     if (status == TS_OK)
         status = take_allowed(input);
     if (status != TS_OK) {
@@ -167,8 +176,8 @@ enum ts_status ts_hdf5_input_check_unchanged(const struct hdf5_input *input, str
 {
     for (int i = 0; i < input->n_files; i++) {
         const struct hdf5_input_file *file = &input->files[i];
-        const enum ts_status status = ts_regular_file_recheck(i > 0 ? file->path : input->path, file->fd, &file->found,
-                                                              (struct diag_site){0}, diag);
+        const enum ts_status status = ts_regular_file_recheck(
+            i > 0 ? file->path : input->path, file->fd, &file->found, (struct diag_site){0}, diag);
         if (status != TS_OK)
             return status;
     }
@@ -178,7 +187,7 @@ enum ts_status ts_hdf5_input_check_unchanged(const struct hdf5_input *input, str
     return status;
 }
 
-/* ---- links ---------------------------------------------------------------------------------------- */
+/* ---- links ----------------------------------------------------------------------------------- */
 
 static bool is_below(const char *folder, const char *real)
 {
@@ -186,9 +195,10 @@ static bool is_below(const char *folder, const char *real)
     return prefix > 0 && strncmp(real, folder, prefix) == 0 && (prefix == 1 || real[prefix] == '/');
 }
 
-/* Finds the real path of the file that a link in `folder` names. As libhdf5 does, a name is relative to the folder of
- * the file that holds the link, and the file of an absolute name that is not there is looked for in that folder.
- * Returns false with errno, and in `real` where it was looked for, where there is no such file. */
+/* Finds the real path of the file that a link in `folder` names. As libhdf5 does, a name is
+ * relative to the folder of the file that holds the link, and the file of an absolute name that is
+ * not there is looked for in that folder. Returns false with errno, and in `real` where it was
+ * looked for, where there is no such file. */
 static bool find_linked(const char *folder, const char *name, char real[PATH_MAX])
 {
     char joined[PATH_MAX];
@@ -196,7 +206,8 @@ static bool find_linked(const char *folder, const char *name, char real[PATH_MAX
     if (*name == '/' && realpath(name, real))
         return true;
     const char *relative = *name == '/' ? slash + 1 : name;
-    const bool fits = snprintf(joined, sizeof joined, "%s/%s", folder, relative) < (int)sizeof joined;
+    const bool fits =
+        snprintf(joined, sizeof joined, "%s/%s", folder, relative) < (int)sizeof joined;
     if (fits && realpath(joined, real))
         return true;
     const int error = fits ? errno : ENAMETOOLONG;
@@ -205,18 +216,22 @@ static bool find_linked(const char *folder, const char *name, char real[PATH_MAX
     return false;
 }
 
-/* Opens the file at a real path; *fd is -1 with the reason where it cannot be read. `what` leads there. */
-static enum ts_status open_linked(const struct hdf5_input *input, const char *what, const char *name, const char *real,
-                                  int *fd, struct stat *found, char *reason, size_t size)
+/* Opens the file at a real path; *fd is -1 with the reason where it cannot be read. `what` leads
+ * there. */
+static enum ts_status open_linked(const struct hdf5_input *input, const char *what,
+                                  const char *name, const char *real, int *fd, struct stat *found,
+                                  char *reason, size_t size)
 {
     char shown[HDF5_INPUT_PATH];
     *fd = -1;
     if (!is_below(input->folders[0], real) && !is_below(input->folders[1], real)) {
         ts_text_escape(shown, sizeof shown, name);
-        ts_hdf5_input_refuse(input, "hdf5-link-outside", "%s leads to %s, out of the file's folder", what, shown);
+        ts_hdf5_input_refuse(input, "hdf5-link-outside", "%s leads to %s, out of the file's folder",
+                             what, shown);
         ts_text_escape(shown, sizeof shown, real);
         *strrchr(shown, '/') = '\0';
-        return ts_diag_hint(input->diag, "`allow: %s` lets it lead to files in that folder and below",
+        return ts_diag_hint(input->diag,
+                            "`allow: %s` lets it lead to files in that folder and below",
                             *shown ? shown : "/");
     }
     *fd = ts_regular_file_open(real, found, reason, size);
@@ -245,20 +260,21 @@ static enum ts_status follow_external(struct hdf5_input *input, const char *name
     }
     ts_text_escape(shown, sizeof shown, name);
     return fd >= 0 ? add_file_take(input, fd, &found, real, file)
-                   : ts_hdf5_input_refuse(input, "hdf5-link-broken", "an external link leads to %s, which %s", shown,
-                                          reason);
+                   : ts_hdf5_input_refuse(input, "hdf5-link-broken",
+                                          "an external link leads to %s, which %s", shown, reason);
 }
 
 /* Makes an input of an open file. */
-static enum ts_status add_source(struct hdf5_input *input, int fd, const struct stat *found, const char *real,
-                                 struct hdf5_input **source)
+static enum ts_status add_source(struct hdf5_input *input, int fd, const struct stat *found,
+                                 const char *real, struct hdf5_input **source)
 {
     if (!input->sources)
         input->sources = ts_arena_alloc(input->arena, HDF5_INPUT_SOURCES * sizeof *input->sources);
     *source = ts_arena_alloc(input->arena, sizeof **source);
     if (!input->sources || !*source) {
         close(fd);
-        return ts_diag_no_memory(input->diag, HDF5_INPUT_SOURCES * sizeof *input->sources + sizeof **source);
+        return ts_diag_no_memory(input->diag,
+                                 HDF5_INPUT_SOURCES * sizeof *input->sources + sizeof **source);
     }
     **source = (struct hdf5_input){.path = input->path,
                                    .set = input->set,
@@ -270,7 +286,8 @@ static enum ts_status add_source(struct hdf5_input *input, int fd, const struct 
     return start_take(*source, fd, found, real);
 }
 
-enum ts_status ts_hdf5_input_source(struct hdf5_input *input, int file, const char *name, struct hdf5_input **source)
+enum ts_status ts_hdf5_input_source(struct hdf5_input *input, int file, const char *name,
+                                    struct hdf5_input **source)
 {
     char real[PATH_MAX], reason[PATH_MAX], shown[HDF5_INPUT_PATH];
     struct stat found;
@@ -281,18 +298,22 @@ enum ts_status ts_hdf5_input_source(struct hdf5_input *input, int file, const ch
     else if (!find_linked(input->files[file].folder, name, real))
         return errno == ENOENT || errno == ENOTDIR
                    ? TS_OK
-                   : ts_hdf5_input_refuse(input, "hdf5-source-missing", "a virtual dataset takes values from %s: %s",
-                                          name, strerror(errno));
-    enum ts_status status = open_linked(input, "a virtual dataset", name, real, &fd, &found, reason, sizeof reason);
+                   : ts_hdf5_input_refuse(input, "hdf5-source-missing",
+                                          "a virtual dataset takes values from %s: %s", name,
+                                          strerror(errno));
+    enum ts_status status =
+        open_linked(input, "a virtual dataset", name, real, &fd, &found, reason, sizeof reason);
     if (status != TS_OK)
         return status;
     ts_text_escape(shown, sizeof shown, name);
     if (fd < 0)
-        return ts_hdf5_input_refuse(input, "hdf5-source-missing", "a virtual dataset takes values from %s, which %s",
-                                    shown, reason);
+        return ts_hdf5_input_refuse(input, "hdf5-source-missing",
+                                    "a virtual dataset takes values from %s, which %s", shown,
+                                    reason);
     for (int i = 0; i < input->n_sources; i++) {
         struct hdf5_input *known = input->sources[i];
-        if (known->session && known->files[0].device == found.st_dev && known->files[0].inode == found.st_ino) {
+        if (known->session && known->files[0].device == found.st_dev &&
+            known->files[0].inode == found.st_ino) {
             *source = known;
             close(fd);
             return TS_OK;
@@ -302,25 +323,30 @@ enum ts_status ts_hdf5_input_source(struct hdf5_input *input, int file, const ch
         return add_source(input, fd, &found, real, source);
     close(fd);
     return input->depth < HDF5_INPUT_DEPTH
-               ? ts_hdf5_input_refuse(input, "hdf5-links", "its virtual datasets take values from more than %d files",
+               ? ts_hdf5_input_refuse(input, "hdf5-links",
+                                      "its virtual datasets take values from more than %d files",
                                       HDF5_INPUT_SOURCES)
-               : ts_hdf5_input_refuse(input, "hdf5-links", "virtual datasets that are more than %d deep",
+               : ts_hdf5_input_refuse(input, "hdf5-links",
+                                      "virtual datasets that are more than %d deep",
                                       HDF5_INPUT_DEPTH);
 }
 
-static enum ts_status take_found(struct hdf5_input *input, struct find_answer *answer, int file, struct hdf5_ref *found)
+static enum ts_status take_found(struct hdf5_input *input, struct find_answer *answer, int file,
+                                 struct hdf5_ref *found)
 {
     if (answer->kind < FINDER_NONE || answer->kind > FINDER_OTHER)
         return ts_hdf5_session_wrong_answer(input->session, input->diag);
-    *found = (struct hdf5_ref){
-        .kind = (enum finder_kind)answer->kind, .file = file, .rank = answer->rank, .object = answer->object};
+    *found = (struct hdf5_ref){.kind = (enum finder_kind)answer->kind,
+                               .file = file,
+                               .rank = answer->rank,
+                               .object = answer->object};
     answer->nx_class[sizeof answer->nx_class - 1] = '\0';
     memcpy(found->nx_class, answer->nx_class, sizeof found->nx_class);
     return TS_OK;
 }
 
-enum ts_status ts_hdf5_input_find(struct hdf5_input *input, const struct hdf5_ref *from, const char *path,
-                                  struct hdf5_ref *found)
+enum ts_status ts_hdf5_input_find(struct hdf5_input *input, const struct hdf5_ref *from,
+                                  const char *path, struct hdf5_ref *found)
 {
     struct find_request request = {.from = from->object};
     struct find_answer answer;
@@ -330,8 +356,9 @@ enum ts_status ts_hdf5_input_find(struct hdf5_input *input, const struct hdf5_re
         return TS_OK; /* nothing has such a name */
     snprintf(request.path, sizeof request.path, "%s", path);
     for (int i = 0; i <= HDF5_INPUT_LINKS; i++) {
-        enum ts_status status = ts_hdf5_session_ask(input->session, ts_hdf5_task_find, &request, sizeof request,
-                                                    &answer, sizeof answer, input->diag);
+        enum ts_status status =
+            ts_hdf5_session_ask(input->session, ts_hdf5_task_find, &request, sizeof request,
+                                &answer, sizeof answer, input->diag);
         if (status != TS_OK)
             return status;
         if (!*answer.file)
@@ -347,16 +374,18 @@ enum ts_status ts_hdf5_input_find(struct hdf5_input *input, const struct hdf5_re
     return ts_hdf5_session_wrong_answer(input->session, input->diag);
 }
 
-enum ts_status ts_hdf5_input_find_root(struct hdf5_input *input, const char *path, struct hdf5_ref *found)
+enum ts_status ts_hdf5_input_find_root(struct hdf5_input *input, const char *path,
+                                       struct hdf5_ref *found)
 {
     return ts_hdf5_input_find(input, &input->files[0].root, path, found);
 }
 
-enum ts_status ts_hdf5_input_call(const struct hdf5_input *input, hdf5_task *task, const struct hdf5_ref *object,
-                                  void **answer, size_t *bytes)
+enum ts_status ts_hdf5_input_call(const struct hdf5_input *input, hdf5_task *task,
+                                  const struct hdf5_ref *object, void **answer, size_t *bytes)
 {
     const struct object_request request = {.object = object->object};
-    return ts_hdf5_session_call(input->session, task, &request, sizeof request, answer, bytes, input->diag);
+    return ts_hdf5_session_call(input->session, task, &request, sizeof request, answer, bytes,
+                                input->diag);
 }
 
 void ts_hdf5_input_release(struct hdf5_input *input, struct hdf5_ref *ref)
@@ -369,10 +398,10 @@ void ts_hdf5_input_release(struct hdf5_input *input, struct hdf5_ref *ref)
     *ref = (struct hdf5_ref){0};
 }
 
-/* ---- names, texts, numbers -------------------------------------------------------------------------- */
+/* ---- names, texts, numbers ------------------------------------------------------------------- */
 
-enum ts_status ts_hdf5_input_names(struct hdf5_input *input, const struct hdf5_ref *group, struct hdf5_name **list,
-                                   size_t *n)
+enum ts_status ts_hdf5_input_names(struct hdf5_input *input, const struct hdf5_ref *group,
+                                   struct hdf5_name **list, size_t *n)
 {
     void *answer;
     size_t bytes, n_names = 0;
@@ -380,14 +409,16 @@ enum ts_status ts_hdf5_input_names(struct hdf5_input *input, const struct hdf5_r
     *list = NULL;
     if (group->kind != FINDER_GROUP)
         return TS_OK;
-    const enum ts_status status = ts_hdf5_input_call(input, ts_hdf5_task_names, group, &answer, &bytes);
+    const enum ts_status status =
+        ts_hdf5_input_call(input, ts_hdf5_task_names, group, &answer, &bytes);
     if (status != TS_OK)
         return status;
     char *text = ts_arena_text(input->arena, answer, bytes);
     free(answer);
     for (size_t i = 0; text && i < bytes; i++)
         n_names += text[i] == '\0';
-    struct hdf5_name *names = text ? ts_arena_alloc(input->arena, (n_names + 1) * sizeof *names) : NULL;
+    struct hdf5_name *names =
+        text ? ts_arena_alloc(input->arena, (n_names + 1) * sizeof *names) : NULL;
     if (!names)
         return ts_diag_no_memory(input->diag, n_names * sizeof *names + bytes);
     for (char *at = text; *n < n_names; at += strlen(at) + 1)
@@ -396,15 +427,16 @@ enum ts_status ts_hdf5_input_names(struct hdf5_input *input, const struct hdf5_r
     return TS_OK;
 }
 
-enum ts_status ts_hdf5_input_text(const struct hdf5_input *input, const struct hdf5_ref *object, const char *attribute,
-                                  char *out, size_t size)
+enum ts_status ts_hdf5_input_text(const struct hdf5_input *input, const struct hdf5_ref *object,
+                                  const char *attribute, char *out, size_t size)
 {
     struct attribute_request request = {.object = object->object, .of_dataset = attribute == NULL};
     char text[FINDER_NAME];
     out[0] = '\0';
     snprintf(request.name, sizeof request.name, "%s", attribute ? attribute : "");
-    const enum ts_status status = ts_hdf5_session_ask(input->session, ts_hdf5_task_text, &request, sizeof request, text,
-                                                      sizeof text, input->diag);
+    const enum ts_status status =
+        ts_hdf5_session_ask(input->session, ts_hdf5_task_text, &request, sizeof request, text,
+                            sizeof text, input->diag);
     if (status != TS_OK)
         return status;
     text[sizeof text - 1] = '\0';
@@ -412,15 +444,16 @@ enum ts_status ts_hdf5_input_text(const struct hdf5_input *input, const struct h
     return TS_OK;
 }
 
-enum ts_status ts_hdf5_input_numbers(const struct hdf5_input *input, const struct hdf5_ref *object, const char *name,
-                                     int n, double *values, int *found)
+enum ts_status ts_hdf5_input_numbers(const struct hdf5_input *input, const struct hdf5_ref *object,
+                                     const char *name, int n, double *values, int *found)
 {
     struct attribute_request request = {.object = object->object, .n = n};
     struct numbers_answer answer;
     *found = -1;
     snprintf(request.name, sizeof request.name, "%s", name);
-    const enum ts_status status = ts_hdf5_session_ask(input->session, ts_hdf5_task_numbers, &request, sizeof request,
-                                                      &answer, sizeof answer, input->diag);
+    const enum ts_status status =
+        ts_hdf5_session_ask(input->session, ts_hdf5_task_numbers, &request, sizeof request, &answer,
+                            sizeof answer, input->diag);
     if (status != TS_OK || !answer.there)
         return status;
     *found = answer.n == n ? n : 0;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A listing is a child's answer. It has an item for each object in the order of the walk, and one at the end. An item
- * is a structure of fixed size, then its texts with their final zeros. The parent sorts the items into datasets, links,
- * processes and their parameters. The child may be an attacker's, so the parent checks every number and every end.
+ * A listing is a child's answer. It has an item for each object in the order of the walk, and one
+ * at the end. An item is a structure of fixed size, then its texts with their final zeros. The
+ * parent sorts the items into datasets, links, processes and their parameters. The child may be an
+ * attacker's, so the parent checks every number and every end.
  */
 #include "io/hdf5/hdf5_list.h"
 
@@ -19,13 +20,14 @@ enum { PATH, TYPE, STORAGE, UNITS, QUANTITY, SHA256, SHA256_TREE, VALUE, TARGET,
 struct item {
     int32_t kind, rank;
     int32_t is_text; /* of the value */
-    int32_t mark;    /* the root group: it has the marks of this program's files; the end: enum hdf5_walk_end */
+    int32_t mark;    /* the root group: it has the marks of this program's files; the end: enum
+                        hdf5_walk_end */
     uint64_t stored_bytes;
     hsize_t n[H5S_MAX_RANK];
     uint32_t bytes[TEXTS]; /* with the final zero; 0: there is no such text */
 };
 
-/* ---- the child ---------------------------------------------------------------------------------- */
+/* ---- the child ------------------------------------------------------------------------------- */
 
 static void put_item(struct item *item, const char *const texts[TEXTS], FILE *out)
 {
@@ -37,8 +39,8 @@ static void put_item(struct item *item, const char *const texts[TEXTS], FILE *ou
             fwrite(texts[i], 1, item->bytes[i], out);
 }
 
-static void describe_dataset(hid_t dataset, struct item *item, char buffers[TEXTS][HDF5_VALUE_BYTES],
-                             const char *texts[TEXTS])
+static void describe_dataset(hid_t dataset, struct item *item,
+                             char buffers[TEXTS][HDF5_VALUE_BYTES], const char *texts[TEXTS])
 {
     struct hdf5_storage storage = {0};
     bool is_text = false;
@@ -86,7 +88,8 @@ static bool put_object(void *user, const struct hdf5_object *object)
     return true;
 }
 
-enum ts_status ts_hdf5_task_list(struct hdf5_child *child, const void *request, FILE *out, struct ts_diag *diag)
+enum ts_status ts_hdf5_task_list(struct hdf5_child *child, const void *request, FILE *out,
+                                 struct ts_diag *diag)
 {
     char at[HDF5_WALK_PATH] = "/", shown[256];
     (void)request;
@@ -96,17 +99,19 @@ enum ts_status ts_hdf5_task_list(struct hdf5_child *child, const void *request, 
     ts_text_escape(shown, sizeof shown, at);
     if (end == HDF5_WALK_FAILED) {
         struct hdf5_failure failure;
-        (void)ts_hdf5_noted_failure(&failure); /* closing the objects on the way has cleared the library's own */
-        (void)ts_hdf5_child_refuse(child, diag, "hdf5-damaged", "%s cannot be read: %s", shown, failure.text);
+        (void)ts_hdf5_noted_failure(
+            &failure); /* closing the objects on the way has cleared the library's own */
+        (void)ts_hdf5_child_refuse(child, diag, "hdf5-damaged", "%s cannot be read: %s", shown,
+                                   failure.text);
     }
     if (end == HDF5_WALK_LIMIT)
         ts_diag_warning(diag, &(struct diag_site){.code = "hdf5-large"},
-                        "'%s' has more than %d objects or %d levels; the list ends at %s", child->path,
-                        HDF5_WALK_OBJECTS, HDF5_WALK_DEPTH, shown);
+                        "'%s' has more than %d objects or %d levels; the list ends at %s",
+                        child->path, HDF5_WALK_OBJECTS, HDF5_WALK_DEPTH, shown);
     return TS_OK;
 }
 
-/* ---- the parent --------------------------------------------------------------------------------- */
+/* ---- the parent ------------------------------------------------------------------------------ */
 
 /* This holds the listing while it grows, and where its next parts go. */
 struct taker {
@@ -146,13 +151,15 @@ static bool add_process(struct taker *taker, const char *path)
     return true;
 }
 
-/* Small datasets below the last NXprocess describe it or are its parameters. Returns the path in the process, or NULL
- * for any other object. */
-static const char *name_in_process(const struct taker *taker, const struct item *item, const char *const *texts)
+/* Small datasets below the last NXprocess describe it or are its parameters. Returns the path in
+ * the process, or NULL for any other object. */
+static const char *name_in_process(const struct taker *taker, const struct item *item,
+                                   const char *const *texts)
 {
     const char *process = taker->process ? taker->process->path : NULL;
     const size_t length = process ? strlen(process) : 0;
-    const bool below = process && !strncmp(texts[PATH], process, length) && texts[PATH][length] == '/';
+    const bool below =
+        process && !strncmp(texts[PATH], process, length) && texts[PATH][length] == '/';
     return below && item->kind == HDF5_DATASET && texts[VALUE] ? texts[PATH] + length + 1 : NULL;
 }
 
@@ -166,7 +173,8 @@ static bool add_member(struct taker *taker, const char *name, const char *value,
     } else if (!strcmp(name, "version")) {
         process->version = value;
     } else {
-        struct hdf5_member *member = *taker->last_member = ts_arena_alloc(taker->listing->arena, sizeof *member);
+        struct hdf5_member *member = *taker->last_member =
+            ts_arena_alloc(taker->listing->arena, sizeof *member);
         if (!member)
             return false;
         *member = (struct hdf5_member){.name = ts_base_name(name), .value = value, .text = is_text};
@@ -186,7 +194,8 @@ static bool add(struct taker *taker, const struct item *item, const char *const 
     if (item->kind == HDF5_GROUP)
         return taker->listing->flat || !texts[NX_CLASS] || strcmp(texts[NX_CLASS], "NXprocess") ||
                add_process(taker, texts[PATH]);
-    struct hdf5_listed *entry = *taker->last_object = ts_arena_alloc(taker->listing->arena, sizeof *entry);
+    struct hdf5_listed *entry = *taker->last_object =
+        ts_arena_alloc(taker->listing->arena, sizeof *entry);
     if (!entry)
         return false;
     *entry = (struct hdf5_listed){.kind = (enum hdf5_kind)item->kind,
@@ -207,7 +216,8 @@ static bool add(struct taker *taker, const struct item *item, const char *const 
     return true;
 }
 
-/* Sorts by sequence_index. The list has the newest first; processes of equal index get the order of the file. */
+/* Sorts by sequence_index. The list has the newest first; processes of equal index get the order of
+ * the file. */
 static void sort_processes(struct hdf5_listing *listing)
 {
     struct hdf5_process *sorted = NULL;
@@ -222,14 +232,16 @@ static void sort_processes(struct hdf5_listing *listing)
     listing->processes = sorted;
 }
 
-enum ts_status ts_hdf5_list_take(const char *answer, size_t bytes, struct hdf5_listing *listing, bool *whole)
+enum ts_status ts_hdf5_list_take(const char *answer, size_t bytes, struct hdf5_listing *listing,
+                                 bool *whole)
 {
     const char *at = answer, *const end = answer + bytes;
     struct taker taker = {.listing = listing, .last_object = &listing->objects};
     struct item item = {0};
     for (int items = 0; item.kind != ITEM_END; items++) {
         const char *texts[TEXTS];
-        if (items > HDF5_WALK_OBJECTS + 1 || !take_item(&at, end, &item, texts)) /* the root group and the end, too */
+        if (items > HDF5_WALK_OBJECTS + 1 ||
+            !take_item(&at, end, &item, texts)) /* the root group and the end, too */
             return TS_BAD_INPUT;
         if (item.kind != ITEM_END && !add(&taker, &item, texts))
             return TS_RUN_FAILED;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This lists the datasets and links of an HDF5 file of any program, and its NXprocess groups with their members. A
- * sandboxed child walks the file and describes each object in short texts; the parent parses the answer and trusts no
- * number in it.
+ * This lists the datasets and links of an HDF5 file of any program, and its NXprocess groups with
+ * their members. A sandboxed child walks the file and describes each object in short texts; the
+ * parent parses the answer and trusts no number in it.
  */
 #ifndef IO_HDF5_HDF5_LIST_H
 #define IO_HDF5_HDF5_LIST_H
@@ -45,15 +45,17 @@ struct hdf5_listing {
     bool any;                       /* something could be listed */
     bool ours;                      /* carries the marks of this program's files */
     bool cut;                       /* the file has more than is listed */
-    bool flat; /* set by the caller: members of processes are left among the objects, and `processes` stays empty */
+    bool flat; /* set by the caller: members of processes are left among the objects, and
+                  `processes` stays empty */
 };
 
-/* The child's task has no request, and its answer is for ts_hdf5_list_take. Faults are reported; the answer holds all
- * that was found until then. */
+/* The child's task has no request, and its answer is for ts_hdf5_list_take. Faults are reported;
+ * the answer holds all that was found until then. */
 hdf5_task ts_hdf5_task_list;
-/* Parses an answer into lists in listing->arena, whose texts stay in the answer. *whole is set where the child found no
- * fault. Returns TS_BAD_INPUT where the answer is malformed, TS_RUN_FAILED where memory is out. The texts are untrusted
- * and may hold control characters. */
-enum ts_status ts_hdf5_list_take(const char *answer, size_t bytes, struct hdf5_listing *listing, bool *whole);
+/* Parses an answer into lists in listing->arena, whose texts stay in the answer. *whole is set
+ * where the child found no fault. Returns TS_BAD_INPUT where the answer is malformed, TS_RUN_FAILED
+ * where memory is out. The texts are untrusted and may hold control characters. */
+enum ts_status ts_hdf5_list_take(const char *answer, size_t bytes, struct hdf5_listing *listing,
+                                 bool *whole);
 
 #endif

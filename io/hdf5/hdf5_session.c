@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This is the parent's side of a session. The channel never blocks: in every round of a loop that sends or receives,
- * the parent checks the clock and the child's processor time, so a child that sends a byte now and then gains nothing
- * by it.
+ * This is the parent's side of a session. The channel never blocks: in every round of a loop that
+ * sends or receives, the parent checks the clock and the child's processor time, so a child that
+ * sends a byte now and then gains nothing by it.
  */
 #include "io/hdf5/hdf5_session.h"
 
@@ -22,7 +22,8 @@ enum { RECORDS_BYTES = 4 << 20, PAST_BYTES = 4 << 20, CODE_BYTES = 40, TICK_MS =
 enum { LIFE_CPU_SECONDS = 300 }; /* the limits of the single tasks come first */
 
 /* These bound one task; a session as a whole may use a few times as much. */
-static const double cpu_seconds = 0.7, cpu_seconds_a_byte = 1e-8, cpu_seconds_most = 60, session_factor = 3;
+static const double cpu_seconds = 0.7, cpu_seconds_a_byte = 1e-8, cpu_seconds_most = 60,
+                    session_factor = 3;
 
 /* A task that the child has carried out, to be done again by one that takes its place. */
 struct past_task {
@@ -41,7 +42,8 @@ struct hdf5_session {
     int n_past;
     size_t kept_bytes; /* of them */
     bool one_life;     /* no other child can take the place of this one, */
-    bool replaced;     /* since it has taken the place of another, or there are too many tasks to keep */
+    bool
+        replaced; /* since it has taken the place of another, or there are too many tasks to keep */
     struct hdf5_child setup;
     int64_t file_bytes;  /* bytes of all files */
     int64_t waited_ns;   /* for all tasks so far */
@@ -50,36 +52,39 @@ struct hdf5_session {
 
 static struct diag_site site_of(const struct hdf5_child *setup, const char *code)
 {
-    return (struct diag_site){.code = code, .span = setup->span, .stage = *setup->owner ? setup->owner : NULL};
+    return (struct diag_site){
+        .code = code, .span = setup->span, .stage = *setup->owner ? setup->owner : NULL};
 }
 
 /* Something failed between this process and the child; the file may be whole. */
 static enum ts_status fail(const struct hdf5_child *setup, int error, struct ts_diag *diag)
 {
     const struct diag_site site = site_of(setup, "hdf5-channel");
-    return ts_diag_error(diag, TS_RUN_FAILED, &site, "%s: the channel to the process that reads it failed: %s",
-                         setup->path, strerror(error));
+    return ts_diag_error(diag, TS_RUN_FAILED, &site,
+                         "%s: the channel to the process that reads it failed: %s", setup->path,
+                         strerror(error));
 }
 
 static enum ts_status start_child(struct hdf5_session *session, struct ts_diag *diag)
 {
     const struct hdf5_child *setup = &session->setup;
-    const enum ts_status status =
-        ts_sandbox_start(&ts_hdf5_reader, &session->limits, setup, sizeof *setup, NULL, 0, &session->child, diag);
-    return status == TS_OK && fcntl(session->child.channel, F_SETFL, O_NONBLOCK) != 0 ? fail(setup, errno, diag)
-                                                                                      : status;
+    const enum ts_status status = ts_sandbox_start(&ts_hdf5_reader, &session->limits, setup,
+                                                   sizeof *setup, NULL, 0, &session->child, diag);
+    return status == TS_OK && fcntl(session->child.channel, F_SETFL, O_NONBLOCK) != 0
+               ? fail(setup, errno, diag)
+               : status;
 }
 
-enum ts_status ts_hdf5_session_start(const struct hdf5_session_options *options, struct hdf5_session **out,
-                                     struct ts_diag *diag)
+enum ts_status ts_hdf5_session_start(const struct hdf5_session_options *options,
+                                     struct hdf5_session **out, struct ts_diag *diag)
 {
     struct hdf5_session *session = calloc(1, sizeof *session);
     *out = NULL;
     if (!session)
         return ts_diag_no_memory(diag, sizeof *session);
-    session->limits = (struct sandbox_limits){.address_bytes = options->address_bytes ? options->address_bytes
-                                                                                      : SESSION_ADDRESS_BYTES,
-                                              .cpu_seconds = LIFE_CPU_SECONDS};
+    session->limits = (struct sandbox_limits){
+        .address_bytes = options->address_bytes ? options->address_bytes : SESSION_ADDRESS_BYTES,
+        .cpu_seconds = LIFE_CPU_SECONDS};
     struct hdf5_child *setup = &session->setup;
     snprintf(setup->path, sizeof setup->path, "%s", options->path);
     snprintf(setup->owner, sizeof setup->owner, "%s", options->owner ? options->owner : "");
@@ -114,18 +119,21 @@ void ts_hdf5_session_end(struct hdf5_session *session)
     free(session);
 }
 
-static enum ts_status damaged(const struct hdf5_session *session, const char *reason, struct ts_diag *diag)
+static enum ts_status damaged(const struct hdf5_session *session, const char *reason,
+                              struct ts_diag *diag)
 {
-    return ts_hdf5_child_refuse(&session->setup, diag, "hdf5-damaged", "the file is damaged: %s", reason);
+    return ts_hdf5_child_refuse(&session->setup, diag, "hdf5-damaged", "the file is damaged: %s",
+                                reason);
 }
 
-enum ts_status ts_hdf5_session_wrong_answer(const struct hdf5_session *session, struct ts_diag *diag)
+enum ts_status ts_hdf5_session_wrong_answer(const struct hdf5_session *session,
+                                            struct ts_diag *diag)
 {
     return damaged(session, "the process that tried to read it gave no answer", diag);
 }
 
-/* This is the time that one task may use, and why the session ended before the task did: for the file's sake, or
- * because this process could not go on. */
+/* This is the time that one task may use, and why the session ended before the task did: for the
+ * file's sake, or because this process could not go on. */
 struct allowance {
     double seconds, used_before; /* processor time */
     int64_t end_ns;
@@ -134,12 +142,14 @@ struct allowance {
     size_t memory_bytes; /* that this process could not get; 0: none */
 };
 
-/* Returns false where the child has used up what is allowed for a task or for all of them, or the clock has run out. */
+/* Returns false where the child has used up what is allowed for a task or for all of them, or the
+ * clock has run out. */
 static bool may_go_on(const struct hdf5_session *session, struct allowance *allowance)
 {
     const double used = ts_sandbox_cpu_seconds(&session->child);
     if (used - allowance->used_before > allowance->seconds)
-        snprintf(allowance->reason, sizeof allowance->reason, "it took longer than %.2g s", allowance->seconds);
+        snprintf(allowance->reason, sizeof allowance->reason, "it took longer than %.2g s",
+                 allowance->seconds);
     else if (used > session_factor * allowance->seconds)
         snprintf(allowance->reason, sizeof allowance->reason, "it took longer than %.2g s",
                  session_factor * allowance->seconds);
@@ -148,7 +158,8 @@ static bool may_go_on(const struct hdf5_session *session, struct allowance *allo
     return !*allowance->reason;
 }
 
-/* Waits until the channel is ready. False where the child took too long, with the reason, or where poll fails. */
+/* Waits until the channel is ready. False where the child took too long, with the reason, or where
+ * poll fails. */
 static bool await(const struct hdf5_session *session, struct allowance *allowance, short events)
 {
     struct pollfd ready = {.fd = session->child.channel, .events = events};
@@ -164,7 +175,8 @@ static bool await(const struct hdf5_session *session, struct allowance *allowanc
     return false;
 }
 
-/* Returns true where a transfer that failed is worth another try. The end of the child is no error of the channel. */
+/* Returns true where a transfer that failed is worth another try. The end of the child is no error
+ * of the channel. */
 static bool may_try_again(struct allowance *allowance)
 {
     if (errno == EINTR || errno == EAGAIN)
@@ -174,14 +186,15 @@ static bool may_try_again(struct allowance *allowance)
 }
 
 /* Sends (POLLOUT) or receives (POLLIN) all of the bytes. */
-static bool transfer(const struct hdf5_session *session, struct allowance *allowance, short event, void *data,
-                     size_t bytes)
+static bool transfer(const struct hdf5_session *session, struct allowance *allowance, short event,
+                     void *data, size_t bytes)
 {
     const int channel = session->child.channel;
     for (char *at = data; bytes > 0;) {
         if (!await(session, allowance, event))
             return false;
-        const ssize_t n = event == POLLIN ? read(channel, at, bytes) : send(channel, at, bytes, MSG_NOSIGNAL);
+        const ssize_t n =
+            event == POLLIN ? read(channel, at, bytes) : send(channel, at, bytes, MSG_NOSIGNAL);
         if (n == 0 || (n < 0 && !may_try_again(allowance)))
             return false;
         at += n > 0 ? n : 0;
@@ -191,8 +204,8 @@ static bool transfer(const struct hdf5_session *session, struct allowance *allow
 }
 
 /* The head is so small that it goes with its descriptor whole or not at all. */
-static bool send_head(const struct hdf5_session *session, struct allowance *allowance, const struct task_head *head,
-                      int fd)
+static bool send_head(const struct hdf5_session *session, struct allowance *allowance,
+                      const struct task_head *head, int fd)
 {
     do {
         if (!await(session, allowance, POLLOUT))
@@ -203,19 +216,21 @@ static bool send_head(const struct hdf5_session *session, struct allowance *allo
     return false;
 }
 
-static enum ts_status report_kill(const struct hdf5_session *session, int signal_number, struct ts_diag *diag)
+static enum ts_status report_kill(const struct hdf5_session *session, int signal_number,
+                                  struct ts_diag *diag)
 {
     const struct diag_site site = site_of(&session->setup, "decoder-killed");
-    ts_diag_error(diag, TS_RUN_FAILED, &site, "%s: the process that reads it was killed by signal %d (%s)%s",
+    ts_diag_error(diag, TS_RUN_FAILED, &site,
+                  "%s: the process that reads it was killed by signal %d (%s)%s",
                   session->setup.path, signal_number, sigdescr_np(signal_number),
                   session->replaced ? ", and so was the one in its place" : "");
     return ts_diag_hint(diag, CHILD_KILLED_HINT);
 }
 
-/* Reports why the child ended without an answer. The file is to blame unless a signal from outside ended it or this
- * process ran out of something. */
-static enum ts_status lose(const struct hdf5_session *session, const struct allowance *allowance, int signal_number,
-                           struct ts_diag *diag)
+/* Reports why the child ended without an answer. The file is to blame unless a signal from outside
+ * ended it or this process ran out of something. */
+static enum ts_status lose(const struct hdf5_session *session, const struct allowance *allowance,
+                           int signal_number, struct ts_diag *diag)
 {
     char text[128] = "the process that tried to read it gave no answer";
     if (allowance->memory_bytes)
@@ -244,9 +259,10 @@ static bool is_code(const char *text)
     return n > 0 && n < CODE_BYTES && !text[n];
 }
 
-/* Reads one record from the bytes up to `end`. Returns false where it is malformed. The child reports the fault; who
- * asked for the file, and where in the chain, is known here. */
-static bool take_record(const struct hdf5_child *setup, const char **at, const char *end, struct ts_diag *diag)
+/* Reads one record from the bytes up to `end`. Returns false where it is malformed. The child
+ * reports the fault; who asked for the file, and where in the chain, is known here. */
+static bool take_record(const struct hdf5_child *setup, const char **at, const char *end,
+                        struct ts_diag *diag)
 {
     struct record_head head;
     const char *texts[RECORD_TEXTS];
@@ -264,8 +280,8 @@ static bool take_record(const struct hdf5_child *setup, const char **at, const c
         return false;
     const struct diag_site site = site_of(setup, texts[0]);
     if (head.severity == TS_ERROR)
-        ts_diag_error(diag, is_failure(head.status) ? (enum ts_status)head.status : TS_BAD_INPUT, &site, "%s",
-                      texts[1]);
+        ts_diag_error(diag, is_failure(head.status) ? (enum ts_status)head.status : TS_BAD_INPUT,
+                      &site, "%s", texts[1]);
     else if (head.severity == TS_WARNING)
         ts_diag_warning(diag, &site, "%s", texts[1]);
     else
@@ -276,8 +292,8 @@ static bool take_record(const struct hdf5_child *setup, const char **at, const c
 }
 
 /* Takes the answer; false where it is none or does not come. */
-static bool take_answer(const struct hdf5_session *session, struct allowance *allowance, int32_t *status, void **answer,
-                        size_t *bytes, struct ts_diag *diag)
+static bool take_answer(const struct hdf5_session *session, struct allowance *allowance,
+                        int32_t *status, void **answer, size_t *bytes, struct ts_diag *diag)
 {
     struct answer_head head;
     if (!transfer(session, allowance, POLLIN, &head, sizeof head))
@@ -294,7 +310,8 @@ static bool take_answer(const struct hdf5_session *session, struct allowance *al
     *answer = malloc(head.bytes + 1);
     if (!records || !*answer)
         allowance->memory_bytes = head.record_bytes + head.bytes + 2;
-    bool whole = records && *answer && transfer(session, allowance, POLLIN, records, head.record_bytes) &&
+    bool whole = records && *answer &&
+                 transfer(session, allowance, POLLIN, records, head.record_bytes) &&
                  transfer(session, allowance, POLLIN, *answer, head.bytes);
     const char *at = records;
     for (uint32_t i = 0; i < head.n_records && whole; i++)
@@ -314,20 +331,22 @@ struct taken {
 };
 
 /* Sends a task and takes its answer. Returns false where none came. */
-static bool carry_out(struct hdf5_session *session, const struct past_task *task, struct taken *taken,
-                      struct ts_diag *diag)
+static bool carry_out(struct hdf5_session *session, const struct past_task *task,
+                      struct taken *taken, struct ts_diag *diag)
 {
     const struct task_head head = {.task = task->task, .bytes = task->bytes};
     const double seconds = cpu_seconds + cpu_seconds_a_byte * (double)session->file_bytes;
     const int64_t start = ts_monotonic_ns(), task_ns = SESSION_WALL_SECONDS * INT64_C(1000000000);
     const int64_t left_ns = (int64_t)session_factor * task_ns - session->waited_ns;
-    *taken = (struct taken){.allowance = {.seconds = seconds < cpu_seconds_most ? seconds : cpu_seconds_most,
-                                          .used_before = ts_sandbox_cpu_seconds(&session->child),
-                                          .end_ns = start + (left_ns < task_ns ? left_ns : task_ns)},
-                            .status = TS_BAD_INPUT};
+    *taken = (struct taken){
+        .allowance = {.seconds = seconds < cpu_seconds_most ? seconds : cpu_seconds_most,
+                      .used_before = ts_sandbox_cpu_seconds(&session->child),
+                      .end_ns = start + (left_ns < task_ns ? left_ns : task_ns)},
+        .status = TS_BAD_INPUT};
     const bool done = send_head(session, &taken->allowance, &head, task->fd) &&
                       transfer(session, &taken->allowance, POLLOUT, task->request, task->bytes) &&
-                      take_answer(session, &taken->allowance, &taken->status, &taken->answer, &taken->bytes, diag);
+                      take_answer(session, &taken->allowance, &taken->status, &taken->answer,
+                                  &taken->bytes, diag);
     session->waited_ns += ts_monotonic_ns() - start;
     if (!done || taken->status != TS_OK) {
         free(taken->answer);
@@ -347,7 +366,8 @@ static uint64_t hash(const void *data, size_t bytes)
 }
 
 /* Keeps a task that was answered, for a child that takes the place of this one. */
-static void remember(struct hdf5_session *session, const struct past_task *task, const struct taken *taken)
+static void remember(struct hdf5_session *session, const struct past_task *task,
+                     const struct taken *taken)
 {
     if (session->one_life)
         return;
@@ -381,7 +401,8 @@ static bool take_place(struct hdf5_session *session)
     session->one_life = true;
     for (int i = 0; same && i < session->n_past; i++) {
         struct taken taken;
-        same = carry_out(session, &session->past[i], &taken, silent) && taken.status == session->past[i].status &&
+        same = carry_out(session, &session->past[i], &taken, silent) &&
+               taken.status == session->past[i].status &&
                hash(taken.answer, taken.bytes) == session->past[i].answer;
         free(taken.answer);
         ts_diag_clear(silent);
@@ -391,10 +412,12 @@ static bool take_place(struct hdf5_session *session)
     return same;
 }
 
-static enum ts_status call(struct hdf5_session *session, hdf5_task *task, const void *request, size_t bytes, int fd,
-                           void **answer, size_t *answer_bytes, struct ts_diag *diag)
+static enum ts_status call(struct hdf5_session *session, hdf5_task *task, const void *request,
+                           size_t bytes, int fd, void **answer, size_t *answer_bytes,
+                           struct ts_diag *diag)
 {
-    const struct past_task now = {.task = task, .request = (void *)request, .bytes = bytes, .fd = fd};
+    const struct past_task now = {
+        .task = task, .request = (void *)request, .bytes = bytes, .fd = fd};
     struct taken taken;
     int signal_number = 0;
     *answer = NULL;
@@ -417,15 +440,17 @@ static enum ts_status call(struct hdf5_session *session, hdf5_task *task, const 
     return (enum ts_status)taken.status;
 }
 
-enum ts_status ts_hdf5_session_call(struct hdf5_session *session, hdf5_task *task, const void *request, size_t bytes,
-                                    void **answer, size_t *answer_bytes, struct ts_diag *diag)
+enum ts_status ts_hdf5_session_call(struct hdf5_session *session, hdf5_task *task,
+                                    const void *request, size_t bytes, void **answer,
+                                    size_t *answer_bytes, struct ts_diag *diag)
 {
     return call(session, task, request, bytes, -1, answer, answer_bytes, diag);
 }
 
 /* Does what ts_hdf5_session_ask does, with a descriptor for the child (-1: none). */
-static enum ts_status ask(struct hdf5_session *session, hdf5_task *task, const void *request, size_t bytes, int fd,
-                          void *answer, size_t answer_bytes, struct ts_diag *diag)
+static enum ts_status ask(struct hdf5_session *session, hdf5_task *task, const void *request,
+                          size_t bytes, int fd, void *answer, size_t answer_bytes,
+                          struct ts_diag *diag)
 {
     void *found;
     size_t found_bytes;
@@ -438,13 +463,15 @@ static enum ts_status ask(struct hdf5_session *session, hdf5_task *task, const v
     return status;
 }
 
-enum ts_status ts_hdf5_session_ask(struct hdf5_session *session, hdf5_task *task, const void *request, size_t bytes,
-                                   void *answer, size_t answer_bytes, struct ts_diag *diag)
+enum ts_status ts_hdf5_session_ask(struct hdf5_session *session, hdf5_task *task,
+                                   const void *request, size_t bytes, void *answer,
+                                   size_t answer_bytes, struct ts_diag *diag)
 {
     return ask(session, task, request, bytes, -1, answer, answer_bytes, diag);
 }
 
-enum ts_status ts_hdf5_session_add(struct hdf5_session *session, int fd, int64_t *root, struct ts_diag *diag)
+enum ts_status ts_hdf5_session_add(struct hdf5_session *session, int fd, int64_t *root,
+                                   struct ts_diag *diag)
 {
     struct stat found;
     if (fstat(fd, &found) == 0) {
@@ -455,8 +482,8 @@ enum ts_status ts_hdf5_session_add(struct hdf5_session *session, int fd, int64_t
     return ask(session, ts_hdf5_child_add_file, NULL, 0, fd, root, sizeof *root, diag);
 }
 
-enum ts_status ts_hdf5_session_open(const struct hdf5_session_options *options, struct hdf5_session **session, int *fd,
-                                    struct ts_diag *diag)
+enum ts_status ts_hdf5_session_open(const struct hdf5_session_options *options,
+                                    struct hdf5_session **session, int *fd, struct ts_diag *diag)
 {
     struct stat found;
     char reason[200];
@@ -464,10 +491,11 @@ enum ts_status ts_hdf5_session_open(const struct hdf5_session_options *options, 
     *session = NULL;
     const int opened = ts_regular_file_open(options->path, &found, reason, sizeof reason);
     if (opened < 0)
-        return ts_diag_error(
-            diag, TS_BAD_INPUT,
-            &(struct diag_site){.code = "input-unreadable", .span = options->span, .stage = options->owner}, "%s: %s",
-            options->path, reason);
+        return ts_diag_error(diag, TS_BAD_INPUT,
+                             &(struct diag_site){.code = "input-unreadable",
+                                                 .span = options->span,
+                                                 .stage = options->owner},
+                             "%s: %s", options->path, reason);
     enum ts_status status = ts_hdf5_session_start(options, session, diag);
     if (status == TS_OK)
         status = ts_hdf5_session_add(*session, opened, &root, diag);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A sandboxed child reads hyperslabs as float, so that every type and filter that libhdf5 has built in can be looked
- * at. Values come in blocks of whole rows, whose number of rows fits the chunks. Links out of the file are not
- * followed, and a slice has at most SLICE_MAX values.
+ * A sandboxed child reads hyperslabs as float, so that every type and filter that libhdf5 has built
+ * in can be looked at. Values come in blocks of whole rows, whose number of rows fits the chunks.
+ * Links out of the file are not followed, and a slice has at most SLICE_MAX values.
  */
 #include "io/hdf5/hdf5_slice.h"
 
@@ -20,7 +20,7 @@ enum { VOLUMES_MAX = 256, SLICE_MAX = 1 << 28, BLOCK_VALUES = 1 << 22, CACHE_BYT
 /* Chunks are decoded by the library, which holds one three times. */
 static const size_t address_bytes = (size_t)1 << 30;
 
-/* ---- the child: which datasets there are -------------------------------------------------------- */
+/* ---- the child: which datasets there are ----------------------------------------------------- */
 
 struct collection {
     FILE *out;
@@ -28,11 +28,13 @@ struct collection {
     int n;
 };
 
-/* Returns true where a dataset has numbers along `rank` axes, 1 to 4, and writes its shape; a picture is a volume of
- * one slice, and a row of numbers a picture of one row. The slices of several volumes follow one another. */
+/* Returns true where a dataset has numbers along `rank` axes, 1 to 4, and writes its shape; a
+ * picture is a volume of one slice, and a row of numbers a picture of one row. The slices of
+ * several volumes follow one another. */
 static bool image_shape(const struct hdf5_storage *storage, int rank, int64_t n[3])
 {
-    if ((storage->class != STORAGE_INTEGER && storage->class != STORAGE_FLOAT) || storage->rank != rank)
+    if ((storage->class != STORAGE_INTEGER && storage->class != STORAGE_FLOAT) ||
+        storage->rank != rank)
         return false;
     const int more = rank > 3;
     n[0] = n[1] = 1;
@@ -59,7 +61,8 @@ static bool collect(void *user, const struct hdf5_object *object)
     if (object->kind != HDF5_DATASET || (table && !is_table(object->path, collection->table)) ||
         !ts_hdf5_storage_find(object->id, &storage))
         return true;
-    const bool of_volume = table && !strcmp(collection->table, HDF5_EVERY_TABLE) && image_shape(&storage, 1, n);
+    const bool of_volume =
+        table && !strcmp(collection->table, HDF5_EVERY_TABLE) && image_shape(&storage, 1, n);
     const bool of_volumes = !table && image_shape(&storage, 4, n);
     if (!of_volume && !of_volumes && !image_shape(&storage, table ? 2 : 3, n))
         return true;
@@ -71,7 +74,8 @@ struct list_request {
     char table[64];
 };
 
-static enum ts_status list_datasets(struct hdf5_child *child, const void *data, FILE *out, struct ts_diag *diag)
+static enum ts_status list_datasets(struct hdf5_child *child, const void *data, FILE *out,
+                                    struct ts_diag *diag)
 {
     const struct list_request *request = data;
     struct collection collection = {.out = out, .table = request->table};
@@ -81,7 +85,7 @@ static enum ts_status list_datasets(struct hdf5_child *child, const void *data, 
                : TS_OK;
 }
 
-/* ---- the child: one dataset --------------------------------------------------------------------- */
+/* ---- the child: one dataset ------------------------------------------------------------------ */
 
 struct open_request {
     char dataset[HDF5_WALK_PATH];
@@ -104,8 +108,9 @@ static struct {
 static int64_t block_rows(const struct hdf5_storage *storage, int64_t rows, int64_t columns)
 {
     const int64_t most = BLOCK_VALUES / columns > 0 ? BLOCK_VALUES / columns : 1;
-    const int64_t unit =
-        storage->layout == STORAGE_CHUNKED && storage->rank > 1 ? storage->chunk[storage->rank - 2] : 1;
+    const int64_t unit = storage->layout == STORAGE_CHUNKED && storage->rank > 1
+                             ? storage->chunk[storage->rank - 2]
+                             : 1;
     const int64_t n = unit < most ? most / unit * unit : most;
     return n < rows ? n : rows;
 }
@@ -121,7 +126,8 @@ static hid_t open_cached(hid_t object)
     return dataset;
 }
 
-static enum ts_status check_dataset(const struct hdf5_child *child, struct open_answer *answer, struct ts_diag *diag)
+static enum ts_status check_dataset(const struct hdf5_child *child, struct open_answer *answer,
+                                    struct ts_diag *diag)
 {
     struct hdf5_storage storage = {0};
     int64_t n[3];
@@ -130,14 +136,17 @@ static enum ts_status check_dataset(const struct hdf5_child *child, struct open_
     opened.rank = storage.rank;
     answer->is_picture = opened.rank < 3;
     if (opened.rank < 1 || opened.rank > 4 || !image_shape(&storage, opened.rank, n))
-        return ts_hdf5_child_refuse(child, diag, "hdf5-no-volume", "%s is not a numeric dataset with one to four axes",
+        return ts_hdf5_child_refuse(child, diag, "hdf5-no-volume",
+                                    "%s is not a numeric dataset with one to four axes",
                                     opened.name);
     if (n[1] > SLICE_MAX || n[2] > SLICE_MAX || n[1] * n[2] > SLICE_MAX)
-        return ts_hdf5_child_refuse(child, diag, "hdf5-no-volume", "a slice of %s has more than %d values", opened.name,
+        return ts_hdf5_child_refuse(child, diag, "hdf5-no-volume",
+                                    "a slice of %s has more than %d values", opened.name,
                                     SLICE_MAX);
     if (storage.layout == STORAGE_VIRTUAL ||
         storage.layout == STORAGE_EXTERNAL) /* the library would open those files */
-        return ts_hdf5_child_refuse(child, diag, "hdf5-elsewhere", "%s has its values in other files", opened.name);
+        return ts_hdf5_child_refuse(child, diag, "hdf5-elsewhere",
+                                    "%s has its values in other files", opened.name);
     opened.volume_slices = opened.rank > 3 ? (int64_t)storage.n[1] : n[0];
     answer->n_volumes = n[0] / opened.volume_slices;
     answer->n_slices = n[0];
@@ -147,7 +156,8 @@ static enum ts_status check_dataset(const struct hdf5_child *child, struct open_
     return TS_OK;
 }
 
-static enum ts_status open_dataset(struct hdf5_child *child, const void *data, FILE *out, struct ts_diag *diag)
+static enum ts_status open_dataset(struct hdf5_child *child, const void *data, FILE *out,
+                                   struct ts_diag *diag)
 {
     static struct find_request way;
     static struct find_answer found;
@@ -160,11 +170,13 @@ static enum ts_status open_dataset(struct hdf5_child *child, const void *data, F
     if (status != TS_OK)
         return status;
     if (*found.file)
-        return ts_hdf5_child_refuse(child, diag, "hdf5-elsewhere", "%s lies in another file", opened.name);
+        return ts_hdf5_child_refuse(child, diag, "hdf5-elsewhere", "%s lies in another file",
+                                    opened.name);
     if (found.kind == FINDER_NONE)
         return ts_hdf5_child_refuse(child, diag, "hdf5-no-volume", "there is no %s", opened.name);
     if (found.kind != FINDER_DATASET)
-        return ts_hdf5_child_refuse(child, diag, "hdf5-no-volume", "%s is not a dataset", opened.name);
+        return ts_hdf5_child_refuse(child, diag, "hdf5-no-volume", "%s is not a dataset",
+                                    opened.name);
     opened.id = open_cached(found.object);
     if (opened.id < 0)
         return ts_hdf5_child_unreadable(child, diag, opened.name);
@@ -177,20 +189,24 @@ struct rows_request {
     int64_t slice, first, n_rows, columns;
 };
 
-static enum ts_status read_rows(struct hdf5_child *child, const void *data, FILE *out, struct ts_diag *diag)
+static enum ts_status read_rows(struct hdf5_child *child, const void *data, FILE *out,
+                                struct ts_diag *diag)
 {
     const struct rows_request *request = data;
     const hsize_t start[4] = {(hsize_t)(request->slice / opened.volume_slices),
-                              (hsize_t)(request->slice % opened.volume_slices), (hsize_t)request->first, 0},
+                              (hsize_t)(request->slice % opened.volume_slices),
+                              (hsize_t)request->first, 0},
                   count[4] = {1, 1, (hsize_t)request->n_rows, (hsize_t)request->columns};
     const int left_out = 4 - opened.rank; /* axes */
     const size_t n = (size_t)request->n_rows * (size_t)request->columns;
     float *values = malloc(n * sizeof *values);
     if (!values)
         return ts_diag_no_memory(diag, n * sizeof *values);
-    const hid_t space = H5Dget_space(opened.id), memory = H5Screate_simple(4 - left_out, count + left_out, NULL);
+    const hid_t space = H5Dget_space(opened.id),
+                memory = H5Screate_simple(4 - left_out, count + left_out, NULL);
     const bool done = space >= 0 && memory >= 0 &&
-                      H5Sselect_hyperslab(space, H5S_SELECT_SET, start + left_out, NULL, count + left_out, NULL) >= 0 &&
+                      H5Sselect_hyperslab(space, H5S_SELECT_SET, start + left_out, NULL,
+                                          count + left_out, NULL) >= 0 &&
                       H5Dread(opened.id, H5T_NATIVE_FLOAT, memory, space, H5P_DEFAULT, values) >= 0;
     const enum ts_status status = done ? TS_OK : ts_hdf5_child_unreadable(child, diag, opened.name);
     if (done)
@@ -200,17 +216,18 @@ static enum ts_status read_rows(struct hdf5_child *child, const void *data, FILE
     return status;
 }
 
-/* ---- the parent --------------------------------------------------------------------------------- */
+/* ---- the parent ------------------------------------------------------------------------------ */
 
 static enum ts_status start(const char *path, struct hdf5_session **session, struct ts_diag *diag)
 {
-    return ts_hdf5_session_open(&(struct hdf5_session_options){.path = path, .address_bytes = address_bytes}, session,
-                                NULL, diag);
+    return ts_hdf5_session_open(
+        &(struct hdf5_session_options){.path = path, .address_bytes = address_bytes}, session, NULL,
+        diag);
 }
 
 /* Copies the paths of an answer into the arena. */
-static enum ts_status take_paths(const char *answer, size_t bytes, struct arena *arena, const char ***datasets,
-                                 size_t *n, struct ts_diag *diag)
+static enum ts_status take_paths(const char *answer, size_t bytes, struct arena *arena,
+                                 const char ***datasets, size_t *n, struct ts_diag *diag)
 {
     char *text = ts_arena_text(arena, answer, bytes);
     *datasets = ts_arena_alloc(arena, VOLUMES_MAX * sizeof **datasets);
@@ -221,8 +238,8 @@ static enum ts_status take_paths(const char *answer, size_t bytes, struct arena 
     return TS_OK;
 }
 
-enum ts_status ts_hdf5_list_datasets(const char *path, const char *table, struct arena *arena, const char ***datasets,
-                                     size_t *n, struct ts_diag *diag)
+enum ts_status ts_hdf5_list_datasets(const char *path, const char *table, struct arena *arena,
+                                     const char ***datasets, size_t *n, struct ts_diag *diag)
 {
     struct hdf5_session *session;
     struct list_request request = {0};
@@ -232,7 +249,8 @@ enum ts_status ts_hdf5_list_datasets(const char *path, const char *table, struct
     snprintf(request.table, sizeof request.table, "%s", table ? table : "");
     enum ts_status status = start(path, &session, diag);
     if (status == TS_OK)
-        status = ts_hdf5_session_call(session, list_datasets, &request, sizeof request, &answer, &bytes, diag);
+        status = ts_hdf5_session_call(session, list_datasets, &request, sizeof request, &answer,
+                                      &bytes, diag);
     ts_hdf5_session_end(session);
     if (status == TS_OK)
         status = take_paths(answer, bytes, arena, datasets, n, diag);
@@ -247,32 +265,35 @@ enum ts_status ts_hdf5_list_datasets(const char *path, const char *table, struct
 
 static bool is_possible(const struct open_answer *found)
 {
-    return found->n_volumes > 0 && found->n_slices >= found->n_volumes && found->rows > 0 && found->rows <= SLICE_MAX &&
-           found->columns > 0 && found->columns <= SLICE_MAX && found->rows * found->columns <= SLICE_MAX &&
-           found->block_rows > 0;
+    return found->n_volumes > 0 && found->n_slices >= found->n_volumes && found->rows > 0 &&
+           found->rows <= SLICE_MAX && found->columns > 0 && found->columns <= SLICE_MAX &&
+           found->rows * found->columns <= SLICE_MAX && found->block_rows > 0;
 }
 
-static enum ts_status fill(struct hdf5_session *session, const struct open_answer *found, struct rows_request *request,
-                           float *values, struct ts_diag *diag)
+static enum ts_status fill(struct hdf5_session *session, const struct open_answer *found,
+                           struct rows_request *request, float *values, struct ts_diag *diag)
 {
     enum ts_status status = TS_OK;
-    for (request->first = 0; request->first < found->rows && status == TS_OK; request->first += request->n_rows) {
+    for (request->first = 0; request->first < found->rows && status == TS_OK;
+         request->first += request->n_rows) {
         const int64_t left = found->rows - request->first;
         request->n_rows = left < found->block_rows ? left : found->block_rows;
-        status =
-            ts_hdf5_session_ask(session, read_rows, request, sizeof *request, values + request->first * found->columns,
-                                (size_t)(request->n_rows * found->columns) * sizeof *values, diag);
+        status = ts_hdf5_session_ask(
+            session, read_rows, request, sizeof *request, values + request->first * found->columns,
+            (size_t)(request->n_rows * found->columns) * sizeof *values, diag);
     }
     return status;
 }
 
-static enum ts_status read_slice(struct hdf5_session *session, const char *path, const char *dataset, int64_t index,
-                                 struct hdf5_slice *slice, struct ts_diag *diag)
+static enum ts_status read_slice(struct hdf5_session *session, const char *path,
+                                 const char *dataset, int64_t index, struct hdf5_slice *slice,
+                                 struct ts_diag *diag)
 {
     struct open_request of = {0};
     struct open_answer found;
     snprintf(of.dataset, sizeof of.dataset, "%s", dataset);
-    enum ts_status status = ts_hdf5_session_ask(session, open_dataset, &of, sizeof of, &found, sizeof found, diag);
+    enum ts_status status =
+        ts_hdf5_session_ask(session, open_dataset, &of, sizeof of, &found, sizeof found, diag);
     if (status != TS_OK)
         return status;
     if (!is_possible(&found))
@@ -285,8 +306,8 @@ static enum ts_status read_slice(struct hdf5_session *session, const char *path,
     index = index < 0 ? (slice->n_slices / slice->n_volumes - 1) / 2 : index;
     if (index >= slice->n_slices)
         return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "hdf5-no-volume"},
-                             "%s: %s has %" PRId64 " slices, there is no slice %" PRId64, path, dataset,
-                             slice->n_slices, index);
+                             "%s: %s has %" PRId64 " slices, there is no slice %" PRId64, path,
+                             dataset, slice->n_slices, index);
     const size_t bytes = (size_t)(slice->rows * slice->columns) * sizeof *slice->values;
     struct rows_request request = {.slice = index, .columns = found.columns};
     slice->values = malloc(bytes);
@@ -295,8 +316,8 @@ static enum ts_status read_slice(struct hdf5_session *session, const char *path,
     return fill(session, &found, &request, slice->values, diag);
 }
 
-enum ts_status ts_hdf5_read_slice(const char *path, const char *dataset, int64_t index, struct hdf5_slice *slice,
-                                  struct ts_diag *diag)
+enum ts_status ts_hdf5_read_slice(const char *path, const char *dataset, int64_t index,
+                                  struct hdf5_slice *slice, struct ts_diag *diag)
 {
     struct hdf5_session *session;
     *slice = (struct hdf5_slice){0};

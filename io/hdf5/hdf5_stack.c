@@ -2,12 +2,13 @@
  *
  * This opens datasets of foreign files, with those that a virtual one is made of.
  *
- * Each part of a virtual dataset is a part of another dataset, in the same file or in another one. A source that is
- * missing is an error, although libhdf5 would give zeros. The child lists the mappings: a selection of the virtual
- * dataset, a selection of the source, and names of a file and a dataset. Selections must be regular, so that each is a
- * list of indices along every axis. Elements correspond in row-major order; axes of which both sides select more than
- * one index must then correspond one by one.
- * Source: HDF5 1.10 reference, H5Pset_virtual; unlimited selections and "%b" in names as described there.
+ * Each part of a virtual dataset is a part of another dataset, in the same file or in another one.
+ * A source that is missing is an error, although libhdf5 would give zeros. The child lists the
+ * mappings: a selection of the virtual dataset, a selection of the source, and names of a file and
+ * a dataset. Selections must be regular, so that each is a list of indices along every axis.
+ * Elements correspond in row-major order; axes of which both sides select more than one index must
+ * then correspond one by one. Source: HDF5 1.10 reference, H5Pset_virtual; unlimited selections and
+ * "%b" in names as described there.
  */
 #include "io/hdf5/hdf5_stack.h"
 
@@ -40,7 +41,7 @@ struct virtual_head {
     unsigned char fill[8]; /* in the type of the file */
 };
 
-/* ---- the child ------------------------------------------------------------------------------------- */
+/* ---- the child ------------------------------------------------------------------------------- */
 
 static int64_t count_of(hsize_t n)
 {
@@ -55,14 +56,15 @@ static bool describe_selection(hid_t space, struct selection *selection)
     if (type != H5S_SEL_HYPERSLABS)
         return type != H5S_SEL_ERROR;
     selection->rank = H5Sget_simple_extent_ndims(space);
-    if (selection->rank < 1 || selection->rank > MAPPING_RANK || H5Sis_regular_hyperslab(space) <= 0)
+    if (selection->rank < 1 || selection->rank > MAPPING_RANK ||
+        H5Sis_regular_hyperslab(space) <= 0)
         return selection->rank >= 0;
     if (H5Sget_regular_hyperslab(space, start, stride, count, block) < 0)
         return false;
     selection->regular = 1;
     for (int d = 0; d < selection->rank; d++)
-        selection->axes[d] =
-            (struct virtual_axis){count_of(start[d]), count_of(stride[d]), count_of(count[d]), count_of(block[d])};
+        selection->axes[d] = (struct virtual_axis){count_of(start[d]), count_of(stride[d]),
+                                                   count_of(count[d]), count_of(block[d])};
     return true;
 }
 
@@ -70,9 +72,11 @@ static bool describe_mapping(hid_t list, size_t i, struct virtual_mapping *mappi
 {
     const hid_t on = H5Pget_virtual_vspace(list, i), from = H5Pget_virtual_srcspace(list, i);
     const ssize_t file = H5Pget_virtual_filename(list, i, mapping->file, sizeof mapping->file),
-                  dataset = H5Pget_virtual_dsetname(list, i, mapping->dataset, sizeof mapping->dataset);
-    const bool done = on >= 0 && from >= 0 && file >= 0 && file < (ssize_t)sizeof mapping->file && dataset >= 0 &&
-                      dataset < (ssize_t)sizeof mapping->dataset && describe_selection(on, &mapping->on) &&
+                  dataset =
+                      H5Pget_virtual_dsetname(list, i, mapping->dataset, sizeof mapping->dataset);
+    const bool done = on >= 0 && from >= 0 && file >= 0 && file < (ssize_t)sizeof mapping->file &&
+                      dataset >= 0 && dataset < (ssize_t)sizeof mapping->dataset &&
+                      describe_selection(on, &mapping->on) &&
                       describe_selection(from, &mapping->from);
     TS_HDF5_CLOSE(on, from);
     return done;
@@ -90,13 +94,15 @@ static bool describe_fill(hid_t dataset, hid_t list, struct virtual_head *head)
     return done;
 }
 
-static enum ts_status list_mappings(struct hdf5_child *child, const void *request, FILE *out, struct ts_diag *diag)
+static enum ts_status list_mappings(struct hdf5_child *child, const void *request, FILE *out,
+                                    struct ts_diag *diag)
 {
     const struct object_request *of = request;
     struct virtual_head head = {0};
     size_t n = 0;
     const hid_t list = H5Dget_create_plist(of->object);
-    bool done = list >= 0 && H5Pget_virtual_count(list, &n) >= 0 && describe_fill(of->object, list, &head);
+    bool done =
+        list >= 0 && H5Pget_virtual_count(list, &n) >= 0 && describe_fill(of->object, list, &head);
     head.n = (int64_t)n;
     fwrite(&head, sizeof head, 1, out);
     for (size_t i = 0; done && i < n && n <= MAPPINGS; i++) {
@@ -118,8 +124,10 @@ static bool make_indices(const struct virtual_axis *axis, int64_t n, struct hdf5
 {
     const bool one_block = axis->block == UNLIMITED || n <= axis->block;
     int64_t end;
-    *indices = (struct hdf5_indices){
-        .n = n, .start = axis->start, .stride = one_block ? n : axis->stride, .block = one_block ? n : axis->block};
+    *indices = (struct hdf5_indices){.n = n,
+                                     .start = axis->start,
+                                     .stride = one_block ? n : axis->stride,
+                                     .block = one_block ? n : axis->block};
     return n > 0 && indices->block > 0 && indices->stride >= indices->block &&
            !__builtin_mul_overflow(n / indices->block + 1, indices->stride, &end) &&
            !__builtin_add_overflow(end, indices->start, &end);
@@ -140,7 +148,7 @@ static bool meet(const struct hdf5_indices *a, const struct hdf5_indices *b)
     return false;
 }
 
-/* ---- sources --------------------------------------------------------------------------------------- */
+/* ---- sources --------------------------------------------------------------------------------- */
 
 /* This is a virtual dataset while its sources are opened. */
 struct opening {
@@ -155,7 +163,8 @@ struct opening {
 
 static enum ts_status refuse(const struct opening *opening, const char *what)
 {
-    ts_hdf5_input_refuse(opening->input, "hdf5-virtual", "%s is virtual: %s", opening->stack->name, what);
+    ts_hdf5_input_refuse(opening->input, "hdf5-virtual", "%s is virtual: %s", opening->stack->name,
+                         what);
     return ts_diag_hint(opening->input->diag,
                         "the Python script in docs/inputs.md, under \"HDF5 that is not read as it "
                         "is\", writes a copy that is read");
@@ -171,10 +180,11 @@ static enum ts_status missing(const struct opening *opening, const char *file, c
     ts_text_escape(folder, sizeof folder, input->files[opening->stack->dataset.file].folder);
     if (opening->source)
         return ts_hdf5_input_refuse(input, "hdf5-source-missing",
-                                    "%s takes values from %s of %s, which has no such dataset", opening->stack->name,
-                                    shown_dataset, shown_file);
-    ts_hdf5_input_refuse(input, "hdf5-source-missing", "%s takes values from %s, which is not there",
-                         opening->stack->name, shown_file);
+                                    "%s takes values from %s of %s, which has no such dataset",
+                                    opening->stack->name, shown_dataset, shown_file);
+    ts_hdf5_input_refuse(input, "hdf5-source-missing",
+                         "%s takes values from %s, which is not there", opening->stack->name,
+                         shown_file);
     const char *relative = *shown_file == '/' ? strrchr(shown_file, '/') + 1 : shown_file;
     return ts_diag_hint(input->diag, "put that file at %s/%s", folder, relative);
 }
@@ -211,10 +221,12 @@ static enum ts_status open_file(struct opening *opening, const char *file)
     if (opening->source)
         ts_hdf5_input_found(opening->source);
     snprintf(opening->file, sizeof opening->file, "%s", file);
-    return ts_hdf5_input_source(opening->input, opening->stack->dataset.file, file, &opening->source);
+    return ts_hdf5_input_source(opening->input, opening->stack->dataset.file, file,
+                                &opening->source);
 }
 
-/* Opens a dataset, or finds it among those that are open. *stack is NULL where there is none of this name. */
+/* Opens a dataset, or finds it among those that are open. *stack is NULL where there is none of
+ * this name. */
 static enum ts_status open_source(struct opening *opening, const char *file, const char *dataset,
                                   struct hdf5_stack **stack)
 {
@@ -252,7 +264,7 @@ static enum ts_status open_source(struct opening *opening, const char *file, con
     return status;
 }
 
-/* ---- parts ----------------------------------------------------------------------------------------- */
+/* ---- parts ----------------------------------------------------------------------------------- */
 
 /* Finds which axis of the source goes along each axis of the virtual dataset. */
 static bool match_axes(struct hdf5_part *part)
@@ -306,7 +318,8 @@ static bool is_unlimited(const struct virtual_axis *axis)
     return axis->count == UNLIMITED || axis->block == UNLIMITED;
 }
 
-/* Returns the indices of an axis, those of the source's length where it is unlimited; -1 where they are too many. */
+/* Returns the indices of an axis, those of the source's length where it is unlimited; -1 where they
+ * are too many. */
 static int64_t count_indices(const struct virtual_axis *axis, int64_t length)
 {
     int64_t n;
@@ -318,13 +331,15 @@ static int64_t count_indices(const struct virtual_axis *axis, int64_t length)
 /* The script that refuse() names refuses this as well: the values are nowhere. */
 static enum ts_status too_short(const struct opening *opening)
 {
-    return ts_hdf5_input_refuse(opening->input, "hdf5-source-missing", "%s takes values from past the end of a source",
+    return ts_hdf5_input_refuse(opening->input, "hdf5-source-missing",
+                                "%s takes values from past the end of a source",
                                 opening->stack->name);
 }
 
-/* Makes the indices of the source. *n_unlimited becomes those of its unlimited axis; *empty: there are none. */
-static enum ts_status take_from(const struct opening *opening, const struct selection *from, struct hdf5_part *part,
-                                int64_t *n_unlimited, bool *empty)
+/* Makes the indices of the source. *n_unlimited becomes those of its unlimited axis; *empty: there
+ * are none. */
+static enum ts_status take_from(const struct opening *opening, const struct selection *from,
+                                struct hdf5_part *part, int64_t *n_unlimited, bool *empty)
 {
     for (int e = 0; e < 3; e++) {
         const int64_t length = part->source->n[e];
@@ -342,9 +357,10 @@ static enum ts_status take_from(const struct opening *opening, const struct sele
     return TS_OK;
 }
 
-/* Makes the part of one block of a mapping: of block 0, the only one, if the names have no number. */
-static enum ts_status make_part(struct opening *opening, const struct virtual_mapping *mapping, int64_t block,
-                                bool numbered, const struct hdf5_stack *source)
+/* Makes the part of one block of a mapping: of block 0, the only one, if the names have no
+ * number. */
+static enum ts_status make_part(struct opening *opening, const struct virtual_mapping *mapping,
+                                int64_t block, bool numbered, const struct hdf5_stack *source)
 {
     struct hdf5_part *part = add_part(opening);
     int64_t n_unlimited = 0;
@@ -378,16 +394,19 @@ static enum ts_status make_part(struct opening *opening, const struct virtual_ma
         wanted *= (double)part->on[d].n;
         there *= (double)part->from[d].n;
     }
-    return there < wanted ? too_short(opening)
-                          : refuse(opening, "a part of it has another shape than the values for it");
+    return there < wanted
+               ? too_short(opening)
+               : refuse(opening, "a part of it has another shape than the values for it");
 }
 
-/* Opens what a mapping takes values from: one dataset, or one for each number until there is none. */
+/* Opens what a mapping takes values from: one dataset, or one for each number until there is
+ * none. */
 static enum ts_status open_mapping(struct opening *opening, const struct virtual_mapping *mapping)
 {
     const bool numbered = has_block(mapping->file) || has_block(mapping->dataset);
     char file[FINDER_NAME + 32], dataset[FINDER_NAME + 32];
-    if ((!mapping->on.all && (!mapping->on.regular || mapping->on.rank != opening->stack->storage.rank)) ||
+    if ((!mapping->on.all &&
+         (!mapping->on.regular || mapping->on.rank != opening->stack->storage.rank)) ||
         (!mapping->from.all && (!mapping->from.regular || mapping->from.rank > 3)))
         return refuse(opening, "a selection of it is not a regular box");
     for (int64_t block = 0; block < MAPPINGS; block++) {
@@ -406,14 +425,16 @@ static enum ts_status open_mapping(struct opening *opening, const struct virtual
     return refuse(opening, "it has too many parts");
 }
 
-/* Sets the lengths that follow from the parts, and checks that all of these lie inside and apart. */
+/* Sets the lengths that follow from the parts, and checks that all of these lie inside and
+ * apart. */
 static enum ts_status check_parts(const struct opening *opening)
 {
     struct hdf5_stack *stack = opening->stack;
     for (int d = 0; d < stack->storage.rank; d++) {
         int64_t end = 0;
         for (int64_t i = 0; i < stack->n_parts; i++)
-            end = last_of(&stack->parts[i].on[d]) >= end ? last_of(&stack->parts[i].on[d]) + 1 : end;
+            end =
+                last_of(&stack->parts[i].on[d]) >= end ? last_of(&stack->parts[i].on[d]) + 1 : end;
         if (opening->grows[d])
             stack->storage.n[d] = end;
         if (end > stack->storage.n[d])
@@ -422,14 +443,15 @@ static enum ts_status check_parts(const struct opening *opening)
     for (int64_t i = 0; i < stack->n_parts; i++)
         for (int64_t j = 0; j < i; j++) {
             const struct hdf5_part *a = &stack->parts[i], *b = &stack->parts[j];
-            if (meet(&a->on[0], &b->on[0]) && meet(&a->on[1], &b->on[1]) && meet(&a->on[2], &b->on[2]))
+            if (meet(&a->on[0], &b->on[0]) && meet(&a->on[1], &b->on[1]) &&
+                meet(&a->on[2], &b->on[2]))
                 return refuse(opening, "two sources give the same values");
         }
     return TS_OK;
 }
 
-/* A frame without any source was lost, or never taken: who reads it is refused. Gaps in all frames are those of a
- * detector. */
+/* A frame without any source was lost, or never taken: who reads it is refused. Gaps in all frames
+ * are those of a detector. */
 static enum ts_status check_gaps(const struct opening *opening)
 {
     struct hdf5_stack *stack = opening->stack;
@@ -443,15 +465,18 @@ static enum ts_status check_gaps(const struct opening *opening)
         return ts_diag_no_memory(opening->input->diag, (size_t)n * sizeof *covered);
     for (int64_t i = 0; i < stack->n_parts; i++)
         for (int64_t k = 0; k < stack->parts[i].on[0].n; k++)
-            covered[ts_hdf5_index(&stack->parts[i].on[0], k)] += stack->parts[i].on[1].n * stack->parts[i].on[2].n;
+            covered[ts_hdf5_index(&stack->parts[i].on[0], k)] +=
+                stack->parts[i].on[1].n * stack->parts[i].on[2].n;
     for (int64_t i = 0; i < n; i++) {
         if (covered[i] == 0 && stack->storage.rank < 3) { /* no frames, but a list */
             free(covered);
             return ts_hdf5_input_refuse(opening->input, "hdf5-source-missing",
-                                        "nothing gives the values of index %" PRId64 " of the first axis of %s", i,
-                                        stack->name);
+                                        "nothing gives the values of index %" PRId64
+                                        " of the first axis of %s",
+                                        i, stack->name);
         }
-        if (covered[i] == 0 && !stack->lost && !(stack->lost = calloc((size_t)n, sizeof *stack->lost))) {
+        if (covered[i] == 0 && !stack->lost &&
+            !(stack->lost = calloc((size_t)n, sizeof *stack->lost))) {
             free(covered);
             return ts_diag_no_memory(opening->input->diag, (size_t)n * sizeof *stack->lost);
         }
@@ -464,7 +489,8 @@ static enum ts_status check_gaps(const struct opening *opening)
     stack->has_gaps = lost > 0;
     if (lost > 0)
         ts_diag_warning(opening->input->diag, &(struct diag_site){.code = "hdf5-virtual-gaps"},
-                        "%s: no source gives %" PRId64 " of the %" PRId64 " values of %s: they are its fill value",
+                        "%s: no source gives %" PRId64 " of the %" PRId64
+                        " values of %s: they are its fill value",
                         opening->input->path, lost, n * frame, stack->name);
     return TS_OK;
 }
@@ -482,7 +508,8 @@ static bool take_mapping(const void *from, struct virtual_mapping *mapping)
             return false;
         for (int d = 0; d < selection->rank; d++) {
             const struct virtual_axis *axis = &selection->axes[d];
-            if (axis->start < 0 || axis->stride < 0 || axis->count < UNLIMITED || axis->block < UNLIMITED)
+            if (axis->start < 0 || axis->stride < 0 || axis->count < UNLIMITED ||
+                axis->block < UNLIMITED)
                 return false;
         }
     }
@@ -520,14 +547,16 @@ static enum ts_status open_all(struct opening *opening, const unsigned char *ans
     return status == TS_OK ? check_gaps(opening) : status;
 }
 
-/* Finds the parts of a virtual dataset of up to three axes, whose storage and type the stack has, and opens the
- * datasets that they come from. Sets the lengths of its axes where they follow from those. */
+/* Finds the parts of a virtual dataset of up to three axes, whose storage and type the stack has,
+ * and opens the datasets that they come from. Sets the lengths of its axes where they follow from
+ * those. */
 static enum ts_status hdf5_virtual_open(struct hdf5_input *input, struct hdf5_stack *stack)
 {
     struct opening opening = {.input = input, .stack = stack};
     void *answer;
     size_t bytes;
-    enum ts_status status = ts_hdf5_input_call(input, list_mappings, &stack->dataset, &answer, &bytes);
+    enum ts_status status =
+        ts_hdf5_input_call(input, list_mappings, &stack->dataset, &answer, &bytes);
     if (status != TS_OK)
         return status;
     status = open_all(&opening, answer, bytes);
@@ -537,7 +566,7 @@ static enum ts_status hdf5_virtual_open(struct hdf5_input *input, struct hdf5_st
     return status;
 }
 
-/* ---- the dataset --------------------------------------------------------------------------------- */
+/* ---- the dataset ----------------------------------------------------------------------------- */
 
 /* Takes the child's description. */
 static enum ts_status take_storage(const struct hdf5_input *input, struct hdf5_stack *stack)
@@ -545,7 +574,8 @@ static enum ts_status take_storage(const struct hdf5_input *input, struct hdf5_s
     const void *compact;
     void *answer;
     size_t bytes;
-    enum ts_status status = ts_hdf5_input_call(input, ts_hdf5_task_describe, &stack->dataset, &answer, &bytes);
+    enum ts_status status =
+        ts_hdf5_input_call(input, ts_hdf5_task_describe, &stack->dataset, &answer, &bytes);
     if (status != TS_OK)
         return status;
     if (!ts_hdf5_storage_take(answer, bytes, &stack->storage, &compact)) {
@@ -561,8 +591,8 @@ static enum ts_status take_storage(const struct hdf5_input *input, struct hdf5_s
     return status;
 }
 
-enum ts_status ts_hdf5_stack_open(struct hdf5_input *input, const struct hdf5_ref *dataset, const char *name, int rank,
-                                  struct hdf5_stack *stack)
+enum ts_status ts_hdf5_stack_open(struct hdf5_input *input, const struct hdf5_ref *dataset,
+                                  const char *name, int rank, struct hdf5_stack *stack)
 {
     char shown[HDF5_INPUT_PATH];
     ts_text_escape(shown, sizeof shown, name);
@@ -573,13 +603,15 @@ enum ts_status ts_hdf5_stack_open(struct hdf5_input *input, const struct hdf5_re
     stack->name = ts_arena_text(input->arena, shown, strlen(shown));
     enum ts_status status = stack->name ? TS_OK : ts_diag_no_memory(input->diag, sizeof shown);
     if (status == TS_OK && dataset->kind != FINDER_DATASET)
-        status = ts_hdf5_input_refuse(input, "hdf5-no-dataset", "%s is a group, not a dataset", stack->name);
+        status = ts_hdf5_input_refuse(input, "hdf5-no-dataset", "%s is a group, not a dataset",
+                                      stack->name);
     if (status == TS_OK)
         status = take_storage(input, stack);
     const bool doubles = rank == 1 || (input->set && input->set->doubles);
     if (status == TS_OK && !ts_hdf5_stack_type(stack, doubles))
         status = ts_hdf5_input_refuse(
-            input, "hdf5-type", "the elements of %s are neither integers of 8 to 64 bits nor floats of 16, 32 or 64",
+            input, "hdf5-type",
+            "the elements of %s are neither integers of 8 to 64 bits nor floats of 16, 32 or 64",
             stack->name);
     if (status == TS_OK && stack->storage.layout == STORAGE_VIRTUAL && stack->storage.rank <= 3)
         status = hdf5_virtual_open(input, stack);

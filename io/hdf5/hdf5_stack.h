@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This reads boxes of a numeric dataset of up to three axes in a foreign file. The input's child finds out where its
- * bytes lie (io/hdf5/hdf5_storage.h); they are read here, and no length that the file claims is trusted: a chunk
- * decodes to its own size or is damaged. Every chunk that a box touches is decoded once, by one of several threads:
- * shuffle, deflate and fletcher32 by the thread itself, other filters by a process of its own (io/hdf5/hdf5_decoder.h).
+ * This reads boxes of a numeric dataset of up to three axes in a foreign file. The input's child
+ * finds out where its bytes lie (io/hdf5/hdf5_storage.h); they are read here, and no length that
+ * the file claims is trusted: a chunk decodes to its own size or is damaged. Every chunk that a box
+ * touches is decoded once, by one of several threads: shuffle, deflate and fletcher32 by the thread
+ * itself, other filters by a process of its own (io/hdf5/hdf5_decoder.h).
  */
 #ifndef IO_HDF5_HDF5_STACK_H
 #define IO_HDF5_HDF5_STACK_H
@@ -50,8 +51,9 @@ static inline bool ts_hdf5_indices_follow(const struct hdf5_indices *indices)
 /* A part of a virtual dataset, whose values are those of a part of another one. */
 struct hdf5_part {
     const struct hdf5_stack *source;
-    int axis[3];                        /* axis of the source, for each of the virtual dataset; -1: one index */
-    struct hdf5_indices on[3], from[3]; /* along the axes of the virtual dataset, and of the source */
+    int axis[3]; /* axis of the source, for each of the virtual dataset; -1: one index */
+    struct hdf5_indices on[3],
+        from[3]; /* along the axes of the virtual dataset, and of the source */
 };
 
 struct hdf5_stack {
@@ -60,26 +62,30 @@ struct hdf5_stack {
     int fd;                  /* the input's */
     int64_t file_bytes;
     struct hdf5_storage storage;
-    void *compact;               /* the values of a compact dataset; else NULL */
-    struct storage_chunk *table; /* where the chunks of a chunked one lie; NULL until they are located */
-    int64_t n[3];                /* axes past the rank have length 1 */
-    int64_t n_volumes;           /* the first axis holds so many volumes one after the other; 1 unless it was folded */
-    enum ts_dtype stored, dtype; /* in the file (f16, f64 too; u64: any 64-bit integers of lists) and as read */
-    bool swapped;                /* stored in the other byte order */
-    int64_t chunk[3];            /* shape of a chunk, and its bytes; 0: not chunked */
+    void *compact; /* the values of a compact dataset; else NULL */
+    struct storage_chunk
+        *table;        /* where the chunks of a chunked one lie; NULL until they are located */
+    int64_t n[3];      /* axes past the rank have length 1 */
+    int64_t n_volumes; /* the first axis holds so many volumes one after the other; 1 unless it was
+                          folded */
+    enum ts_dtype stored,
+        dtype;    /* in the file (f16, f64 too; u64: any 64-bit integers of lists) and as read */
+    bool swapped; /* stored in the other byte order */
+    int64_t chunk[3]; /* shape of a chunk, and its bytes; 0: not chunked */
     size_t chunk_bytes;
     struct hdf5_pipeline pipeline; /* of the chunks */
     int64_t n_parts, n_sources;    /* of a virtual dataset; its parts do not overlap */
     struct hdf5_part *parts;
     struct hdf5_stack **sources;
     bool has_gaps; /* that no part fills */
-    bool *lost;    /* of a virtual dataset, for each index of its first axis: no part has any of it; NULL: none is so */
+    bool *lost;    /* of a virtual dataset, for each index of its first axis: no part has any of it;
+                      NULL: none is so */
     unsigned char fill[8];
 };
 
-/* A box is elements [first, end) of each axis. Element (i0, i1, i2) goes to `out` at the sum of stride[d] * (i[d] -
- * first[d]), in elements. Along an axis that has a map, map[d][i[d] + shift[d]] is used for the difference, and -1
- * leaves the index out. */
+/* A box is elements [first, end) of each axis. Element (i0, i1, i2) goes to `out` at the sum of
+ * stride[d] * (i[d] - first[d]), in elements. Along an axis that has a map, map[d][i[d] + shift[d]]
+ * is used for the difference, and -1 leaves the index out. */
 struct hdf5_box {
     int64_t first[3], end[3];
     ptrdiff_t stride[3];
@@ -87,47 +93,55 @@ struct hdf5_box {
     int64_t shift[3];
     void *out; /* values of stack->dtype, or doubles */
     bool doubles;
-    struct ts_rounding *rounding; /* is set to what 64-bit floats lost that became 32-bit ones; NULL: nobody asks */
+    struct ts_rounding *
+        rounding; /* is set to what 64-bit floats lost that became 32-bit ones; NULL: nobody asks */
 };
 
-/* Checks the dataset's type, sizes, storage and filters; no chunk is looked for yet. Integers of 64 bits are
- * read as floats, and in lists as doubles. With the rank TS_MAX_RANK it may have three axes, or four, of which the
- * first two are then one. The stack may be closed whether this fails or not. */
-enum ts_status ts_hdf5_stack_open(struct hdf5_input *input, const struct hdf5_ref *dataset, const char *name, int rank,
-                                  struct hdf5_stack *stack);
-/* Its parts: return true if elements of the storage's type can be read, and set the types to do so; check sizes and
- * storage, and give the stack as many axes as `rank` says. */
+/* Checks the dataset's type, sizes, storage and filters; no chunk is looked for yet. Integers of 64
+ * bits are read as floats, and in lists as doubles. With the rank TS_MAX_RANK it may have three
+ * axes, or four, of which the first two are then one. The stack may be closed whether this fails or
+ * not. */
+enum ts_status ts_hdf5_stack_open(struct hdf5_input *input, const struct hdf5_ref *dataset,
+                                  const char *name, int rank, struct hdf5_stack *stack);
+/* Its parts: return true if elements of the storage's type can be read, and set the types to do so;
+ * check sizes and storage, and give the stack as many axes as `rank` says. */
 bool ts_hdf5_stack_type(struct hdf5_stack *stack, bool doubles);
-enum ts_status ts_hdf5_stack_check(const struct hdf5_input *input, struct hdf5_stack *stack, int rank);
-/* Refuses a virtual dataset (hdf5-source-missing) some of whose values no part has: those of an index of the first axis
- * for which `map` has no -1; NULL: of any. What is not wanted may be lost. */
-enum ts_status ts_hdf5_stack_check_lost(const struct hdf5_input *input, const struct hdf5_stack *stack,
-                                        const int64_t *map);
+enum ts_status ts_hdf5_stack_check(const struct hdf5_input *input, struct hdf5_stack *stack,
+                                   int rank);
+/* Refuses a virtual dataset (hdf5-source-missing) some of whose values no part has: those of an
+ * index of the first axis for which `map` has no -1; NULL: of any. What is not wanted may be
+ * lost. */
+enum ts_status ts_hdf5_stack_check_lost(const struct hdf5_input *input,
+                                        const struct hdf5_stack *stack, const int64_t *map);
 /* Lets the child find the place of every chunk. Call it before reading. */
 enum ts_status ts_hdf5_stack_locate(const struct hdf5_input *input, struct hdf5_stack *stack);
 void ts_hdf5_stack_close(struct hdf5_stack *stack);
-/* Returns how many indices of an axis are stored together, so that reading one costs as much as reading all of them. */
+/* Returns how many indices of an axis are stored together, so that reading one costs as much as
+ * reading all of them. */
 int64_t ts_hdf5_stack_together(const struct hdf5_stack *stack, int axis);
 /* Returns the bytes that a reader of so many threads holds, with the table of chunks. */
 size_t ts_hdf5_stack_scratch(const struct hdf5_stack *stack, int threads);
 
 /* Reads boxes of one stack by these threads; both must live longer. NULL where memory is out. */
 struct hdf5_stack_reader;
-struct hdf5_stack_reader *ts_hdf5_stack_reader_create(const struct hdf5_stack *stack, struct pool *readers);
+struct hdf5_stack_reader *ts_hdf5_stack_reader_create(const struct hdf5_stack *stack,
+                                                      struct pool *readers);
 void ts_hdf5_stack_reader_destroy(struct hdf5_stack_reader *reader); /* NULL does nothing */
-/* Reads a box, and needs no child. Of several chunks that are damaged it reports the first in their order. */
+/* Reads a box, and needs no child. Of several chunks that are damaged it reports the first in their
+ * order. */
 enum ts_status ts_hdf5_stack_read(struct hdf5_stack_reader *reader, const struct hdf5_input *input,
                                   const struct hdf5_box *box);
-/* Reads all of a dataset of rank 0 or 1 as doubles in the arena, n at most `most`; integers that no double holds are
- * refused. *values is NULL where there is no such dataset. */
-enum ts_status ts_hdf5_stack_list(struct hdf5_input *input, const struct hdf5_ref *dataset, const char *name,
-                                  int64_t most, double **values, int64_t *n);
-/* Reads a list of n vectors of so many numbers at a path below `from`: a dataset of rank 2, or for one column of rank 0
- * or 1. `most` is of all numbers. */
-enum ts_status ts_hdf5_stack_vectors(struct hdf5_input *input, const struct hdf5_ref *from, const char *path,
-                                     int64_t columns, int64_t most, double **values, int64_t *n);
+/* Reads all of a dataset of rank 0 or 1 as doubles in the arena, n at most `most`; integers that no
+ * double holds are refused. *values is NULL where there is no such dataset. */
+enum ts_status ts_hdf5_stack_list(struct hdf5_input *input, const struct hdf5_ref *dataset,
+                                  const char *name, int64_t most, double **values, int64_t *n);
+/* Reads a list of n vectors of so many numbers at a path below `from`: a dataset of rank 2, or for
+ * one column of rank 0 or 1. `most` is of all numbers. */
+enum ts_status ts_hdf5_stack_vectors(struct hdf5_input *input, const struct hdf5_ref *from,
+                                     const char *path, int64_t columns, int64_t most,
+                                     double **values, int64_t *n);
 /* Does what ts_hdf5_stack_list does for the dataset at a path below `from`. */
-enum ts_status ts_hdf5_stack_numbers(struct hdf5_input *input, const struct hdf5_ref *from, const char *path,
-                                     int64_t most, double **values, int64_t *n);
+enum ts_status ts_hdf5_stack_numbers(struct hdf5_input *input, const struct hdf5_ref *from,
+                                     const char *path, int64_t most, double **values, int64_t *n);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Datasets of foreign files that are accepted hold integers of 8 to 64 bits or IEEE floats: contiguous, compact,
- * chunked with filters that io/hdf5/hdf5_filters.h knows, or virtual. All sizes are checked before anything is
- * allocated.
+ * Datasets of foreign files that are accepted hold integers of 8 to 64 bits or IEEE floats:
+ * contiguous, compact, chunked with filters that io/hdf5/hdf5_filters.h knows, or virtual. All
+ * sizes are checked before anything is allocated.
  */
 #include <inttypes.h>
 
@@ -11,14 +11,17 @@
 /* Every refusal of a storage that other programs read ends here. */
 static enum ts_status hint_plain(const struct hdf5_input *input)
 {
-    return ts_diag_hint(input->diag, "the Python script in docs/inputs.md, under \"HDF5 that is not read as it is\", "
-                                     "writes a copy that is read");
+    return ts_diag_hint(
+        input->diag,
+        "the Python script in docs/inputs.md, under \"HDF5 that is not read as it is\", "
+        "writes a copy that is read");
 }
 
 bool ts_hdf5_stack_type(struct hdf5_stack *stack, bool doubles)
 {
     static const enum ts_dtype floats[9] = {[2] = TS_F16, [4] = TS_F32, [8] = TS_F64};
-    static const enum ts_dtype integers[2][5] = {{0, TS_U8, TS_U16, 0, TS_U32}, {0, TS_I8, TS_I16, 0, TS_I32}};
+    static const enum ts_dtype integers[2][5] = {{0, TS_U8, TS_U16, 0, TS_U32},
+                                                 {0, TS_I8, TS_I16, 0, TS_I32}};
     const struct hdf5_storage *storage = &stack->storage;
     const uint32_t bytes = storage->element_bytes;
     const bool integer = storage->class == STORAGE_INTEGER;
@@ -39,14 +42,15 @@ bool ts_hdf5_stack_type(struct hdf5_stack *stack, bool doubles)
     return true;
 }
 
-/* Makes one axis of the first two of four, where chunks in their order are then still those of the file: each holds
- * whole indices of the first axis, or they divide the second one evenly. */
+/* Makes one axis of the first two of four, where chunks in their order are then still those of the
+ * file: each holds whole indices of the first axis, or they divide the second one evenly. */
 static void fold(struct hdf5_stack *stack)
 {
     struct hdf5_storage *storage = &stack->storage;
     int64_t *n = storage->n, *chunk = storage->chunk, product;
     const bool chunked = storage->layout == STORAGE_CHUNKED;
-    const bool even = !chunked || chunk[1] == n[1] || (chunk[0] == 1 && chunk[1] > 0 && n[1] % chunk[1] == 0);
+    const bool even =
+        !chunked || chunk[1] == n[1] || (chunk[0] == 1 && chunk[1] > 0 && n[1] % chunk[1] == 0);
     if (storage->rank != TS_MAX_RANK || !even || __builtin_mul_overflow(n[0], n[1], &product))
         return;
     stack->n_volumes = n[0];
@@ -79,7 +83,8 @@ static void pad(struct hdf5_stack *stack)
     storage->rank = 3;
 }
 
-static enum ts_status check_sizes(const struct hdf5_input *input, struct hdf5_stack *stack, int rank)
+static enum ts_status check_sizes(const struct hdf5_input *input, struct hdf5_stack *stack,
+                                  int rank)
 {
     const int64_t *n = stack->storage.n;
     if (rank == TS_MAX_RANK)
@@ -90,14 +95,17 @@ static enum ts_status check_sizes(const struct hdf5_input *input, struct hdf5_st
     size_t bytes = ts_dtype_bytes(stack->stored);
     rank = rank == TS_MAX_RANK || rank == STACK_ANY_RANK ? 3 : rank;
     if (rank > 1 ? n_axes != rank : n_axes > rank)
-        return ts_hdf5_input_refuse(input, "hdf5-rank", "%s has %d axes, expected %d", stack->name, n_axes, rank);
+        return ts_hdf5_input_refuse(input, "hdf5-rank", "%s has %d axes, expected %d", stack->name,
+                                    n_axes, rank);
     for (int d = 0; d < 3; d++) {
         stack->n[d] = d < n_axes ? n[d] : 1;
         if (d < n_axes && (n[d] == 0 || n[d] > INT32_MAX))
-            return ts_hdf5_input_refuse(input, "hdf5-empty", "axis %d of %s has length %" PRId64 ", expected 1 to %d",
-                                        d, stack->name, n[d], INT32_MAX);
+            return ts_hdf5_input_refuse(input, "hdf5-empty",
+                                        "axis %d of %s has length %" PRId64 ", expected 1 to %d", d,
+                                        stack->name, n[d], INT32_MAX);
         if (!ts_mul_size(bytes, (size_t)stack->n[d], &bytes) || bytes > INT64_MAX / 8)
-            return ts_hdf5_input_refuse(input, "hdf5-size", "the size of %s cannot be addressed", stack->name);
+            return ts_hdf5_input_refuse(input, "hdf5-size", "the size of %s cannot be addressed",
+                                        stack->name);
     }
     return TS_OK;
 }
@@ -107,8 +115,8 @@ static enum ts_status check_filters(const struct hdf5_input *input, struct hdf5_
     const int n_filters = stack->storage.n_filters;
     struct hdf5_pipeline *pipeline = &stack->pipeline;
     if (n_filters > PIPELINE_FILTERS) {
-        ts_hdf5_input_refuse(input, "hdf5-filter", "%s has %d filters, at most %d are read", stack->name, n_filters,
-                             PIPELINE_FILTERS);
+        ts_hdf5_input_refuse(input, "hdf5-filter", "%s has %d filters, at most %d are read",
+                             stack->name, n_filters, PIPELINE_FILTERS);
         return hint_plain(input);
     }
     *pipeline = (struct hdf5_pipeline){.n_filters = n_filters,
@@ -121,7 +129,8 @@ static enum ts_status check_filters(const struct hdf5_input *input, struct hdf5_
         if (ts_hdf5_filter_name(stored->filter.id))
             continue;
         ts_text_escape(shown, sizeof shown, stored->name);
-        ts_hdf5_input_refuse(input, "hdf5-filter", "%s was stored with the filter %d (%s), which is not read",
+        ts_hdf5_input_refuse(input, "hdf5-filter",
+                             "%s was stored with the filter %d (%s), which is not read",
                              stack->name, stored->filter.id, *shown ? shown : "without a name");
         return hint_plain(input);
     }
@@ -136,7 +145,8 @@ static enum ts_status check_chunks(const struct hdf5_input *input, struct hdf5_s
         const int64_t n = d < stack->storage.rank ? stack->storage.chunk[d] : 1;
         stack->chunk[d] = n;
         if (n > INT32_MAX || !ts_mul_size(bytes, (size_t)n, &bytes) || bytes > most) {
-            ts_hdf5_input_refuse(input, "hdf5-chunk", "a chunk of %s has more than %zu bytes", stack->name, most);
+            ts_hdf5_input_refuse(input, "hdf5-chunk", "a chunk of %s has more than %zu bytes",
+                                 stack->name, most);
             return hint_plain(input);
         }
     }
@@ -148,14 +158,18 @@ static enum ts_status check_chunks(const struct hdf5_input *input, struct hdf5_s
 static enum ts_status check_piece(const struct hdf5_input *input, const struct hdf5_stack *stack)
 {
     const struct hdf5_storage *storage = &stack->storage;
-    const int64_t bytes = (int64_t)ts_dtype_bytes(stack->stored) * stack->n[0] * stack->n[1] * stack->n[2];
+    const int64_t bytes =
+        (int64_t)ts_dtype_bytes(stack->stored) * stack->n[0] * stack->n[1] * stack->n[2];
     const bool compact = storage->layout == STORAGE_COMPACT;
     if (!compact && (storage->offset < 0 || storage->stored_bytes == 0))
-        return ts_hdf5_input_refuse(input, "hdf5-not-written", "%s was created, but never written", stack->name);
-    if (storage->stored_bytes < bytes || bytes > stack->file_bytes || (compact && storage->compact_bytes != bytes) ||
+        return ts_hdf5_input_refuse(input, "hdf5-not-written", "%s was created, but never written",
+                                    stack->name);
+    if (storage->stored_bytes < bytes || bytes > stack->file_bytes ||
+        (compact && storage->compact_bytes != bytes) ||
         (!compact && storage->offset > stack->file_bytes - bytes))
         return ts_hdf5_input_refuse(input, "hdf5-truncated",
-                                    "%s claims %" PRId64 " bytes, more than there are: the file is damaged",
+                                    "%s claims %" PRId64
+                                    " bytes, more than there are: the file is damaged",
                                     stack->name, bytes);
     return TS_OK;
 }
@@ -166,10 +180,11 @@ static enum ts_status check_storage(const struct hdf5_input *input, struct hdf5_
     case STORAGE_VIRTUAL:
         return stack->n_parts > 0
                    ? TS_OK
-                   : ts_hdf5_input_refuse(input, "hdf5-virtual", "%s is virtual and has no part", stack->name);
+                   : ts_hdf5_input_refuse(input, "hdf5-virtual", "%s is virtual and has no part",
+                                          stack->name);
     case STORAGE_EXTERNAL:
-        ts_hdf5_input_refuse(input, "hdf5-external", "%s has its values in other files (external storage)",
-                             stack->name);
+        ts_hdf5_input_refuse(input, "hdf5-external",
+                             "%s has its values in other files (external storage)", stack->name);
         return hint_plain(input);
     case STORAGE_CHUNKED:
         return check_chunks(input, stack);
@@ -178,7 +193,8 @@ static enum ts_status check_storage(const struct hdf5_input *input, struct hdf5_
     }
 }
 
-enum ts_status ts_hdf5_stack_check(const struct hdf5_input *input, struct hdf5_stack *stack, int rank)
+enum ts_status ts_hdf5_stack_check(const struct hdf5_input *input, struct hdf5_stack *stack,
+                                   int rank)
 {
     const enum ts_status status = check_sizes(input, stack, rank);
     return status == TS_OK ? check_storage(input, stack) : status;
@@ -192,18 +208,21 @@ enum ts_status ts_hdf5_stack_locate(const struct hdf5_input *input, struct hdf5_
     if (stack->chunk_bytes == 0)
         return TS_OK;
     if (stack->storage.n_chunks > STORAGE_CHUNKS) {
-        ts_hdf5_input_refuse(input, "hdf5-chunks", "%s has %" PRId64 " chunks, at most %d are read", stack->name,
-                             stack->storage.n_chunks, STORAGE_CHUNKS);
+        ts_hdf5_input_refuse(input, "hdf5-chunks", "%s has %" PRId64 " chunks, at most %d are read",
+                             stack->name, stack->storage.n_chunks, STORAGE_CHUNKS);
         return hint_plain(input);
     }
-    const enum ts_status status = ts_hdf5_input_call(input, ts_hdf5_task_table, &stack->dataset, &answer, &bytes);
+    const enum ts_status status =
+        ts_hdf5_input_call(input, ts_hdf5_task_table, &stack->dataset, &answer, &bytes);
     if (status != TS_OK)
         return status;
     stack->table = answer;
     if (ts_hdf5_storage_check_table(&stack->storage, answer, bytes, stack->file_bytes, &outside))
         return TS_OK;
-    return outside < 0 ? ts_hdf5_session_wrong_answer(input->session, input->diag)
-                       : ts_hdf5_input_refuse(input, "hdf5-truncated",
-                                              "chunk %" PRId64 " of %s lies outside of the file: the file is damaged",
-                                              outside, stack->name);
+    return outside < 0
+               ? ts_hdf5_session_wrong_answer(input->session, input->diag)
+               : ts_hdf5_input_refuse(input, "hdf5-truncated",
+                                      "chunk %" PRId64
+                                      " of %s lies outside of the file: the file is damaged",
+                                      outside, stack->name);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This puts elements of a block of the file to their places in the result, with the byte order and type changed on the
- * way. What neither changes is copied by rows.
+ * This puts elements of a block of the file to their places in the result, with the byte order and
+ * type changed on the way. What neither changes is copied by rows.
  */
 #include <float.h>
 #include <math.h>
@@ -16,18 +16,19 @@
 #define SWAP_64(bits) __builtin_bswap64(bits)
 
 #define PUT_ROW(name, type, size, out_type) PUT_ROW_OF(name, type, size, out_type, value)
-#define PUT_ROW_OF(name, type, size, out_type, of_value)                                                               \
-    static void put_##name(void *out, ptrdiff_t stride, const unsigned char *in, int64_t n, bool swapped)              \
-    {                                                                                                                  \
-        out_type *to = out;                                                                                            \
-        for (int64_t i = 0; i < n; i++) {                                                                              \
-            uint##size##_t bits;                                                                                       \
-            type value;                                                                                                \
-            memcpy(&bits, in + (size_t)i * sizeof bits, sizeof bits);                                                  \
-            bits = swapped ? SWAP_##size(bits) : bits;                                                                 \
-            memcpy(&value, &bits, sizeof value);                                                                       \
-            to[i * stride] = (out_type)(of_value);                                                                     \
-        }                                                                                                              \
+#define PUT_ROW_OF(name, type, size, out_type, of_value)                                           \
+    static void put_##name(void *out, ptrdiff_t stride, const unsigned char *in, int64_t n,        \
+                           bool swapped)                                                           \
+    {                                                                                              \
+        out_type *to = out;                                                                        \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            uint##size##_t bits;                                                                   \
+            type value;                                                                            \
+            memcpy(&bits, in + (size_t)i * sizeof bits, sizeof bits);                              \
+            bits = swapped ? SWAP_##size(bits) : bits;                                             \
+            memcpy(&value, &bits, sizeof value);                                                   \
+            to[i * stride] = (out_type)(of_value);                                                 \
+        }                                                                                          \
     }
 PUT_ROW(bits8, uint8_t, 8, uint8_t)
 PUT_ROW(bits16, uint16_t, 16, uint16_t)
@@ -57,9 +58,10 @@ static put_row *row_function(const struct hdf5_stack *stack, bool doubles)
         [TS_U32] = put_bits32,  [TS_I32] = put_bits32, [TS_F32] = put_bits32, [TS_F64] = put_narrow,
         [TS_F16] = put_f16_f32, [TS_U64] = put_u64_f32};
     static put_row *const wide[] = {
-        [TS_U8] = put_u8_f64,   [TS_I8] = put_i8_f64,   [TS_U16] = put_u16_f64, [TS_I16] = put_i16_f64,
-        [TS_U32] = put_u32_f64, [TS_I32] = put_i32_f64, [TS_F32] = put_f32_f64, [TS_F64] = put_f64_f64,
-        [TS_U64] = put_u64_f64, [TS_F16] = put_f16_f64};
+        [TS_U8] = put_u8_f64,   [TS_I8] = put_i8_f64,   [TS_U16] = put_u16_f64,
+        [TS_I16] = put_i16_f64, [TS_U32] = put_u32_f64, [TS_I32] = put_i32_f64,
+        [TS_F32] = put_f32_f64, [TS_F64] = put_f64_f64, [TS_U64] = put_u64_f64,
+        [TS_F16] = put_f16_f64};
     if (stack->stored == TS_U64 && stack->storage.has_sign)
         return doubles ? put_i64_f64 : put_i64_f32;
     return doubles ? wide[stack->stored] : same[stack->stored];
@@ -74,13 +76,15 @@ static uint64_t bits_at(const unsigned char *in, int64_t i, bool swapped)
 }
 
 /* Notes where narrowing makes an infinity of what is none, and what it changes. */
-static void check_narrow(const struct hdf5_stack *stack, const unsigned char *in, int64_t n, struct put_faults *faults)
+static void check_narrow(const struct hdf5_stack *stack, const unsigned char *in, int64_t n,
+                         struct put_faults *faults)
 {
     enum { PART = 256 };
     double values[PART];
     for (int64_t first = 0; first < n; first += PART) {
         const int64_t part = n - first < PART ? n - first : PART;
-        row_function(stack, true)(values, 1, in + (size_t)first * sizeof *values, part, stack->swapped);
+        row_function(stack, true)(values, 1, in + (size_t)first * sizeof *values, part,
+                                  stack->swapped);
         for (int64_t i = 0; i < part; i++)
             faults->overflow |= isfinite(values[i]) && !isfinite((float)values[i]);
         ts_rounding_of_doubles(&faults->rounding, values, (size_t)part);
@@ -107,8 +111,9 @@ int64_t ts_hdf5_box_place(const struct hdf5_box *box, int d, int64_t i)
 
 static bool is_copied(const struct hdf5_stack *stack, const struct hdf5_box *box)
 {
-    return stack->stored == stack->dtype && !box->doubles && (!stack->swapped || ts_dtype_bytes(stack->stored) == 1) &&
-           box->stride[2] == 1 && !box->map[2];
+    return stack->stored == stack->dtype && !box->doubles &&
+           (!stack->swapped || ts_dtype_bytes(stack->stored) == 1) && box->stride[2] == 1 &&
+           !box->map[2];
 }
 
 bool ts_hdf5_box_takes_rows(const struct hdf5_stack *stack, const struct hdf5_box *box)
@@ -117,8 +122,9 @@ bool ts_hdf5_box_takes_rows(const struct hdf5_stack *stack, const struct hdf5_bo
 }
 
 /* Puts one row of the last axis, [first, end), stored at `in`, into the box. */
-static void put_last(const struct hdf5_stack *stack, const struct hdf5_box *box, const unsigned char *in, ptrdiff_t at,
-                     int64_t first, int64_t end, struct put_faults *faults)
+static void put_last(const struct hdf5_stack *stack, const struct hdf5_box *box,
+                     const unsigned char *in, ptrdiff_t at, int64_t first, int64_t end,
+                     struct put_faults *faults)
 {
     const size_t stored = ts_dtype_bytes(stack->stored),
                  size = box->doubles ? sizeof(double) : ts_dtype_bytes(stack->dtype);
@@ -134,13 +140,15 @@ static void put_last(const struct hdf5_stack *stack, const struct hdf5_box *box,
         check_narrow(stack, in, end - first, faults);
     if (!box->map[2]) {
         at += (first - box->first[2]) * box->stride[2];
-        put((unsigned char *)box->out + at * (ptrdiff_t)size, box->stride[2], in, end - first, stack->swapped);
+        put((unsigned char *)box->out + at * (ptrdiff_t)size, box->stride[2], in, end - first,
+            stack->swapped);
         return;
     }
     for (int64_t i = first; i < end; i++, in += stored) {
         const int64_t place = ts_hdf5_box_place(box, 2, i);
         if (place >= 0)
-            put((unsigned char *)box->out + (at + place * box->stride[2]) * (ptrdiff_t)size, 1, in, 1, stack->swapped);
+            put((unsigned char *)box->out + (at + place * box->stride[2]) * (ptrdiff_t)size, 1, in,
+                1, stack->swapped);
     }
 }
 
@@ -159,7 +167,8 @@ void ts_hdf5_box_put(const struct hdf5_stack *stack, const struct hdf5_box *box,
             const int64_t place_j = ts_hdf5_box_place(box, 1, j);
             if (place_j < 0)
                 continue;
-            const int64_t index = ((i - start[0]) * n[1] + (j - start[1])) * n[2] + (first[2] - start[2]);
+            const int64_t index =
+                ((i - start[0]) * n[1] + (j - start[1])) * n[2] + (first[2] - start[2]);
             put_last(stack, box, (const unsigned char *)block + (size_t)index * stored,
                      place_i * box->stride[0] + place_j * box->stride[1], first[2], end[2], faults);
         }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This puts the values of a block of a stack, such as a chunk of the file, to their places in the box that is read. The
- * box may have another order of axes and another type than the file, so that every value is moved and converted at
- * once. Only the reader of boxes uses it.
+ * This puts the values of a block of a stack, such as a chunk of the file, to their places in the
+ * box that is read. The box may have another order of axes and another type than the file, so that
+ * every value is moved and converted at once. Only the reader of boxes uses it.
  */
 #ifndef IO_HDF5_HDF5_STACK_PUT_H
 #define IO_HDF5_HDF5_STACK_PUT_H
@@ -11,15 +11,18 @@
 
 /* These flags note values that the type of the result cannot hold. */
 struct put_faults {
-    bool overflow, inexact;      /* a value past the range of 32-bit floats; an integer that no double holds */
+    bool overflow,
+        inexact; /* a value past the range of 32-bit floats; an integer that no double holds */
     struct ts_rounding rounding; /* of 64-bit floats */
 };
 
 /* Returns the place of index i of axis d in the result, -1 where it is left out. */
 int64_t ts_hdf5_box_place(const struct hdf5_box *box, int d, int64_t i);
-/* Returns true where rows of the last axis lie in the result as they do in the file, so that they can be read there. */
+/* Returns true where rows of the last axis lie in the result as they do in the file, so that they
+ * can be read there. */
 bool ts_hdf5_box_takes_rows(const struct hdf5_stack *stack, const struct hdf5_box *box);
-/* Puts the part of a block that lies in the box; the block starts at `start` and has n[d] elements along each axis. */
+/* Puts the part of a block that lies in the box; the block starts at `start` and has n[d] elements
+ * along each axis. */
 void ts_hdf5_box_put(const struct hdf5_stack *stack, const struct hdf5_box *box, const void *block,
                      const int64_t start[3], const int64_t n[3], struct put_faults *faults);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Boxes of a stack are read by several threads, a chunk or some rows each. Rows of the last axis that the file holds as
- * the result wants them are read straight to their places, also those of chunks without filters: only what lies in the
- * box is read. Other chunks are decoded whole and their elements put to their places.
+ * Boxes of a stack are read by several threads, a chunk or some rows each. Rows of the last axis
+ * that the file holds as the result wants them are read straight to their places, also those of
+ * chunks without filters: only what lies in the box is read. Other chunks are decoded whole and
+ * their elements put to their places.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -15,12 +16,12 @@
 #include "io/hdf5/hdf5_stack.h"
 #include "io/hdf5/hdf5_stack_put.h"
 
-/* PIECE_BYTES: of rows that a thread reads at once. SCRATCH_BYTES: of the buffers of all threads, unless one thread
- * needs more. */
+/* PIECE_BYTES: of rows that a thread reads at once. SCRATCH_BYTES: of the buffers of all threads,
+ * unless one thread needs more. */
 enum { PIECE_BYTES = 1 << 20, SCRATCH_BYTES = 256 << 20 };
 
-/* A thread has these buffers, which are allocated when it first needs them. Those of chunks that a decoder undoes are
- * the decoder's. */
+/* A thread has these buffers, which are allocated when it first needs them. Those of chunks that a
+ * decoder undoes are the decoder's. */
 struct buffers {
     const struct hdf5_stack *stack; /* that they were allocated for */
     struct hdf5_undoer *undoer;
@@ -64,12 +65,14 @@ struct part {
     struct ts_diag *diag;
 };
 
-/* ---- sizes ------------------------------------------------------------------------------------- */
+/* ---- sizes ----------------------------------------------------------------------------------- */
 
-/* Returns true where rows of the last axis lie whole and as they are in the file, each at a known place. */
+/* Returns true where rows of the last axis lie whole and as they are in the file, each at a known
+ * place. */
 static bool has_plain_rows(const struct hdf5_stack *stack)
 {
-    return stack->chunk_bytes == 0 || (stack->storage.n_filters == 0 && stack->chunk[2] == stack->n[2]);
+    return stack->chunk_bytes == 0 ||
+           (stack->storage.n_filters == 0 && stack->chunk[2] == stack->n[2]);
 }
 
 static int64_t together(const struct hdf5_stack *stack, int axis)
@@ -86,7 +89,8 @@ int64_t ts_hdf5_stack_together(const struct hdf5_stack *stack, int axis)
         return together(stack, axis);
     for (int64_t i = 0; i < stack->n_parts; i++) {
         const struct hdf5_part *part = &stack->parts[i];
-        const int64_t n = part->axis[axis] < 0 ? 1 : ts_hdf5_stack_together(part->source, part->axis[axis]);
+        const int64_t n =
+            part->axis[axis] < 0 ? 1 : ts_hdf5_stack_together(part->source, part->axis[axis]);
         most = n > most ? n : most;
     }
     return most < stack->n[axis] ? most : stack->n[axis];
@@ -99,7 +103,8 @@ static size_t row_bytes(const struct hdf5_stack *stack)
 
 static int64_t rows_at_once(const struct hdf5_stack *stack)
 {
-    const int64_t rows = (int64_t)(PIECE_BYTES / row_bytes(stack)), most = rows < IOV_MAX ? rows : IOV_MAX;
+    const int64_t rows = (int64_t)(PIECE_BYTES / row_bytes(stack)),
+                  most = rows < IOV_MAX ? rows : IOV_MAX;
     return most < 1 ? 1 : most < stack->n[1] ? most : stack->n[1];
 }
 
@@ -141,7 +146,8 @@ static int useful_threads(const struct hdf5_stack *stack, int threads)
 
 static size_t table_bytes(const struct hdf5_stack *stack)
 {
-    size_t bytes = stack->chunk_bytes > 0 ? (size_t)stack->storage.n_chunks * sizeof *stack->table : 0;
+    size_t bytes =
+        stack->chunk_bytes > 0 ? (size_t)stack->storage.n_chunks * sizeof *stack->table : 0;
     for (int64_t i = 0; i < stack->n_sources; i++)
         bytes += table_bytes(stack->sources[i]);
     return bytes + (size_t)stack->n_parts * (sizeof *stack->parts + sizeof(struct reading));
@@ -152,7 +158,7 @@ size_t ts_hdf5_stack_scratch(const struct hdf5_stack *stack, int threads)
     return (size_t)useful_threads(stack, threads) * most_thread_bytes(stack) + table_bytes(stack);
 }
 
-/* ---- failures ---------------------------------------------------------------------------------- */
+/* ---- failures -------------------------------------------------------------------------------- */
 
 static struct hdf5_input input_of(const struct part *part)
 {
@@ -164,7 +170,8 @@ static struct hdf5_input input_of(const struct part *part)
 static enum ts_status damaged(const struct part *part, const int64_t start[3], const char *what)
 {
     const struct hdf5_input input = input_of(part);
-    return ts_hdf5_input_refuse(&input, "hdf5-damaged", "the chunk at (%" PRId64 ", %" PRId64 ", %" PRId64 ") of %s %s",
+    return ts_hdf5_input_refuse(&input, "hdf5-damaged",
+                                "the chunk at (%" PRId64 ", %" PRId64 ", %" PRId64 ") of %s %s",
                                 start[0], start[1], start[2], part->reading->stack->name, what);
 }
 
@@ -173,17 +180,20 @@ static enum ts_status unreadable(const struct part *part)
 {
     const int error = errno;
     const struct hdf5_input input = input_of(part);
-    return ts_hdf5_input_refuse(&input, "hdf5-unreadable", "%s cannot be read: %s", part->reading->stack->name,
+    return ts_hdf5_input_refuse(&input, "hdf5-unreadable", "%s cannot be read: %s",
+                                part->reading->stack->name,
                                 error ? ts_errno_text(error) : "the file has become shorter");
 }
 
-/* ---- rows --------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 /* Reads rows [j, end) of index i of the first axis, all wanted, straight to their places. */
-static bool read_to_places(const struct part *part, int64_t i, int64_t j, int64_t end, uint64_t offset)
+static bool read_to_places(const struct part *part, int64_t i, int64_t j, int64_t end,
+                           uint64_t offset)
 {
     const struct hdf5_box *box = &part->reading->box;
-    const size_t size = ts_dtype_bytes(part->reading->stack->stored), bytes = row_bytes(part->reading->stack);
+    const size_t size = ts_dtype_bytes(part->reading->stack->stored),
+                 bytes = row_bytes(part->reading->stack);
     const ptrdiff_t at_i = ts_hdf5_box_place(box, 0, i) * box->stride[0];
     struct iovec *places = part->buffers->places;
     int n = 0;
@@ -199,7 +209,8 @@ static bool read_to_places(const struct part *part, int64_t i, int64_t j, int64_
 }
 
 /* Reads rows [first, end) of index i of the first axis. The first of them lies at `offset`. */
-static enum ts_status read_rows(const struct part *part, int64_t i, int64_t first, int64_t end, uint64_t offset)
+static enum ts_status read_rows(const struct part *part, int64_t i, int64_t first, int64_t end,
+                                uint64_t offset)
 {
     const struct reading *reading = part->reading;
     const struct hdf5_stack *stack = reading->stack;
@@ -213,9 +224,10 @@ static enum ts_status read_rows(const struct part *part, int64_t i, int64_t firs
             past++;
         const uint64_t at = offset + (uint64_t)(j - first) * row_bytes(stack);
         const int64_t start[3] = {i, j, 0}, n[3] = {1, past - j, stack->n[2]};
-        const bool done = reading->takes_rows ? read_to_places(part, i, j, past, at)
-                                              : ts_file_read_at(stack->fd, part->buffers->block,
-                                                                (size_t)(past - j) * row_bytes(stack), at);
+        const bool done = reading->takes_rows
+                              ? read_to_places(part, i, j, past, at)
+                              : ts_file_read_at(stack->fd, part->buffers->block,
+                                                (size_t)(past - j) * row_bytes(stack), at);
         if (!done)
             return unreadable(part);
         if (!reading->takes_rows)
@@ -236,7 +248,8 @@ static enum ts_status read_piece(const struct part *part, int64_t number)
     if (ts_hdf5_box_place(box, 0, i) < 0)
         return TS_OK;
     return read_rows(part, i, first, end,
-                     (uint64_t)stack->storage.offset + (uint64_t)(i * stack->n[1] + first) * row_bytes(stack));
+                     (uint64_t)stack->storage.offset +
+                         (uint64_t)(i * stack->n[1] + first) * row_bytes(stack));
 }
 
 /* Reads all of a list of numbers, or what the file holds beside its description. */
@@ -245,16 +258,18 @@ static enum ts_status read_small(const struct part *part)
     const struct hdf5_stack *stack = part->reading->stack;
     const int64_t start[3] = {0};
     const void *values = stack->compact ? stack->compact : part->buffers->block;
-    if (!stack->compact && !ts_file_read_at(stack->fd, part->buffers->block, (size_t)stack->n[0] * row_bytes(stack),
-                                            (uint64_t)stack->storage.offset))
+    if (!stack->compact &&
+        !ts_file_read_at(stack->fd, part->buffers->block, (size_t)stack->n[0] * row_bytes(stack),
+                         (uint64_t)stack->storage.offset))
         return unreadable(part);
     ts_hdf5_box_put(stack, &part->reading->box, values, start, stack->n, &part->buffers->faults);
     return TS_OK;
 }
 
-/* ---- chunks ------------------------------------------------------------------------------------ */
+/* ---- chunks ---------------------------------------------------------------------------------- */
 
-/* Returns the filters that this chunk skips: of those at the edges a file may have none filtered. */
+/* Returns the filters that this chunk skips: of those at the edges a file may have none
+ * filtered. */
 static uint32_t skipped_filters(const struct hdf5_stack *stack, const struct storage_chunk *chunk,
                                 const int64_t start[3])
 {
@@ -265,7 +280,8 @@ static uint32_t skipped_filters(const struct hdf5_stack *stack, const struct sto
 }
 
 /* Undoes the filters, from `encoded` to `block`. */
-static enum ts_status decode(const struct part *part, const struct storage_chunk *chunk, const int64_t start[3])
+static enum ts_status decode(const struct part *part, const struct storage_chunk *chunk,
+                             const int64_t start[3])
 {
     const struct hdf5_pipeline *pipeline = &part->reading->stack->pipeline;
     const uint32_t skipped = skipped_filters(part->reading->stack, chunk, start);
@@ -273,14 +289,16 @@ static enum ts_status decode(const struct part *part, const struct storage_chunk
     char what[320] = "is damaged";
     enum ts_status status = TS_OK;
     if (buffers->decoder)
-        status = ts_hdf5_decoder_undo(buffers->decoder, chunk->bytes, skipped, what, sizeof what, part->diag);
-    else if (!ts_hdf5_pipeline_undo(pipeline, buffers->undoer, buffers->encoded, chunk->bytes, skipped, buffers->block,
-                                    buffers->other))
+        status = ts_hdf5_decoder_undo(buffers->decoder, chunk->bytes, skipped, what, sizeof what,
+                                      part->diag);
+    else if (!ts_hdf5_pipeline_undo(pipeline, buffers->undoer, buffers->encoded, chunk->bytes,
+                                    skipped, buffers->block, buffers->other))
         status = TS_BAD_INPUT;
     return status == TS_BAD_INPUT ? damaged(part, start, what) : status;
 }
 
-static enum ts_status read_encoded(const struct part *part, const struct storage_chunk *chunk, const int64_t start[3])
+static enum ts_status read_encoded(const struct part *part, const struct storage_chunk *chunk,
+                                   const int64_t start[3])
 {
     const struct hdf5_stack *stack = part->reading->stack;
     struct buffers *buffers = part->buffers;
@@ -290,12 +308,14 @@ static enum ts_status read_encoded(const struct part *part, const struct storage
         return unreadable(part);
     const enum ts_status status = decode(part, chunk, start);
     if (status == TS_OK)
-        ts_hdf5_box_put(stack, &part->reading->box, buffers->block, start, stack->chunk, &buffers->faults);
+        ts_hdf5_box_put(stack, &part->reading->box, buffers->block, start, stack->chunk,
+                        &buffers->faults);
     return status;
 }
 
 /* Reads the rows of a chunk without filters that lie in the box. */
-static enum ts_status read_plain(const struct part *part, const struct storage_chunk *chunk, const int64_t start[3])
+static enum ts_status read_plain(const struct part *part, const struct storage_chunk *chunk,
+                                 const int64_t start[3])
 {
     const struct hdf5_stack *stack = part->reading->stack;
     const struct hdf5_box *box = &part->reading->box;
@@ -305,13 +325,15 @@ static enum ts_status read_plain(const struct part *part, const struct storage_c
         return damaged(part, start, "is damaged");
     for (int d = 0; d < 2; d++) {
         first[d] = start[d] > box->first[d] ? start[d] : box->first[d];
-        end[d] = start[d] + stack->chunk[d] < box->end[d] ? start[d] + stack->chunk[d] : box->end[d];
+        end[d] =
+            start[d] + stack->chunk[d] < box->end[d] ? start[d] + stack->chunk[d] : box->end[d];
     }
     for (int64_t i = first[0]; status == TS_OK && i < end[0]; i++)
         if (ts_hdf5_box_place(box, 0, i) >= 0)
-            status = read_rows(part, i, first[1], end[1],
-                               chunk->offset + (uint64_t)((i - start[0]) * stack->chunk[1] + first[1] - start[1]) *
-                                                   row_bytes(stack));
+            status = read_rows(
+                part, i, first[1], end[1],
+                chunk->offset + (uint64_t)((i - start[0]) * stack->chunk[1] + first[1] - start[1]) *
+                                    row_bytes(stack));
     return status;
 }
 
@@ -321,7 +343,8 @@ static bool is_wanted(const struct reading *reading, const int64_t start[3])
     const struct hdf5_box *box = &reading->box;
     for (int d = 0; d < 3; d++) {
         int64_t i = start[d] > box->first[d] ? start[d] : box->first[d];
-        const int64_t past = start[d] + reading->stack->chunk[d], end = past < box->end[d] ? past : box->end[d];
+        const int64_t past = start[d] + reading->stack->chunk[d],
+                      end = past < box->end[d] ? past : box->end[d];
         while (i < end && ts_hdf5_box_place(box, d, i) < 0)
             i++;
         if (i >= end)
@@ -336,27 +359,32 @@ static enum ts_status read_chunk(const struct part *part, int64_t number)
     const struct hdf5_stack *stack = reading->stack;
     int64_t start[3];
     for (int d = 2; d >= 0; d--) {
-        start[d] = (reading->box.first[d] / stack->chunk[d] + number % reading->n_parts[d]) * stack->chunk[d];
+        start[d] = (reading->box.first[d] / stack->chunk[d] + number % reading->n_parts[d]) *
+                   stack->chunk[d];
         number /= reading->n_parts[d];
     }
     if (!is_wanted(reading, start))
         return TS_OK;
-    const struct storage_chunk *chunk = &stack->table[ts_hdf5_storage_chunk_at(&stack->storage, start)];
+    const struct storage_chunk *chunk =
+        &stack->table[ts_hdf5_storage_chunk_at(&stack->storage, start)];
     if (chunk->bytes == 0)
         return damaged(part, start, "was never written");
-    return has_plain_rows(stack) ? read_plain(part, chunk, start) : read_encoded(part, chunk, start);
+    return has_plain_rows(stack) ? read_plain(part, chunk, start)
+                                 : read_encoded(part, chunk, start);
 }
 
-/* ---- buffers ----------------------------------------------------------------------------------- */
+/* ---- buffers --------------------------------------------------------------------------------- */
 
-static enum ts_status allocate_rows(const struct hdf5_stack *stack, struct buffers *buffers, struct ts_diag *diag)
+static enum ts_status allocate_rows(const struct hdf5_stack *stack, struct buffers *buffers,
+                                    struct ts_diag *diag)
 {
     buffers->block = malloc(block_bytes(stack));
     buffers->places = malloc((size_t)rows_at_once(stack) * sizeof *buffers->places);
     return buffers->block && buffers->places ? TS_OK : ts_diag_no_memory(diag, thread_bytes(stack));
 }
 
-static enum ts_status allocate_decoder(const struct hdf5_stack *stack, struct buffers *buffers, struct ts_diag *diag)
+static enum ts_status allocate_decoder(const struct hdf5_stack *stack, struct buffers *buffers,
+                                       struct ts_diag *diag)
 {
     const enum ts_status status = ts_hdf5_decoder_create(&stack->pipeline, &buffers->decoder, diag);
     if (status != TS_OK)
@@ -366,7 +394,8 @@ static enum ts_status allocate_decoder(const struct hdf5_stack *stack, struct bu
     return TS_OK;
 }
 
-static enum ts_status allocate(const struct hdf5_stack *stack, struct buffers *buffers, struct ts_diag *diag)
+static enum ts_status allocate(const struct hdf5_stack *stack, struct buffers *buffers,
+                               struct ts_diag *diag)
 {
     if (has_plain_rows(stack))
         return allocate_rows(stack, buffers, diag);
@@ -408,7 +437,8 @@ static bool are_alike(const struct hdf5_stack *a, const struct hdf5_stack *b)
 }
 
 /* Makes the thread's buffers those of the stack. */
-static enum ts_status fit_buffers(const struct hdf5_stack *stack, struct buffers *buffers, struct ts_diag *diag)
+static enum ts_status fit_buffers(const struct hdf5_stack *stack, struct buffers *buffers,
+                                  struct ts_diag *diag)
 {
     const struct put_faults faults = buffers->faults;
     if (buffers->block && are_alike(buffers->stack, stack))
@@ -453,12 +483,13 @@ static void count_parts(struct reading *reading)
     for (int d = 0; d < 3; d++) {
         const int64_t step = d == 1 ? rows_at_once(stack) : 1, chunk = stack->chunk[d];
         reading->n_parts[d] = is_small(stack) || (stack->chunk_bytes == 0 && d == 2) ? 1
-                              : stack->chunk_bytes > 0 ? (box->end[d] + chunk - 1) / chunk - box->first[d] / chunk
-                                                       : (box->end[d] - box->first[d] + step - 1) / step;
+                              : stack->chunk_bytes > 0
+                                  ? (box->end[d] + chunk - 1) / chunk - box->first[d] / chunk
+                                  : (box->end[d] - box->first[d] + step - 1) / step;
     }
 }
 
-/* ---- virtual datasets ---------------------------------------------------------------------------- */
+/* ---- virtual datasets ------------------------------------------------------------------------ */
 
 /* Adds the box of a stored dataset. */
 static enum ts_status add_reading(struct readings *readings, const struct hdf5_stack *stack,
@@ -473,10 +504,13 @@ static enum ts_status add_reading(struct readings *readings, const struct hdf5_s
         readings->room = room;
     }
     struct reading *added = &readings->list[readings->n];
-    *added =
-        (struct reading){.stack = stack, .input = input, .box = *box, .takes_rows = ts_hdf5_box_takes_rows(stack, box)};
+    *added = (struct reading){.stack = stack,
+                              .input = input,
+                              .box = *box,
+                              .takes_rows = ts_hdf5_box_takes_rows(stack, box)};
     count_parts(added);
-    added->end = (readings->n > 0 ? added[-1].end : 0) + added->n_parts[0] * added->n_parts[1] * added->n_parts[2];
+    added->end = (readings->n > 0 ? added[-1].end : 0) +
+                 added->n_parts[0] * added->n_parts[1] * added->n_parts[2];
     readings->n++;
     return TS_OK;
 }
@@ -496,9 +530,11 @@ static int64_t *add_map(struct readings *readings, size_t n)
     return map;
 }
 
-/* Maps indices k0 to k1 - 1 of an axis of the part to where the box of the virtual dataset puts them. */
-static bool map_axis(struct readings *readings, const struct hdf5_part *part, int d, int64_t k0, int64_t k1,
-                     const struct hdf5_box *box, struct hdf5_box *from, ptrdiff_t *offset)
+/* Maps indices k0 to k1 - 1 of an axis of the part to where the box of the virtual dataset puts
+ * them. */
+static bool map_axis(struct readings *readings, const struct hdf5_part *part, int d, int64_t k0,
+                     int64_t k1, const struct hdf5_box *box, struct hdf5_box *from,
+                     ptrdiff_t *offset)
 {
     const int e = part->axis[d];
     const struct hdf5_indices *on = &part->on[d], *source = &part->from[e];
@@ -528,8 +564,9 @@ static enum ts_status add_stack(struct readings *readings, const struct hdf5_sta
                                 const struct hdf5_input *input, const struct hdf5_box *box);
 
 /* Adds what the box wants of one part of a virtual dataset. */
-static enum ts_status add_part(struct readings *readings, const struct hdf5_stack *stack, const struct hdf5_part *part,
-                               const struct hdf5_input *input, const struct hdf5_box *box)
+static enum ts_status add_part(struct readings *readings, const struct hdf5_stack *stack,
+                               const struct hdf5_part *part, const struct hdf5_input *input,
+                               const struct hdf5_box *box)
 {
     struct hdf5_box from = {.rounding = NULL, .doubles = box->doubles};
     ptrdiff_t offset = 0;
@@ -569,8 +606,8 @@ static enum ts_status fill_gaps(struct readings *readings, const struct hdf5_sta
         memcpy(row + i * bytes, stack->fill, bytes);
     for (int64_t i = box->first[0]; i < box->end[0]; i++)
         for (int64_t j = box->first[1]; j < box->end[1]; j++)
-            ts_hdf5_box_put(stack, box, row, (const int64_t[]){i, j, 0}, (const int64_t[]){1, 1, stack->n[2]},
-                            &readings->faults);
+            ts_hdf5_box_put(stack, box, row, (const int64_t[]){i, j, 0},
+                            (const int64_t[]){1, 1, stack->n[2]}, &readings->faults);
     free(row);
     return TS_OK;
 }
@@ -590,7 +627,7 @@ static enum ts_status add_stack(struct readings *readings, const struct hdf5_sta
     return status;
 }
 
-/* ---- the whole --------------------------------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 static void join_faults(struct put_faults *all, const struct put_faults *faults)
 {
@@ -599,14 +636,15 @@ static void join_faults(struct put_faults *all, const struct put_faults *faults)
     ts_rounding_join(&all->rounding, &faults->rounding);
 }
 
-enum ts_status ts_hdf5_stack_check_lost(const struct hdf5_input *input, const struct hdf5_stack *stack,
-                                        const int64_t *map)
+enum ts_status ts_hdf5_stack_check_lost(const struct hdf5_input *input,
+                                        const struct hdf5_stack *stack, const int64_t *map)
 {
     for (int64_t i = 0; stack->lost && i < stack->n[0]; i++)
         if (stack->lost[i] && (!map || map[i] >= 0))
             return ts_hdf5_input_refuse(input, "hdf5-source-missing",
-                                        "nothing gives the values of index %" PRId64 " of the first axis of %s", i,
-                                        stack->name);
+                                        "nothing gives the values of index %" PRId64
+                                        " of the first axis of %s",
+                                        i, stack->name);
     return TS_OK;
 }
 
@@ -617,8 +655,8 @@ enum ts_status ts_hdf5_stack_read(struct hdf5_stack_reader *reader, const struct
     struct readings readings = {.reader = reader};
     enum ts_status status = add_stack(&readings, stack, input, box);
     if (status == TS_OK && readings.n > 0)
-        status = ts_pool_run(reader->readers, reader->n_threads, readings.list[readings.n - 1].end, read_part,
-                             &readings, input->diag);
+        status = ts_pool_run(reader->readers, reader->n_threads, readings.list[readings.n - 1].end,
+                             read_part, &readings, input->diag);
     for (int64_t i = 0; i < readings.n_maps; i++)
         free(readings.maps[i]);
     free(readings.maps);
@@ -631,21 +669,25 @@ enum ts_status ts_hdf5_stack_read(struct hdf5_stack_reader *reader, const struct
     if (box->rounding)
         *box->rounding = faults.rounding;
     if (status == TS_OK && faults.overflow)
-        status =
-            ts_hdf5_input_refuse(input, "hdf5-range", "%s holds values past the range of 32-bit floats", stack->name);
+        status = ts_hdf5_input_refuse(
+            input, "hdf5-range", "%s holds values past the range of 32-bit floats", stack->name);
     if (status == TS_OK && faults.inexact)
         status = ts_hdf5_input_refuse(
-            input, "hdf5-range", "%s holds integers past 2^53 that a 64-bit float does not hold exactly", stack->name);
+            input, "hdf5-range",
+            "%s holds integers past 2^53 that a 64-bit float does not hold exactly", stack->name);
     return status;
 }
 
-struct hdf5_stack_reader *ts_hdf5_stack_reader_create(const struct hdf5_stack *stack, struct pool *readers)
+struct hdf5_stack_reader *ts_hdf5_stack_reader_create(const struct hdf5_stack *stack,
+                                                      struct pool *readers)
 {
     struct hdf5_stack_reader *reader = calloc(1, sizeof *reader);
     if (!reader)
         return NULL;
-    *reader = (struct hdf5_stack_reader){
-        .stack = stack, .readers = readers, .n_threads = useful_threads(stack, ts_pool_threads(readers))};
+    *reader =
+        (struct hdf5_stack_reader){.stack = stack,
+                                   .readers = readers,
+                                   .n_threads = useful_threads(stack, ts_pool_threads(readers))};
     reader->threads = calloc((size_t)reader->n_threads, sizeof *reader->threads);
     if (reader->threads)
         return reader;
@@ -662,14 +704,17 @@ void ts_hdf5_stack_reader_destroy(struct hdf5_stack_reader *reader)
     free(reader);
 }
 
-/* ---- lists ---------------------------------------------------------------------------------------- */
+/* ---- lists ----------------------------------------------------------------------------------- */
 
 /* Reads the numbers of an open list. */
-static enum ts_status read_numbers(struct hdf5_input *input, struct hdf5_stack *stack, int64_t most, double **values)
+static enum ts_status read_numbers(struct hdf5_input *input, struct hdf5_stack *stack, int64_t most,
+                                   double **values)
 {
-    const int64_t count = stack->n[0] * stack->n[1]; /* 32 bits each at most, as check_sizes knows */
+    const int64_t count =
+        stack->n[0] * stack->n[1]; /* 32 bits each at most, as check_sizes knows */
     if (count > most)
-        return ts_hdf5_input_refuse(input, "hdf5-size", "%s has %" PRId64 " values, expected at most %" PRId64,
+        return ts_hdf5_input_refuse(input, "hdf5-size",
+                                    "%s has %" PRId64 " values, expected at most %" PRId64,
                                     stack->name, count, most);
     enum ts_status status = ts_hdf5_stack_locate(input, stack);
     if (status != TS_OK)
@@ -677,18 +722,22 @@ static enum ts_status read_numbers(struct hdf5_input *input, struct hdf5_stack *
     *values = ts_arena_alloc(input->arena, (size_t)count * sizeof **values);
     if (!*values)
         return ts_diag_no_memory(input->diag, (size_t)count * sizeof **values);
-    const struct hdf5_box box = {
-        .end = {stack->n[0], stack->n[1], 1}, .stride = {stack->n[1], 1, 1}, .out = *values, .doubles = true};
+    const struct hdf5_box box = {.end = {stack->n[0], stack->n[1], 1},
+                                 .stride = {stack->n[1], 1, 1},
+                                 .out = *values,
+                                 .doubles = true};
     struct pool *readers = ts_pool_create(1);
     struct hdf5_stack_reader *reader = readers ? ts_hdf5_stack_reader_create(stack, readers) : NULL;
-    status = reader ? ts_hdf5_stack_read(reader, input, &box) : ts_diag_no_memory(input->diag, sizeof box);
+    status = reader ? ts_hdf5_stack_read(reader, input, &box)
+                    : ts_diag_no_memory(input->diag, sizeof box);
     ts_hdf5_stack_reader_destroy(reader);
     ts_pool_destroy(readers);
     return status;
 }
 
-static enum ts_status read_list(struct hdf5_input *input, const struct hdf5_ref *dataset, const char *name,
-                                int64_t columns, int64_t most, double **values, int64_t *n)
+static enum ts_status read_list(struct hdf5_input *input, const struct hdf5_ref *dataset,
+                                const char *name, int64_t columns, int64_t most, double **values,
+                                int64_t *n)
 {
     struct hdf5_stack stack;
     *values = NULL;
@@ -697,7 +746,8 @@ static enum ts_status read_list(struct hdf5_input *input, const struct hdf5_ref 
         return TS_OK;
     enum ts_status status = ts_hdf5_stack_open(input, dataset, name, columns > 1 ? 2 : 1, &stack);
     if (status == TS_OK && stack.n[1] != columns)
-        status = ts_hdf5_input_refuse(input, "hdf5-size", "%s has %" PRId64 " columns, expected %" PRId64, stack.name,
+        status = ts_hdf5_input_refuse(input, "hdf5-size",
+                                      "%s has %" PRId64 " columns, expected %" PRId64, stack.name,
                                       stack.n[1], columns);
     if (status == TS_OK)
         status = read_numbers(input, &stack, most, values);
@@ -706,14 +756,15 @@ static enum ts_status read_list(struct hdf5_input *input, const struct hdf5_ref 
     return status;
 }
 
-enum ts_status ts_hdf5_stack_list(struct hdf5_input *input, const struct hdf5_ref *dataset, const char *name,
-                                  int64_t most, double **values, int64_t *n)
+enum ts_status ts_hdf5_stack_list(struct hdf5_input *input, const struct hdf5_ref *dataset,
+                                  const char *name, int64_t most, double **values, int64_t *n)
 {
     return read_list(input, dataset, name, 1, most, values, n);
 }
 
-enum ts_status ts_hdf5_stack_vectors(struct hdf5_input *input, const struct hdf5_ref *from, const char *path,
-                                     int64_t columns, int64_t most, double **values, int64_t *n)
+enum ts_status ts_hdf5_stack_vectors(struct hdf5_input *input, const struct hdf5_ref *from,
+                                     const char *path, int64_t columns, int64_t most,
+                                     double **values, int64_t *n)
 {
     struct hdf5_ref dataset;
     *values = NULL;
@@ -725,8 +776,8 @@ enum ts_status ts_hdf5_stack_vectors(struct hdf5_input *input, const struct hdf5
     return status;
 }
 
-enum ts_status ts_hdf5_stack_numbers(struct hdf5_input *input, const struct hdf5_ref *from, const char *path,
-                                     int64_t most, double **values, int64_t *n)
+enum ts_status ts_hdf5_stack_numbers(struct hdf5_input *input, const struct hdf5_ref *from,
+                                     const char *path, int64_t most, double **values, int64_t *n)
 {
     return ts_hdf5_stack_vectors(input, from, path, 1, most, values, n);
 }

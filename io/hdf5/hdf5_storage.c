@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The child's side asks libhdf5 for type, shape, layout and filters; the parent's side checks the answers. The
- * table of chunks is found by asking the library to read each chunk with a driver that notes the address instead of
- * reading. H5Dget_chunk_info_by_coord would answer as well, but up to HDF5 1.14 it goes through all chunks each time
- * (half a minute for 16,000), and it forgets the user block.
+ * The child's side asks libhdf5 for type, shape, layout and filters; the parent's side checks the
+ * answers. The table of chunks is found by asking the library to read each chunk with a driver that
+ * notes the address instead of reading. H5Dget_chunk_info_by_coord would answer as well, but up to
+ * HDF5 1.14 it goes through all chunks each time (half a minute for 16,000), and it forgets the
+ * user block.
  */
 #include "io/hdf5/hdf5_storage.h"
 
@@ -16,7 +17,7 @@
 #include <H5FDdevelop.h>
 #endif
 
-/* ---- the child: the description ----------------------------------------------------------------- */
+/* ---- the child: the description -------------------------------------------------------------- */
 
 hid_t ts_hdf5_half_type(hid_t like)
 {
@@ -39,14 +40,16 @@ static bool is_half(hid_t type, hid_t like)
 
 static bool is_standard(hid_t type)
 {
-    const hid_t types[] = {H5T_STD_U8LE,  H5T_STD_I8LE,   H5T_STD_U16LE,  H5T_STD_I16LE,  H5T_STD_U32LE,
-                           H5T_STD_I32LE, H5T_STD_U64LE,  H5T_STD_I64LE,  H5T_STD_U8BE,   H5T_STD_I8BE,
-                           H5T_STD_U16BE, H5T_STD_I16BE,  H5T_STD_U32BE,  H5T_STD_I32BE,  H5T_STD_U64BE,
-                           H5T_STD_I64BE, H5T_IEEE_F32LE, H5T_IEEE_F64LE, H5T_IEEE_F32BE, H5T_IEEE_F64BE};
+    const hid_t types[] = {H5T_STD_U8LE,   H5T_STD_I8LE,   H5T_STD_U16LE,  H5T_STD_I16LE,
+                           H5T_STD_U32LE,  H5T_STD_I32LE,  H5T_STD_U64LE,  H5T_STD_I64LE,
+                           H5T_STD_U8BE,   H5T_STD_I8BE,   H5T_STD_U16BE,  H5T_STD_I16BE,
+                           H5T_STD_U32BE,  H5T_STD_I32BE,  H5T_STD_U64BE,  H5T_STD_I64BE,
+                           H5T_IEEE_F32LE, H5T_IEEE_F64LE, H5T_IEEE_F32BE, H5T_IEEE_F64BE};
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (H5Tequal(type, types[i]) > 0)
             return true;
-    return H5Tget_size(type) == 2 && (is_half(type, H5T_IEEE_F32LE) || is_half(type, H5T_IEEE_F32BE));
+    return H5Tget_size(type) == 2 &&
+           (is_half(type, H5T_IEEE_F32LE) || is_half(type, H5T_IEEE_F32BE));
 }
 
 void ts_hdf5_storage_type(hid_t type, struct hdf5_storage *storage)
@@ -67,7 +70,8 @@ void ts_hdf5_storage_type(hid_t type, struct hdf5_storage *storage)
 static bool describe_type(hid_t dataset, struct hdf5_storage *storage)
 {
     hid_t type = H5Dget_type(dataset);
-    if (type >= 0 && H5Tget_class(type) == H5T_ENUM) { /* h5py writes bool as an enumeration of bytes */
+    if (type >= 0 &&
+        H5Tget_class(type) == H5T_ENUM) { /* h5py writes bool as an enumeration of bytes */
         const hid_t whole = type;
         type = H5Tget_super(whole);
         H5Tclose(whole);
@@ -101,8 +105,9 @@ static bool describe_filters(hid_t list, struct hdf5_storage *storage)
         struct storage_filter *stored = &storage->filters[i];
         unsigned flags, config;
         size_t n_values = FILTER_VALUES;
-        stored->filter.id = H5Pget_filter2(list, (unsigned)i, &flags, &n_values, stored->filter.values,
-                                           sizeof stored->name, stored->name, &config);
+        stored->filter.id =
+            H5Pget_filter2(list, (unsigned)i, &flags, &n_values, stored->filter.values,
+                           sizeof stored->name, stored->name, &config);
         stored->filter.n_values = (uint32_t)(n_values < FILTER_VALUES ? n_values : FILTER_VALUES);
         stored->name[sizeof stored->name - 1] = '\0';
     }
@@ -117,7 +122,8 @@ static int64_t count_chunks(const struct hdf5_storage *storage)
 {
     int64_t n_chunks = 1;
     for (int d = 0; d < storage->rank; d++) {
-        const int64_t n = storage->n[d] / storage->chunk[d] + (storage->n[d] % storage->chunk[d] != 0);
+        const int64_t n =
+            storage->n[d] / storage->chunk[d] + (storage->n[d] % storage->chunk[d] != 0);
         if (n != 0 && n_chunks > INT64_MAX / n)
             return INT64_MAX;
         n_chunks *= n;
@@ -154,7 +160,8 @@ static bool describe_layout(hid_t dataset, struct hdf5_storage *storage)
     if (storage->layout == STORAGE_CHUNKED)
         done = describe_chunks(list, storage);
     if (storage->layout == STORAGE_CONTIGUOUS) {
-        const haddr_t offset = H5Dget_offset(dataset); /* counts from the start of the file, user block and all */
+        const haddr_t offset =
+            H5Dget_offset(dataset); /* counts from the start of the file, user block and all */
         storage->offset = offset <= INT64_MAX ? (int64_t)offset : -1;
     }
     if (storage->layout == STORAGE_CONTIGUOUS || storage->layout == STORAGE_COMPACT)
@@ -168,7 +175,8 @@ static bool write_compact(hid_t dataset, const struct hdf5_storage *storage, FIL
 {
     unsigned char *bytes = calloc(1, storage->compact_bytes);
     const hid_t type = H5Dget_type(dataset);
-    const bool done = bytes && type >= 0 && H5Dread(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, bytes) >= 0;
+    const bool done =
+        bytes && type >= 0 && H5Dread(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, bytes) >= 0;
     if (done)
         fwrite(bytes, 1, storage->compact_bytes, out);
     TS_HDF5_CLOSE(type);
@@ -188,10 +196,12 @@ static int64_t value_bytes(const struct hdf5_storage *storage)
 
 bool ts_hdf5_storage_find(hid_t dataset, struct hdf5_storage *storage)
 {
-    if (!describe_type(dataset, storage) || !describe_shape(dataset, storage) || !describe_layout(dataset, storage))
+    if (!describe_type(dataset, storage) || !describe_shape(dataset, storage) ||
+        !describe_layout(dataset, storage))
         return false;
     const int64_t bytes = value_bytes(storage);
-    if (storage->layout == STORAGE_COMPACT && !storage->variable && bytes >= 0 && bytes <= STORAGE_COMPACT_BYTES)
+    if (storage->layout == STORAGE_COMPACT && !storage->variable && bytes >= 0 &&
+        bytes <= STORAGE_COMPACT_BYTES)
         storage->compact_bytes = (uint32_t)bytes;
     return true;
 }
@@ -202,7 +212,7 @@ bool ts_hdf5_storage_write(hid_t dataset, const struct hdf5_storage *storage, FI
     return storage->compact_bytes == 0 || write_compact(dataset, storage, out);
 }
 
-/* ---- the child: the table ------------------------------------------------------------------------ */
+/* ---- the child: the table -------------------------------------------------------------------- */
 
 /* This is the last read that the library asked for. */
 static struct {
@@ -213,7 +223,8 @@ static struct {
 } noted;
 
 /* The address that a driver gets counts from the start of the file. */
-static herr_t note_read(H5FD_t *file, H5FD_mem_t type, hid_t transfer, haddr_t offset, size_t bytes, void *buffer)
+static herr_t note_read(H5FD_t *file, H5FD_mem_t type, hid_t transfer, haddr_t offset, size_t bytes,
+                        void *buffer)
 {
     if (type != H5FD_MEM_DRAW)
         return noted.read(file, type, transfer, offset, bytes, buffer);
@@ -223,13 +234,15 @@ static herr_t note_read(H5FD_t *file, H5FD_mem_t type, hid_t transfer, haddr_t o
     return 0;
 }
 
-/* Returns true where the chunk was never written; for one without filters H5Dget_chunk_storage_size fails then. */
+/* Returns true where the chunk was never written; for one without filters H5Dget_chunk_storage_size
+ * fails then. */
 static bool is_unwritten(hid_t dataset, const hsize_t *at)
 {
     haddr_t address = 0;
     hsize_t bytes = 0;
     unsigned skipped = 0;
-    return H5Dget_chunk_info_by_coord(dataset, at, &skipped, &address, &bytes) >= 0 && address == HADDR_UNDEF;
+    return H5Dget_chunk_info_by_coord(dataset, at, &skipped, &address, &bytes) >= 0 &&
+           address == HADDR_UNDEF;
 }
 
 static bool find_chunk(hid_t dataset, const hsize_t *at, struct storage_chunk *chunk)
@@ -250,7 +263,8 @@ static bool find_chunk(hid_t dataset, const hsize_t *at, struct storage_chunk *c
     if (bytes == 0)
         return true;
     noted.n = 0;
-    if (H5Dread_chunk(dataset, H5P_DEFAULT, at, &chunk->skipped, &nothing) < 0 || noted.n != 1 || noted.bytes != bytes)
+    if (H5Dread_chunk(dataset, H5P_DEFAULT, at, &chunk->skipped, &nothing) < 0 || noted.n != 1 ||
+        noted.bytes != bytes)
         return false;
     chunk->offset = noted.offset;
     chunk->bytes = (uint32_t)bytes;
@@ -301,16 +315,18 @@ bool ts_hdf5_storage_write_table(hid_t dataset, const struct hdf5_storage *stora
     return done;
 }
 
-/* ---- the parent ---------------------------------------------------------------------------------- */
+/* ---- the parent ------------------------------------------------------------------------------ */
 
-bool ts_hdf5_storage_take(const void *answer, size_t bytes, struct hdf5_storage *storage, const void **compact)
+bool ts_hdf5_storage_take(const void *answer, size_t bytes, struct hdf5_storage *storage,
+                          const void **compact)
 {
     if (bytes < sizeof *storage)
         return false;
     memcpy(storage, answer, sizeof *storage);
     *compact = (const unsigned char *)answer + sizeof *storage;
-    if (storage->compact_bytes != bytes - sizeof *storage || storage->rank < 0 || storage->rank > STORAGE_RANK ||
-        storage->element_bytes == 0 || storage->class < 0 || storage->class > STORAGE_OTHER || storage->layout < 0 ||
+    if (storage->compact_bytes != bytes - sizeof *storage || storage->rank < 0 ||
+        storage->rank > STORAGE_RANK || storage->element_bytes == 0 || storage->class < 0 ||
+        storage->class > STORAGE_OTHER || storage->layout < 0 ||
         storage->layout > STORAGE_EXTERNAL || storage->stored_bytes < 0 || storage->offset < -1 ||
         storage->n_filters < 0)
         return false;
@@ -326,16 +342,16 @@ bool ts_hdf5_storage_take(const void *answer, size_t bytes, struct hdf5_storage 
     return storage->compact_bytes == 0 || storage->compact_bytes == value_bytes(storage);
 }
 
-bool ts_hdf5_storage_check_table(const struct hdf5_storage *storage, const void *answer, size_t bytes,
-                                 int64_t file_bytes, int64_t *outside)
+bool ts_hdf5_storage_check_table(const struct hdf5_storage *storage, const void *answer,
+                                 size_t bytes, int64_t file_bytes, int64_t *outside)
 {
     const struct storage_chunk *chunks = answer;
     *outside = -1;
     if (storage->n_chunks > STORAGE_CHUNKS || bytes != (size_t)storage->n_chunks * sizeof *chunks)
         return false;
     for (int64_t i = 0; i < storage->n_chunks && *outside < 0; i++)
-        if (chunks[i].bytes > 0 &&
-            (chunks[i].offset > (uint64_t)file_bytes || chunks[i].bytes > (uint64_t)file_bytes - chunks[i].offset))
+        if (chunks[i].bytes > 0 && (chunks[i].offset > (uint64_t)file_bytes ||
+                                    chunks[i].bytes > (uint64_t)file_bytes - chunks[i].offset))
             *outside = i;
     return *outside < 0;
 }

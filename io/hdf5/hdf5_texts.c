@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A sandboxed child finds the dataset and sends its bytes as they are; this process cuts them into texts.
+ * A sandboxed child finds the dataset and sends its bytes as they are; this process cuts them into
+ * texts.
  */
 #include "io/hdf5/hdf5_texts.h"
 
@@ -16,19 +17,20 @@ struct texts_head {
     uint64_t n, width; /* 0, 0: there is no such dataset */
 };
 
-/* ---- the child ---------------------------------------------------------------------------------- */
+/* ---- the child ------------------------------------------------------------------------------- */
 
-static enum ts_status send_texts(const struct hdf5_child *child, hid_t dataset, const char *shown, FILE *out,
-                                 struct ts_diag *diag)
+static enum ts_status send_texts(const struct hdf5_child *child, hid_t dataset, const char *shown,
+                                 FILE *out, struct ts_diag *diag)
 {
     const hid_t type = H5Dget_type(dataset), space = H5Dget_space(dataset);
     const hssize_t n = space < 0 ? -1 : H5Sget_simple_extent_npoints(space);
-    const bool fits = type >= 0 && n > 0 && H5Tget_class(type) == H5T_STRING && H5Tis_variable_str(type) == 0;
+    const bool fits =
+        type >= 0 && n > 0 && H5Tget_class(type) == H5T_STRING && H5Tis_variable_str(type) == 0;
     const struct texts_head head = {fits ? (uint64_t)n : 0, fits ? H5Tget_size(type) : 0};
     enum ts_status status = TS_OK;
     if (!fits || head.width == 0 || head.n > TEXTS_BYTES / head.width)
-        status = ts_hdf5_child_refuse(child, diag, "hdf5-no-text", "%s is no text of at most %d MiB", shown,
-                                      TEXTS_BYTES >> 20);
+        status = ts_hdf5_child_refuse(child, diag, "hdf5-no-text",
+                                      "%s is no text of at most %d MiB", shown, TEXTS_BYTES >> 20);
     char *bytes = status == TS_OK ? malloc(head.n * head.width) : NULL;
     if (status == TS_OK && !bytes)
         status = ts_diag_no_memory(diag, head.n * head.width);
@@ -43,7 +45,8 @@ static enum ts_status send_texts(const struct hdf5_child *child, hid_t dataset, 
     return status;
 }
 
-static enum ts_status texts_task(struct hdf5_child *child, const void *request, FILE *out, struct ts_diag *diag)
+static enum ts_status texts_task(struct hdf5_child *child, const void *request, FILE *out,
+                                 struct ts_diag *diag)
 {
     static struct find_request way;
     static struct find_answer found;
@@ -61,7 +64,7 @@ static enum ts_status texts_task(struct hdf5_child *child, const void *request, 
     return TS_OK;
 }
 
-/* ---- the parent --------------------------------------------------------------------------------- */
+/* ---- the parent ------------------------------------------------------------------------------ */
 
 static enum ts_status take_texts(const char *answer, struct texts_head head, struct arena *arena,
                                  const char *const **texts, struct ts_diag *diag)
@@ -77,8 +80,8 @@ static enum ts_status take_texts(const char *answer, struct texts_head head, str
     return complete ? TS_OK : ts_diag_no_memory(diag, head.n * head.width);
 }
 
-enum ts_status ts_hdf5_read_texts(const char *path, const char *dataset, struct arena *arena, const char *const **texts,
-                                  size_t *n, struct ts_diag *diag)
+enum ts_status ts_hdf5_read_texts(const char *path, const char *dataset, struct arena *arena,
+                                  const char *const **texts, size_t *n, struct ts_diag *diag)
 {
     struct hdf5_session *session;
     struct find_request request = {0};
@@ -89,14 +92,16 @@ enum ts_status ts_hdf5_read_texts(const char *path, const char *dataset, struct 
     *texts = NULL;
     snprintf(request.path, sizeof request.path, "%s", dataset);
     enum ts_status status = ts_hdf5_session_open(
-        &(struct hdf5_session_options){.path = path, .address_bytes = (size_t)512 << 20}, &session, NULL, diag);
+        &(struct hdf5_session_options){.path = path, .address_bytes = (size_t)512 << 20}, &session,
+        NULL, diag);
     if (status == TS_OK)
-        status = ts_hdf5_session_call(session, texts_task, &request, sizeof request, &answer, &bytes, diag);
+        status = ts_hdf5_session_call(session, texts_task, &request, sizeof request, &answer,
+                                      &bytes, diag);
     if (status == TS_OK) {
         memcpy(&head, answer, bytes < sizeof head ? bytes : sizeof head);
-        const bool possible =
-            bytes >= sizeof head && (head.width == 0) == (head.n == 0) &&
-            (head.n == 0 || (head.n <= TEXTS_BYTES / head.width && bytes - sizeof head == head.n * head.width));
+        const bool possible = bytes >= sizeof head && (head.width == 0) == (head.n == 0) &&
+                              (head.n == 0 || (head.n <= TEXTS_BYTES / head.width &&
+                                               bytes - sizeof head == head.n * head.width));
         status = possible ? take_texts((const char *)answer + sizeof head, head, arena, texts, diag)
                           : ts_hdf5_session_wrong_answer(session, diag);
         *n = status == TS_OK ? head.n : 0;

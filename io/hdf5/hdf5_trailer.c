@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Every byte of the trailer has one right value, so that each changed bit of it shows: the head is made anew from the
- * file's length and compared.
+ * Every byte of the trailer has one right value, so that each changed bit of it shows: the head is
+ * made anew from the file's length and compared.
  */
 #include "io/hdf5/hdf5_trailer.h"
 
@@ -36,7 +36,8 @@ bool ts_hdf5_trailer_read(int fd, uint64_t file_bytes, unsigned char sum[DIGEST_
     if (file_bytes < TRAILER_BYTES)
         return false;
     format_head(expected, file_bytes - TRAILER_BYTES);
-    if (!ts_file_read_at(fd, found, sizeof found, file_bytes - TRAILER_BYTES) || memcmp(found, expected, SUM_AT) != 0)
+    if (!ts_file_read_at(fd, found, sizeof found, file_bytes - TRAILER_BYTES) ||
+        memcmp(found, expected, SUM_AT) != 0)
         return false;
     memcpy(sum, found + SUM_AT, DIGEST_SUM_BYTES);
     return true;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This gives the verdict: a sandboxed child lists the file and finds where values are (libhdf5 runs nowhere else on a
- * foreign file), threads read all of it once, and the digests are compared. The writer's own check at its end goes the
- * same way, but takes chunks as proved that were checked as they were written. What is wrong is named by the smallest
- * thing that shows it: a dataset, then the root, which stands for attributes, links and structure, then the bytes.
+ * This gives the verdict: a sandboxed child lists the file and finds where values are (libhdf5 runs
+ * nowhere else on a foreign file), threads read all of it once, and the digests are compared. The
+ * writer's own check at its end goes the same way, but takes chunks as proved that were checked as
+ * they were written. What is wrong is named by the smallest thing that shows it: a dataset, then
+ * the root, which stands for attributes, links and structure, then the bytes.
  */
 #include "io/hdf5/hdf5_verify.h"
 
@@ -28,19 +29,21 @@
 #include "io/hdf5/hdf5_verify_content.h"
 #include "io/pool/pool.h"
 
-/* ---- descriptions of images --------------------------------------------------------------------- */
+/* ---- descriptions of images ------------------------------------------------------------------ */
 
-/* Directions must be at right angles, spacings positive and finite, units known (io/file/result_check.h). Whoever
- * edits a file can compute its digests anew, and the first version of the digests did not cover attributes at all.
- * An image is an NXdata group with the attribute "axes" and the dataset "data", which tables lack; it is put
- * together from the lines of the listing, in which the axes and the values follow their group. */
+/* Directions must be at right angles, spacings positive and finite, units known
+ * (io/file/result_check.h). Whoever edits a file can compute its digests anew, and the first
+ * version of the digests did not cover attributes at all. An image is an NXdata group with the
+ * attribute "axes" and the dataset "data", which tables lack; it is put together from the lines of
+ * the listing, in which the axes and the values follow their group. */
 
 enum { UNIT_BYTES = 32 };
 
 struct sense {
     const char *group; /* path, ended by the line; NULL: no image */
     struct ts_image image;
-    /* The object that attributes belong to: an axis (-1: none), the dataset "data", the group itself, or else another.
+    /* The object that attributes belong to: an axis (-1: none), the dataset "data", the group
+     * itself, or else another.
      */
     int axis;
     bool values, itself;
@@ -49,9 +52,10 @@ struct sense {
     char unit[UNIT_BYTES], axis_units[TS_MAX_RANK][UNIT_BYTES];
 };
 
-/* Gives the value of a line that is an attribute of this name, and of a type that begins so: at most `size` bytes of
- * it. Returns their number, or 0 for another attribute. */
-static size_t get_value(const char *line, const char *name, const char *dtype, void *out, size_t size)
+/* Gives the value of a line that is an attribute of this name, and of a type that begins so: at
+ * most `size` bytes of it. Returns their number, or 0 for another attribute. */
+static size_t get_value(const char *line, const char *name, const char *dtype, void *out,
+                        size_t size)
 {
     const size_t length = strlen(name);
     line += strlen("attribute\t");
@@ -71,7 +75,8 @@ static void take_axes(struct sense *sense, const char *line)
         return;
     sense->image.rank = (int)(bytes / width);
     for (int d = 0; d < sense->image.rank; d++) {
-        sense->image.axes[d].kind = TS_AXIS_ITEM; /* the values of a sweep have a name of their own */
+        sense->image.axes[d].kind =
+            TS_AXIS_ITEM; /* the values of a sweep have a name of their own */
         for (enum ts_axis_kind kind = TS_AXIS_Z; kind <= TS_AXIS_B; kind++)
             if (strlen(ts_axis_kind_name(kind)) == strnlen(names + (size_t)d * width, width) &&
                 strncmp(names + (size_t)d * width, ts_axis_kind_name(kind), width) == 0)
@@ -86,7 +91,8 @@ static void take_attribute(struct sense *sense, const char *line)
     if (sense->axis >= 0) {
         (void)get_value(line, "units", "|S", sense->axis_units[sense->axis], UNIT_BYTES - 1);
         (void)get_value(line, "spacing", "<f8", &image->axes[sense->axis].spacing, sizeof(double));
-        if (image->axes[sense->axis].kind == TS_AXIS_Y) /* y falls with the row; in older files it rises */
+        if (image->axes[sense->axis].kind ==
+            TS_AXIS_Y) /* y falls with the row; in older files it rises */
             image->axes[sense->axis].spacing = fabs(image->axes[sense->axis].spacing);
     } else if (sense->values) {
         (void)get_value(line, "units", "|S", sense->unit, UNIT_BYTES - 1);
@@ -104,7 +110,8 @@ static void take_attribute(struct sense *sense, const char *line)
                      {"step_z_mm", image->step_z_mm, sizeof image->step_z_mm}};
         take_axes(sense, line);
         for (int i = 0; i < 3; i++)
-            sense->parts += get_value(line, parts[i].name, "<f8", parts[i].values, parts[i].bytes) == parts[i].bytes;
+            sense->parts += get_value(line, parts[i].name, "<f8", parts[i].values,
+                                      parts[i].bytes) == parts[i].bytes;
     }
 }
 
@@ -140,7 +147,8 @@ static bool end_image(struct verification *check, struct sense *sense)
     return !wrong || ts_verify_wrong(check, sense->group, "makes no sense: %s", wrong);
 }
 
-/* Checks that the descriptions of images in the listing make sense. Returns false with a problem. */
+/* Checks that the descriptions of images in the listing make sense. Returns false with a
+ * problem. */
 static bool check_descriptions(struct verification *check)
 {
     struct sense sense = {.axis = -1};
@@ -159,12 +167,13 @@ static bool check_descriptions(struct verification *check)
     return end_image(check, &sense);
 }
 
-/* ---- the pass over the file --------------------------------------------------------------------- */
+/* ---- the pass over the file ------------------------------------------------------------------ */
 
-/* It is cut into parts (a chunk, a piece of a contiguous dataset, a piece of what is between them), and threads
- * take part after part, read it with pread and hash it as bytes of the file and as values of its dataset. Parts
- * are in the order of the file, so that the disk sees rising offsets. Chunks that the writer in this process has
- * proved are parts too, so that what is between them is known, but are not read. */
+/* It is cut into parts (a chunk, a piece of a contiguous dataset, a piece of what is between them),
+ * and threads take part after part, read it with pread and hash it as bytes of the file and as
+ * values of its dataset. Parts are in the order of the file, so that the disk sees rising offsets.
+ * Chunks that the writer in this process has proved are parts too, so that what is between them is
+ * known, but are not read. */
 
 enum { PIECE_BYTES = 4 << 20 };
 
@@ -197,10 +206,12 @@ static bool add_part(struct pass *pass, const struct part *part)
     return true;
 }
 
-static bool add_pieces(struct pass *pass, struct verify_dataset *dataset, uint64_t offset, uint64_t bytes)
+static bool add_pieces(struct pass *pass, struct verify_dataset *dataset, uint64_t offset,
+                       uint64_t bytes)
 {
     struct part part = {.dataset = dataset, .offset = offset};
-    for (; part.value_offset < bytes; part.value_offset += PIECE_BYTES, part.offset += PIECE_BYTES, part.index++) {
+    for (; part.value_offset < bytes;
+         part.value_offset += PIECE_BYTES, part.offset += PIECE_BYTES, part.index++) {
         const uint64_t left = bytes - part.value_offset;
         part.bytes = part.value_bytes = left < PIECE_BYTES ? left : PIECE_BYTES;
         if (!add_part(pass, &part))
@@ -214,7 +225,8 @@ static bool add_chunks(struct pass *pass, struct verify_dataset *dataset)
     struct part part = {.dataset = dataset};
     if (dataset->grid.chunk_bytes > pass->largest_chunk && !dataset->proved)
         pass->largest_chunk = dataset->grid.chunk_bytes;
-    for (; part.index < dataset->grid.n_chunks; part.index++, part.value_offset += part.value_bytes) {
+    for (; part.index < dataset->grid.n_chunks;
+         part.index++, part.value_offset += part.value_bytes) {
         int64_t start[TS_MAX_RANK];
         part.offset = dataset->chunks[part.index].offset;
         part.bytes = dataset->chunks[part.index].bytes;
@@ -241,7 +253,8 @@ static bool fill_gaps(struct pass *pass)
     for (size_t i = 0; i < n; i++) {
         const struct part part = pass->parts[i];
         if (part.offset < end)
-            return ts_verify_wrong(pass->check, part.dataset->path, "shares bytes of the file with another dataset");
+            return ts_verify_wrong(pass->check, part.dataset->path,
+                                   "shares bytes of the file with another dataset");
         if (!add_pieces(pass, NULL, end, part.offset - end))
             return false;
         end = part.offset + part.bytes;
@@ -252,7 +265,8 @@ static bool fill_gaps(struct pass *pass)
     return true;
 }
 
-static bool add_values(const struct verify_dataset *dataset, uint64_t offset, const void *values, size_t bytes)
+static bool add_values(const struct verify_dataset *dataset, uint64_t offset, const void *values,
+                       size_t bytes)
 {
     return dataset->tree ? ts_digest_tree_add(dataset->tree, offset, values, bytes)
                          : ts_digest_add(dataset->flat, values, bytes);
@@ -305,8 +319,8 @@ static enum ts_status fail_part(struct pass *pass, int64_t i, int read_error)
 static bool make_scratch(const struct pass *pass, struct scratch *scratch)
 {
     if (!scratch->coder)
-        *scratch =
-            (struct scratch){ts_chunk_coder_create(), malloc(pass->largest + 1), malloc(pass->largest_chunk + 1)};
+        *scratch = (struct scratch){ts_chunk_coder_create(), malloc(pass->largest + 1),
+                                    malloc(pass->largest_chunk + 1)};
     return scratch->coder && scratch->stored && scratch->chunk;
 }
 
@@ -325,12 +339,12 @@ static enum ts_status check_part(void *user, int thread, int64_t i, struct ts_di
     if (!ts_file_read_at(pass->check->fd, scratch->stored, (size_t)part->bytes, part->offset))
         return fail_part(pass, i, errno ? errno : -1);
     values = scratch->stored;
-    bool done =
-        !pass->check->body || ts_digest_tree_add(pass->check->body, part->offset, scratch->stored, (size_t)part->bytes);
+    bool done = !pass->check->body || ts_digest_tree_add(pass->check->body, part->offset,
+                                                         scratch->stored, (size_t)part->bytes);
     errno = 0; /* the decoder leaves ENOMEM if memory is out */
     if (done && dataset && dataset->storage.layout == STORAGE_CHUNKED)
-        values = ts_chunk_decode(scratch->coder, &dataset->filters, scratch->stored, (size_t)part->bytes,
-                                 scratch->chunk, dataset->grid.chunk_bytes);
+        values = ts_chunk_decode(scratch->coder, &dataset->filters, scratch->stored,
+                                 (size_t)part->bytes, scratch->chunk, dataset->grid.chunk_bytes);
     if (!values && errno == ENOMEM)
         done = false;
     else if (!values)
@@ -340,7 +354,8 @@ static enum ts_status check_part(void *user, int thread, int64_t i, struct ts_di
     return done ? TS_OK : fail_part(pass, i, 0);
 }
 
-/* A digest of version 1 takes its parts in their order, so a file that has such digests is read by one thread. */
+/* A digest of version 1 takes its parts in their order, so a file that has such digests is read by
+ * one thread. */
 static bool check_parts(struct pass *pass)
 {
     const size_t most = pass->check->version == DIGEST_VERSION ? (size_t)pass->check->threads : 1;
@@ -350,7 +365,8 @@ static bool check_parts(struct pass *pass)
     pass->failed = (int64_t)pass->n;
     pass->scratch = calloc((size_t)threads + 1, sizeof *pass->scratch);
     const bool ready = pool && unused && pass->scratch;
-    const bool done = ready && ts_pool_run(pool, threads, (int64_t)pass->n, check_part, pass, unused) == TS_OK;
+    const bool done =
+        ready && ts_pool_run(pool, threads, (int64_t)pass->n, check_part, pass, unused) == TS_OK;
     for (int i = 0; pass->scratch && i < threads; i++) {
         ts_chunk_coder_destroy(pass->scratch[i].coder);
         free(pass->scratch[i].stored);
@@ -375,8 +391,8 @@ static bool end_digests(struct verification *check)
     return done || ts_verify_no_memory(check);
 }
 
-/* Reads all of the body once, in threads, and ends the digests of datasets and body. Damaged chunks are recorded in
- * their datasets. Returns false with a problem where the pass itself fails. */
+/* Reads all of the body once, in threads, and ends the digests of datasets and body. Damaged chunks
+ * are recorded in their datasets. Returns false with a problem where the pass itself fails. */
 static bool pass_over_file(struct verification *check)
 {
     struct pass pass = {.check = check};
@@ -387,7 +403,7 @@ static bool pass_over_file(struct verification *check)
     return done;
 }
 
-/* ---- the check ---------------------------------------------------------------------------------- */
+/* ---- the check ------------------------------------------------------------------------------- */
 
 static void clear(struct verification *check)
 {
@@ -404,11 +420,13 @@ static void clear(struct verification *check)
     free(check->content);
 }
 
-/* ---- the root's digest ------------------------------------------------------------------------- */
+/* ---- the root's digest ----------------------------------------------------------------------- */
 
-static bool add_line(struct digest *digest, const char *line, const char *separator, const char *last)
+static bool add_line(struct digest *digest, const char *line, const char *separator,
+                     const char *last)
 {
-    return ts_digest_add(digest, line, strlen(line)) && ts_digest_add(digest, separator, strlen(separator)) &&
+    return ts_digest_add(digest, line, strlen(line)) &&
+           ts_digest_add(digest, separator, strlen(separator)) &&
            ts_digest_add(digest, last, strlen(last)) && ts_digest_add(digest, "\n", 1);
 }
 
@@ -417,9 +435,11 @@ static bool add_listing(const struct verification *check, struct digest *digest)
     size_t next = 0;
     bool done = true;
     for (size_t i = 0; i < check->n_lines && done; i++) {
-        const struct verify_dataset *dataset = next < check->n_datasets ? &check->datasets[next] : NULL;
+        const struct verify_dataset *dataset =
+            next < check->n_datasets ? &check->datasets[next] : NULL;
         const bool is_dataset = dataset && dataset->line == i;
-        done = add_line(digest, check->lines[i], is_dataset ? "\t" : "", is_dataset ? dataset->found : "");
+        done = add_line(digest, check->lines[i], is_dataset ? "\t" : "",
+                        is_dataset ? dataset->found : "");
         next += is_dataset;
     }
     return done;
@@ -427,7 +447,8 @@ static bool add_listing(const struct verification *check, struct digest *digest)
 
 static int compare_paths(const void *a, const void *b)
 {
-    return strcmp((*(const struct verify_dataset *const *)a)->path, (*(const struct verify_dataset *const *)b)->path);
+    return strcmp((*(const struct verify_dataset *const *)a)->path,
+                  (*(const struct verify_dataset *const *)b)->path);
 }
 
 /* Adds what version 1 digests: datasets alone, by path. */
@@ -448,8 +469,9 @@ static bool add_paths(const struct verification *check, struct digest *digest)
 static bool root_digest(const struct verification *check, char text[DIGEST_TEXT_BYTES])
 {
     struct digest *digest = ts_digest_create();
-    const bool done = digest && (check->version == 1 ? add_paths(check, digest) : add_listing(check, digest)) &&
-                      ts_digest_end(digest, text);
+    const bool done =
+        digest && (check->version == 1 ? add_paths(check, digest) : add_listing(check, digest)) &&
+        ts_digest_end(digest, text);
     ts_digest_destroy(digest);
     return done;
 }
@@ -479,7 +501,7 @@ bool ts_hdf5_root_digest(hid_t file, char text[DIGEST_TEXT_BYTES])
     return done;
 }
 
-/* ---- the verdict ------------------------------------------------------------------------------- */
+/* ---- the verdict ----------------------------------------------------------------------------- */
 
 static bool judge_datasets(struct verification *check)
 {
@@ -489,16 +511,18 @@ static bool judge_datasets(struct verification *check)
         if (dataset->damaged >= 0 && dataset->storage.layout == STORAGE_CHUNKED)
             ts_chunk_place(&dataset->grid, dataset->damaged, start);
         if (dataset->damaged >= 0)
-            return ts_verify_wrong(check, dataset->path, "cannot be checked: the chunk at slice %lld is damaged",
+            return ts_verify_wrong(check, dataset->path,
+                                   "cannot be checked: the chunk at slice %lld is damaged",
                                    (long long)start[0]);
         if (strcmp(dataset->found, dataset->expected) != 0)
-            return ts_verify_wrong(check, dataset->path, "has other values than were written (SHA-256 differs)");
+            return ts_verify_wrong(check, dataset->path,
+                                   "has other values than were written (SHA-256 differs)");
     }
     return true;
 }
 
-/* Finds the dataset that has its first chunk there. It may have another path than the writer used: of hard links the
- * listing follows the first. */
+/* Finds the dataset that has its first chunk there. It may have another path than the writer used:
+ * of hard links the listing follows the first. */
 static const struct hdf5_proved *find_written(const struct hdf5_written *written, uint64_t offset)
 {
     for (size_t i = 0; i < written->n_datasets; i++)
@@ -507,8 +531,8 @@ static const struct hdf5_proved *find_written(const struct hdf5_written *written
     return NULL;
 }
 
-/* Takes over what the writer has proved: every chunked dataset is one of its own, and its chunks stand where they were
- * written. */
+/* Takes over what the writer has proved: every chunked dataset is one of its own, and its chunks
+ * stand where they were written. */
 static bool match_written(struct verification *check)
 {
     size_t n = 0;
@@ -527,7 +551,8 @@ static bool match_written(struct verification *check)
         dataset->proved = true;
         n++;
     }
-    return n == check->written->n_datasets || ts_verify_wrong(check, "/", "lacks a dataset that was written");
+    return n == check->written->n_datasets ||
+           ts_verify_wrong(check, "/", "lacks a dataset that was written");
 }
 
 /* Reads all of the file, and compares all digests but that of the trailer. */
@@ -541,17 +566,20 @@ static bool judge(struct verification *check, size_t content_bytes)
     if (!*check->expected)
         return ts_verify_wrong(check, "/", "has no digest");
     if (check->version == 0)
-        return ts_verify_wrong(check, "/", "has digests of a version that this program does not know");
-    if (check->version == DIGEST_VERSION && !check->body && !(check->body = ts_digest_tree_create(check->body_bytes)))
+        return ts_verify_wrong(check, "/",
+                               "has digests of a version that this program does not know");
+    if (check->version == DIGEST_VERSION && !check->body &&
+        !(check->body = ts_digest_tree_create(check->body_bytes)))
         return ts_verify_no_memory(check);
-    if (!ts_verify_describe(check) || (check->written && !match_written(check)) || !pass_over_file(check) ||
-        !judge_datasets(check))
+    if (!ts_verify_describe(check) || (check->written && !match_written(check)) ||
+        !pass_over_file(check) || !judge_datasets(check))
         return false;
     if (!root_digest(check, found))
         return ts_verify_no_memory(check);
     return strcmp(found, check->expected) == 0 ||
            ts_verify_wrong(check, "/", "has a digest that does not fit its %s",
-                           check->version == DIGEST_VERSION ? "attributes, links and structure" : "datasets");
+                           check->version == DIGEST_VERSION ? "attributes, links and structure"
+                                                            : "datasets");
 }
 
 /* Compares the digest of the body with the trailer's; NULL: the file has no trailer. */
@@ -561,38 +589,42 @@ static bool judge_body(struct verification *check, const unsigned char *expected
     if (check->version != DIGEST_VERSION)
         return true;
     if (!expected)
-        return ts_verify_wrong(check, "", "does not end with its trailer: it was cut, added to or written again");
+        return ts_verify_wrong(
+            check, "", "does not end with its trailer: it was cut, added to or written again");
     if (!ts_digest_tree_end(check->body, found))
         return ts_verify_no_memory(check);
     return memcmp(found, expected, sizeof found) == 0 ||
-           ts_verify_wrong(check, "", "has changed: bytes outside of values, attributes and structure differ");
+           ts_verify_wrong(check, "",
+                           "has changed: bytes outside of values, attributes and structure differ");
 }
 
-static enum ts_status report(const struct verification *check, const char *shown, enum ts_status failed,
-                             struct ts_diag *diag)
+static enum ts_status report(const struct verification *check, const char *shown,
+                             enum ts_status failed, struct ts_diag *diag)
 {
     char at[256];
     if (check->no_memory)
         return ts_diag_no_memory(diag, (size_t)check->body_bytes);
     if (check->read_error)
-        return ts_diag_error(diag, failed, &(struct diag_site){.code = "hdf5-read"}, "cannot read '%s': %s", shown,
-                             check->read_error < 0 ? "it became shorter" : strerror(check->read_error));
+        return ts_diag_error(
+            diag, failed, &(struct diag_site){.code = "hdf5-read"}, "cannot read '%s': %s", shown,
+            check->read_error < 0 ? "it became shorter" : strerror(check->read_error));
     ts_text_escape(at, sizeof at, check->at);
     /* A file that this run wrote may well be right, and only reading it failed. */
     const char *code = check->written ? "output-check" : "hdf5-damaged";
-    return ts_diag_error(diag, failed, &(struct diag_site){.code = code}, "'%s'%s %s%s%s", shown, *at ? ":" : "", at,
-                         *at ? " " : "", check->problem);
+    return ts_diag_error(diag, failed, &(struct diag_site){.code = code}, "'%s'%s %s%s%s", shown,
+                         *at ? ":" : "", at, *at ? " " : "", check->problem);
 }
 
-/* ---- whose file it is -------------------------------------------------------------------------- */
+/* ---- whose file it is ------------------------------------------------------------------------ */
 
-enum ts_status ts_hdf5_seal(int fd, const char *shown, int threads, const struct hdf5_written *written,
-                            struct ts_diag *diag)
+enum ts_status ts_hdf5_seal(int fd, const char *shown, int threads,
+                            const struct hdf5_written *written, struct ts_diag *diag)
 {
     struct stat status = {0};
     struct hdf5_failure failure;
     unsigned char sum[DIGEST_SUM_BYTES];
-    struct verification check = {.fd = fd, .threads = threads, .body = written->body, .written = written};
+    struct verification check = {
+        .fd = fd, .threads = threads, .body = written->body, .written = written};
     size_t bytes = 0;
     check.read_error = fstat(fd, &status) != 0 ? errno : 0;
     check.body_bytes = (uint64_t)status.st_size;
@@ -611,28 +643,31 @@ enum ts_status ts_hdf5_seal(int fd, const char *shown, int threads, const struct
         done = ts_verify_no_memory(&check);
     enum ts_status result = done ? TS_OK : report(&check, shown, TS_RUN_FAILED, diag);
     if (done && !ts_hdf5_trailer_write(fd, check.body_bytes, sum))
-        result = ts_file_failed(diag, "output-write", errno, "cannot write the trailer of '%s'", shown);
+        result =
+            ts_file_failed(diag, "output-write", errno, "cannot write the trailer of '%s'", shown);
     check.body = NULL; /* the writer's */
     clear(&check);
     return result;
 }
 
-static enum ts_status list_task(struct hdf5_child *child, const void *request, FILE *out, struct ts_diag *diag)
+static enum ts_status list_task(struct hdf5_child *child, const void *request, FILE *out,
+                                struct ts_diag *diag)
 {
     char at[HDF5_WALK_PATH] = "", escaped[256], problem[160];
     (void)request;
     if (H5Aexists(child->files[0], "complete") <= 0 && H5Aexists(child->files[0], "digest") <= 0) {
-        ts_diag_error(
-            diag, TS_BAD_INPUT, &(struct diag_site){.code = "result-foreign"},
-            "'%s' was not written by tomostage, or not to its end: it is not marked complete and has no digest",
-            child->path);
-        return ts_diag_hint(diag, "`tomostage info FILE` lists what is in the file, and says which input reads it");
+        ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "result-foreign"},
+                      "'%s' was not written by tomostage, or not to its end: it is not marked "
+                      "complete and has no digest",
+                      child->path);
+        return ts_diag_hint(
+            diag, "`tomostage info FILE` lists what is in the file, and says which input reads it");
     }
     if (ts_hdf5_content(child->files[0], true, out, at, problem, sizeof problem))
         return TS_OK;
     ts_text_escape(escaped, sizeof escaped, at);
-    return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "hdf5-damaged"}, "'%s': %s %s", child->path,
-                         escaped, problem);
+    return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "hdf5-damaged"},
+                         "'%s': %s %s", child->path, escaped, problem);
 }
 
 static int count_threads(void)
@@ -643,8 +678,8 @@ static int count_threads(void)
     return n < MOST ? n : MOST;
 }
 
-enum ts_status ts_hdf5_verify_open(struct hdf5_session *session, int fd, const char *path, struct hdf5_proof *proof,
-                                   struct ts_diag *diag)
+enum ts_status ts_hdf5_verify_open(struct hdf5_session *session, int fd, const char *path,
+                                   struct hdf5_proof *proof, struct ts_diag *diag)
 {
     struct verification check = {.fd = fd, .threads = count_threads()};
     struct stat found = {0};
@@ -652,18 +687,21 @@ enum ts_status ts_hdf5_verify_open(struct hdf5_session *session, int fd, const c
     size_t bytes = 0;
     errno = 0;
     const bool has_trailer =
-        fstat(fd, &found) == 0 && ts_hdf5_trailer_read(fd, check.body_bytes = (uint64_t)found.st_size, sum);
+        fstat(fd, &found) == 0 &&
+        ts_hdf5_trailer_read(fd, check.body_bytes = (uint64_t)found.st_size, sum);
     check.read_error = has_trailer ? 0 : errno;
     check.body_bytes -= has_trailer ? TRAILER_BYTES : 0;
-    enum ts_status status =
-        check.read_error ? report(&check, path, TS_BAD_INPUT, diag)
-                         : ts_hdf5_session_call(session, list_task, NULL, 0, (void **)&check.content, &bytes, diag);
-    if (status == TS_OK &&
-        !(judge(&check, bytes) && judge_body(&check, has_trailer ? sum : NULL) && check_descriptions(&check)))
+    enum ts_status status = check.read_error
+                                ? report(&check, path, TS_BAD_INPUT, diag)
+                                : ts_hdf5_session_call(session, list_task, NULL, 0,
+                                                       (void **)&check.content, &bytes, diag);
+    if (status == TS_OK && !(judge(&check, bytes) && judge_body(&check, has_trailer ? sum : NULL) &&
+                             check_descriptions(&check)))
         status = report(&check, path, TS_BAD_INPUT, diag);
     if (proof) {
-        *proof = (struct hdf5_proof){
-            .version = check.version, .datasets = check.n_datasets, .attributes = check.n_attributes};
+        *proof = (struct hdf5_proof){.version = check.version,
+                                     .datasets = check.n_datasets,
+                                     .attributes = check.n_attributes};
         memcpy(proof->digest, check.expected, sizeof proof->digest);
         for (size_t i = 0; i < check.n_datasets; i++)
             proof->value_bytes += check.datasets[i].bytes;
@@ -681,7 +719,8 @@ enum ts_status ts_hdf5_verify(const char *path, struct hdf5_proof *proof, struct
     int64_t root;
     const int fd = ts_regular_file_open(path, &found, reason, sizeof reason);
     if (fd < 0)
-        return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "hdf5-open"}, "'%s' %s", path, reason);
+        return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "hdf5-open"},
+                             "'%s' %s", path, reason);
     enum ts_status status = ts_hdf5_session_start(&options, &session, diag);
     if (status == TS_OK)
         status = ts_hdf5_session_add(session, fd, &root, diag);

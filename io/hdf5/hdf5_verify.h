@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This checks a result. Version 2 of the digests covers values, attributes and structure, and the trailer every byte;
- * version 1, of older files, the values alone. docs/provenance.md defines both.
+ * This checks a result. Version 2 of the digests covers values, attributes and structure, and the
+ * trailer every byte; version 1, of older files, the values alone. docs/provenance.md defines both.
  */
 #ifndef IO_HDF5_HDF5_VERIFY_H
 #define IO_HDF5_HDF5_VERIFY_H
@@ -20,34 +20,38 @@ struct hdf5_proof {
     char digest[DIGEST_TEXT_BYTES]; /* the root's, which stands for the whole file */
 };
 
-/* Recomputes every digest of a result and checks that its images make sense; names the first difference. `proof` may be
- * NULL. Returns TS_BAD_INPUT where something differs, where the file is not complete, or where it is no result of this
- * program. */
+/* Recomputes every digest of a result and checks that its images make sense; names the first
+ * difference. `proof` may be NULL. Returns TS_BAD_INPUT where something differs, where the file is
+ * not complete, or where it is no result of this program. */
 enum ts_status ts_hdf5_verify(const char *path, struct hdf5_proof *proof, struct ts_diag *diag);
-/* ts_hdf5_verify for a file that is open already, in this process and as the first file of a session. */
-enum ts_status ts_hdf5_verify_open(struct hdf5_session *session, int fd, const char *path, struct hdf5_proof *proof,
-                                   struct ts_diag *diag);
-/* This is a chunked dataset whose chunks were proved while they were written: each decodes to values of which this is
- * the digest, and was read back from its place. */
+/* ts_hdf5_verify for a file that is open already, in this process and as the first file of a
+ * session. */
+enum ts_status ts_hdf5_verify_open(struct hdf5_session *session, int fd, const char *path,
+                                   struct hdf5_proof *proof, struct ts_diag *diag);
+/* This is a chunked dataset whose chunks were proved while they were written: each decodes to
+ * values of which this is the digest, and was read back from its place. */
 struct hdf5_proved {
     const struct storage_chunk *chunks;
     int64_t n_chunks;
     const char *digest;
 };
 
-/* All chunked datasets of a file, and the digest of the file's bytes, to which the bytes of their chunks were added. */
+/* All chunked datasets of a file, and the digest of the file's bytes, to which the bytes of their
+ * chunks were added. */
 struct hdf5_written {
     struct digest_tree *body;
     const struct hdf5_proved *datasets;
     size_t n_datasets;
 };
 
-/* Checks the file that the writer has just closed, through its own descriptor and in this process, and appends the
- * trailer. It reads all bytes but those of the chunks in `written`, which are borrowed and must stand where they were
- * written. `shown` stands for the path in messages; TS_RUN_FAILED where something is wrong. */
-enum ts_status ts_hdf5_seal(int fd, const char *shown, int threads, const struct hdf5_written *written,
-                            struct ts_diag *diag);
-/* Computes the root digest of version 2 from the datasets' digests as they stand. Call it between enter and leave. */
+/* Checks the file that the writer has just closed, through its own descriptor and in this process,
+ * and appends the trailer. It reads all bytes but those of the chunks in `written`, which are
+ * borrowed and must stand where they were written. `shown` stands for the path in messages;
+ * TS_RUN_FAILED where something is wrong. */
+enum ts_status ts_hdf5_seal(int fd, const char *shown, int threads,
+                            const struct hdf5_written *written, struct ts_diag *diag);
+/* Computes the root digest of version 2 from the datasets' digests as they stand. Call it between
+ * enter and leave. */
 bool ts_hdf5_root_digest(hid_t file, char text[DIGEST_TEXT_BYTES]);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This turns the lines that io/hdf5/hdf5_content.c writes into datasets. Every length is checked against the bytes that
- * there are.
+ * This turns the lines that io/hdf5/hdf5_content.c writes into datasets. Every length is checked
+ * against the bytes that there are.
  */
 #include <stdarg.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ bool ts_verify_no_memory(struct verification *check)
     return false;
 }
 
-/* ---- lines ------------------------------------------------------------------------------------- */
+/* ---- lines ----------------------------------------------------------------------------------- */
 
 static bool grow(void **array, size_t n, size_t element_bytes)
 {
@@ -59,14 +59,15 @@ static void parse_digest(const char *hex, char digest[DIGEST_TEXT_BYTES])
         digest[0] = '\0';
 }
 
-static bool take_dataset(struct verification *check, const char *line, struct verify_dataset **dataset)
+static bool take_dataset(struct verification *check, const char *line,
+                         struct verify_dataset **dataset)
 {
     const char *path = line + strlen("dataset\t");
     if (!grow((void **)&check->datasets, check->n_datasets, sizeof *check->datasets))
         return ts_verify_no_memory(check);
     *dataset = &check->datasets[check->n_datasets++];
-    **dataset =
-        (struct verify_dataset){.path = strndup(path, strcspn(path, "\t")), .line = check->n_lines - 1, .damaged = -1};
+    **dataset = (struct verify_dataset){
+        .path = strndup(path, strcspn(path, "\t")), .line = check->n_lines - 1, .damaged = -1};
     (*dataset)->storage.rank = -1; /* not described yet */
     return (*dataset)->path || ts_verify_no_memory(check);
 }
@@ -76,7 +77,8 @@ static bool no_sense(struct verification *check)
     return ts_verify_wrong(check, "", "is described in a way that makes no sense");
 }
 
-/* Takes the block that follows a line "=storage N" or "=chunks N". dataset NULL: the line belongs to no dataset. */
+/* Takes the block that follows a line "=storage N" or "=chunks N". dataset NULL: the line belongs
+ * to no dataset. */
 static bool take_block(struct verification *check, bool table, const char *block, size_t bytes,
                        struct verify_dataset *dataset)
 {
@@ -84,23 +86,27 @@ static bool take_block(struct verification *check, bool table, const char *block
     if (!dataset || dataset->chunks || (table && dataset->storage.rank < 0))
         return no_sense(check);
     if (!table)
-        return ts_hdf5_storage_take(block, bytes, &dataset->storage, &dataset->compact) || no_sense(check);
+        return ts_hdf5_storage_take(block, bytes, &dataset->storage, &dataset->compact) ||
+               no_sense(check);
     dataset->chunks = malloc(bytes + 1);
     if (!dataset->chunks)
         return ts_verify_no_memory(check);
     memcpy(dataset->chunks, block, bytes);
-    return ts_hdf5_storage_check_table(&dataset->storage, dataset->chunks, bytes, (int64_t)check->body_bytes,
-                                       &outside) ||
+    return ts_hdf5_storage_check_table(&dataset->storage, dataset->chunks, bytes,
+                                       (int64_t)check->body_bytes, &outside) ||
            ts_verify_wrong(check, dataset->path, "has chunks outside of the file");
 }
 
-static void take_attribute(struct verification *check, const char *line, struct verify_dataset *dataset, bool at_root)
+static void take_attribute(struct verification *check, const char *line,
+                           struct verify_dataset *dataset, bool at_root)
 {
-    static const char tree[] = "attribute\tsha256_tree\t|S64\t\t", flat[] = "attribute\tsha256\t|S64\t\t",
+    static const char tree[] = "attribute\tsha256_tree\t|S64\t\t",
+                      flat[] = "attribute\tsha256\t|S64\t\t",
                       version[] = "attribute\tdigest_version\t";
     check->n_attributes++;
     if (at_root && strncmp(line, version, strlen(version)) == 0)
-        check->version = strcmp(line + strlen(version), "<i4\t\t02000000") == 0 ? DIGEST_VERSION : 0;
+        check->version =
+            strcmp(line + strlen(version), "<i4\t\t02000000") == 0 ? DIGEST_VERSION : 0;
     if (dataset && strncmp(line, tree, strlen(tree)) == 0)
         parse_digest(line + strlen(tree), dataset->expected);
     if (dataset && !*dataset->expected && strncmp(line, flat, strlen(flat)) == 0)
@@ -122,7 +128,8 @@ static void take_mark(struct verification *check, const char *line)
     if (strncmp(line, "=digest\t", 8) == 0)
         parse_digest(hex, check->expected);
     else /* a number of one byte or, little-endian, of up to four */
-        check->complete = strlen(hex) <= 8 && strncmp(hex, "01", 2) == 0 && strspn(hex + 2, "0") == strlen(hex + 2);
+        check->complete = strlen(hex) <= 8 && strncmp(hex, "01", 2) == 0 &&
+                          strspn(hex + 2, "0") == strlen(hex + 2);
 }
 
 bool ts_verify_content(struct verification *check, size_t bytes)
@@ -158,22 +165,25 @@ bool ts_verify_content(struct verification *check, size_t bytes)
     return done;
 }
 
-/* ---- datasets ---------------------------------------------------------------------------------- */
+/* ---- datasets -------------------------------------------------------------------------------- */
 
-/* Checks that this program could have written such chunks and filters. Returns NULL, or a text about the fault. */
+/* Checks that this program could have written such chunks and filters. Returns NULL, or a text
+ * about the fault. */
 static const char *describe_chunks(struct verify_dataset *dataset)
 {
     const struct hdf5_storage *storage = &dataset->storage;
     const size_t width = dataset->grid.element_bytes;
     const int32_t expected[] = {H5Z_FILTER_SHUFFLE, H5Z_FILTER_DEFLATE, H5Z_FILTER_FLETCHER32};
-    const bool deflated = storage->n_filters > 1, plain = storage->n_filters == 0 && storage->chunk[0] == 1;
+    const bool deflated = storage->n_filters > 1,
+               plain = storage->n_filters == 0 && storage->chunk[0] == 1;
     const int first = !deflated ? 2 : width > 1 ? 0 : 1; /* of those expected */
     bool ours = (plain || storage->n_filters == 3 - first) && !storage->edges_unfiltered;
     for (int i = first; i < 3 && ours && !plain; i++)
         ours = storage->filters[i - first].filter.id == expected[i];
     if (!ours)
         return "its filters are not those of this program";
-    dataset->filters = (struct chunk_filters){.element_bytes = width, .level = deflated, .plain = plain};
+    dataset->filters =
+        (struct chunk_filters){.element_bytes = width, .level = deflated, .plain = plain};
     for (int d = 0; d < storage->rank; d++)
         if (storage->chunk[d] != dataset->grid.chunk[d])
             return "its chunks are not those of this program";
@@ -183,7 +193,8 @@ static const char *describe_chunks(struct verify_dataset *dataset)
         const struct storage_chunk *chunk = &dataset->chunks[i];
         if (chunk->bytes == 0)
             return "chunks are missing";
-        if (chunk->skipped || chunk->bytes > ts_chunk_bound(&dataset->filters, dataset->grid.chunk_bytes)) {
+        if (chunk->skipped ||
+            chunk->bytes > ts_chunk_bound(&dataset->filters, dataset->grid.chunk_bytes)) {
             dataset->damaged = i;
             return NULL;
         }
@@ -215,9 +226,11 @@ static const char *describe(struct verify_dataset *dataset, uint64_t body_bytes)
                        bytes <= body_bytes - (uint64_t)storage->offset
                    ? NULL
                    : "values are missing";
-    if (storage->rank == 0 || !ts_chunk_grid_init(&dataset->grid, storage->rank, storage->n, storage->element_bytes))
+    if (storage->rank == 0 ||
+        !ts_chunk_grid_init(&dataset->grid, storage->rank, storage->n, storage->element_bytes))
         return "its size cannot be addressed";
-    if (storage->layout == STORAGE_CHUNKED && storage->chunk[0] == 1) /* as ts_hdf5_frames cuts them */
+    if (storage->layout == STORAGE_CHUNKED &&
+        storage->chunk[0] == 1) /* as ts_hdf5_frames cuts them */
         ts_chunk_grid_part(&dataset->grid);
     return describe_chunks(dataset);
 }

@@ -47,10 +47,12 @@ struct verification {
 
 /* Parses the lines of check->content, which are not trusted. Returns false with a problem. */
 bool ts_verify_content(struct verification *check, size_t bytes);
-/* Works out how each dataset is stored, as far as this program writes such. False with a problem. */
+/* Works out how each dataset is stored, as far as this program writes such. False with a
+ * problem. */
 bool ts_verify_describe(struct verification *check);
 
-/* Sets the problem of the object at the path, or with "" of the file. Returns false, for convenience. */
+/* Sets the problem of the object at the path, or with "" of the file. Returns false, for
+ * convenience. */
 bool ts_verify_wrong(struct verification *check, const char *at, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 bool ts_verify_no_memory(struct verification *check);

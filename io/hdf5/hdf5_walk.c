@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The walk is a recursion through H5Literate, at most HDF5_WALK_DEPTH deep and over at most HDF5_WALK_OBJECTS links.
- * Objects with several links are remembered by their address, so that each is visited once and cycles end.
+ * The walk is a recursion through H5Literate, at most HDF5_WALK_DEPTH deep and over at most
+ * HDF5_WALK_OBJECTS links. Objects with several links are remembered by their address, so that each
+ * is visited once and cycles end.
  */
 #include "io/hdf5/hdf5_walk.h"
 
@@ -24,12 +25,13 @@ struct walk {
     char path[HDF5_WALK_PATH], target[HDF5_WALK_PATH];
 };
 
-/* Returns the first path of an object that came before, or NULL. Objects with one link cannot come twice; the root
- * group has none that it counts. */
+/* Returns the first path of an object that came before, or NULL. Objects with one link cannot come
+ * twice; the root group has none that it counts. */
 static const char *first_path(struct walk *walk, hid_t object, bool *failed)
 {
     H5O_info_t info;
-    /* The size of its metadata has the library look at heaps, trees and indices, where other readers would stumble. */
+    /* The size of its metadata has the library look at heaps, trees and indices, where other
+     * readers would stumble. */
     *failed = H5Oget_info2(object, &info, H5O_INFO_BASIC | H5O_INFO_META_SIZE) < 0;
     if (*failed)
         return NULL;
@@ -82,7 +84,8 @@ static void visit_hard(struct walk *walk, hid_t group, const char *name)
 
 static void visit_named(struct walk *walk, hid_t group, const char *name, const H5L_info_t *link)
 {
-    struct hdf5_object object = {.path = walk->path, .id = -1, .kind = HDF5_OTHER_LINK, .target = "?", .inside = "?"};
+    struct hdf5_object object = {
+        .path = walk->path, .id = -1, .kind = HDF5_OTHER_LINK, .target = "?", .inside = "?"};
     const size_t bytes = link->u.val_size;
     if (link->type == H5L_TYPE_SOFT)
         object.kind = HDF5_SOFT_LINK;

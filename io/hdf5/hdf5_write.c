@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This is the life of the output file: create, groups and links, commit, abandon. The order at the end makes a whole
- * file: all datasets, the root's digest over them, the mark `complete`, the check of what no chunk's own check covers,
- * the trailer, and only then the name. HDF5's version bounds are V110 to V110, because then every piece of metadata
- * carries a checksum.
+ * This is the life of the output file: create, groups and links, commit, abandon. The order at the
+ * end makes a whole file: all datasets, the root's digest over them, the mark `complete`, the check
+ * of what no chunk's own check covers, the trailer, and only then the name. HDF5's version bounds
+ * are V110 to V110, because then every piece of metadata carries a checksum.
  */
 #include "io/hdf5/hdf5_write.h"
 
@@ -55,15 +55,17 @@ static void destroy_writer(struct hdf5_writer *writer)
     free(writer);
 }
 
-static enum ts_status put_number(struct hdf5_writer *writer, const char *path, enum ts_dtype dtype, void *number)
+static enum ts_status put_number(struct hdf5_writer *writer, const char *path, enum ts_dtype dtype,
+                                 void *number)
 {
     const struct ts_image image = {.rank = 0, .dtype = dtype, .unit = "", .data = number};
     return ts_hdf5_values(writer, path, &image);
 }
 
 /* Creates the file of this path, or takes that of the caller. */
-static enum ts_status create(const char *path, struct file_commit *file, const struct hdf5_options *options,
-                             struct hdf5_writer **writer, struct ts_diag *diag)
+static enum ts_status create(const char *path, struct file_commit *file,
+                             const struct hdf5_options *options, struct hdf5_writer **writer,
+                             struct ts_diag *diag)
 {
     int32_t version = DIGEST_VERSION;
     *writer = NULL;
@@ -98,14 +100,14 @@ static enum ts_status create(const char *path, struct file_commit *file, const s
     return status;
 }
 
-enum ts_status ts_hdf5_create(const char *path, const struct hdf5_options *options, struct hdf5_writer **writer,
-                              struct ts_diag *diag)
+enum ts_status ts_hdf5_create(const char *path, const struct hdf5_options *options,
+                              struct hdf5_writer **writer, struct ts_diag *diag)
 {
     return create(path, NULL, options, writer, diag);
 }
 
-enum ts_status ts_hdf5_begin(struct file_commit *file, const struct hdf5_options *options, struct hdf5_writer **writer,
-                             struct ts_diag *diag)
+enum ts_status ts_hdf5_begin(struct file_commit *file, const struct hdf5_options *options,
+                             struct hdf5_writer **writer, struct ts_diag *diag)
 {
     return create(file->path, file, options, writer, diag);
 }
@@ -131,7 +133,8 @@ enum ts_status ts_hdf5_group(struct hdf5_writer *writer, const char *path, const
     ts_hdf5_leave();
     snprintf(attribute, sizeof attribute, "%.1000s@NX_class", path);
     (void)ts_hdf5_text(writer, attribute, nx_class);
-    if (!writer->default_entry && strcmp(nx_class, "NXentry") == 0 && !(writer->default_entry = strdup(path)))
+    if (!writer->default_entry && strcmp(nx_class, "NXentry") == 0 &&
+        !(writer->default_entry = strdup(path)))
         ts_hdf5_fail_memory(writer, strlen(path));
     return ts_hdf5_state(writer);
 }
@@ -158,15 +161,18 @@ size_t ts_hdf5_memory_bytes(const struct ts_image *images, size_t n, int threads
             length[d] = images[i].axes[d].n;
         if (!ts_chunk_grid_init(&grid, images[i].rank, length, ts_dtype_bytes(images[i].dtype)))
             return SIZE_MAX;
-        /* The chunk being filled, two leaves of the file's digest that structure interrupts, and tables of chunks. */
+        /* The chunk being filled, two leaves of the file's digest that structure interrupts, and
+         * tables of chunks. */
         bytes += grid.chunk_bytes + 2 * DIGEST_LEAF_BYTES + (size_t)grid.n_chunks * 256;
         largest = grid.chunk_bytes > largest ? grid.chunk_bytes : largest;
     }
     size_t workers = (size_t)(threads > 0 ? threads : 1);
     size_t held = (size_t)ts_chunk_queue_window((int)workers);
-    /* Held: the chunk or its encoded form, and a leaf of each digest of which a part has come; per thread: the other
-     * form while it prepares one, the shuffled chunk and the compressor. The check, which comes later, needs less. */
-    return bytes + held * (largest + (64u << 10) + 2 * DIGEST_LEAF_BYTES) + workers * (2 * largest + (2u << 20));
+    /* Held: the chunk or its encoded form, and a leaf of each digest of which a part has come; per
+     * thread: the other form while it prepares one, the shuffled chunk and the compressor. The
+     * check, which comes later, needs less. */
+    return bytes + held * (largest + (64u << 10) + 2 * DIGEST_LEAF_BYTES) +
+           workers * (2 * largest + (2u << 20));
 }
 
 bool ts_hdf5_is_full(struct hdf5_writer *writer)
@@ -249,8 +255,8 @@ static enum ts_status seal(struct hdf5_writer *writer)
         datasets[i] = (struct hdf5_proved){dataset->chunks, dataset->grid.n_chunks, dataset->text};
     }
     const struct hdf5_written written = {writer->body, datasets, (size_t)writer->n_datasets};
-    const enum ts_status status =
-        ts_hdf5_seal(writer->file->fd, writer->file->path, writer->options.threads, &written, writer->diag);
+    const enum ts_status status = ts_hdf5_seal(writer->file->fd, writer->file->path,
+                                               writer->options.threads, &written, writer->diag);
     free(datasets);
     return status;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This keeps the failures of a writer. The first one of any thread is kept, since what fails after it is a consequence,
- * and the thread that owns the writer reports it, once.
+ * This keeps the failures of a writer. The first one of any thread is kept, since what fails after
+ * it is a consequence, and the thread that owns the writer reports it, once.
  */
 #include "io/hdf5/hdf5_writer.h"
 
@@ -14,7 +14,8 @@
 #include "core/number.h"
 #include "io/file/file_bytes.h"
 
-static bool keep_failure(struct hdf5_writer *writer, const char *code, const char *text, const char *hint)
+static bool keep_failure(struct hdf5_writer *writer, const char *code, const char *text,
+                         const char *hint)
 {
     pthread_mutex_lock(&writer->failure_lock);
     if (!writer->failed) {
@@ -40,20 +41,23 @@ bool ts_hdf5_fail(struct hdf5_writer *writer, const char *code, const char *form
 bool ts_hdf5_fail_range(struct hdf5_writer *writer, const struct hdf5_dataset *dataset)
 {
     char text[sizeof writer->failure_text];
-    snprintf(text, sizeof text,
-             "%.300s has values of a magnitude up to %.9g, and 16-bit floats (dtype: f16) end at %.0f", dataset->path,
-             (double)dataset->largest, TS_HALF_MOST);
-    return keep_failure(writer, "output-range", text,
-                        "leave out dtype: f16 of the output, or have the stage rescale make the values smaller");
+    snprintf(
+        text, sizeof text,
+        "%.300s has values of a magnitude up to %.9g, and 16-bit floats (dtype: f16) end at %.0f",
+        dataset->path, (double)dataset->largest, TS_HALF_MOST);
+    return keep_failure(
+        writer, "output-range", text,
+        "leave out dtype: f16 of the output, or have the stage rescale make the values smaller");
 }
 
 bool ts_hdf5_fail_memory(struct hdf5_writer *writer, size_t bytes)
 {
-    return ts_hdf5_fail(writer, "no-memory", "no memory for %zu bytes while writing '%s'", bytes, writer->file->path);
+    return ts_hdf5_fail(writer, "no-memory", "no memory for %zu bytes while writing '%s'", bytes,
+                        writer->file->path);
 }
 
-/* Writes an addition to the message of a failed write: for a full disk or a limit of file sizes "; 1.0 MB more were
- * needed, the file had reached 3.1 MB, free on the disk 0 bytes", else "". */
+/* Writes an addition to the message of a failed write: for a full disk or a limit of file sizes
+ * "; 1.0 MB more were needed, the file had reached 3.1 MB, free on the disk 0 bytes", else "". */
 static void format_space(char *out, size_t size, int error_number, int fd, int64_t needed_bytes)
 {
     out[0] = '\0';
@@ -66,25 +70,26 @@ static void format_space(char *out, size_t size, int error_number, int fd, int64
     ts_bytes_format(reached, sizeof reached, fstat(fd, &file) == 0 ? (double)file.st_size : 0.0);
     if (fstatvfs(fd, &disk) == 0)
         ts_bytes_format(free_text, sizeof free_text, (double)disk.f_bavail * (double)disk.f_frsize);
-    snprintf(out, size, "; %s more were needed, the file had reached %s, free on the disk %s", needed, reached,
-             free_text);
+    snprintf(out, size, "; %s more were needed, the file had reached %s, free on the disk %s",
+             needed, reached, free_text);
 }
 
-static bool fail_writing(struct hdf5_writer *writer, const char *doing, const char *what, int error, const char *reason,
-                         int64_t bytes)
+static bool fail_writing(struct hdf5_writer *writer, const char *doing, const char *what, int error,
+                         const char *reason, int64_t bytes)
 {
     char space[160], text[sizeof writer->failure_text];
     format_space(space, sizeof space, error, writer->file->fd, bytes);
     if (error)
-        snprintf(text, sizeof text, "%s %s of '%s': %s (%d)%s", doing, what, writer->file->path, reason, error, space);
+        snprintf(text, sizeof text, "%s %s of '%s': %s (%d)%s", doing, what, writer->file->path,
+                 reason, error, space);
     else
         snprintf(text, sizeof text, "%s %s of '%s': %s", doing, what, writer->file->path, reason);
     return keep_failure(writer, *space ? "disk-full" : "output-write", text,
                         *space ? "free some space or write the output to another disk" : "");
 }
 
-bool ts_hdf5_fail_system(struct hdf5_writer *writer, const char *what, int error_number, const char *detail,
-                         int64_t bytes)
+bool ts_hdf5_fail_system(struct hdf5_writer *writer, const char *what, int error_number,
+                         const char *detail, int64_t bytes)
 {
     return fail_writing(writer, what, detail, error_number, ts_errno_text(error_number), bytes);
 }
@@ -96,8 +101,8 @@ bool ts_hdf5_fail_library(struct hdf5_writer *writer, const char *what, int64_t 
     return ts_hdf5_fail_because(writer, what, &failure, bytes);
 }
 
-bool ts_hdf5_fail_because(struct hdf5_writer *writer, const char *what, const struct hdf5_failure *failure,
-                          int64_t bytes)
+bool ts_hdf5_fail_because(struct hdf5_writer *writer, const char *what,
+                          const struct hdf5_failure *failure, int64_t bytes)
 {
     return fail_writing(writer, "cannot write", what, failure->error_number, failure->text, bytes);
 }
@@ -116,8 +121,9 @@ enum ts_status ts_hdf5_state(struct hdf5_writer *writer)
         return TS_OK;
     if (!writer->reported) {
         writer->reported = true;
-        ts_diag_error(writer->diag, TS_RUN_FAILED, &(struct diag_site){.code = writer->failure_code},
-                      "%s; nothing was written", writer->failure_text);
+        ts_diag_error(writer->diag, TS_RUN_FAILED,
+                      &(struct diag_site){.code = writer->failure_code}, "%s; nothing was written",
+                      writer->failure_text);
         if (writer->failure_hint[0])
             ts_diag_hint(writer->diag, "%s", writer->failure_hint);
     }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Every voxel of the image has the label of the file's voxel at its center: where the grids are one but for the order
- * of axes this only moves labels, and else it is nearest neighbor, of two equally near voxels the one after, 0 outside
- * of the file. Only the slices of the file that a slice of the image lies in are held.
+ * Every voxel of the image has the label of the file's voxel at its center: where the grids are one
+ * but for the order of axes this only moves labels, and else it is nearest neighbor, of two equally
+ * near voxels the one after, 0 outside of the file. Only the slices of the file that a slice of the
+ * image lies in are held.
  */
 #include "io/mask/label_volume.h"
 
@@ -32,7 +33,7 @@ struct label_volume {
     double *row; /* of the file, as double */
 };
 
-/* ---- opening the file by its format -------------------------------------------------------------- */
+/* ---- opening the file by its format ---------------------------------------------------------- */
 
 static void set_text(const struct param_set *set, const char *name, const char *text)
 {
@@ -43,14 +44,16 @@ static void set_text(const struct param_set *set, const char *name, const char *
 
 static const struct source_format *find_format(const char *name)
 {
-    static const struct source_format *const formats[] = {&nifti_format, &nrrd_format, &npy_format, &result_format};
+    static const struct source_format *const formats[] = {&nifti_format, &nrrd_format, &npy_format,
+                                                          &result_format};
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
         if (!strcmp(formats[i]->name, name))
             return formats[i];
     return &hdf5_format;
 }
 
-static enum ts_status open_source(struct label_volume *volume, const char *name, const struct mask_request *request)
+static enum ts_status open_source(struct label_volume *volume, const char *name,
+                                  const struct mask_request *request)
 {
     static const char *const axes[] = {"z", "y", "x"};
     const struct source_format *format = find_format(name);
@@ -75,7 +78,7 @@ static enum ts_status open_source(struct label_volume *volume, const char *name,
     return format->open(&set, &volume->source, request->diag);
 }
 
-/* ---- the grid ---------------------------------------------------------------------------------- */
+/* ---- the grid -------------------------------------------------------------------------------- */
 
 /* Returns true where slices [z_first, z_end) of the image are the whole volume of the file. */
 static bool covers(const struct label_volume *volume, int64_t z_first, int64_t z_end)
@@ -89,7 +92,8 @@ static bool covers(const struct label_volume *volume, int64_t z_first, int64_t z
     return true;
 }
 
-/* Without the places of both volumes their shapes must agree, with the image's range of slices or with all of them. */
+/* Without the places of both volumes their shapes must agree, with the image's range of slices or
+ * with all of them. */
 static enum ts_status match_shapes(struct label_volume *volume, const struct mask_request *request)
 {
     const struct ts_image *image = &volume->source->image, *grid = volume->grid;
@@ -106,8 +110,10 @@ static enum ts_status match_shapes(struct label_volume *volume, const struct mas
     }
     if (image->has_geometry == grid->has_geometry)
         return TS_OK;
-    const struct diag_site site = {.code = "grid-unknown", .span = volume->base.span, .stage = volume->base.site};
-    ts_diag_warning(request->diag, &site, "%s does not say how it lies in the patient: both are taken to have one grid",
+    const struct diag_site site = {
+        .code = "grid-unknown", .span = volume->base.span, .stage = volume->base.site};
+    ts_diag_warning(request->diag, &site,
+                    "%s does not say how it lies in the patient: both are taken to have one grid",
                     grid->has_geometry ? "the file" : "the image");
     return TS_OK;
 }
@@ -121,7 +127,8 @@ static enum ts_status match_grids(struct label_volume *volume, const struct mask
     const struct ts_affine to_mm = ts_grid_to_mm(image);
     struct ts_affine inverse;
     if (!ts_affine_invert(&to_mm, &inverse))
-        return ts_mask_refuse(&volume->base, "mask-geometry", request->diag, "has axes without a size");
+        return ts_mask_refuse(&volume->base, "mask-geometry", request->diag,
+                              "has axes without a size");
     volume->map = ts_affine_after(&inverse, &request->to_mm);
     volume->aligned = ts_mask_align(&volume->map, volume->grid, TS_GRID_TOLERANCE);
     if (request->nearest || (volume->aligned && (covers(volume, 0, volume->grid->axes[0].n) ||
@@ -131,7 +138,8 @@ static enum ts_status match_grids(struct label_volume *volume, const struct mask
     return ts_mask_other_grid(&volume->base, request, is);
 }
 
-/* Gives the slices of the file that slice z of the image lies in, at least partly: *first > *last for none. */
+/* Gives the slices of the file that slice z of the image lies in, at least partly: *first > *last
+ * for none. */
 static void find_range(const struct label_volume *volume, int64_t z, int64_t *first, int64_t *last)
 {
     double low[3], high[3];
@@ -141,20 +149,23 @@ static void find_range(const struct label_volume *volume, int64_t z, int64_t *fi
     *last = (int64_t)fmax(fmin(mask_nearest(high[Z]), n - 1), -1);
 }
 
-/* ---- reading ----------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
-static enum ts_status hold(struct label_volume *volume, int64_t first, int64_t n, struct ts_diag *diag)
+static enum ts_status hold(struct label_volume *volume, int64_t first, int64_t n,
+                           struct ts_diag *diag)
 {
     if (first == volume->z_held && n == volume->n_held)
         return TS_OK;
     volume->n_held = 0;
-    const enum ts_status status = volume->source->ops->read(volume->source, first, n, volume->slices, diag);
+    const enum ts_status status =
+        volume->source->ops->read(volume->source, first, n, volume->slices, diag);
     volume->z_held = first;
     volume->n_held = status == TS_OK ? n : 0;
     return status;
 }
 
-/* Makes a label of a value: *label stays 0 where another one is wanted. False: the value is none. */
+/* Makes a label of a value: *label stays 0 where another one is wanted. False: the value is
+ * none. */
 static inline bool take_value(const struct label_volume *volume, double value, int32_t *label)
 {
     if (!(value >= INT32_MIN && value <= INT32_MAX) || (double)(int32_t)value != value)
@@ -163,18 +174,22 @@ static inline bool take_value(const struct label_volume *volume, double value, i
     return true;
 }
 
-/* Returns where a voxel of the file stands among those that are held, or NULL where it is none of them. */
+/* Returns where a voxel of the file stands among those that are held, or NULL where it is none of
+ * them. */
 static const unsigned char *voxel_at(const struct label_volume *volume, const double at[3])
 {
     const struct ts_image *image = &volume->source->image;
-    const double nx = (double)image->axes[2].n, ny = (double)image->axes[1].n, z = at[Z] - (double)volume->z_held;
-    if (!(at[X] >= 0 && at[X] < nx && at[Y] >= 0 && at[Y] < ny && z >= 0 && z < (double)volume->n_held))
+    const double nx = (double)image->axes[2].n, ny = (double)image->axes[1].n,
+                 z = at[Z] - (double)volume->z_held;
+    if (!(at[X] >= 0 && at[X] < nx && at[Y] >= 0 && at[Y] < ny && z >= 0 &&
+          z < (double)volume->n_held))
         return NULL;
     return volume->slices + (size_t)((z * ny + at[Y]) * nx + at[X]) * ts_dtype_bytes(image->dtype);
 }
 
 /* Labels row y of slice z where it is a whole row of the file. */
-static bool read_whole_row(const struct label_volume *volume, const unsigned char *from, int32_t *labels)
+static bool read_whole_row(const struct label_volume *volume, const unsigned char *from,
+                           int32_t *labels)
 {
     const int64_t nx = volume->grid->axes[2].n;
     bool good = true;
@@ -184,7 +199,8 @@ static bool read_whole_row(const struct label_volume *volume, const unsigned cha
     return good;
 }
 
-/* Labels row y of slice z, whose voxels are looked up one by one where they do not follow each other in the file. */
+/* Labels row y of slice z, whose voxels are looked up one by one where they do not follow each
+ * other in the file. */
 static bool read_row(const struct label_volume *volume, int64_t y, int64_t z, int32_t *labels)
 {
     const double(*m)[4] = volume->map.m;
@@ -199,7 +215,8 @@ static bool read_row(const struct label_volume *volume, int64_t y, int64_t z, in
     for (int64_t x = 0; x < nx; x++) {
         double at[3], value;
         for (int i = 0; i < 3; i++)
-            at[i] = volume->aligned ? start[i] + m[i][X] * (double)x : mask_nearest(start[i] + m[i][X] * (double)x);
+            at[i] = volume->aligned ? start[i] + m[i][X] * (double)x
+                                    : mask_nearest(start[i] + m[i][X] * (double)x);
         const unsigned char *from = voxel_at(volume, at);
         if (!from)
             continue;
@@ -210,7 +227,8 @@ static bool read_row(const struct label_volume *volume, int64_t y, int64_t z, in
     return true;
 }
 
-static enum ts_status read_slice(struct mask_file *base, int64_t z, int32_t *labels, struct ts_diag *diag)
+static enum ts_status read_slice(struct mask_file *base, int64_t z, int32_t *labels,
+                                 struct ts_diag *diag)
 {
     struct label_volume *volume = (struct label_volume *)base;
     const int64_t nx = volume->grid->axes[2].n;
@@ -223,7 +241,8 @@ static enum ts_status read_slice(struct mask_file *base, int64_t z, int32_t *lab
         return status;
     for (int64_t y = 0; y < volume->grid->axes[1].n; y++)
         if (!read_row(volume, y, z, labels + y * nx)) {
-            ts_mask_refuse(base, "mask-values", diag, "has values that are no labels: not whole, or beyond 32 bits");
+            ts_mask_refuse(base, "mask-values", diag,
+                           "has values that are no labels: not whole, or beyond 32 bits");
             return ts_diag_hint(diag, "make a mask of an image with a stage, such as `threshold`");
         }
     return TS_OK;
@@ -234,15 +253,19 @@ static size_t memory_bytes(const struct mask_file *base)
     const struct label_volume *volume = (const struct label_volume *)base;
     const struct source *source = volume->source;
     return (size_t)volume->most_held * ts_slice_bytes(&source->image) +
-           (source->ops->memory_bytes ? source->ops->memory_bytes(source, 1, volume->most_held) : 0);
+           (source->ops->memory_bytes ? source->ops->memory_bytes(source, 1, volume->most_held)
+                                      : 0);
 }
 
-static enum ts_status start(struct mask_file *base, int threads, int64_t ahead, struct ts_diag *diag)
+static enum ts_status start(struct mask_file *base, int threads, int64_t ahead,
+                            struct ts_diag *diag)
 {
     struct label_volume *volume = (struct label_volume *)base;
     (void)threads;
     (void)ahead;
-    return volume->source->ops->start ? volume->source->ops->start(volume->source, 1, volume->most_held, diag) : TS_OK;
+    return volume->source->ops->start
+               ? volume->source->ops->start(volume->source, 1, volume->most_held, diag)
+               : TS_OK;
 }
 
 static enum ts_status check_unchanged(const struct mask_file *base, struct ts_diag *diag)
@@ -275,7 +298,7 @@ static const struct mask_kind volume_kind = {.what = "label volume",
                                              .holds = holds,
                                              .close = close_file};
 
-/* ---- opening ----------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 /* Takes the number of the label that is wanted, and the range of labels. */
 static enum ts_status choose(struct label_volume *volume, const struct mask_request *request)
@@ -300,20 +323,24 @@ static enum ts_status choose(struct label_volume *volume, const struct mask_requ
     return TS_OK;
 }
 
-static enum ts_status open_volume(struct label_volume *volume, const char *format, const struct mask_request *request)
+static enum ts_status open_volume(struct label_volume *volume, const char *format,
+                                  const struct mask_request *request)
 {
     enum ts_status status = open_source(volume, format, request);
     if (status != TS_OK)
         return status;
     if (ts_image_is_sinogram(&volume->source->image))
-        return ts_mask_refuse(&volume->base, "mask-volumes", request->diag, "is a sinogram, and a mask is a volume");
+        return ts_mask_refuse(&volume->base, "mask-volumes", request->diag,
+                              "is a sinogram, and a mask is a volume");
     if (volume->source->n_volumes > 1) {
         ts_mask_refuse(&volume->base, "mask-volumes", request->diag,
-                       "holds %" PRId64 " volumes, and a mask is one of them", volume->source->n_volumes);
-        return ts_diag_hint(request->diag,
-                            "`%s` in place of `mask` reads an image on the same grid, of which take: N beside the "
-                            "path chooses one volume, 0 to %" PRId64 "; stages take it for a mask or labels",
-                            format, volume->source->n_volumes - 1);
+                       "holds %" PRId64 " volumes, and a mask is one of them",
+                       volume->source->n_volumes);
+        return ts_diag_hint(
+            request->diag,
+            "`%s` in place of `mask` reads an image on the same grid, of which take: N beside the "
+            "path chooses one volume, 0 to %" PRId64 "; stages take it for a mask or labels",
+            format, volume->source->n_volumes - 1);
     }
     status = match_grids(volume, request);
     if (status == TS_OK)
@@ -321,15 +348,19 @@ static enum ts_status open_volume(struct label_volume *volume, const char *forma
     for (int64_t z = 0; z < volume->grid->axes[0].n && status == TS_OK; z++) {
         int64_t first, last;
         find_range(volume, z, &first, &last);
-        volume->most_held = last - first + 1 > volume->most_held ? last - first + 1 : volume->most_held;
+        volume->most_held =
+            last - first + 1 > volume->most_held ? last - first + 1 : volume->most_held;
     }
     const size_t bytes = (size_t)volume->most_held * ts_slice_bytes(&volume->source->image);
     volume->slices = status == TS_OK ? malloc(bytes + 1) : NULL;
     volume->row = malloc((size_t)volume->grid->axes[2].n * sizeof *volume->row);
-    return status == TS_OK && (!volume->slices || !volume->row) ? ts_diag_no_memory(request->diag, bytes) : status;
+    return status == TS_OK && (!volume->slices || !volume->row)
+               ? ts_diag_no_memory(request->diag, bytes)
+               : status;
 }
 
-enum ts_status ts_label_volume_open(const char *format, const struct mask_request *request, struct mask_file **out)
+enum ts_status ts_label_volume_open(const char *format, const struct mask_request *request,
+                                    struct mask_file **out)
 {
     struct label_volume *volume = calloc(1, sizeof *volume);
     *out = NULL;

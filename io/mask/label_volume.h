@@ -7,7 +7,9 @@
 
 #include "io/mask/mask_file.h"
 
-/* Opens the file by the format of this name: nifti, nrrd, result, or hdf5 with the parameter `path`. */
-enum ts_status ts_label_volume_open(const char *format, const struct mask_request *request, struct mask_file **out);
+/* Opens the file by the format of this name: nifti, nrrd, result, or hdf5 with the parameter
+ * `path`. */
+enum ts_status ts_label_volume_open(const char *format, const struct mask_request *request,
+                                    struct mask_file **out);
 
 #endif

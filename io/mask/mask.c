@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This opens a file of regions by what it is, and makes a source of the labels that it gives each slice. The image that
- * it goes with is open already; the source is a copy of that image's description, with integers in place of its values:
- * 8 bits where all labels fit them, else 16 or 32, and for volumes of labels the type of the file.
+ * This opens a file of regions by what it is, and makes a source of the labels that it gives each
+ * slice. The image that it goes with is open already; the source is a copy of that image's
+ * description, with integers in place of its values: 8 bits where all labels fit them, else 16 or
+ * 32, and for volumes of labels the type of the file.
  */
 #include "io/mask/mask.h"
 
@@ -25,32 +26,37 @@ static const struct choice resample_choices[] = {
 };
 
 static const struct choice frame_choices[] = {
-    {"same", MASK_SAME_FRAME, "that of the image, where both state one; another one is an error", 0},
+    {"same", MASK_SAME_FRAME, "that of the image, where both state one; another one is an error",
+     0},
     {"any", MASK_ANY_FRAME, "positions are taken as they are", 0},
     {NULL, 0, NULL, 0},
 };
 
 static const struct param mask_params[] = {
     PARAM(struct mask_params, mask, .required = true, .unit = "",
-          .doc = "a DICOM segmentation or structure set, or a volume of labels in NIfTI, NRRD, .npy or HDF5"),
+          .doc = "a DICOM segmentation or structure set, or a volume of labels in NIfTI, NRRD, "
+                 ".npy or HDF5"),
     PARAM(struct mask_params, on, .unit = "", .init.text = "input",
           .doc = "name of the input that it goes with, whose grid it gets"),
     PARAM(struct mask_params, segment, .unit = "", .init.text = "",
-          .doc = "number or label of the one segment that is wanted, or number of a label of a volume; absent: all, "
+          .doc = "number or label of the one segment that is wanted, or number of a label of a "
+                 "volume; absent: all, "
                  "each with its number"),
     PARAM(struct mask_params, roi, .unit = "", .init.text = "",
-          .doc =
-              "number or name of the one region of a structure set that is wanted; absent: all, each with its number"),
+          .doc = "number or name of the one region of a structure set that is wanted; absent: all, "
+                 "each with its number"),
     PARAM(struct mask_params, threshold, .unit = "", .min = 1e-6, .max = 1, .init.r = 0.5,
-          .doc =
-              "FRACTIONAL segmentations: the part of a pixel from which on it belongs to its segment; must be given"),
+          .doc = "FRACTIONAL segmentations: the part of a pixel from which on it belongs to its "
+                 "segment; must be given"),
     PARAM(struct mask_params, path, .unit = "", .init.text = "",
           .doc = "HDF5: path of a dataset (z, y, x); absent: the file is a result of this program"),
     PARAM(struct mask_params, image, .unit = "", .init.text = "",
           .doc = "results: name of the image; absent: the last one"),
-    PARAM(struct mask_params, resample, .unit = "", .choices = resample_choices, .init.choice = MASK_EXACT,
+    PARAM(struct mask_params, resample, .unit = "", .choices = resample_choices,
+          .init.choice = MASK_EXACT,
           .doc = "what happens where the file has another grid than the image"),
-    PARAM(struct mask_params, frame_of_reference, .unit = "", .choices = frame_choices, .init.choice = MASK_SAME_FRAME,
+    PARAM(struct mask_params, frame_of_reference, .unit = "", .choices = frame_choices,
+          .init.choice = MASK_SAME_FRAME,
           .doc = "DICOM: the frame of reference in which the file states positions"),
 };
 
@@ -63,15 +69,15 @@ struct mask_source {
     struct source_attribute attributes[3];
 };
 
-/* ---- reading ----------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static void store(const int32_t *labels, size_t n, enum ts_dtype dtype, void *out)
 {
     switch (dtype) {
-#define CASE(suffix, type)                                                                                             \
-    case TS_##suffix:                                                                                                  \
-        for (size_t i = 0; i < n; i++)                                                                                 \
-            ((type *)out)[i] = (type)labels[i];                                                                        \
+#define CASE(suffix, type)                                                                         \
+    case TS_##suffix:                                                                              \
+        for (size_t i = 0; i < n; i++)                                                             \
+            ((type *)out)[i] = (type)labels[i];                                                    \
         break;
         TS_IMAGE_DTYPES(CASE)
 #undef CASE
@@ -80,17 +86,19 @@ static void store(const int32_t *labels, size_t n, enum ts_dtype dtype, void *ou
     }
 }
 
-static enum ts_status read_range(struct source *base, struct pool *readers, int64_t z, int64_t n, void *out,
-                                 struct ts_diag *diag)
+static enum ts_status read_range(struct source *base, struct pool *readers, int64_t z, int64_t n,
+                                 void *out, struct ts_diag *diag)
 {
     struct mask_source *source = (struct mask_source *)base;
     const size_t count = ts_slice_count(&base->image);
     for (int64_t i = 0; i < n; i++) {
         memset(source->labels, 0, count * sizeof *source->labels);
-        const enum ts_status status = source->file->kind->read(source->file, z + i, source->labels, diag);
+        const enum ts_status status =
+            source->file->kind->read(source->file, z + i, source->labels, diag);
         if (status != TS_OK)
             return status;
-        store(source->labels, count, base->image.dtype, (char *)out + (size_t)i * ts_slice_bytes(&base->image));
+        store(source->labels, count, base->image.dtype,
+              (char *)out + (size_t)i * ts_slice_bytes(&base->image));
         size_t labeled = 0;
         for (size_t k = 0; k < count; k++)
             labeled += source->labels[k] != 0;
@@ -104,14 +112,16 @@ static size_t memory_bytes(const struct source *base, int threads, int64_t ahead
 {
     const struct mask_source *source = (const struct mask_source *)base;
     (void)threads;
-    return source->file->kind->memory_bytes(source->file) + ts_slice_count(&base->image) * sizeof *source->labels +
+    return source->file->kind->memory_bytes(source->file) +
+           ts_slice_count(&base->image) * sizeof *source->labels +
            ts_read_ahead_bytes(base, &source->in.rule, ahead);
 }
 
 static enum ts_status start(struct source *base, int threads, int64_t ahead, struct ts_diag *diag)
 {
     struct mask_file *file = ((struct mask_source *)base)->file;
-    const enum ts_status status = file->kind->start ? file->kind->start(file, threads, ahead, diag) : TS_OK;
+    const enum ts_status status =
+        file->kind->start ? file->kind->start(file, threads, ahead, diag) : TS_OK;
     return status == TS_OK ? ts_rule_start(base, threads, ahead, diag) : status;
 }
 
@@ -149,10 +159,10 @@ static const struct source_ops mask_ops = {.may_hold = ts_rule_may_hold,
                                            .holds = holds,
                                            .close = close_source};
 
-/* ---- opening ----------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
-/* Returns the name of the format that reads the file, "dicom" for a DICOM file, or NULL. What gzip compressed can be
- * nothing but NIfTI, whatever its name is. */
+/* Returns the name of the format that reads the file, "dicom" for a DICOM file, or NULL. What gzip
+ * compressed can be nothing but NIfTI, whatever its name is. */
 static const char *format_of(int fd, const char *path, const struct mask_params *params)
 {
     if (ts_hdf5_has_signature(fd))
@@ -165,10 +175,11 @@ static const char *format_of(int fd, const char *path, const struct mask_params 
 
 static enum ts_status refuse(const struct mask_request *request, const char *code, const char *what)
 {
-    return ts_diag_error(
-        request->diag, TS_BAD_INPUT,
-        &(struct diag_site){.code = code, .span = request->set->spans[0], .stage = request->set->owner}, "%s %s",
-        request->params->mask, what);
+    return ts_diag_error(request->diag, TS_BAD_INPUT,
+                         &(struct diag_site){.code = code,
+                                             .span = request->set->spans[0],
+                                             .stage = request->set->owner},
+                         "%s %s", request->params->mask, what);
 }
 
 static enum ts_status open_regions(const struct mask_request *request, struct mask_file **file)
@@ -181,9 +192,11 @@ static enum ts_status open_regions(const struct mask_request *request, struct ma
     else if (regions->class == REGION_NONE)
         refuse(request, "mask-kind", "is a DICOM file, but no segmentation and no structure set");
     else if (!request->placed)
-        refuse(request, "mask-geometry", "lies in the patient, and its image does not say how it lies there");
+        refuse(request, "mask-geometry",
+               "lies in the patient, and its image does not say how it lies there");
     else
-        return (regions->class == REGION_SEG ? ts_seg_open_take : ts_rtstruct_open_take)(regions, request, file);
+        return (regions->class == REGION_SEG ? ts_seg_open_take
+                                             : ts_rtstruct_open_take)(regions, request, file);
     ts_region_close(regions);
     free(regions);
     return TS_BAD_INPUT;
@@ -200,10 +213,11 @@ static enum ts_status open_file(const struct mask_request *request, struct mask_
     close(fd);
     if (!format) {
         refuse(request, "mask-kind", "is no file of regions that is read");
-        return ts_diag_hint(
-            request->diag, "a DICOM segmentation or structure set, or a volume of labels in NIfTI, NRRD, .npy or HDF5");
+        return ts_diag_hint(request->diag, "a DICOM segmentation or structure set, or a volume of "
+                                           "labels in NIfTI, NRRD, .npy or HDF5");
     }
-    return strcmp(format, "dicom") == 0 ? open_regions(request, file) : ts_label_volume_open(format, request, file);
+    return strcmp(format, "dicom") == 0 ? open_regions(request, file)
+                                        : ts_label_volume_open(format, request, file);
 }
 
 /* Refuses parameters of other kinds of files. */
@@ -216,8 +230,8 @@ static enum ts_status check_unused(const struct mask_request *request, const str
                        : !volume && *request->params->path  ? "path"
                        : !volume && *request->params->image ? "image"
                                                             : NULL;
-    return name ? ts_param_error(request->set, name, "parameter-unused", request->diag, "plays no part for a %s",
-                                 file->kind->what)
+    return name ? ts_param_error(request->set, name, "parameter-unused", request->diag,
+                                 "plays no part for a %s", file->kind->what)
                 : TS_OK;
 }
 
@@ -238,9 +252,11 @@ static void describe(struct mask_source *source)
         if ((double)file->lowest >= low && (double)file->highest <= high)
             base->image.dtype = dtypes[i];
     }
-    source->attributes[base->n_attributes++] = (struct source_attribute){"regions_of", file->kind->what};
+    source->attributes[base->n_attributes++] =
+        (struct source_attribute){"regions_of", file->kind->what};
     if (file->chosen)
-        source->attributes[base->n_attributes++] = (struct source_attribute){"region_number", file->chosen};
+        source->attributes[base->n_attributes++] =
+            (struct source_attribute){"region_number", file->chosen};
     base->attributes = source->attributes;
     base->n_volumes = 1;
     base->n_files = 1;
@@ -248,8 +264,8 @@ static void describe(struct mask_source *source)
     base->ops = &mask_ops;
 }
 
-static enum ts_status open_on(const struct param_set *set, const struct source *image, struct source **out,
-                              struct ts_diag *diag)
+static enum ts_status open_on(const struct param_set *set, const struct source *image,
+                              struct source **out, struct ts_diag *diag)
 {
     struct mask_source *source = calloc(1, sizeof *source);
     *out = NULL;
@@ -263,17 +279,19 @@ static enum ts_status open_on(const struct param_set *set, const struct source *
                                    .placed = image->image.has_geometry,
                                    .z_first = -image->first_slice,
                                    .z_end = image->n_whole - image->first_slice,
-                                   .nearest = ((const struct mask_params *)set->values)->resample == MASK_NEAREST,
+                                   .nearest = ((const struct mask_params *)set->values)->resample ==
+                                              MASK_NEAREST,
                                    .arena = source->arena,
                                    .diag = diag};
     if (request.params->frame_of_reference == MASK_SAME_FRAME)
         request.frame_of_reference = image->frame_of_reference;
     if (request.placed)
         request.to_mm = ts_grid_to_mm(&source->grid);
-    enum ts_status status = !source->arena ? ts_diag_no_memory(diag, sizeof request)
-                            : ts_image_is_sinogram(&source->grid)
-                                ? refuse(&request, "mask-geometry", "goes with a sinogram, and masks go with volumes")
-                                : open_file(&request, &source->file);
+    enum ts_status status =
+        !source->arena ? ts_diag_no_memory(diag, sizeof request)
+        : ts_image_is_sinogram(&source->grid)
+            ? refuse(&request, "mask-geometry", "goes with a sinogram, and masks go with volumes")
+            : open_file(&request, &source->file);
     if (status == TS_OK)
         status = check_unused(&request, source->file);
     if (status == TS_OK) {
@@ -306,7 +324,8 @@ static void resolve(struct param_set *set, const struct source *source)
 
 const struct source_format mask_format = {
     .name = "mask",
-    .summary = "a mask or labels on the grid of another input: DICOM SEG or RTSTRUCT, NIfTI, NRRD or HDF5",
+    .summary =
+        "a mask or labels on the grid of another input: DICOM SEG or RTSTRUCT, NIfTI, NRRD or HDF5",
     .params = mask_params,
     .n_params = sizeof mask_params / sizeof mask_params[0],
     .params_bytes = sizeof(struct mask_params),

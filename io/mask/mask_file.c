@@ -13,62 +13,74 @@
 
 struct mask_file ts_mask_file(const struct mask_kind *kind, const struct mask_request *request)
 {
-    return (struct mask_file){
-        .kind = kind, .path = request->params->mask, .span = request->set->spans[0], .site = request->set->owner};
+    return (struct mask_file){.kind = kind,
+                              .path = request->params->mask,
+                              .span = request->set->spans[0],
+                              .site = request->set->owner};
 }
 
-enum ts_status ts_mask_refuse(const struct mask_file *file, const char *code, struct ts_diag *diag, const char *format,
-                              ...)
+enum ts_status ts_mask_refuse(const struct mask_file *file, const char *code, struct ts_diag *diag,
+                              const char *format, ...)
 {
     char text[768];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = code, .span = file->span, .stage = file->site},
+    return ts_diag_error(diag, TS_BAD_INPUT,
+                         &(struct diag_site){.code = code, .span = file->span, .stage = file->site},
                          "%s %s", file->path, text);
 }
 
-enum ts_status ts_mask_overlap(const struct mask_file *file, int64_t z, int32_t one, int32_t other, const char *choose,
-                               struct ts_diag *diag)
+enum ts_status ts_mask_overlap(const struct mask_file *file, int64_t z, int32_t one, int32_t other,
+                               const char *choose, struct ts_diag *diag)
 {
-    ts_mask_refuse(file, "mask-overlap", diag,
-                   "has regions %d and %d in one voxel of slice %lld, so that it is no volume of labels", (int)one,
-                   (int)other, (long long)z);
-    return ts_diag_hint(diag, "choose one region with `%s`; each can be an input of its own", choose);
+    ts_mask_refuse(
+        file, "mask-overlap", diag,
+        "has regions %d and %d in one voxel of slice %lld, so that it is no volume of labels",
+        (int)one, (int)other, (long long)z);
+    return ts_diag_hint(diag, "choose one region with `%s`; each can be an input of its own",
+                        choose);
 }
 
-enum ts_status ts_mask_check_frame(const struct mask_file *file, const struct mask_request *request, const char *uid)
+enum ts_status ts_mask_check_frame(const struct mask_file *file, const struct mask_request *request,
+                                   const char *uid)
 {
     if (!request->frame_of_reference || !*uid || strcmp(uid, request->frame_of_reference) == 0)
         return TS_OK;
-    ts_mask_refuse(
-        file, "mask-frame", request->diag,
-        "lies in another frame of reference than its image: equal positions in the two need not be one place");
-    return ts_diag_hint(request->diag,
-                        "`on:` names the image that it goes with; `frame_of_reference: any` takes positions "
-                        "as they are, as where the two were aligned");
+    ts_mask_refuse(file, "mask-frame", request->diag,
+                   "lies in another frame of reference than its image: equal positions in the two "
+                   "need not be one place");
+    return ts_diag_hint(
+        request->diag,
+        "`on:` names the image that it goes with; `frame_of_reference: any` takes positions "
+        "as they are, as where the two were aligned");
 }
 
-enum ts_status ts_mask_other_grid(const struct mask_file *file, const struct mask_request *request, const char *is)
+enum ts_status ts_mask_other_grid(const struct mask_file *file, const struct mask_request *request,
+                                  const char *is)
 {
     char expected[320];
     ts_grid_text(request->grid, expected, sizeof expected);
-    ts_mask_refuse(file, "mask-grid", request->diag, "lies on another grid than its image: it has %s; the image has %s",
-                   is, expected);
-    return ts_diag_hint(request->diag, "`on:` names the image that it goes with; `resample: nearest` gives every voxel "
-                                       "of the image the label at its center");
+    ts_mask_refuse(file, "mask-grid", request->diag,
+                   "lies on another grid than its image: it has %s; the image has %s", is,
+                   expected);
+    return ts_diag_hint(
+        request->diag,
+        "`on:` names the image that it goes with; `resample: nearest` gives every voxel "
+        "of the image the label at its center");
 }
 
-static void corner_of(const struct ts_image *grid, int corner, double z_first, double z_last, double index[3])
+static void corner_of(const struct ts_image *grid, int corner, double z_first, double z_last,
+                      double index[3])
 {
     for (int d = 0; d < 2; d++)
         index[d] = corner >> d & 1 ? (double)(grid->axes[2 - d].n - 1) : 0;
     index[2] = corner >> 2 & 1 ? z_last : z_first;
 }
 
-/* Makes the step along an axis of the grid with one index a step of the other lattice: no index shows how long it is,
- * and the distance of a single slice from another one is not known. */
+/* Makes the step along an axis of the grid with one index a step of the other lattice: no index
+ * shows how long it is, and the distance of a single slice from another one is not known. */
 static void shorten_steps(struct ts_affine *map, const struct ts_image *grid)
 {
     for (int k = 0; k < 3; k++) {
@@ -109,8 +121,8 @@ bool ts_mask_align(struct ts_affine *map, const struct ts_image *grid, double to
     return true;
 }
 
-void ts_mask_box(const struct ts_affine *map, const struct ts_image *grid, double z_first, double z_last, double low[3],
-                 double high[3])
+void ts_mask_box(const struct ts_affine *map, const struct ts_image *grid, double z_first,
+                 double z_last, double low[3], double high[3])
 {
     for (int corner = 0; corner < 8; corner++) {
         double index[3], at[3];
@@ -123,7 +135,8 @@ void ts_mask_box(const struct ts_affine *map, const struct ts_image *grid, doubl
     }
 }
 
-enum ts_status ts_mask_check_found(const struct mask_file *file, const struct stat *found, struct ts_diag *diag)
+enum ts_status ts_mask_check_found(const struct mask_file *file, const struct stat *found,
+                                   struct ts_diag *diag)
 {
     const struct diag_site site = {.span = file->span, .stage = file->site};
     return ts_regular_file_recheck(file->path, -1, found, site, diag);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The class is that of the data set, which is walked up to it first, and again from its begin by whoever reads the
- * regions.
+ * The class is that of the data set, which is walked up to it first, and again from its begin by
+ * whoever reads the regions.
  */
 #include "io/mask/region_file.h"
 
@@ -51,7 +51,8 @@ bool ts_region_open(struct region_file *file, const char *path, struct arena *ar
     file->scan.reader.file_bytes = file->file.file_bytes = file->found.st_size;
     file->file.device = file->found.st_dev;
     file->file.inode = file->found.st_ino;
-    if (!ts_dicom_read(&file->scan.reader, DICOM_PREAMBLE_BYTES, magic, sizeof magic) || memcmp(magic, "DICM", 4) != 0)
+    if (!ts_dicom_read(&file->scan.reader, DICOM_PREAMBLE_BYTES, magic, sizeof magic) ||
+        memcmp(magic, "DICM", 4) != 0)
         return true;
     if (!ts_dicom_read_meta(&file->scan, &file->walk, DICOM_MAGIC_END) ||
         !ts_dicom_begin_data_set(&file->scan, &file->walk) ||
@@ -86,7 +87,8 @@ bool ts_region_walk(struct region_file *file, const struct region_walk *what, vo
             ts_dicom_refuse(&file->scan, walk.code, "%s", walk.message);
         else if (!what->take(file, &element, user))
             return file->file.refusal == NULL;
-        else if (element.root == 0 && element.tag == DICOM_PIXEL_DATA && element.length == DICOM_UNDEFINED)
+        else if (element.root == 0 && element.tag == DICOM_PIXEL_DATA &&
+                 element.length == DICOM_UNDEFINED)
             return file->file.refusal == NULL; /* compressed pixels end what is walked */
         if (file->file.refusal)
             return false;
@@ -94,9 +96,11 @@ bool ts_region_walk(struct region_file *file, const struct region_walk *what, vo
 }
 
 /* Reads a value of at most TEXT_BYTES. Returns its length, 0 where there is none. */
-static size_t read_value(struct region_file *file, const struct dicom_element *element, char bytes[TEXT_BYTES])
+static size_t read_value(struct region_file *file, const struct dicom_element *element,
+                         char bytes[TEXT_BYTES])
 {
-    return element->length <= TEXT_BYTES && ts_dicom_read(&file->scan.reader, element->offset, bytes, element->length)
+    return element->length <= TEXT_BYTES &&
+                   ts_dicom_read(&file->scan.reader, element->offset, bytes, element->length)
                ? element->length
                : 0;
 }
@@ -104,24 +108,30 @@ static size_t read_value(struct region_file *file, const struct dicom_element *e
 int64_t ts_region_short(struct region_file *file, const struct dicom_element *element)
 {
     char bytes[TEXT_BYTES];
-    return read_value(file, element, bytes) == 2 ? ts_dicom_u16((unsigned char *)bytes, file->walk.big_endian) : -1;
+    return read_value(file, element, bytes) == 2
+               ? ts_dicom_u16((unsigned char *)bytes, file->walk.big_endian)
+               : -1;
 }
 
 int64_t ts_region_integer(struct region_file *file, const struct dicom_element *element)
 {
     char bytes[TEXT_BYTES];
     int64_t value;
-    return ts_dicom_parse_integer(bytes, read_value(file, element, bytes), &value) && value >= 0 ? value : -1;
+    return ts_dicom_parse_integer(bytes, read_value(file, element, bytes), &value) && value >= 0
+               ? value
+               : -1;
 }
 
-bool ts_region_decimals(struct region_file *file, const struct dicom_element *element, double *values, size_t n)
+bool ts_region_decimals(struct region_file *file, const struct dicom_element *element,
+                        double *values, size_t n)
 {
     char bytes[TEXT_BYTES];
     const size_t length = read_value(file, element, bytes);
     return length > 0 && ts_dicom_parse_decimals(bytes, length, values, n);
 }
 
-void ts_region_text(struct region_file *file, const struct dicom_element *element, char *out, size_t size)
+void ts_region_text(struct region_file *file, const struct dicom_element *element, char *out,
+                    size_t size)
 {
     char bytes[TEXT_BYTES];
     const char *text = bytes;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Both kinds are a list of regions with a number of parts each. Labels and names are texts that people write, as the
- * descriptions of series are, and are shown where those are.
+ * Both kinds are a list of regions with a number of parts each. Labels and names are texts that
+ * people write, as the descriptions of series are, and are shown where those are.
  */
 #include "io/mask/region_info.h"
 
@@ -51,16 +51,20 @@ static void print(const struct listing *listing, FILE *stream)
 {
     fprintf(stream, "%s of %zu region%s", listing->kind, listing->n, listing->n == 1 ? "" : "s");
     if (listing->type)
-        fprintf(stream, ", %s, frames of %" PRId64 " x %" PRId64, listing->type, listing->columns, listing->rows);
+        fprintf(stream, ", %s, frames of %" PRId64 " x %" PRId64, listing->type, listing->columns,
+                listing->rows);
     fputc('\n', stream);
     for (size_t i = 0; i < listing->n; i++) {
-        fprintf(stream, "%4" PRId64 "  %" PRId64 " %s", listing->regions[i].number, listing->counts[i], listing->parts);
+        fprintf(stream, "%4" PRId64 "  %" PRId64 " %s", listing->regions[i].number,
+                listing->counts[i], listing->parts);
         if (listing->names)
             ts_text_print(stream, "  ", listing->regions[i].name);
         fputc('\n', stream);
     }
-    fprintf(stream, "An input of a chain: {mask: FILE, on: input}, with `%s:` and a number for one region\n",
-            listing->type ? "segment" : "roi");
+    fprintf(
+        stream,
+        "An input of a chain: {mask: FILE, on: input}, with `%s:` and a number for one region\n",
+        listing->type ? "segment" : "roi");
 }
 
 static void count_part(const struct listing *listing, int64_t number)
@@ -79,8 +83,8 @@ static enum ts_status show(struct listing *listing, bool json, FILE *stream)
     return TS_OK;
 }
 
-static enum ts_status list_segments(const struct seg *seg, struct listing *listing, bool json, FILE *stream,
-                                    struct ts_diag *diag)
+static enum ts_status list_segments(const struct seg *seg, struct listing *listing, bool json,
+                                    FILE *stream, struct ts_diag *diag)
 {
     static const char *const types[] = {
         [SEG_BINARY] = "BINARY", [SEG_FRACTIONAL] = "FRACTIONAL", [SEG_LABELS] = "LABELMAP"};
@@ -102,8 +106,8 @@ static enum ts_status list_segments(const struct seg *seg, struct listing *listi
     return show(listing, json, stream);
 }
 
-static enum ts_status list_rois(const struct rtstruct *set, struct listing *listing, bool json, FILE *stream,
-                                struct ts_diag *diag)
+static enum ts_status list_rois(const struct rtstruct *set, struct listing *listing, bool json,
+                                FILE *stream, struct ts_diag *diag)
 {
     *listing = (struct listing){.kind = "DICOM structure set",
                                 .parts = "contours",
@@ -119,7 +123,8 @@ static enum ts_status list_rois(const struct rtstruct *set, struct listing *list
     return show(listing, json, stream);
 }
 
-enum ts_status ts_region_info(const char *path, bool json, bool names, FILE *stream, bool *known, struct ts_diag *diag)
+enum ts_status ts_region_info(const char *path, bool json, bool names, FILE *stream, bool *known,
+                              struct ts_diag *diag)
 {
     struct arena *arena = ts_arena_create();
     struct region_file *file = malloc(sizeof *file);
@@ -140,9 +145,12 @@ enum ts_status ts_region_info(const char *path, bool json, bool names, FILE *str
     else if (*known)
         parsed = ts_rtstruct_parse(file, &set);
     if (!parsed) {
-        ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = file->file.refusal_code}, "%s (%s): %s", path,
-                      file->class == REGION_SEG ? "a DICOM segmentation" : "a DICOM structure set", file->file.refusal);
-        status = ts_diag_hint(diag, "export it again; docs/errors.md says more of %s", file->file.refusal_code);
+        ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = file->file.refusal_code},
+                      "%s (%s): %s", path,
+                      file->class == REGION_SEG ? "a DICOM segmentation" : "a DICOM structure set",
+                      file->file.refusal);
+        status = ts_diag_hint(diag, "export it again; docs/errors.md says more of %s",
+                              file->file.refusal_code);
     }
     if (parsed && *known)
         status = file->class == REGION_SEG ? list_segments(&seg, &listing, json, stream, diag)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This reads the header of a structure set. The number of a region stands behind its contours, in the order of tags, so
- * that the contours of an item get it when the item has ended. Points are not read here.
+ * This reads the header of a structure set. The number of a region stands behind its contours, in
+ * the order of tags, so that the contours of an item get it when the item has ended. Points are not
+ * read here.
  */
 #include "io/mask/rtstruct.h"
 
@@ -22,16 +23,19 @@ static bool is_open(uint32_t tag)
 
 static bool too_many(struct region_file *file, const char *what)
 {
-    ts_dicom_refuse(&file->scan, "rtstruct-size", "has more %s than are read, or memory is out", what);
+    ts_dicom_refuse(&file->scan, "rtstruct-size", "has more %s than are read, or memory is out",
+                    what);
     return false;
 }
 
-static bool take_roi(struct region_file *file, const struct dicom_element *element, struct rtstruct *set)
+static bool take_roi(struct region_file *file, const struct dicom_element *element,
+                     struct rtstruct *set)
 {
     if (element->tag == DICOM_ITEM && element->parent == ROIS) {
-        struct region *grown = set->n_rois < REGION_MOST
-                                   ? ts_memory_grow(set->rois, set->n_rois, &set->rois_capacity, sizeof *grown)
-                                   : NULL;
+        struct region *grown =
+            set->n_rois < REGION_MOST
+                ? ts_memory_grow(set->rois, set->n_rois, &set->rois_capacity, sizeof *grown)
+                : NULL;
         if (!grown)
             return too_many(file, "regions");
         set->rois = grown;
@@ -90,7 +94,8 @@ static bool take(struct region_file *file, const struct dicom_element *element, 
     else if (element->parent == CONTOURS && set->n_contours > set->n_before)
         take_contour(file, element, &set->contours[set->n_contours - 1]);
     else if (element->parent == ROI_CONTOURS && element->tag == DICOM_TAG(0x3006, 0x0084))
-        for (const int64_t number = ts_region_integer(file, element); set->n_before < set->n_contours; set->n_before++)
+        for (const int64_t number = ts_region_integer(file, element);
+             set->n_before < set->n_contours; set->n_before++)
             set->contours[set->n_before].roi = number;
     return true;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This reads DICOM structure sets (PS3.3 A.19, C.8.8.5 and C.8.8.6). A region of interest is a list of planar contours
- * in LPS.
+ * This reads DICOM structure sets (PS3.3 A.19, C.8.8.5 and C.8.8.6). A region of interest is a list
+ * of planar contours in LPS.
  */
 #ifndef IO_MASK_RTSTRUCT_H
 #define IO_MASK_RTSTRUCT_H
@@ -12,19 +12,22 @@
 /* This is one item of the Contour Sequence, before its points are read. */
 struct rtstruct_contour {
     struct dicom_place data;
-    int64_t n_points;       /* as the file claims it; -1: it does not */
-    int64_t roi;            /* number of the region, once it is known; before: of its item */
-    bool closed, exclusive; /* exclusive: CLOSEDPLANAR_XOR, of which two copies are meant to cancel out */
+    int64_t n_points; /* as the file claims it; -1: it does not */
+    int64_t roi;      /* number of the region, once it is known; before: of its item */
+    bool closed,
+        exclusive; /* exclusive: CLOSEDPLANAR_XOR, of which two copies are meant to cancel out */
 };
 
 struct rtstruct {
     struct region *rois;
     size_t n_rois, rois_capacity;
     struct rtstruct_contour *contours;
-    size_t n_contours, contours_capacity, n_before; /* n_before: the contours of items that have ended */
+    size_t n_contours, contours_capacity,
+        n_before; /* n_before: the contours of items that have ended */
 };
 
-/* Reads the header. False: refused, file->file.refusal says why. ts_rtstruct_clear frees what it found in either case.
+/* Reads the header. False: refused, file->file.refusal says why. ts_rtstruct_clear frees what it
+ * found in either case.
  */
 bool ts_rtstruct_parse(struct region_file *file, struct rtstruct *set);
 void ts_rtstruct_clear(struct rtstruct *set);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This reads the points of the wanted regions and fills their contours, slice by slice. A contour belongs to the slice
- * in whose plane it lies. Where planes are resampled it reaches half of the smallest distance between the planes of its
- * region to both sides, or half a slice where the region has one plane: a slice then has the contours of the nearest
- * plane. Within a plane nothing is resampled: contour_cross has the rule.
+ * This reads the points of the wanted regions and fills their contours, slice by slice. A contour
+ * belongs to the slice in whose plane it lies. Where planes are resampled it reaches half of the
+ * smallest distance between the planes of its region to both sides, or half a slice where the
+ * region has one plane: a slice then has the contours of the nearest plane. Within a plane nothing
+ * is resampled: contour_cross has the rule.
  */
 #include <inttypes.h>
 #include <locale.h>
@@ -15,14 +16,15 @@
 
 #include "io/mask/rtstruct.h"
 
-/* ---- filling ------------------------------------------------------------------------------------ */
+/* ---- filling --------------------------------------------------------------------------------- */
 
-/* A pixel belongs to the region if its center is inside an odd number of its contours (the even-odd rule, so that
- * a contour within another one is a hole). A center on the boundary belongs to the region if the region lies
- * towards greater x, or on a boundary along x towards greater y: so regions that share an edge share no pixel, and
- * leave none out. This is scan conversion by crossings: each edge that a row's line through the pixel centers
- * meets marks the first center behind it, and the parity of the marks up to a pixel says whether it is inside.
- * Marks of several contours add up modulo 2. Nothing is sorted, and nothing is allocated. Source: J. D. Foley et
+/* A pixel belongs to the region if its center is inside an odd number of its contours (the even-odd
+ * rule, so that a contour within another one is a hole). A center on the boundary belongs to the
+ * region if the region lies towards greater x, or on a boundary along x towards greater y: so
+ * regions that share an edge share no pixel, and leave none out. This is scan conversion by
+ * crossings: each edge that a row's line through the pixel centers meets marks the first center
+ * behind it, and the parity of the marks up to a pixel says whether it is inside. Marks of several
+ * contours add up modulo 2. Nothing is sorted, and nothing is allocated. Source: J. D. Foley et
  * al., Computer Graphics: Principles and Practice, 2nd ed. (1990), 3.6. */
 
 static double clamped(double value, double low, double high)
@@ -30,8 +32,10 @@ static double clamped(double value, double low, double high)
     return value < low ? low : value > high ? high : value;
 }
 
-/* The corners are ordered by y, so that an edge which two contours share crosses each row at the same x in both. */
-static void cross_edge(const double *a, const double *b, unsigned char *crossings, int64_t nx, int64_t ny)
+/* The corners are ordered by y, so that an edge which two contours share crosses each row at the
+ * same x in both. */
+static void cross_edge(const double *a, const double *b, unsigned char *crossings, int64_t nx,
+                       int64_t ny)
 {
     const double *low = a[1] < b[1] ? a : b, *high = a[1] < b[1] ? b : a;
     const int64_t first = (int64_t)clamped(ceil(low[1]), 0, (double)ny);
@@ -43,10 +47,12 @@ static void cross_edge(const double *a, const double *b, unsigned char *crossing
     }
 }
 
-/* Exchanges inside and outside for the pixels in the polygon of n corners (x, y), which closes itself. Pixel centers
- * are at whole numbers. `crossings` has ny rows of nx + 1 marks: crossings[y][x] is 1 where the boundary is crossed an
- * odd number of times between the centers x - 1 and x of row y. */
-static void contour_cross(const double *corners, size_t n, unsigned char *crossings, int64_t nx, int64_t ny)
+/* Exchanges inside and outside for the pixels in the polygon of n corners (x, y), which closes
+ * itself. Pixel centers are at whole numbers. `crossings` has ny rows of nx + 1 marks:
+ * crossings[y][x] is 1 where the boundary is crossed an odd number of times between the centers x -
+ * 1 and x of row y. */
+static void contour_cross(const double *corners, size_t n, unsigned char *crossings, int64_t nx,
+                          int64_t ny)
 {
     for (size_t i = 0; i < n; i++) {
         const double *a = corners + 2 * i, *b = corners + 2 * (i + 1 < n ? i + 1 : 0);
@@ -55,7 +61,7 @@ static void contour_cross(const double *corners, size_t n, unsigned char *crossi
     }
 }
 
-/* ---- the file ----------------------------------------------------------------------------------- */
+/* ---- the file -------------------------------------------------------------------------------- */
 
 enum { MOST_POINTS = 1 << 22 };
 
@@ -84,11 +90,12 @@ struct rtstruct_file {
     double *corners; /* x and y of each, as indices */
     size_t n_corners, corners_capacity;
     unsigned char *crossings;
-    int32_t *kept; /* labels of slices [kept_low, kept_high), which have the same contours; NULL: none are kept */
+    int32_t *kept; /* labels of slices [kept_low, kept_high), which have the same contours; NULL:
+                      none are kept */
     double kept_low, kept_high;
 };
 
-/* ---- points ------------------------------------------------------------------------------------ */
+/* ---- points ---------------------------------------------------------------------------------- */
 
 struct point_reader {
     struct region_file *file;
@@ -100,10 +107,11 @@ struct point_reader {
     size_t text_bytes;
 };
 
-static enum ts_status refuse_points(const struct point_reader *reader, size_t contour, const char *what)
+static enum ts_status refuse_points(const struct point_reader *reader, size_t contour,
+                                    const char *what)
 {
-    return ts_mask_refuse(&reader->set->base, "rtstruct-points", reader->request->diag, "has contour %zu %s",
-                          contour + 1, what);
+    return ts_mask_refuse(&reader->set->base, "rtstruct-points", reader->request->diag,
+                          "has contour %zu %s", contour + 1, what);
 }
 
 /* Reads one decimal of the text up to a backslash or the end. NULL where it is none. */
@@ -145,7 +153,8 @@ static bool load_text(struct point_reader *reader, const struct dicom_place *dat
         reader->text = malloc(reader->text_bytes);
         reader->text_bytes = reader->text ? reader->text_bytes : 0;
     }
-    if (!reader->text || !ts_dicom_read(&reader->file->scan.reader, data->offset, reader->text, data->length))
+    if (!reader->text ||
+        !ts_dicom_read(&reader->file->scan.reader, data->offset, reader->text, data->length))
         return false;
     reader->text[data->length] = '\0';
     return true;
@@ -153,11 +162,12 @@ static bool load_text(struct point_reader *reader, const struct dicom_place *dat
 
 static enum ts_status refuse_size(const struct rtstruct_file *set, struct ts_diag *diag)
 {
-    return ts_mask_refuse(&set->base, "rtstruct-size", diag, "has more than %d points, which are not read at once",
-                          (int)MOST_POINTS);
+    return ts_mask_refuse(&set->base, "rtstruct-size", diag,
+                          "has more than %d points, which are not read at once", (int)MOST_POINTS);
 }
 
-/* Adds up what the wanted contours claim, so that a file with too many points is refused before any is read. */
+/* Adds up what the wanted contours claim, so that a file with too many points is refused before any
+ * is read. */
 static bool claims_too_many(const struct rtstruct *from, int64_t roi)
 {
     int64_t claimed = 0;
@@ -171,14 +181,16 @@ static bool claims_too_many(const struct rtstruct *from, int64_t roi)
 static size_t count_numbers(const char *text, size_t bytes)
 {
     size_t n = bytes > 0;
-    for (const char *at = text, *end = text + bytes; (at = memchr(at, '\\', (size_t)(end - at))) != NULL; at++)
+    for (const char *at = text, *end = text + bytes;
+         (at = memchr(at, '\\', (size_t)(end - at))) != NULL; at++)
         n++;
     return n;
 }
 
 /* Reads the points of contour `i` to corners, and the range of slices that they lie in. */
-static enum ts_status read_points(struct point_reader *reader, size_t i, const struct rtstruct_contour *from,
-                                  struct filled_contour *to, double z[2])
+static enum ts_status read_points(struct point_reader *reader, size_t i,
+                                  const struct rtstruct_contour *from, struct filled_contour *to,
+                                  double z[2])
 {
     struct rtstruct_file *set = reader->set;
     if (!load_text(reader, &from->data))
@@ -198,7 +210,8 @@ static enum ts_status read_points(struct point_reader *reader, size_t i, const s
         for (int d = 0; d < 3; d++) {
             text = read_decimal(reader, text, &mm[d]);
             if (!text)
-                return refuse_points(reader, i, "with a coordinate that is no decimal number of mm");
+                return refuse_points(reader, i,
+                                     "with a coordinate that is no decimal number of mm");
             text += *text == '\\';
         }
         ts_affine_apply(&reader->to_index, mm, index);
@@ -211,7 +224,7 @@ static enum ts_status read_points(struct point_reader *reader, size_t i, const s
     return TS_OK;
 }
 
-/* ---- planes ------------------------------------------------------------------------------------ */
+/* ---- planes ---------------------------------------------------------------------------------- */
 
 /* Puts contours in order by label, plane and corners, so that copies are neighbors. */
 static int by_label_and_plane(const void *a, const void *b)
@@ -223,23 +236,27 @@ static int by_label_and_plane(const void *a, const void *b)
         return one->plane < other->plane ? -1 : 1;
     if (one->n != other->n)
         return one->n < other->n ? -1 : 1;
-    return one->n == 0 ? 0 : memcmp(one->corners, other->corners, 2 * one->n * sizeof *one->corners);
+    return one->n == 0 ? 0
+                       : memcmp(one->corners, other->corners, 2 * one->n * sizeof *one->corners);
 }
 
-/* Drops the copies of sorted contours: by the even-odd rule two would be nothing. Returns how many there were. */
+/* Drops the copies of sorted contours: by the even-odd rule two would be nothing. Returns how many
+ * there were. */
 static size_t drop_copies(struct rtstruct_file *set)
 {
     const size_t all = set->n_contours;
     set->n_contours = 0;
     for (size_t i = 0; i < all; i++) {
         const struct filled_contour *contour = &set->contours[i], *before = contour - (i > 0);
-        if (i == 0 || contour->exclusive || before->exclusive || by_label_and_plane(before, contour) != 0)
+        if (i == 0 || contour->exclusive || before->exclusive ||
+            by_label_and_plane(before, contour) != 0)
             set->contours[set->n_contours++] = *contour;
     }
     return all - set->n_contours;
 }
 
-/* Gives the contours of one label, which are sorted, their slices: half of the smallest distance of planes around. */
+/* Gives the contours of one label, which are sorted, their slices: half of the smallest distance of
+ * planes around. */
 static void spread_planes(struct filled_contour *contours, size_t n)
 {
     double distance = INFINITY;
@@ -260,7 +277,8 @@ static enum ts_status find_slices(struct rtstruct_file *set, const struct mask_r
 {
     size_t outside = 0;
     for (size_t i = 0, end; request->nearest && i < set->n_contours; i = end) {
-        for (end = i + 1; end < set->n_contours && set->contours[end].label == set->contours[i].label;)
+        for (end = i + 1;
+             end < set->n_contours && set->contours[end].label == set->contours[i].label;)
             end++;
         spread_planes(set->contours + i, end - i);
     }
@@ -277,14 +295,16 @@ static enum ts_status find_slices(struct rtstruct_file *set, const struct mask_r
     }
     if (outside == 0 || (request->nearest && outside < set->n_contours))
         return TS_OK;
-    ts_mask_refuse(&set->base, "mask-outside", request->diag, "has %zu of %zu contours on no slice of the image",
-                   outside, set->n_contours);
-    return ts_diag_hint(request->diag, "`on:` names the image that it was drawn on%s",
-                        request->nearest ? "" : "; `resample: nearest` takes the contours of the nearest plane");
+    ts_mask_refuse(&set->base, "mask-outside", request->diag,
+                   "has %zu of %zu contours on no slice of the image", outside, set->n_contours);
+    return ts_diag_hint(
+        request->diag, "`on:` names the image that it was drawn on%s",
+        request->nearest ? "" : "; `resample: nearest` takes the contours of the nearest plane");
 }
 
 /* Reads all contours of the wanted regions: `roi`, or those of all where it is -1. */
-static enum ts_status take_contours(struct point_reader *reader, const struct rtstruct *from, int64_t roi)
+static enum ts_status take_contours(struct point_reader *reader, const struct rtstruct *from,
+                                    int64_t roi)
 {
     struct rtstruct_file *set = reader->set;
     struct ts_diag *diag = reader->request->diag;
@@ -314,7 +334,8 @@ static enum ts_status take_contours(struct point_reader *reader, const struct rt
         set->n_contours++;
     }
     if (set->n_contours == 0)
-        return ts_mask_refuse(&set->base, "mask-empty", diag, "has no closed contour of that region");
+        return ts_mask_refuse(&set->base, "mask-empty", diag,
+                              "has no closed contour of that region");
     if (open > 0)
         ts_diag_warning(diag, &(struct diag_site){.code = "contours-open", .stage = set->base.site},
                         "%zu contours that are not closed, such as points, were left out", open);
@@ -323,18 +344,20 @@ static enum ts_status take_contours(struct point_reader *reader, const struct rt
     qsort(set->contours, set->n_contours, sizeof *set->contours, by_label_and_plane);
     const size_t copies = drop_copies(set);
     if (copies > 0)
-        ts_diag_warning(diag, &(struct diag_site){.code = "contours-copied", .stage = set->base.site},
-                        "%zu contours are copies of others in their planes: they were left out, since two of a kind "
+        ts_diag_warning(diag,
+                        &(struct diag_site){.code = "contours-copied", .stage = set->base.site},
+                        "%zu contours are copies of others in their planes: they were left out, "
+                        "since two of a kind "
                         "would make a hole",
                         copies);
     return find_slices(set, reader->request);
 }
 
-/* ---- reading ----------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 /* Gives the pixels with an odd number of marks before them the label. */
-static enum ts_status fill(const struct rtstruct_file *set, int32_t label, int64_t z, int32_t *labels,
-                           struct ts_diag *diag)
+static enum ts_status fill(const struct rtstruct_file *set, int32_t label, int64_t z,
+                           int32_t *labels, struct ts_diag *diag)
 {
     const int64_t nx = set->grid->axes[2].n, ny = set->grid->axes[1].n;
     for (int64_t y = 0; y < ny; y++) {
@@ -357,7 +380,8 @@ static size_t crossings_bytes(const struct rtstruct_file *set)
 }
 
 /* Fills the contours of slice z. */
-static enum ts_status fill_slice(struct rtstruct_file *set, int64_t z, int32_t *labels, struct ts_diag *diag)
+static enum ts_status fill_slice(struct rtstruct_file *set, int64_t z, int32_t *labels,
+                                 struct ts_diag *diag)
 {
     enum ts_status status = TS_OK;
     for (size_t i = 0; i < set->n_contours && status == TS_OK;) {
@@ -370,8 +394,8 @@ static enum ts_status fill_slice(struct rtstruct_file *set, int64_t z, int32_t *
             if (!met)
                 memset(set->crossings, 0, crossings_bytes(set));
             met = true;
-            contour_cross(set->corners + 2 * contour->first, contour->n, set->crossings, set->grid->axes[2].n,
-                          set->grid->axes[1].n);
+            contour_cross(set->corners + 2 * contour->first, contour->n, set->crossings,
+                          set->grid->axes[2].n, set->grid->axes[1].n);
         }
         if (met)
             status = fill(set, label, z, labels, diag);
@@ -379,9 +403,10 @@ static enum ts_status fill_slice(struct rtstruct_file *set, int64_t z, int32_t *
     return status;
 }
 
-/* Slices between two planes that are resampled have the same contours, which may be millions of points: they are filled
- * once. */
-static enum ts_status read_slice(struct mask_file *base, int64_t z, int32_t *labels, struct ts_diag *diag)
+/* Slices between two planes that are resampled have the same contours, which may be millions of
+ * points: they are filled once. */
+static enum ts_status read_slice(struct mask_file *base, int64_t z, int32_t *labels,
+                                 struct ts_diag *diag)
 {
     struct rtstruct_file *set = (struct rtstruct_file *)base;
     const size_t bytes = ts_slice_count(set->grid) * sizeof *labels;
@@ -440,11 +465,11 @@ static const struct mask_kind rtstruct_kind = {.what = "DICOM structure set",
                                                .holds = holds,
                                                .close = close_file};
 
-/* ---- opening ----------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 /* Finds the region that the chain names: -1 where it names none. */
-static enum ts_status choose(struct rtstruct_file *set, const struct rtstruct *from, const struct mask_request *request,
-                             int64_t *roi)
+static enum ts_status choose(struct rtstruct_file *set, const struct rtstruct *from,
+                             const struct mask_request *request, int64_t *roi)
 {
     const char *name = request->params->roi;
     *roi = -1;
@@ -453,9 +478,10 @@ static enum ts_status choose(struct rtstruct_file *set, const struct rtstruct *f
         if (from->rois[i].number > set->base.highest)
             set->base.highest = from->rois[i].number;
         if (!*name && from->rois[i].number == 0)
-            return ts_mask_refuse(&set->base, "rtstruct-regions", request->diag,
-                                  "has a region of number 0, which labels have outside of all regions: choose with "
-                                  "`roi:`");
+            return ts_mask_refuse(
+                &set->base, "rtstruct-regions", request->diag,
+                "has a region of number 0, which labels have outside of all regions: choose with "
+                "`roi:`");
     }
     for (size_t i = 0; i < from->n_rois && !*name; i++)
         if (ts_mask_check_frame(&set->base, request, from->rois[i].frame_of_reference) != TS_OK)
@@ -465,9 +491,11 @@ static enum ts_status choose(struct rtstruct_file *set, const struct rtstruct *f
     const int64_t found = ts_region_find(from->rois, from->n_rois, name);
     if (found < 0) {
         ts_param_error(request->set, "roi", "mask-region", request->diag,
-                       found == -1 ? "names none of the %zu regions" : "is the name of several of the %zu regions",
+                       found == -1 ? "names none of the %zu regions"
+                                   : "is the name of several of the %zu regions",
                        from->n_rois);
-        return ts_diag_hint(request->diag, "`tomostage info --names` with the file lists their numbers and names");
+        return ts_diag_hint(request->diag,
+                            "`tomostage info --names` with the file lists their numbers and names");
     }
     *roi = from->rois[found].number;
     set->base.highest = 1;
@@ -475,15 +503,17 @@ static enum ts_status choose(struct rtstruct_file *set, const struct rtstruct *f
     return ts_mask_check_frame(&set->base, request, from->rois[found].frame_of_reference);
 }
 
-static enum ts_status open_regions(struct rtstruct_file *set, struct region_file *file, struct rtstruct *from,
-                                   const struct mask_request *request)
+static enum ts_status open_regions(struct rtstruct_file *set, struct region_file *file,
+                                   struct rtstruct *from, const struct mask_request *request)
 {
     struct point_reader reader = {.file = file, .request = request, .set = set};
     int64_t roi;
     if (!ts_rtstruct_parse(file, from))
-        return ts_mask_refuse(&set->base, file->file.refusal_code, request->diag, "%s", file->file.refusal);
+        return ts_mask_refuse(&set->base, file->file.refusal_code, request->diag, "%s",
+                              file->file.refusal);
     if (!ts_affine_invert(&request->to_mm, &reader.to_index))
-        return ts_mask_refuse(&set->base, "mask-geometry", request->diag, "goes with an image without a volume");
+        return ts_mask_refuse(&set->base, "mask-geometry", request->diag,
+                              "goes with an image without a volume");
     enum ts_status status = choose(set, from, request, &roi);
     reader.c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     set->crossings = malloc(crossings_bytes(set));

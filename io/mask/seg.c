@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This reads the header of a segmentation. Memory grows by the items that are met, never by a number that the header
- * claims, and the frames are held against the pixel data before anything is allocated by their size.
+ * This reads the header of a segmentation. Memory grows by the items that are met, never by a
+ * number that the header claims, and the frames are held against the pixel data before anything is
+ * allocated by their size.
  */
 #include "io/mask/seg.h"
 
@@ -42,7 +43,8 @@ static bool add_segment(struct region_file *file, struct seg *seg)
         ts_dicom_refuse(&file->scan, "seg-segments", "has more than %d segments", (int)REGION_MOST);
         return false;
     }
-    struct region *grown = ts_memory_grow(seg->segments, seg->n_segments, &seg->segments_capacity, sizeof *grown);
+    struct region *grown =
+        ts_memory_grow(seg->segments, seg->n_segments, &seg->segments_capacity, sizeof *grown);
     if (!grown)
         return no_memory(file);
     seg->segments = grown;
@@ -53,16 +55,18 @@ static bool add_segment(struct region_file *file, struct seg *seg)
 static bool add_frame(struct region_file *file, struct seg *seg)
 {
     if ((int64_t)seg->n_frames >= seg->claimed_frames) {
-        ts_dicom_refuse(&file->scan, "seg-frames",
-                        "has functional groups of more frames than Number of Frames says, which is %" PRId64,
-                        seg->claimed_frames);
+        ts_dicom_refuse(
+            &file->scan, "seg-frames",
+            "has functional groups of more frames than Number of Frames says, which is %" PRId64,
+            seg->claimed_frames);
         return false;
     }
     if (seg->n_frames >= MOST_FRAMES) {
         ts_dicom_refuse(&file->scan, "seg-frames", "has more than %d frames", (int)MOST_FRAMES);
         return false;
     }
-    struct seg_frame *grown = ts_memory_grow(seg->frames, seg->n_frames, &seg->frames_capacity, sizeof *grown);
+    struct seg_frame *grown =
+        ts_memory_grow(seg->frames, seg->n_frames, &seg->frames_capacity, sizeof *grown);
     if (!grown)
         return no_memory(file);
     seg->frames = grown;
@@ -72,7 +76,8 @@ static bool add_frame(struct region_file *file, struct seg *seg)
     return true;
 }
 
-static void take_segment(struct region_file *file, const struct dicom_element *element, struct seg *seg)
+static void take_segment(struct region_file *file, const struct dicom_element *element,
+                         struct seg *seg)
 {
     struct region *segment = &seg->segments[seg->n_segments - 1];
     if (element->parent != SEGMENTS)
@@ -84,7 +89,8 @@ static void take_segment(struct region_file *file, const struct dicom_element *e
 }
 
 /* A value that cannot be read stays NaN, and is refused as missing. */
-static void take_group(struct region_file *file, const struct dicom_element *element, struct seg_frame *frame)
+static void take_group(struct region_file *file, const struct dicom_element *element,
+                       struct seg_frame *frame)
 {
     if (element->parent == PLANE_POSITION && element->tag == DICOM_TAG(0x0020, 0x0032))
         (void)ts_region_decimals(file, element, frame->position_mm, 3);
@@ -137,8 +143,8 @@ static void take_top(struct region_file *file, const struct dicom_element *eleme
         seg->in_fragments = element->length == DICOM_UNDEFINED;
         seg->words = file->walk.big_endian && text_equals(element->vr, "OW") && seg->bits < 16;
         seg->pixel_offset = element->offset;
-        seg->pixel_bytes =
-            element->truncated ? file->scan.reader.file_bytes - element->offset : (int64_t)element->length;
+        seg->pixel_bytes = element->truncated ? file->scan.reader.file_bytes - element->offset
+                                              : (int64_t)element->length;
         break;
     default:
         break;
@@ -165,7 +171,8 @@ static bool take(struct region_file *file, const struct dicom_element *element, 
     return !seg->met_pixels; /* what stands behind the pixels says nothing of them */
 }
 
-/* Returns true where a frame has a header of its own. RLE has one that says nothing of rows and columns. */
+/* Returns true where a frame has a header of its own. RLE has one that says nothing of rows and
+ * columns. */
 static bool has_codestream(const struct region_file *file)
 {
     return file->file.syntax == DICOM_JPEG_2000 || dicom_needs_dcmtk(file->file.syntax);
@@ -175,12 +182,14 @@ static bool has_codestream(const struct region_file *file)
 static bool has_bits(struct region_file *file, const struct seg *seg, int64_t at, int mask)
 {
     unsigned char byte = 0;
-    return ts_dicom_read(&file->scan.reader, seg->pixel_offset + (seg->words ? at ^ 1 : at), &byte, 1) &&
+    return ts_dicom_read(&file->scan.reader, seg->pixel_offset + (seg->words ? at ^ 1 : at), &byte,
+                         1) &&
            (byte & mask & 0xFF) != 0;
 }
 
-/* Decides whether each frame begins with a byte, if it has an odd number of bits and there are so few frames that the
- * number of bytes is the same either way. The bits that fill a byte have to be 0. */
+/* Decides whether each frame begins with a byte, if it has an odd number of bits and there are so
+ * few frames that the number of bytes is the same either way. The bits that fill a byte have to be
+ * 0. */
 static void judge_padding(struct region_file *file, struct seg *seg, int64_t frame, int64_t n)
 {
     const int64_t block = (frame + 7) / 8, last = frame * n / 8;
@@ -198,33 +207,40 @@ static void check_pixels(struct region_file *file, struct seg *seg)
 {
     struct scan *scan = &file->scan;
     const struct dicom_syntax_name *name = ts_dicom_syntax(file->file.syntax_uid);
-    const bool bytes = has_codestream(file) && seg->bits == 8;               /* a codec of bytes, for bits too */
-    const int64_t bits = seg->in_fragments && seg->bits < 8 ? 8 : seg->bits; /* of a pixel once it is decoded */
+    const bool bytes = has_codestream(file) && seg->bits == 8; /* a codec of bytes, for bits too */
+    const int64_t bits =
+        seg->in_fragments && seg->bits < 8 ? 8 : seg->bits; /* of a pixel once it is decoded */
     const bool fits = seg->coding == SEG_BINARY       ? seg->bits == 1 || bytes
                       : seg->coding == SEG_FRACTIONAL ? seg->bits == 8
                                                       : seg->bits == 8 || seg->bits == 16;
     if (seg->coding == SEG_UNKNOWN || !fits || seg->samples != 1)
-        ts_dicom_refuse(scan, "seg-type",
-                        "is neither BINARY with 1 bit a pixel, FRACTIONAL with 8, nor LABELMAP with 8 or 16");
-    else if (seg->rows < 1 || seg->columns < 1 || seg->rows * seg->columns * bits / 8 > MOST_FRAME_BYTES)
-        ts_dicom_refuse(scan, "seg-size", "claims frames of %" PRId64 " rows and %" PRId64 " columns", seg->rows,
+        ts_dicom_refuse(
+            scan, "seg-type",
+            "is neither BINARY with 1 bit a pixel, FRACTIONAL with 8, nor LABELMAP with 8 or 16");
+    else if (seg->rows < 1 || seg->columns < 1 ||
+             seg->rows * seg->columns * bits / 8 > MOST_FRAME_BYTES)
+        ts_dicom_refuse(scan, "seg-size",
+                        "claims frames of %" PRId64 " rows and %" PRId64 " columns", seg->rows,
                         seg->columns);
     else if (!seg->met_pixels)
         ts_dicom_refuse(scan, "dicom-pixels-missing", "has no pixel data");
     else if (seg->in_fragments != dicom_is_compressed(file->file.syntax))
-        ts_dicom_refuse(scan, "seg-syntax", "has pixels in a form that is not read of segmentations: %s%s",
-                        name ? name->name : "an unknown one", seg->in_fragments ? ", in fragments" : "");
+        ts_dicom_refuse(
+            scan, "seg-syntax", "has pixels in a form that is not read of segmentations: %s%s",
+            name ? name->name : "an unknown one", seg->in_fragments ? ", in fragments" : "");
     if (file->file.refusal || seg->in_fragments)
         return;
     const int64_t frame = seg->rows * seg->columns * seg->bits, n = (int64_t)seg->n_frames;
     const int64_t all = (frame * n + 7) / 8, padded = (frame + 7) / 8 * n;
-    seg->padded = (seg->pixel_bytes + 1) / 2 == (padded + 1) / 2 && (padded + 1) / 2 > (all + 1) / 2;
-    if (!seg->padded && seg->bits == 1 && n > 1 && frame % 8 != 0 && (padded + 1) / 2 == (all + 1) / 2 &&
-        seg->pixel_bytes >= padded)
+    seg->padded =
+        (seg->pixel_bytes + 1) / 2 == (padded + 1) / 2 && (padded + 1) / 2 > (all + 1) / 2;
+    if (!seg->padded && seg->bits == 1 && n > 1 && frame % 8 != 0 &&
+        (padded + 1) / 2 == (all + 1) / 2 && seg->pixel_bytes >= padded)
         judge_padding(file, seg, frame, n);
     const int64_t needed = seg->words ? (all + 1) / 2 * 2 : all;
     if (seg->pixel_bytes < needed)
-        ts_dicom_refuse(scan, "dicom-pixels-short", "has %" PRId64 " bytes of pixels, and its frames need %" PRId64,
+        ts_dicom_refuse(scan, "dicom-pixels-short",
+                        "has %" PRId64 " bytes of pixels, and its frames need %" PRId64,
                         seg->pixel_bytes, needed);
 }
 
@@ -240,7 +256,8 @@ static void check_frames(struct region_file *file, const struct seg *seg)
 {
     struct scan *scan = &file->scan;
     if (seg->n_frames == 0 || (int64_t)seg->n_frames != seg->claimed_frames)
-        ts_dicom_refuse(scan, "seg-frames", "has functional groups of %zu frames, and claims %" PRId64, seg->n_frames,
+        ts_dicom_refuse(scan, "seg-frames",
+                        "has functional groups of %zu frames, and claims %" PRId64, seg->n_frames,
                         seg->claimed_frames);
     for (size_t i = 0; i < seg->n_segments && !file->file.refusal; i++)
         if (seg->segments[i].number < 1)
@@ -249,22 +266,24 @@ static void check_frames(struct region_file *file, const struct seg *seg)
         const struct seg_frame *frame = &seg->frames[i];
         const double *o = frame->orientation;
         const bool placed = fabs(ts_length(o) - 1) <= 1e-3 && fabs(ts_length(o + 3) - 1) <= 1e-3 &&
-                            fabs(ts_dot(o, o + 3)) <= 1e-3 && frame->spacing_mm[0] > 0 && frame->spacing_mm[0] < 1e6 &&
-                            frame->spacing_mm[1] > 0 && frame->spacing_mm[1] < 1e6 &&
-                            fabs(frame->position_mm[0]) < 1e6 && fabs(frame->position_mm[1]) < 1e6 &&
-                            fabs(frame->position_mm[2]) < 1e6;
+                            fabs(ts_dot(o, o + 3)) <= 1e-3 && frame->spacing_mm[0] > 0 &&
+                            frame->spacing_mm[0] < 1e6 && frame->spacing_mm[1] > 0 &&
+                            frame->spacing_mm[1] < 1e6 && fabs(frame->position_mm[0]) < 1e6 &&
+                            fabs(frame->position_mm[1]) < 1e6 && fabs(frame->position_mm[2]) < 1e6;
         if (!placed)
-            ts_dicom_refuse(
-                scan, "seg-planes",
-                "does not say where frame %zu lies: Plane Position, Plane Orientation and Pixel Measures are "
-                "needed",
-                i + 1);
+            ts_dicom_refuse(scan, "seg-planes",
+                            "does not say where frame %zu lies: Plane Position, Plane Orientation "
+                            "and Pixel Measures are "
+                            "needed",
+                            i + 1);
         else if (seg->coding != SEG_LABELS && !is_listed(seg, frame->segment))
-            ts_dicom_refuse(scan, "seg-segments", "has frame %zu of a segment that it does not describe", i + 1);
+            ts_dicom_refuse(scan, "seg-segments",
+                            "has frame %zu of a segment that it does not describe", i + 1);
     }
 }
 
-/* Finds the fragments of each frame. No codec makes a frame much longer than it is: RLE adds a byte to 128 at most. */
+/* Finds the fragments of each frame. No codec makes a frame much longer than it is: RLE adds a byte
+ * to 128 at most. */
 static void find_fragments(struct region_file *file, struct seg *seg)
 {
     const int64_t most = 2 * (int64_t)(seg->rows * seg->columns * seg->bits / 8) + (64 << 10);
@@ -277,13 +296,14 @@ static void find_fragments(struct region_file *file, struct seg *seg)
         const int64_t bytes = file->file.streams ? file->file.streams[i].bytes : 0;
         if (bytes < 1 || bytes > most)
             ts_dicom_refuse(&file->scan, "dicom-bad-fragments",
-                            "has %" PRId64 " bytes of fragments for frame %zu, whose pixels need at most %" PRId64,
+                            "has %" PRId64
+                            " bytes of fragments for frame %zu, whose pixels need at most %" PRId64,
                             bytes, i + 1, most);
     }
 }
 
-/* Says of the frames what a decoder needs, and holds the first one against that, as is done for images; a worker does
- * so for each. Labels that were compressed with loss are no longer known. */
+/* Says of the frames what a decoder needs, and holds the first one against that, as is done for
+ * images; a worker does so for each. Labels that were compressed with loss are no longer known. */
 static void check_encoded(struct region_file *file, struct seg *seg)
 {
     struct dicom_file *header = &file->file;
@@ -296,7 +316,8 @@ static void check_encoded(struct region_file *file, struct seg *seg)
     if (has_codestream(file))
         ts_dicom_check_encoded(&file->scan);
     if (!header->refusal && header->lossy)
-        ts_dicom_refuse(&file->scan, "seg-syntax", "was compressed with loss, so that its segments are not known");
+        ts_dicom_refuse(&file->scan, "seg-syntax",
+                        "was compressed with loss, so that its segments are not known");
     seg->bits = seg->coding == SEG_BINARY ? 1 : seg->bits;
 }
 
@@ -305,7 +326,8 @@ bool ts_seg_parse(struct region_file *file, struct seg *seg)
     *seg = (struct seg){.claimed_frames = 1, .coding = SEG_UNKNOWN};
     seg->shared = (struct seg_frame){.segment = -1, .between_mm = NAN, .thickness_mm = NAN};
     for (int i = 0; i < 6; i++)
-        seg->shared.orientation[i] = seg->shared.position_mm[i / 2] = seg->shared.spacing_mm[i / 3] = NAN;
+        seg->shared.orientation[i] = seg->shared.position_mm[i / 2] =
+            seg->shared.spacing_mm[i / 3] = NAN;
     const struct region_walk walk = {is_open, take};
     if (!ts_region_walk(file, &walk, seg))
         return false;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This reads DICOM segmentations (PS3.3 A.51, C.8.20). Each frame is a plane of one segment: bits (BINARY), parts of
- * 255 or another maximum (FRACTIONAL), or, of all segments, their numbers (LABELMAP).
+ * This reads DICOM segmentations (PS3.3 A.51, C.8.20). Each frame is a plane of one segment: bits
+ * (BINARY), parts of 255 or another maximum (FRACTIONAL), or, of all segments, their numbers
+ * (LABELMAP).
  */
 #ifndef IO_MASK_SEG_H
 #define IO_MASK_SEG_H
@@ -27,17 +28,19 @@ struct seg {
     int64_t claimed_frames, rows, columns, samples, bits, maximum;
     enum seg_coding coding;
     int64_t pixel_offset, pixel_bytes;
-    bool met_pixels, words;                 /* words: bytes stand the other way round, in big-endian words */
-    bool in_fragments;                      /* frames are compressed */
-    bool padded;                            /* frames of bits begin with a byte each, as some writers have it */
-    bool unsure;                            /* it may be padded, or not */
+    bool met_pixels, words; /* words: bytes stand the other way round, in big-endian words */
+    bool in_fragments;      /* frames are compressed */
+    bool padded;            /* frames of bits begin with a byte each, as some writers have it */
+    bool unsure;            /* it may be padded, or not */
     char frame_of_reference[DICOM_UID_MAX]; /* "": not stated */
 };
 
-/* Reads the header. False: refused, file->file.refusal says why. ts_seg_clear frees what it found in either case. */
+/* Reads the header. False: refused, file->file.refusal says why. ts_seg_clear frees what it found
+ * in either case. */
 bool ts_seg_parse(struct region_file *file, struct seg *seg);
 void ts_seg_clear(struct seg *seg);
 /* Opens the segments that the request wants; takes the file, in any case. */
-enum ts_status ts_seg_open_take(struct region_file *file, const struct mask_request *request, struct mask_file **out);
+enum ts_status ts_seg_open_take(struct region_file *file, const struct mask_request *request,
+                                struct mask_file **out);
 
 #endif

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This places the frames of a segmentation on the grid of its image, and reads them slice by slice. The frames of the
- * wanted segments are planes of one lattice with the steps (column, row, plane), of which most planes may be absent: a
- * plane without a frame holds nothing. A voxel of the image has the label of the lattice's pixel at its center.
+ * This places the frames of a segmentation on the grid of its image, and reads them slice by slice.
+ * The frames of the wanted segments are planes of one lattice with the steps (column, row, plane),
+ * of which most planes may be absent: a plane without a frame holds nothing. A voxel of the image
+ * has the label of the lattice's pixel at its center.
  *
- * The distance of planes is looked for among the image's own slices (where planes need not be resampled), Spacing
- * Between Slices, the smallest distance of two frames, and Slice Thickness: the first that all frames fit.
+ * The distance of planes is looked for among the image's own slices (where planes need not be
+ * resampled), Spacing Between Slices, the smallest distance of two frames, and Slice Thickness: the
+ * first that all frames fit.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -18,10 +20,10 @@
 #include "io/dicom_frames/dicom_source.h"
 #include "io/mask/seg.h"
 
-/* ---- compressed frames -------------------------------------------------------------------------- */
+/* ---- compressed frames ----------------------------------------------------------------------- */
 
-/* They become the slices of a source of their own, whose sandboxed workers decode them ahead of their use. Frames
- * are mostly asked for in their order, so that the next ones are announced. */
+/* They become the slices of a source of their own, whose sandboxed workers decode them ahead of
+ * their use. Frames are mostly asked for in their order, so that the next ones are announced. */
 
 enum { THREADS = 4, AHEAD = 8 };
 
@@ -30,7 +32,8 @@ struct seg_decoder {
     struct dicom_image *images;
 };
 
-/* Packs n pixels of a byte each to bits in place: each byte of bits stands before the bytes that it is made of. */
+/* Packs n pixels of a byte each to bits in place: each byte of bits stands before the bytes that it
+ * is made of. */
 static void pack(unsigned char *pixels, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -41,9 +44,10 @@ static void pack(unsigned char *pixels, size_t n)
     }
 }
 
-/* Makes a decoder of all frames in the pixel data of the file, which outlives it. TS_RUN_FAILED if memory is out. */
-static enum ts_status seg_decoder_create(struct region_file *file, const struct seg *seg, struct seg_decoder **out,
-                                         struct ts_diag *diag)
+/* Makes a decoder of all frames in the pixel data of the file, which outlives it. TS_RUN_FAILED if
+ * memory is out. */
+static enum ts_status seg_decoder_create(struct region_file *file, const struct seg *seg,
+                                         struct seg_decoder **out, struct ts_diag *diag)
 {
     const size_t n = (size_t)seg->claimed_frames;
     struct seg_decoder *decoder = *out = calloc(1, sizeof *decoder);
@@ -69,18 +73,21 @@ static enum ts_status seg_decoder_create(struct region_file *file, const struct 
     if (!decoder->images || !source->frames || !source->base.slices)
         return ts_diag_no_memory(diag, n * sizeof *decoder->images);
     for (size_t i = 0; i < n; i++) {
-        decoder->images[i] = (struct dicom_image){
-            .file = &file->file, .frame = (int64_t)i, .rows = (int)seg->rows, .columns = (int)seg->columns};
-        source->frames[i] =
-            (struct dicom_frame){.image = &decoder->images[i], .cells = ts_dicom_cells(&file->file), .slope = 1};
+        decoder->images[i] = (struct dicom_image){.file = &file->file,
+                                                  .frame = (int64_t)i,
+                                                  .rows = (int)seg->rows,
+                                                  .columns = (int)seg->columns};
+        source->frames[i] = (struct dicom_frame){
+            .image = &decoder->images[i], .cells = ts_dicom_cells(&file->file), .slope = 1};
     }
     return TS_OK;
 }
 
-/* Reads frame `number`: of 1 bit a pixel packed to bits, else cells in the order of this machine. `pixels` has the
- * bytes of seg_frame_bytes. TS_BAD_INPUT if the frame is damaged, TS_RUN_FAILED if no worker can be started. */
-static enum ts_status seg_decoder_read(struct seg_decoder *decoder, int64_t number, unsigned char *pixels,
-                                       struct ts_diag *diag)
+/* Reads frame `number`: of 1 bit a pixel packed to bits, else cells in the order of this machine.
+ * `pixels` has the bytes of seg_frame_bytes. TS_BAD_INPUT if the frame is damaged, TS_RUN_FAILED if
+ * no worker can be started. */
+static enum ts_status seg_decoder_read(struct seg_decoder *decoder, int64_t number,
+                                       unsigned char *pixels, struct ts_diag *diag)
 {
     struct source *source = &decoder->source.base;
     enum ts_status status = ts_dicom_ring_start(source, THREADS, AHEAD, diag);
@@ -98,7 +105,8 @@ static size_t seg_decoder_bytes(const struct seg_decoder *decoder)
 {
     const size_t frames = (size_t)decoder->source.base.n_slices;
     return ts_dicom_ring_bytes(&decoder->source, THREADS, AHEAD) +
-           frames * (sizeof *decoder->images + sizeof *decoder->source.frames + sizeof *decoder->source.base.slices);
+           frames * (sizeof *decoder->images + sizeof *decoder->source.frames +
+                     sizeof *decoder->source.base.slices);
 }
 
 /* Ends the workers. NULL does nothing. */
@@ -113,37 +121,41 @@ static void seg_decoder_destroy(struct seg_decoder *decoder)
     free(decoder);
 }
 
-/* ---- frames that are not compressed ------------------------------------------------------------- */
+/* ---- frames that are not compressed ---------------------------------------------------------- */
 
-/* Frames of 1 bit follow each other without a gap, so that one begins within a byte. Some writers fill up the last
- * byte of each; the number of bytes then tells of it, unless there are only a few frames. */
+/* Frames of 1 bit follow each other without a gap, so that one begins within a byte. Some writers
+ * fill up the last byte of each; the number of bytes then tells of it, unless there are only a few
+ * frames. */
 
 /* Returns the bytes that a frame needs at `pixels`, here and where it is decoded. */
 static size_t seg_frame_bytes(const struct seg *seg)
 {
     const size_t n = (size_t)(seg->rows * seg->columns);
-    /* A decoder gives each bit a byte, which are packed where they stand. What is read may begin and end in a word. */
+    /* A decoder gives each bit a byte, which are packed where they stand. What is read may begin
+     * and end in a word. */
     return (seg->in_fragments && seg->bits == 1 ? n : (n * (size_t)seg->bits + 7) / 8) + 4;
 }
 
-/* Reads frame `number` of pixel data that is not compressed: of 1 bit a pixel from bit *shift of `pixels` on, else from
- * their beginning. Returns false where it cannot be read to its end. */
-static bool seg_read_frame(struct region_file *file, const struct seg *seg, int64_t number, unsigned char *pixels,
-                           int *shift)
+/* Reads frame `number` of pixel data that is not compressed: of 1 bit a pixel from bit *shift of
+ * `pixels` on, else from their beginning. Returns false where it cannot be read to its end. */
+static bool seg_read_frame(struct region_file *file, const struct seg *seg, int64_t number,
+                           unsigned char *pixels, int *shift)
 {
     const int64_t bits = seg->rows * seg->columns * seg->bits;
     const int64_t first = number * (seg->padded ? (bits + 7) / 8 * 8 : bits);
     *shift = (int)(first % 8);
-    const size_t before = seg->words ? (size_t)(first / 8 % 2) : 0, n = (size_t)((*shift + bits + 7) / 8);
+    const size_t before = seg->words ? (size_t)(first / 8 % 2) : 0,
+                 n = (size_t)((*shift + bits + 7) / 8);
     const size_t all = seg->words ? (before + n + 1) / 2 * 2 : n;
-    if (!ts_dicom_read(&file->scan.reader, seg->pixel_offset + first / 8 - (int64_t)before, pixels, all))
+    if (!ts_dicom_read(&file->scan.reader, seg->pixel_offset + first / 8 - (int64_t)before, pixels,
+                       all))
         return false;
     if (seg->words)
         ts_dicom_turn_words(pixels, before, n);
     return true;
 }
 
-/* ---- the file ----------------------------------------------------------------------------------- */
+/* ---- the file -------------------------------------------------------------------------------- */
 
 enum { X, Y, Z, MOST_SLOTS = 1 << 20 };
 
@@ -156,20 +168,22 @@ struct seg_file {
     struct seg seg;       /* its frames are those that are wanted, in the order of their planes */
     struct ts_affine map; /* indices (x, y, z) of the image to (column, row, plane) */
     const struct ts_image *grid;
-    bool aligned;                /* the map only exchanges, reverses and shifts axes, so that it makes whole numbers */
-    bool planar;                 /* and it makes each slice of the image a whole plane */
-    bool located;                /* `places` are known: where planar, those of every slice */
-    int64_t chosen;              /* number of the segment; -1: all */
-    double threshold;            /* least stored value of a FRACTIONAL pixel that belongs to its segment */
+    bool aligned;     /* the map only exchanges, reverses and shifts axes, so that it makes whole
+                         numbers */
+    bool planar;      /* and it makes each slice of the image a whole plane */
+    bool located;     /* `places` are known: where planar, those of every slice */
+    int64_t chosen;   /* number of the segment; -1: all */
+    double threshold; /* least stored value of a FRACTIONAL pixel that belongs to its segment */
     unsigned char *pixels;       /* of one frame */
     struct seg_decoder *decoder; /* of compressed frames; else NULL */
-    int32_t *slots,
-        *places; /* of each pixel of a slice: the plane and the pixel there that it lies in; slot -1: none */
+    int32_t *slots, *places; /* of each pixel of a slice: the plane and the pixel there that it lies
+                                in; slot -1: none */
 };
 
-/* ---- the lattice ------------------------------------------------------------------------------- */
+/* ---- the lattice ----------------------------------------------------------------------------- */
 
-/* Numbers the frames by planes that are `step` apart. Returns false where one lies between planes. */
+/* Numbers the frames by planes that are `step` apart. Returns false where one lies between
+ * planes. */
 static bool number_planes(struct seg *seg, const double step[3])
 {
     const struct seg_frame *first = seg->frames;
@@ -197,7 +211,8 @@ static int by_plane(const void *a, const void *b)
     return one->number < other->number ? -1 : 1;
 }
 
-/* Tries planes `distance` apart: along the normal, or the slices of the image, whose step may lean. */
+/* Tries planes `distance` apart: along the normal, or the slices of the image, whose step may
+ * lean. */
 static bool try_distance(struct seg *seg, const double along[3], double distance, double step[3])
 {
     if (!(distance > 1e-6))
@@ -270,7 +285,8 @@ static enum ts_status make_map(struct seg_file *seg, const struct mask_request *
     for (size_t i = 1; i < seg->seg.n_frames; i++)
         if (first[i].slot == first[i - 1].slot && first[i].segment == first[i - 1].segment)
             return ts_mask_refuse(&seg->base, "seg-frames", request->diag,
-                                  "has two frames of segment %" PRId64 " in one plane", first[i].segment);
+                                  "has two frames of segment %" PRId64 " in one plane",
+                                  first[i].segment);
     for (int d = 0; d < 3; d++) {
         lattice.m[d][0] = first->orientation[d] * first->spacing_mm[1];
         lattice.m[d][1] = first->orientation[3 + d] * first->spacing_mm[0];
@@ -283,29 +299,32 @@ static enum ts_status make_map(struct seg_file *seg, const struct mask_request *
     return TS_OK;
 }
 
-/* ---- against the image -------------------------------------------------------------------------- */
+/* ---- against the image ----------------------------------------------------------------------- */
 
 static enum ts_status other_grid(const struct seg_file *seg, const struct mask_request *request)
 {
     const struct seg_frame *first = seg->seg.frames;
     char is[256];
     snprintf(is, sizeof is,
-             "frames of %" PRId64 " x %" PRId64 " pixels of %.6g x %.6g mm, the first at (%.6g, %.6g, %.6g) mm, rows "
+             "frames of %" PRId64 " x %" PRId64
+             " pixels of %.6g x %.6g mm, the first at (%.6g, %.6g, %.6g) mm, rows "
              "along (%.4g, %.4g, %.4g)",
-             seg->seg.columns, seg->seg.rows, first->spacing_mm[1], first->spacing_mm[0], first->position_mm[0],
-             first->position_mm[1], first->position_mm[2], first->orientation[0], first->orientation[1],
-             first->orientation[2]);
+             seg->seg.columns, seg->seg.rows, first->spacing_mm[1], first->spacing_mm[0],
+             first->position_mm[0], first->position_mm[1], first->position_mm[2],
+             first->orientation[0], first->orientation[1], first->orientation[2]);
     return ts_mask_other_grid(&seg->base, request, is);
 }
 
-/* Frames must cover the image's slices exactly and lie on them, or where they are resampled reach into the image. */
+/* Frames must cover the image's slices exactly and lie on them, or where they are resampled reach
+ * into the image. */
 static enum ts_status check_place(struct seg_file *seg, const struct mask_request *request)
 {
     const struct seg_frame *frames = seg->seg.frames;
     const size_t n = seg->seg.n_frames;
     double low[3], high[3];
     seg->aligned = ts_mask_align(&seg->map, request->grid, TOLERANCE);
-    ts_mask_box(&seg->map, request->grid, (double)request->z_first, (double)(request->z_end - 1), low, high);
+    ts_mask_box(&seg->map, request->grid, (double)request->z_first, (double)(request->z_end - 1),
+                low, high);
     const bool covers = low[X] == 0 && high[X] == (double)(seg->seg.columns - 1) && low[Y] == 0 &&
                         high[Y] == (double)(seg->seg.rows - 1);
     if (!request->nearest && !(seg->aligned && covers))
@@ -320,10 +339,11 @@ static enum ts_status check_place(struct seg_file *seg, const struct mask_reques
     return TS_OK;
 }
 
-/* ---- reading ----------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
-/* Notes which pixel of the lattice each pixel of slice z lies in: the nearest. Where the lattice is the image's, but
- * for the order of axes, numbers are whole, and where slices are planes the places are those of any slice. */
+/* Notes which pixel of the lattice each pixel of slice z lies in: the nearest. Where the lattice is
+ * the image's, but for the order of axes, numbers are whole, and where slices are planes the places
+ * are those of any slice. */
 static void locate(struct seg_file *seg, int64_t z)
 {
     const double(*m)[4] = seg->map.m;
@@ -346,8 +366,10 @@ static void locate(struct seg_file *seg, int64_t z)
         }
 }
 
-/* Returns the label of a pixel of the frame in seg->pixels, whose first bit is bit `shift`; 0: none. */
-static int32_t label_at(const struct seg_file *seg, const struct seg_frame *frame, int shift, int32_t place)
+/* Returns the label of a pixel of the frame in seg->pixels, whose first bit is bit `shift`; 0:
+ * none. */
+static int32_t label_at(const struct seg_file *seg, const struct seg_frame *frame, int shift,
+                        int32_t place)
 {
     const unsigned char *pixels = seg->pixels;
     const int32_t own = seg->chosen < 0 ? (int32_t)frame->segment : 1;
@@ -358,7 +380,8 @@ static int32_t label_at(const struct seg_file *seg, const struct seg_frame *fram
     if (seg->seg.coding == SEG_FRACTIONAL)
         return pixels[place] >= seg->threshold ? own : 0;
     const int32_t value =
-        seg->seg.bits == 8 ? pixels[place] : ts_dicom_u16(pixels + 2 * (size_t)place, seg->file->walk.big_endian);
+        seg->seg.bits == 8 ? pixels[place]
+                           : ts_dicom_u16(pixels + 2 * (size_t)place, seg->file->walk.big_endian);
     return seg->chosen < 0 ? value : value == seg->chosen;
 }
 
@@ -369,19 +392,20 @@ static bool is_empty(const unsigned char *bytes, size_t n)
 }
 
 /* Reads the pixels of a frame, which begin at bit `shift` of seg->pixels. */
-static enum ts_status load_frame(struct seg_file *seg, int64_t number, int *shift, struct ts_diag *diag)
+static enum ts_status load_frame(struct seg_file *seg, int64_t number, int *shift,
+                                 struct ts_diag *diag)
 {
     *shift = 0;
     if (seg->decoder)
         return seg_decoder_read(seg->decoder, number, seg->pixels, diag);
     return seg_read_frame(seg->file, &seg->seg, number, seg->pixels, shift)
                ? TS_OK
-               : ts_mask_refuse(&seg->base, "input-unreadable", diag, "could not be read to its end in frame %" PRId64,
-                                number + 1);
+               : ts_mask_refuse(&seg->base, "input-unreadable", diag,
+                                "could not be read to its end in frame %" PRId64, number + 1);
 }
 
-static enum ts_status read_frame(struct seg_file *seg, const struct seg_frame *frame, int64_t z, int32_t *labels,
-                                 struct ts_diag *diag)
+static enum ts_status read_frame(struct seg_file *seg, const struct seg_frame *frame, int64_t z,
+                                 int32_t *labels, struct ts_diag *diag)
 {
     const int64_t bits = seg->seg.rows * seg->seg.columns * seg->seg.bits;
     int shift;
@@ -404,7 +428,8 @@ static enum ts_status read_frame(struct seg_file *seg, const struct seg_frame *f
     return TS_OK;
 }
 
-static enum ts_status read_slice(struct mask_file *base, int64_t z, int32_t *labels, struct ts_diag *diag)
+static enum ts_status read_slice(struct mask_file *base, int64_t z, int32_t *labels,
+                                 struct ts_diag *diag)
 {
     struct seg_file *seg = (struct seg_file *)base;
     double low[3], high[3];
@@ -462,7 +487,7 @@ static const struct mask_kind seg_kind = {.what = "DICOM segmentation",
                                           .holds = holds,
                                           .close = close_file};
 
-/* ---- opening ----------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 /* Keeps the frames of the segment that the chain names, or of all. */
 static enum ts_status choose(struct seg_file *seg, const struct mask_request *request)
@@ -481,9 +506,11 @@ static enum ts_status choose(struct seg_file *seg, const struct mask_request *re
     const int64_t found = ts_region_find(all->segments, all->n_segments, name);
     if (found < 0) {
         ts_param_error(request->set, "segment", "mask-region", request->diag,
-                       found == -1 ? "names none of the %zu segments" : "is the label of several of the %zu segments",
+                       found == -1 ? "names none of the %zu segments"
+                                   : "is the label of several of the %zu segments",
                        all->n_segments);
-        return ts_diag_hint(request->diag, "`tomostage info --names` with the file lists their numbers and labels");
+        return ts_diag_hint(
+            request->diag, "`tomostage info --names` with the file lists their numbers and labels");
     }
     seg->chosen = all->segments[found].number;
     seg->base.highest = 1;
@@ -493,8 +520,8 @@ static enum ts_status choose(struct seg_file *seg, const struct mask_request *re
             all->frames[kept++] = all->frames[i];
     all->n_frames = kept;
     return kept > 0 ? TS_OK
-                    : ts_mask_refuse(&seg->base, "mask-empty", request->diag, "has no frame of segment %" PRId64,
-                                     seg->chosen);
+                    : ts_mask_refuse(&seg->base, "mask-empty", request->diag,
+                                     "has no frame of segment %" PRId64, seg->chosen);
 }
 
 static enum ts_status take_threshold(struct seg_file *seg, const struct mask_request *request)
@@ -507,10 +534,12 @@ static enum ts_status take_threshold(struct seg_file *seg, const struct mask_req
     if (!given) {
         ts_mask_refuse(&seg->base, "seg-fractional", request->diag,
                        "is FRACTIONAL: its pixels belong to a segment in part");
-        return ts_diag_hint(request->diag, "`threshold: 0.5` takes those of which at least half belongs to it");
+        return ts_diag_hint(request->diag,
+                            "`threshold: 0.5` takes those of which at least half belongs to it");
     }
     if (seg->seg.maximum < 1 || seg->seg.maximum > 255)
-        return ts_mask_refuse(&seg->base, "seg-type", request->diag, "has no Maximum Fractional Value up to 255");
+        return ts_mask_refuse(&seg->base, "seg-type", request->diag,
+                              "has no Maximum Fractional Value up to 255");
     seg->threshold = request->params->threshold * (double)seg->seg.maximum;
     return TS_OK;
 }
@@ -521,10 +550,13 @@ static enum ts_status allocate(struct seg_file *seg, struct ts_diag *diag)
     seg->pixels = malloc(seg_frame_bytes(&seg->seg));
     seg->slots = malloc(n * sizeof *seg->slots);
     seg->places = malloc(n * sizeof *seg->places);
-    return seg->pixels && seg->slots && seg->places ? TS_OK : ts_diag_no_memory(diag, 2 * n * sizeof *seg->slots);
+    return seg->pixels && seg->slots && seg->places
+               ? TS_OK
+               : ts_diag_no_memory(diag, 2 * n * sizeof *seg->slots);
 }
 
-enum ts_status ts_seg_open_take(struct region_file *file, const struct mask_request *request, struct mask_file **out)
+enum ts_status ts_seg_open_take(struct region_file *file, const struct mask_request *request,
+                                struct mask_file **out)
 {
     struct seg_file *seg = calloc(1, sizeof *seg);
     *out = NULL;
@@ -536,9 +568,10 @@ enum ts_status ts_seg_open_take(struct region_file *file, const struct mask_requ
     seg->file = file;
     seg->grid = request->grid;
     seg->base = ts_mask_file(&seg_kind, request);
-    enum ts_status status = ts_seg_parse(file, &seg->seg) ? choose(seg, request)
-                                                          : ts_mask_refuse(&seg->base, file->file.refusal_code,
-                                                                           request->diag, "%s", file->file.refusal);
+    enum ts_status status = ts_seg_parse(file, &seg->seg)
+                                ? choose(seg, request)
+                                : ts_mask_refuse(&seg->base, file->file.refusal_code, request->diag,
+                                                 "%s", file->file.refusal);
     if (status == TS_OK)
         status = ts_mask_check_frame(&seg->base, request, seg->seg.frame_of_reference);
     if (status == TS_OK)
@@ -552,16 +585,19 @@ enum ts_status ts_seg_open_take(struct region_file *file, const struct mask_requ
     if (status == TS_OK && seg->seg.in_fragments)
         status = seg_decoder_create(file, &seg->seg, &seg->decoder, request->diag);
     if (status == TS_OK && seg->seg.padded)
-        ts_diag_warning(request->diag, &(struct diag_site){.code = "seg-padded", .stage = seg->base.site},
-                        "each frame begins with a byte of its own, where DICOM has bits without a gap: the number of "
+        ts_diag_warning(request->diag,
+                        &(struct diag_site){.code = "seg-padded", .stage = seg->base.site},
+                        "each frame begins with a byte of its own, where DICOM has bits without a "
+                        "gap: the number of "
                         "bytes, %" PRId64 ", tells of it",
                         seg->seg.pixel_bytes);
     if (status == TS_OK && seg->seg.unsure)
-        ts_diag_warning(
-            request->diag, &(struct diag_site){.code = "seg-padded", .stage = seg->base.site},
-            "each frame may begin with a byte of its own, or with the next bit, as DICOM has it: the number "
-            "of bytes, %" PRId64 ", fits both, and the second is taken",
-            seg->seg.pixel_bytes);
+        ts_diag_warning(request->diag,
+                        &(struct diag_site){.code = "seg-padded", .stage = seg->base.site},
+                        "each frame may begin with a byte of its own, or with the next bit, as "
+                        "DICOM has it: the number "
+                        "of bytes, %" PRId64 ", fits both, and the second is taken",
+                        seg->seg.pixel_bytes);
     if (status == TS_OK)
         *out = &seg->base;
     else

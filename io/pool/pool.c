@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Threads take the number of the next part from one counter. Each reports to a list of records of its own; the list of
- * the lowest part that failed is kept, and joins the caller's when the job is over. All parts below that one have been
- * begun before it and are finished, so that the choice does not depend on which thread was faster.
+ * Threads take the number of the next part from one counter. Each reports to a list of records of
+ * its own; the list of the lowest part that failed is kept, and joins the caller's when the job is
+ * over. All parts below that one have been begun before it and are finished, so that the choice
+ * does not depend on which thread was faster.
  */
 #include "io/pool/pool.h"
 
@@ -24,7 +25,7 @@ struct pool {
     int threads, started;
     bool tried, open, ending; /* tried: the threads were started; open: a job takes threads */
     uint64_t job;             /* counts jobs */
-    int most, active;         /* threads that this job takes, and those that are at it beside the caller */
+    int most, active; /* threads that this job takes, and those that are at it beside the caller */
     int64_t n;
     pool_part *part;
     void *user;
@@ -90,7 +91,8 @@ static void start_threads(struct pool *pool)
 {
     struct member *next = &pool->each[pool->started];
     pool->tried = true;
-    for (; pool->started < pool->threads && ts_thread_start(&next->handle, run_thread, next) == 0; next++)
+    for (; pool->started < pool->threads && ts_thread_start(&next->handle, run_thread, next) == 0;
+         next++)
         pool->started++;
 }
 
@@ -137,7 +139,8 @@ void ts_pool_destroy(struct pool *pool)
     free(pool);
 }
 
-enum ts_status ts_pool_run(struct pool *pool, int threads, int64_t n, pool_part *part, void *user, struct ts_diag *diag)
+enum ts_status ts_pool_run(struct pool *pool, int threads, int64_t n, pool_part *part, void *user,
+                           struct ts_diag *diag)
 {
     if (n > 1 && threads > 1 && !pool->tried)
         start_threads(pool);

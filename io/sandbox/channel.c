@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A stream socket may transfer a part of a message or be interrupted; these functions go on until all of it is through.
- * Descriptors are sent with the first byte of their message (SCM_RIGHTS), and more of them than were asked for are
- * closed at once, so that a peer cannot fill this process's table.
+ * A stream socket may transfer a part of a message or be interrupted; these functions go on until
+ * all of it is through. Descriptors are sent with the first byte of their message (SCM_RIGHTS), and
+ * more of them than were asked for are closed at once, so that a peer cannot fill this process's
+ * table.
  */
 #include "io/sandbox/channel.h"
 
@@ -59,15 +60,18 @@ bool ts_channel_send(int fd, const void *data, size_t bytes, const int *fds, int
     do {
         n = sendmsg(fd, &message, MSG_NOSIGNAL);
     } while (n < 0 && errno == EINTR);
-    return n == (ssize_t)bytes || (n > 0 && ts_channel_write(fd, (const char *)data + n, bytes - (size_t)n));
+    return n == (ssize_t)bytes ||
+           (n > 0 && ts_channel_write(fd, (const char *)data + n, bytes - (size_t)n));
 }
 
 bool ts_channel_receive(int fd, void *data, size_t bytes, int *fds, int *n_fds)
 {
     union descriptors control = {0};
     struct iovec part = {.iov_base = data, .iov_len = bytes};
-    struct msghdr message = {
-        .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes};
+    struct msghdr message = {.msg_iov = &part,
+                             .msg_iovlen = 1,
+                             .msg_control = control.bytes,
+                             .msg_controllen = sizeof control.bytes};
     const int most = *n_fds;
     ssize_t n;
     *n_fds = 0;
@@ -79,7 +83,9 @@ bool ts_channel_receive(int fd, void *data, size_t bytes, int *fds, int *n_fds)
         return false;
     }
     const struct cmsghdr *head = CMSG_FIRSTHDR(&message);
-    const int found = head && head->cmsg_type == SCM_RIGHTS ? (int)((head->cmsg_len - CMSG_LEN(0)) / sizeof *fds) : 0;
+    const int found = head && head->cmsg_type == SCM_RIGHTS
+                          ? (int)((head->cmsg_len - CMSG_LEN(0)) / sizeof *fds)
+                          : 0;
     for (int i = 0; i < found; i++) {
         int descriptor;
         memcpy(&descriptor, CMSG_DATA(head) + (size_t)i * sizeof descriptor, sizeof descriptor);

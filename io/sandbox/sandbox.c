@@ -2,10 +2,10 @@
  *
  * This is the fork server and the caller's side of its children.
  *
- * A request is one message: a head, the child's setup, its channel and descriptors. The server clones itself with
- * CLONE_PARENT, so that the child is a child of the program: the program can wait for it, and it dies with the program.
- * The server answers with the child's number. It has no threads, handles messages of the program alone, and ends with
- * the socket.
+ * A request is one message: a head, the child's setup, its channel and descriptors. The server
+ * clones itself with CLONE_PARENT, so that the child is a child of the program: the program can
+ * wait for it, and it dies with the program. The server answers with the child's number. It has no
+ * threads, handles messages of the program alone, and ends with the socket.
  */
 #include "io/sandbox/sandbox.h"
 
@@ -61,7 +61,7 @@ int64_t ts_monotonic_ns(void)
     return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
 }
 
-/* ---- the child --------------------------------------------------------------------------------- */
+/* ---- the child ------------------------------------------------------------------------------- */
 
 static _Noreturn void live(const struct request *request, const int *fds, int n_fds)
 {
@@ -71,10 +71,11 @@ static _Noreturn void live(const struct request *request, const int *fds, int n_
     if (getppid() != request->program) /* it died before the line above */
         _exit(1);
     const struct sandbox_kind *kind = request->kind;
-    bool ready =
-        !kind->prepare || kind->prepare(request->setup, request->setup_bytes, readiness.error, sizeof readiness.error);
+    bool ready = !kind->prepare || kind->prepare(request->setup, request->setup_bytes,
+                                                 readiness.error, sizeof readiness.error);
     if (ready && !(ready = ts_sandbox_lock(&request->limits, channel)))
-        snprintf(readiness.error, sizeof readiness.error, "its limits could not be set: %s", strerror(errno));
+        snprintf(readiness.error, sizeof readiness.error, "its limits could not be set: %s",
+                 strerror(errno));
     readiness.ready = ready ? READY : 0;
     if (!ts_channel_write(channel, &readiness, sizeof readiness) || !ready)
         _exit(1);
@@ -82,16 +83,18 @@ static _Noreturn void live(const struct request *request, const int *fds, int n_
     _exit(0);
 }
 
-/* ---- the server -------------------------------------------------------------------------------- */
+/* ---- the server ------------------------------------------------------------------------------ */
 
-/* Puts default actions in place of the program's handlers, but ignores what the terminal and a user send: a Ctrl-C
- * reaches the whole process group, and it is the program that decides when work ends. */
+/* Puts default actions in place of the program's handlers, but ignores what the terminal and a user
+ * send: a Ctrl-C reaches the whole process group, and it is the program that decides when work
+ * ends. */
 static void settle_signals(void)
 {
     sigset_t none;
     for (int signal_number = 1; signal_number < NSIG; signal_number++)
         signal(signal_number, SIG_DFL);
-    const int ignored[] = {SIGINT, SIGTERM, SIGQUIT, SIGHUP, SIGPIPE, SIGXFSZ, SIGTSTP, SIGUSR1, SIGUSR2};
+    const int ignored[] = {SIGINT,  SIGTERM, SIGQUIT, SIGHUP, SIGPIPE,
+                           SIGXFSZ, SIGTSTP, SIGUSR1, SIGUSR2};
     for (size_t i = 0; i < sizeof ignored / sizeof ignored[0]; i++)
         signal(ignored[i], SIG_IGN);
     sigemptyset(&none);
@@ -120,8 +123,8 @@ static _Noreturn void serve_program(int socket, pid_t program)
     settle_signals();
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     prctl(PR_SET_NAME, "tomostage-forks", 0, 0, 0);
-    /* On abort(), glibc would open the terminal for its message. The filter would kill the child for that, and the
-     * signal would hide the abort. */
+    /* On abort(), glibc would open the terminal for its message. The filter would kill the child
+     * for that, and the signal would hide the abort. */
     setenv("LIBC_FATAL_STDERR_", "1", 1);
     if (getppid() != program || !settle(socket))
         _exit(1);
@@ -145,7 +148,8 @@ static _Noreturn void serve_program(int socket, pid_t program)
     }
 }
 
-/* Forks the server from this thread; the server's children end when this thread does. The caller holds the lock. */
+/* Forks the server from this thread; the server's children end when this thread does. The caller
+ * holds the lock. */
 static bool fork_server(void)
 {
     int ends[2];
@@ -179,7 +183,8 @@ struct keeper {
     int error; /* 0: the server runs */
 };
 
-/* The kernel ends children with the thread that they belong to, so the thread that forks the server stays for ever. */
+/* The kernel ends children with the thread that they belong to, so the thread that forks the server
+ * stays for ever. */
 static void *keep_server(void *data)
 {
     struct keeper *keeper = data;
@@ -194,8 +199,8 @@ static void *keep_server(void *data)
     return NULL;
 }
 
-/* Starts the server where the program did not begin with it, from a thread of its own that takes no signals. The caller
- * holds the lock. False with errno. */
+/* Starts the server where the program did not begin with it, from a thread of its own that takes no
+ * signals. The caller holds the lock. False with errno. */
 static bool start_server(void)
 {
     struct keeper keeper = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
@@ -241,10 +246,10 @@ void ts_sandbox_finish(void)
     pthread_mutex_unlock(&server_lock);
 }
 
-/* ---- the program ------------------------------------------------------------------------------- */
+/* ---- the program ----------------------------------------------------------------------------- */
 
-/* Sends one request and waits for its reply. 0 or an errno; *lost: the server is gone or of no use. The caller holds
- * the lock. */
+/* Sends one request and waits for its reply. 0 or an errno; *lost: the server is gone or of no use.
+ * The caller holds the lock. */
 static int ask(const struct request *request, const int *fds, int n_fds, pid_t *pid, bool *lost)
 {
     struct reply reply;
@@ -262,7 +267,8 @@ static int ask(const struct request *request, const int *fds, int n_fds, pid_t *
 }
 
 /* A child that a lost server may have made ends with its channel, which nobody else has. */
-static int launch(const struct request *request, const int *fds, int n_fds, struct sandbox_child *child, bool *lost)
+static int launch(const struct request *request, const int *fds, int n_fds,
+                  struct sandbox_child *child, bool *lost)
 {
     int ends[2], handed[SANDBOX_FDS + 1];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
@@ -283,8 +289,9 @@ static int launch(const struct request *request, const int *fds, int n_fds, stru
     return error;
 }
 
-int ts_sandbox_launch(const struct sandbox_kind *kind, const struct sandbox_limits *limits, const void *setup,
-                      size_t setup_bytes, const int *fds, int n_fds, struct sandbox_child *child)
+int ts_sandbox_launch(const struct sandbox_kind *kind, const struct sandbox_limits *limits,
+                      const void *setup, size_t setup_bytes, const int *fds, int n_fds,
+                      struct sandbox_child *child)
 {
     bool lost = false;
     *child = (struct sandbox_child){.channel = -1};
@@ -306,7 +313,8 @@ int ts_sandbox_launch(const struct sandbox_kind *kind, const struct sandbox_limi
     return error;
 }
 
-enum sandbox_readiness ts_sandbox_ready(const struct sandbox_child *child, bool wait, char *error, size_t error_bytes)
+enum sandbox_readiness ts_sandbox_ready(const struct sandbox_child *child, bool wait, char *error,
+                                        size_t error_bytes)
 {
     struct readiness readiness;
     struct pollfd answer = {.fd = child->channel, .events = POLLIN};
@@ -331,9 +339,10 @@ enum sandbox_readiness ts_sandbox_ready(const struct sandbox_child *child, bool 
     return readiness.ready == READY ? SANDBOX_READY : SANDBOX_FAILED;
 }
 
-enum ts_status ts_sandbox_start(const struct sandbox_kind *kind, const struct sandbox_limits *limits, const void *setup,
-                                size_t setup_bytes, const int *fds, int n_fds, struct sandbox_child *child,
-                                struct ts_diag *diag)
+enum ts_status ts_sandbox_start(const struct sandbox_kind *kind,
+                                const struct sandbox_limits *limits, const void *setup,
+                                size_t setup_bytes, const int *fds, int n_fds,
+                                struct sandbox_child *child, struct ts_diag *diag)
 {
     char reason[SANDBOX_TEXT_MAX] = "";
     const int error = ts_sandbox_launch(kind, limits, setup, setup_bytes, fds, n_fds, child);
@@ -349,15 +358,17 @@ enum ts_status ts_sandbox_start(const struct sandbox_kind *kind, const struct sa
                          error || *reason ? "" : what);
 }
 
-/* A child that ends closes its channel a little before it can be waited for. One that closed it and lives on is given
- * up after END_MS. */
+/* A child that ends closes its channel a little before it can be waited for. One that closed it and
+ * lives on is given up after END_MS. */
 static bool has_ended(const struct sandbox_child *child, siginfo_t *end)
 {
     char byte;
-    bool closed = child->channel >= 0 && recv(child->channel, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+    bool closed =
+        child->channel >= 0 && recv(child->channel, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
     for (int i = 0; i < END_MS; i++) {
         *end = (siginfo_t){0};
-        if (waitid(P_PID, (id_t)child->pid, end, WEXITED | WNOHANG | WNOWAIT) == 0 && end->si_pid != 0)
+        if (waitid(P_PID, (id_t)child->pid, end, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+            end->si_pid != 0)
             return true;
         if (!closed)
             return false;
@@ -379,7 +390,8 @@ int ts_sandbox_end(struct sandbox_child *child, char *what, size_t size)
         else
             signal_number = end.si_status;
         if (signal_number)
-            snprintf(text, sizeof text, "was killed by signal %d (%s)", signal_number, sigdescr_np(signal_number));
+            snprintf(text, sizeof text, "was killed by signal %d (%s)", signal_number,
+                     sigdescr_np(signal_number));
         while (waitpid(child->pid, &status, 0) < 0 && errno == EINTR)
             ;
     }
@@ -404,7 +416,8 @@ double ts_sandbox_cpu_seconds(const struct sandbox_child *child)
 {
     clockid_t clock;
     struct timespec used;
-    if (child->pid <= 0 || clock_getcpuclockid(child->pid, &clock) != 0 || clock_gettime(clock, &used) != 0)
+    if (child->pid <= 0 || clock_getcpuclockid(child->pid, &clock) != 0 ||
+        clock_gettime(clock, &used) != 0)
         return 0;
     return (double)used.tv_sec + 1e-9 * (double)used.tv_nsec;
 }
@@ -414,7 +427,9 @@ void ts_sandbox_state(char *out, size_t size, bool *filtered)
     const int landlock = ts_sandbox_landlock();
     *filtered = !ts_sandbox_is_instrumented() && ts_sandbox_has_seccomp();
     if (ts_sandbox_is_instrumented())
-        snprintf(out, size, "limits alone: this run is instrumented (sanitizer or valgrind), which a filter would end");
+        snprintf(out, size,
+                 "limits alone: this run is instrumented (sanitizer or valgrind), which a filter "
+                 "would end");
     else if (!*filtered && landlock)
         snprintf(out, size, "limits and Landlock (ABI %d); this kernel has no seccomp", landlock);
     else if (!*filtered)

@@ -2,14 +2,15 @@
  *
  * Sandboxed processes handle untrusted bytes: decoders of DICOM frames, readers of HDF5 files.
  *
- * One fork server makes them all. It is forked first in main(), before threads, CUDA or anything else that must not be
- * forked, so that a child inherits no data, no descriptor and no lock of the program. A child gets bytes and open
- * descriptors, prepares what it needs from files (dictionaries), and is then locked: seccomp lets it read and write
- * what it holds and use memory, and kills it for anything else; Landlock denies the file system and the network a
- * second time; limits bound its addresses and its processor time. It can open, start and signal nothing.
+ * One fork server makes them all. It is forked first in main(), before threads, CUDA or anything
+ * else that must not be forked, so that a child inherits no data, no descriptor and no lock of the
+ * program. A child gets bytes and open descriptors, prepares what it needs from files
+ * (dictionaries), and is then locked: seccomp lets it read and write what it holds and use memory,
+ * and kills it for anything else; Landlock denies the file system and the network a second time;
+ * limits bound its addresses and its processor time. It can open, start and signal nothing.
  *
- * Builds with sanitizers and runs under valgrind are not filtered, because those tools need the calls that the filter
- * forbids; ts_sandbox_state reports it.
+ * Builds with sanitizers and runs under valgrind are not filtered, because those tools need the
+ * calls that the filter forbids; ts_sandbox_state reports it.
  */
 #ifndef IO_SANDBOX_SANDBOX_H
 #define IO_SANDBOX_SANDBOX_H
@@ -23,18 +24,19 @@
 enum { SANDBOX_FDS = CHANNEL_FDS - 1, SANDBOX_SETUP_BYTES = 16384, SANDBOX_TEXT_MAX = 256 };
 
 /* The hint for children that were ended from outside, twice, and for want of memory. */
-#define CHILD_KILLED_HINT                                                                                              \
-    "the input may be sound: end other programs or raise the limit of memory (ulimit -v, the job's), and run again"
+#define CHILD_KILLED_HINT                                                                          \
+    "the input may be sound: end other programs or raise the limit of memory (ulimit -v, the "     \
+    "job's), and run again"
 
-/* A kind of child is the functions that it runs. Objects of this type are static, so that their addresses hold in every
- * process. */
+/* A kind of child is the functions that it runs. Objects of this type are static, so that their
+ * addresses hold in every process. */
 struct sandbox_kind {
     const char *name; /* for messages: "HDF5 reader" */
-    /* Runs in the child before it is locked, and loads what lies in files. False with the reason in `error` where the
-     * child cannot work. NULL: nothing to prepare. */
+    /* Runs in the child before it is locked, and loads what lies in files. False with the reason in
+     * `error` where the child cannot work. NULL: nothing to prepare. */
     bool (*prepare)(const void *setup, size_t bytes, char *error, size_t error_bytes);
-    /* Runs in the locked child; when it returns, the child ends. `channel` is a stream socket to the caller, fds[] are
-     * the descriptors that the caller handed in. */
+    /* Runs in the locked child; when it returns, the child ends. `channel` is a stream socket to
+     * the caller, fds[] are the descriptors that the caller handed in. */
     void (*serve)(int channel, const void *setup, size_t bytes, const int *fds, int n_fds);
 };
 
@@ -43,41 +45,50 @@ struct sandbox_child {
     int channel; /* -1: none */
 };
 
-/* Forks the server. A program calls this first in main(), from the thread that lives as long as it does. Where nobody
- * called it, the first child has a thread of its own fork the server. False with errno where it cannot be forked. */
+/* Forks the server. A program calls this first in main(), from the thread that lives as long as it
+ * does. Where nobody called it, the first child has a thread of its own fork the server. False with
+ * errno where it cannot be forked. */
 bool ts_sandbox_begin(void);
-/* Ends the server and waits for it, so that the program leaves no process behind. Its children have ended before. */
+/* Ends the server and waits for it, so that the program leaves no process behind. Its children have
+ * ended before. */
 void ts_sandbox_finish(void);
 
-/* Starts a child and waits until it is locked. TS_RUN_FAILED ("worker-not-started") with the reason where it cannot be
- * started or prepared; *child is empty then. `setup` has at most SANDBOX_SETUP_BYTES and is copied; it holds no
- * addresses of the heap. The child has descriptors of its own; the caller closes its own whenever it likes. */
-enum ts_status ts_sandbox_start(const struct sandbox_kind *kind, const struct sandbox_limits *limits, const void *setup,
-                                size_t setup_bytes, const int *fds, int n_fds, struct sandbox_child *child,
-                                struct ts_diag *diag);
-/* The two halves of ts_sandbox_start, for several children at once. Launch returns 0 or an errno. The first message on
- * the channel states whether the child is locked and ready: ts_sandbox_ready waits for it, or only looks. */
-int ts_sandbox_launch(const struct sandbox_kind *kind, const struct sandbox_limits *limits, const void *setup,
-                      size_t setup_bytes, const int *fds, int n_fds, struct sandbox_child *child);
+/* Starts a child and waits until it is locked. TS_RUN_FAILED ("worker-not-started") with the reason
+ * where it cannot be started or prepared; *child is empty then. `setup` has at most
+ * SANDBOX_SETUP_BYTES and is copied; it holds no addresses of the heap. The child has descriptors
+ * of its own; the caller closes its own whenever it likes. */
+enum ts_status ts_sandbox_start(const struct sandbox_kind *kind,
+                                const struct sandbox_limits *limits, const void *setup,
+                                size_t setup_bytes, const int *fds, int n_fds,
+                                struct sandbox_child *child, struct ts_diag *diag);
+/* The two halves of ts_sandbox_start, for several children at once. Launch returns 0 or an errno.
+ * The first message on the channel states whether the child is locked and ready: ts_sandbox_ready
+ * waits for it, or only looks. */
+int ts_sandbox_launch(const struct sandbox_kind *kind, const struct sandbox_limits *limits,
+                      const void *setup, size_t setup_bytes, const int *fds, int n_fds,
+                      struct sandbox_child *child);
 enum sandbox_readiness {
     SANDBOX_READY,
     SANDBOX_PENDING, /* it has not reported yet; only where the caller does not wait */
-    SANDBOX_FAILED   /* `error` is the reason; "" where it ended without a report, which ts_sandbox_end explains */
+    SANDBOX_FAILED   /* `error` is the reason; "" where it ended without a report, which
+                        ts_sandbox_end explains */
 };
-enum sandbox_readiness ts_sandbox_ready(const struct sandbox_child *child, bool wait, char *error, size_t error_bytes);
-/* Kills the child where it lives, reaps it, closes the channel. `what` (may be NULL) gets how it had ended by itself:
- * "was killed by signal 11 (Segmentation fault)", "ended with status 1"; or "was killed" where it had not. Returns the
- * signal that ended it by itself, or 0. */
+enum sandbox_readiness ts_sandbox_ready(const struct sandbox_child *child, bool wait, char *error,
+                                        size_t error_bytes);
+/* Kills the child where it lives, reaps it, closes the channel. `what` (may be NULL) gets how it
+ * had ended by itself: "was killed by signal 11 (Segmentation fault)", "ended with status 1"; or
+ * "was killed" where it had not. Returns the signal that ended it by itself, or 0. */
 int ts_sandbox_end(struct sandbox_child *child, char *what, size_t size);
-/* Returns true where a signal that ended a child is none that a child's own code or limits cause: a person or the
- * kernel sent it, such as SIGKILL when memory is out. */
+/* Returns true where a signal that ended a child is none that a child's own code or limits cause: a
+ * person or the kernel sent it, such as SIGKILL when memory is out. */
 bool ts_sandbox_from_outside(int signal_number);
 /* Returns the processor time that the child has used, in seconds; 0 where it is gone. */
 double ts_sandbox_cpu_seconds(const struct sandbox_child *child);
 /* Returns CLOCK_MONOTONIC in nanoseconds, for deadlines. */
 int64_t ts_monotonic_ns(void);
 
-/* Writes what locks a child here, such as "seccomp and Landlock (ABI 7)". *filtered is set where seccomp does. */
+/* Writes what locks a child here, such as "seccomp and Landlock (ABI 7)". *filtered is set where
+ * seccomp does. */
 void ts_sandbox_state(char *out, size_t size, bool *filtered);
 
 #endif

@@ -2,10 +2,11 @@
  *
  * seccomp, Landlock and limits.
  *
- * The filter is a list of what a decoder needs: memory, its descriptors, the clock, its end. Everything else kills the
- * process, so that a decoder which was taken over by its input can reach no file, no network and no other process. The
- * calls that give memory are allowed without PROT_EXEC, and a process may send a signal to itself alone, which is how
- * abort() ends. newfstatat() fails instead: glibc's fstat() uses it, but a path could hide in its argument.
+ * The filter is a list of what a decoder needs: memory, its descriptors, the clock, its end.
+ * Everything else kills the process, so that a decoder which was taken over by its input can reach
+ * no file, no network and no other process. The calls that give memory are allowed without
+ * PROT_EXEC, and a process may send a signal to itself alone, which is how abort() ends.
+ * newfstatat() fails instead: glibc's fstat() uses it, but a path could hide in its argument.
  */
 #include "io/sandbox/sandbox_lock.h"
 
@@ -41,7 +42,8 @@ bool ts_sandbox_is_instrumented(void)
 #else
     /* The variable alone proves nothing: valgrind has also mapped what it names. */
     const char *preloaded = getenv("LD_PRELOAD");
-    FILE *maps = preloaded && strstr(preloaded, "vgpreload_") ? fopen("/proc/self/maps", "re") : NULL;
+    FILE *maps =
+        preloaded && strstr(preloaded, "vgpreload_") ? fopen("/proc/self/maps", "re") : NULL;
     char line[512];
     bool found = false;
     while (maps && !found && fgets(line, sizeof line, maps))
@@ -62,7 +64,7 @@ bool ts_sandbox_has_seccomp(void)
 #endif
 }
 
-/* ---- Landlock ---------------------------------------------------------------------------------- */
+/* ---- Landlock -------------------------------------------------------------------------------- */
 
 /* The kernel's structure (linux/landlock.h), whose header here may be older than the kernel. */
 struct landlock_rules {
@@ -85,9 +87,12 @@ static bool take_files_and_network(void)
     if (version == 0)
         return true;
     const int n = file_rights[version < 5 ? version : 5];
-    const struct landlock_rules rules = {
-        .files = (UINT64_C(1) << n) - 1, .network = version >= 4 ? 3 : 0, .scopes = version >= 6 ? 3 : 0};
-    const size_t bytes = version >= 6 ? sizeof rules : version >= 4 ? 2 * sizeof(uint64_t) : sizeof(uint64_t);
+    const struct landlock_rules rules = {.files = (UINT64_C(1) << n) - 1,
+                                         .network = version >= 4 ? 3 : 0,
+                                         .scopes = version >= 6 ? 3 : 0};
+    const size_t bytes = version >= 6   ? sizeof rules
+                         : version >= 4 ? 2 * sizeof(uint64_t)
+                                        : sizeof(uint64_t);
     const int rule_set = (int)syscall(LANDLOCK_CREATE, &rules, bytes, 0);
     if (rule_set < 0)
         return false;
@@ -96,21 +101,23 @@ static bool take_files_and_network(void)
     return done;
 }
 
-/* ---- seccomp ----------------------------------------------------------------------------------- */
+/* ---- seccomp --------------------------------------------------------------------------------- */
 
 #define DATA(field) ((uint32_t)offsetof(struct seccomp_data, field))
 #define LOAD(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, DATA(field))
-#define LOW_WORD(argument) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, DATA(args[argument])) /* little-endian */
+#define LOW_WORD(argument)                                                                         \
+    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, DATA(args[argument])) /* little-endian */
 #define RETURN(action) BPF_STMT(BPF_RET | BPF_K, (action))
 #define ALLOW(call) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (call), 0, 1), RETURN(SECCOMP_RET_ALLOW)
-/* Allows a call under a condition on one argument, which the four statements after the jump hold. */
-#define ALLOW_WITHOUT(call, argument, bits)                                                                            \
-    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (call), 0, 4), LOW_WORD(argument),                                             \
-        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, (bits), 0, 1), RETURN(SECCOMP_RET_KILL_PROCESS),                          \
+/* Allows a call under a condition on one argument, which the four statements after the jump
+ * hold. */
+#define ALLOW_WITHOUT(call, argument, bits)                                                        \
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (call), 0, 4), LOW_WORD(argument),                         \
+        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, (bits), 0, 1), RETURN(SECCOMP_RET_KILL_PROCESS),      \
         RETURN(SECCOMP_RET_ALLOW)
-#define ALLOW_EQUAL(call, argument, value)                                                                             \
-    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (call), 0, 4), LOW_WORD(argument),                                             \
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (value), 1, 0), RETURN(SECCOMP_RET_KILL_PROCESS),                          \
+#define ALLOW_EQUAL(call, argument, value)                                                         \
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (call), 0, 4), LOW_WORD(argument),                         \
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (value), 1, 0), RETURN(SECCOMP_RET_KILL_PROCESS),      \
         RETURN(SECCOMP_RET_ALLOW)
 
 static bool filter_calls(int channel)
@@ -124,7 +131,8 @@ static bool filter_calls(int channel)
         ALLOW_EQUAL(SYS_read, 0, (uint32_t)channel),
         ALLOW_EQUAL(SYS_recvmsg, 0, (uint32_t)channel), /* descriptors come with jobs */
         ALLOW_EQUAL(SYS_sendto, 0, (uint32_t)channel),  /* send() */
-        ALLOW_EQUAL(SYS_write, 0, STDERR_FILENO),       /* glibc's last words before abort(); it is /dev/null */
+        ALLOW_EQUAL(SYS_write, 0,
+                    STDERR_FILENO), /* glibc's last words before abort(); it is /dev/null */
         ALLOW_EQUAL(SYS_writev, 0, STDERR_FILENO),
         ALLOW(SYS_pread64),
         ALLOW(SYS_lseek),
@@ -138,7 +146,8 @@ static bool filter_calls(int channel)
         ALLOW_EQUAL(SYS_madvise, 2, MADV_DONTNEED),
         ALLOW(SYS_futex),
         ALLOW(SYS_clock_gettime),
-        ALLOW(SYS_clock_nanosleep), /* libhdf5, before it reads metadata with a wrong checksum once more */
+        ALLOW(SYS_clock_nanosleep), /* libhdf5, before it reads metadata with a wrong checksum once
+                                       more */
         ALLOW(SYS_getrusage),
         ALLOW(SYS_getrandom),
         ALLOW(SYS_sysinfo), /* qsort() asks for the size of the memory */
@@ -160,7 +169,7 @@ static bool filter_calls(int channel)
 #endif
 }
 
-/* ---- limits ------------------------------------------------------------------------------------ */
+/* ---- limits ---------------------------------------------------------------------------------- */
 
 static bool started_short; /* the limit of addresses that the process came with is the lower one */
 
@@ -176,8 +185,8 @@ static bool limit(int resource, rlim_t value)
     return setrlimit(resource, &both) == 0;
 }
 
-/* Limits the process to so many bytes of addresses beyond those that are in use. Under sanitizers nothing is limited:
- * their shadow memory takes terabytes. */
+/* Limits the process to so many bytes of addresses beyond those that are in use. Under sanitizers
+ * nothing is limited: their shadow memory takes terabytes. */
 static bool limit_addresses(size_t more)
 {
 #ifdef TS_SANITIZED
@@ -204,20 +213,21 @@ static bool can_map(int protection, int flags)
     return memory != MAP_FAILED && munmap(memory, PROBE_BYTES) == 0;
 }
 
-/* Addresses without memory behind them count for the limit only, so where those are given and memory is not, the
- * machine has none. */
+/* Addresses without memory behind them count for the limit only, so where those are given and
+ * memory is not, the machine has none. */
 bool ts_sandbox_lacks_memory(void)
 {
     const int before = errno;
-    const bool lacks = started_short || (can_map(PROT_NONE, MAP_NORESERVE) && !can_map(PROT_READ | PROT_WRITE, 0));
+    const bool lacks =
+        started_short || (can_map(PROT_NONE, MAP_NORESERVE) && !can_map(PROT_READ | PROT_WRITE, 0));
     errno = before;
     return lacks;
 }
 
-/* ---- all of it --------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
-/* The soft limit has a signal of its own, SIGXCPU, by which the parent knows the cause; the hard one, a second later,
- * kills. */
+/* The soft limit has a signal of its own, SIGXCPU, by which the parent knows the cause; the hard
+ * one, a second later, kills. */
 static bool limit_processor(int seconds)
 {
     struct rlimit both;
@@ -228,7 +238,8 @@ static bool limit_processor(int seconds)
     return setrlimit(RLIMIT_CPU, &both) == 0;
 }
 
-/* A child of root keeps root's files by its number alone; without capabilities it keeps little else. */
+/* A child of root keeps root's files by its number alone; without capabilities it keeps little
+ * else. */
 static bool drop_capabilities(void)
 {
     struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -236,8 +247,8 @@ static bool drop_capabilities(void)
     return syscall(SYS_capset, &head, none) == 0;
 }
 
-/* Makes malloc() keep what it has freed, in blocks as large as its heaps take. Before it gives memory of a thread's
- * heap back, it looks into a file of /proc, and the filter kills for that. */
+/* Makes malloc() keep what it has freed, in blocks as large as its heaps take. Before it gives
+ * memory of a thread's heap back, it looks into a file of /proc, and the filter kills for that. */
 static bool keep_memory(void)
 {
     return mallopt(M_TRIM_THRESHOLD, INT_MAX) == 1 && mallopt(M_MMAP_THRESHOLD, LARGEST_BLOCK) == 1;
@@ -245,14 +256,14 @@ static bool keep_memory(void)
 
 bool ts_sandbox_lock(const struct sandbox_limits *limits, int channel)
 {
-    if (!limit_addresses(limits->address_bytes) || !limit(RLIMIT_CORE, 0) || !limit(RLIMIT_FSIZE, 0) ||
-        !limit(RLIMIT_NOFILE, CHILD_FILES_MAX) || !limit_processor(limits->cpu_seconds) ||
-        prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+    if (!limit_addresses(limits->address_bytes) || !limit(RLIMIT_CORE, 0) ||
+        !limit(RLIMIT_FSIZE, 0) || !limit(RLIMIT_NOFILE, CHILD_FILES_MAX) ||
+        !limit_processor(limits->cpu_seconds) || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
         return false;
     if (ts_sandbox_is_instrumented())
         return true;
-    if (!limit(RLIMIT_NPROC, 0) || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0 || !take_files_and_network() ||
-        !drop_capabilities())
+    if (!limit(RLIMIT_NPROC, 0) || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0 ||
+        !take_files_and_network() || !drop_capabilities())
         return false;
     return keep_memory() && (!ts_sandbox_has_seccomp() || filter_calls(channel));
 }

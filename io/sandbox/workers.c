@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This is the life of a worker in its sandbox, and the caller's side of the pool: start, queue, wait with a clock, kill
- * and reap. A worker's processor time is limited for its whole life, so one that has used some of it gets no more jobs,
- * and another takes its place.
+ * This is the life of a worker in its sandbox, and the caller's side of the pool: start, queue,
+ * wait with a clock, kill and reap. A worker's processor time is limited for its whole life, so one
+ * that has used some of it gets no more jobs, and another takes its place.
  */
 #include "io/sandbox/workers.h"
 
@@ -17,11 +17,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* OLD_JOBS and LIFE_JOBS count jobs of job_seconds: a worker is old after the one, and is killed after the other, so
- * that an old one still has time for all that its queue can hold. */
+/* OLD_JOBS and LIFE_JOBS count jobs of job_seconds: a worker is old after the one, and is killed
+ * after the other, so that an old one still has time for all that its queue can hold. */
 enum { TICK_MS = 100, OLD_JOBS = 2, LIFE_JOBS = OLD_JOBS + WORKER_QUEUE_MAX };
 
-/* The setup that a worker's sandbox carries. Its one descriptor is the shared memory, where there is any. */
+/* The setup that a worker's sandbox carries. Its one descriptor is the shared memory, where there
+ * is any. */
 struct worker_start {
     const struct worker_kind *kind;
     size_t memory_bytes, bytes;
@@ -35,11 +36,13 @@ struct worker_job {
 };
 
 struct worker_message {
-    uint64_t number; /* the job's; UINT64_MAX: the worker could not begin, and the payload is the reason */
+    uint64_t number; /* the job's; UINT64_MAX: the worker could not begin, and the payload is the
+                        reason */
     unsigned char payload[WORKER_REPLY_MAX];
 };
 
-void ts_worker_refuse(struct worker_verdict *verdict, enum ts_status status, const char *code, const char *text)
+void ts_worker_refuse(struct worker_verdict *verdict, enum ts_status status, const char *code,
+                      const char *text)
 {
     verdict->status = (int32_t)status;
     snprintf(verdict->code, sizeof verdict->code, "%s", code);
@@ -47,13 +50,14 @@ void ts_worker_refuse(struct worker_verdict *verdict, enum ts_status status, con
         snprintf(verdict->text, sizeof verdict->text, "%s", text);
 }
 
-/* ---- the worker: it receives jobs on its channel, answers on it, and ends with it ----------------- */
+/* ---- the worker: it receives jobs on its channel, answers on it, and ends with it ------------ */
 
 static bool prepare(const void *setup, size_t bytes, char *error, size_t error_bytes)
 {
     const struct worker_start *start = setup;
     (void)bytes;
-    return !start->kind->prepare || start->kind->prepare(start->setup, start->bytes, error, error_bytes);
+    return !start->kind->prepare ||
+           start->kind->prepare(start->setup, start->bytes, error, error_bytes);
 }
 
 static bool answer_next(const struct worker_kind *kind, void *state, int channel)
@@ -86,9 +90,10 @@ static void serve(int channel, const void *setup, size_t bytes, const int *fds, 
         ;
 }
 
-static const struct sandbox_kind worker_sandbox = {.name = "worker", .prepare = prepare, .serve = serve};
+static const struct sandbox_kind worker_sandbox = {
+    .name = "worker", .prepare = prepare, .serve = serve};
 
-/* ---- the pool ------------------------------------------------------------------------------------ */
+/* ---- the pool -------------------------------------------------------------------------------- */
 
 struct worker {
     struct sandbox_child child;
@@ -120,7 +125,8 @@ static void end_all(struct worker_pool *pool)
 {
     for (int i = 0; i < pool->n_workers; i++)
         if (pool->workers[i].child.pid > 0)
-            kill(pool->workers[i].child.pid, SIGKILL); /* all at once, then one after the other is reaped */
+            kill(pool->workers[i].child.pid,
+                 SIGKILL); /* all at once, then one after the other is reaped */
     for (int i = 0; i < pool->n_workers; i++)
         ts_sandbox_end(&pool->workers[i].child, NULL, 0);
 }
@@ -129,11 +135,12 @@ static void end_all(struct worker_pool *pool)
 static int launch(struct worker_pool *pool, struct worker *worker)
 {
     worker->ready = worker->old = false;
-    return ts_sandbox_launch(&worker_sandbox, &pool->limits, &pool->start, sizeof pool->start, &worker->memory_fd,
-                             worker->memory_fd >= 0, &worker->child);
+    return ts_sandbox_launch(&worker_sandbox, &pool->limits, &pool->start, sizeof pool->start,
+                             &worker->memory_fd, worker->memory_fd >= 0, &worker->child);
 }
 
-/* Makes memory that the worker cannot make smaller under the caller's hands. Returns 0 or an errno. */
+/* Makes memory that the worker cannot make smaller under the caller's hands. Returns 0 or an
+ * errno. */
 static int make_memory(struct worker *worker, size_t bytes)
 {
     worker->memory_fd = memfd_create("tomostage-worker", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -147,16 +154,19 @@ static int make_memory(struct worker *worker, size_t bytes)
     return 0;
 }
 
-/* The worker counts as one of the pool even where it could not be started, so that destroy frees what it has. */
+/* The worker counts as one of the pool even where it could not be started, so that destroy frees
+ * what it has. */
 static int start_worker(struct worker_pool *pool)
 {
     struct worker *worker = &pool->workers[pool->n_workers++];
     *worker = (struct worker){.child = {.channel = -1}, .memory_fd = -1};
-    const int error = pool->start.memory_bytes > 0 ? make_memory(worker, pool->start.memory_bytes) : 0;
+    const int error =
+        pool->start.memory_bytes > 0 ? make_memory(worker, pool->start.memory_bytes) : 0;
     return error ? error : launch(pool, worker);
 }
 
-enum ts_status ts_workers_create(const struct worker_setup *setup, struct worker_pool **out, struct ts_diag *diag)
+enum ts_status ts_workers_create(const struct worker_setup *setup, struct worker_pool **out,
+                                 struct ts_diag *diag)
 {
     *out = NULL;
     struct worker_pool *pool = calloc(1, sizeof *pool);
@@ -164,9 +174,10 @@ enum ts_status ts_workers_create(const struct worker_setup *setup, struct worker
         return ts_diag_no_memory(diag, sizeof *pool);
     pool->kind = setup->kind;
     pool->job_seconds = setup->job_seconds;
-    pool->limits = (struct sandbox_limits){setup->address_bytes + setup->memory_bytes, LIFE_JOBS * setup->job_seconds};
-    pool->start =
-        (struct worker_start){.kind = setup->kind, .memory_bytes = setup->memory_bytes, .bytes = setup->setup_bytes};
+    pool->limits = (struct sandbox_limits){setup->address_bytes + setup->memory_bytes,
+                                           LIFE_JOBS * setup->job_seconds};
+    pool->start = (struct worker_start){
+        .kind = setup->kind, .memory_bytes = setup->memory_bytes, .bytes = setup->setup_bytes};
     if (setup->setup_bytes > 0)
         memcpy(pool->start.setup, setup->setup, setup->setup_bytes);
     int error = 0;
@@ -174,7 +185,8 @@ enum ts_status ts_workers_create(const struct worker_setup *setup, struct worker
         error = start_worker(pool);
     if (error) {
         struct diag_site site = {.code = "worker-not-started"};
-        ts_diag_error(diag, TS_RUN_FAILED, &site, "worker process %d of %d could not be started: %s", pool->n_workers,
+        ts_diag_error(diag, TS_RUN_FAILED, &site,
+                      "worker process %d of %d could not be started: %s", pool->n_workers,
                       setup->n_workers, strerror(error));
         ts_workers_destroy(pool);
         return TS_RUN_FAILED;
@@ -198,13 +210,16 @@ bool ts_workers_submit(struct worker_pool *pool, int i, uint64_t number, const v
 {
     struct worker_job message = {.number = number};
     struct worker *worker = &pool->workers[i];
-    if (pool->lost || pool->unanswered >= WORKER_JOBS_MAX || ts_workers_load(pool, i) == WORKER_QUEUE_MAX)
+    if (pool->lost || pool->unanswered >= WORKER_JOBS_MAX ||
+        ts_workers_load(pool, i) == WORKER_QUEUE_MAX)
         return false;
     /* The queue holds so little that a worker which reads nothing cannot block this. */
     memcpy(message.bytes, job, pool->kind->job_bytes);
-    if (!ts_channel_send(worker->child.channel, &message, sizeof message.number + pool->kind->job_bytes, &fd,
-                         fd >= 0) &&
-        errno != EPIPE && errno != ECONNRESET) { /* how a worker ended that is gone is for ts_workers_wait to report */
+    if (!ts_channel_send(worker->child.channel, &message,
+                         sizeof message.number + pool->kind->job_bytes, &fd, fd >= 0) &&
+        errno != EPIPE &&
+        errno !=
+            ECONNRESET) { /* how a worker ended that is gone is for ts_workers_wait to report */
         pool->error = errno;
         return false;
     }
@@ -230,7 +245,8 @@ static void take_first(struct worker_pool *pool, struct worker *worker)
     pool->unanswered--;
 }
 
-static enum worker_outcome return_job(struct worker_pool *pool, struct worker *worker, uint64_t *number)
+static enum worker_outcome return_job(struct worker_pool *pool, struct worker *worker,
+                                      uint64_t *number)
 {
     *number = worker->queue[0];
     take_first(pool, worker);
@@ -238,8 +254,9 @@ static enum worker_outcome return_job(struct worker_pool *pool, struct worker *w
     return WORKER_RETURNED;
 }
 
-static enum worker_outcome fail(struct worker_pool *pool, uint64_t *number, char what[WORKER_TEXT_MAX],
-                                const char *happened, const char *reason)
+static enum worker_outcome fail(struct worker_pool *pool, uint64_t *number,
+                                char what[WORKER_TEXT_MAX], const char *happened,
+                                const char *reason)
 {
     char text[WORKER_TEXT_MAX];
     *number = UINT64_MAX;
@@ -249,7 +266,8 @@ static enum worker_outcome fail(struct worker_pool *pool, uint64_t *number, char
 }
 
 /* Reaps worker i, which has ended, and reports how; or another one takes its place. */
-static enum worker_outcome bury(struct worker_pool *pool, int i, uint64_t *number, char what[WORKER_TEXT_MAX])
+static enum worker_outcome bury(struct worker_pool *pool, int i, uint64_t *number,
+                                char what[WORKER_TEXT_MAX])
 {
     struct worker *worker = &pool->workers[i];
     *number = worker->n_queued > 0 ? worker->queue[0] : UINT64_MAX;
@@ -270,7 +288,8 @@ static enum worker_outcome bury(struct worker_pool *pool, int i, uint64_t *numbe
 
 enum look { LOOK_NOTHING, LOOK_MESSAGE, LOOK_ENDED, LOOK_FAILED /* errno */ };
 
-/* Looks for a message of the worker, without waiting. A message was sent whole, so it comes whole. */
+/* Looks for a message of the worker, without waiting. A message was sent whole, so it comes
+ * whole. */
 static enum look look_at(const struct worker *worker, struct worker_message *message)
 {
     ssize_t n;
@@ -286,13 +305,15 @@ static enum look look_at(const struct worker *worker, struct worker_message *mes
 
 static bool overdue(const struct worker_pool *pool, const struct worker *worker)
 {
-    return worker->n_queued > 0 && ts_monotonic_ns() - worker->started_ns > pool->job_seconds * INT64_C(1000000000);
+    return worker->n_queued > 0 &&
+           ts_monotonic_ns() - worker->started_ns > pool->job_seconds * INT64_C(1000000000);
 }
 
 /* Returns 0, or the errno of the worker that should have taken the place of one that is old. */
 static int replace_old(struct worker_pool *pool, struct worker *worker)
 {
-    worker->old = worker->old || ts_sandbox_cpu_seconds(&worker->child) >= OLD_JOBS * pool->job_seconds;
+    worker->old =
+        worker->old || ts_sandbox_cpu_seconds(&worker->child) >= OLD_JOBS * pool->job_seconds;
     if (!worker->old || worker->n_queued > 0)
         return 0;
     ts_sandbox_end(&worker->child, NULL, 0);
@@ -308,8 +329,9 @@ static void mend_verdict(struct worker_verdict *verdict)
     verdict->text[sizeof verdict->text - 1] = '\0';
 }
 
-static enum worker_outcome take(struct worker_pool *pool, int i, const struct worker_message *message, uint64_t *number,
-                                void *reply, char what[WORKER_TEXT_MAX])
+static enum worker_outcome take(struct worker_pool *pool, int i,
+                                const struct worker_message *message, uint64_t *number, void *reply,
+                                char what[WORKER_TEXT_MAX])
 {
     struct worker *worker = &pool->workers[i];
     pool->next = (i + 1) % pool->n_workers;
@@ -322,10 +344,12 @@ static enum worker_outcome take(struct worker_pool *pool, int i, const struct wo
     mend_verdict(reply);
     take_first(pool, worker);
     const int error = replace_old(pool, worker);
-    return error ? fail(pool, number, what, "could not be replaced", strerror(error)) : WORKER_REPLIED;
+    return error ? fail(pool, number, what, "could not be replaced", strerror(error))
+                 : WORKER_REPLIED;
 }
 
-/* Takes what worker i has for the caller: an answer, its end, a job that is overdue. WORKER_IDLE: nothing yet. */
+/* Takes what worker i has for the caller: an answer, its end, a job that is overdue. WORKER_IDLE:
+ * nothing yet. */
 static enum worker_outcome attend(struct worker_pool *pool, int i, uint64_t *number, void *reply,
                                   char what[WORKER_TEXT_MAX])
 {
@@ -335,9 +359,11 @@ static enum worker_outcome attend(struct worker_pool *pool, int i, uint64_t *num
     if (worker->n_returned > 0)
         return return_job(pool, worker, number);
     if (!worker->ready) {
-        const enum sandbox_readiness readiness = ts_sandbox_ready(&worker->child, false, error, sizeof error);
+        const enum sandbox_readiness readiness =
+            ts_sandbox_ready(&worker->child, false, error, sizeof error);
         if (readiness == SANDBOX_FAILED)
-            return *error ? fail(pool, number, what, "could not begin", error) : bury(pool, i, number, what);
+            return *error ? fail(pool, number, what, "could not begin", error)
+                          : bury(pool, i, number, what);
         worker->ready = readiness == SANDBOX_READY;
     }
     switch (worker->ready ? look_at(worker, &message) : LOOK_NOTHING) {
@@ -357,7 +383,8 @@ static enum worker_outcome attend(struct worker_pool *pool, int i, uint64_t *num
     return lose(pool);
 }
 
-enum worker_outcome ts_workers_wait(struct worker_pool *pool, uint64_t *number, void *reply, char what[WORKER_TEXT_MAX])
+enum worker_outcome ts_workers_wait(struct worker_pool *pool, uint64_t *number, void *reply,
+                                    char what[WORKER_TEXT_MAX])
 {
     struct pollfd fds[WORKERS_MAX];
     *number = UINT64_MAX;
@@ -367,7 +394,8 @@ enum worker_outcome ts_workers_wait(struct worker_pool *pool, uint64_t *number, 
     }
     while (pool->unanswered > 0) {
         for (int k = 0, first = pool->next; k < pool->n_workers; k++) {
-            const enum worker_outcome outcome = attend(pool, (first + k) % pool->n_workers, number, reply, what);
+            const enum worker_outcome outcome =
+                attend(pool, (first + k) % pool->n_workers, number, reply, what);
             if (outcome != WORKER_IDLE)
                 return outcome;
         }
@@ -376,11 +404,12 @@ enum worker_outcome ts_workers_wait(struct worker_pool *pool, uint64_t *number, 
         /* The tick serves the clock of the jobs; an answer or a death wakes the poll at once. */
         poll(fds, (nfds_t)pool->n_workers, TICK_MS);
     }
-    return pool->error ? fail(pool, number, what, "could not be given a job", strerror(pool->error)) : WORKER_IDLE;
+    return pool->error ? fail(pool, number, what, "could not be given a job", strerror(pool->error))
+                       : WORKER_IDLE;
 }
 
-enum worker_outcome ts_worker_ask(struct worker_pool *pool, const void *job, int fd, uint64_t *number, void *reply,
-                                  char what[WORKER_TEXT_MAX])
+enum worker_outcome ts_worker_ask(struct worker_pool *pool, const void *job, int fd,
+                                  uint64_t *number, void *reply, char what[WORKER_TEXT_MAX])
 {
     enum worker_outcome outcome = WORKER_RETURNED;
     while (outcome == WORKER_RETURNED) {

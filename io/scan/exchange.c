@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Data Exchange: /exchange/data (theta, y, x), data_white, data_dark, and theta, in degrees unless its units are
- * radian. The format has no pixel size, so the chain gives one or lengths are in pixels. Source: De Carlo et al., J.
- * Synchrotron Rad. 21, 2014.
+ * Data Exchange: /exchange/data (theta, y, x), data_white, data_dark, and theta, in degrees unless
+ * its units are radian. The format has no pixel size, so the chain gives one or lengths are in
+ * pixels. Source: De Carlo et al., J. Synchrotron Rad. 21, 2014.
  */
 #include "io/scan/exchange.h"
 
@@ -17,10 +17,11 @@ static const struct choice unit_choices[] =
     ANGLE_UNIT_CHOICES("as the units of theta say; without units degrees, as the format says");
 
 static const struct param exchange_params[] = {
-    PARAM(struct exchange_params, exchange, .required = true, .unit = "", .doc = "the Data Exchange file (HDF5)"),
+    PARAM(struct exchange_params, exchange, .required = true, .unit = "",
+          .doc = "the Data Exchange file (HDF5)"),
     FRAMES_PARAM(struct exchange_params),
-    PARAM(struct exchange_params, angle_unit, .unit = "", .choices = unit_choices, .init.choice = ANGLE_UNIT_FILE,
-          .doc = "unit of theta, or of theta_start and theta_stop"),
+    PARAM(struct exchange_params, angle_unit, .unit = "", .choices = unit_choices,
+          .init.choice = ANGLE_UNIT_FILE, .doc = "unit of theta, or of theta_start and theta_stop"),
     THETA_PARAMS(struct exchange_params, "theta in the file", "for a file without theta"),
     PIXEL_SIZE_PARAM(struct exchange_params, "one pixel"),
     QUANTITY_PARAM(struct exchange_params),
@@ -37,7 +38,8 @@ static enum ts_status find_angles(struct projections *projections, const struct 
     const enum angle_unit unit = (enum angle_unit)params->angle_unit;
     struct hdf5_ref theta;
     if (start != stop)
-        return ts_param_error(set, start ? "theta_start" : "theta_stop", "angles-missing", input->diag,
+        return ts_param_error(set, start ? "theta_start" : "theta_stop", "angles-missing",
+                              input->diag,
                               "theta_start and theta_stop belong together, and %s is missing",
                               start ? "theta_stop" : "theta_start");
     const enum ts_status status = ts_hdf5_input_find_root(input, "/exchange/theta", &theta);
@@ -45,21 +47,25 @@ static enum ts_status find_angles(struct projections *projections, const struct 
         return status;
     if (theta.kind != FINDER_NONE && start)
         return ts_param_error(set, "theta_start", "angles-twice", input->diag,
-                              "the file has its own theta; give theta_start and theta_stop only for files without it");
+                              "the file has its own theta; give theta_start and theta_stop only "
+                              "for files without it");
     if (start)
-        return ts_projections_range(projections, params->theta_start, params->theta_stop, params->endpoint, unit);
+        return ts_projections_range(projections, params->theta_start, params->theta_stop,
+                                    params->endpoint, unit);
     if (theta.kind != FINDER_NONE)
         return ts_projections_listed(projections, &theta, "/exchange/theta", unit, "projection");
-    ts_hdf5_input_refuse(input, "angles-missing", "there is no /exchange/theta: the angles are not known");
-    return ts_diag_hint(input->diag, "theta_start and theta_stop in degrees (and endpoint) say what they are");
+    ts_hdf5_input_refuse(input, "angles-missing",
+                         "there is no /exchange/theta: the angles are not known");
+    return ts_diag_hint(input->diag,
+                        "theta_start and theta_stop in degrees (and endpoint) say what they are");
 }
 
 /* A file that names its axes must name those of the format. */
 static enum ts_status check_axes(const struct projections *projections)
 {
     char axes[64], shown[256];
-    const enum ts_status status =
-        ts_hdf5_input_text(&projections->input, &projections->stack.dataset, "axes", axes, sizeof axes);
+    const enum ts_status status = ts_hdf5_input_text(
+        &projections->input, &projections->stack.dataset, "axes", axes, sizeof axes);
     if (status != TS_OK)
         return status;
     if (!*axes || !strcmp(axes, "theta:y:x"))
@@ -70,51 +76,57 @@ static enum ts_status check_axes(const struct projections *projections)
         (projections->stack.storage.rank == 2 && !strcmp(axes, "y:x")))
         return TS_OK;
     ts_text_escape(shown, sizeof shown, axes);
-    return ts_hdf5_input_refuse(&projections->input, "axes-order", "the axes of %s are %s, expected theta:y:x",
+    return ts_hdf5_input_refuse(&projections->input, "axes-order",
+                                "the axes of %s are %s, expected theta:y:x",
                                 projections->stack.name, shown);
 }
 
-/* A single flat or dark may be stored as (y, x). It is read as frames of which there is one, along an axis after
- * those. */
+/* A single flat or dark may be stored as (y, x). It is read as frames of which there is one, along
+ * an axis after those. */
 static int frame_axes(const struct hdf5_ref *dataset, int32_t frames)
 {
     return frames != FRAMES_PROJECTIONS && dataset->rank == 2 ? 2 : 3;
 }
 
-/* ---- fields that are not used --------------------------------------------------------------------- */
+/* ---- fields that are not used ---------------------------------------------------------------- */
 
 static const struct hdf5_ref *root_of(const struct projections *projections)
 {
     return &projections->input.files[0].root;
 }
 
-/* Beamlines write the size of a pixel in places of their own, in micrometers where no unit stands beside it. Which is
- * that of the sample the names do not say for sure. */
+/* Beamlines write the size of a pixel in places of their own, in micrometers where no unit stands
+ * beside it. Which is that of the sample the names do not say for sure. */
 static enum ts_status warn_of_pixel_size(struct projections *projections)
 {
-    static const char *const names[] = {"/measurement/instrument/detection_system/objective/resolution",
-                                        "/measurement/instrument/detector_motor_stack/setup/pixel_size",
-                                        "/measurement/instrument/detector/actual_pixel_size_x",
-                                        "/measurement/instrument/detector/pixel_size_x",
-                                        "/measurement/instrument/detector/pixel_size"};
+    static const char *const names[] = {
+        "/measurement/instrument/detection_system/objective/resolution",
+        "/measurement/instrument/detector_motor_stack/setup/pixel_size",
+        "/measurement/instrument/detector/actual_pixel_size_x",
+        "/measurement/instrument/detector/pixel_size_x",
+        "/measurement/instrument/detector/pixel_size"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         struct scan_field field;
-        const enum ts_status status = ts_scan_field_read(&projections->input, root_of(projections), names[i], &field);
+        const enum ts_status status =
+            ts_scan_field_read(&projections->input, root_of(projections), names[i], &field);
         if (status != TS_OK)
             return status;
         const double unit = ts_scan_field_mm(*field.units ? field.units : "um");
         if (field.n != 1 || !(field.values[0] * unit > 0) || !isfinite(field.values[0]))
             continue;
-        ts_scan_field_warn(&projections->input, names[i], "is %.9g %s, and is not used: lengths are in pixels",
-                           field.values[0], *field.units ? field.units : "without a unit");
-        ts_diag_hint(projections->input.diag, "pixel_size: %.9g, in mm, if that is the pixel's size in the sample",
+        ts_scan_field_warn(&projections->input, names[i],
+                           "is %.9g %s, and is not used: lengths are in pixels", field.values[0],
+                           *field.units ? field.units : "without a unit");
+        ts_diag_hint(projections->input.diag,
+                     "pixel_size: %.9g, in mm, if that is the pixel's size in the sample",
                      field.values[0] * unit);
         return TS_OK;
     }
     return TS_OK;
 }
 
-/* Lists with a value for each view, or one value, which say that views are not alike where they change. */
+/* Lists with a value for each view, or one value, which say that views are not alike where they
+ * change. */
 static enum ts_status warn_of_lists(struct projections *projections)
 {
     static const struct {
@@ -145,8 +157,9 @@ static enum ts_status warn_of_lists(struct projections *projections)
             high = fmax(high, field.values[k]);
         }
         if (high - low > 1e-3 * fmax(fabs(low), fabs(high)))
-            ts_scan_field_warn(&projections->input, lists[i].name, "goes from %.6g to %.6g over the scan, and %s", low,
-                               high, lists[i].what);
+            ts_scan_field_warn(&projections->input, lists[i].name,
+                               "goes from %.6g to %.6g over the scan, and %s", low, high,
+                               lists[i].what);
     }
     return TS_OK;
 }
@@ -158,31 +171,35 @@ static enum ts_status warn_of_exposure(struct projections *projections)
     struct scan_field differ, flat, view;
     char name[128];
     snprintf(name, sizeof name, "%sdifferent_flat_exposure", flats);
-    enum ts_status status = ts_scan_field_read(&projections->input, root_of(projections), name, &differ);
+    enum ts_status status =
+        ts_scan_field_read(&projections->input, root_of(projections), name, &differ);
     snprintf(name, sizeof name, "%sflat_exposure_time", flats);
     if (status == TS_OK)
         status = ts_scan_field_read(&projections->input, root_of(projections), name, &flat);
     if (status == TS_OK)
         status = ts_scan_field_read(&projections->input, root_of(projections),
                                     "/measurement/instrument/detector/exposure_time", &view);
-    const bool other = (differ.n == 1 && differ.values[0] != 0) || !strcasecmp(differ.text, "different") ||
-                       !strcasecmp(differ.text, "yes");
-    if (status != TS_OK || !other || (flat.n == 1 && view.n == 1 && flat.values[0] == view.values[0]))
+    const bool other = (differ.n == 1 && differ.values[0] != 0) ||
+                       !strcasecmp(differ.text, "different") || !strcasecmp(differ.text, "yes");
+    if (status != TS_OK || !other ||
+        (flat.n == 1 && view.n == 1 && flat.values[0] == view.values[0]))
         return status;
     if (flat.n == 1 && view.n == 1)
         ts_scan_field_warn(&projections->input, name,
-                           "is %.6g, and that of the views %.6g: counts are not divided by it", flat.values[0],
-                           view.values[0]);
+                           "is %.6g, and that of the views %.6g: counts are not divided by it",
+                           flat.values[0], view.values[0]);
     else
-        ts_scan_field_warn(&projections->input, name, "differs from that of the views: counts are not divided by it");
+        ts_scan_field_warn(&projections->input, name,
+                           "differs from that of the views: counts are not divided by it");
     return TS_OK;
 }
 
 /* Returns true where a name in /process is that of a step which changes values or their places. */
 static bool is_step(const char *name)
 {
-    static const char *const words[] = {"flat",  "dark", "normal", "log",   "flip",   "ring",    "stripe", "phase",
-                                        "shift", "crop", "bin",    "align", "zinger", "correct", "center", "transpos"};
+    static const char *const words[] = {"flat",   "dark",    "normal", "log",     "flip", "ring",
+                                        "stripe", "phase",   "shift",  "crop",    "bin",  "align",
+                                        "zinger", "correct", "center", "transpos"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strcasestr(name, words[i]))
             return true;
@@ -196,7 +213,8 @@ static enum ts_status warn_of_steps(struct projections *projections)
     struct hdf5_ref process;
     struct hdf5_name *names;
     size_t n;
-    enum ts_status status = ts_hdf5_input_find(&projections->input, root_of(projections), "process", &process);
+    enum ts_status status =
+        ts_hdf5_input_find(&projections->input, root_of(projections), "process", &process);
     if (status == TS_OK)
         status = ts_hdf5_input_names(&projections->input, &process, &names, &n);
     for (size_t i = 0; status == TS_OK && i < n; i++) {
@@ -212,11 +230,13 @@ static enum ts_status warn_of_steps(struct projections *projections)
         snprintf(name, sizeof name, "/process/%s", names[i].name);
         if (status == TS_OK && done && field.n == 1)
             ts_scan_field_warn(&projections->input, name,
-                               "is %.6g: this may have been done to the views already, and a stage would do it again",
+                               "is %.6g: this may have been done to the views already, and a stage "
+                               "would do it again",
                                field.values[0]);
         else if (status == TS_OK && done)
             ts_scan_field_warn(&projections->input, name,
-                               "is '%s': this may have been done to the views already, and a stage would do it again",
+                               "is '%s': this may have been done to the views already, and a stage "
+                               "would do it again",
                                field.text);
     }
     ts_hdf5_input_release(&projections->input, &process);
@@ -225,7 +245,8 @@ static enum ts_status warn_of_steps(struct projections *projections)
 
 static enum ts_status warn_of_fields(struct projections *projections, const struct param_set *set)
 {
-    enum ts_status status = ts_param_given(set, "pixel_size") ? TS_OK : warn_of_pixel_size(projections);
+    enum ts_status status =
+        ts_param_given(set, "pixel_size") ? TS_OK : warn_of_pixel_size(projections);
     if (status == TS_OK)
         status = warn_of_lists(projections);
     if (status == TS_OK)
@@ -233,25 +254,28 @@ static enum ts_status warn_of_fields(struct projections *projections, const stru
     return status == TS_OK ? warn_of_steps(projections) : status;
 }
 
-/* ---- the format ----------------------------------------------------------------------------------- */
+/* ---- the format ------------------------------------------------------------------------------ */
 
 static enum ts_status find_all(struct projections *projections, const struct param_set *set)
 {
-    static const char *const names[] = {"/exchange/data", "/exchange/data_white", "/exchange/data_dark"};
+    static const char *const names[] = {"/exchange/data", "/exchange/data_white",
+                                        "/exchange/data_dark"};
     static const int many_frames[3] = {1, 0, 2}, one_frame[3] = {0, 2, 1};
     const struct exchange_params *params = set->values;
     const char *name = names[params->frames];
     struct hdf5_ref dataset;
     enum ts_status status = ts_hdf5_input_find_root(&projections->input, name, &dataset);
     if (status == TS_OK && dataset.kind == FINDER_NONE)
-        status = ts_hdf5_input_refuse(&projections->input, "frames-missing", "there is no %s, which holds the %s", name,
+        status = ts_hdf5_input_refuse(&projections->input, "frames-missing",
+                                      "there is no %s, which holds the %s", name,
                                       ts_projections_frames_name(params->frames));
     if (status == TS_OK)
-        status = ts_hdf5_stack_open(&projections->input, &dataset, name, frame_axes(&dataset, params->frames),
-                                    &projections->stack);
+        status = ts_hdf5_stack_open(&projections->input, &dataset, name,
+                                    frame_axes(&dataset, params->frames), &projections->stack);
     if (status == TS_OK)
         status = check_axes(projections);
-    memcpy(projections->order, projections->stack.storage.rank == 2 ? one_frame : many_frames, sizeof many_frames);
+    memcpy(projections->order, projections->stack.storage.rank == 2 ? one_frame : many_frames,
+           sizeof many_frames);
     projections->n_views = projections->stack.n[projections->order[1]];
     projections->quantity = params->quantity;
     projections->kind = (enum frames)params->frames;
@@ -262,11 +286,13 @@ static enum ts_status find_all(struct projections *projections, const struct par
     if (status == TS_OK && params->frames == FRAMES_PROJECTIONS)
         status = warn_of_fields(projections, set);
     if (status == TS_OK)
-        status = ts_projections_attribute(projections, "frames", "%s", ts_projections_frames_name(params->frames));
+        status = ts_projections_attribute(projections, "frames", "%s",
+                                          ts_projections_frames_name(params->frames));
     return status;
 }
 
-static enum ts_status open_exchange(const struct param_set *set, struct source **source, struct ts_diag *diag)
+static enum ts_status open_exchange(const struct param_set *set, struct source **source,
+                                    struct ts_diag *diag)
 {
     return ts_projections_source(set, find_all, source, diag);
 }

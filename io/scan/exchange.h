@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This is the source format `exchange`, which reads a scan from a Data Exchange file, the format of TomoPy's beamlines.
- * The format fixes paths and layout, so that no parameter names a dataset. It has no pixel size and its angles may be
- * missing: parameters state both.
+ * This is the source format `exchange`, which reads a scan from a Data Exchange file, the format of
+ * TomoPy's beamlines. The format fixes paths and layout, so that no parameter names a dataset. It
+ * has no pixel size and its angles may be missing: parameters state both.
  */
 #ifndef IO_SCAN_EXCHANGE_H
 #define IO_SCAN_EXCHANGE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A file is known by its signature (io/file/file_signature.h) or by that of HDF5. A folder may hold DICOM files or the
- * pages of a scan.
+ * A file is known by its signature (io/file/file_signature.h) or by that of HDF5. A folder may hold
+ * DICOM files or the pages of a scan.
  */
 #include "io/scan/file_kind.h"
 
@@ -32,7 +32,8 @@ const char *ts_file_kind(const char *path, const char **format)
         return NULL;
     if (S_ISDIR(found.st_mode))
         return "a folder";
-    const int fd = S_ISREG(found.st_mode) ? ts_regular_file_open(path, &found, reason, sizeof reason) : -1;
+    const int fd =
+        S_ISREG(found.st_mode) ? ts_regular_file_open(path, &found, reason, sizeof reason) : -1;
     if (fd < 0)
         return NULL;
     const char *signature = ts_file_signature(fd, path);
@@ -49,10 +50,12 @@ const char *ts_file_kind(const char *path, const char **format)
 
 enum ts_status ts_file_refuse_packed(const char *path, struct ts_diag *diag)
 {
-    const char *format, *kind = ts_file_kind(path, &format), *hint = kind ? ts_file_unpack_hint(format) : NULL;
+    const char *format, *kind = ts_file_kind(path, &format),
+                        *hint = kind ? ts_file_unpack_hint(format) : NULL;
     if (!hint)
         return TS_OK;
-    ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "input-compressed"}, "%s is %s", path, kind);
+    ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "input-compressed"}, "%s is %s",
+                  path, kind);
     return ts_diag_hint(diag, "%s", hint);
 }
 
@@ -79,7 +82,8 @@ static bool may_be_dicom(const struct dirent *entry)
     const char *suffix = strrchr(entry->d_name, '.');
     if (entry->d_name[0] == '.')
         return false;
-    if (!suffix || entry->d_type == DT_DIR || strspn(suffix + 1, "0123456789") == strlen(suffix + 1))
+    if (!suffix || entry->d_type == DT_DIR ||
+        strspn(suffix + 1, "0123456789") == strlen(suffix + 1))
         return true;
     for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
         if (!strcasecmp(suffix, suffixes[i]))
@@ -119,15 +123,21 @@ bool ts_file_way_out(const char *path, const char *format, char *text, size_t si
     return ts_file_way_out_of(path, kind, found, format, text, size);
 }
 
-bool ts_file_way_out_of(const char *path, const char *kind, const char *found, const char *format, char *text,
-                        size_t size)
+bool ts_file_way_out_of(const char *path, const char *kind, const char *found, const char *format,
+                        char *text, size_t size)
 {
     static const struct {
         const char *endings[7], *format, *hint;
     } folders[] = {
-        {{".nii", ".nii.gz", NULL}, "nifti", "it holds NIfTI files: name one of them, input: {nifti: FILE}"},
-        {{".nrrd", ".nhdr", NULL}, "nrrd", "it holds NRRD files: name one of them, input: {nrrd: FILE}"},
-        {{".tif", ".tiff", NULL}, "tiff", "it holds TIFF files: input: {tiff: FOLDER}; `tomostage info` has the rest"},
+        {{".nii", ".nii.gz", NULL},
+         "nifti",
+         "it holds NIfTI files: name one of them, input: {nifti: FILE}"},
+        {{".nrrd", ".nhdr", NULL},
+         "nrrd",
+         "it holds NRRD files: name one of them, input: {nrrd: FILE}"},
+        {{".tif", ".tiff", NULL},
+         "tiff",
+         "it holds TIFF files: input: {tiff: FOLDER}; `tomostage info` has the rest"},
         {{".npy", NULL}, "npy", "it holds .npy files: name one of them, input: {npy: FILE}"},
         {{".h5", ".hdf5", ".nxs", ".hdf", NULL},
          "result",
@@ -142,16 +152,21 @@ bool ts_file_way_out_of(const char *path, const char *kind, const char *found, c
             if (strcmp(folders[i].format, format) != 0 && ts_folder_holds(path, folders[i].endings))
                 return (size_t)snprintf(text, size, "%s", folders[i].hint) < size;
         return strcmp(format, "dicom") != 0 && strcmp(format, "tiff") != 0 &&
-               (size_t)snprintf(text, size, "name a file in it; `tomostage info` tells what the folder holds") < size;
+               (size_t)snprintf(text, size,
+                                "name a file in it; `tomostage info` tells what the folder holds") <
+                   size;
     }
     if (!strcmp(found, format))
         return false;
     if (ts_file_unpack_hint(found))
         return (size_t)snprintf(text, size, "%s", ts_file_unpack_hint(found)) < size;
-    if (!strcmp(found, "result")) /* one of the formats that read HDF5, and its own message is the better one */
+    if (!strcmp(found, "result")) /* one of the formats that read HDF5, and its own message is the
+                                     better one */
         return !strcmp(format, "dicom") || !strcmp(format, "nifti") || !strcmp(format, "nrrd") ||
                        !strcmp(format, "tiff")
-                   ? (size_t)snprintf(text, size, "it is %s: `tomostage info` tells which input it is", kind) < size
+                   ? (size_t)snprintf(text, size,
+                                      "it is %s: `tomostage info` tells which input it is",
+                                      kind) < size
                    : false;
     FILE *out = fmemopen(text, size - 1, "w"); /* it writes no zero behind a text that fills it */
     if (!out)

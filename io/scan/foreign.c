@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Bytes count before names, because people rename files. A hint names a program that is known to read the format and an
- * input that reads what it writes; FILE and NEW in it become the name of the file, and the same without its suffix.
+ * Bytes count before names, because people rename files. A hint names a program that is known to
+ * read the format and an input that reads what it writes; FILE and NEW in it become the name of the
+ * file, and the same without its suffix.
  */
 #include "io/scan/foreign.h"
 
@@ -18,14 +19,18 @@
 
 enum { LOOKED_AT = 512, NAME_BYTES = 256 };
 
-#define PYTHON_NPY(values)                                                                                             \
-    "in Python: numpy.save('NEW.npy', numpy.ascontiguousarray(" values ")), and then input: {npy: NEW.npy}"
-#define EXPORT                                                                                                         \
-    "export it as TIFF files with the program that wrote it, and read these: input: {tiff: FOLDER, pages: slices, "    \
+#define PYTHON_NPY(values)                                                                         \
+    "in Python: numpy.save('NEW.npy', numpy.ascontiguousarray(" values                             \
+    ")), and then input: {npy: NEW.npy}"
+#define EXPORT                                                                                     \
+    "export it as TIFF files with the program that wrote it, and read these: input: {tiff: "       \
+    "FOLDER, pages: slices, "                                                                      \
     "pixel_size: MM, spacing_z: MM}, or pages: views for projections"
-#define RAW                                                                                                            \
-    "write a text file NEW.nhdr beside it, with its own numbers, and read that: input: {nrrd: NEW.nhdr}. Its lines: "  \
-    "NRRD0004 / type: uint16 / dimension: 3 / sizes: COLUMNS ROWS SLICES / encoding: raw / endian: little / data "     \
+#define RAW                                                                                        \
+    "write a text file NEW.nhdr beside it, with its own numbers, and read that: input: {nrrd: "    \
+    "NEW.nhdr}. Its lines: "                                                                       \
+    "NRRD0004 / type: uint16 / dimension: 3 / sizes: COLUMNS ROWS SLICES / encoding: raw / "       \
+    "endian: little / data "                                                                       \
     "file: FILE"
 
 static const struct foreign {
@@ -39,30 +44,44 @@ static const struct foreign {
      10,
      0,
      {".mat"},
-     PYTHON_NPY("scipy.io.loadmat('FILE')['NAME'].transpose(2, 0, 1)") ", where NAME is the variable (rows, columns, "
+     PYTHON_NPY("scipy.io.loadmat('FILE')['NAME'].transpose(2, 0, 1)") ", where NAME is the "
+                                                                       "variable (rows, columns, "
                                                                        "slices)"},
-    {"an MRC file", "MAP ", 4, 208, {".mrc", ".rec", ".ali", ".mrcs"}, PYTHON_NPY("mrcfile.read('FILE')")},
+    {"an MRC file",
+     "MAP ",
+     4,
+     208,
+     {".mrc", ".rec", ".ali", ".mrcs"},
+     PYTHON_NPY("mrcfile.read('FILE')")},
     {"a MetaImage file",
      "ObjectType",
      10,
      0,
      {".mha", ".mhd"},
-     "in Python: SimpleITK.WriteImage(SimpleITK.ReadImage('FILE'), 'NEW.nrrd'), and then input: {nrrd: NEW.nrrd}"},
+     "in Python: SimpleITK.WriteImage(SimpleITK.ReadImage('FILE'), 'NEW.nrrd'), and then input: "
+     "{nrrd: NEW.nrrd}"},
     {"a VTK file",
      "# vtk DataFile",
      14,
      0,
      {".vtk"},
-     "in Python: SimpleITK.WriteImage(SimpleITK.ReadImage('FILE'), 'NEW.nrrd'), and then input: {nrrd: NEW.nrrd}; "
+     "in Python: SimpleITK.WriteImage(SimpleITK.ReadImage('FILE'), 'NEW.nrrd'), and then input: "
+     "{nrrd: NEW.nrrd}; "
      "where it holds structured points"},
     {"a VTK file", "<VTKFile", 8, 0, {".vti"}, EXPORT},
-    {"a FITS file", "SIMPLE  =", 9, 0, {".fits", ".fit", ".fts"}, PYTHON_NPY("astropy.io.fits.getdata('FILE')")},
+    {"a FITS file",
+     "SIMPLE  =",
+     9,
+     0,
+     {".fits", ".fit", ".fts"},
+     PYTHON_NPY("astropy.io.fits.getdata('FILE')")},
     {"a PNG picture",
      "\x89PNG\r\n",
      6,
      0,
      {".png"},
-     "in Python: PIL.Image.open('FILE').save('NEW.tif'), and then input: {tiff: NEW.tif, pages: slices, pixel_size: "
+     "in Python: PIL.Image.open('FILE').save('NEW.tif'), and then input: {tiff: NEW.tif, pages: "
+     "slices, pixel_size: "
      "MM, "
      "spacing_z: MM}; a folder of such files is one input"},
     {"a JPEG picture",
@@ -70,7 +89,8 @@ static const struct foreign {
      3,
      0,
      {".jpg", ".jpeg"},
-     "in Python: PIL.Image.open('FILE').convert('L').save('NEW.tif'), and then input: {tiff: NEW.tif, pages: slices, "
+     "in Python: PIL.Image.open('FILE').convert('L').save('NEW.tif'), and then input: {tiff: "
+     "NEW.tif, pages: slices, "
      "pixel_size: MM, spacing_z: MM}; its values have lost digits"},
     {"a CZI file", "ZISRAWFILE", 10, 0, {".czi"}, EXPORT},
     {"an ND2 file", "\xDA\xCE\xBE\x0A", 4, 0, {".nd2"}, EXPORT},
@@ -96,7 +116,12 @@ static const struct foreign {
      0,
      {NULL},
      "in Python: nibabel.save(nibabel.load('FILE'), 'NEW.nii'), and then input: {nifti: NEW.nii}"},
-    {"a header of ENVI", "ENVI", 4, 0, {NULL}, "its values lie in the file beside it; for that one, " RAW},
+    {"a header of ENVI",
+     "ENVI",
+     4,
+     0,
+     {NULL},
+     "its values lie in the file beside it; for that one, " RAW},
     {"a file of values without a header, or with one that is not known",
      NULL,
      0,
@@ -141,7 +166,8 @@ static const struct foreign *find_format(const char *path)
 static bool is_plain(const char *name)
 {
     return strlen(name) < NAME_BYTES / 2 &&
-           strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.+") == strlen(name);
+           strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.+") ==
+               strlen(name);
 }
 
 /* Puts the name into the hint. */
@@ -175,7 +201,8 @@ const char *ts_foreign_kind(const char *path, char hint[FOREIGN_HINT])
     return format->name;
 }
 
-/* Names the kind of a folder by the first of its files, in the order of names, that is of a format that is not read. */
+/* Names the kind of a folder by the first of its files, in the order of names, that is of a format
+ * that is not read. */
 static const char *find_in_folder(const char *path, char hint[FOREIGN_HINT])
 {
     enum { FILES_MAX = 1000 };
@@ -183,7 +210,8 @@ static const char *find_in_folder(const char *path, char hint[FOREIGN_HINT])
     DIR *folder = opendir(path);
     int n = 0;
     for (const struct dirent *entry; folder && n < FILES_MAX && (entry = readdir(folder)); n++)
-        if (entry->d_name[0] != '.' && snprintf(file, sizeof file, "%s/%s", path, entry->d_name) < (int)sizeof file &&
+        if (entry->d_name[0] != '.' &&
+            snprintf(file, sizeof file, "%s/%s", path, entry->d_name) < (int)sizeof file &&
             (!*first || strcmp(file, first) < 0) && find_format(file))
             memcpy(first, file, sizeof first);
     if (folder)
@@ -202,15 +230,17 @@ bool ts_foreign_hint(const char *path, char hint[FOREIGN_HINT])
         if (holds)
             snprintf(hint, FOREIGN_HINT, "it holds %s: %.1000s", holds, inside);
         else
-            snprintf(hint, FOREIGN_HINT,
-                     "give a folder or a file of a format that is read; docs/inputs.md lists these");
+            snprintf(
+                hint, FOREIGN_HINT,
+                "give a folder or a file of a format that is read; docs/inputs.md lists these");
         return true;
     }
     if (kind)
         return false;
     if (!ts_foreign_kind(path, hint))
         snprintf(hint, FOREIGN_HINT,
-                 "it is of no format that is read: docs/inputs.md lists these; a NRRD header beside a file of plain "
+                 "it is of no format that is read: docs/inputs.md lists these; a NRRD header "
+                 "beside a file of plain "
                  "values makes it one");
     return true;
 }
@@ -221,7 +251,7 @@ enum ts_status ts_foreign_refuse(const char *path, struct ts_diag *diag)
     const char *kind = ts_foreign_kind(path, hint);
     if (!kind)
         return TS_OK;
-    ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "format-foreign"}, "%s is %s, which is not read",
-                  path, kind);
+    ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "format-foreign"},
+                  "%s is %s, which is not read", path, kind);
     return ts_diag_hint(diag, "%s", hint);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `tomostage info FILE`: the listing of a file, before it the scan that it holds, as text or as one JSON object. A
- * child lists the file; this process prints, and escapes every text of the child, so a file that has taken the child
- * over can neither control the terminal nor claim to be complete.
+ * `tomostage info FILE`: the listing of a file, before it the scan that it holds, as text or as one
+ * JSON object. A child lists the file; this process prints, and escapes every text of the child, so
+ * a file that has taken the child over can neither control the terminal nor claim to be complete.
  */
 #include "io/scan/hdf5_info.h"
 
@@ -25,25 +25,28 @@
 #include "io/source/angle_unit.h"
 #include "io/source/try_text.h"
 
-/* ---- the guess ---------------------------------------------------------------------------------- */
+/* ---- the guess ------------------------------------------------------------------------------- */
 
-/* Beamlines write scans under names of their own. The frames are most likely the largest dataset with three axes;
- * a dataset with one number for each frame whose name speaks of keys or angles belongs to them. This is shown as a
- * guess and read by no chain: a wrong guess would reconstruct the wrong thing without a word. */
+/* Beamlines write scans under names of their own. The frames are most likely the largest dataset
+ * with three axes; a dataset with one number for each frame whose name speaks of keys or angles
+ * belongs to them. This is shown as a guess and read by no chain: a wrong guess would reconstruct
+ * the wrong thing without a word. */
 
 /* Paths of datasets of the listing, which holds the texts; NULL: none was found. */
 struct hdf5_guess {
     const struct hdf5_listed *data; /* the largest dataset with three axes of numbers */
     const char *image_key, *angles; /* with one value for each of its first axis */
     bool has_unit;                  /* the file names the unit of the angles */
-    double pixel_mm;                /* what every dataset that is named a pixel size says; 0: none, or they differ */
-    char refused[1024];             /* why a chain cannot read the data; "": it can */
+    double
+        pixel_mm; /* what every dataset that is named a pixel size says; 0: none, or they differ */
+    char refused[1024]; /* why a chain cannot read the data; "": it can */
 };
 
 static bool is_numeric(const struct hdf5_listed *entry)
 {
     const char *type = entry->type;
-    return entry->kind == HDF5_DATASET && type && *type && strchr("iuf", *type) && isdigit((unsigned char)type[1]);
+    return entry->kind == HDF5_DATASET && type && *type && strchr("iuf", *type) &&
+           isdigit((unsigned char)type[1]);
 }
 
 static double count_of(const struct hdf5_listed *entry)
@@ -55,7 +58,8 @@ static double count_of(const struct hdf5_listed *entry)
 }
 
 /* Returns the first dataset of n numbers whose last name has one of these words in it. */
-static const struct hdf5_listed *find_named(const struct hdf5_listing *listing, hsize_t n, const char *const *words)
+static const struct hdf5_listed *find_named(const struct hdf5_listing *listing, hsize_t n,
+                                            const char *const *words)
 {
     for (const struct hdf5_listed *entry = listing->objects; entry; entry = entry->next) {
         const char *name = strrchr(entry->path, '/');
@@ -68,7 +72,8 @@ static const struct hdf5_listed *find_named(const struct hdf5_listing *listing, 
     return NULL;
 }
 
-/* Returns the size in mm that all datasets with "pixel_size" in their names have; 0 where there is none, or another. */
+/* Returns the size in mm that all datasets with "pixel_size" in their names have; 0 where there is
+ * none, or another. */
 static double find_pixel_size(const struct hdf5_listing *listing)
 {
     double found = 0;
@@ -84,8 +89,10 @@ static double find_pixel_size(const struct hdf5_listing *listing)
     return found;
 }
 
-/* Returns the dataset that comes next after another one (NULL: first) where larger ones come first; NULL: none. */
-static const struct hdf5_listed *next_data(const struct hdf5_listing *listing, const struct hdf5_listed *last)
+/* Returns the dataset that comes next after another one (NULL: first) where larger ones come first;
+ * NULL: none. */
+static const struct hdf5_listed *next_data(const struct hdf5_listing *listing,
+                                           const struct hdf5_listed *last)
 {
     const struct hdf5_listed *next = NULL;
     bool behind = !last;
@@ -100,27 +107,30 @@ static const struct hdf5_listed *next_data(const struct hdf5_listing *listing, c
 }
 
 /* Opens the dataset as a volume, which needs nothing else of the file. */
-static enum ts_status try_data(const struct hdf5_listed *data, const char *path, char *refused, size_t size,
-                               struct ts_diag *diag)
+static enum ts_status try_data(const struct hdf5_listed *data, const char *path, char *refused,
+                               size_t size, struct ts_diag *diag)
 {
     static const char *const axes[] = {"z", "y", "x"};
     struct hdf5_params values = {0};
-    struct param_set set = {
-        .params = hdf5_format.params, .n_params = hdf5_format.n_params, .values = &values, .owner = "input"};
+    struct param_set set = {.params = hdf5_format.params,
+                            .n_params = hdf5_format.n_params,
+                            .values = &values,
+                            .owner = "input"};
     struct source *source = NULL;
     ts_params_init(&set);
     values.hdf5 = path;
     values.path = data->path;
     values.axes = (struct ts_texts){.items = axes, .n = 3};
-    const enum ts_status status = ts_hdf5_scan_try(&hdf5_format, &set, &source, refused, size, diag);
+    const enum ts_status status =
+        ts_hdf5_scan_try(&hdf5_format, &set, &source, refused, size, diag);
     if (source)
         source->ops->close(source);
     return status;
 }
 
 /* Every try starts a process, so that a file of many datasets gets a few of them. */
-static enum ts_status find_data(const struct hdf5_listing *listing, const char *path, struct hdf5_guess *guess,
-                                struct ts_diag *diag)
+static enum ts_status find_data(const struct hdf5_listing *listing, const char *path,
+                                struct hdf5_guess *guess, struct ts_diag *diag)
 {
     enum { TRIES = 8 };
     char refused[sizeof guess->refused];
@@ -139,11 +149,11 @@ static enum ts_status find_data(const struct hdf5_listing *listing, const char *
     return TS_OK;
 }
 
-/* Fills the guess. The data are opened as a chain would open them, and if they are refused, smaller ones are looked
- * at; if all are, the guess has the largest, and why they are refused. No pixel is read. TS_RUN_FAILED: a failure
- * that is not the file's (reported). */
-static enum ts_status make_guess(const struct hdf5_listing *listing, const char *path, struct hdf5_guess *guess,
-                                 struct ts_diag *diag)
+/* Fills the guess. The data are opened as a chain would open them, and if they are refused, smaller
+ * ones are looked at; if all are, the guess has the largest, and why they are refused. No pixel is
+ * read. TS_RUN_FAILED: a failure that is not the file's (reported). */
+static enum ts_status make_guess(const struct hdf5_listing *listing, const char *path,
+                                 struct hdf5_guess *guess, struct ts_diag *diag)
 {
     static const char *const keys[] = {"image_key", "imagekey", "frame_type", NULL};
     static const char *const angles[] = {"angle", "theta", "rotation", "omega", NULL};
@@ -166,8 +176,8 @@ static void print_word(FILE *stream, const char *before, const char *text)
     ts_try_word(stream, text);
 }
 
-/* Returns true where the frames may be what a detector counted: floats have been corrected, and signed integers may
- * have been. */
+/* Returns true where the frames may be what a detector counted: floats have been corrected, and
+ * signed integers may have been. */
 static bool may_be_counts(const struct hdf5_guess *guess)
 {
     return *guess->data->type == 'u';
@@ -201,12 +211,14 @@ static void print_doubts(const struct hdf5_guess *guess, FILE *stream)
         fputs("   (or radian: the file does not say)", stream);
     if (guess->angles && !may_be_counts(guess))
         fprintf(stream,
-                "\n  the values are %s, and the file does not say of what: add quantity=transmission or "
+                "\n  the values are %s, and the file does not say of what: add "
+                "quantity=transmission or "
                 "quantity=line_integral if they are",
                 *guess->data->type == 'f' ? "floats" : "signed integers");
 }
 
-/* Prints what it looks like, and the input to try or why there is none; nothing where there is no data. */
+/* Prints what it looks like, and the input to try or why there is none; nothing where there is no
+ * data. */
 static void print_guess(const struct hdf5_guess *guess, const char *path, FILE *stream)
 {
     if (!guess->data)
@@ -246,7 +258,7 @@ static void guess_json(const struct hdf5_guess *guess, struct json *json)
     ts_json_close(json, '}');
 }
 
-/* ---- text and JSON ------------------------------------------------------------------------------ */
+/* ---- text and JSON --------------------------------------------------------------------------- */
 
 static void print_dataset(const struct hdf5_listed *entry, FILE *stream)
 {
@@ -296,8 +308,8 @@ struct findings {
     struct result_warnings warnings;
 };
 
-static void print_text(const struct hdf5_listing *listing, const struct findings *findings, const char *path,
-                       const char *state, FILE *stream)
+static void print_text(const struct hdf5_listing *listing, const struct findings *findings,
+                       const char *path, const char *state, FILE *stream)
 {
     static const char *const kinds[] = {"group",
                                         "dataset",
@@ -325,14 +337,16 @@ static void print_text(const struct hdf5_listing *listing, const struct findings
     }
     if (listing->processes)
         fprintf(stream, "\nHow it was made:\n");
-    /* The only process of ours without a place is the scanner's own reconstruction, of which nothing is known. */
+    /* The only process of ours without a place is the scanner's own reconstruction, of which
+     * nothing is known. */
     for (const struct hdf5_process *process = listing->processes; process; process = process->next)
         if (process->index > 0 || !listing->ours)
             print_process(process, stream);
     print_warnings(&findings->warnings, stream);
 }
 
-/* Numbers as ts_hdf5_value_text writes them: one, or a list in brackets. Lists of texts stay one text. */
+/* Numbers as ts_hdf5_value_text writes them: one, or a list in brackets. Lists of texts stay one
+ * text. */
 static void json_value(struct json *json, const char *value, bool text)
 {
     const bool list = *value == '[';
@@ -342,7 +356,8 @@ static void json_value(struct json *json, const char *value, bool text)
     }
     if (list)
         ts_json_open(json, '[');
-    /* Writes a number, or several of them in brackets. Whatever the child sends, the JSON is well formed. */
+    /* Writes a number, or several of them in brackets. Whatever the child sends, the JSON is well
+     * formed. */
     const char *at = value + list;
     for (bool more = !list || (*at && *at != ']'); more; more = list && *at && *at != ']') {
         char *end;
@@ -368,7 +383,8 @@ static void json_known(struct json *json, const char *key, const char *text)
 
 static void json_object(struct json *json, const struct hdf5_listed *entry)
 {
-    static const char *const kinds[] = {"group", "dataset", "type", "soft-link", "external-link", "other-link", "link"};
+    static const char *const kinds[] = {"group",         "dataset",    "type", "soft-link",
+                                        "external-link", "other-link", "link"};
     ts_json_open(json, '{');
     ts_json_member_text(json, "kind", kinds[entry->kind]);
     ts_json_member_text(json, "path", entry->path);
@@ -409,8 +425,8 @@ static void json_process(struct json *json, const struct hdf5_process *process)
     ts_json_close(json, '}');
 }
 
-static void print_json(const struct hdf5_listing *listing, const struct findings *findings, const char *path,
-                       const char *state, FILE *stream)
+static void print_json(const struct hdf5_listing *listing, const struct findings *findings,
+                       const char *path, const char *state, FILE *stream)
 {
     struct json json;
     ts_json_init(&json, stream, false);
@@ -439,14 +455,15 @@ static void print_json(const struct hdf5_listing *listing, const struct findings
     ts_json_close(&json, '}');
 }
 
-/* ---- the file ----------------------------------------------------------------------------------- */
+/* ---- the file -------------------------------------------------------------------------------- */
 
 /* Has a child list the file. *answer keeps the texts. */
-static enum ts_status list(struct hdf5_session *session, void **answer, struct hdf5_listing *listing, bool *whole,
-                           struct ts_diag *diag)
+static enum ts_status list(struct hdf5_session *session, void **answer,
+                           struct hdf5_listing *listing, bool *whole, struct ts_diag *diag)
 {
     size_t bytes;
-    enum ts_status status = ts_hdf5_session_call(session, ts_hdf5_task_list, NULL, 0, answer, &bytes, diag);
+    enum ts_status status =
+        ts_hdf5_session_call(session, ts_hdf5_task_list, NULL, 0, answer, &bytes, diag);
     if (status != TS_OK)
         return status;
     status = ts_hdf5_list_take(*answer, bytes, listing, whole);
@@ -457,7 +474,8 @@ static enum ts_status list(struct hdf5_session *session, void **answer, struct h
     return status;
 }
 
-/* Leaves the values of texts out. Those that this program wrote, and nobody has changed, name nobody. */
+/* Leaves the values of texts out. Those that this program wrote, and nobody has changed, name
+ * nobody. */
 static void leave_texts_out(struct hdf5_listing *listing)
 {
     for (struct hdf5_listed *entry = listing->objects; entry; entry = entry->next)
@@ -479,21 +497,25 @@ static bool blames_file(const struct ts_diag *diag)
 }
 
 /* Returns the text of the first line about the file. */
-static const char *name_state(const struct hdf5_listing *listing, bool whole, enum ts_status verified,
-                              const struct hdf5_scan *scan, const struct ts_diag *diag)
+static const char *name_state(const struct hdf5_listing *listing, bool whole,
+                              enum ts_status verified, const struct hdf5_scan *scan,
+                              const struct ts_diag *diag)
 {
     if (!whole || verified != TS_OK)
-        return blames_file(diag) ? "damaged or not complete" : "not checked to its end, for the reason given below";
+        return blames_file(diag) ? "damaged or not complete"
+                                 : "not checked to its end, for the reason given below";
     if (listing->ours)
         return "complete, all digests right";
-    return scan->format == SCAN_NXTOMO     ? "a scan in NXtomo"
-           : scan->format == SCAN_EXCHANGE ? "a scan in Data Exchange"
-                                           : "not a file of this program, or one that was never finished";
+    return scan->format == SCAN_NXTOMO ? "a scan in NXtomo"
+           : scan->format == SCAN_EXCHANGE
+               ? "a scan in Data Exchange"
+               : "not a file of this program, or one that was never finished";
 }
 
-/* Describes the scan, also one that this program wrote; of other files than its own it looks for what may be one. */
-static enum ts_status look(const struct hdf5_listing *listing, const char *path, struct findings *findings,
-                           struct ts_diag *diag)
+/* Describes the scan, also one that this program wrote; of other files than its own it looks for
+ * what may be one. */
+static enum ts_status look(const struct hdf5_listing *listing, const char *path,
+                           struct findings *findings, struct ts_diag *diag)
 {
     ts_hdf5_scan_look(listing, &findings->scan);
     if (findings->scan.format != SCAN_NONE)
@@ -502,8 +524,8 @@ static enum ts_status look(const struct hdf5_listing *listing, const char *path,
 }
 
 /* Refuses a file in which nothing can be an input, unless there is more in it than was listed. */
-static enum ts_status check_use(const struct hdf5_listing *listing, const struct findings *findings, const char *path,
-                                struct ts_diag *diag)
+static enum ts_status check_use(const struct hdf5_listing *listing, const struct findings *findings,
+                                const char *path, struct ts_diag *diag)
 {
     const struct hdf5_guess *guess = &findings->guess;
     const struct diag_site site = {.code = "hdf5-no-input"};
@@ -513,11 +535,13 @@ static enum ts_status check_use(const struct hdf5_listing *listing, const struct
         return ts_diag_error(diag, TS_BAD_INPUT, &site, "%s", guess->refused);
     if (listing->cut)
         return TS_OK;
-    return ts_diag_error(diag, TS_BAD_INPUT, &site, "%s holds no dataset of numbers with three axes", path);
+    return ts_diag_error(diag, TS_BAD_INPUT, &site,
+                         "%s holds no dataset of numbers with three axes", path);
 }
 
-static enum ts_status describe(struct hdf5_session *session, int fd, const char *path, bool json, bool names,
-                               struct hdf5_listing *listing, void **answer, FILE *stream, struct ts_diag *diag)
+static enum ts_status describe(struct hdf5_session *session, int fd, const char *path, bool json,
+                               bool names, struct hdf5_listing *listing, void **answer,
+                               FILE *stream, struct ts_diag *diag)
 {
     struct findings findings = {0};
     bool whole = false;
@@ -545,7 +569,8 @@ static enum ts_status describe(struct hdf5_session *session, int fd, const char 
     return check_use(listing, &findings, path, diag);
 }
 
-enum ts_status ts_hdf5_info(const char *path, bool json, bool names, FILE *stream, struct ts_diag *diag)
+enum ts_status ts_hdf5_info(const char *path, bool json, bool names, FILE *stream,
+                            struct ts_diag *diag)
 {
     struct hdf5_listing listing = {.arena = ts_arena_create()};
     struct hdf5_session *session;
@@ -553,7 +578,8 @@ enum ts_status ts_hdf5_info(const char *path, bool json, bool names, FILE *strea
     int fd;
     if (!listing.arena)
         return ts_diag_no_memory(diag, sizeof listing);
-    enum ts_status status = ts_hdf5_session_open(&(struct hdf5_session_options){.path = path}, &session, &fd, diag);
+    enum ts_status status =
+        ts_hdf5_session_open(&(struct hdf5_session_options){.path = path}, &session, &fd, diag);
     if (status == TS_OK) {
         status = describe(session, fd, path, json, names, &listing, &answer, stream, diag);
         close(fd);
@@ -574,10 +600,13 @@ const char *ts_hdf5_format(const char *path)
     void *answer = NULL;
     bool whole = false;
     if (diag && listing.arena &&
-        ts_hdf5_session_open(&(struct hdf5_session_options){.path = path}, &session, NULL, diag) == TS_OK &&
+        ts_hdf5_session_open(&(struct hdf5_session_options){.path = path}, &session, NULL, diag) ==
+            TS_OK &&
         list(session, &answer, &listing, &whole, diag) == TS_OK)
         ts_hdf5_scan_look(&listing, &scan);
-    const char *format = scan.format != SCAN_NONE ? scans[scan.format] : whole && !listing.ours ? "hdf5" : "result";
+    const char *format = scan.format != SCAN_NONE ? scans[scan.format]
+                         : whole && !listing.ours ? "hdf5"
+                                                  : "result";
     ts_hdf5_session_end(session);
     free(answer);
     ts_arena_destroy(listing.arena);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The listing shows whether a file is a scan. The source that a chain would use then describes it, so `info` and `run`
- * agree.
+ * The listing shows whether a file is a scan. The source that a chain would use then describes it,
+ * so `info` and `run` agree.
  */
 #include "io/scan/hdf5_scan.h"
 
@@ -15,7 +15,8 @@
 #include "io/scan/projections.h"
 
 /* Returns the first dataset whose path ends so, and whose value is this text where one is given. */
-static const struct hdf5_listed *find_listed(const struct hdf5_listing *listing, const char *ending, const char *value)
+static const struct hdf5_listed *find_listed(const struct hdf5_listing *listing, const char *ending,
+                                             const char *value)
 {
     for (const struct hdf5_listed *entry = listing->objects; entry; entry = entry->next)
         if (entry->kind == HDF5_DATASET && ts_ends_in(entry->path, ending) &&
@@ -37,8 +38,10 @@ void ts_hdf5_scan_look(const struct hdf5_listing *listing, struct hdf5_scan *sca
     if (!nexus && (listing->ours || !find_listed(listing, "/exchange/data", NULL)))
         return;
     scan->format = nexus ? SCAN_NXTOMO : SCAN_EXCHANGE;
-    const struct hdf5_listed *angles = find_listed(listing, nexus ? "/rotation_angle" : "/exchange/theta", NULL);
-    snprintf(scan->angle_unit, sizeof scan->angle_unit, "%s", angles && angles->units ? angles->units : "");
+    const struct hdf5_listed *angles =
+        find_listed(listing, nexus ? "/rotation_angle" : "/exchange/theta", NULL);
+    snprintf(scan->angle_unit, sizeof scan->angle_unit, "%s",
+             angles && angles->units ? angles->units : "");
     scan->n_flats = count_frames(listing, "/exchange/data_white");
     scan->n_darks = count_frames(listing, "/exchange/data_dark");
 }
@@ -61,15 +64,17 @@ static void describe_source(const struct source *source, struct hdf5_scan *scan)
         const struct source_attribute *attribute = &source->attributes[i];
         if (!strcmp(attribute->name, "x_rotation_axis_pixel_position"))
             snprintf(scan->rotation_column, sizeof scan->rotation_column, "%s", attribute->value);
-        scan->half |= !strcmp(attribute->name, "field_of_view") && !strcmp(attribute->value, "Half");
+        scan->half |=
+            !strcmp(attribute->name, "field_of_view") && !strcmp(attribute->value, "Half");
         if (!strcmp(attribute->name, "frames_in_file"))
-            sscanf(attribute->value, TS_FRAMES_IN_FILE_SCAN, &scan->n_projections, &scan->n_flats, &scan->n_darks,
-                   &scan->n_invalid, &scan->n_alignment);
+            sscanf(attribute->value, TS_FRAMES_IN_FILE_SCAN, &scan->n_projections, &scan->n_flats,
+                   &scan->n_darks, &scan->n_invalid, &scan->n_alignment);
     }
 }
 
-enum ts_status ts_hdf5_scan_try(const struct source_format *format, struct param_set *set, struct source **source,
-                                char *refused, size_t size, struct ts_diag *diag)
+enum ts_status ts_hdf5_scan_try(const struct source_format *format, struct param_set *set,
+                                struct source **source, char *refused, size_t size,
+                                struct ts_diag *diag)
 {
     struct ts_diag *found = ts_diag_create();
     *refused = '\0';
@@ -96,14 +101,17 @@ enum ts_status ts_hdf5_scan_open(const char *path, struct hdf5_scan *scan, struc
     } values = {0};
     const bool nexus = scan->format == SCAN_NXTOMO;
     const struct source_format *format = nexus ? &nexus_format : &exchange_format;
-    struct param_set set = {
-        .params = format->params, .n_params = format->n_params, .values = &values, .owner = "input"};
+    struct param_set set = {.params = format->params,
+                            .n_params = format->n_params,
+                            .values = &values,
+                            .owner = "input"};
     struct source *source = NULL;
     if (scan->format == SCAN_NONE)
         return TS_OK;
     ts_params_init(&set);
     *(nexus ? &values.nexus.nexus : &values.exchange.exchange) = path;
-    const enum ts_status status = ts_hdf5_scan_try(format, &set, &source, scan->refused, sizeof scan->refused, diag);
+    const enum ts_status status =
+        ts_hdf5_scan_try(format, &set, &source, scan->refused, sizeof scan->refused, diag);
     if (source) {
         describe_source(source, scan);
         source->ops->close(source);
@@ -118,13 +126,14 @@ void ts_hdf5_scan_print(const struct hdf5_scan *scan, FILE *stream)
         fputc('\n', stream);
         return;
     }
-    fprintf(stream, "  frames: %" PRId64 " projections, %" PRId64 " flats, %" PRId64 " darks", scan->n_projections,
-            scan->n_flats, scan->n_darks);
+    fprintf(stream, "  frames: %" PRId64 " projections, %" PRId64 " flats, %" PRId64 " darks",
+            scan->n_projections, scan->n_flats, scan->n_darks);
     if (scan->n_invalid)
         fprintf(stream, ", %" PRId64 " invalid", scan->n_invalid);
     if (scan->n_alignment)
         fprintf(stream, ", %" PRId64 " alignment (left out)", scan->n_alignment);
-    fprintf(stream, "\n  detector: %" PRId64 " rows of %" PRId64 " pixels, ", scan->rows, scan->columns);
+    fprintf(stream, "\n  detector: %" PRId64 " rows of %" PRId64 " pixels, ", scan->rows,
+            scan->columns);
     if (scan->row_mm > 0)
         fprintf(stream, "%.9g mm apart, the pixels %.9g mm\n", scan->row_mm, scan->column_mm);
     else
@@ -132,7 +141,8 @@ void ts_hdf5_scan_print(const struct hdf5_scan *scan, FILE *stream)
     fprintf(stream, "  angles: %.9g to %.9g degree", scan->low, scan->high);
     ts_text_print(stream, ", unit in the file: ", *scan->angle_unit ? scan->angle_unit : "none");
     if (*scan->rotation_column)
-        ts_text_print(stream, "\n  rotation axis: x_rotation_axis_pixel_position ", scan->rotation_column);
+        ts_text_print(stream, "\n  rotation axis: x_rotation_axis_pixel_position ",
+                      scan->rotation_column);
     fputs(scan->half ? "\n  field of view: half of the object\n" : "\n", stream);
 }
 
@@ -151,7 +161,8 @@ void ts_hdf5_scan_json(const struct hdf5_scan *scan, struct json *json)
         ts_json_member_integer(json, "detector_rows", scan->rows);
         ts_json_member_integer(json, "detector_columns", scan->columns);
         ts_json_member_real(json, "row_distance_mm", scan->row_mm > 0 ? scan->row_mm : NAN);
-        ts_json_member_real(json, "column_distance_mm", scan->column_mm > 0 ? scan->column_mm : NAN);
+        ts_json_member_real(json, "column_distance_mm",
+                            scan->column_mm > 0 ? scan->column_mm : NAN);
         ts_json_member_real(json, "lowest_angle_degree", scan->low);
         ts_json_member_real(json, "highest_angle_degree", scan->high);
         ts_json_member_text(json, "angle_unit", *scan->angle_unit ? scan->angle_unit : NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This opens one dataset of an HDF5 file as a source: a volume (z, y, x) or a sinogram (z, view, detector), with its
- * axes in the file in any order. Only the unit of the angles is taken from the file; the chain states order, spacing
- * and place.
+ * This opens one dataset of an HDF5 file as a source: a volume (z, y, x) or a sinogram (z, view,
+ * detector), with its axes in the file in any order. Only the unit of the angles is taken from the
+ * file; the chain states order, spacing and place.
  */
 #include "io/scan/hdf5_source.h"
 
@@ -14,7 +14,8 @@
 #include "io/scan/scan_field.h"
 #include "io/source/source_slices.h"
 
-static const struct choice unit_choices[] = ANGLE_UNIT_CHOICES("as the units of the angles say; without units degrees");
+static const struct choice unit_choices[] =
+    ANGLE_UNIT_CHOICES("as the units of the angles say; without units degrees");
 
 static const struct choice quantity_choices[] = {
     {"counts", TS_COUNTS, "detector counts", 0},
@@ -28,20 +29,23 @@ static const struct choice quantity_choices[] = {
 
 static const struct param hdf5_params[] = {
     PARAM(struct hdf5_params, hdf5, .required = true, .unit = "", .doc = "the HDF5 file"),
-    PARAM(struct hdf5_params, path, .required = true, .unit = "", .doc = "path of the dataset in the file"),
+    PARAM(struct hdf5_params, path, .required = true, .unit = "",
+          .doc = "path of the dataset in the file"),
     PARAM(struct hdf5_params, axes, .required = true, .unit = "",
-          .doc =
-              "names of the dataset's three axes in the order of the file: z, y and x, or z, view and detector, or, of "
-              "flats and darks, which have no angles, z, frame and detector"),
+          .doc = "names of the dataset's three axes in the order of the file: z, y and x, or z, "
+                 "view and detector, or, of "
+                 "flats and darks, which have no angles, z, frame and detector"),
     PARAM(struct hdf5_params, spacing, .unit = "mm", .optional = true, .min = 1e-9, .max = 1e6,
-          .doc =
-              "distances of neighbors along z, y and x, or along z and detector; one pixel where they are not given"),
-    PARAM(struct hdf5_params, angles, .unit = "", .init.text = "", .doc = "path of the angles of the views"),
-    PARAM(struct hdf5_params, angle_unit, .unit = "", .choices = unit_choices, .init.choice = ANGLE_UNIT_FILE,
+          .doc = "distances of neighbors along z, y and x, or along z and detector; one pixel "
+                 "where they are not given"),
+    PARAM(struct hdf5_params, angles, .unit = "", .init.text = "",
+          .doc = "path of the angles of the views"),
+    PARAM(struct hdf5_params, angle_unit, .unit = "", .choices = unit_choices,
+          .init.choice = ANGLE_UNIT_FILE,
           .doc = "unit of the angles in the file, or of theta_start and theta_stop"),
     THETA_PARAMS(struct hdf5_params, "the file's angles", "in place of angles"),
-    PARAM(struct hdf5_params, quantity, .unit = "", .choices = quantity_choices, .init.choice = TS_INTENSITY,
-          .doc = "what the stored values are"),
+    PARAM(struct hdf5_params, quantity, .unit = "", .choices = quantity_choices,
+          .init.choice = TS_INTENSITY, .doc = "what the stored values are"),
     BEAM_PARAMS(struct hdf5_params),
     SLICES_PARAM(struct hdf5_params),
     ALLOW_PARAM(struct hdf5_params),
@@ -50,7 +54,8 @@ static const struct param hdf5_params[] = {
 /* Finds where each axis of the image lies in the file. */
 static enum ts_status find_order(struct projections *projections, const struct param_set *set)
 {
-    static const char *const kinds[3][3] = {{"z", "view", "detector"}, {"z", "y", "x"}, {"z", "frame", "detector"}};
+    static const char *const kinds[3][3] = {
+        {"z", "view", "detector"}, {"z", "y", "x"}, {"z", "frame", "detector"}};
     const struct hdf5_params *params = set->values;
     for (int kind = 0; kind < 3; kind++) {
         int n_found = 0;
@@ -65,9 +70,9 @@ static enum ts_status find_order(struct projections *projections, const struct p
         if (n_found == 3)
             return TS_OK;
     }
-    return ts_param_error(
-        set, "axes", "axes-names", projections->input.diag,
-        "the axes are neither z, y and x nor z, view and detector nor z, frame and detector, each once");
+    return ts_param_error(set, "axes", "axes-names", projections->input.diag,
+                          "the axes are neither z, y and x nor z, view and detector nor z, frame "
+                          "and detector, each once");
 }
 
 static enum ts_status find_spacing(struct projections *projections, const struct param_set *set)
@@ -78,7 +83,8 @@ static enum ts_status find_spacing(struct projections *projections, const struct
         return TS_OK;
     if (spacing->rows != 1 || spacing->columns != expected)
         return ts_param_error(set, "spacing", "spacing-count", projections->input.diag,
-                              "%" PRId64 " numbers, expected %" PRId64, spacing->rows * spacing->columns, expected);
+                              "%" PRId64 " numbers, expected %" PRId64,
+                              spacing->rows * spacing->columns, expected);
     projections->spacing_mm[0] = spacing->values[0];
     projections->spacing_mm[1] = spacing->values[spacing->columns - 1];
     projections->spacing_y_mm = spacing->values[1];
@@ -104,19 +110,25 @@ static enum ts_status find_angles(struct projections *projections, const struct 
         return !start && !stop && !*params->angles
                    ? TS_OK
                    : ts_param_error(set, "axes", "angles-missing", input->diag, "%s",
-                                    projections->volume ? "a volume has no angles" : "frames have no angles");
+                                    projections->volume ? "a volume has no angles"
+                                                        : "frames have no angles");
     if (start != stop || start == (*params->angles != 0)) {
-        ts_param_error(set, "axes", "angles-missing", input->diag,
-                       "a sinogram needs angles, or both theta_start and theta_stop in their place");
-        return ts_diag_hint(input->diag, "flats and darks have no angles: their axes are z, frame and detector");
+        ts_param_error(
+            set, "axes", "angles-missing", input->diag,
+            "a sinogram needs angles, or both theta_start and theta_stop in their place");
+        return ts_diag_hint(input->diag,
+                            "flats and darks have no angles: their axes are z, frame and detector");
     }
     if (start)
-        return ts_projections_range(projections, params->theta_start, params->theta_stop, params->endpoint, unit);
+        return ts_projections_range(projections, params->theta_start, params->theta_stop,
+                                    params->endpoint, unit);
     const enum ts_status status = ts_hdf5_input_find_root(input, params->angles, &angles);
     if (status == TS_OK && angles.kind == FINDER_NONE)
-        return ts_hdf5_input_refuse(input, "angles-missing", "there is no %s: the angles are not known",
-                                    params->angles);
-    return status == TS_OK ? ts_projections_listed(projections, &angles, params->angles, unit, "view") : status;
+        return ts_hdf5_input_refuse(input, "angles-missing",
+                                    "there is no %s: the angles are not known", params->angles);
+    return status == TS_OK
+               ? ts_projections_listed(projections, &angles, params->angles, unit, "view")
+               : status;
 }
 
 /* Warns of a scale that stands beside the dataset. */
@@ -140,11 +152,13 @@ static enum ts_status find_all(struct projections *projections, const struct par
     if (status == TS_OK)
         status = ts_hdf5_input_find_root(&projections->input, params->path, &dataset);
     if (status == TS_OK && dataset.kind == FINDER_NONE) {
-        status = ts_hdf5_input_refuse(&projections->input, "hdf5-no-dataset", "there is no %s", params->path);
+        status = ts_hdf5_input_refuse(&projections->input, "hdf5-no-dataset", "there is no %s",
+                                      params->path);
         ts_diag_hint(projections->input.diag, "`tomostage info FILE` lists what is in the file");
     }
     if (status == TS_OK)
-        status = ts_hdf5_stack_open(&projections->input, &dataset, params->path, 3, &projections->stack);
+        status =
+            ts_hdf5_stack_open(&projections->input, &dataset, params->path, 3, &projections->stack);
     projections->n_views = projections->stack.n[projections->order[1]];
     projections->quantity = params->quantity;
     if (status == TS_OK)
@@ -152,7 +166,8 @@ static enum ts_status find_all(struct projections *projections, const struct par
     return status == TS_OK ? find_angles(projections, set) : status;
 }
 
-static enum ts_status open_hdf5(const struct param_set *set, struct source **source, struct ts_diag *diag)
+static enum ts_status open_hdf5(const struct param_set *set, struct source **source,
+                                struct ts_diag *diag)
 {
     return ts_projections_source(set, find_all, source, diag);
 }

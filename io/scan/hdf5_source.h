@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This is the source format `hdf5`, which reads any dataset with three axes that the chain names. Such a file states
- * nothing about its meaning in a way that all programs share, so the parameters give the order of axes, spacing and
- * quantity.
+ * This is the source format `hdf5`, which reads any dataset with three axes that the chain names.
+ * Such a file states nothing about its meaning in a way that all programs share, so the parameters
+ * give the order of axes, spacing and quantity.
  */
 #ifndef IO_SCAN_HDF5_SOURCE_H
 #define IO_SCAN_HDF5_SOURCE_H

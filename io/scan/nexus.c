@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * NXtomo: an NXentry or NXsubentry whose definition is NXtomo; in it NXinstrument/NXdetector with data (frame, row,
- * column), image_key (0 projection, 1 flat, 2 dark, 3 invalid), x_pixel_size, y_pixel_size and
- * x_rotation_axis_pixel_position; rotation_angle in NXsample, or in NXdata. What else it may say is in nexus_fields.c.
- * Files of the ESRF have image_key_control beside image_key: the same, but for frames that were taken again to see
- * whether the sample moved, which are -1. Source: NeXus definitions, NXtomo.
+ * NXtomo: an NXentry or NXsubentry whose definition is NXtomo; in it NXinstrument/NXdetector with
+ * data (frame, row, column), image_key (0 projection, 1 flat, 2 dark, 3 invalid), x_pixel_size,
+ * y_pixel_size and x_rotation_axis_pixel_position; rotation_angle in NXsample, or in NXdata. What
+ * else it may say is in nexus_fields.c. Files of the ESRF have image_key_control beside image_key:
+ * the same, but for frames that were taken again to see whether the sample moved, which are -1.
+ * Source: NeXus definitions, NXtomo.
  */
 #include "io/scan/nexus.h"
 
@@ -28,16 +29,18 @@ static const struct param nexus_params[] = {
     PARAM(struct nexus_params, entry, .unit = "", .init.text = "",
           .doc = "path of the NXtomo entry, where the file has several"),
     PARAM(struct nexus_params, data, .unit = "", .init.text = "",
-          .doc = "path of the frames (frame, row, column); found in the entry where it is not given"),
+          .doc =
+              "path of the frames (frame, row, column); found in the entry where it is not given"),
     PARAM(struct nexus_params, angles, .unit = "", .init.text = "",
           .doc = "path of the angles, one a frame; found in the entry where it is not given"),
     PARAM(struct nexus_params, image_key, .unit = "", .init.text = "",
-          .doc = "path of the keys that tell projections, flats and darks apart; found where it is not given"),
+          .doc = "path of the keys that tell projections, flats and darks apart; found where it is "
+                 "not given"),
     FRAMES_PARAM(struct nexus_params),
-    PARAM(struct nexus_params, angle_unit, .unit = "", .choices = unit_choices, .init.choice = ANGLE_UNIT_FILE,
-          .doc = "unit of the angles"),
-    PIXEL_SIZE_PARAM(struct nexus_params,
-                     "x_pixel_size and y_pixel_size of the sample in the file, else of the detector, else one pixel"),
+    PARAM(struct nexus_params, angle_unit, .unit = "", .choices = unit_choices,
+          .init.choice = ANGLE_UNIT_FILE, .doc = "unit of the angles"),
+    PIXEL_SIZE_PARAM(struct nexus_params, "x_pixel_size and y_pixel_size of the sample in the "
+                                          "file, else of the detector, else one pixel"),
     PADDING_PARAM(struct nexus_params, "that pixel_mask of the file calls bad"),
     QUANTITY_PARAM(struct nexus_params),
     BEAM_PARAMS(struct nexus_params),
@@ -55,7 +58,7 @@ struct nexus {
     const double *keys;    /* image_key of each frame */
 };
 
-/* ---- the entry and what is in it ----------------------------------------------------------------- */
+/* ---- the entry and what is in it ------------------------------------------------------------- */
 
 static enum ts_status is_tomo(struct nexus *nexus, const struct hdf5_ref *group, bool *found)
 {
@@ -73,7 +76,8 @@ static enum ts_status is_tomo(struct nexus *nexus, const struct hdf5_ref *group,
 }
 
 /* Looks for NXtomo among the members of a group, and one level further in entries. */
-static enum ts_status search(struct nexus *nexus, const struct hdf5_ref *group, int level, int *n_found)
+static enum ts_status search(struct nexus *nexus, const struct hdf5_ref *group, int level,
+                             int *n_found)
 {
     struct hdf5_name *names;
     size_t n;
@@ -106,24 +110,29 @@ static enum ts_status find_entry(struct nexus *nexus)
     if (*params->entry) {
         status = ts_hdf5_input_find_root(nexus->input, params->entry, &nexus->entry);
         if (status == TS_OK && nexus->entry.kind != FINDER_GROUP)
-            return ts_hdf5_input_refuse(nexus->input, "nexus-entry", "there is no group %s", params->entry);
+            return ts_hdf5_input_refuse(nexus->input, "nexus-entry", "there is no group %s",
+                                        params->entry);
         return status;
     }
     status = search(nexus, &nexus->input->files[0].root, 0, &n_found);
     if (status != TS_OK || n_found == 1 || (n_found == 0 && *params->data))
         return status;
     if (n_found > 1) {
-        ts_hdf5_input_refuse(nexus->input, "nexus-entries", "%d entries follow NXtomo, expected one", n_found);
-        return ts_diag_hint(nexus->input->diag,
-                            "entry: PATH says which; `tomostage info FILE` lists what is in the file");
+        ts_hdf5_input_refuse(nexus->input, "nexus-entries",
+                             "%d entries follow NXtomo, expected one", n_found);
+        return ts_diag_hint(
+            nexus->input->diag,
+            "entry: PATH says which; `tomostage info FILE` lists what is in the file");
     }
     ts_hdf5_input_refuse(nexus->input, "nexus-no-entry", "no entry follows NXtomo (definition)");
-    return ts_diag_hint(nexus->input->diag,
-                        "data, angles and image_key name the datasets of a scan that does not say so");
+    return ts_diag_hint(
+        nexus->input->diag,
+        "data, angles and image_key name the datasets of a scan that does not say so");
 }
 
 /* Returns true where a group has a member of this name, whatever it leads to. */
-static enum ts_status has_member(struct nexus *nexus, const struct hdf5_ref *group, const char *name, bool *found)
+static enum ts_status has_member(struct nexus *nexus, const struct hdf5_ref *group,
+                                 const char *name, bool *found)
 {
     struct hdf5_name *names;
     size_t n;
@@ -133,11 +142,12 @@ static enum ts_status has_member(struct nexus *nexus, const struct hdf5_ref *gro
     return status;
 }
 
-/* Finds the first member of class classes[0] that has a member `holding`; or, where classes[1] is not NULL, the first
- * such member of a member of class classes[0]. *found is NONE before. *n_found grows by all there are (NULL: they are
- * not counted). */
-static enum ts_status find_class(struct nexus *nexus, const struct hdf5_ref *group, const char *const *classes,
-                                 const char *holding, struct hdf5_ref *found, int *n_found)
+/* Finds the first member of class classes[0] that has a member `holding`; or, where classes[1] is
+ * not NULL, the first such member of a member of class classes[0]. *found is NONE before. *n_found
+ * grows by all there are (NULL: they are not counted). */
+static enum ts_status find_class(struct nexus *nexus, const struct hdf5_ref *group,
+                                 const char *const *classes, const char *holding,
+                                 struct hdf5_ref *found, int *n_found)
 {
     struct hdf5_name *names;
     size_t n;
@@ -162,7 +172,8 @@ static enum ts_status find_class(struct nexus *nexus, const struct hdf5_ref *gro
     return status;
 }
 
-/* Finds the detector of the frames: the one that holds `data`, or else the first that has an image_key. */
+/* Finds the detector of the frames: the one that holds `data`, or else the first that has an
+ * image_key. */
 static enum ts_status find_detector(struct nexus *nexus)
 {
     static const char *const classes[] = {"NXinstrument", "NXdetector", NULL};
@@ -171,7 +182,8 @@ static enum ts_status find_detector(struct nexus *nexus)
     struct hdf5_ref own = {0};
     int n = 0;
     bool holds = false;
-    enum ts_status status = find_class(nexus, &nexus->entry, classes, "image_key", &nexus->keyed, &n);
+    enum ts_status status =
+        find_class(nexus, &nexus->entry, classes, "image_key", &nexus->keyed, &n);
     nexus->detector = nexus->keyed;
     if (status == TS_OK && length > 0 && nexus->entry.kind != FINDER_NONE) {
         char group[HDF5_INPUT_PATH];
@@ -188,21 +200,23 @@ static enum ts_status find_detector(struct nexus *nexus)
     if (status != TS_OK || n < 2 || nexus->params->frames != FRAMES_PROJECTIONS)
         return status;
     ts_diag_warning(nexus->input->diag, &(struct diag_site){.code = "detectors-several"},
-                    "%s: the entry has %d detectors with an image_key, and the first is taken", nexus->input->path, n);
+                    "%s: the entry has %d detectors with an image_key, and the first is taken",
+                    nexus->input->path, n);
     ts_diag_hint(nexus->input->diag, "data: PATH, the frames of another, takes that one");
     return TS_OK;
 }
 
-/* Finds the dataset that the chain names, or else the detector's member of this name. The result is NONE where there is
- * neither. */
-static enum ts_status find_dataset(const struct nexus *nexus, const char *given, const struct hdf5_ref *detector,
-                                   const char *name, struct hdf5_ref *found)
+/* Finds the dataset that the chain names, or else the detector's member of this name. The result is
+ * NONE where there is neither. */
+static enum ts_status find_dataset(const struct nexus *nexus, const char *given,
+                                   const struct hdf5_ref *detector, const char *name,
+                                   struct hdf5_ref *found)
 {
     return *given ? ts_hdf5_input_find_root(nexus->input, given, found)
                   : ts_hdf5_input_find(nexus->input, detector, name, found);
 }
 
-/* ---- frames ------------------------------------------------------------------------------------- */
+/* ---- frames ---------------------------------------------------------------------------------- */
 
 static enum ts_status open_frames(struct nexus *nexus)
 {
@@ -211,15 +225,17 @@ static enum ts_status open_frames(struct nexus *nexus)
     enum ts_status status = find_dataset(nexus, given, &nexus->detector, "data", &dataset);
     if (status == TS_OK && dataset.kind == FINDER_NONE)
         status = ts_hdf5_input_refuse(nexus->input, "frames-missing", "there are no frames: %s",
-                                      *given ? given : "no NXdetector of the entry has data and image_key");
-    return status == TS_OK
-               ? ts_hdf5_stack_open(nexus->input, &dataset, *given ? given : "data", 3, &nexus->projections->stack)
-               : status;
+                                      *given ? given
+                                             : "no NXdetector of the entry has data and image_key");
+    return status == TS_OK ? ts_hdf5_stack_open(nexus->input, &dataset, *given ? given : "data", 3,
+                                                &nexus->projections->stack)
+                           : status;
 }
 
-/* Reads a list with a value for each frame: the dataset that the chain names or the detector's. It is NULL where there
- * is none. */
-static enum ts_status read_keys(struct nexus *nexus, const char *given, const char *name, double **keys)
+/* Reads a list with a value for each frame: the dataset that the chain names or the detector's. It
+ * is NULL where there is none. */
+static enum ts_status read_keys(struct nexus *nexus, const char *given, const char *name,
+                                double **keys)
 {
     const int64_t n_frames = nexus->projections->stack.n[0];
     struct hdf5_ref dataset;
@@ -227,11 +243,13 @@ static enum ts_status read_keys(struct nexus *nexus, const char *given, const ch
     *keys = NULL;
     enum ts_status status = find_dataset(nexus, given, &nexus->keyed, name, &dataset);
     if (status == TS_OK)
-        status = ts_hdf5_stack_list(nexus->input, &dataset, *given ? given : name, FRAMES_MAX, keys, &n);
+        status =
+            ts_hdf5_stack_list(nexus->input, &dataset, *given ? given : name, FRAMES_MAX, keys, &n);
     if (status == TS_OK && *keys && n != n_frames)
         return ts_hdf5_input_refuse(nexus->input, "image-key",
-                                    "%s has %" PRId64 " values, expected %" PRId64 ", one for each frame", name, n,
-                                    n_frames);
+                                    "%s has %" PRId64 " values, expected %" PRId64
+                                    ", one for each frame",
+                                    name, n, n_frames);
     return status;
 }
 
@@ -240,52 +258,61 @@ static enum ts_status read_all_keys(struct nexus *nexus, double **keys, double *
 {
     const char *given = nexus->params->image_key;
     char beside[HDF5_INPUT_PATH];
-    snprintf(beside, sizeof beside, "%.*simage_key_control", (int)(ts_base_name(given) - given), given);
+    snprintf(beside, sizeof beside, "%.*simage_key_control", (int)(ts_base_name(given) - given),
+             given);
     *control = NULL;
     const enum ts_status status = read_keys(nexus, given, "image_key", keys);
     if (status == TS_OK && *keys)
         return read_keys(nexus, *given ? beside : "", "image_key_control", control);
     if (status != TS_OK)
         return status;
-    ts_hdf5_input_refuse(nexus->input, "image-key",
-                         "there is no image_key: projections, flats and darks cannot be told apart");
-    return ts_diag_hint(
-        nexus->input->diag,
-        "hdf5: FILE with path and axes reads frames of one kind; of flats and darks the axes are z, frame and "
-        "detector");
+    ts_hdf5_input_refuse(
+        nexus->input, "image-key",
+        "there is no image_key: projections, flats and darks cannot be told apart");
+    return ts_diag_hint(nexus->input->diag, "hdf5: FILE with path and axes reads frames of one "
+                                            "kind; of flats and darks the axes are z, frame and "
+                                            "detector");
 }
 
-/* Alignment frames were taken at angles that the scan had before: they are projections by their key alone. */
-static enum ts_status check_key(const struct nexus *nexus, int64_t frame, double key, const double *control,
-                                bool *alignment)
+/* Alignment frames were taken at angles that the scan had before: they are projections by their key
+ * alone. */
+static enum ts_status check_key(const struct nexus *nexus, int64_t frame, double key,
+                                const double *control, bool *alignment)
 {
-    *alignment = control && control[frame] == KEY_ALIGNMENT && (key == FRAMES_PROJECTIONS || key == KEY_INVALID);
+    *alignment = control && control[frame] == KEY_ALIGNMENT &&
+                 (key == FRAMES_PROJECTIONS || key == KEY_INVALID);
     if (!(key >= 0 && key <= KEY_INVALID) || key != floor(key))
-        return ts_hdf5_input_refuse(nexus->input, "image-key",
-                                    "image_key of frame %" PRId64
-                                    " is %g, expected 0 (projection), 1 (flat), 2 (dark) or 3 (invalid)",
-                                    frame, key);
+        return ts_hdf5_input_refuse(
+            nexus->input, "image-key",
+            "image_key of frame %" PRId64
+            " is %g, expected 0 (projection), 1 (flat), 2 (dark) or 3 (invalid)",
+            frame, key);
     if (!control || *alignment || control[frame] == key)
         return TS_OK;
     return ts_hdf5_input_refuse(nexus->input, "image-key",
-                                "image_key_control of frame %" PRId64 " is %g, and its image_key is %g", frame,
-                                control[frame], key);
+                                "image_key_control of frame %" PRId64
+                                " is %g, and its image_key is %g",
+                                frame, control[frame], key);
 }
 
-static enum ts_status record_frames(const struct nexus *nexus, const int64_t counts[KEYS], int64_t n_alignment)
+static enum ts_status record_frames(const struct nexus *nexus, const int64_t counts[KEYS],
+                                    int64_t n_alignment)
 {
     struct projections *projections = nexus->projections;
-    enum ts_status status =
-        ts_projections_attribute(projections, "frames", "%s", ts_projections_frames_name(nexus->params->frames));
+    enum ts_status status = ts_projections_attribute(
+        projections, "frames", "%s", ts_projections_frames_name(nexus->params->frames));
     if (status == TS_OK)
-        status = n_alignment > 0
-                     ? ts_projections_attribute(projections, "frames_in_file", TS_FRAMES_IN_FILE TS_FRAMES_ALIGNMENT,
-                                                counts[0], counts[1], counts[2], counts[KEY_INVALID], n_alignment)
-                     : ts_projections_attribute(projections, "frames_in_file", TS_FRAMES_IN_FILE, counts[0], counts[1],
-                                                counts[2], counts[KEY_INVALID]);
+        status =
+            n_alignment > 0
+                ? ts_projections_attribute(projections, "frames_in_file",
+                                           TS_FRAMES_IN_FILE TS_FRAMES_ALIGNMENT, counts[0],
+                                           counts[1], counts[2], counts[KEY_INVALID], n_alignment)
+                : ts_projections_attribute(projections, "frames_in_file", TS_FRAMES_IN_FILE,
+                                           counts[0], counts[1], counts[2], counts[KEY_INVALID]);
     if (n_alignment > 0 && nexus->params->frames == FRAMES_PROJECTIONS)
         ts_diag_note(nexus->input->diag, &(struct diag_site){.code = "frames-alignment"},
-                     "%s: %" PRId64 " alignment frames (image_key_control -1) are left out, %" PRId64
+                     "%s: %" PRId64
+                     " alignment frames (image_key_control -1) are left out, %" PRId64
                      " projections are read",
                      nexus->input->path, n_alignment, counts[0]);
     return status;
@@ -316,26 +343,30 @@ static enum ts_status choose_frames(struct nexus *nexus)
             frames[n++] = i;
     }
     if (n == 0)
-        return ts_hdf5_input_refuse(nexus->input, "frames-missing",
-                                    "none of the %" PRId64 " frames is one of the %s (image_key %d)", n_frames,
-                                    ts_projections_frames_name(nexus->params->frames), (int)nexus->params->frames);
+        return ts_hdf5_input_refuse(
+            nexus->input, "frames-missing",
+            "none of the %" PRId64 " frames is one of the %s (image_key %d)", n_frames,
+            ts_projections_frames_name(nexus->params->frames), (int)nexus->params->frames);
     nexus->keys = keys;
     projections->n_views = n;
     projections->frames = frames;
     return record_frames(nexus, counts, n_alignment);
 }
 
-/* ---- angles ------------------------------------------------------------------------------------- */
+/* ---- angles ---------------------------------------------------------------------------------- */
 
 /* Reads a list and the units beside it. */
-static enum ts_status read_list(struct nexus *nexus, const struct hdf5_ref *dataset, const char *name, double **values,
-                                int64_t *n, char *units, size_t size)
+static enum ts_status read_list(struct nexus *nexus, const struct hdf5_ref *dataset,
+                                const char *name, double **values, int64_t *n, char *units,
+                                size_t size)
 {
     units[0] = '\0';
     enum ts_status status = ts_hdf5_stack_list(nexus->input, dataset, name, FRAMES_MAX, values, n);
     if (status == TS_OK && *values)
         status = ts_scan_field_warn_of_scale(nexus->input, dataset, name);
-    return status == TS_OK && *values ? ts_hdf5_input_text(nexus->input, dataset, "units", units, size) : status;
+    return status == TS_OK && *values
+               ? ts_hdf5_input_text(nexus->input, dataset, "units", units, size)
+               : status;
 }
 
 static enum ts_status find_angles(struct nexus *nexus, struct hdf5_ref *angles)
@@ -368,25 +399,29 @@ static enum ts_status read_angles(struct nexus *nexus)
     int64_t n = 0;
     enum ts_status status = find_angles(nexus, &dataset);
     if (status == TS_OK)
-        status = read_list(nexus, &dataset, *given ? given : "rotation_angle", &angles, &n, units, sizeof units);
+        status = read_list(nexus, &dataset, *given ? given : "rotation_angle", &angles, &n, units,
+                           sizeof units);
     if (status != TS_OK)
         return status;
     if (!angles)
-        return ts_hdf5_input_refuse(nexus->input, "angles-missing", "there is no %s: the angles are not known",
+        return ts_hdf5_input_refuse(nexus->input, "angles-missing",
+                                    "there is no %s: the angles are not known",
                                     *given ? given : "rotation_angle in the entry");
     if (n != n_frames)
         return ts_hdf5_input_refuse(nexus->input, "angle-count",
-                                    "rotation_angle has %" PRId64 " angles, expected %" PRId64 ", one for each frame",
+                                    "rotation_angle has %" PRId64 " angles, expected %" PRId64
+                                    ", one for each frame",
                                     n, n_frames);
     if (unit == ANGLE_UNIT_FILE)
         unit = ts_angle_unit_of(units);
     if (unit == ANGLE_UNIT_FILE) {
         ts_text_escape(shown, sizeof shown, units);
         ts_hdf5_input_refuse(nexus->input, "angle-unit",
-                             "the unit of rotation_angle is %s%s, expected degree or radian", *units ? "" : "not given",
-                             shown);
+                             "the unit of rotation_angle is %s%s, expected degree or radian",
+                             *units ? "" : "not given", shown);
         return ts_diag_hint(nexus->input->diag, "%s",
-                            *units ? ANGLE_UNIT_HINT : "angle_unit: degree or angle_unit: radian says what it is");
+                            *units ? ANGLE_UNIT_HINT
+                                   : "angle_unit: degree or angle_unit: radian says what it is");
     }
     for (int64_t i = 0; i < projections->n_views; i++)
         angles[i] = angles[projections->frames[i]];
@@ -394,7 +429,7 @@ static enum ts_status read_angles(struct nexus *nexus)
                                  nexus->params->angle_unit != ANGLE_UNIT_FILE);
 }
 
-/* ---- geometry ----------------------------------------------------------------------------------- */
+/* ---- geometry -------------------------------------------------------------------------------- */
 
 static enum ts_status read_geometry(struct nexus *nexus, const struct nexus_places *places)
 {
@@ -408,14 +443,16 @@ static enum ts_status read_geometry(struct nexus *nexus, const struct nexus_plac
         status = ts_nexus_pixel_size(places, nexus->params->beam != TS_BEAM_PARALLEL);
     }
     if (status == TS_OK)
-        status =
-            ts_hdf5_stack_numbers(nexus->input, &nexus->detector, "x_rotation_axis_pixel_position", 1, &position, &n);
+        status = ts_hdf5_stack_numbers(nexus->input, &nexus->detector,
+                                       "x_rotation_axis_pixel_position", 1, &position, &n);
     if (status == TS_OK && position)
-        status = ts_projections_attribute(projections, "x_rotation_axis_pixel_position", "%.17g", position[0]);
+        status = ts_projections_attribute(projections, "x_rotation_axis_pixel_position", "%.17g",
+                                          position[0]);
     return status;
 }
 
-/* Records the probe of the scan, such as x-rays, where it is one of the words that NeXus has for it. */
+/* Records the probe of the scan, such as x-rays, where it is one of the words that NeXus has for
+ * it. */
 static enum ts_status read_probe(struct nexus *nexus)
 {
     static const char *const classes[] = {"NXinstrument", "NXsource", NULL};
@@ -435,7 +472,7 @@ static enum ts_status read_probe(struct nexus *nexus)
     return status;
 }
 
-/* ---- the format --------------------------------------------------------------------------------- */
+/* ---- the format ------------------------------------------------------------------------------ */
 
 static enum ts_status find_parts(struct nexus *nexus)
 {
@@ -468,7 +505,10 @@ static enum ts_status find_parts(struct nexus *nexus)
 static enum ts_status find_all(struct projections *projections, const struct param_set *set)
 {
     static const int order[3] = {1, 0, 2};
-    struct nexus nexus = {.set = set, .params = set->values, .projections = projections, .input = &projections->input};
+    struct nexus nexus = {.set = set,
+                          .params = set->values,
+                          .projections = projections,
+                          .input = &projections->input};
     memcpy(projections->order, order, sizeof order);
     projections->quantity = nexus.params->quantity;
     projections->kind = (enum frames)nexus.params->frames;
@@ -476,7 +516,8 @@ static enum ts_status find_all(struct projections *projections, const struct par
     return find_parts(&nexus);
 }
 
-static enum ts_status open_nexus(const struct param_set *set, struct source **source, struct ts_diag *diag)
+static enum ts_status open_nexus(const struct param_set *set, struct source **source,
+                                 struct ts_diag *diag)
 {
     return ts_projections_source(set, find_all, source, diag);
 }

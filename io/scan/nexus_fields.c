@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writers put into NXtomo what they know of a scan: currents of the ring, movements of the sample, mirrored detectors.
- * A reader that passes over them is wrong in silence. So every field of the tables below is looked for, and told of
- * where its values are not trivial: the same for all frames, zero, or the identity. A field that cannot be read is told
- * of too. Sources: NeXus definitions (NXdetector, NXsample, NXmonitor, NXtransformations); the fields that the ESRF
- * adds.
+ * Writers put into NXtomo what they know of a scan: currents of the ring, movements of the sample,
+ * mirrored detectors. A reader that passes over them is wrong in silence. So every field of the
+ * tables below is looked for, and told of where its values are not trivial: the same for all
+ * frames, zero, or the identity. A field that cannot be read is told of too. Sources: NeXus
+ * definitions (NXdetector, NXsample, NXmonitor, NXtransformations); the fields that the ESRF adds.
  */
 #include "io/scan/nexus_fields.h"
 
@@ -18,17 +18,17 @@
 
 enum { CHAIN_MAX = 16 };
 
-/* ---- fields and warnings -------------------------------------------------------------------------- */
+/* ---- fields and warnings --------------------------------------------------------------------- */
 
-static enum ts_status read_field(const struct nexus_places *places, const struct hdf5_ref *parent, const char *name,
-                                 struct scan_field *field)
+static enum ts_status read_field(const struct nexus_places *places, const struct hdf5_ref *parent,
+                                 const char *name, struct scan_field *field)
 {
     return ts_scan_field_read(places->input, parent, name, field);
 }
 
 /* Finds the first member of this class; NONE where there is none. */
-static enum ts_status find_class(const struct nexus_places *places, const struct hdf5_ref *group, const char *nx_class,
-                                 struct hdf5_ref *found)
+static enum ts_status find_class(const struct nexus_places *places, const struct hdf5_ref *group,
+                                 const char *nx_class, struct hdf5_ref *found)
 {
     struct hdf5_name *names;
     size_t n;
@@ -47,8 +47,9 @@ static enum ts_status find_class(const struct nexus_places *places, const struct
     return status;
 }
 
-__attribute__((format(printf, 4, 5))) static void warn(const struct nexus_places *places, const char *where,
-                                                       const char *name, const char *format, ...)
+__attribute__((format(printf, 4, 5))) static void warn(const struct nexus_places *places,
+                                                       const char *where, const char *name,
+                                                       const char *format, ...)
 {
     char text[512], full[HDF5_INPUT_PATH + 64];
     va_list arguments;
@@ -64,10 +65,11 @@ static void warn_unreadable(const struct nexus_places *places, const char *where
     warn(places, where, name, "is no list of numbers that can be read, and is not used");
 }
 
-/* ---- sizes of pixels ------------------------------------------------------------------------------ */
+/* ---- sizes of pixels ------------------------------------------------------------------------- */
 
 /* Refuses a size of the detector's pixels that is there and is none. */
-static enum ts_status read_detector_size(const struct nexus_places *places, const char *name, double *mm)
+static enum ts_status read_detector_size(const struct nexus_places *places, const char *name,
+                                         double *mm)
 {
     char units[64] = "", shown[256];
     struct hdf5_ref dataset;
@@ -85,18 +87,21 @@ static enum ts_status read_detector_size(const struct nexus_places *places, cons
     *mm = values[0] * ts_scan_field_mm(units);
     for (int64_t i = 1; i < n; i++)
         if (values[i] != values[0])
-            return ts_hdf5_input_refuse(places->input, "pixel-size", "%s is not the same for all pixels", name);
+            return ts_hdf5_input_refuse(places->input, "pixel-size",
+                                        "%s is not the same for all pixels", name);
     if (*mm > 0 && isfinite(*mm))
         return TS_OK;
     ts_text_escape(shown, sizeof shown, units);
     ts_hdf5_input_refuse(places->input, "pixel-size",
-                         "%s is %g in the unit '%s', expected a positive length in m to pm", name, values[0], shown);
+                         "%s is %g in the unit '%s', expected a positive length in m to pm", name,
+                         values[0], shown);
     return ts_diag_hint(places->input->diag, "pixel_size in mm stands for what the file says");
 }
 
-/* Reads the sizes from row to row and from column to column that two fields give; 0 where they do not. */
-static enum ts_status read_sizes(const struct nexus_places *places, const struct hdf5_ref *parent, const char *where,
-                                 const char *const names[2], double mm[2])
+/* Reads the sizes from row to row and from column to column that two fields give; 0 where they do
+ * not. */
+static enum ts_status read_sizes(const struct nexus_places *places, const struct hdf5_ref *parent,
+                                 const char *where, const char *const names[2], double mm[2])
 {
     struct scan_field fields[2];
     mm[0] = mm[1] = 0;
@@ -126,14 +131,16 @@ static enum ts_status warn_of_magnification(const struct nexus_places *places)
     struct scan_field field;
     const double column_mm = places->projections->spacing_mm[1];
     const enum ts_status status = read_field(places, places->detector, "magnification", &field);
-    if (status != TS_OK || !field.there || field.n != 1 || !(field.values[0] > 0) || field.values[0] == 1 ||
-        !places->projected)
+    if (status != TS_OK || !field.there || field.n != 1 || !(field.values[0] > 0) ||
+        field.values[0] == 1 || !places->projected)
         return status;
     warn(places, "detector", "magnification",
-         "is %g, and is not used: the file does not say whether x_pixel_size and y_pixel_size are those of the sample",
+         "is %g, and is not used: the file does not say whether x_pixel_size and y_pixel_size are "
+         "those of the sample",
          field.values[0]);
     if (column_mm > 0)
-        ts_diag_hint(places->input->diag, "pixel_size: %.9g, in mm, where they are those of the detector",
+        ts_diag_hint(places->input->diag,
+                     "pixel_size: %.9g, in mm, where they are those of the detector",
                      column_mm / field.values[0]);
     return TS_OK;
 }
@@ -157,12 +164,15 @@ enum ts_status ts_nexus_pixel_size(const struct nexus_places *places, bool diver
         return status;
     if (sample_mm[0] == 0)
         return warn_of_magnification(places);
-    const bool differ = fabs(sample_mm[0] - mm[0]) > 1e-6 * mm[0] || fabs(sample_mm[1] - mm[1]) > 1e-6 * mm[1];
+    const bool differ =
+        fabs(sample_mm[0] - mm[0]) > 1e-6 * mm[0] || fabs(sample_mm[1] - mm[1]) > 1e-6 * mm[1];
     const struct param_set *set = places->input->set;
-    const struct diag_site site = {.code = "pixel-size-sample", .span = set->spans[0], .stage = set->owner};
+    const struct diag_site site = {
+        .code = "pixel-size-sample", .span = set->spans[0], .stage = set->owner};
     if (differ && places->projected)
         ts_diag_note(places->input->diag, &site,
-                     "%s: a pixel is %.6g x %.6g mm of the sample and %.6g x %.6g mm of the detector (rows x columns); "
+                     "%s: a pixel is %.6g x %.6g mm of the sample and %.6g x %.6g mm of the "
+                     "detector (rows x columns); "
                      "the %s are used",
                      places->input->path, sample_mm[0], sample_mm[1], mm[0], mm[1],
                      diverging ? "detector's, since the beam is a fan" : "sample's");
@@ -171,9 +181,10 @@ enum ts_status ts_nexus_pixel_size(const struct nexus_places *places, bool diver
     return TS_OK;
 }
 
-/* ---- pixel_mask ----------------------------------------------------------------------------------- */
+/* ---- pixel_mask ------------------------------------------------------------------------------ */
 
-/* Bits of NXdetector's pixel_mask; bit 31 is of virtual pixels between the chips, whose values are interpolated. */
+/* Bits of NXdetector's pixel_mask; bit 31 is of virtual pixels between the chips, whose values are
+ * interpolated. */
 static bool is_bad(double value)
 {
     return value < 0 || ((uint64_t)value & ~(UINT64_C(1) << 31)) != 0;
@@ -191,7 +202,9 @@ static enum ts_status take_pixel_mask(const struct nexus_places *places, const d
         n_bad += bad[i] = is_bad(values[i]);
     if (n_bad > 0)
         projections->bad = bad;
-    return n_bad > 0 ? ts_projections_attribute(projections, "pixel_mask", "%zu of %zu pixels", n_bad, n) : TS_OK;
+    return n_bad > 0
+               ? ts_projections_attribute(projections, "pixel_mask", "%zu of %zu pixels", n_bad, n)
+               : TS_OK;
 }
 
 enum ts_status ts_nexus_pixel_mask(const struct nexus_places *places)
@@ -206,7 +219,8 @@ enum ts_status ts_nexus_pixel_mask(const struct nexus_places *places)
     if (status == TS_OK) {
         input->diag = trial;
         input->arena = scratch; /* of doubles that are bits in the end */
-        status = ts_hdf5_stack_vectors(input, places->detector, "pixel_mask", columns, rows * columns, &values, &n);
+        status = ts_hdf5_stack_vectors(input, places->detector, "pixel_mask", columns,
+                                       rows * columns, &values, &n);
         input->diag = diag;
         input->arena = arena;
     }
@@ -214,8 +228,9 @@ enum ts_status ts_nexus_pixel_mask(const struct nexus_places *places)
         ts_diag_append(diag, trial);
     if (status == TS_BAD_INPUT || (values && n != rows)) {
         warn(places, "detector", "pixel_mask",
-             "is no array of integers, one for each of its %" PRId64 " x %" PRId64 " pixels, and is not used", rows,
-             columns);
+             "is no array of integers, one for each of its %" PRId64 " x %" PRId64
+             " pixels, and is not used",
+             rows, columns);
         status = TS_OK;
     } else if (status == TS_OK && values) {
         status = take_pixel_mask(places, values);
@@ -225,13 +240,14 @@ enum ts_status ts_nexus_pixel_mask(const struct nexus_places *places)
     return status;
 }
 
-/* ---- fields that should be trivial ---------------------------------------------------------------- */
+/* ---- fields that should be trivial ----------------------------------------------------------- */
 
 enum over { OVER_VIEWS, OVER_BEAM, OVER_ALL }; /* projections; flats too; darks too */
 
-/* Finds the range of the values of such frames. Returns false where there is none that is finite. */
-static bool find_range(const struct nexus_places *places, const struct scan_field *field, enum over over, double *low,
-                       double *high)
+/* Finds the range of the values of such frames. Returns false where there is none that is
+ * finite. */
+static bool find_range(const struct nexus_places *places, const struct scan_field *field,
+                       enum over over, double *low, double *high)
 {
     const bool listed = field->n == places->n_frames;
     *low = INFINITY;
@@ -249,20 +265,26 @@ static bool find_range(const struct nexus_places *places, const struct scan_fiel
     return *low <= *high;
 }
 
-/* These fields have one value, or one for each frame, and say that frames are not alike where they change. */
+/* These fields have one value, or one for each frame, and say that frames are not alike where they
+ * change. */
 static const struct varying {
     const char *group, *name;
     enum over over;
     double least; /* relative change that is told of; of lengths, the part of a pixel */
     const char *what, *hint;
 } varying[] = {
-    {"sample", "x_translation", OVER_VIEWS, 0.01, "the sample moved, and the views are not shifted", NULL},
-    {"sample", "y_translation", OVER_VIEWS, 0.01, "the sample moved, and the views are not shifted", NULL},
-    {"sample", "z_translation", OVER_VIEWS, 0.01, "the sample moved, and the views are not shifted", NULL},
-    {"detector", "x_translation", OVER_VIEWS, 0.01, "the detector moved, and the views are not shifted", NULL},
-    {"detector", "y_translation", OVER_VIEWS, 0.01, "the detector moved, and the views are not shifted", NULL},
-    {"detector", "distance", OVER_VIEWS, 0.01, "the detector moved along the beam, and one size of pixels is used",
+    {"sample", "x_translation", OVER_VIEWS, 0.01, "the sample moved, and the views are not shifted",
      NULL},
+    {"sample", "y_translation", OVER_VIEWS, 0.01, "the sample moved, and the views are not shifted",
+     NULL},
+    {"sample", "z_translation", OVER_VIEWS, 0.01, "the sample moved, and the views are not shifted",
+     NULL},
+    {"detector", "x_translation", OVER_VIEWS, 0.01,
+     "the detector moved, and the views are not shifted", NULL},
+    {"detector", "y_translation", OVER_VIEWS, 0.01,
+     "the detector moved, and the views are not shifted", NULL},
+    {"detector", "distance", OVER_VIEWS, 0.01,
+     "the detector moved along the beam, and one size of pixels is used", NULL},
     {"detector", "count_time", OVER_ALL, 1e-3,
      "frames were exposed for different times, and counts are not divided "
      "by them",
@@ -272,11 +294,14 @@ static const struct varying {
      "divided by them",
      NULL},
     {"source", "current", OVER_BEAM, 1e-3, "the beam changed, and counts are not divided by it",
-     "the stage air after flat_field does so by detector pixels beside the object, where there are some"},
+     "the stage air after flat_field does so by detector pixels beside the object, where there are "
+     "some"},
     {"control", "data", OVER_BEAM, 1e-3, "the beam changed, and counts are not divided by it",
-     "the stage air after flat_field does so by detector pixels beside the object, where there are some"},
+     "the stage air after flat_field does so by detector pixels beside the object, where there are "
+     "some"},
     {"diode", "data", OVER_BEAM, 1e-3, "the beam changed, and counts are not divided by it",
-     "the stage air after flat_field does so by detector pixels beside the object, where there are some"},
+     "the stage air after flat_field does so by detector pixels beside the object, where there are "
+     "some"},
 };
 
 static enum ts_status warn_of_varying(const struct nexus_places *places, const struct varying *row,
@@ -295,23 +320,28 @@ static enum ts_status warn_of_varying(const struct nexus_places *places, const s
     }
     if (!find_range(places, &field, row->over, &low, &high))
         return TS_OK;
-    const double mm = (high - low) * ts_scan_field_mm(field.units), largest = fmax(fabs(low), fabs(high));
+    const double mm = (high - low) * ts_scan_field_mm(field.units),
+                 largest = fmax(fabs(low), fabs(high));
     const bool length = row->least == 0.01 && pixel_mm > 0 && mm > 0;
     if (length ? mm <= row->least * pixel_mm
-               : !(high - low > 1e-9 * largest) || (row->over != OVER_VIEWS && high - low <= row->least * largest))
+               : !(high - low > 1e-9 * largest) ||
+                     (row->over != OVER_VIEWS && high - low <= row->least * largest))
         return TS_OK;
     char shown[256];
     ts_text_escape(shown, sizeof shown, field.units);
-    warn(places, row->group, row->name, "goes from %.6g to %.6g%s%s over the %s: %s", low, high, *shown ? " " : "",
-         shown, field.n == places->n_frames ? frames[row->over] : "scan", row->what);
+    warn(places, row->group, row->name, "goes from %.6g to %.6g%s%s over the %s: %s", low, high,
+         *shown ? " " : "", shown, field.n == places->n_frames ? frames[row->over] : "scan",
+         row->what);
     if (row->hint)
         ts_diag_hint(places->input->diag, "%s", row->hint);
     return TS_OK;
 }
 
-static const char mirrored[] = "the detector's pixels run from right to left, and they are read as they are";
-static const char upside_down[] = "the detector's rows run from bottom to top, and they are read as they are: the "
-                                  "slices come out in the opposite order";
+static const char mirrored[] =
+    "the detector's pixels run from right to left, and they are read as they are";
+static const char upside_down[] =
+    "the detector's rows run from bottom to top, and they are read as they are: the "
+    "slices come out in the opposite order";
 static const char flip_hint[] = "the stage flip, after flat_field, mirrors the views";
 
 /* These fields have one value, which is a number or a word for what is as usual. */
@@ -322,11 +352,12 @@ static const struct unusual {
 } unusual[] = {
     {"x_flipped", "false", 0, mirrored, flip_hint},
     {"y_flipped", "false", 0, upside_down, NULL},
-    {"flatfield_applied", "false", 0, "the frames are divided by a flat field already; flat_field would do so again",
-     NULL},
+    {"flatfield_applied", "false", 0,
+     "the frames are divided by a flat field already; flat_field would do so again", NULL},
     {"countrate_correction_applied", "true", 1,
      "the detector lost counts where many came at once, and they are not made up for", NULL},
-    {"estimated_cor_from_motor", "false", 0, "the rotation axis is so far from the middle; it is not moved there",
+    {"estimated_cor_from_motor", "false", 0,
+     "the rotation axis is so far from the middle; it is not moved there",
      "the stage center finds the axis, or is given it"},
 };
 
@@ -338,7 +369,8 @@ static enum ts_status warn_of_unusual(const struct nexus_places *places)
         const enum ts_status status = read_field(places, places->detector, row->name, &field);
         if (status != TS_OK)
             return status;
-        if (!field.there || (field.n == 1 && field.values[0] == row->usual) || !strcasecmp(field.text, row->word))
+        if (!field.there || (field.n == 1 && field.values[0] == row->usual) ||
+            !strcasecmp(field.text, row->word))
             continue;
         if (field.n == 1)
             warn(places, "detector", row->name, "is %.6g: %s", field.values[0], row->what);
@@ -375,8 +407,9 @@ static enum ts_status warn_of_limits(const struct nexus_places *places)
         const double value = field.values[0];
         if (i == 0 ? value <= ends[0] : value >= ends[1])
             continue;
-        warn(places, "detector", names[i], "is %.9g: pixels %s it are not valid, and are taken for measured ones",
-             value, i == 0 ? "below" : "above");
+        warn(places, "detector", names[i],
+             "is %.9g: pixels %s it are not valid, and are taken for measured ones", value,
+             i == 0 ? "below" : "above");
         ts_diag_hint(places->input->diag, "the stage bad_pixels with %s: %.9g fills them",
                      i == 0 ? "lowest" : "highest", i == 1 && integer ? value + 1 : value);
     }
@@ -406,7 +439,8 @@ static enum ts_status warn_of_scales(const struct nexus_places *places)
     return status;
 }
 
-/* A detector that is moved across has its axis elsewhere. Its offset is one number, or one for each column. */
+/* A detector that is moved across has its axis elsewhere. Its offset is one number, or one for each
+ * column. */
 static enum ts_status warn_of_offset(const struct nexus_places *places)
 {
     static const char *const names[] = {"x_pixel_offset", "x_offset"};
@@ -423,7 +457,8 @@ static enum ts_status warn_of_offset(const struct nexus_places *places)
         for (int64_t k = 1; k < field.n; k++)
             even &= fabs(at[k] - at[k - 1] - step) <= 0.01 * fabs(step);
         if (!even)
-            warn(places, "detector", names[i], "has steps that differ, and columns are taken to be evenly spaced");
+            warn(places, "detector", names[i],
+                 "has steps that differ, and columns are taken to be evenly spaced");
         else if (mm > 0 && pixel_mm > 0 ? fabs(middle) * mm > 0.5 * pixel_mm : middle != 0) {
             char shown[256];
             ts_text_escape(shown, sizeof shown, field.units);
@@ -437,7 +472,8 @@ static enum ts_status warn_of_offset(const struct nexus_places *places)
     return TS_OK;
 }
 
-/* Notes that a scan sees half of its object, for the plan, which knows whether the chain joins opposite views. */
+/* Notes that a scan sees half of its object, for the plan, which knows whether the chain joins
+ * opposite views. */
 static enum ts_status note_half(const struct nexus_places *places)
 {
     struct scan_field view, half;
@@ -446,15 +482,17 @@ static enum ts_status note_half(const struct nexus_places *places)
         status = read_field(places, places->detector, "half_acquisition", &half);
     if (status != TS_OK)
         return status;
-    return !strcasecmp(view.text, "half") || (half.n == 1 && half.values[0] != 0) || !strcasecmp(half.text, "true")
+    return !strcasecmp(view.text, "half") || (half.n == 1 && half.values[0] != 0) ||
+                   !strcasecmp(half.text, "true")
                ? ts_projections_attribute(places->projections, "field_of_view", "Half")
                : TS_OK;
 }
 
-/* ---- transformations ------------------------------------------------------------------------------ */
+/* ---- transformations ------------------------------------------------------------------------- */
 
 /* Returns true where the values are the angles of the views but for a constant and the sense. */
-static bool is_rotation(const struct nexus_places *places, const struct scan_field *field, double to_degrees)
+static bool is_rotation(const struct nexus_places *places, const struct scan_field *field,
+                        double to_degrees)
 {
     const struct projections *projections = places->projections;
     const int64_t n = projections->n_views;
@@ -470,25 +508,28 @@ static bool is_rotation(const struct nexus_places *places, const struct scan_fie
     return same || opposite;
 }
 
-static void warn_of_rotation(const struct nexus_places *places, const char *where, const char *name, double degrees,
-                             const double vector[3])
+static void warn_of_rotation(const struct nexus_places *places, const char *where, const char *name,
+                             double degrees, const double vector[3])
 {
     const bool half = fabs(fabs(degrees) - 180) < 1e-6, detector = !strcmp(where, "detector");
-    const double length = sqrt(vector[0] * vector[0] + vector[1] * vector[1] + vector[2] * vector[2]);
+    const double length =
+        sqrt(vector[0] * vector[0] + vector[1] * vector[1] + vector[2] * vector[2]);
     if (half && detector && length > 0 && fabs(vector[1]) / length > 0.999999) {
         warn(places, where, name, "turns it by 180 degrees about y: %s", mirrored);
         ts_diag_hint(places->input->diag, "%s", flip_hint);
     } else if (half && detector && length > 0 && fabs(vector[0]) / length > 0.999999) {
         warn(places, where, name, "turns it by 180 degrees about x: %s", upside_down);
     } else {
-        warn(places, where, name, "turns it by %.6g degrees about (%g, %g, %g), and is not used", degrees, vector[0],
-             vector[1], vector[2]);
+        warn(places, where, name, "turns it by %.6g degrees about (%g, %g, %g), and is not used",
+             degrees, vector[0], vector[1], vector[2]);
     }
 }
 
-/* Warns of an axis of a transformation, which has `vector` and `transformation_type`, unless it does nothing. */
-static enum ts_status check_axis(const struct nexus_places *places, const char *where, const struct hdf5_ref *group,
-                                 const char *path, char depends_on[HDF5_INPUT_PATH])
+/* Warns of an axis of a transformation, which has `vector` and `transformation_type`, unless it
+ * does nothing. */
+static enum ts_status check_axis(const struct nexus_places *places, const char *where,
+                                 const struct hdf5_ref *group, const char *path,
+                                 char depends_on[HDF5_INPUT_PATH])
 {
     struct hdf5_input *input = places->input;
     struct hdf5_ref axis;
@@ -505,7 +546,8 @@ static enum ts_status check_axis(const struct nexus_places *places, const char *
     if (status == TS_OK && *type)
         status = ts_hdf5_input_text(input, &axis, "depends_on", depends_on, HDF5_INPUT_PATH);
     ts_hdf5_input_release(input, &axis);
-    const bool rotation = !strcasecmp(type, "rotation"), translation = !strcasecmp(type, "translation");
+    const bool rotation = !strcasecmp(type, "rotation"),
+               translation = !strcasecmp(type, "translation");
     if (status != TS_OK || !(rotation || translation))
         return status;
     status = read_field(places, group, path, &field);
@@ -518,8 +560,10 @@ static enum ts_status check_axis(const struct nexus_places *places, const char *
     const double to_degrees = ts_angle_unit_of(field.units) == ANGLE_UNIT_RADIAN ? 180 / M_PI : 1;
     if (!find_range(places, &field, OVER_VIEWS, &low, &high))
         return TS_OK;
-    if (translation && high - low > 1e-9 * fmax(fabs(low), fabs(high)) && ts_scan_field_mm(field.units) > 0)
-        warn(places, where, path, "moves it by %.6g %s over the projections, and the views are not shifted", high - low,
+    if (translation && high - low > 1e-9 * fmax(fabs(low), fabs(high)) &&
+        ts_scan_field_mm(field.units) > 0)
+        warn(places, where, path,
+             "moves it by %.6g %s over the projections, and the views are not shifted", high - low,
              field.units);
     else if (rotation && high - low > 1e-9 && !is_rotation(places, &field, to_degrees))
         warn(places, where, path, "turns it by %.6g degrees over the projections, and is not used",
@@ -530,7 +574,8 @@ static enum ts_status check_axis(const struct nexus_places *places, const char *
 }
 
 /* Warns of all axes of a group. */
-static enum ts_status check_axes(const struct nexus_places *places, const char *where, const struct hdf5_ref *group)
+static enum ts_status check_axes(const struct nexus_places *places, const char *where,
+                                 const struct hdf5_ref *group)
 {
     struct hdf5_name *names;
     char further[HDF5_INPUT_PATH];
@@ -542,10 +587,11 @@ static enum ts_status check_axes(const struct nexus_places *places, const char *
     return status;
 }
 
-/* Follows depends_on of a detector or sample from axis to axis, to those that are not in its own transformations, which
- * are checked already where `listed`. A path is from the root, or from the group of the object that names it. */
-static enum ts_status follow_axes(const struct nexus_places *places, const char *where, const struct hdf5_ref *parent,
-                                  bool listed)
+/* Follows depends_on of a detector or sample from axis to axis, to those that are not in its own
+ * transformations, which are checked already where `listed`. A path is from the root, or from the
+ * group of the object that names it. */
+static enum ts_status follow_axes(const struct nexus_places *places, const char *where,
+                                  const struct hdf5_ref *parent, bool listed)
 {
     const struct hdf5_ref *root = &places->input->files[0].root;
     struct scan_field first;
@@ -568,8 +614,8 @@ static enum ts_status follow_axes(const struct nexus_places *places, const char 
         const bool missing = status == TS_OK && axis.kind == FINDER_NONE;
         ts_hdf5_input_release(places->input, &axis);
         if (missing) {
-            warn(places, where, "depends_on", "leads to '%s', which is not there: how the %s lies is not known", path,
-                 where);
+            warn(places, where, "depends_on",
+                 "leads to '%s', which is not there: how the %s lies is not known", path, where);
             return TS_OK;
         }
         if (status != TS_OK)
@@ -587,19 +633,24 @@ static enum ts_status warn_of_transformations(const struct nexus_places *places,
     static const char *const classes[] = {"NXtransformations", "NX_transformations"};
     struct hdf5_ref group = {0};
     enum ts_status status = TS_OK;
-    for (int i = 0; i < 2 && status == TS_OK && group.kind == FINDER_NONE && parent->kind != FINDER_NONE; i++)
+    for (int i = 0;
+         i < 2 && status == TS_OK && group.kind == FINDER_NONE && parent->kind != FINDER_NONE; i++)
         status = find_class(places, parent, classes[i], &group);
     const bool listed = group.kind != FINDER_NONE;
     if (status == TS_OK && listed)
         status = check_axes(places, where, &group);
     ts_hdf5_input_release(places->input, &group);
-    return status == TS_OK && parent->kind != FINDER_NONE ? follow_axes(places, where, parent, listed) : status;
+    return status == TS_OK && parent->kind != FINDER_NONE
+               ? follow_axes(places, where, parent, listed)
+               : status;
 }
 
-/* ---- the source of the rays ----------------------------------------------------------------------- */
+/* ---- the source of the rays ------------------------------------------------------------------ */
 
-/* Warns where distances say that the rays diverge. A source at a synchrotron is so far away that they hardly do. */
-static enum ts_status warn_of_divergence(const struct nexus_places *places, const struct hdf5_ref *source)
+/* Warns where distances say that the rays diverge. A source at a synchrotron is so far away that
+ * they hardly do. */
+static enum ts_status warn_of_divergence(const struct nexus_places *places,
+                                         const struct hdf5_ref *source)
 {
     struct scan_field distances[2];
     double mm[2];
@@ -609,13 +660,16 @@ static enum ts_status warn_of_divergence(const struct nexus_places *places, cons
     if (status != TS_OK)
         return status;
     for (int i = 0; i < 2; i++)
-        mm[i] = distances[i].n > 0 ? fabs(distances[i].values[0]) * ts_scan_field_mm(distances[i].units) : 0;
+        mm[i] = distances[i].n > 0
+                    ? fabs(distances[i].values[0]) * ts_scan_field_mm(distances[i].units)
+                    : 0;
     const double magnification = mm[0] > 0 ? (mm[0] + mm[1]) / mm[0] : 1;
     const struct param_set *set = places->input->set;
     if (!(magnification > 1.01) || !isfinite(magnification) || ts_param_given(set, "beam"))
         return TS_OK;
     warn(places, "source", "distance",
-         "is %.6g mm, and the detector's %.6g mm: the rays diverge, by a magnification of %.4g, and are taken to be "
+         "is %.6g mm, and the detector's %.6g mm: the rays diverge, by a magnification of %.4g, "
+         "and are taken to be "
          "parallel",
          mm[0], mm[1], magnification);
     ts_diag_hint(places->input->diag,
@@ -625,7 +679,7 @@ static enum ts_status warn_of_divergence(const struct nexus_places *places, cons
     return TS_OK;
 }
 
-/* ---- all ------------------------------------------------------------------------------------------ */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 /* Warns of the monitors of a group: every NXmonitor, and a diode. */
 static enum ts_status warn_of_monitors(const struct nexus_places *places, const struct varying *row)
@@ -647,8 +701,9 @@ static enum ts_status warn_of_monitors(const struct nexus_places *places, const 
     return status;
 }
 
-static enum ts_status warn_in_groups(const struct nexus_places *places, const struct hdf5_ref *sample,
-                                     const struct hdf5_ref *source, const struct hdf5_ref *diode)
+static enum ts_status warn_in_groups(const struct nexus_places *places,
+                                     const struct hdf5_ref *sample, const struct hdf5_ref *source,
+                                     const struct hdf5_ref *diode)
 {
     enum ts_status status = TS_OK;
     for (size_t i = 0; i < sizeof varying / sizeof *varying && status == TS_OK; i++) {
@@ -684,7 +739,8 @@ enum ts_status ts_nexus_warn(const struct nexus_places *places)
     struct hdf5_ref sample, instrument = {0}, source = {0}, diode = {0};
     struct hdf5_input *input = places->input;
     if (places->entry->kind == FINDER_NONE || places->detector->kind == FINDER_NONE)
-        return TS_OK; /* the chain names datasets, and the file says nothing in a way that is known */
+        return TS_OK; /* the chain names datasets, and the file says nothing in a way that is
+                       * known */
     enum ts_status status = find_class(places, places->entry, "NXsample", &sample);
     if (status == TS_OK)
         status = find_class(places, places->entry, "NXinstrument", &instrument);

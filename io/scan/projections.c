@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The source over a stack of frames. Rows are read by slab, by several threads and ahead of their use; where a chunk of
- * the file holds more rows than a slab, they are held, so that it is decoded once (io/source/read_ahead.h). Row i of
- * the detector is slice i; column positions are counted from the middle of the detector.
+ * The source over a stack of frames. Rows are read by slab, by several threads and ahead of their
+ * use; where a chunk of the file holds more rows than a slab, they are held, so that it is decoded
+ * once (io/source/read_ahead.h). Row i of the detector is slice i; column positions are counted
+ * from the middle of the detector.
  */
 #include "io/scan/projections.h"
 
@@ -51,16 +52,19 @@ void ts_projections_close(struct projections *projections)
     ts_arena_destroy(projections->arena);
 }
 
-enum ts_status ts_projections_open(const struct param_set *set, struct ts_diag *diag, struct projections *projections)
+enum ts_status ts_projections_open(const struct param_set *set, struct ts_diag *diag,
+                                   struct projections *projections)
 {
     const char *path = *(const char *const *)ts_param_field(set, 0);
     struct arena *arena = ts_arena_create();
-    *projections =
-        (struct projections){.arena = arena, .input = {.path = path, .set = set, .diag = diag, .arena = arena}};
-    return arena ? ts_hdf5_input_open(&projections->input) : ts_diag_no_memory(diag, sizeof *projections);
+    *projections = (struct projections){
+        .arena = arena, .input = {.path = path, .set = set, .diag = diag, .arena = arena}};
+    return arena ? ts_hdf5_input_open(&projections->input)
+                 : ts_diag_no_memory(diag, sizeof *projections);
 }
 
-enum ts_status ts_projections_attribute(struct projections *projections, const char *name, const char *format, ...)
+enum ts_status ts_projections_attribute(struct projections *projections, const char *name,
+                                        const char *format, ...)
 {
     char value[256];
     va_list arguments;
@@ -70,40 +74,49 @@ enum ts_status ts_projections_attribute(struct projections *projections, const c
     const char *copy = ts_arena_text(projections->arena, value, strlen(value));
     if (!copy)
         return ts_diag_no_memory(projections->input.diag, sizeof value);
-    if (projections->n_attributes < sizeof projections->attributes / sizeof *projections->attributes)
-        projections->attributes[projections->n_attributes++] = (struct source_attribute){name, copy};
+    if (projections->n_attributes <
+        sizeof projections->attributes / sizeof *projections->attributes)
+        projections->attributes[projections->n_attributes++] =
+            (struct source_attribute){name, copy};
     return TS_OK;
 }
 
-enum ts_status ts_projections_angles(struct projections *projections, double *angles, int64_t n, enum angle_unit unit,
-                                     bool sure)
+enum ts_status ts_projections_angles(struct projections *projections, double *angles, int64_t n,
+                                     enum angle_unit unit, bool sure)
 {
     const struct hdf5_input *input = &projections->input;
     for (int64_t i = 0; i < n; i++)
         if (!isfinite(angles[i]))
-            return ts_hdf5_input_refuse(input, "angle-not-finite",
-                                        "the angle of view %" PRId64 " is %g, expected a finite number", i, angles[i]);
+            return ts_hdf5_input_refuse(
+                input, "angle-not-finite",
+                "the angle of view %" PRId64 " is %g, expected a finite number", i, angles[i]);
     const double range = ts_angles_to_degrees(angles, n, unit), turns = range / (2 * M_PI);
     if (unit == ANGLE_UNIT_RADIAN && ts_angles_look_like_degrees(range, n) && !sure) {
         ts_hdf5_input_refuse(input, "angle-turns",
-                             "the %" PRId64 " angles are called radians and have a range of %.6g, %.4g turns, as "
+                             "the %" PRId64
+                             " angles are called radians and have a range of %.6g, %.4g turns, as "
                              "degrees would",
                              n, range, turns);
-        return ts_diag_hint(input->diag, "angle_unit: degree, or angle_unit: radian if they are radians");
+        return ts_diag_hint(input->diag,
+                            "angle_unit: degree, or angle_unit: radian if they are radians");
     }
     if (unit == ANGLE_UNIT_RADIAN)
         ts_angles_warn_of_turns(range, n, input->diag);
     if (unit == ANGLE_UNIT_DEGREE && !sure && ts_angles_look_like_radians(range, n)) {
-        ts_hdf5_input_refuse(input, "angle-unit",
-                             "the %" PRId64 " angles are taken for degrees and have a range of %.6g, as radians would",
-                             n, range);
-        return ts_diag_hint(input->diag, "angle_unit: radian, or angle_unit: degree if they are degrees");
+        ts_hdf5_input_refuse(
+            input, "angle-unit",
+            "the %" PRId64
+            " angles are taken for degrees and have a range of %.6g, as radians would",
+            n, range);
+        return ts_diag_hint(input->diag,
+                            "angle_unit: radian, or angle_unit: degree if they are degrees");
     }
     projections->angles = angles;
     return TS_OK;
 }
 
-enum ts_status ts_projections_listed(struct projections *projections, const struct hdf5_ref *dataset, const char *name,
+enum ts_status ts_projections_listed(struct projections *projections,
+                                     const struct hdf5_ref *dataset, const char *name,
                                      enum angle_unit unit, const char *view)
 {
     struct hdf5_input *input = &projections->input;
@@ -115,9 +128,10 @@ enum ts_status ts_projections_listed(struct projections *projections, const stru
     if (status == TS_OK && angles)
         status = ts_scan_field_warn_of_scale(input, dataset, name);
     if (status == TS_OK && n != projections->n_views)
-        status = ts_hdf5_input_refuse(input, "angle-count",
-                                      "%s has %" PRId64 " angles, expected %" PRId64 ", one for each %s", name, n,
-                                      projections->n_views, view);
+        status =
+            ts_hdf5_input_refuse(input, "angle-count",
+                                 "%s has %" PRId64 " angles, expected %" PRId64 ", one for each %s",
+                                 name, n, projections->n_views, view);
     if (status == TS_OK && !sure)
         status = ts_hdf5_input_text(input, dataset, "units", units, sizeof units);
     if (status != TS_OK)
@@ -127,12 +141,13 @@ enum ts_status ts_projections_listed(struct projections *projections, const stru
     if (unit != ANGLE_UNIT_FILE)
         return ts_projections_angles(projections, angles, n, unit, sure);
     ts_text_escape(shown, sizeof shown, units);
-    ts_hdf5_input_refuse(input, "angle-unit", "the unit of %s is %s, expected degree or radian", name, shown);
+    ts_hdf5_input_refuse(input, "angle-unit", "the unit of %s is %s, expected degree or radian",
+                         name, shown);
     return ts_diag_hint(input->diag, "%s", ANGLE_UNIT_HINT);
 }
 
-enum ts_status ts_projections_range(struct projections *projections, double start, double stop, bool endpoint,
-                                    enum angle_unit unit)
+enum ts_status ts_projections_range(struct projections *projections, double start, double stop,
+                                    bool endpoint, enum angle_unit unit)
 {
     const int64_t n = projections->n_views, n_steps = endpoint ? n - 1 : n;
     double *angles = ts_arena_alloc(projections->arena, (size_t)n * sizeof *angles);
@@ -142,15 +157,19 @@ enum ts_status ts_projections_range(struct projections *projections, double star
         angles[i] = start + (n_steps > 0 ? (double)i * (stop - start) / (double)n_steps : 0);
     const double range = n > 1 ? fabs(angles[n - 1] - angles[0]) : 0;
     if (unit == ANGLE_UNIT_FILE && ts_angles_look_like_radians(range, n)) {
-        ts_param_error(projections->input.set, "theta_stop", "angle-unit", projections->input.diag,
-                       "%" PRId64 " views from %g to %g degrees are what half a turn or a turn would be in radians", n,
-                       start, stop);
-        return ts_diag_hint(projections->input.diag, "angle_unit: radian, or angle_unit: degree if they are degrees");
+        ts_param_error(
+            projections->input.set, "theta_stop", "angle-unit", projections->input.diag,
+            "%" PRId64
+            " views from %g to %g degrees are what half a turn or a turn would be in radians",
+            n, start, stop);
+        return ts_diag_hint(projections->input.diag,
+                            "angle_unit: radian, or angle_unit: degree if they are degrees");
     }
-    return ts_projections_angles(projections, angles, n, unit == ANGLE_UNIT_FILE ? ANGLE_UNIT_DEGREE : unit, true);
+    return ts_projections_angles(projections, angles, n,
+                                 unit == ANGLE_UNIT_FILE ? ANGLE_UNIT_DEGREE : unit, true);
 }
 
-/* ---- the source -------------------------------------------------------------------------------- */
+/* ---- the source ------------------------------------------------------------------------------ */
 
 static void close_source(struct source *base)
 {
@@ -169,18 +188,20 @@ static size_t memory_bytes(const struct source *base, int threads, int64_t ahead
 {
     const struct projection_source *source = (const struct projection_source *)base;
     const struct hdf5_stack *mask = &source->projections.mask;
-    const size_t mask_bytes = ts_source_valid_bytes(base) == 0 ? 0
-                              : source->projections.bad
-                                  ? ts_source_valid_bytes(base)
-                                  : ts_hdf5_stack_scratch(mask, threads) + ts_source_valid_bytes(base) +
-                                        (size_t)ts_hdf5_stack_together(mask, 0) * ts_slice_count(&base->image);
+    const size_t mask_bytes =
+        ts_source_valid_bytes(base) == 0 ? 0
+        : source->projections.bad
+            ? ts_source_valid_bytes(base)
+            : ts_hdf5_stack_scratch(mask, threads) + ts_source_valid_bytes(base) +
+                  (size_t)ts_hdf5_stack_together(mask, 0) * ts_slice_count(&base->image);
     return ts_hdf5_stack_scratch(&source->projections.stack, threads) +
            ts_read_ahead_bytes(base, &source->in.rule, ahead) + mask_bytes;
 }
 
 static enum ts_status check_unchanged(const struct source *base, struct ts_diag *diag)
 {
-    return ts_hdf5_input_check_unchanged(&((const struct projection_source *)base)->projections.input, diag);
+    return ts_hdf5_input_check_unchanged(
+        &((const struct projection_source *)base)->projections.input, diag);
 }
 
 static bool holds(const struct source *base, const struct file_set *files)
@@ -201,13 +222,14 @@ static void take_mask(struct source *base, int64_t z, const uint8_t *mask)
         for (size_t i = first; i < n && i < first + 64; i++)
             word |= (uint64_t)(mask[i] == 0) << (i - first);
         valid[first / 64] = word;
-        base->slices[z].padding_count += (int64_t)(n - first < 64 ? n - first : 64) - __builtin_popcountll(word);
+        base->slices[z].padding_count +=
+            (int64_t)(n - first < 64 ? n - first : 64) - __builtin_popcountll(word);
     }
 }
 
 /* Reads the masks of slices [z, z + n), those that the file holds together at a time. */
-static enum ts_status read_masks(struct projection_source *source, struct pool *readers, int64_t z, int64_t n,
-                                 const struct hdf5_input *input)
+static enum ts_status read_masks(struct projection_source *source, struct pool *readers, int64_t z,
+                                 int64_t n, const struct hdf5_input *input)
 {
     struct source *base = &source->in.base;
     const struct hdf5_stack *mask = &source->projections.mask;
@@ -233,7 +255,8 @@ static enum ts_status read_masks(struct projection_source *source, struct pool *
     return status;
 }
 
-/* Marks the bad pixels of the detector in all views of slices [z, z + n), unless an earlier read has done so. */
+/* Marks the bad pixels of the detector in all views of slices [z, z + n), unless an earlier read
+ * has done so. */
 static void mark_bad(struct projection_source *source, int64_t z, int64_t n)
 {
     struct source *base = &source->in.base;
@@ -254,8 +277,8 @@ static void mark_bad(struct projection_source *source, int64_t z, int64_t n)
 }
 
 /* Reads rows [z, z + n) out of the file. */
-static enum ts_status read_rows(struct source *base, struct pool *readers, int64_t z, int64_t n, void *out,
-                                struct ts_diag *diag)
+static enum ts_status read_rows(struct source *base, struct pool *readers, int64_t z, int64_t n,
+                                void *out, struct ts_diag *diag)
 {
     struct projection_source *source = (struct projection_source *)base;
     const struct projections *projections = &source->projections;
@@ -273,10 +296,12 @@ static enum ts_status read_rows(struct source *base, struct pool *readers, int64
     box.stride[order[0]] = (ptrdiff_t)ts_slice_count(image);
     box.stride[order[1]] = (ptrdiff_t)image->axes[2].n;
     box.stride[order[2]] = 1;
-    if (!source->boxes && !(source->boxes = ts_hdf5_stack_reader_create(&projections->stack, readers)))
+    if (!source->boxes &&
+        !(source->boxes = ts_hdf5_stack_reader_create(&projections->stack, readers)))
         return ts_diag_no_memory(diag, sizeof box);
     enum ts_status status = ts_hdf5_stack_read(source->boxes, &input, &box);
-    if (status == TS_OK && (projections->stack.stored == TS_F64 || projections->stack.stored == TS_U64))
+    if (status == TS_OK &&
+        (projections->stack.stored == TS_F64 || projections->stack.stored == TS_U64))
         ts_source_note_rounding(base, z, n, &rounding);
     if (status == TS_OK && base->image.masked && projections->bad)
         mark_bad(source, z, n);
@@ -298,7 +323,8 @@ static const struct source_ops projection_ops = {.may_hold = ts_rule_may_hold,
 /* Frames have no angles where they show no object: they are numbered. */
 static const double *view_positions(const struct projections *projections)
 {
-    double *positions = ts_arena_alloc(projections->arena, (size_t)projections->n_views * sizeof *positions);
+    double *positions =
+        ts_arena_alloc(projections->arena, (size_t)projections->n_views * sizeof *positions);
     for (int64_t i = 0; positions && i < projections->n_views; i++)
         positions[i] = (double)(projections->frames ? projections->frames[i] : i);
     return positions;
@@ -318,12 +344,14 @@ static void describe_image(const struct projections *projections, struct ts_imag
                                .quantity = projections->quantity,
                                .unit = ts_source_unit(projections->quantity)};
     image->axes[0] = ts_source_axis(TS_AXIS_Z, n[order[0]], projections->spacing_mm[0]);
-    image->axes[1] = volume ? ts_source_axis(TS_AXIS_Y, projections->n_views, projections->spacing_y_mm)
-                            : (struct ts_axis){.kind = TS_AXIS_VIEW,
-                                               .n = projections->n_views,
-                                               .unit = projections->angles ? "degree" : "",
-                                               .positions = projections->angles};
-    image->axes[2] = ts_source_axis(volume ? TS_AXIS_X : TS_AXIS_DETECTOR, n[order[2]], projections->spacing_mm[1]);
+    image->axes[1] =
+        volume ? ts_source_axis(TS_AXIS_Y, projections->n_views, projections->spacing_y_mm)
+               : (struct ts_axis){.kind = TS_AXIS_VIEW,
+                                  .n = projections->n_views,
+                                  .unit = projections->angles ? "degree" : "",
+                                  .positions = projections->angles};
+    image->axes[2] = ts_source_axis(volume ? TS_AXIS_X : TS_AXIS_DETECTOR, n[order[2]],
+                                    projections->spacing_mm[1]);
 }
 
 /* Finds the view of each frame in the file, -1 where the source has none. */
@@ -350,8 +378,9 @@ static enum ts_status fill(struct projection_source *source)
     for (int d = 0; d < 3; d++)
         if (projections->stack.n[d] > SIDE_MAX)
             return ts_hdf5_input_refuse(&projections->input, "hdf5-size",
-                                        "axis %d of %s has length %" PRId64 ", at most %d are read", d,
-                                        projections->stack.name, projections->stack.n[d], SIDE_MAX);
+                                        "axis %d of %s has length %" PRId64 ", at most %d are read",
+                                        d, projections->stack.name, projections->stack.n[d],
+                                        SIDE_MAX);
     if (projections->input.set->doubles && !described && projections->stack.stored == TS_F64)
         projections->stack.dtype = TS_F64;
     describe_image(projections, image);
@@ -360,7 +389,8 @@ static enum ts_status fill(struct projection_source *source)
         !(image->axes[1].positions = view_positions(projections)))
         status = ts_diag_no_memory(diag, (size_t)projections->n_views * sizeof(double));
     if (status == TS_OK && ts_image_bytes(image) > INT64_MAX)
-        status = ts_hdf5_input_refuse(&projections->input, "hdf5-size", "the size of the scan cannot be addressed");
+        status = ts_hdf5_input_refuse(&projections->input, "hdf5-size",
+                                      "the size of the scan cannot be addressed");
     source->in.base.n_volumes = projections->stack.n_volumes;
     source->in.base.volume_axis = projections->volume_axis;
     if (status == TS_OK)
@@ -368,7 +398,8 @@ static enum ts_status fill(struct projection_source *source)
     for (int64_t z = 0; status == TS_OK && z < ts_source_total(&source->in.base); z++)
         source->in.base.slices[z].states_padding =
             projections->mask.name ||
-            (projections->bad && memchr(projections->bad + z * image->axes[2].n, 1, (size_t)image->axes[2].n));
+            (projections->bad &&
+             memchr(projections->bad + z * image->axes[2].n, 1, (size_t)image->axes[2].n));
     if (status == TS_OK)
         status = ts_source_set_padding(&source->in.base, projections->padding, diag);
     if (status == TS_OK)
@@ -378,8 +409,9 @@ static enum ts_status fill(struct projection_source *source)
                                           projections->order[1] == 0 ? source->map : NULL);
     if (status != TS_OK)
         return status;
-    source->in.rule = (struct read_rule){read_rows, ts_hdf5_stack_together(&projections->stack, projections->order[0]),
-                                         READ_AHEAD_BYTES};
+    source->in.rule = (struct read_rule){
+        read_rows, ts_hdf5_stack_together(&projections->stack, projections->order[0]),
+        READ_AHEAD_BYTES};
     source->in.base.attributes = projections->attributes;
     source->in.base.n_attributes = projections->n_attributes;
     source->in.base.n_files = ts_hdf5_input_count(&projections->input);
@@ -389,7 +421,8 @@ static enum ts_status fill(struct projection_source *source)
     return TS_OK;
 }
 
-void ts_projections_add_row(struct frame_means *means, const double *row, const double *before, int64_t n)
+void ts_projections_add_row(struct frame_means *means, const double *row, const double *before,
+                            int64_t n)
 {
     double sum = 0;
     for (int64_t i = 0; i < n; i++)
@@ -402,9 +435,9 @@ void ts_projections_add_row(struct frame_means *means, const double *row, const 
     }
 }
 
-/* Returns by how much means may differ by noise: eight times the deviation of one, and more if the noise is known from
- * few values. Differences of four values have twice its deviation, and a mean magnitude of sqrt(2 / pi) times that:
- * single edges and zingers count little. */
+/* Returns by how much means may differ by noise: eight times the deviation of one, and more if the
+ * noise is known from few values. Differences of four values have twice its deviation, and a mean
+ * magnitude of sqrt(2 / pi) times that: single edges and zingers count little. */
 static double noise_of_means(const struct frame_means *means)
 {
     const double n = (double)means->n_differences;
@@ -413,28 +446,36 @@ static double noise_of_means(const struct frame_means *means)
     return (8 + 80 / n) * sqrt(M_PI / 8) * means->differences / n / sqrt((double)means->width);
 }
 
-void ts_projections_warn_means(const struct param_set *set, const char *path, enum frames frames, int64_t n,
-                               const struct frame_means *means, struct ts_diag *diag)
+void ts_projections_warn_means(const struct param_set *set, const char *path, enum frames frames,
+                               int64_t n, const struct frame_means *means, struct ts_diag *diag)
 {
     const double low = means->low, high = means->high;
-    const bool darks = frames == FRAMES_DARKS; /* they drift, and are small: what is meant is a frame of another kind */
-    const struct diag_site site = {
-        .code = darks ? "darks-differ" : "flats-differ", .span = set->spans[0], .stage = set->owner};
+    const bool darks =
+        frames ==
+        FRAMES_DARKS; /* they drift, and are small: what is meant is a frame of another kind */
+    const struct diag_site site = {.code = darks ? "darks-differ" : "flats-differ",
+                                   .span = set->spans[0],
+                                   .stage = set->owner};
     if (!(high - low > (darks ? fmax(1, 0.5 * fabs(high)) : 0.01 * fabs(high))) ||
         !(high - low > noise_of_means(means)))
         return;
     ts_diag_warning(diag, &site,
-                    "%s: the %" PRId64 " %s are not alike: their means go from %.6g to %.6g, and they are combined "
+                    "%s: the %" PRId64
+                    " %s are not alike: their means go from %.6g to %.6g, and they are combined "
                     "into one",
                     path, n, ts_projections_frames_name((int32_t)frames), low, high);
-    ts_diag_hint(diag, darks ? "flat_field: {combine: median} leaves out what differs from most of them"
-                             : "the stage air after flat_field makes up for a beam that changes, by detector pixels "
-                               "beside the object, where there are some");
+    ts_diag_hint(
+        diag,
+        darks
+            ? "flat_field: {combine: median} leaves out what differs from most of them"
+            : "the stage air after flat_field makes up for a beam that changes, by detector pixels "
+              "beside the object, where there are some");
 }
 
 /* Reads the middle row of a frame. */
-static enum ts_status read_row(const struct projection_source *source, const struct hdf5_input *input,
-                               struct hdf5_stack_reader *reader, int64_t frame, double *row)
+static enum ts_status read_row(const struct projection_source *source,
+                               const struct hdf5_input *input, struct hdf5_stack_reader *reader,
+                               int64_t frame, double *row)
 {
     const struct projections *projections = &source->projections;
     const int *order = projections->order;
@@ -450,25 +491,30 @@ static enum ts_status read_row(const struct projection_source *source, const str
     return ts_hdf5_stack_read(reader, input, &box);
 }
 
-/* Flats are combined into one, which is none of a beam that changed between them, and so are darks. A row of some of
- * them tells: its mean has hardly any noise. Damaged frames are reported when they are used. */
+/* Flats are combined into one, which is none of a beam that changed between them, and so are darks.
+ * A row of some of them tells: its mean has hardly any noise. Damaged frames are reported when they
+ * are used. */
 static enum ts_status warn_of_drift(const struct projection_source *source)
 {
     const struct projections *projections = &source->projections;
-    const int64_t n_frames = projections->n_views, n = n_frames < PROJECTIONS_MEANS ? n_frames : PROJECTIONS_MEANS;
+    const int64_t n_frames = projections->n_views,
+                  n = n_frames < PROJECTIONS_MEANS ? n_frames : PROJECTIONS_MEANS;
     struct hdf5_input input = projections->input;
     struct ts_diag *trial = ts_diag_create();
     struct pool *readers = ts_pool_create(1);
-    struct hdf5_stack_reader *reader = readers ? ts_hdf5_stack_reader_create(&projections->stack, readers) : NULL;
+    struct hdf5_stack_reader *reader =
+        readers ? ts_hdf5_stack_reader_create(&projections->stack, readers) : NULL;
     const int64_t width = projections->stack.n[projections->order[2]];
     double *rows = malloc(2 * (size_t)width * sizeof *rows);
     struct frame_means means = FRAME_MEANS;
-    enum ts_status status = trial && reader && rows ? TS_OK : ts_diag_no_memory(input.diag, sizeof *rows);
+    enum ts_status status =
+        trial && reader && rows ? TS_OK : ts_diag_no_memory(input.diag, sizeof *rows);
     for (int64_t i = 0; status == TS_OK && i < n; i++) {
         const int64_t view = n > 1 ? i * (n_frames - 1) / (n - 1) : 0;
         double *row = rows + i % 2 * width;
         input.diag = trial;
-        if (read_row(source, &input, reader, projections->frames ? projections->frames[view] : view, row) != TS_OK)
+        if (read_row(source, &input, reader, projections->frames ? projections->frames[view] : view,
+                     row) != TS_OK)
             break;
         ts_projections_add_row(&means, row, i > 0 ? rows + (i + 1) % 2 * width : NULL, width);
     }
@@ -477,12 +523,13 @@ static enum ts_status warn_of_drift(const struct projection_source *source)
     ts_pool_destroy(readers);
     ts_diag_destroy(trial);
     if (status == TS_OK)
-        ts_projections_warn_means(input.set, input.path, projections->kind, n_frames, &means, projections->input.diag);
+        ts_projections_warn_means(input.set, input.path, projections->kind, n_frames, &means,
+                                  projections->input.diag);
     return status;
 }
 
-enum ts_status ts_projections_source(const struct param_set *set, projections_find *find, struct source **out,
-                                     struct ts_diag *diag)
+enum ts_status ts_projections_source(const struct param_set *set, projections_find *find,
+                                     struct source **out, struct ts_diag *diag)
 {
     struct projection_source *source = calloc(1, sizeof *source);
     *out = NULL;

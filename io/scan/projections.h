@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This makes frames of a scan in an HDF5 file a source: a sinogram (z, view, detector) = (row, frame, column), whatever
- * the order of the axes in the file. All formats with projection data share it.
+ * This makes frames of a scan in an HDF5 file a source: a sinogram (z, view, detector) = (row,
+ * frame, column), whatever the order of the axes in the file. All formats with projection data
+ * share it.
  */
 #ifndef IO_SCAN_PROJECTIONS_H
 #define IO_SCAN_PROJECTIONS_H
@@ -15,29 +16,35 @@ enum frames { FRAMES_PROJECTIONS, FRAMES_FLATS, FRAMES_DARKS };
 
 extern const struct choice ts_frames_choices[], ts_projections_quantity_choices[];
 
-#define FRAMES_PARAM(type)                                                                                             \
-    PARAM(type, frames, .unit = "", .choices = ts_frames_choices, .init.choice = FRAMES_PROJECTIONS,                   \
-          .doc = "which frames of the scan this source gives; flats and darks are further sources under inputs")
-#define ALLOW_PARAM(type)                                                                                              \
-    PARAM(type, allow, .unit = "", .init.text = "",                                                                    \
-          .doc = "a folder outside of the file's own to which its links and virtual datasets may lead")
-#define QUANTITY_PARAM(type)                                                                                           \
-    PARAM(type, quantity, .unit = "", .choices = ts_projections_quantity_choices, .init.choice = TS_COUNTS,            \
-          .doc = "what the stored values are")
-#define PIXEL_SIZE_PARAM(type, formula)                                                                                \
-    PARAM(type, pixel_size, .unit = "mm", .min = 1e-9, .max = 1e6, .derived = formula,                                 \
-          .doc = "distance of neighboring detector pixels, along rows and columns, in place of what the file says")
+#define FRAMES_PARAM(type)                                                                         \
+    PARAM(type, frames, .unit = "", .choices = ts_frames_choices,                                  \
+          .init.choice = FRAMES_PROJECTIONS,                                                       \
+          .doc = "which frames of the scan this source gives; flats and darks are further "        \
+                 "sources under inputs")
+#define ALLOW_PARAM(type)                                                                          \
+    PARAM(                                                                                         \
+        type, allow, .unit = "", .init.text = "",                                                  \
+        .doc =                                                                                     \
+            "a folder outside of the file's own to which its links and virtual datasets may lead")
+#define QUANTITY_PARAM(type)                                                                       \
+    PARAM(type, quantity, .unit = "", .choices = ts_projections_quantity_choices,                  \
+          .init.choice = TS_COUNTS, .doc = "what the stored values are")
+#define PIXEL_SIZE_PARAM(type, formula)                                                            \
+    PARAM(type, pixel_size, .unit = "mm", .min = 1e-9, .max = 1e6, .derived = formula,             \
+          .doc = "distance of neighboring detector pixels, along rows and columns, in place of "   \
+                 "what the file says")
 
-/* The fields and parameters of a format whose even angles the chain may give; `where` completes their sentences. */
-#define THETA_FIELDS                                                                                                   \
-    double theta_start, theta_stop;                                                                                    \
+/* The fields and parameters of a format whose even angles the chain may give; `where` completes
+ * their sentences. */
+#define THETA_FIELDS                                                                               \
+    double theta_start, theta_stop;                                                                \
     bool endpoint
-#define THETA_PARAMS(type, formula, where)                                                                             \
-    PARAM(type, theta_start, .unit = "degree", .in_angle_unit = true, .min = -36000, .max = 36000, .derived = formula, \
-          .doc = "angle of the first view, " where),                                                                   \
-        PARAM(type, theta_stop, .unit = "degree", .in_angle_unit = true, .min = -36000, .max = 36000,                  \
-              .derived = formula, .doc = "end of the range of the angles, " where),                                    \
-        PARAM(type, endpoint, .unit = "", .init.b = false,                                                             \
+#define THETA_PARAMS(type, formula, where)                                                         \
+    PARAM(type, theta_start, .unit = "degree", .in_angle_unit = true, .min = -36000, .max = 36000, \
+          .derived = formula, .doc = "angle of the first view, " where),                           \
+        PARAM(type, theta_stop, .unit = "degree", .in_angle_unit = true, .min = -36000,            \
+              .max = 36000, .derived = formula, .doc = "end of the range of the angles, " where),  \
+        PARAM(type, endpoint, .unit = "", .init.b = false,                                         \
               .doc = "whether the last view is at theta_stop, or one step before it")
 
 /* A result has the attributes of the input that it was computed from. */
@@ -48,11 +55,11 @@ struct projections {
     struct arena *arena;
     struct hdf5_input input;
     struct hdf5_stack stack;
-    /* A dataset of u8 of the same shape, which is not 0 where a pixel is invalid; its name is NULL where there is none.
-     * With it the image is masked unless `padding` says otherwise. */
+    /* A dataset of u8 of the same shape, which is not 0 where a pixel is invalid; its name is NULL
+     * where there is none. With it the image is masked unless `padding` says otherwise. */
     struct hdf5_stack mask;
-    /* Or one byte for each pixel of the detector (row, column), which is not 0 where the pixel is bad in all frames;
-     * NULL: none is known to be. */
+    /* Or one byte for each pixel of the detector (row, column), which is not 0 where the pixel is
+     * bad in all frames; NULL: none is known to be. */
     const uint8_t *bad;
     enum source_padding padding;
     int order[3];          /* axis of the file that holds z, view, detector */
@@ -60,58 +67,70 @@ struct projections {
     const int64_t *frames; /* their indices in the file; NULL: all */
     const double *angles;  /* in degrees, one a view; NULL: views are numbered by their frames */
     enum frames kind;      /* a warning says where flats or darks differ from each other */
-    double spacing_mm[2];  /* from row to row, from column to column; 0: not known, lengths are in pixels */
-    bool volume;           /* (z, y, x) in place of (z, view, detector); frames and angles are NULL */
-    double spacing_y_mm;   /* volume: from row to row */
+    double spacing_mm[2];  /* from row to row, from column to column; 0: not known, lengths are in
+                              pixels */
+    bool volume;         /* (z, y, x) in place of (z, view, detector); frames and angles are NULL */
+    double spacing_y_mm; /* volume: from row to row */
     enum ts_quantity quantity;
-    /* The whole image, where the file describes it, in place of the fields from `angles` on; else NULL. */
+    /* The whole image, where the file describes it, in place of the fields from `angles` on; else
+     * NULL. */
     const struct ts_image *described;
     struct ts_axis volume_axis; /* of a stack of several volumes */
     struct source_attribute attributes[PROJECTIONS_ATTRIBUTES];
     size_t n_attributes;
 };
 
-/* Opens the file that the set's first parameter names. The caller closes the struct, also where this fails. */
-enum ts_status ts_projections_open(const struct param_set *set, struct ts_diag *diag, struct projections *projections);
+/* Opens the file that the set's first parameter names. The caller closes the struct, also where
+ * this fails. */
+enum ts_status ts_projections_open(const struct param_set *set, struct ts_diag *diag,
+                                   struct projections *projections);
 void ts_projections_close(struct projections *projections);
 /* A format's function, which fills `projections` from the open file. */
-typedef enum ts_status projections_find(struct projections *projections, const struct param_set *set);
+typedef enum ts_status projections_find(struct projections *projections,
+                                        const struct param_set *set);
 /* Opens the file, lets the format find everything, and makes the source. */
-enum ts_status ts_projections_source(const struct param_set *set, projections_find *find, struct source **source,
-                                     struct ts_diag *diag);
+enum ts_status ts_projections_source(const struct param_set *set, projections_find *find,
+                                     struct source **source, struct ts_diag *diag);
 
 /* Adds an attribute of the source, whose value is formatted into the arena. */
-enum ts_status ts_projections_attribute(struct projections *projections, const char *name, const char *format, ...)
+enum ts_status ts_projections_attribute(struct projections *projections, const char *name,
+                                        const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* Converts angles of the file to degrees. All must be finite. A range of pi or 2 pi that is called degrees, and one of
- * more than two turns that is called radians, is refused unless the chain itself states the unit (`sure`). */
-enum ts_status ts_projections_angles(struct projections *projections, double *angles, int64_t n, enum angle_unit unit,
-                                     bool sure);
-/* Reads the angles in this dataset of the file; `name` and `view` (the word for one view) are for messages. There must
- * be one angle a view. With ANGLE_UNIT_FILE the unit is the one that the dataset names, or degrees where it names none;
- * an unknown one is refused. */
-enum ts_status ts_projections_listed(struct projections *projections, const struct hdf5_ref *dataset, const char *name,
+/* Converts angles of the file to degrees. All must be finite. A range of pi or 2 pi that is called
+ * degrees, and one of more than two turns that is called radians, is refused unless the chain
+ * itself states the unit (`sure`). */
+enum ts_status ts_projections_angles(struct projections *projections, double *angles, int64_t n,
+                                     enum angle_unit unit, bool sure);
+/* Reads the angles in this dataset of the file; `name` and `view` (the word for one view) are for
+ * messages. There must be one angle a view. With ANGLE_UNIT_FILE the unit is the one that the
+ * dataset names, or degrees where it names none; an unknown one is refused. */
+enum ts_status ts_projections_listed(struct projections *projections,
+                                     const struct hdf5_ref *dataset, const char *name,
                                      enum angle_unit unit, const char *view);
-/* Makes even angles from a range that the chain gives, in degrees unless it calls them radians. The last is at `stop`,
- * or one step before it. With ANGLE_UNIT_FILE those that look like half a turn or a turn in radians are refused. */
-enum ts_status ts_projections_range(struct projections *projections, double start, double stop, bool endpoint,
-                                    enum angle_unit unit);
+/* Makes even angles from a range that the chain gives, in degrees unless it calls them radians. The
+ * last is at `stop`, or one step before it. With ANGLE_UNIT_FILE those that look like half a turn
+ * or a turn in radians are refused. */
+enum ts_status ts_projections_range(struct projections *projections, double start, double stop,
+                                    bool endpoint, enum angle_unit unit);
 /* Rows of some flats or darks: the range of their means, and their noise. Starts as FRAME_MEANS. */
 struct frame_means {
     double low, high;
-    double differences; /* magnitudes of differences of rows and of detector pixels side by side, added up */
+    double differences; /* magnitudes of differences of rows and of detector pixels side by side,
+                           added up */
     int64_t n_differences, width;
 };
-#define FRAME_MEANS                                                                                                    \
-    {                                                                                                                  \
-        .low = INFINITY, .high = -INFINITY                                                                             \
+#define FRAME_MEANS                                                                                \
+    {                                                                                              \
+        .low = INFINITY, .high = -INFINITY                                                         \
     }
 /* Adds a row of n values. `before` is the row that was added before it, NULL for the first one. */
-void ts_projections_add_row(struct frame_means *means, const double *row, const double *before, int64_t n);
-/* Warns where the means of n flats or darks are not alike, by more than noise (flats-differ, darks-differ). */
-void ts_projections_warn_means(const struct param_set *set, const char *path, enum frames frames, int64_t n,
-                               const struct frame_means *means, struct ts_diag *diag);
-enum { PROJECTIONS_MEANS = 16 };                        /* most frames that are looked at for that */
+void ts_projections_add_row(struct frame_means *means, const double *row, const double *before,
+                            int64_t n);
+/* Warns where the means of n flats or darks are not alike, by more than noise (flats-differ,
+ * darks-differ). */
+void ts_projections_warn_means(const struct param_set *set, const char *path, enum frames frames,
+                               int64_t n, const struct frame_means *means, struct ts_diag *diag);
+enum { PROJECTIONS_MEANS = 16 }; /* most frames that are looked at for that */
 const char *ts_projections_frames_name(int32_t frames); /* "projections", "flats", "darks" */
 
 #endif

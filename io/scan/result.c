@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This opens an image of a result as a source, as io/hdf5/hdf5_image.c writes it: the NXdata group /entry/NAME has its
- * axes, units, quantity, geometry and beam, so that a run goes on as if there had been one chain. Evenly spaced axes
- * keep their spacing in an attribute: out of rounded positions it could not be had to the last bit. The whole file is
- * held against its digests before anything of it is used, because outputs record its digest as what they come from:
- * they must not do so for a file that was edited. That reads the file once more, by all processors.
+ * This opens an image of a result as a source, as io/hdf5/hdf5_image.c writes it: the NXdata group
+ * /entry/NAME has its axes, units, quantity, geometry and beam, so that a run goes on as if there
+ * had been one chain. Evenly spaced axes keep their spacing in an attribute: out of rounded
+ * positions it could not be had to the last bit. The whole file is held against its digests before
+ * anything of it is used, because outputs record its digest as what they come from: they must not
+ * do so for a file that was edited. That reads the file once more, by all processors.
  */
 #include "io/scan/result.h"
 
@@ -22,17 +23,19 @@
 #include "io/scan/projections.h"
 #include "io/source/source_slices.h"
 
-/* ---- facts of the input ------------------------------------------------------------------------- */
+/* ---- facts of the input ---------------------------------------------------------------------- */
 
-/* The file has a group for each input (pipeline/run/provenance.c). The one called `input` is taken, else the first
- * that has a modality. Of its fields those are read that io/dicom/ may have written, by the same table, so that
- * nothing else of a file reaches an output. Whoever edits a file can compute its digests anew, so that texts are
- * held against the same lists as those of a header, and outputs say that the identity was removed. Numbers of
- * slices hold as long as the image has the positions of the input. */
+/* The file has a group for each input (pipeline/run/provenance.c). The one called `input` is taken,
+ * else the first that has a modality. Of its fields those are read that io/dicom/ may have written,
+ * by the same table, so that nothing else of a file reaches an output. Whoever edits a file can
+ * compute its digests anew, so that texts are held against the same lists as those of a header, and
+ * outputs say that the identity was removed. Numbers of slices hold as long as the image has the
+ * positions of the input. */
 
 enum { TEXT_BYTES = 512, MOST_NUMBERS = 1 << 22, VECTOR = 3 };
 
-/* dicom_metadata.c and dicom.c add these to the rows of the table; they concern more than one reading. */
+/* dicom_metadata.c and dicom.c add these to the rows of the table; they concern more than one
+ * reading. */
 static const struct source_attribute more[] = {
     {.name = DICOM_GRADIENTS, .key = "DiffusionGradientOrientation", .columns = VECTOR},
     {.name = DICOM_SLICE_TIMES, .key = "SliceTiming", .unit = "s", .n = 1},
@@ -50,9 +53,11 @@ static const struct source_attribute more[] = {
     {.name = "contains_phi"}};
 
 /* These are the values of the texts above, without those of a lossy compression. */
-static const char *const words[] = {
-    "YES",    "NO",     "UNKNOWN", "POSITIVE", "NEGATIVE",   "MAGNITUDE",        "PHASE",     "REAL", "IMAGINARY", "01",
-    "113100", "113107", "REMOVED", "MODIFIED", "UNMODIFIED", DICOM_DEIDENTIFIED, DICOM_MIXED, NULL};
+static const char *const words[] = {"YES",       "NO",        "UNKNOWN",    "POSITIVE",
+                                    "NEGATIVE",  "MAGNITUDE", "PHASE",      "REAL",
+                                    "IMAGINARY", "01",        "113100",     "113107",
+                                    "REMOVED",   "MODIFIED",  "UNMODIFIED", DICOM_DEIDENTIFIED,
+                                    DICOM_MIXED, NULL};
 
 struct facts {
     struct projections *projections;
@@ -60,7 +65,8 @@ struct facts {
     struct hdf5_ref group;
     int64_t volumes;
     bool same_slices; /* the image has the slices of the input */
-    bool keep, moved; /* the file says that it keeps the identity; that a key replaced UIDs and dates */
+    bool keep,
+        moved; /* the file says that it keeps the identity; that a key replaced UIDs and dates */
 };
 
 static enum ts_status find_text(struct facts *facts, const char *name, char text[TEXT_BYTES])
@@ -94,8 +100,9 @@ static enum ts_status find_group(struct facts *facts)
     for (size_t i = 0; i < n && status == TS_OK; i++) {
         char modality[TEXT_BYTES] = "";
         status = ts_hdf5_input_find(input, &inputs, names[i].name, &facts->group);
-        if (status == TS_OK && (ts_hdf5_input_is_class(&facts->group, "NXparameters") ||
-                                ts_hdf5_input_is_class(&facts->group, "NXcollection"))) /* of older results */
+        if (status == TS_OK &&
+            (ts_hdf5_input_is_class(&facts->group, "NXparameters") ||
+             ts_hdf5_input_is_class(&facts->group, "NXcollection"))) /* of older results */
             status = find_text(facts, "modality", modality);
         if (*modality)
             break;
@@ -112,22 +119,25 @@ static enum ts_status compare_slices(struct facts *facts)
     const double tolerance_mm = 1e-3;
     double *places;
     int64_t n;
-    const enum ts_status status = ts_hdf5_stack_vectors(&facts->projections->input, &facts->group, "slice_position",
-                                                        VECTOR, MOST_NUMBERS, &places, &n);
+    const enum ts_status status =
+        ts_hdf5_stack_vectors(&facts->projections->input, &facts->group, "slice_position", VECTOR,
+                              MOST_NUMBERS, &places, &n);
     facts->same_slices = status == TS_OK && places && n == facts->volumes * image->axes[0].n;
     for (int64_t z = 0; facts->same_slices && image->has_geometry && z < image->axes[0].n; z++)
         for (int i = 0; i < VECTOR; i++) {
             const double *normal = image->direction + 6, *place = places + VECTOR * z;
             double along = 0;
             for (int k = 0; k < VECTOR; k++)
-                along += normal[k] * (place[k] - image->origin_mm[k] - (double)z * image->step_z_mm[k]);
+                along +=
+                    normal[k] * (place[k] - image->origin_mm[k] - (double)z * image->step_z_mm[k]);
             facts->same_slices &= fabs(along) <= tolerance_mm;
         }
     return status;
 }
 
 /* Returns true where all slices of each volume have one value. */
-static bool is_of_volumes(const struct facts *facts, const double *numbers, int64_t n, int64_t columns)
+static bool is_of_volumes(const struct facts *facts, const double *numbers, int64_t n,
+                          int64_t columns)
 {
     if (n % facts->volumes != 0)
         return false;
@@ -148,13 +158,14 @@ static enum ts_status add(struct facts *facts, struct source_attribute fact)
     return TS_OK;
 }
 
-static enum ts_status add_number_facts(struct facts *facts, enum dicom_field field, struct source_attribute fact)
+static enum ts_status add_number_facts(struct facts *facts, enum dicom_field field,
+                                       struct source_attribute fact)
 {
     double *numbers;
     int64_t n;
     const int64_t columns = fact.columns > 0 ? fact.columns : 1;
-    const enum ts_status status = ts_hdf5_stack_vectors(&facts->projections->input, &facts->group, fact.name, columns,
-                                                        MOST_NUMBERS, &numbers, &n);
+    const enum ts_status status = ts_hdf5_stack_vectors(
+        &facts->projections->input, &facts->group, fact.name, columns, MOST_NUMBERS, &numbers, &n);
     if (status != TS_OK || !numbers || n < 1)
         return status;
     for (int64_t i = 0; i < n * columns && field < DICOM_FIELDS; i++)
@@ -179,19 +190,21 @@ static enum ts_status read_identity(struct facts *facts)
         status = find_text(facts, "longitudinal_temporal_information_modified", text);
     facts->moved = !strcmp(text, "MODIFIED");
     if (status == TS_OK && facts->keep)
-        ts_diag_warning(
-            input->diag, &(struct diag_site){.code = "result-identity"},
-            "'%s' keeps texts, UIDs and dates that lead to a patient, and so do outputs that are made of it",
-            input->path);
+        ts_diag_warning(input->diag, &(struct diag_site){.code = "result-identity"},
+                        "'%s' keeps texts, UIDs and dates that lead to a patient, and so do "
+                        "outputs that are made of it",
+                        input->path);
     return status;
 }
 
 /* Writes what may be taken of a text of a header; "" where nothing may. */
-static void allow_field(const struct facts *facts, enum dicom_field field, const char *text, char out[TEXT_BYTES])
+static void allow_field(const struct facts *facts, enum dicom_field field, const char *text,
+                        char out[TEXT_BYTES])
 {
     const enum dicom_field_kind kind = ts_dicom_fields[field].kind;
-    const bool replaced = facts->moved && ((kind == DICOM_FIELD_UID && ts_dicom_is_replaced_uid(text)) ||
-                                           (kind == DICOM_FIELD_DATE && ts_dicom_is_date(text)));
+    const bool replaced =
+        facts->moved && ((kind == DICOM_FIELD_UID && ts_dicom_is_replaced_uid(text)) ||
+                         (kind == DICOM_FIELD_DATE && ts_dicom_is_date(text)));
     if (!ts_dicom_allow_code(field, text, out, TEXT_BYTES))
         snprintf(out, TEXT_BYTES, "%s", facts->keep || replaced ? text : "");
 }
@@ -208,7 +221,8 @@ static void allow_word(const char *name, const char *text, char out[TEXT_BYTES])
 }
 
 /* Adds a text; its field is DICOM_FIELDS where it is none of the table. */
-static enum ts_status add_text_fact(struct facts *facts, enum dicom_field field, struct source_attribute fact)
+static enum ts_status add_text_fact(struct facts *facts, enum dicom_field field,
+                                    struct source_attribute fact)
 {
     char text[TEXT_BYTES], allowed[TEXT_BYTES] = "";
     const enum ts_status status = find_text(facts, fact.name, text);
@@ -219,17 +233,19 @@ static enum ts_status add_text_fact(struct facts *facts, enum dicom_field field,
     if (!*allowed)
         return status;
     fact.value = ts_arena_text(facts->projections->arena, allowed, strlen(allowed));
-    return fact.value ? add(facts, fact) : ts_diag_no_memory(facts->projections->input.diag, sizeof text);
+    return fact.value ? add(facts, fact)
+                      : ts_diag_no_memory(facts->projections->input.diag, sizeof text);
 }
 
-/* Adds the facts of the result's first input to the attributes of the source: the fields that a DICOM input can have.
- * So an image that is read again, or exported, is still that of a CT or MR with its settings. Numbers of slices are
- * left out if the image does not have the slices that they count. A fact that is damaged or of another kind is an error
- * of the file. */
+/* Adds the facts of the result's first input to the attributes of the source: the fields that a
+ * DICOM input can have. So an image that is read again, or exported, is still that of a CT or MR
+ * with its settings. Numbers of slices are left out if the image does not have the slices that they
+ * count. A fact that is damaged or of another kind is an error of the file. */
 static enum ts_status read_facts(struct projections *projections, const struct ts_image *image)
 {
     const int64_t volumes = projections->stack.n_volumes;
-    struct facts facts = {.projections = projections, .image = image, .volumes = volumes > 1 ? volumes : 1};
+    struct facts facts = {
+        .projections = projections, .image = image, .volumes = volumes > 1 ? volumes : 1};
     enum ts_status status = find_group(&facts);
     if (status != TS_OK || facts.group.kind == FINDER_NONE)
         return status;
@@ -241,8 +257,9 @@ static enum ts_status read_facts(struct projections *projections, const struct t
         const struct source_attribute fact = {
             .name = row->name, .unit = row->unit, .key = row->key, .key_scale = row->scale};
         if (row->kind != DICOM_FIELD_HIDDEN)
-            status = ts_dicom_field_is_number((enum dicom_field)i) ? add_number_facts(&facts, (enum dicom_field)i, fact)
-                                                                   : add_text_fact(&facts, (enum dicom_field)i, fact);
+            status = ts_dicom_field_is_number((enum dicom_field)i)
+                         ? add_number_facts(&facts, (enum dicom_field)i, fact)
+                         : add_text_fact(&facts, (enum dicom_field)i, fact);
     }
     for (size_t i = 0; i < sizeof more / sizeof *more && status == TS_OK; i++) {
         struct source_attribute fact = more[i];
@@ -254,12 +271,13 @@ static enum ts_status read_facts(struct projections *projections, const struct t
     return status;
 }
 
-/* ---- the format --------------------------------------------------------------------------------- */
+/* ---- the format ------------------------------------------------------------------------------ */
 
 enum { IMAGE_NAME_BYTES = 256 };
 
 static const struct param result_params[] = {
-    PARAM(struct result_params, result, .required = true, .unit = "", .doc = "the HDF5 file that a run wrote"),
+    PARAM(struct result_params, result, .required = true, .unit = "",
+          .doc = "the HDF5 file that a run wrote"),
     PARAM(struct result_params, image, .unit = "", .init.text = "data",
           .doc = "name of the image in the file: what `save` called it, or data, the last one"),
     PADDING_PARAM(struct result_params, "that the file's pixel_mask marks"),
@@ -268,8 +286,8 @@ static const struct param result_params[] = {
 };
 
 /* Reads a text attribute into the arena; it is "" where there is none. */
-static enum ts_status get_text(const struct hdf5_input *input, const struct hdf5_ref *object, const char *name,
-                               const char **out)
+static enum ts_status get_text(const struct hdf5_input *input, const struct hdf5_ref *object,
+                               const char *name, const char **out)
 {
     char text[IMAGE_NAME_BYTES];
     const enum ts_status status = ts_hdf5_input_text(input, object, name, text, sizeof text);
@@ -279,10 +297,11 @@ static enum ts_status get_text(const struct hdf5_input *input, const struct hdf5
 
 static enum ts_status unlike(struct projections *projections, const char *what)
 {
-    return ts_hdf5_input_refuse(&projections->input, "result-image", "%s: %s", projections->stack.name, what);
+    return ts_hdf5_input_refuse(&projections->input, "result-image", "%s: %s",
+                                projections->stack.name, what);
 }
 
-/* ---- the description in the group -------------------------------------------------------------- */
+/* ---- the description in the group ------------------------------------------------------------ */
 
 /* An even axis was written as first + i * spacing. */
 static bool is_even(const double *positions, int64_t n, double spacing)
@@ -294,28 +313,29 @@ static bool is_even(const double *positions, int64_t n, double spacing)
     return even;
 }
 
-static enum ts_status take_positions(struct projections *projections, const char *name, const double *positions,
-                                     int64_t n, struct ts_axis *axis)
+static enum ts_status take_positions(struct projections *projections, const char *name,
+                                     const double *positions, int64_t n, struct ts_axis *axis)
 {
     if (n != axis->n)
         return ts_hdf5_input_refuse(&projections->input, "result-image",
-                                    "%s has %" PRId64 " positions along %s, expected %" PRId64, projections->stack.name,
-                                    n, name, axis->n);
+                                    "%s has %" PRId64 " positions along %s, expected %" PRId64,
+                                    projections->stack.name, n, name, axis->n);
     for (int64_t i = 0; i < n; i++)
         if (!isfinite(positions[i]))
             return unlike(projections, "an axis has positions that are not finite");
     if (axis->positions)
         return TS_OK;
     if (axis->spacing == 0 || !is_even(positions, n, axis->spacing))
-        return ts_hdf5_input_refuse(&projections->input, "result-spacing",
-                                    "%s: the spacing along %s is %g, and its positions say otherwise",
-                                    projections->stack.name, name, axis->spacing);
+        return ts_hdf5_input_refuse(
+            &projections->input, "result-spacing",
+            "%s: the spacing along %s is %g, and its positions say otherwise",
+            projections->stack.name, name, axis->spacing);
     axis->first = positions[0];
     return TS_OK;
 }
 
-/* Files of today have y falling with the row, and positions of an image rise with its index; those of older versions
- * have y rising, and stay as they are. */
+/* Files of today have y falling with the row, and positions of an image rise with its index; those
+ * of older versions have y rising, and stay as they are. */
 static void turn_y(double *positions, int64_t n, double *spacing)
 {
     if (!(*spacing < 0 || (*spacing == 0 && n > 1 && positions[n - 1] < positions[0])))
@@ -325,8 +345,9 @@ static void turn_y(double *positions, int64_t n, double *spacing)
         positions[i] = 0 - positions[i];
 }
 
-static enum ts_status read_axis(struct projections *projections, const struct hdf5_ref *group, enum ts_axis_kind kind,
-                                const char *name, int64_t n_samples, struct ts_axis *axis)
+static enum ts_status read_axis(struct projections *projections, const struct hdf5_ref *group,
+                                enum ts_axis_kind kind, const char *name, int64_t n_samples,
+                                struct ts_axis *axis)
 {
     struct hdf5_input *input = &projections->input;
     struct hdf5_ref dataset;
@@ -338,7 +359,8 @@ static enum ts_status read_axis(struct projections *projections, const struct hd
         status = unlike(projections, "an axis has no positions");
     if (status != TS_OK)
         return status;
-    *axis = (struct ts_axis){.kind = kind, .n = n_samples, .name = kind == TS_AXIS_ITEM ? name : NULL};
+    *axis =
+        (struct ts_axis){.kind = kind, .n = n_samples, .name = kind == TS_AXIS_ITEM ? name : NULL};
     status = get_text(input, &dataset, "units", &axis->unit);
     if (status == TS_OK)
         status = ts_hdf5_input_numbers(input, &dataset, "spacing", 1, &spacing, &found);
@@ -352,37 +374,42 @@ static enum ts_status read_axis(struct projections *projections, const struct hd
 }
 
 /* Reads the axis of several volumes, which stands before the others. */
-static enum ts_status read_volume_axis(struct projections *projections, const struct hdf5_ref *group)
+static enum ts_status read_volume_axis(struct projections *projections,
+                                       const struct hdf5_ref *group)
 {
     for (enum ts_axis_kind kind = TS_AXIS_TIME; kind <= TS_AXIS_B; kind++) {
         double index = -1;
         int found;
         char name[32];
         snprintf(name, sizeof name, "%s_indices", ts_axis_kind_name(kind));
-        const enum ts_status status = ts_hdf5_input_numbers(&projections->input, group, name, 1, &index, &found);
+        const enum ts_status status =
+            ts_hdf5_input_numbers(&projections->input, group, name, 1, &index, &found);
         if (status != TS_OK)
             return status;
         if (found > 0 && index == 0)
-            return read_axis(projections, group, kind, ts_axis_kind_name(kind), projections->stack.n_volumes,
-                             &projections->volume_axis);
+            return read_axis(projections, group, kind, ts_axis_kind_name(kind),
+                             projections->stack.n_volumes, &projections->volume_axis);
     }
     const char *sweep;
     const enum ts_status status = get_text(&projections->input, group, "sweep", &sweep);
     if (status == TS_OK && !*sweep)
-        return unlike(projections, "its first axis is neither time nor echo nor b, nor that of a sweep");
-    return status == TS_OK ? read_axis(projections, group, TS_AXIS_ITEM, sweep, projections->stack.n_volumes,
-                                       &projections->volume_axis)
+        return unlike(projections,
+                      "its first axis is neither time nor echo nor b, nor that of a sweep");
+    return status == TS_OK ? read_axis(projections, group, TS_AXIS_ITEM, sweep,
+                                       projections->stack.n_volumes, &projections->volume_axis)
                            : status;
 }
 
-static enum ts_status read_axes(struct projections *projections, const struct hdf5_ref *group, struct ts_image *image)
+static enum ts_status read_axes(struct projections *projections, const struct hdf5_ref *group,
+                                struct ts_image *image)
 {
     static const enum ts_axis_kind kinds[2][3] = {{TS_AXIS_Z, TS_AXIS_Y, TS_AXIS_X},
                                                   {TS_AXIS_Z, TS_AXIS_VIEW, TS_AXIS_DETECTOR}};
     const struct hdf5_input *input = &projections->input;
     double index = -1;
     int found;
-    enum ts_status status = ts_hdf5_input_numbers(input, group, "detector_indices", 1, &index, &found);
+    enum ts_status status =
+        ts_hdf5_input_numbers(input, group, "detector_indices", 1, &index, &found);
     const bool sinogram = found >= 0;
     const int64_t n_volumes = projections->stack.n_volumes;
     projections->volume = status == TS_OK && !sinogram;
@@ -393,7 +420,8 @@ static enum ts_status read_axes(struct projections *projections, const struct hd
         snprintf(name, sizeof name, "%s_indices", ts_axis_kind_name(kind));
         status = ts_hdf5_input_numbers(input, group, name, 1, &index, &found);
         if (status == TS_OK && (found < 1 || index != d + (n_volumes > 1)))
-            status = unlike(projections, "its axes are neither z, y and x nor z, view and detector");
+            status =
+                unlike(projections, "its axes are neither z, y and x nor z, view and detector");
         if (status == TS_OK)
             status = read_axis(projections, group, kind, ts_axis_kind_name(kind),
                                projections->stack.n[d] / (d == 0 ? n_volumes : 1), &image->axes[d]);
@@ -404,7 +432,8 @@ static enum ts_status read_axes(struct projections *projections, const struct hd
 static enum ts_status read_quantity(struct projections *projections, struct ts_image *image)
 {
     const char *quantity;
-    enum ts_status status = get_text(&projections->input, &projections->stack.dataset, "quantity", &quantity);
+    enum ts_status status =
+        get_text(&projections->input, &projections->stack.dataset, "quantity", &quantity);
     if (status == TS_OK)
         status = get_text(&projections->input, &projections->stack.dataset, "units", &image->unit);
     if (status != TS_OK)
@@ -418,7 +447,8 @@ static enum ts_status read_quantity(struct projections *projections, struct ts_i
 }
 
 /* A sinogram has a beam. The distances of a fan are checked as those of a foreign scan are. */
-static enum ts_status read_beam(struct projections *projections, const struct hdf5_ref *group, struct ts_image *image)
+static enum ts_status read_beam(struct projections *projections, const struct hdf5_ref *group,
+                                struct ts_image *image)
 {
     const struct hdf5_input *input = &projections->input;
     struct ts_beam *beam = &image->beam;
@@ -436,12 +466,15 @@ static enum ts_status read_beam(struct projections *projections, const struct hd
     beam->kind = (enum ts_beam_kind)kind;
     if (beam->kind == TS_BEAM_PARALLEL)
         return TS_OK;
-    status = ts_hdf5_input_numbers(input, group, "source_axis_mm", 1, &beam->source_axis_mm, &found);
+    status =
+        ts_hdf5_input_numbers(input, group, "source_axis_mm", 1, &beam->source_axis_mm, &found);
     if (status == TS_OK && found > 0)
-        status = ts_hdf5_input_numbers(input, group, "source_detector_mm", 1, &beam->source_detector_mm, &found);
+        status = ts_hdf5_input_numbers(input, group, "source_detector_mm", 1,
+                                       &beam->source_detector_mm, &found);
     if (status != TS_OK)
         return status;
-    const char *wrong = found > 0 ? ts_source_beam_wrong(beam, &image->axes[2]) : "its source has no distances";
+    const char *wrong =
+        found > 0 ? ts_source_beam_wrong(beam, &image->axes[2]) : "its source has no distances";
     return wrong ? unlike(projections, wrong) : TS_OK;
 }
 
@@ -453,13 +486,14 @@ static enum ts_status read_geometry(struct projections *projections, const struc
         const char *name;
         int n;
         double *values;
-    } parts[] = {
-        {"origin_mm", 3, image->origin_mm}, {"direction", 9, image->direction}, {"step_z_mm", 3, image->step_z_mm}};
+    } parts[] = {{"origin_mm", 3, image->origin_mm},
+                 {"direction", 9, image->direction},
+                 {"step_z_mm", 3, image->step_z_mm}};
     int n_there = 0, n_found = 0;
     for (int i = 0; i < 3; i++) {
         int found;
-        const enum ts_status status =
-            ts_hdf5_input_numbers(&projections->input, group, parts[i].name, parts[i].n, parts[i].values, &found);
+        const enum ts_status status = ts_hdf5_input_numbers(
+            &projections->input, group, parts[i].name, parts[i].n, parts[i].values, &found);
         if (status != TS_OK)
             return status;
         n_there += found >= 0;
@@ -467,21 +501,25 @@ static enum ts_status read_geometry(struct projections *projections, const struc
     }
     image->has_geometry = n_found == 3;
     return n_there > 0 && n_found < 3
-               ? ts_hdf5_input_refuse(&projections->input, "result-geometry",
-                                      "%s: its geometry is not complete or has numbers that are not finite",
-                                      projections->stack.name)
+               ? ts_hdf5_input_refuse(
+                     &projections->input, "result-geometry",
+                     "%s: its geometry is not complete or has numbers that are not finite",
+                     projections->stack.name)
                : TS_OK;
 }
 
 static enum ts_status check_sense(struct projections *projections, const struct ts_image *image)
 {
     const char *code, *wrong = ts_result_wrong(image, &code);
-    return wrong ? ts_hdf5_input_refuse(&projections->input, code, "%s: %s", projections->stack.name, wrong) : TS_OK;
+    return wrong ? ts_hdf5_input_refuse(&projections->input, code, "%s: %s",
+                                        projections->stack.name, wrong)
+                 : TS_OK;
 }
 
-/* ---- the image --------------------------------------------------------------------------------- */
+/* ---- the image ------------------------------------------------------------------------------- */
 
-/* A file of this program has a digest, and a mark that it is complete, which was written last of all. */
+/* A file of this program has a digest, and a mark that it is complete, which was written last of
+ * all. */
 static enum ts_status check_file(struct projections *projections)
 {
     struct hdf5_input *input = &projections->input;
@@ -496,11 +534,13 @@ static enum ts_status check_file(struct projections *projections)
         return status;
     if (strlen(digest) != 64 || found < 0) {
         ts_hdf5_input_refuse(input, "result-foreign", "this file was not written by tomostage");
-        return ts_diag_hint(input->diag,
-                            "hdf5: FILE with path and axes reads any dataset; nexus and exchange read scans");
+        return ts_diag_hint(
+            input->diag,
+            "hdf5: FILE with path and axes reads any dataset; nexus and exchange read scans");
     }
     if (found < 1 || complete != 1)
-        return ts_hdf5_input_refuse(input, "result-incomplete", "the file is not complete: its run did not end");
+        return ts_hdf5_input_refuse(input, "result-incomplete",
+                                    "the file is not complete: its run did not end");
     return ts_projections_attribute(projections, "digest", "%s", digest);
 }
 
@@ -524,9 +564,10 @@ static enum ts_status no_image(struct projections *projections, const char *want
         ts_hdf5_input_release(input, &group);
     }
     ts_text_escape(shown, sizeof shown, wanted);
-    return status == TS_OK ? ts_hdf5_input_refuse(input, "result-no-image", "there is no image '%s'; it has %s", shown,
-                                                  *list ? list : "none")
-                           : status;
+    return status == TS_OK
+               ? ts_hdf5_input_refuse(input, "result-no-image", "there is no image '%s'; it has %s",
+                                      shown, *list ? list : "none")
+               : status;
 }
 
 static enum ts_status describe(struct projections *projections, const struct hdf5_ref *group)
@@ -555,8 +596,9 @@ static enum ts_status open_mask(struct projections *projections, const struct hd
     if (status != TS_OK || dataset.kind == FINDER_NONE)
         return status;
     status = ts_hdf5_stack_open(&projections->input, &dataset, "pixel_mask", TS_MAX_RANK, mask);
-    if (status == TS_OK && (mask->dtype != TS_U8 || memcmp(mask->n, projections->stack.n, sizeof mask->n) != 0 ||
-                            mask->n_volumes != projections->stack.n_volumes))
+    if (status == TS_OK &&
+        (mask->dtype != TS_U8 || memcmp(mask->n, projections->stack.n, sizeof mask->n) != 0 ||
+         mask->n_volumes != projections->stack.n_volumes))
         status = unlike(projections, "its pixel_mask has another shape, or is not of u8");
     return status;
 }
@@ -595,11 +637,13 @@ static enum ts_status find_all(struct projections *projections, const struct par
     if (status == TS_OK)
         status = ts_projections_attribute(projections, "image", "%s", params->image);
     return status == TS_OK && !params->proved
-               ? ts_hdf5_verify_open(input->session, input->files[0].fd, input->path, NULL, input->diag)
+               ? ts_hdf5_verify_open(input->session, input->files[0].fd, input->path, NULL,
+                                     input->diag)
                : status;
 }
 
-static enum ts_status open_result(const struct param_set *set, struct source **source, struct ts_diag *diag)
+static enum ts_status open_result(const struct param_set *set, struct source **source,
+                                  struct ts_diag *diag)
 {
     return ts_projections_source(set, find_all, source, diag);
 }
@@ -623,8 +667,10 @@ enum ts_status ts_result_open(const char *path, const char *image, bool proved, 
                               struct source **source, struct ts_diag *diag)
 {
     struct result_params params = {0};
-    struct param_set set = {
-        .params = result_format.params, .n_params = result_format.n_params, .values = &params, .owner = owner};
+    struct param_set set = {.params = result_format.params,
+                            .n_params = result_format.n_params,
+                            .values = &params,
+                            .owner = owner};
     ts_params_init(&set);
     params.result = path;
     params.image = image;

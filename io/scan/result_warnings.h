@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This reads the warnings of the run that wrote a result, which pipeline/run/warnings.c keeps there.
+ * This reads the warnings of the run that wrote a result, which pipeline/run/warnings.c keeps
+ * there.
  */
 #ifndef IO_SCAN_RESULT_WARNINGS_H
 #define IO_SCAN_RESULT_WARNINGS_H
@@ -9,7 +10,8 @@
 #include "core/diag.h"
 
 #define WARNINGS_PATH "/entry/provenance/warnings" /* a list of texts "CODE: STAGE: SENTENCE" */
-#define WARNINGS_NONE "none" /* stands in the list where a run warned of nothing; each warning has a colon */
+#define WARNINGS_NONE                                                                              \
+    "none" /* stands in the list where a run warned of nothing; each warning has a colon */
 
 struct result_warnings {
     const char *const *texts; /* in the arena; untrusted, and may hold control characters */
@@ -18,7 +20,7 @@ struct result_warnings {
 };
 
 /* Reads the list. Returns TS_BAD_INPUT where the file cannot be read. */
-enum ts_status ts_result_warnings(const char *path, struct arena *arena, struct result_warnings *warnings,
-                                  struct ts_diag *diag);
+enum ts_status ts_result_warnings(const char *path, struct arena *arena,
+                                  struct result_warnings *warnings, struct ts_diag *diag);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A field is looked for with a list of records of its own, so that one of an unexpected kind is no error of the file.
+ * A field is looked for with a list of records of its own, so that one of an unexpected kind is no
+ * error of the file.
  */
 #include "io/scan/scan_field.h"
 
@@ -12,10 +13,11 @@
 
 #include "core/image.h"
 
-static enum ts_status read_object(struct hdf5_input *input, const struct hdf5_ref *object, const char *name,
-                                  struct scan_field *field)
+static enum ts_status read_object(struct hdf5_input *input, const struct hdf5_ref *object,
+                                  const char *name, struct scan_field *field)
 {
-    enum ts_status status = ts_hdf5_stack_list(input, object, name, SCAN_FIELD_VALUES, &field->values, &field->n);
+    enum ts_status status =
+        ts_hdf5_stack_list(input, object, name, SCAN_FIELD_VALUES, &field->values, &field->n);
     if (status == TS_BAD_INPUT)
         status = ts_hdf5_input_text(input, object, NULL, field->text, sizeof field->text);
     else if (status == TS_OK)
@@ -23,8 +25,8 @@ static enum ts_status read_object(struct hdf5_input *input, const struct hdf5_re
     return status;
 }
 
-enum ts_status ts_scan_field_read(struct hdf5_input *input, const struct hdf5_ref *parent, const char *name,
-                                  struct scan_field *field)
+enum ts_status ts_scan_field_read(struct hdf5_input *input, const struct hdf5_ref *parent,
+                                  const char *name, struct scan_field *field)
 {
     struct ts_diag *diag = input->diag, *trial = ts_diag_create();
     struct hdf5_ref object = {0};
@@ -32,7 +34,8 @@ enum ts_status ts_scan_field_read(struct hdf5_input *input, const struct hdf5_re
     if (!trial)
         return ts_diag_no_memory(diag, sizeof *field);
     input->diag = trial;
-    enum ts_status status = parent->kind == FINDER_NONE ? TS_OK : ts_hdf5_input_find(input, parent, name, &object);
+    enum ts_status status =
+        parent->kind == FINDER_NONE ? TS_OK : ts_hdf5_input_find(input, parent, name, &object);
     field->there = status == TS_BAD_INPUT || object.kind == FINDER_DATASET;
     if (status == TS_OK && field->there)
         status = read_object(input, &object, name, field);
@@ -54,7 +57,8 @@ void ts_scan_field_warn(const struct hdf5_input *input, const char *name, const 
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     ts_text_escape(shown, sizeof shown, name);
-    const struct diag_site site = {.code = "field-unused", .span = input->set->spans[0], .stage = input->set->owner};
+    const struct diag_site site = {
+        .code = "field-unused", .span = input->set->spans[0], .stage = input->set->owner};
     ts_diag_warning(input->diag, &site, "%s: %s %s", input->path, shown, text);
 }
 
@@ -62,7 +66,8 @@ static const char as_stored[] = "values are taken as they are stored";
 static const char is_value[] = "pixels of this value are taken for measured ones";
 static const char is_limit[] = "pixels beyond it are taken for measured ones";
 
-/* Returns whether the list has a record of this message: several sources may read a field of one file. */
+/* Returns whether the list has a record of this message: several sources may read a field of one
+ * file. */
 static bool is_told(const struct ts_diag *diag, const char *message)
 {
     bool told = false;
@@ -71,23 +76,28 @@ static bool is_told(const struct ts_diag *diag, const char *message)
     return told;
 }
 
-enum ts_status ts_scan_field_warn_of_scale(const struct hdf5_input *input, const struct hdf5_ref *dataset,
-                                           const char *name)
+enum ts_status ts_scan_field_warn_of_scale(const struct hdf5_input *input,
+                                           const struct hdf5_ref *dataset, const char *name)
 {
     static const struct {
         const char *name;
         double usual; /* changes nothing */
-        bool number;  /* it is nothing else than a number: a scale or an offset may be those of axes */
-    } rows[] = {{"scale_factor", 1, true},     {"scaling_factor", 1, true}, {"scaling", 1, true}, /* of NXtomoproc */
-                {"scale", 1, false},           {"slope", 1, false},         {"rescale_slope", 1, true},
-                {"add_offset", 0, true},       {"offset", 0, false},        {"intercept", 0, false},
+        bool number;  /* it is nothing else than a number: a scale or an offset may be those of
+                       * axes */
+    } rows[] = {{"scale_factor", 1, true},     {"scaling_factor", 1, true},
+                {"scaling", 1, true}, /* of NXtomoproc */
+                {"scale", 1, false},           {"slope", 1, false},
+                {"rescale_slope", 1, true},    {"add_offset", 0, true},
+                {"offset", 0, false},          {"intercept", 0, false},
                 {"rescale_intercept", 0, true}};
-    const struct diag_site site = {.code = "field-unused", .span = input->set->spans[0], .stage = input->set->owner};
+    const struct diag_site site = {
+        .code = "field-unused", .span = input->set->spans[0], .stage = input->set->owner};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         double value = 0;
         int found = 0;
         char shown[256], message[HDF5_INPUT_PATH + 512], number[32] = "not one number";
-        const enum ts_status status = ts_hdf5_input_numbers(input, dataset, rows[i].name, 1, &value, &found);
+        const enum ts_status status =
+            ts_hdf5_input_numbers(input, dataset, rows[i].name, 1, &value, &found);
         if (status != TS_OK)
             return status;
         if (found < 0 || (found == 0 && !rows[i].number) || (found == 1 && value == rows[i].usual))
@@ -95,15 +105,16 @@ enum ts_status ts_scan_field_warn_of_scale(const struct hdf5_input *input, const
         if (found == 1)
             snprintf(number, sizeof number, "%.9g", value);
         ts_text_escape(shown, sizeof shown, name);
-        snprintf(message, sizeof message, "%s: the attribute %s of %s is %s: %s", input->path, rows[i].name, shown,
-                 number, as_stored);
+        snprintf(message, sizeof message, "%s: the attribute %s of %s is %s: %s", input->path,
+                 rows[i].name, shown, number, as_stored);
         if (!is_told(input->diag, message))
             ts_diag_warning(input->diag, &site, "%s", message);
     }
     return TS_OK;
 }
 
-enum ts_status ts_scan_field_warn_of_attributes(const struct hdf5_input *input, const struct hdf5_stack *stack)
+enum ts_status ts_scan_field_warn_of_attributes(const struct hdf5_input *input,
+                                                const struct hdf5_stack *stack)
 {
     double least = -INFINITY, most = INFINITY;
     if (ts_dtype_is_integer(stack->stored) && stack->stored != TS_U64)
@@ -123,18 +134,20 @@ enum ts_status ts_scan_field_warn_of_attributes(const struct hdf5_input *input, 
         int found = 0;
         char name[HDF5_INPUT_PATH + 64];
         status = ts_hdf5_input_numbers(input, &stack->dataset, rows[i].name, 1, &value, &found);
-        if (found != 1 || (value >= rows[i].low && value <= rows[i].high) || value < least || value > most)
+        if (found != 1 || (value >= rows[i].low && value <= rows[i].high) || value < least ||
+            value > most)
             continue;
         snprintf(name, sizeof name, "the attribute %s of %s", rows[i].name, stack->name);
         ts_scan_field_warn(input, name, "is %.9g: %s", value, rows[i].what);
-        ts_diag_hint(input->diag, "the stage bad_pixels fills what lies below `lowest` or from `highest` on");
+        ts_diag_hint(input->diag,
+                     "the stage bad_pixels fills what lies below `lowest` or from `highest` on");
     }
     return status;
 }
 
 /* Warns of a factor or an offset that is not `usual`. */
-static enum ts_status warn_of_scale(struct hdf5_input *input, const struct hdf5_ref *group, const char *name,
-                                    double usual)
+static enum ts_status warn_of_scale(struct hdf5_input *input, const struct hdf5_ref *group,
+                                    const char *name, double usual)
 {
     struct scan_field field;
     const enum ts_status status = ts_scan_field_read(input, group, name, &field);
@@ -150,7 +163,8 @@ static enum ts_status warn_of_scale(struct hdf5_input *input, const struct hdf5_
     return TS_OK;
 }
 
-enum ts_status ts_scan_field_warn_beside(struct hdf5_input *input, const struct hdf5_ref *group, const char *name)
+enum ts_status ts_scan_field_warn_beside(struct hdf5_input *input, const struct hdf5_ref *group,
+                                         const char *name)
 {
     static const struct {
         const char *ending;
@@ -180,8 +194,8 @@ double ts_scan_field_mm(const char *units)
                  {10, {"cm", "centimeter", "centimeters", "centimetre", "centimetres"}},
                  {1, {"mm", "millimeter", "millimeters", "millimetre", "millimetres"}},
                  {1e-3,
-                  {"um", "\xC2\xB5m", "\xCE\xBCm", "micron", "microns", "micrometer", "micrometers", "micrometre",
-                   "micrometres"}},
+                  {"um", "\xC2\xB5m", "\xCE\xBCm", "micron", "microns", "micrometer", "micrometers",
+                   "micrometre", "micrometres"}},
                  {1e-6, {"nm", "nanometer", "nanometers", "nanometre", "nanometres"}},
                  {1e-9, {"pm", "picometer", "picometers", "picometre", "picometres"}}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)

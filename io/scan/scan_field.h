@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Fields of a scan's file that a reader does not need: each is read where it can be, and never refuses the file. What a
- * format does not use of them is warned of by name.
+ * Fields of a scan's file that a reader does not need: each is read where it can be, and never
+ * refuses the file. What a format does not use of them is warned of by name.
  */
 #ifndef IO_SCAN_SCAN_FIELD_H
 #define IO_SCAN_SCAN_FIELD_H
@@ -19,23 +19,27 @@ struct scan_field {
 };
 
 /* Reads a field that may be missing or of any kind. Only failures of the machine are reported. */
-enum ts_status ts_scan_field_read(struct hdf5_input *input, const struct hdf5_ref *parent, const char *name,
-                                  struct scan_field *field);
+enum ts_status ts_scan_field_read(struct hdf5_input *input, const struct hdf5_ref *parent,
+                                  const char *name, struct scan_field *field);
 /* Warns of a field that is not used (field-unused): "FILE: NAME TEXT". */
 void ts_scan_field_warn(const struct hdf5_input *input, const char *name, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* Warns, once in a list of records, of a dataset's attributes that say that its values are others than those that are
- * stored: scale_factor and add_offset of the Climate and Forecast conventions, scaling_factor, scaling, scale, slope,
- * rescale_slope, offset, intercept and rescale_intercept. What ts_scan_field_read() reads as numbers is looked at. */
-enum ts_status ts_scan_field_warn_of_scale(const struct hdf5_input *input, const struct hdf5_ref *dataset,
-                                           const char *name);
-/* Warns of the attributes of a dataset that say that its values are others than those that are stored, or that some are
- * none: those of ts_scan_field_warn_of_scale(), and _FillValue, missing_value, valid_min and valid_max of the Climate
- * and Forecast conventions. */
-enum ts_status ts_scan_field_warn_of_attributes(const struct hdf5_input *input, const struct hdf5_stack *stack);
-/* Warns of NAME_scaling_factor and NAME_offset beside the field of this name, and in a group of class NXdata, whose
- * signal it is, of scaling_factor and offset. Source: NeXus definitions, NXdata: (value + offset) * scaling_factor. */
-enum ts_status ts_scan_field_warn_beside(struct hdf5_input *input, const struct hdf5_ref *group, const char *name);
+/* Warns, once in a list of records, of a dataset's attributes that say that its values are others
+ * than those that are stored: scale_factor and add_offset of the Climate and Forecast conventions,
+ * scaling_factor, scaling, scale, slope, rescale_slope, offset, intercept and rescale_intercept.
+ * What ts_scan_field_read() reads as numbers is looked at. */
+enum ts_status ts_scan_field_warn_of_scale(const struct hdf5_input *input,
+                                           const struct hdf5_ref *dataset, const char *name);
+/* Warns of the attributes of a dataset that say that its values are others than those that are
+ * stored, or that some are none: those of ts_scan_field_warn_of_scale(), and _FillValue,
+ * missing_value, valid_min and valid_max of the Climate and Forecast conventions. */
+enum ts_status ts_scan_field_warn_of_attributes(const struct hdf5_input *input,
+                                                const struct hdf5_stack *stack);
+/* Warns of NAME_scaling_factor and NAME_offset beside the field of this name, and in a group of
+ * class NXdata, whose signal it is, of scaling_factor and offset. Source: NeXus definitions,
+ * NXdata: (value + offset) * scaling_factor. */
+enum ts_status ts_scan_field_warn_beside(struct hdf5_input *input, const struct hdf5_ref *group,
+                                         const char *name);
 /* Returns the millimeters of a unit of length, 0 where it is not known. Names count in any case. */
 double ts_scan_field_mm(const char *units);
 

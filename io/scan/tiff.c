@@ -21,8 +21,9 @@ struct tiff_source {
     struct tiff_pages pages;
     enum tiff_meaning meaning;
     int n_threads;
-    struct tiff_pages *threads;         /* the copies through which they read */
-    struct source_attribute reports[3]; /* counts of files passed over, skipped and warned of, without names */
+    struct tiff_pages *threads; /* the copies through which they read */
+    struct source_attribute
+        reports[3]; /* counts of files passed over, skipped and warned of, without names */
 };
 
 static const struct choice meanings[] = {
@@ -60,24 +61,31 @@ static const struct choice gap_choices[] = {
 
 static const struct param tiff_params[] = {
     PARAM(struct tiff_params, tiff, .required = true, .unit = "",
-          .doc = "a TIFF file of one or more pages, a list of files in their order, or a pattern such as "
-                 "scan/proj_*.tif, or a folder of .tif and .tiff files, read in the natural order of their names"),
+          .doc = "a TIFF file of one or more pages, a list of files in their order, or a pattern "
+                 "such as "
+                 "scan/proj_*.tif, or a folder of .tif and .tiff files, read in the natural order "
+                 "of their names"),
     PARAM(struct tiff_params, pattern, .unit = "", .optional = true,
-          .doc = "which files of the folder: a pattern of their names, in which * stands for any characters; absent: "
+          .doc = "which files of the folder: a pattern of their names, in which * stands for any "
+                 "characters; absent: "
                  "all, whose names may differ only in numbers"),
     PARAM(struct tiff_params, pick, .unit = "", .optional = true, .min = 0, .max = TIFF_MAX_PAGES,
-          .doc = "first and step, or first, step and count: of all pages, which are taken; absent: every page"),
-    PARAM(struct tiff_params, pages, .required = true, .unit = "", .choices = meanings, .doc = "what each page is"),
+          .doc = "first and step, or first, step and count: of all pages, which are taken; absent: "
+                 "every page"),
+    PARAM(struct tiff_params, pages, .required = true, .unit = "", .choices = meanings,
+          .doc = "what each page is"),
     FRAMES_PARAM(struct tiff_params),
     PARAM(struct tiff_params, pixel_size, .required = true, .unit = "mm", .min = 1e-9, .max = 1e6,
-          .doc = "distance of neighboring pixels; for views and sinograms that of the detector's, across and along z"),
+          .doc = "distance of neighboring pixels; for views and sinograms that of the detector's, "
+                 "across and along z"),
     PARAM(struct tiff_params, spacing_z, .unit = "mm", .min = 1e-9, .max = 1e6, .init.r = 1,
           .doc = "distance of neighboring slices; must be given with slices, and only with them"),
     PARAM(struct tiff_params, angles, .optional = true, .unit = "degree",
           .doc = "the angle of each view; absent: angles_file, or angle_start and angle_stop"),
     PARAM(struct tiff_params, angles_file, .optional = true, .unit = "",
           .doc = "a text file of the angle of each view, one number a line; absent: another way"),
-    PARAM(struct tiff_params, angle_unit, .unit = "", .choices = angle_units, .init.choice = ANGLE_UNIT_FILE,
+    PARAM(struct tiff_params, angle_unit, .unit = "", .choices = angle_units,
+          .init.choice = ANGLE_UNIT_FILE,
           .doc = "unit of the angles in angles_file, or of angle_start and angle_stop"),
     PARAM(struct tiff_params, angle_start, .unit = "degree", .in_angle_unit = true, .init.r = 0,
           .doc = "the angle of the first view; given together with angle_stop"),
@@ -85,16 +93,18 @@ static const struct param tiff_params[] = {
           .doc = "the angle at which the scan ends; given together with angle_start"),
     PARAM(struct tiff_params, endpoint, .unit = "", .init.b = false,
           .doc = "whether the last view is at angle_stop, or one step before it"),
-    PARAM(struct tiff_params, gaps, .unit = "", .choices = gap_choices, .init.choice = TIFF_GAPS_REFUSE,
-          .doc = "what to do where numbers are missing among the names of the files, with angle_start and angle_stop"),
+    PARAM(struct tiff_params, gaps, .unit = "", .choices = gap_choices,
+          .init.choice = TIFF_GAPS_REFUSE,
+          .doc = "what to do where numbers are missing among the names of the files, with "
+                 "angle_start and angle_stop"),
     UNREADABLE_PARAM(struct tiff_params),
-    PARAM(struct tiff_params, quantity, .unit = "", .choices = quantities, .init.choice = TIFF_QUANTITY_AUTO,
-          .doc = "what the values are"),
+    PARAM(struct tiff_params, quantity, .unit = "", .choices = quantities,
+          .init.choice = TIFF_QUANTITY_AUTO, .doc = "what the values are"),
     BEAM_PARAMS(struct tiff_params),
     SLICES_PARAM(struct tiff_params),
 };
 
-/* ---- reading ----------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 /* All threads and their workers take SCRATCH_BYTES at most, unless one alone needs more. */
 enum { SCRATCH_BYTES = 1 << 30 };
@@ -113,9 +123,10 @@ static enum ts_status read_page(void *user, int thread, int64_t i, struct ts_dia
     const size_t row_bytes = (size_t)pages->width * ts_dtype_bytes(pages->dtype),
                  slice = ts_slice_bytes(&reading->source->in.base.image);
     return reading->source->meaning == TIFF_VIEWS
-               ? ts_tiff_pages_read(pages, i, reading->z, reading->n, reading->out + (size_t)i * row_bytes, slice, diag)
-               : ts_tiff_pages_read(pages, reading->z + i, 0, pages->height, reading->out + (size_t)i * slice,
-                                    row_bytes, diag);
+               ? ts_tiff_pages_read(pages, i, reading->z, reading->n,
+                                    reading->out + (size_t)i * row_bytes, slice, diag)
+               : ts_tiff_pages_read(pages, reading->z + i, 0, pages->height,
+                                    reading->out + (size_t)i * slice, row_bytes, diag);
 }
 
 static int useful_threads(const struct tiff_source *source, int threads)
@@ -150,8 +161,8 @@ static void note_rounding(struct tiff_source *source, int64_t z, int64_t n)
     ts_source_note_rounding(&source->in.base, z, n, &rounding);
 }
 
-static enum ts_status read_range(struct source *base, struct pool *readers, int64_t z, int64_t n, void *out,
-                                 struct ts_diag *diag)
+static enum ts_status read_range(struct source *base, struct pool *readers, int64_t z, int64_t n,
+                                 void *out, struct ts_diag *diag)
 {
     struct tiff_source *source = (struct tiff_source *)base;
     struct reading reading = {source, z, n, out};
@@ -159,8 +170,8 @@ static enum ts_status read_range(struct source *base, struct pool *readers, int6
     enum ts_status status = copy_pages(source, ts_pool_threads(readers), diag);
     if (status == TS_OK)
         status = ts_pool_run(readers, source->n_threads, n_pages, read_page, &reading, diag);
-    if (status == TS_OK &&
-        (source->pages.stored == TS_F64 || source->pages.stored == TS_U64 || source->pages.calibrated))
+    if (status == TS_OK && (source->pages.stored == TS_F64 || source->pages.stored == TS_U64 ||
+                            source->pages.calibrated))
         note_rounding(source, z, n);
     return status == TS_OK ? ts_source_digest(base, readers, z, n, out, diag) : status;
 }
@@ -209,7 +220,7 @@ static const struct source_ops tiff_ops = {.may_hold = ts_rule_may_hold,
                                            .holds = holds,
                                            .close = close_source};
 
-/* ---- opening ----------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 static const char *const of_views[] = {"angles",     "angles_file", "angle_unit", "angle_start",
                                        "angle_stop", "endpoint",    "gaps"};
@@ -218,12 +229,15 @@ static const char *const of_views[] = {"angles",     "angles_file", "angle_unit"
 static enum ts_status check_meaning(const struct param_set *set, struct ts_diag *diag)
 {
     const struct tiff_params *params = set->values;
-    const bool slices = params->pages == TIFF_SLICES, no_object = params->frames != FRAMES_PROJECTIONS;
+    const bool slices = params->pages == TIFF_SLICES,
+               no_object = params->frames != FRAMES_PROJECTIONS;
     if (slices != ts_param_given(set, "spacing_z"))
         return ts_param_error(set, "spacing_z", "spacing-z", diag,
-                              slices ? "required with pages: slices" : "belongs to pages: slices alone");
+                              slices ? "required with pages: slices"
+                                     : "belongs to pages: slices alone");
     if (slices && ts_param_given(set, "frames"))
-        return ts_param_error(set, "frames", "frames-idle", diag, "slices are not frames of a scan");
+        return ts_param_error(set, "frames", "frames-idle", diag,
+                              "slices are not frames of a scan");
     for (size_t i = 0; (slices || no_object) && i < sizeof of_views / sizeof *of_views; i++)
         if (ts_param_given(set, of_views[i]))
             return ts_param_error(set, of_views[i], "angles-idle", diag, "%s have no angles",
@@ -245,7 +259,8 @@ static enum ts_status describe_views(const struct tiff_source *source, const str
     return numbered ? TS_OK : ts_tiff_angles(set, pages, views, diag);
 }
 
-static enum ts_status describe(struct tiff_source *source, const struct param_set *set, struct ts_diag *diag)
+static enum ts_status describe(struct tiff_source *source, const struct param_set *set,
+                               struct ts_diag *diag)
 {
     const struct tiff_params *params = set->values;
     const struct tiff_pages *pages = &source->pages;
@@ -257,8 +272,8 @@ static enum ts_status describe(struct tiff_source *source, const struct param_se
     image->quantity = params->quantity == TIFF_QUANTITY_AUTO ? (slices ? TS_INTENSITY : TS_COUNTS)
                                                              : (enum ts_quantity)params->quantity;
     image->unit = ts_source_unit(image->quantity);
-    image->axes[0] =
-        ts_source_axis(TS_AXIS_Z, views ? pages->height : pages->n_pages, slices ? params->spacing_z : pixel);
+    image->axes[0] = ts_source_axis(TS_AXIS_Z, views ? pages->height : pages->n_pages,
+                                    slices ? params->spacing_z : pixel);
     image->axes[2] = ts_source_axis(slices ? TS_AXIS_X : TS_AXIS_DETECTOR, pages->width, pixel);
     enum ts_status status = TS_OK;
     if (slices)
@@ -279,9 +294,11 @@ static enum ts_status describe(struct tiff_source *source, const struct param_se
     return status;
 }
 
-/* A slice or a row of the detector that is missing would move all after it. A view that is missing shows in the angles.
+/* A slice or a row of the detector that is missing would move all after it. A view that is missing
+ * shows in the angles.
  */
-static enum ts_status warn_of_gap(const struct tiff_source *source, bool *warned, struct ts_diag *diag)
+static enum ts_status warn_of_gap(const struct tiff_source *source, bool *warned,
+                                  struct ts_diag *diag)
 {
     struct tiff_gap gap;
     *warned = false;
@@ -289,15 +306,16 @@ static enum ts_status warn_of_gap(const struct tiff_source *source, bool *warned
         return TS_OK;
     const double late = ts_tiff_late_number(&source->pages);
     if (late)
-        ts_diag_warning(diag, TIFF_SITE(&source->pages, "page-missing"),
-                        "the numbers in the names of the files begin at %.12g; pages may be missing", late);
-    const enum ts_status status = ts_tiff_find_gap(&source->pages, &gap, diag);
-    if (gap.file >= 0)
         ts_diag_warning(
             diag, TIFF_SITE(&source->pages, "page-missing"),
-            "the number %.15g is missing among the names of the files; the pages are taken to follow each other "
-            "without a gap",
-            gap.missing);
+            "the numbers in the names of the files begin at %.12g; pages may be missing", late);
+    const enum ts_status status = ts_tiff_find_gap(&source->pages, &gap, diag);
+    if (gap.file >= 0)
+        ts_diag_warning(diag, TIFF_SITE(&source->pages, "page-missing"),
+                        "the number %.15g is missing among the names of the files; the pages are "
+                        "taken to follow each other "
+                        "without a gap",
+                        gap.missing);
     *warned = late != 0 || gap.file >= 0;
     return status;
 }
@@ -319,55 +337,65 @@ static enum ts_status list_reports(struct tiff_source *source, struct ts_diag *d
     bool gap;
     const enum ts_status status = warn_of_gap(source, &gap, diag);
     if (gap)
-        source->reports[base->n_attributes++] =
-            (struct source_attribute){"warnings", "numbers are missing among the names of the files"};
+        source->reports[base->n_attributes++] = (struct source_attribute){
+            "warnings", "numbers are missing among the names of the files"};
     return status;
 }
 
-/* Warns of flats or darks that are not alike, by the middle rows of some. Damaged pages are reported when they are
- * used. */
-static enum ts_status warn_of_drift(struct tiff_source *source, const struct param_set *set, struct ts_diag *diag)
+/* Warns of flats or darks that are not alike, by the middle rows of some. Damaged pages are
+ * reported when they are used. */
+static enum ts_status warn_of_drift(struct tiff_source *source, const struct param_set *set,
+                                    struct ts_diag *diag)
 {
     const struct tiff_params *params = set->values;
-    const int64_t n_pages = source->pages.n_pages, n = n_pages < PROJECTIONS_MEANS ? n_pages : PROJECTIONS_MEANS;
+    const int64_t n_pages = source->pages.n_pages,
+                  n = n_pages < PROJECTIONS_MEANS ? n_pages : PROJECTIONS_MEANS;
     const size_t width = (size_t)source->pages.width;
     struct tiff_pages pages = ts_tiff_pages_copy(&source->pages);
     struct ts_diag *trial = ts_diag_create();
     void *row = malloc(width * ts_dtype_bytes(pages.dtype));
     double *rows = malloc(2 * width * sizeof *rows);
     struct frame_means means = FRAME_MEANS;
-    enum ts_status status = trial && row && rows ? TS_OK : ts_diag_no_memory(diag, width * sizeof *rows);
+    enum ts_status status =
+        trial && row && rows ? TS_OK : ts_diag_no_memory(diag, width * sizeof *rows);
     for (int64_t i = 0; i < n && status == TS_OK; i++) {
         double *values = rows + (size_t)(i % 2) * width;
-        if (ts_tiff_pages_read(&pages, n > 1 ? i * (n_pages - 1) / (n - 1) : 0, pages.height / 2, 1, row, 0, trial) !=
-            TS_OK)
+        if (ts_tiff_pages_read(&pages, n > 1 ? i * (n_pages - 1) / (n - 1) : 0, pages.height / 2, 1,
+                               row, 0, trial) != TS_OK)
             break;
         ts_load_f64(values, row, pages.dtype, width);
-        ts_projections_add_row(&means, values, i > 0 ? rows + (size_t)((i + 1) % 2) * width : NULL, (int64_t)width);
+        ts_projections_add_row(&means, values, i > 0 ? rows + (size_t)((i + 1) % 2) * width : NULL,
+                               (int64_t)width);
     }
     ts_tiff_pages_close(&pages);
     free(rows);
     free(row);
     ts_diag_destroy(trial);
     if (status == TS_OK)
-        ts_projections_warn_means(set, source->pages.files[0].path, (enum frames)params->frames, n_pages, &means, diag);
+        ts_projections_warn_means(set, source->pages.files[0].path, (enum frames)params->frames,
+                                  n_pages, &means, diag);
     return status;
 }
 
-/* What the chain says counts; a file that says otherwise may be right, and micrometers are taken for mm easily. */
-static void warn_of_pixel_size(const struct tiff_source *source, const struct tiff_params *params, struct ts_diag *diag)
+/* What the chain says counts; a file that says otherwise may be right, and micrometers are taken
+ * for mm easily. */
+static void warn_of_pixel_size(const struct tiff_source *source, const struct tiff_params *params,
+                               struct ts_diag *diag)
 {
-    const double *mm = source->pages.pixel_mm, pixel = params->pixel_size, z = source->pages.spacing_mm;
+    const double *mm = source->pages.pixel_mm, pixel = params->pixel_size,
+                 z = source->pages.spacing_mm;
     if (z > 0 && source->meaning == TIFF_SLICES && source->pages.n_pick == 0 &&
         fabs(z - params->spacing_z) > 0.01 * params->spacing_z)
-        ts_diag_warning(diag, TIFF_SITE(&source->pages, "pixel-size-differs"),
-                        "the file says that slices are %.6g mm apart, and spacing_z is %.6g mm: that is taken", z,
-                        params->spacing_z);
+        ts_diag_warning(
+            diag, TIFF_SITE(&source->pages, "pixel-size-differs"),
+            "the file says that slices are %.6g mm apart, and spacing_z is %.6g mm: that is taken",
+            z, params->spacing_z);
     if (!(mm[0] > 0) || source->meaning == TIFF_SINOGRAMS ||
         (fabs(mm[0] - pixel) <= 0.01 * pixel && fabs(mm[1] - pixel) <= 0.01 * pixel))
         return;
     ts_diag_warning(diag, TIFF_SITE(&source->pages, "pixel-size-differs"),
-                    "the file says that rows are %.6g mm apart and columns %.6g mm, and pixel_size is %.6g mm: that is "
+                    "the file says that rows are %.6g mm apart and columns %.6g mm, and pixel_size "
+                    "is %.6g mm: that is "
                     "taken",
                     mm[0], mm[1], pixel);
 }
@@ -379,10 +407,12 @@ static enum tiff_order order_of(const struct param_set *set)
         return TIFF_ORDER_EVEN;
     if (params->frames != FRAMES_PROJECTIONS)
         return TIFF_ORDER_NONE;
-    return ts_param_given(set, "angles") || ts_param_given(set, "angles_file") ? TIFF_ORDER_LISTED : TIFF_ORDER_EVEN;
+    return ts_param_given(set, "angles") || ts_param_given(set, "angles_file") ? TIFF_ORDER_LISTED
+                                                                               : TIFF_ORDER_EVEN;
 }
 
-static enum ts_status open_tiff(const struct param_set *set, struct source **out, struct ts_diag *diag)
+static enum ts_status open_tiff(const struct param_set *set, struct source **out,
+                                struct ts_diag *diag)
 {
     const struct tiff_params *params = set->values;
     struct tiff_source *source = calloc(1, sizeof *source);
@@ -401,11 +431,13 @@ static enum ts_status open_tiff(const struct param_set *set, struct source **out
     source->pages.n_pick = params->pick.rows * params->pick.columns;
     source->pages.order = order_of(set);
     source->pages.skip = params->unreadable == UNREADABLE_SKIP;
-    enum ts_status status = source->pages.arena ? check_meaning(set, diag) : ts_diag_no_memory(diag, 0);
+    enum ts_status status =
+        source->pages.arena ? check_meaning(set, diag) : ts_diag_no_memory(diag, 0);
     if (status == TS_OK)
         status = ts_tiff_pages_open(&source->pages, params->tiff.items, params->tiff.n, diag);
-    source->in.rule = (struct read_rule){read_range, source->meaning == TIFF_VIEWS ? source->pages.rows_together : 1,
-                                         READ_AHEAD_BYTES};
+    source->in.rule = (struct read_rule){
+        read_range, source->meaning == TIFF_VIEWS ? source->pages.rows_together : 1,
+        READ_AHEAD_BYTES};
     if (status == TS_OK)
         status = describe(source, set, diag);
     if (status == TS_OK)
@@ -415,7 +447,8 @@ static enum ts_status open_tiff(const struct param_set *set, struct source **out
     if (status == TS_OK && params->frames != FRAMES_PROJECTIONS && source->meaning == TIFF_VIEWS)
         status = warn_of_drift(source, set, diag);
     source->in.base.n_files = source->pages.n_files;
-    source->in.base.coding = source->pages.raw_bytes == source->pages.block_bytes ? SOURCE_STORED : SOURCE_DEFLATED;
+    source->in.base.coding =
+        source->pages.raw_bytes == source->pages.block_bytes ? SOURCE_STORED : SOURCE_DEFLATED;
     if (status == TS_OK)
         *out = &source->in.base;
     else
@@ -426,7 +459,8 @@ static enum ts_status open_tiff(const struct param_set *set, struct source **out
 /* The angles of a file become the chain's own: the record names no file. */
 static void resolve(struct param_set *set, const struct source *source)
 {
-    static const char *const others[] = {"angles_file", "angle_unit", "angle_start", "angle_stop", "endpoint", "gaps"};
+    static const char *const others[] = {"angles_file", "angle_unit", "angle_start",
+                                         "angle_stop",  "endpoint",   "gaps"};
     struct tiff_params *params = set->values;
     const struct ts_axis *view = &source->image.axes[1];
     const bool slices = params->pages == TIFF_SLICES;
@@ -434,7 +468,9 @@ static void resolve(struct param_set *set, const struct source *source)
     params->quantity = (int32_t)source->image.quantity;
     ts_source_beam_resolve(set, source);
     ts_param_idle(set, slices ? "frames" : "spacing_z");
-    for (size_t i = 0; (slices || params->frames != FRAMES_PROJECTIONS) && i < sizeof of_views / sizeof *of_views; i++)
+    for (size_t i = 0;
+         (slices || params->frames != FRAMES_PROJECTIONS) && i < sizeof of_views / sizeof *of_views;
+         i++)
         ts_param_idle(set, of_views[i]);
     if (slices || params->frames != FRAMES_PROJECTIONS)
         return;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This is the source format `tiff`, which reads projections, sinograms or slices from TIFF files, one to a page. The
- * format has no standard place for angles, axes or quantities, so the chain states them in the parameters below;
- * nothing is guessed from the shape of a page. tiff.c describes how pages become an image.
+ * This is the source format `tiff`, which reads projections, sinograms or slices from TIFF files,
+ * one to a page. The format has no standard place for angles, axes or quantities, so the chain
+ * states them in the parameters below; nothing is guessed from the shape of a page. tiff.c
+ * describes how pages become an image.
  */
 #ifndef IO_SCAN_TIFF_H
 #define IO_SCAN_TIFF_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The angles of TIFF pages come from a list in the chain, a text file beside it, or a range that the views divide
- * evenly. An even range is the number of a page alone, so that a page that is missing would shift all after it.
+ * The angles of TIFF pages come from a list in the chain, a text file beside it, or a range that
+ * the views divide evenly. An even range is the number of a page alone, so that a page that is
+ * missing would shift all after it.
  */
 #include "io/scan/tiff_angles.h"
 
@@ -22,8 +23,10 @@ enum { MAX_ANGLES_BYTES = 1 << 22 };
 static const double pi = 3.14159265358979323846;
 
 /* A fault in the file of angles is one of the input, not of the chain. */
-__attribute__((format(printf, 4, 5))) static enum ts_status
-refuse_file(const struct param_set *set, struct ts_diag *diag, const char *code, const char *format, ...)
+__attribute__((format(printf, 4, 5))) static enum ts_status refuse_file(const struct param_set *set,
+                                                                        struct ts_diag *diag,
+                                                                        const char *code,
+                                                                        const char *format, ...)
 {
     char message[2048];
     size_t row;
@@ -32,9 +35,10 @@ refuse_file(const struct param_set *set, struct ts_diag *diag, const char *code,
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
     ts_param_find(set->params, set->n_params, "angles_file", &row);
-    return ts_diag_error(diag, TS_BAD_INPUT,
-                         &(struct diag_site){.code = code, .span = set->spans[row], .stage = "input.angles_file"}, "%s",
-                         message);
+    return ts_diag_error(
+        diag, TS_BAD_INPUT,
+        &(struct diag_site){.code = code, .span = set->spans[row], .stage = "input.angles_file"},
+        "%s", message);
 }
 
 /* Returns the whole file, ended by a zero, or NULL (reported). */
@@ -44,7 +48,8 @@ static char *angles_text(const struct param_set *set, const char *path, struct t
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     char *text = NULL;
     size_t got = 0;
-    if (fd < 0 || fstat(fd, &found) != 0 || !S_ISREG(found.st_mode) || found.st_size > MAX_ANGLES_BYTES) {
+    if (fd < 0 || fstat(fd, &found) != 0 || !S_ISREG(found.st_mode) ||
+        found.st_size > MAX_ANGLES_BYTES) {
         refuse_file(set, diag, "input-unreadable", "cannot read %s: %s", path,
                     fd < 0 ? strerror(errno) : "it is not a file of at most 4 MiB");
     } else if ((text = calloc(1, (size_t)found.st_size + 1)) == NULL) {
@@ -54,8 +59,8 @@ static char *angles_text(const struct param_set *set, const char *path, struct t
         for (ssize_t n = 1; n > 0 && got<(size_t)found.st_size; got += n> 0 ? (size_t)n : 0)
             n = read(fd, text + got, (size_t)found.st_size - got);
         if (got < (size_t)found.st_size || strlen(text) < got) {
-            refuse_file(set, diag, "input-unreadable", "%s is not text that can be read whole%s%s", path,
-                        errno ? ": " : "", errno ? strerror(errno) : "");
+            refuse_file(set, diag, "input-unreadable", "%s is not text that can be read whole%s%s",
+                        path, errno ? ": " : "", errno ? strerror(errno) : "");
             free(text);
             text = NULL;
         }
@@ -65,10 +70,10 @@ static char *angles_text(const struct param_set *set, const char *path, struct t
     return text;
 }
 
-/* Parses numbers, one a line; blank lines and what follows a # are left out. Returns -1 where a line is no number
- * (reported). */
-static int64_t parse_angles(const struct param_set *set, const char *path, char *text, double *angles,
-                            struct ts_diag *diag)
+/* Parses numbers, one a line; blank lines and what follows a # are left out. Returns -1 where a
+ * line is no number (reported). */
+static int64_t parse_angles(const struct param_set *set, const char *path, char *text,
+                            double *angles, struct ts_diag *diag)
 {
     int64_t n = 0;
     int line = 1;
@@ -82,7 +87,8 @@ static int64_t parse_angles(const struct param_set *set, const char *path, char 
         const bool number = end > at && isfinite(value);
         end += strspn(end, " \t\r");
         if (*end || (!number && end > at + strspn(at, " \t\r"))) {
-            refuse_file(set, diag, "angle-not-a-number", "%s, line %d is not one number", path, line);
+            refuse_file(set, diag, "angle-not-a-number", "%s, line %d is not one number", path,
+                        line);
             return -1;
         }
         if (number)
@@ -92,8 +98,10 @@ static int64_t parse_angles(const struct param_set *set, const char *path, char 
     return n;
 }
 
-/* Turns the angles into degrees. Those that look like radians are refused where nobody called them so. */
-static enum ts_status convert_angles(const struct param_set *set, double *angles, int64_t n, struct ts_diag *diag)
+/* Turns the angles into degrees. Those that look like radians are refused where nobody called them
+ * so. */
+static enum ts_status convert_angles(const struct param_set *set, double *angles, int64_t n,
+                                     struct ts_diag *diag)
 {
     const struct tiff_params *params = set->values;
     const enum angle_unit unit = (enum angle_unit)params->angle_unit;
@@ -102,14 +110,15 @@ static enum ts_status convert_angles(const struct param_set *set, double *angles
         ts_angles_warn_of_turns(range, n, diag);
     if (unit != ANGLE_UNIT_FILE || !ts_angles_look_like_radians(range, n))
         return TS_OK;
-    refuse_file(set, diag, "angle-unit",
-                "the %lld angles of %s are taken for degrees and have a range of %.6g, as radians would", (long long)n,
-                params->angles_file, range);
+    refuse_file(
+        set, diag, "angle-unit",
+        "the %lld angles of %s are taken for degrees and have a range of %.6g, as radians would",
+        (long long)n, params->angles_file, range);
     return ts_diag_hint(diag, "angle_unit: radian, or angle_unit: degree if they are degrees");
 }
 
-static enum ts_status angles_from_file(const struct param_set *set, struct arena *arena, struct ts_axis *axis,
-                                       struct ts_diag *diag)
+static enum ts_status angles_from_file(const struct param_set *set, struct arena *arena,
+                                       struct ts_axis *axis, struct ts_diag *diag)
 {
     const char *path = ((const struct tiff_params *)set->values)->angles_file;
     char *text = angles_text(set, path, diag);
@@ -127,7 +136,8 @@ static enum ts_status angles_from_file(const struct param_set *set, struct arena
     if (n < 0)
         return TS_BAD_INPUT;
     if (n != axis->n)
-        return refuse_file(set, diag, "angle-count", "%s has %lld angles, expected %lld, one for each view", path,
+        return refuse_file(set, diag, "angle-count",
+                           "%s has %lld angles, expected %lld, one for each view", path,
                            (long long)n, (long long)axis->n);
     return convert_angles(set, angles, n, diag);
 }
@@ -144,18 +154,19 @@ static enum ts_status refuse_gap(const struct tiff_pages *pages, struct ts_diag 
         return TS_RUN_FAILED;
     if (pages->n_skipped > 0)
         ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "page-missing"),
-                      "%lld file%s skipped: evenly spaced angles would be wrong", (long long)pages->n_skipped,
-                      pages->n_skipped == 1 ? " was" : "s were");
+                      "%lld file%s skipped: evenly spaced angles would be wrong",
+                      (long long)pages->n_skipped, pages->n_skipped == 1 ? " was" : "s were");
     else if (gap.file >= 0)
-        ts_diag_error(
-            diag, TS_BAD_INPUT, TIFF_SITE(pages, "page-missing"),
-            "the number %.15g is missing between %s and %s: evenly spaced angles would be wrong from there on",
-            gap.missing, ts_base_name(pages->files[gap.file].path), ts_base_name(pages->files[gap.file + 1].path));
+        ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "page-missing"),
+                      "the number %.15g is missing between %s and %s: evenly spaced angles would "
+                      "be wrong from there on",
+                      gap.missing, ts_base_name(pages->files[gap.file].path),
+                      ts_base_name(pages->files[gap.file + 1].path));
     else
         return TS_OK;
-    return ts_diag_hint(diag,
-                        "angles_file gives the angles of the views that are there; gaps: accept takes them as evenly "
-                        "spaced");
+    return ts_diag_hint(diag, "angles_file gives the angles of the views that are there; gaps: "
+                              "accept takes them as evenly "
+                              "spaced");
 }
 
 static enum ts_status angles_from_range(const struct param_set *set, const struct tiff_pages *pages,
@@ -167,15 +178,17 @@ static enum ts_status angles_from_range(const struct param_set *set, const struc
         return ts_param_error(set, "angle_start", "angles-missing", diag,
                               "angle_start and angle_stop are given together");
     if (params->angle_start == params->angle_stop || steps < 1)
-        return ts_param_error(set, "angle_stop", "angle-range", diag, "%lld views from %g to %g degrees have no step",
-                              (long long)axis->n, params->angle_start, params->angle_stop);
+        return ts_param_error(set, "angle_stop", "angle-range", diag,
+                              "%lld views from %g to %g degrees have no step", (long long)axis->n,
+                              params->angle_start, params->angle_stop);
     axis->first = ts_tiff_degrees(params, params->angle_start);
     axis->spacing = (ts_tiff_degrees(params, params->angle_stop) - axis->first) / (double)steps;
     const double range = fabs(axis->spacing) * (double)(axis->n - 1);
     if (params->angle_unit == ANGLE_UNIT_FILE && ts_angles_look_like_radians(range, axis->n)) {
-        ts_param_error(set, "angle_stop", "angle-unit", diag,
-                       "%lld views from %g to %g degrees are what half a turn or a turn would be in radians",
-                       (long long)axis->n, params->angle_start, params->angle_stop);
+        ts_param_error(
+            set, "angle_stop", "angle-unit", diag,
+            "%lld views from %g to %g degrees are what half a turn or a turn would be in radians",
+            (long long)axis->n, params->angle_start, params->angle_stop);
         return ts_diag_hint(diag, "angle_unit: radian, or angle_unit: degree if they are degrees");
     }
     if (params->angle_unit == ANGLE_UNIT_RADIAN)
@@ -184,46 +197,52 @@ static enum ts_status angles_from_range(const struct param_set *set, const struc
 }
 
 /* The axis gets a copy, so that the chain's own angles stay as they were written. */
-static enum ts_status angles_from_list(const struct param_set *set, struct arena *arena, struct ts_axis *axis,
-                                       struct ts_diag *diag)
+static enum ts_status angles_from_list(const struct param_set *set, struct arena *arena,
+                                       struct ts_axis *axis, struct ts_diag *diag)
 {
     const struct ts_numbers *list = &((const struct tiff_params *)set->values)->angles;
     const int64_t n = list->rows * list->columns;
     double *angles = ts_arena_copy(arena, list->values, (size_t)n, sizeof *angles);
     if (list->rows > 1 && list->columns > 1)
-        return ts_param_error(set, "angles", "angle-count", diag, "expected one list of numbers, not a list of lists");
+        return ts_param_error(set, "angles", "angle-count", diag,
+                              "expected one list of numbers, not a list of lists");
     if (!angles)
         return ts_diag_no_memory(diag, (size_t)n * sizeof *angles);
     axis->positions = angles;
-    return n == axis->n ? TS_OK
-                        : ts_param_error(set, "angles", "angle-count", diag, "%lld angles for %lld views", (long long)n,
-                                         (long long)axis->n);
+    return n == axis->n
+               ? TS_OK
+               : ts_param_error(set, "angles", "angle-count", diag, "%lld angles for %lld views",
+                                (long long)n, (long long)axis->n);
 }
 
-enum ts_status ts_tiff_angles(const struct param_set *set, const struct tiff_pages *pages, struct ts_axis *axis,
-                              struct ts_diag *diag)
+enum ts_status ts_tiff_angles(const struct param_set *set, const struct tiff_pages *pages,
+                              struct ts_axis *axis, struct ts_diag *diag)
 {
     const bool list = ts_param_given(set, "angles"), file = ts_param_given(set, "angles_file"),
                range = ts_param_given(set, "angle_start") || ts_param_given(set, "angle_stop");
     if (list + file + range != 1) {
         if (list + file + range > 0)
             ts_param_error(set, "angles", "angles-twice", diag,
-                           "the angles of the views are given in %d ways, expected exactly one", list + file + range);
+                           "the angles of the views are given in %d ways, expected exactly one",
+                           list + file + range);
         else
             ts_param_error(set, "angles", "angles-missing", diag,
                            "the angles of the views are not given, and no TIFF file holds them");
-        return ts_diag_hint(
-            diag, "angles: [...], or angles_file: PATH, or angle_start and angle_stop; in degrees. frames: flats or "
-                  "darks have none, and neither have pages: slices");
+        return ts_diag_hint(diag, "angles: [...], or angles_file: PATH, or angle_start and "
+                                  "angle_stop; in degrees. frames: flats or "
+                                  "darks have none, and neither have pages: slices");
     }
     if (ts_param_given(set, "angle_unit") && list)
-        return ts_param_error(set, "angle_unit", "angle-unit-idle", diag,
-                              "belongs to angles_file, or to angle_start and angle_stop; a list of angles is in "
-                              "degrees");
+        return ts_param_error(
+            set, "angle_unit", "angle-unit-idle", diag,
+            "belongs to angles_file, or to angle_start and angle_stop; a list of angles is in "
+            "degrees");
     if (ts_param_given(set, "endpoint") && !range)
-        return ts_param_error(set, "endpoint", "endpoint-idle", diag, "belongs to angle_start and angle_stop");
+        return ts_param_error(set, "endpoint", "endpoint-idle", diag,
+                              "belongs to angle_start and angle_stop");
     if (ts_param_given(set, "gaps") && !range)
-        return ts_param_error(set, "gaps", "gaps-idle", diag, "belongs to angle_start and angle_stop");
+        return ts_param_error(set, "gaps", "gaps-idle", diag,
+                              "belongs to angle_start and angle_stop");
     axis->positions = NULL;
     return list   ? angles_from_list(set, pages->arena, axis, diag)
            : file ? angles_from_file(set, pages->arena, axis, diag)

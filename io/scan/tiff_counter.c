@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * In p_<angle>_<counter> the angles of a golden or interlaced scan do not rise with the counter. A list of angles is in
- * the order in which views were taken, so that the counter gives it. Even angles and slices have the order of places:
- * there a counter and an even number that disagree may each be meant, but not if one is the other backwards.
+ * In p_<angle>_<counter> the angles of a golden or interlaced scan do not rise with the counter. A
+ * list of angles is in the order in which views were taken, so that the counter gives it. Even
+ * angles and slices have the order of places: there a counter and an even number that disagree may
+ * each be meant, but not if one is the other backwards.
  */
 #include "io/scan/tiff_counter.h"
 
@@ -33,7 +34,8 @@ static int compare_places(const void *a, const void *b)
 }
 
 /* Returns true where one run rises (or falls, for -1) when the other does. */
-static bool agree(const struct run *one, const struct run *other, int sign, int64_t n, struct place *scratch)
+static bool agree(const struct run *one, const struct run *other, int sign, int64_t n,
+                  struct place *scratch)
 {
     for (int64_t i = 0; i < n; i++)
         scratch[i] = (struct place){one->values[i], i};
@@ -45,10 +47,12 @@ static bool agree(const struct run *one, const struct run *other, int sign, int6
 }
 
 /* Reads the date and time of day in each name as one number. */
-static enum tiff_steps read_stamps(const struct tiff_pages *pages, double *values, struct place *scratch)
+static enum tiff_steps read_stamps(const struct tiff_pages *pages, double *values,
+                                   struct place *scratch)
 {
     for (int64_t i = 0; i < pages->n_files; i++) {
-        const struct tiff_numbers numbers = ts_tiff_find_numbers(ts_base_name(pages->files[i].path), pages->decimals);
+        const struct tiff_numbers numbers =
+            ts_tiff_find_numbers(ts_base_name(pages->files[i].path), pages->decimals);
         const struct tiff_stamp stamp = ts_tiff_find_stamp(&numbers);
         char text[LONGEST_STAMP + 1] = "";
         size_t used = 0;
@@ -68,13 +72,14 @@ static enum tiff_steps read_stamps(const struct tiff_pages *pages, double *value
     return TIFF_STEPS_UNEVEN;
 }
 
-/* Lists the numbers that differ everywhere. Returns -1 where memory is out. A number behind a time of day may be the
- * fraction of a second, unless it counts. */
+/* Lists the numbers that differ everywhere. Returns -1 where memory is out. A number behind a time
+ * of day may be the fraction of a second, unless it counts. */
 static int list_runs(const struct tiff_pages *pages, struct arena *arena, struct place *places,
                      struct run runs[TIFF_MOST_NUMBERS])
 {
     const size_t bytes = (size_t)pages->n_files * sizeof(double);
-    const struct tiff_numbers numbers = ts_tiff_find_numbers(ts_base_name(pages->files[0].path), pages->decimals);
+    const struct tiff_numbers numbers =
+        ts_tiff_find_numbers(ts_base_name(pages->files[0].path), pages->decimals);
     const struct tiff_stamp stamp = ts_tiff_find_stamp(&numbers);
     double *scratch = ts_arena_alloc(arena, bytes);
     int n = 0;
@@ -84,19 +89,22 @@ static int list_runs(const struct tiff_pages *pages, struct arena *arena, struct
         if (!values || !scratch)
             return -1;
         const enum tiff_steps steps = stamped
-                                          ? (c == stamp.first ? read_stamps(pages, values, places) : TIFF_STEPS_NONE)
+                                          ? (c == stamp.first ? read_stamps(pages, values, places)
+                                                              : TIFF_STEPS_NONE)
                                           : ts_tiff_read_steps(pages, c, values, scratch),
-                              least = stamp.n > 0 && c == stamp.first + stamp.n ? TIFF_STEPS_ONE : TIFF_STEPS_UNEVEN;
+                              least = stamp.n > 0 && c == stamp.first + stamp.n ? TIFF_STEPS_ONE
+                                                                                : TIFF_STEPS_UNEVEN;
         if (steps >= least)
             runs[n++] = (struct run){values, steps};
     }
     return n;
 }
 
-/* Returns the run that gives the order: the one of the surest steps, or, where places are even, the first that is even.
- * NULL: the order stays. Sets *doubtful where another run may be meant as well. */
-static const struct run *choose(const struct run *runs, int n, const struct tiff_pages *pages, struct place *scratch,
-                                bool *doubtful)
+/* Returns the run that gives the order: the one of the surest steps, or, where places are even, the
+ * first that is even. NULL: the order stays. Sets *doubtful where another run may be meant as
+ * well. */
+static const struct run *choose(const struct run *runs, int n, const struct tiff_pages *pages,
+                                struct place *scratch, bool *doubtful)
 {
     const bool listed = pages->order == TIFF_ORDER_LISTED;
     enum tiff_steps least = TIFF_STEPS_GAP;
@@ -127,10 +135,12 @@ static bool is_rising(const struct run *run, int64_t n)
     return true;
 }
 
-static enum ts_status refuse(const struct tiff_pages *pages, const char *folder, struct ts_diag *diag)
+static enum ts_status refuse(const struct tiff_pages *pages, const char *folder,
+                             struct ts_diag *diag)
 {
     ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "tiff-order"),
-                  "%s: several numbers run in names such as %s, and the order of the files depends on which of them "
+                  "%s: several numbers run in names such as %s, and the order of the files depends "
+                  "on which of them "
                   "counts",
                   folder, ts_base_name(pages->files[0].path));
     return ts_diag_hint(diag, TIFF_ORDER_HINT);
@@ -150,7 +160,8 @@ static enum ts_status take_run(struct tiff_pages *pages, const char *folder, con
     for (size_t i = 0; i < n; i++)
         pages->files[i] = before[scratch[i].file];
     ts_diag_note(diag, TIFF_SITE(pages, "tiff-order"),
-                 "the files of %s are read in the order of the number in their names that counts, %.15g to %.15g: %s "
+                 "the files of %s are read in the order of the number in their names that counts, "
+                 "%.15g to %.15g: %s "
                  "first, %s last",
                  folder, scratch[0].value, scratch[n - 1].value, ts_base_name(pages->files[0].path),
                  ts_base_name(pages->files[n - 1].path));
@@ -166,8 +177,8 @@ static bool have_same_text(const struct tiff_pages *pages)
     return true;
 }
 
-enum ts_status ts_tiff_sort_counted(struct tiff_pages *pages, int64_t first, const char *folder, bool *counted,
-                                    struct ts_diag *diag)
+enum ts_status ts_tiff_sort_counted(struct tiff_pages *pages, int64_t first, const char *folder,
+                                    bool *counted, struct ts_diag *diag)
 {
     enum { LEAST_FILES = 3 };
     struct tiff_pages part = *pages;
@@ -178,9 +189,11 @@ enum ts_status ts_tiff_sort_counted(struct tiff_pages *pages, int64_t first, con
         return TS_OK;
     struct run runs[TIFF_MOST_NUMBERS];
     struct arena *arena = ts_arena_create();
-    struct place *scratch = arena ? ts_arena_alloc(arena, (size_t)part.n_files * sizeof *scratch) : NULL;
+    struct place *scratch =
+        arena ? ts_arena_alloc(arena, (size_t)part.n_files * sizeof *scratch) : NULL;
     const int n = scratch ? list_runs(&part, arena, scratch, runs) : -1;
-    enum ts_status status = n < 0 ? ts_diag_no_memory(diag, (size_t)part.n_files * sizeof *scratch) : TS_OK;
+    enum ts_status status =
+        n < 0 ? ts_diag_no_memory(diag, (size_t)part.n_files * sizeof *scratch) : TS_OK;
     bool doubtful = false;
     const struct run *run = n > 0 ? choose(runs, n, &part, scratch, &doubtful) : NULL;
     if (doubtful)

@@ -14,12 +14,12 @@
 #include "io/file/file_bytes.h"
 #include "io/file/regular_file.h"
 
-/* JOB_SECONDS is for a piece of a page, or a strip of the largest size from a slow disk. WORKER_BYTES is what libtiff
- * may take beside one strip: arrays of places of strips, above all. */
+/* JOB_SECONDS is for a piece of a page, or a strip of the largest size from a slow disk.
+ * WORKER_BYTES is what libtiff may take beside one strip: arrays of places of strips, above all. */
 enum { JOB_SECONDS = 30, WORKER_BYTES = 256 << 20 };
 
-enum ts_status ts_tiff_refuse(const struct tiff_pages *pages, int64_t file, int32_t number, const char *code,
-                              struct ts_diag *diag, const char *format, ...)
+enum ts_status ts_tiff_refuse(const struct tiff_pages *pages, int64_t file, int32_t number,
+                              const char *code, struct ts_diag *diag, const char *format, ...)
 {
     char text[3 * TIFF_TEXT_BYTES], page[32] = "";
     va_list arguments;
@@ -28,19 +28,23 @@ enum ts_status ts_tiff_refuse(const struct tiff_pages *pages, int64_t file, int3
     va_end(arguments);
     if (number > 0)
         snprintf(page, sizeof page, ", page %d", (int)number);
-    return ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, code), "%s%s: %s", pages->files[file].path, page, text);
+    return ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, code), "%s%s: %s",
+                         pages->files[file].path, page, text);
 }
 
-enum ts_status ts_tiff_report(const struct tiff_pages *pages, const struct tiff_reply *reply, struct ts_diag *diag)
+enum ts_status ts_tiff_report(const struct tiff_pages *pages, const struct tiff_reply *reply,
+                              struct ts_diag *diag)
 {
     if (reply->verdict.status == TS_RUN_FAILED) {
         ts_diag_error(diag, TS_RUN_FAILED, TIFF_SITE(pages, reply->verdict.code), "%s: %s",
                       pages->files[pages->open].path, reply->verdict.text);
         return ts_diag_hint(diag, CHILD_KILLED_HINT);
     }
-    ts_tiff_refuse(pages, pages->open, reply->number, reply->verdict.code, diag, "%s", reply->verdict.text);
-    return strcmp(reply->verdict.code, "tiff-unreadable") == 0 ? ts_diag_hint(diag, TIFF_UNREADABLE_HINT)
-                                                               : TS_BAD_INPUT;
+    ts_tiff_refuse(pages, pages->open, reply->number, reply->verdict.code, diag, "%s",
+                   reply->verdict.text);
+    return strcmp(reply->verdict.code, "tiff-unreadable") == 0
+               ? ts_diag_hint(diag, TIFF_UNREADABLE_HINT)
+               : TS_BAD_INPUT;
 }
 
 void ts_tiff_close_file(struct tiff_pages *pages)
@@ -77,7 +81,8 @@ enum ts_status ts_tiff_open(struct tiff_pages *pages, int64_t i, bool known, str
     errno = 0;
     const int fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0 || fstat(fd, &now) != 0 || !S_ISREG(now.st_mode)) {
-        ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "input-unreadable"), "cannot read %s: %s", file->path,
+        ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "input-unreadable"),
+                      "cannot read %s: %s", file->path,
                       errno ? ts_errno_text(errno) : "it is not a file");
         ts_diag_hint(diag, TIFF_UNREADABLE_HINT);
         if (fd >= 0)
@@ -95,7 +100,7 @@ enum ts_status ts_tiff_open(struct tiff_pages *pages, int64_t i, bool known, str
     return TS_OK;
 }
 
-/* ---- the worker ------------------------------------------------------------------------------------ */
+/* ---- the worker ------------------------------------------------------------------------------ */
 
 void ts_tiff_end_worker(struct tiff_pages *pages)
 {
@@ -112,24 +117,26 @@ static enum ts_status start_worker(struct tiff_pages *pages, struct ts_diag *dia
 {
     const size_t list = TIFF_LIST_PAGES * sizeof(struct tiff_page),
                  bytes = list > pages->piece_bytes ? list : pages->piece_bytes;
-    const struct worker_setup setup = {.kind = &ts_tiff_worker,
-                                       .n_workers = 1,
-                                       .memory_bytes = bytes,
-                                       .address_bytes = WORKER_BYTES + TIFF_MAX_BLOCK + 2 * pages->block_bytes,
-                                       .job_seconds = pages->job_seconds ? pages->job_seconds : JOB_SECONDS,
-                                       .setup = &bytes,
-                                       .setup_bytes = sizeof bytes};
+    const struct worker_setup setup = {
+        .kind = &ts_tiff_worker,
+        .n_workers = 1,
+        .memory_bytes = bytes,
+        .address_bytes = WORKER_BYTES + TIFF_MAX_BLOCK + 2 * pages->block_bytes,
+        .job_seconds = pages->job_seconds ? pages->job_seconds : JOB_SECONDS,
+        .setup = &bytes,
+        .setup_bytes = sizeof bytes};
     return ts_workers_create(&setup, &pages->worker, diag);
 }
 
 /* `blamed`: it died of the job, so the file is to blame. */
-static enum ts_status report_loss(struct tiff_pages *pages, const struct tiff_job *job, bool blamed, const char *what,
-                                  struct ts_diag *diag)
+static enum ts_status report_loss(struct tiff_pages *pages, const struct tiff_job *job, bool blamed,
+                                  const char *what, struct ts_diag *diag)
 {
     ts_tiff_end_worker(pages);
     if (!blamed)
-        return ts_diag_error(diag, TS_RUN_FAILED, TIFF_SITE(pages, "decoder-died"), "%s: the process that reads it %s",
-                             pages->files[pages->open].path, what);
+        return ts_diag_error(diag, TS_RUN_FAILED, TIFF_SITE(pages, "decoder-died"),
+                             "%s: the process that reads it %s", pages->files[pages->open].path,
+                             what);
     ts_tiff_refuse(pages, pages->open, job->decode ? job->page.number : 0, "decoder-died", diag,
                    "the process that read it %s", what);
     return ts_diag_hint(diag, TIFF_UNREADABLE_HINT);
@@ -139,8 +146,8 @@ static enum ts_status report_kill(struct tiff_pages *pages, const char *what, st
 {
     ts_tiff_end_worker(pages);
     ts_diag_error(diag, TS_RUN_FAILED, TIFF_SITE(pages, "decoder-killed"),
-                  "%s: the process that reads it %s, and so was the one in its place", pages->files[pages->open].path,
-                  what);
+                  "%s: the process that reads it %s, and so was the one in its place",
+                  pages->files[pages->open].path, what);
     return ts_diag_hint(diag, CHILD_KILLED_HINT);
 }
 
@@ -169,6 +176,7 @@ enum ts_status ts_tiff_ask(struct tiff_pages *pages, struct tiff_job *job, struc
     reply->warning[sizeof reply->warning - 1] = '\0';
     if (pages->n_warnings == 0)
         memcpy(pages->warning, reply->warning, sizeof pages->warning);
-    pages->n_warnings += reply->n_warnings > 0 && reply->n_warnings < INT32_MAX ? reply->n_warnings : 0;
+    pages->n_warnings +=
+        reply->n_warnings > 0 && reply->n_warnings < INT32_MAX ? reply->n_warnings : 0;
     return TS_OK;
 }

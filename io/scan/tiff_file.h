@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This holds the pages of TIFF files that look alike, opens one file of them at a time, and hands it to a sandboxed
- * worker that knows the format. Threads read through copies of the struct, each of which opens files for itself, has a
- * worker of its own and shares the lists.
+ * This holds the pages of TIFF files that look alike, opens one file of them at a time, and hands
+ * it to a sandboxed worker that knows the format. Threads read through copies of the struct, each
+ * of which opens files for itself, has a worker of its own and shares the lists.
  */
 #ifndef IO_SCAN_TIFF_FILE_H
 #define IO_SCAN_TIFF_FILE_H
@@ -18,7 +18,8 @@ enum { TIFF_MAX_PAGES = 65535 };
 /* What the order of the files means. */
 enum tiff_order {
     TIFF_ORDER_EVEN,   /* a place or an even angle */
-    TIFF_ORDER_LISTED, /* that of the angles in a list, which is the order in which they were taken */
+    TIFF_ORDER_LISTED, /* that of the angles in a list, which is the order in which they were
+                        * taken */
     TIFF_ORDER_NONE    /* nothing */
 };
 
@@ -34,30 +35,33 @@ struct tiff_pages {
     struct tiff_file *files;
     struct tiff_page *pages;
     int64_t n_files, n_pages;
-    int64_t n_ignored, n_skipped; /* names in the folder that are no TIFF files; TIFF files that cannot be opened */
+    int64_t n_ignored, n_skipped; /* names in the folder that are no TIFF files; TIFF files that
+                                     cannot be opened */
     int64_t n_inverted;           /* pages that say that zero is white */
-    int64_t n_unmatched;          /* TIFF files in the folder whose names the pattern does not fit */
-    const char *pattern;          /* of the names in a folder, as a shell has it; NULL: all */
-    const double *pick;           /* first, step and perhaps count of the pages that are taken; NULL: all */
+    int64_t n_unmatched; /* TIFF files in the folder whose names the pattern does not fit */
+    const char *pattern; /* of the names in a folder, as a shell has it; NULL: all */
+    const double *pick;  /* first, step and perhaps count of the pages that are taken; NULL: all */
     int64_t n_pick;
     enum tiff_order order;
-    bool decimals;               /* a point between digits in the names is one of a decimal number */
-    bool skip;                   /* leave those out; else they are refused */
+    bool decimals; /* a point between digits in the names is one of a decimal number */
+    bool skip;     /* leave those out; else they are refused */
     char names[TIFF_TEXT_BYTES]; /* the first that were ignored */
     int64_t width, height;
-    enum ts_dtype stored, dtype; /* in the file, as given: TS_F64 and integers of 64 bits as TS_F32 unless `doubles` */
+    enum ts_dtype stored, dtype; /* in the file, as given: TS_F64 and integers of 64 bits as TS_F32
+                                    unless `doubles` */
     bool is_signed;              /* of TS_U64 */
-    double pixel_mm[2];          /* distances of rows and columns that the first file states; 0: none */
-    double spacing_mm;           /* and of slices */
-    bool calibrated;             /* values are line[0] + line[1] * stored */
+    double pixel_mm[2]; /* distances of rows and columns that the first file states; 0: none */
+    double spacing_mm;  /* and of slices */
+    bool calibrated;    /* values are line[0] + line[1] * stored */
     double line[2];
     bool doubles;
-    struct ts_rounding rounding; /* of 64-bit floats that were read since a caller cleared it */
-    size_t block_bytes,
-        raw_bytes;         /* size of the largest strip or tile, decoded and in the file; 0: all rows are plain */
-    size_t piece_bytes;    /* most that one job decodes */
-    int64_t rows_together; /* that cost as much as one of them: those of the highest strip or tile */
-    int fd;                /* of the file `open`; -1 where none is */
+    struct ts_rounding rounding;   /* of 64-bit floats that were read since a caller cleared it */
+    size_t block_bytes, raw_bytes; /* size of the largest strip or tile, decoded and in the file; 0:
+                                      all rows are plain */
+    size_t piece_bytes;            /* most that one job decodes */
+    int64_t
+        rows_together; /* that cost as much as one of them: those of the highest strip or tile */
+    int fd;            /* of the file `open`; -1 where none is */
     int64_t open;
     struct worker_pool *worker;    /* a pool of one; NULL before it is needed */
     int job_seconds;               /* limit of one job of the worker; 0: 30 */
@@ -67,29 +71,36 @@ struct tiff_pages {
 };
 
 /* This is the place in the chain of a message about the pages. */
-#define TIFF_SITE(pages, what) (&(struct diag_site){.code = (what), .span = (pages)->span, .stage = (pages)->owner})
+#define TIFF_SITE(pages, what)                                                                     \
+    (&(struct diag_site){.code = (what), .span = (pages)->span, .stage = (pages)->owner})
 
-#define TIFF_UNREADABLE_HINT "supply the file anew or remove it; `unreadable: skip` reads what is left of the folder"
+#define TIFF_UNREADABLE_HINT                                                                       \
+    "supply the file anew or remove it; `unreadable: skip` reads what is left of the folder"
 
-#define TIFF_ORDER_HINT                                                                                                \
-    "tiff: [FILE, FILE, ...] reads files in the order of the list; or rename them, with a running number"
+#define TIFF_ORDER_HINT                                                                            \
+    "tiff: [FILE, FILE, ...] reads files in the order of the list; or rename them, with a "        \
+    "running number"
 
-/* Opens file i, which stays open until another is. Where `known`, it must be the file that was checked. */
+/* Opens file i, which stays open until another is. Where `known`, it must be the file that was
+ * checked. */
 enum ts_status ts_tiff_open(struct tiff_pages *pages, int64_t i, bool known, struct ts_diag *diag);
 /* Returns TS_BAD_INPUT (file-changed) where a file was changed since its pages were listed. */
 enum ts_status ts_tiff_check_unchanged(const struct tiff_pages *pages, struct ts_diag *diag);
 void ts_tiff_close_file(struct tiff_pages *pages);
-/* Lets the worker, which is started where there is none, do a job with the file that is open. TS_BAD_INPUT names the
- * file where the worker dies of it; what the worker refuses stands in the reply. */
+/* Lets the worker, which is started where there is none, do a job with the file that is open.
+ * TS_BAD_INPUT names the file where the worker dies of it; what the worker refuses stands in the
+ * reply. */
 enum ts_status ts_tiff_ask(struct tiff_pages *pages, struct tiff_job *job, struct tiff_reply *reply,
                            struct ts_diag *diag);
 /* Returns the memory that the worker shares, of memory_bytes. It may change at any time. */
 const void *ts_tiff_answer(const struct tiff_pages *pages);
 void ts_tiff_end_worker(struct tiff_pages *pages);
 /* Reports an error about page `number` of a file, "FILE, page N: ...", or about the file, for 0. */
-enum ts_status ts_tiff_refuse(const struct tiff_pages *pages, int64_t file, int32_t number, const char *code,
-                              struct ts_diag *diag, const char *format, ...) __attribute__((format(printf, 6, 7)));
+enum ts_status ts_tiff_refuse(const struct tiff_pages *pages, int64_t file, int32_t number,
+                              const char *code, struct ts_diag *diag, const char *format, ...)
+    __attribute__((format(printf, 6, 7)));
 /* Reports what the worker refused. */
-enum ts_status ts_tiff_report(const struct tiff_pages *pages, const struct tiff_reply *reply, struct ts_diag *diag);
+enum ts_status ts_tiff_report(const struct tiff_pages *pages, const struct tiff_reply *reply,
+                              struct ts_diag *diag);
 
 #endif

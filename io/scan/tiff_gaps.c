@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Each number of the names that rises from file to file is looked at: one that rises by the same step everywhere counts
- * the files, and one with a wider step lacks a file. Dates and times of day do neither.
+ * Each number of the names that rises from file to file is looked at: one that rises by the same
+ * step everywhere counts the files, and one with a wider step lacks a file. Dates and times of day
+ * do neither.
  */
 #include "io/scan/tiff_gaps.h"
 
@@ -26,8 +27,8 @@ struct column {
 
 enum spacing { UNEVEN, EVEN, GAP };
 
-/* Reads a number of `length` characters of a name, which may have leading zeros. Returns false if it has too many
- * digits. */
+/* Reads a number of `length` characters of a name, which may have leading zeros. Returns false if
+ * it has too many digits. */
 static bool read_number(const char *at, size_t length, double *value)
 {
     char text[NUMBER_DIGITS + 4] = "";
@@ -43,7 +44,8 @@ static bool read_number(const char *at, size_t length, double *value)
     return !ts_number_real(text, value);
 }
 
-/* Returns the length of the part of the paths of all files that names no file: folders that they share. */
+/* Returns the length of the part of the paths of all files that names no file: folders that they
+ * share. */
 static size_t find_shared_folders(const struct tiff_pages *pages)
 {
     const char *first = pages->files[0].path;
@@ -55,12 +57,14 @@ static size_t find_shared_folders(const struct tiff_pages *pages)
 }
 
 /* Reads the number `c` of all names. Returns false where one has too many digits. */
-static bool read_column(const struct tiff_pages *pages, size_t folders, int c, struct column *column)
+static bool read_column(const struct tiff_pages *pages, size_t folders, int c,
+                        struct column *column)
 {
     size_t digits = 0;
     bool exponent = false;
     for (int64_t i = 0; i < column->n; i++) {
-        const struct tiff_numbers numbers = ts_tiff_find_numbers(pages->files[i].path + folders, pages->decimals);
+        const struct tiff_numbers numbers =
+            ts_tiff_find_numbers(pages->files[i].path + folders, pages->decimals);
         const char *at = numbers.at[c], *point = memchr(at, '.', numbers.length[c]);
         const size_t fraction = point ? (size_t)(at + numbers.length[c] - point - 1) : 0;
         if (!read_number(at, numbers.length[c], &column->values[i]))
@@ -82,7 +86,8 @@ static bool rises(const struct column *column)
     return true;
 }
 
-/* All steps are several of the smallest, which is that of at least every second file, or of one of four. */
+/* All steps are several of the smallest, which is that of at least every second file, or of one of
+ * four. */
 static enum spacing find_exact_gap(const struct column *column, double least, struct tiff_gap *gap)
 {
     enum { FEW_STEPS = 3 };
@@ -103,9 +108,11 @@ static enum spacing find_exact_gap(const struct column *column, double least, st
     return 2 * n_regular >= n_steps || n_steps <= FEW_STEPS ? GAP : UNEVEN;
 }
 
-/* Even numbers that were rounded to their last digit: their steps differ by one unit of it. Over their places, which
- * count the files that are missing too, they lie on a line. A few short steps may do so by chance: they say nothing. */
-static enum spacing find_rounded_gap(const struct column *column, double least, struct tiff_gap *gap)
+/* Even numbers that were rounded to their last digit: their steps differ by one unit of it. Over
+ * their places, which count the files that are missing too, they lie on a line. A few short steps
+ * may do so by chance: they say nothing. */
+static enum spacing find_rounded_gap(const struct column *column, double least,
+                                     struct tiff_gap *gap)
 {
     enum { SHORT = 2, CHANCE = 40 };
     const double *values = column->values, slack = column->unit * (1 + EVEN_STEP);
@@ -117,8 +124,8 @@ static enum spacing find_rounded_gap(const struct column *column, double least, 
         sum += step <= least + slack ? step : 0;
         n_regular += step <= least + slack;
     }
-    if (least < (SHORT - EVEN_STEP) * column->unit || least * (double)n_steps < CHANCE * column->unit ||
-        2 * n_regular < n_steps)
+    if (least < (SHORT - EVEN_STEP) * column->unit ||
+        least * (double)n_steps < CHANCE * column->unit || 2 * n_regular < n_steps)
         return UNEVEN;
     const double step = sum / (double)n_regular;
     for (int64_t i = 0; i < n_steps; i++)
@@ -127,7 +134,8 @@ static enum spacing find_rounded_gap(const struct column *column, double least, 
     enum spacing spacing = EVEN;
     places = 0;
     for (int64_t i = 0; i < n_steps; i++) {
-        const double wide = fmax(1, round((values[i + 1] - values[i]) / step)), next = values[0] + slope * (places + 1);
+        const double wide = fmax(1, round((values[i + 1] - values[i]) / step)),
+                     next = values[0] + slope * (places + 1);
         if (wide > 1 && spacing == EVEN) {
             *gap = (struct tiff_gap){i, round(next / column->unit) * column->unit, slope};
             spacing = GAP;
@@ -155,8 +163,9 @@ struct finding {
     double unit; /* of the numbers with the gap */
 };
 
-/* Decimal numbers are angles, so they count before whole ones, which are counters or times. A number that is even says
- * that nothing is missing; steps of one or two units beside an even counter are rounded ones. */
+/* Decimal numbers are angles, so they count before whole ones, which are counters or times. A
+ * number that is even says that nothing is missing; steps of one or two units beside an even
+ * counter are rounded ones. */
 static struct tiff_gap choose_gap(const struct finding *whole, const struct finding *decimal)
 {
     const struct tiff_gap none = {.file = -1};
@@ -170,17 +179,22 @@ static struct tiff_gap choose_gap(const struct finding *whole, const struct find
 static bool have_same_text(const struct tiff_pages *pages, size_t folders)
 {
     for (int64_t i = 1; i < pages->n_files; i++)
-        if (!ts_tiff_same_text(pages->files[0].path + folders, pages->files[i].path + folders, pages->decimals, false))
+        if (!ts_tiff_same_text(pages->files[0].path + folders, pages->files[i].path + folders,
+                               pages->decimals, false))
             return false;
     return true;
 }
 
-enum ts_status ts_tiff_find_gap(const struct tiff_pages *pages, struct tiff_gap *gap, struct ts_diag *diag)
+enum ts_status ts_tiff_find_gap(const struct tiff_pages *pages, struct tiff_gap *gap,
+                                struct ts_diag *diag)
 {
-    const size_t folders = find_shared_folders(pages), bytes = (size_t)pages->n_files * sizeof(double);
-    const struct tiff_numbers numbers = ts_tiff_find_numbers(pages->files[0].path + folders, pages->decimals);
+    const size_t folders = find_shared_folders(pages),
+                 bytes = (size_t)pages->n_files * sizeof(double);
+    const struct tiff_numbers numbers =
+        ts_tiff_find_numbers(pages->files[0].path + folders, pages->decimals);
     const struct tiff_stamp stamp = ts_tiff_find_stamp(&numbers);
-    struct finding found[2] = {{.gap.file = -1}, {.gap.file = -1}}; /* of whole and of decimal numbers */
+    struct finding found[2] = {{.gap.file = -1},
+                               {.gap.file = -1}}; /* of whole and of decimal numbers */
     struct column column = {.values = malloc(bytes), .n = pages->n_files};
     gap->file = -1;
     if (!column.values)
@@ -188,8 +202,8 @@ enum ts_status ts_tiff_find_gap(const struct tiff_pages *pages, struct tiff_gap 
     const int n = pages->n_files > 1 && have_same_text(pages, folders) ? numbers.n : 0;
     for (int c = 0; c < n; c++) {
         struct tiff_gap here;
-        if ((c >= stamp.first && c < stamp.first + stamp.n) || !read_column(pages, folders, c, &column) ||
-            !rises(&column))
+        if ((c >= stamp.first && c < stamp.first + stamp.n) ||
+            !read_column(pages, folders, c, &column) || !rises(&column))
             continue;
         struct finding *of = &found[column.decimal];
         const enum spacing spacing = find_column_gap(&column, &here);
@@ -210,7 +224,8 @@ static int compare_values(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-enum tiff_steps ts_tiff_read_steps(const struct tiff_pages *pages, int c, double *values, double *scratch)
+enum tiff_steps ts_tiff_read_steps(const struct tiff_pages *pages, int c, double *values,
+                                   double *scratch)
 {
     struct column column = {.values = values, .n = pages->n_files};
     struct tiff_gap unused;
@@ -224,8 +239,9 @@ enum tiff_steps ts_tiff_read_steps(const struct tiff_pages *pages, int c, double
     const enum spacing spacing = find_column_gap(&column, &unused);
     if (spacing != EVEN)
         return spacing == GAP ? TIFF_STEPS_GAP : TIFF_STEPS_UNEVEN;
-    return !column.decimal && scratch[column.n - 1] - scratch[0] == (double)(column.n - 1) ? TIFF_STEPS_ONE
-                                                                                           : TIFF_STEPS_EVEN;
+    return !column.decimal && scratch[column.n - 1] - scratch[0] == (double)(column.n - 1)
+               ? TIFF_STEPS_ONE
+               : TIFF_STEPS_EVEN;
 }
 
 double ts_tiff_late_number(const struct tiff_pages *pages)
@@ -241,7 +257,8 @@ double ts_tiff_late_number(const struct tiff_pages *pages)
         return 0;
     for (int c = 0; c < first.n; c++) {
         double from, to;
-        if ((c < stamp.first || c >= stamp.first + stamp.n) && read_number(first.at[c], first.length[c], &from) &&
+        if ((c < stamp.first || c >= stamp.first + stamp.n) &&
+            read_number(first.at[c], first.length[c], &from) &&
             read_number(second.at[c], second.length[c], &to) && to == from + 1)
             return from > 1 && from <= (double)pages->n_files ? from : 0;
     }

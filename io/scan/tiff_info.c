@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A page of a TIFF file may be a projection, a sinogram or a slice, and no file says which. So this prints what is
- * known, and one input for each meaning, in which the reader replaces what is in capitals.
+ * A page of a TIFF file may be a projection, a sinogram or a slice, and no file says which. So this
+ * prints what is known, and one input for each meaning, in which the reader replaces what is in
+ * capitals.
  */
 #include "io/scan/tiff_info.h"
 
@@ -24,19 +25,22 @@ static void print_text(const struct tiff_pages *pages, const char *path, FILE *s
 {
     ts_text_print(stream, "", path);
     fprintf(stream,
-            "\n  TIFF: %" PRId64 " page%s of %" PRId64 " x %" PRId64 " pixels (rows x columns), %s, in %" PRId64
-            " file%s\n",
-            pages->n_pages, pages->n_pages == 1 ? "" : "s", pages->height, pages->width, ts_dtype_name(pages->stored),
-            pages->n_files, pages->n_files == 1 ? "" : "s");
+            "\n  TIFF: %" PRId64 " page%s of %" PRId64 " x %" PRId64
+            " pixels (rows x columns), %s, in %" PRId64 " file%s\n",
+            pages->n_pages, pages->n_pages == 1 ? "" : "s", pages->height, pages->width,
+            ts_dtype_name(pages->stored), pages->n_files, pages->n_files == 1 ? "" : "s");
     if (pages->pixel_mm[0] > 0)
-        fprintf(stream, "  by its resolution rows are %.6g mm apart, and columns %.6g mm\n", pages->pixel_mm[0],
-                pages->pixel_mm[1]);
+        fprintf(stream, "  by its resolution rows are %.6g mm apart, and columns %.6g mm\n",
+                pages->pixel_mm[0], pages->pixel_mm[1]);
     if (pages->spacing_mm > 0)
         fprintf(stream, "  by its text slices are %.6g mm apart\n", pages->spacing_mm);
     if (pages->calibrated)
-        fprintf(stream, "  by its text the values are %.9g + %.9g * what is stored, and are read so\n", pages->line[0],
-                pages->line[1]);
-    fputs("  what the pages are is not in the file; as an input, with numbers in place of the capitals:\n", stream);
+        fprintf(stream,
+                "  by its text the values are %.9g + %.9g * what is stored, and are read so\n",
+                pages->line[0], pages->line[1]);
+    fputs("  what the pages are is not in the file; as an input, with numbers in place of the "
+          "capitals:\n",
+          stream);
     for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++) {
         fputs("    tiff ", stream);
         ts_try_word(stream, path);
@@ -56,9 +60,12 @@ static void print_json(const struct tiff_pages *pages, const char *path, FILE *s
     ts_json_member_integer(&json, "rows", pages->height);
     ts_json_member_integer(&json, "columns", pages->width);
     ts_json_member_text(&json, "type", ts_dtype_name(pages->stored));
-    ts_json_member_real(&json, "row_distance_mm", pages->pixel_mm[0] > 0 ? pages->pixel_mm[0] : NAN);
-    ts_json_member_real(&json, "column_distance_mm", pages->pixel_mm[1] > 0 ? pages->pixel_mm[1] : NAN);
-    ts_json_member_real(&json, "slice_distance_mm", pages->spacing_mm > 0 ? pages->spacing_mm : NAN);
+    ts_json_member_real(&json, "row_distance_mm",
+                        pages->pixel_mm[0] > 0 ? pages->pixel_mm[0] : NAN);
+    ts_json_member_real(&json, "column_distance_mm",
+                        pages->pixel_mm[1] > 0 ? pages->pixel_mm[1] : NAN);
+    ts_json_member_real(&json, "slice_distance_mm",
+                        pages->spacing_mm > 0 ? pages->spacing_mm : NAN);
     ts_json_member_real(&json, "intercept", pages->calibrated ? pages->line[0] : 0);
     ts_json_member_real(&json, "slope", pages->calibrated ? pages->line[1] : 1);
     ts_json_open_member(&json, "inputs", '[');

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The worker's side of reading TIFF files. It keeps one file open from job to job, so that the pages of a long file are
- * found one after the other. libtiff reads through pread() alone, because the sandbox allows no other way, and without
- * memory mapping, because a file that is cut while it is read must be an error. Its messages are kept, never printed.
+ * The worker's side of reading TIFF files. It keeps one file open from job to job, so that the
+ * pages of a long file are found one after the other. libtiff reads through pread() alone, because
+ * the sandbox allows no other way, and without memory mapping, because a file that is cut while it
+ * is read must be an error. Its messages are kept, never printed.
  */
 #include "io/scan/tiff_library.h"
 
@@ -17,15 +18,17 @@
 
 #include "io/file/file_bytes.h"
 
-/* ---- checks ------------------------------------------------------------------------------------- */
+/* ---- checks ---------------------------------------------------------------------------------- */
 
-/* A page is checked before anything of it is decoded. It must have one gray channel of 8, 16, 32 or 64 bits, rows
- * from the top, a lossless codec of the list, and strips or tiles, and a directory, that are whole in the file. */
+/* A page is checked before anything of it is decoded. It must have one gray channel of 8, 16, 32 or
+ * 64 bits, rows from the top, a lossless codec of the list, and strips or tiles, and a directory,
+ * that are whole in the file. */
 
 /* More than deflate (1032), LZW (about 1300) and PackBits (64) can reach. */
 enum { MAX_RATIO = 2048 };
 
-/* Refuses the page whose number stands in library->page, or the file for 0, in the reply. Returns false. */
+/* Refuses the page whose number stands in library->page, or the file for 0, in the reply. Returns
+ * false. */
 static bool refuse_page(struct tiff_library *library, const char *code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 static bool refuse_page(struct tiff_library *library, const char *code, const char *format, ...)
@@ -37,8 +40,8 @@ static bool refuse_page(struct tiff_library *library, const char *code, const ch
     va_start(arguments, format);
     vsnprintf(reply->verdict.text, sizeof reply->verdict.text, format, arguments);
     va_end(arguments);
-    ts_worker_refuse(&reply->verdict, lacks_memory ? TS_RUN_FAILED : TS_BAD_INPUT, lacks_memory ? "no-memory" : code,
-                     NULL);
+    ts_worker_refuse(&reply->verdict, lacks_memory ? TS_RUN_FAILED : TS_BAD_INPUT,
+                     lacks_memory ? "no-memory" : code, NULL);
     return false;
 }
 
@@ -60,17 +63,22 @@ static bool check_colors(struct tiff_library *library)
         return refuse_page(library, "tiff-channels", "%d channels, one is read", samples);
     library->page.white_is_zero = photometric == PHOTOMETRIC_MINISWHITE;
     if (photometric != PHOTOMETRIC_MINISBLACK && photometric != PHOTOMETRIC_MINISWHITE)
-        return refuse_page(library, "tiff-color", "photometric interpretation %d is not gray", photometric);
+        return refuse_page(library, "tiff-color", "photometric interpretation %d is not gray",
+                           photometric);
     if (orientation != ORIENTATION_TOPLEFT)
-        return refuse_page(library, "tiff-orientation",
-                           "orientation %d; only rows from the top, columns from the left (1) are read", orientation);
-    if (TIFFGetField(handle, TIFFTAG_SUBFILETYPE, &kind) && kind & (FILETYPE_REDUCEDIMAGE | FILETYPE_MASK))
+        return refuse_page(
+            library, "tiff-orientation",
+            "orientation %d; only rows from the top, columns from the left (1) are read",
+            orientation);
+    if (TIFFGetField(handle, TIFFTAG_SUBFILETYPE, &kind) &&
+        kind & (FILETYPE_REDUCEDIMAGE | FILETYPE_MASK))
         return refuse_page(library, "tiff-page-kind", "a %s, not an image of its own",
                            kind & FILETYPE_MASK ? "mask" : "reduced copy of another page");
-    if (compression != COMPRESSION_NONE && compression != COMPRESSION_LZW && compression != COMPRESSION_PACKBITS &&
-        compression != COMPRESSION_DEFLATE && compression != COMPRESSION_ADOBE_DEFLATE)
-        return refuse_page(library, "tiff-compression", "compression %d; none, LZW, deflate and PackBits are read",
-                           compression);
+    if (compression != COMPRESSION_NONE && compression != COMPRESSION_LZW &&
+        compression != COMPRESSION_PACKBITS && compression != COMPRESSION_DEFLATE &&
+        compression != COMPRESSION_ADOBE_DEFLATE)
+        return refuse_page(library, "tiff-compression",
+                           "compression %d; none, LZW, deflate and PackBits are read", compression);
     return true;
 }
 
@@ -108,13 +116,13 @@ static bool check_size(struct tiff_library *library)
     if (!TIFFGetField(library->handle, TIFFTAG_IMAGEWIDTH, &width) ||
         !TIFFGetField(library->handle, TIFFTAG_IMAGELENGTH, &height) || width < 1 || height < 1 ||
         width > TIFF_MAX_SIDE || height > TIFF_MAX_SIDE)
-        return refuse_page(library, "tiff-size", "%u x %u pixels; 1 to %d a side are read", width, height,
-                           (int)TIFF_MAX_SIDE);
+        return refuse_page(library, "tiff-size", "%u x %u pixels; 1 to %d a side are read", width,
+                           height, (int)TIFF_MAX_SIDE);
     if (!find_dtype(library->handle, &dtype, &bits, &format))
-        return refuse_page(
-            library, "tiff-type",
-            "%d bits of sample format %d; integers of 8, 16, 32 and 64 bits and floats of 16, 32 and 64 are read", bits,
-            format);
+        return refuse_page(library, "tiff-type",
+                           "%d bits of sample format %d; integers of 8, 16, 32 and 64 bits and "
+                           "floats of 16, 32 and 64 are read",
+                           bits, format);
     library->page.width = width;
     library->page.height = height;
     library->page.dtype = (uint32_t)dtype;
@@ -141,13 +149,16 @@ static bool find_blocks(struct tiff_library *library, struct blocks *blocks)
         blocks->n = ((uint64_t)page->height + blocks->rows - 1) / blocks->rows;
         return true;
     }
-    if (!TIFFGetField(handle, TIFFTAG_TILEWIDTH, &width) || !TIFFGetField(handle, TIFFTAG_TILELENGTH, &height) ||
-        width % 16 || height % 16 || width == 0 || height == 0 || width > TIFF_MAX_SIDE || height > TIFF_MAX_SIDE ||
+    if (!TIFFGetField(handle, TIFFTAG_TILEWIDTH, &width) ||
+        !TIFFGetField(handle, TIFFTAG_TILELENGTH, &height) || width % 16 || height % 16 ||
+        width == 0 || height == 0 || width > TIFF_MAX_SIDE || height > TIFF_MAX_SIDE ||
         (uint64_t)width * height > TIFF_MAX_BLOCK / 4)
-        return refuse_page(library, "tiff-tiles", "tiles of %u x %u pixels cannot be read", width, height);
+        return refuse_page(library, "tiff-tiles", "tiles of %u x %u pixels cannot be read", width,
+                           height);
     blocks->rows = height;
     blocks->tile_bytes = (uint64_t)width * height * ts_dtype_bytes((enum ts_dtype)page->dtype);
-    blocks->n = (((uint64_t)page->width + width - 1) / width) * (((uint64_t)page->height + height - 1) / height);
+    blocks->n = (((uint64_t)page->width + width - 1) / width) *
+                (((uint64_t)page->height + height - 1) / height);
     return true;
 }
 
@@ -155,9 +166,9 @@ static bool find_blocks(struct tiff_library *library, struct blocks *blocks)
 static uint64_t decoded_bytes(const struct tiff_page *page, const struct blocks *blocks, uint32_t i)
 {
     const uint64_t left = page->height - (uint64_t)i * blocks->rows;
-    return blocks->tiled
-               ? blocks->tile_bytes
-               : (left < blocks->rows ? left : blocks->rows) * page->width * ts_dtype_bytes((enum ts_dtype)page->dtype);
+    return blocks->tiled ? blocks->tile_bytes
+                         : (left < blocks->rows ? left : blocks->rows) * page->width *
+                               ts_dtype_bytes((enum ts_dtype)page->dtype);
 }
 
 static bool check_blocks(struct tiff_library *library)
@@ -167,31 +178,35 @@ static bool check_blocks(struct tiff_library *library)
     struct blocks blocks;
     if (!find_blocks(library, &blocks))
         return false;
-    if ((uint64_t)page->width * blocks.rows * ts_dtype_bytes((enum ts_dtype)page->dtype) > TIFF_MAX_TOGETHER &&
+    if ((uint64_t)page->width * blocks.rows * ts_dtype_bytes((enum ts_dtype)page->dtype) >
+            TIFF_MAX_TOGETHER &&
         blocks.tiled)
         return refuse_page(library, "tiff-tiles", "a row of tiles has more than %d MiB",
                            (int)(TIFF_MAX_TOGETHER >> 20));
     const uint64_t file_bytes = library->bytes,
                    found = blocks.tiled ? TIFFNumberOfTiles(handle) : TIFFNumberOfStrips(handle);
     if (found != blocks.n)
-        return refuse_page(library, "tiff-truncated", "%llu strips or tiles, but its size needs %llu",
+        return refuse_page(library, "tiff-truncated",
+                           "%llu strips or tiles, but its size needs %llu",
                            (unsigned long long)found, (unsigned long long)blocks.n);
     const bool raw = field(handle, TIFFTAG_COMPRESSION, 1) == COMPRESSION_NONE;
-    bool plain = raw && !blocks.tiled && field(handle, TIFFTAG_FILLORDER, FILLORDER_MSB2LSB) == FILLORDER_MSB2LSB;
+    bool plain = raw && !blocks.tiled &&
+                 field(handle, TIFFTAG_FILLORDER, FILLORDER_MSB2LSB) == FILLORDER_MSB2LSB;
     uint64_t end = TIFFGetStrileOffset(handle, 0);
     page->pixels = end;
     for (uint32_t i = 0; i < blocks.n; i++) {
         const uint64_t bytes = decoded_bytes(page, &blocks, i), at = TIFFGetStrileOffset(handle, i),
                        count = TIFFGetStrileByteCount(handle, i), need = raw ? bytes : count;
         if (count == 0 || need > file_bytes || at > file_bytes - need || count < need)
-            return refuse_page(library, "tiff-truncated",
-                               "strip or tile %u has %llu bytes at %llu of a file of %llu, %llu are needed", i,
-                               (unsigned long long)count, (unsigned long long)at, (unsigned long long)file_bytes,
-                               (unsigned long long)need);
+            return refuse_page(
+                library, "tiff-truncated",
+                "strip or tile %u has %llu bytes at %llu of a file of %llu, %llu are needed", i,
+                (unsigned long long)count, (unsigned long long)at, (unsigned long long)file_bytes,
+                (unsigned long long)need);
         if (bytes / MAX_RATIO > count || bytes > TIFF_MAX_BLOCK)
             return refuse_page(library, "tiff-strip-size",
-                               "strip or tile %u claims %llu bytes from %llu, more than is decoded", i,
-                               (unsigned long long)bytes, (unsigned long long)count);
+                               "strip or tile %u claims %llu bytes from %llu, more than is decoded",
+                               i, (unsigned long long)bytes, (unsigned long long)count);
         page->block_bytes = bytes > page->block_bytes ? bytes : page->block_bytes;
         page->raw_bytes = need > page->raw_bytes ? need : page->raw_bytes;
         plain = plain && at == end;
@@ -207,7 +222,8 @@ static bool check_blocks(struct tiff_library *library)
 }
 
 /* Reads an unsigned number of 2, 4 or 8 bytes at `offset`, in the file's byte order. */
-static bool read_number(const struct tiff_library *library, uint64_t offset, size_t bytes, uint64_t *number)
+static bool read_number(const struct tiff_library *library, uint64_t offset, size_t bytes,
+                        uint64_t *number)
 {
     unsigned char raw[8];
     if (!ts_file_read_at(library->fd, raw, bytes, offset))
@@ -218,15 +234,16 @@ static bool read_number(const struct tiff_library *library, uint64_t offset, siz
     return true;
 }
 
-/* libtiff takes the bytes of a next-directory pointer that it cannot read for zeros, and a zero is the end of the list:
- * a file cut there would be a shorter one. So the pointer is read here too. A directory is a count, the entries and
- * that pointer (TIFF 6.0, section 2). */
+/* libtiff takes the bytes of a next-directory pointer that it cannot read for zeros, and a zero is
+ * the end of the list: a file cut there would be a shorter one. So the pointer is read here too. A
+ * directory is a count, the entries and that pointer (TIFF 6.0, section 2). */
 static bool check_directory(struct tiff_library *library)
 {
     const struct tiff_page *page = &library->page;
     const uint64_t file_bytes = library->bytes;
     const bool big = TIFFIsBigTIFF(library->handle);
-    const size_t count_bytes = big ? 8 : 2, entry_bytes = big ? 20 : 12, pointer_bytes = big ? 8 : 4;
+    const size_t count_bytes = big ? 8 : 2, entry_bytes = big ? 20 : 12,
+                 pointer_bytes = big ? 8 : 4;
     uint64_t n = 0;
     errno = 0;
     if (page->directory > file_bytes || !read_number(library, page->directory, count_bytes, &n))
@@ -235,32 +252,37 @@ static bool check_directory(struct tiff_library *library)
                            errno ? ts_errno_text(errno) : "the file ends before it");
     const uint64_t left = file_bytes - page->directory, ends = count_bytes + pointer_bytes;
     if (left < ends || n > (left - ends) / entry_bytes)
-        return refuse_page(
-            library, "tiff-truncated",
-            "its directory at %llu of %llu entries and the pointer to the next page end past the file's %llu bytes",
-            (unsigned long long)page->directory, (unsigned long long)n, (unsigned long long)file_bytes);
-    if (!read_number(library, page->directory + count_bytes + n * entry_bytes, pointer_bytes, &library->next))
-        return refuse_page(library, "tiff-truncated", "the pointer to the next page cannot be read: %s",
+        return refuse_page(library, "tiff-truncated",
+                           "its directory at %llu of %llu entries and the pointer to the next page "
+                           "end past the file's %llu bytes",
+                           (unsigned long long)page->directory, (unsigned long long)n,
+                           (unsigned long long)file_bytes);
+    if (!read_number(library, page->directory + count_bytes + n * entry_bytes, pointer_bytes,
+                     &library->next))
+        return refuse_page(library, "tiff-truncated",
+                           "the pointer to the next page cannot be read: %s",
                            errno ? ts_errno_text(errno) : "the file ends before it");
     return true;
 }
 
-/* Checks the page whose directory was read last, whose number stands in library->page, and describes it there. False:
- * the reply says why not. */
+/* Checks the page whose directory was read last, whose number stands in library->page, and
+ * describes it there. False: the reply says why not. */
 static bool check_page(struct tiff_library *library)
 {
-    library->page =
-        (struct tiff_page){.number = library->page.number, .directory = TIFFCurrentDirOffset(library->handle)};
-    return check_directory(library) && check_colors(library) && check_size(library) && check_blocks(library);
+    library->page = (struct tiff_page){.number = library->page.number,
+                                       .directory = TIFFCurrentDirOffset(library->handle)};
+    return check_directory(library) && check_colors(library) && check_size(library) &&
+           check_blocks(library);
 }
 
-/* ---- image descriptions ------------------------------------------------------------------------- */
+/* ---- image descriptions ---------------------------------------------------------------------- */
 
-/* They say how many images there are, some of which have no page of their own, and of which channels, slices and
- * times. ImageJ writes lines of NAME=NUMBER behind "ImageJ=VERSION"; its images follow each other by channel, then
- * slice, then time, and a large or raw stack has one page, behind whose pixels those of all other images lie. OME-
- * TIFF has XML with the sizes and the order of the axes. tifffile writes {"shape": [...]}, with "truncated" if
- * only the first image has a page. */
+/* They say how many images there are, some of which have no page of their own, and of which
+ * channels, slices and times. ImageJ writes lines of NAME=NUMBER behind "ImageJ=VERSION"; its
+ * images follow each other by channel, then slice, then time, and a large or raw stack has one
+ * page, behind whose pixels those of all other images lie. OME- TIFF has XML with the sizes and the
+ * order of the axes. tifffile writes {"shape": [...]}, with "truncated" if only the first image has
+ * a page. */
 
 /* Returns what stands behind NAME= at the beginning of a line, NULL where there is none. */
 static const char *find_line(const char *text, const char *name)
@@ -286,9 +308,10 @@ static double unit_mm(const char *text, size_t n)
     static const struct {
         const char *name;
         double mm;
-    } units[] = {{"micron", 1e-3},    {"microns", 1e-3}, {"um", 1e-3},       {"\\u00B5m", 1e-3}, {"\xC2\xB5m", 1e-3},
-                 {"\xCE\xBCm", 1e-3}, {"\xB5m", 1e-3},   {"&#181;m", 1e-3},  {"&#xB5;m", 1e-3},  {"nm", 1e-6},
-                 {"mm", 1},           {"cm", 10},        {"\xC3\x85", 1e-7}, {"m", 1000}};
+    } units[] = {{"micron", 1e-3},    {"microns", 1e-3},   {"um", 1e-3},    {"\\u00B5m", 1e-3},
+                 {"\xC2\xB5m", 1e-3}, {"\xCE\xBCm", 1e-3}, {"\xB5m", 1e-3}, {"&#181;m", 1e-3},
+                 {"&#xB5;m", 1e-3},   {"nm", 1e-6},        {"mm", 1},       {"cm", 10},
+                 {"\xC3\x85", 1e-7},  {"m", 1000}};
     for (size_t i = 0; i < sizeof units / sizeof *units; i++)
         if (strlen(units[i].name) == n && !strncasecmp(text, units[i].name, n))
             return units[i].mm;
@@ -301,13 +324,15 @@ static double imagej_mm(const char *text)
     return unit ? unit_mm(unit, strcspn(unit, "\r\n")) : 0;
 }
 
-/* The number of a function of ImageJ that makes values of what is stored, and its first two coefficients. Images of
- * more bits have none there, and signed ones another place of 0. */
+/* The number of a function of ImageJ that makes values of what is stored, and its first two
+ * coefficients. Images of more bits have none there, and signed ones another place of 0. */
 static void read_calibration(const char *text, struct tiff_page *page)
 {
-    const char *function = find_line(text, "cf"), *c0 = find_line(text, "c0"), *c1 = find_line(text, "c1");
-    page->function =
-        function ? (int32_t)fmin(fmax(strtod(function, NULL), 0), TIFF_FUNCTION_NONE + 10) : TIFF_FUNCTION_NONE;
+    const char *function = find_line(text, "cf"), *c0 = find_line(text, "c0"),
+               *c1 = find_line(text, "c1");
+    page->function = function
+                         ? (int32_t)fmin(fmax(strtod(function, NULL), 0), TIFF_FUNCTION_NONE + 10)
+                         : TIFF_FUNCTION_NONE;
     page->line[0] = c0 ? strtod(c0, NULL) : 0;
     page->line[1] = c1 ? strtod(c1, NULL) : 0;
 }
@@ -327,7 +352,8 @@ static void read_imagej(const char *text, struct tiff_page *page)
     read_calibration(text, page);
 }
 
-/* Returns the value of an attribute of an element, up to where the element ends; NULL where it has none. */
+/* Returns the value of an attribute of an element, up to where the element ends; NULL where it has
+ * none. */
 static const char *attribute_of(const char *element, const char *end, const char *name)
 {
     char quoted[32];
@@ -336,7 +362,8 @@ static const char *attribute_of(const char *element, const char *end, const char
     return at && at < end ? at + n : NULL;
 }
 
-/* Returns the size of a pixel along X, Y or Z, in micrometers unless its unit stands beside it; 0: there is none. */
+/* Returns the size of a pixel along X, Y or Z, in micrometers unless its unit stands beside it; 0:
+ * there is none. */
 static double physical_mm(const char *pixels, const char *end, char axis)
 {
     char name[24];
@@ -344,7 +371,8 @@ static double physical_mm(const char *pixels, const char *end, char axis)
     const char *size = attribute_of(pixels, end, name);
     snprintf(name, sizeof name, "PhysicalSize%cUnit", axis);
     const char *unit = attribute_of(pixels, end, name);
-    const double mm = size ? strtod(size, NULL) * (unit ? unit_mm(unit, strcspn(unit, "\"")) : 1e-3) : 0;
+    const double mm =
+        size ? strtod(size, NULL) * (unit ? unit_mm(unit, strcspn(unit, "\"")) : 1e-3) : 0;
     return mm > 0 && isfinite(mm) ? mm : 0;
 }
 
@@ -371,7 +399,8 @@ static void read_ome(const char *text, struct tiff_page *page)
         return;
     for (int k = 2; k < 5; k++) { /* behind X and Y, the axis that changes fastest first */
         const char *letter = strchr(letters, order[k]);
-        const char *size = letter && *letter ? attribute_of(pixels, end, names[letter - letters]) : NULL;
+        const char *size =
+            letter && *letter ? attribute_of(pixels, end, names[letter - letters]) : NULL;
         const uint64_t n = size ? strtoull(size, NULL, 10) : 0;
         if (n < 1 || n > TIFF_MAX_SIDE || planes > TIFF_MAX_SIDE)
             return;
@@ -403,7 +432,8 @@ static void read_resolution(TIFF *handle, const char *imagej, struct tiff_page *
 {
     uint16_t unit = RESUNIT_INCH;
     float x = 0, y = 0;
-    if (!TIFFGetField(handle, TIFFTAG_XRESOLUTION, &x) || !TIFFGetField(handle, TIFFTAG_YRESOLUTION, &y))
+    if (!TIFFGetField(handle, TIFFTAG_XRESOLUTION, &x) ||
+        !TIFFGetField(handle, TIFFTAG_YRESOLUTION, &y))
         return;
     TIFFGetFieldDefaulted(handle, TIFFTAG_RESOLUTIONUNIT, &unit);
     const double mm = imagej ? imagej_mm(imagej) : unit == RESUNIT_CENTIMETER ? 10 : 0;
@@ -413,8 +443,8 @@ static void read_resolution(TIFF *handle, const char *imagej, struct tiff_page *
     }
 }
 
-/* Fills planes, axes, sizes and calibration of the first page of a file, from its text and the tags of its resolution.
- * All are 0 where the file does not say. */
+/* Fills planes, axes, sizes and calibration of the first page of a file, from its text and the tags
+ * of its resolution. All are 0 where the file does not say. */
 static void read_description(struct tiff *handle, struct tiff_page *page)
 {
     char *text = NULL;
@@ -436,7 +466,7 @@ static void read_description(struct tiff *handle, struct tiff_page *page)
         read_shape(text, page);
 }
 
-/* ---- the file, as libtiff sees it ---------------------------------------------------------------- */
+/* ---- the file, as libtiff sees it ------------------------------------------------------------ */
 
 static tmsize_t read_bytes(thandle_t data, void *out, tmsize_t bytes)
 {
@@ -458,7 +488,9 @@ static tmsize_t write_nothing(thandle_t data, void *in, tmsize_t bytes)
 static toff_t seek(thandle_t data, toff_t offset, int whence)
 {
     struct tiff_library *library = data;
-    library->at = offset + (whence == SEEK_CUR ? library->at : whence == SEEK_END ? library->bytes : 0);
+    library->at = offset + (whence == SEEK_CUR   ? library->at
+                            : whence == SEEK_END ? library->bytes
+                                                 : 0);
     return library->at;
 }
 
@@ -473,7 +505,8 @@ static toff_t count_bytes(thandle_t data)
     return ((struct tiff_library *)data)->bytes;
 }
 
-int ts_tiff_keep_error(TIFF *handle, void *text, const char *module, const char *format, va_list arguments)
+int ts_tiff_keep_error(TIFF *handle, void *text, const char *module, const char *format,
+                       va_list arguments)
 {
     (void)handle;
     (void)module;
@@ -481,8 +514,8 @@ int ts_tiff_keep_error(TIFF *handle, void *text, const char *module, const char 
     return 1;
 }
 
-__attribute__((format(printf, 4, 0))) static int keep_warning(TIFF *handle, void *user, const char *module,
-                                                              const char *format, va_list arguments)
+__attribute__((format(printf, 4, 0))) static int
+keep_warning(TIFF *handle, void *user, const char *module, const char *format, va_list arguments)
 {
     struct tiff_reply *reply = ((struct tiff_library *)user)->reply;
     (void)handle;
@@ -531,22 +564,24 @@ static bool open_file(struct tiff_library *library, int32_t file, int fd)
         TIFFOpenOptionsSetMaxSingleMemAlloc(options, TIFF_MAX_BLOCK);
         TIFFOpenOptionsSetErrorHandlerExtR(options, ts_tiff_keep_error, library->problem);
         TIFFOpenOptionsSetWarningHandlerExtR(options, keep_warning, library);
-        library->handle = TIFFClientOpenExt("the file", "rm", library, read_bytes, write_nothing, seek, close_nothing,
-                                            count_bytes, NULL, NULL, options);
+        library->handle = TIFFClientOpenExt("the file", "rm", library, read_bytes, write_nothing,
+                                            seek, close_nothing, count_bytes, NULL, NULL, options);
         TIFFOpenOptionsFree(options);
     }
     if (library->handle)
         return true;
-    refuse_page(library, "tiff-unreadable", "not a TIFF file that can be read: %s", reason(library, "memory is out"));
+    refuse_page(library, "tiff-unreadable", "not a TIFF file that can be read: %s",
+                reason(library, "memory is out"));
     close(fd);
     return false;
 }
 
-/* ---- listing --------------------------------------------------------------------------------------- */
+/* ---- listing --------------------------------------------------------------------------------- */
 
 static bool go_to(struct tiff_library *library, uint64_t directory)
 {
-    return TIFFCurrentDirOffset(library->handle) == directory || TIFFSetSubDirectory(library->handle, directory) ||
+    return TIFFCurrentDirOffset(library->handle) == directory ||
+           TIFFSetSubDirectory(library->handle, directory) ||
            refuse_page(library, "tiff-directory", "its directory cannot be read: %s",
                        reason(library, "libtiff does not say why"));
 }
@@ -562,12 +597,14 @@ static bool go_on(struct tiff_library *library, bool *more)
     if (*more == (library->next != 0))
         return true;
     library->page.number = 0;
-    return refuse_page(
-        library, "tiff-directory", "the page after page %d cannot be read: %s", number,
-        reason(library, last ? "libtiff could not read the pointer to it" : "its directory was read before"));
+    return refuse_page(library, "tiff-directory", "the page after page %d cannot be read: %s",
+                       number,
+                       reason(library, last ? "libtiff could not read the pointer to it"
+                                            : "its directory was read before"));
 }
 
-static void list_pages(struct tiff_library *library, const struct tiff_job *job, struct tiff_reply *reply)
+static void list_pages(struct tiff_library *library, const struct tiff_job *job,
+                       struct tiff_reply *reply)
 {
     struct tiff_page *list = (struct tiff_page *)(void *)library->memory;
     int32_t number = job->page.number;
@@ -588,7 +625,7 @@ static void list_pages(struct tiff_library *library, const struct tiff_job *job,
     reply->next = more ? TIFFCurrentDirOffset(library->handle) : 0;
 }
 
-/* ---- decoding -------------------------------------------------------------------------------------- */
+/* ---- decoding -------------------------------------------------------------------------------- */
 
 static bool read_strips(struct tiff_library *library, uint32_t row, uint32_t n)
 {
@@ -597,8 +634,8 @@ static bool read_strips(struct tiff_library *library, uint32_t row, uint32_t n)
     for (uint32_t y = row; y < row + n; y += page->rows) {
         const uint32_t left = row + n - y;
         const tmsize_t bytes = (tmsize_t)((left < page->rows ? left : page->rows) * row_bytes);
-        if (TIFFReadEncodedStrip(library->handle, y / page->rows, library->memory + (y - row) * row_bytes, bytes) !=
-            bytes)
+        if (TIFFReadEncodedStrip(library->handle, y / page->rows,
+                                 library->memory + (y - row) * row_bytes, bytes) != bytes)
             return false;
     }
     return true;
@@ -615,17 +652,18 @@ static bool read_tiles(struct tiff_library *library, uint32_t row, uint32_t n)
         for (uint32_t x = 0; x < page->width; x += width) {
             const uint32_t rows = row + n - y < page->rows ? row + n - y : page->rows,
                            columns = page->width - x < width ? page->width - x : width;
-            if (TIFFReadEncodedTile(library->handle, TIFFComputeTile(library->handle, x, y, 0, 0), library->tile,
-                                    bytes) != bytes)
+            if (TIFFReadEncodedTile(library->handle, TIFFComputeTile(library->handle, x, y, 0, 0),
+                                    library->tile, bytes) != bytes)
                 return false;
             for (uint32_t i = 0; i < rows; i++)
-                memcpy(library->memory + (y - row + i) * row_bytes + x * size, library->tile + (size_t)i * width * size,
-                       columns * size);
+                memcpy(library->memory + (y - row + i) * row_bytes + x * size,
+                       library->tile + (size_t)i * width * size, columns * size);
         }
     return true;
 }
 
-/* The file may have been written to since its pages were listed, so what was checked is checked again. */
+/* The file may have been written to since its pages were listed, so what was checked is checked
+ * again. */
 static bool find_page(struct tiff_library *library, const struct tiff_job *job)
 {
     const struct tiff_page *known = &job->page, *page = &library->page;
@@ -637,11 +675,13 @@ static bool find_page(struct tiff_library *library, const struct tiff_job *job)
         library->checked = known->directory;
     }
     const size_t bytes = (size_t)job->n * page->width * ts_dtype_bytes((enum ts_dtype)page->dtype);
-    if (page->width != known->width || page->height != known->height || page->dtype != known->dtype ||
-        page->rows != known->rows || page->block_bytes != known->block_bytes || page->pixels != 0 ||
-        job->row % page->rows != 0 || job->row >= page->height || job->n > page->height - job->row ||
-        bytes > library->memory_bytes)
-        return refuse_page(library, "file-changed", "its strips or tiles were changed after the check");
+    if (page->width != known->width || page->height != known->height ||
+        page->dtype != known->dtype || page->rows != known->rows ||
+        page->block_bytes != known->block_bytes || page->pixels != 0 ||
+        job->row % page->rows != 0 || job->row >= page->height ||
+        job->n > page->height - job->row || bytes > library->memory_bytes)
+        return refuse_page(library, "file-changed",
+                           "its strips or tiles were changed after the check");
     return true;
 }
 
@@ -653,7 +693,8 @@ static bool make_tile(struct tiff_library *library)
         library->tile = malloc(bytes);
         library->tile_bytes = library->tile ? bytes : 0;
     }
-    return library->tile || refuse_page(library, "no-memory", "the worker's memory does not hold a tile");
+    return library->tile ||
+           refuse_page(library, "no-memory", "the worker's memory does not hold a tile");
 }
 
 static void decode(struct tiff_library *library, const struct tiff_job *job)
@@ -670,7 +711,8 @@ static void decode(struct tiff_library *library, const struct tiff_job *job)
                     reason(library, "data is missing"));
 }
 
-void ts_tiff_library_work(struct tiff_library *library, const struct tiff_job *job, int fd, struct tiff_reply *reply)
+void ts_tiff_library_work(struct tiff_library *library, const struct tiff_job *job, int fd,
+                          struct tiff_reply *reply)
 {
     library->reply = reply;
     library->problem[0] = 0;
@@ -684,7 +726,7 @@ void ts_tiff_library_work(struct tiff_library *library, const struct tiff_job *j
         list_pages(library, job, reply);
 }
 
-/* ---- the worker ------------------------------------------------------------------------------------ */
+/* ---- the worker ------------------------------------------------------------------------------ */
 
 static void *begin(const void *setup, void *memory)
 {
@@ -709,5 +751,6 @@ const struct worker_kind ts_tiff_worker = {
     .work = work,
 };
 
-_Static_assert(sizeof(struct tiff_job) <= WORKER_JOB_MAX && sizeof(struct tiff_reply) <= WORKER_REPLY_MAX,
+_Static_assert(sizeof(struct tiff_job) <= WORKER_JOB_MAX &&
+                   sizeof(struct tiff_reply) <= WORKER_REPLY_MAX,
                "the messages of a worker are bounded");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Files are sorted by their kinds, so that a folder of many files is looked at once. A hint names a pattern only where
- * it fits the files of one kind and no others.
+ * Files are sorted by their kinds, so that a folder of many files is looked at once. A hint names a
+ * pattern only where it fits the files of one kind and no others.
  */
 #include "io/scan/tiff_names.h"
 
@@ -17,10 +17,10 @@
 
 enum { SHOWN_KINDS = 4, PATTERN_BYTES = 600, NUMBER_BYTES = 64 };
 
-/* A number is a run of digits. A minus before it is a sign where no letter, digit or bracket of a word stands before
- * that, as in a_-10 and not in 2024-01 or scan-1; a fraction counts with a sign, and before "deg", since 1.10 comes
- * behind 1.9 where the two are numbers of their own. A point that parts three groups of digits, as in dates, is none of
- * a decimal number. */
+/* A number is a run of digits. A minus before it is a sign where no letter, digit or bracket of a
+ * word stands before that, as in a_-10 and not in 2024-01 or scan-1; a fraction counts with a sign,
+ * and before "deg", since 1.10 comes behind 1.9 where the two are numbers of their own. A point
+ * that parts three groups of digits, as in dates, is none of a decimal number. */
 size_t ts_tiff_number(const char *name, const char *at, bool decimals)
 {
     static const char digits[] = "0123456789";
@@ -33,12 +33,13 @@ size_t ts_tiff_number(const char *name, const char *at, bool decimals)
     const char *behind = end + 1 + fraction;
     const bool parts = (fraction > 0 && *behind == '.' && isdigit((unsigned char)behind[1])) ||
                        (at > name + 1 && at[-1] == '.' && isdigit((unsigned char)at[-2]));
-    const bool decimal = fraction > 0 && (minus || !strncasecmp(behind, "deg", 3) || !strncmp(behind, "\xC2\xB0", 2) ||
-                                          (decimals && !parts));
+    const bool decimal = fraction > 0 && (minus || !strncasecmp(behind, "deg", 3) ||
+                                          !strncmp(behind, "\xC2\xB0", 2) || (decimals && !parts));
     const size_t length = minus + whole + (decimal ? 1 + fraction : 0);
     const char *e = at + length;
-    const size_t exponent =
-        decimals && strchr("eE", *e) && *e && strchr("+-", e[1]) && e[1] ? strspn(e + 2, digits) : 0;
+    const size_t exponent = decimals && strchr("eE", *e) && *e && strchr("+-", e[1]) && e[1]
+                                ? strspn(e + 2, digits)
+                                : 0;
     return length + (exponent > 0 ? 2 + exponent : 0);
 }
 
@@ -56,7 +57,8 @@ static int compare_amounts(const char *a, size_t n_a, const char *b, size_t n_b)
     const int order = memcmp(a, b, whole_a);
     if (order)
         return order;
-    for (a += whole_a, b += whole_b; a < end_a || b < end_b; a++, b++) { /* the point, and what follows it */
+    for (a += whole_a, b += whole_b; a < end_a || b < end_b;
+         a++, b++) { /* the point, and what follows it */
         const char digit_a = a < end_a ? *a : '0', digit_b = b < end_b ? *b : '0';
         if (digit_a != digit_b && digit_a != '.' && digit_b != '.')
             return digit_a - digit_b;
@@ -94,10 +96,11 @@ int ts_tiff_compare_names(const char *a, const char *b, bool decimals)
 {
     const char *const start_a = a, *const start_b = b;
     while (*a && *b) {
-        const size_t n_a = ts_tiff_number(start_a, a, decimals), n_b = ts_tiff_number(start_b, b, decimals);
-        const int order = n_a > 0 && n_b > 0
-                              ? ts_tiff_compare_numbers(a, n_a, b, n_b)
-                              : (n_a > 0 ? '0' : (unsigned char)*a) - (n_b > 0 ? '0' : (unsigned char)*b);
+        const size_t n_a = ts_tiff_number(start_a, a, decimals),
+                     n_b = ts_tiff_number(start_b, b, decimals);
+        const int order = n_a > 0 && n_b > 0 ? ts_tiff_compare_numbers(a, n_a, b, n_b)
+                                             : (n_a > 0 ? '0' : (unsigned char)*a) -
+                                                   (n_b > 0 ? '0' : (unsigned char)*b);
         if (order)
             return order;
         a += n_a > 0 ? n_a : 1;
@@ -126,9 +129,11 @@ struct tiff_stamp ts_tiff_find_stamp(const struct tiff_numbers *numbers)
     for (int from = 0; from < numbers->n; from++)
         for (size_t f = 0; f < sizeof forms / sizeof *forms; f++) {
             int k = 0;
-            while (forms[f][k] > 0 && from + k < numbers->n && numbers->length[from + k] == forms[f][k])
+            while (forms[f][k] > 0 && from + k < numbers->n &&
+                   numbers->length[from + k] == forms[f][k])
                 k++;
-            const bool year = !strncmp(numbers->at[from], "19", 2) || !strncmp(numbers->at[from], "20", 2);
+            const bool year =
+                !strncmp(numbers->at[from], "19", 2) || !strncmp(numbers->at[from], "20", 2);
             if (forms[f][k] == 0 && year)
                 return (struct tiff_stamp){from, k};
         }
@@ -139,9 +144,12 @@ bool ts_tiff_same_text(const char *a, const char *b, bool decimals, bool any_suf
 {
     const char *const start_a = a, *const start_b = b;
     const char *const suffix_a = any_suffix ? strrchr(a, '.') : NULL, *const suffix_b =
-                                                                          any_suffix ? strrchr(b, '.') : NULL;
+                                                                          any_suffix
+                                                                              ? strrchr(b, '.')
+                                                                              : NULL;
     while (*a && *b && (a != suffix_a || b != suffix_b)) {
-        const size_t n_a = ts_tiff_number(start_a, a, decimals), n_b = ts_tiff_number(start_b, b, decimals);
+        const size_t n_a = ts_tiff_number(start_a, a, decimals),
+                     n_b = ts_tiff_number(start_b, b, decimals);
         if ((n_a > 0) != (n_b > 0) || (n_a == 0 && *a != *b))
             return false;
         a += n_a > 0 ? n_a : 1;
@@ -156,7 +164,8 @@ struct kind {
     int64_t n, first;
 };
 
-/* Returns the name without its suffix, each number replaced by a character that no name has, or NULL. */
+/* Returns the name without its suffix, each number replaced by a character that no name has, or
+ * NULL. */
 static const char *stem_of(struct arena *arena, const char *name, bool decimals)
 {
     const char *end = strrchr(name, '.');
@@ -184,7 +193,8 @@ static int compare_counts(const void *a, const void *b)
 }
 
 /* Makes a list of the kinds; NULL where memory is out. */
-static struct kind *list_kinds(const struct tiff_pages *pages, struct arena *arena, int64_t *n_kinds)
+static struct kind *list_kinds(const struct tiff_pages *pages, struct arena *arena,
+                               int64_t *n_kinds)
 {
     struct kind *kinds = ts_arena_alloc(arena, (size_t)pages->n_files * sizeof *kinds);
     for (int64_t i = 0; kinds && i < pages->n_files; i++) {
@@ -206,18 +216,21 @@ static struct kind *list_kinds(const struct tiff_pages *pages, struct arena *are
     return kinds;
 }
 
-/* Writes a pattern of the kind, with this text in place of each number, or for NULL a ? in place of each digit. */
+/* Writes a pattern of the kind, with this text in place of each number, or for NULL a ? in place of
+ * each digit. */
 static void write_pattern(const struct kind *kind, const char *number, char pattern[PATTERN_BYTES])
 {
     size_t used = 0;
     const char *const from = number ? kind->stem : kind->name, *const end =
-                                                                   number ? from + strlen(from) : strrchr(from, '.');
+                                                                   number ? from + strlen(from)
+                                                                          : strrchr(from, '.');
     for (const char *at = from; at < end && used + 16 < PATTERN_BYTES; at++)
         if (number ? *at == '/' : isdigit((unsigned char)*at))
-            used += (size_t)snprintf(pattern + used, PATTERN_BYTES - used, "%s", number ? number : "?");
-        else
             used +=
-                (size_t)snprintf(pattern + used, PATTERN_BYTES - used, "%s%c", strchr("*?[\\", *at) ? "\\" : "", *at);
+                (size_t)snprintf(pattern + used, PATTERN_BYTES - used, "%s", number ? number : "?");
+        else
+            used += (size_t)snprintf(pattern + used, PATTERN_BYTES - used, "%s%c",
+                                     strchr("*?[\\", *at) ? "\\" : "", *at);
     snprintf(pattern + used, PATTERN_BYTES - used, ".*");
 }
 
@@ -230,7 +243,8 @@ static bool fits(const struct tiff_pages *pages, const struct kind *kind, const 
 }
 
 /* Finds a pattern that the names of this kind fit, and no others. */
-static bool find_pattern(const struct tiff_pages *pages, const struct kind *kind, char pattern[PATTERN_BYTES])
+static bool find_pattern(const struct tiff_pages *pages, const struct kind *kind,
+                         char pattern[PATTERN_BYTES])
 {
     const char *suffix = strrchr(kind->name, '.');
     static const char *const numbers[] = {"*", "[0-9]*", NULL};
@@ -248,7 +262,8 @@ static bool find_pattern(const struct tiff_pages *pages, const struct kind *kind
     return false;
 }
 
-/* Returns true where all names are hexadecimal numbers but for what they have in common, some with letters. */
+/* Returns true where all names are hexadecimal numbers but for what they have in common, some with
+ * letters. */
 static bool are_hexadecimal(const struct tiff_pages *pages)
 {
     const char *first = ts_base_name(pages->files[0].path);
@@ -305,52 +320,58 @@ static bool are_variants(const struct kind *kinds, int64_t n, struct arena *aren
     return false;
 }
 
-/* Takes files of several kinds, which are in the order of their names, with a warning; or refuses them. */
-static enum ts_status take_kinds(const struct tiff_pages *pages, const char *folder, int64_t n_kinds, bool sure,
-                                 struct ts_diag *diag)
+/* Takes files of several kinds, which are in the order of their names, with a warning; or refuses
+ * them. */
+static enum ts_status take_kinds(const struct tiff_pages *pages, const char *folder,
+                                 int64_t n_kinds, bool sure, struct ts_diag *diag)
 {
-    const char *first = ts_base_name(pages->files[0].path), *last = ts_base_name(pages->files[pages->n_files - 1].path);
+    const char *first = ts_base_name(pages->files[0].path),
+               *last = ts_base_name(pages->files[pages->n_files - 1].path);
     if (sure) {
         ts_diag_warning(diag, TIFF_SITE(pages, "tiff-order"),
-                        "the names of the files in %s differ in more than numbers: they are read in the order of their "
+                        "the names of the files in %s differ in more than numbers: they are read "
+                        "in the order of their "
                         "letters and numbers, from %s to %s",
                         folder, first, last);
         return TS_OK;
     }
-    ts_diag_error(
-        diag, TS_BAD_INPUT, TIFF_SITE(pages, "tiff-order"),
-        "%s holds files of %lld kinds, and their names, such as %s and %s, do not say in which order they are", folder,
-        (long long)n_kinds, first, last);
+    ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "tiff-order"),
+                  "%s holds files of %lld kinds, and their names, such as %s and %s, do not say in "
+                  "which order they are",
+                  folder, (long long)n_kinds, first, last);
     return ts_diag_hint(diag, TIFF_ORDER_HINT);
 }
 
-static enum ts_status refuse_kinds(const struct tiff_pages *pages, const char *folder, const struct kind *kinds,
-                                   int64_t n_kinds, bool sure, struct ts_diag *diag)
+static enum ts_status refuse_kinds(const struct tiff_pages *pages, const char *folder,
+                                   const struct kind *kinds, int64_t n_kinds, bool sure,
+                                   struct ts_diag *diag)
 {
-    char shown[SHOWN_KINDS * 2 * PATTERN_BYTES] = "", first[PATTERN_BYTES] = "", text[PATTERN_BYTES];
+    char shown[SHOWN_KINDS * 2 * PATTERN_BYTES] = "", first[PATTERN_BYTES] = "",
+                                 text[PATTERN_BYTES];
     for (int64_t i = 0; i < n_kinds && i < SHOWN_KINDS; i++) {
         char pattern[PATTERN_BYTES];
         const size_t used = strlen(shown);
         const bool found = find_pattern(pages, &kinds[i], pattern);
         ts_text_escape(text, sizeof text, found ? pattern : kinds[i].name);
-        snprintf(shown + used, sizeof shown - used, "%s%s%s (%lld)", used ? ", " : "", text, found ? "" : ", ...",
-                 (long long)kinds[i].n);
+        snprintf(shown + used, sizeof shown - used, "%s%s%s (%lld)", used ? ", " : "", text,
+                 found ? "" : ", ...", (long long)kinds[i].n);
         if (found && !*first)
             snprintf(first, sizeof first, "%s", text);
     }
     ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "tiff-names"),
-                  "%s holds files of %lld kinds, of which one is meant: %s%s", folder, (long long)n_kinds, shown,
-                  n_kinds > SHOWN_KINDS ? ", ..." : "");
+                  "%s holds files of %lld kinds, of which one is meant: %s%s", folder,
+                  (long long)n_kinds, shown, n_kinds > SHOWN_KINDS ? ", ..." : "");
     if (*first && !sure && !are_hexadecimal(pages))
-        return ts_diag_hint(
-            diag,
-            "pattern: \"%s\" takes the files of one kind; tiff: [FILE, FILE, ...] reads files in the order of the list",
-            first);
+        return ts_diag_hint(diag,
+                            "pattern: \"%s\" takes the files of one kind; tiff: [FILE, FILE, ...] "
+                            "reads files in the order of the list",
+                            first);
     if (!sure)
         return ts_diag_hint(diag, TIFF_ORDER_HINT);
     if (*first)
-        return ts_diag_hint(diag, "pattern: \"%s\" takes the files of one kind; pattern: \"*\" takes all of them",
-                            first);
+        return ts_diag_hint(
+            diag, "pattern: \"%s\" takes the files of one kind; pattern: \"*\" takes all of them",
+            first);
     return ts_diag_hint(diag, "pattern: \"*\" takes all of them; a list of files takes some");
 }
 
@@ -359,8 +380,8 @@ bool ts_tiff_takes_all(const char *pattern)
     return pattern && pattern[0] == '*' && (!pattern[1] || pattern[1] == '.');
 }
 
-enum ts_status ts_tiff_check_names(const struct tiff_pages *pages, const char *folder, const char *pattern,
-                                   struct ts_diag *diag)
+enum ts_status ts_tiff_check_names(const struct tiff_pages *pages, const char *folder,
+                                   const char *pattern, struct ts_diag *diag)
 {
     int64_t n_kinds = 0, n_single = 0;
     const bool all = ts_tiff_takes_all(pattern);
@@ -375,8 +396,9 @@ enum ts_status ts_tiff_check_names(const struct tiff_pages *pages, const char *f
         status = ts_diag_no_memory(diag, (size_t)pages->n_files * sizeof *kinds);
     else if (n_kinds > 1) {
         const bool sure = !are_hexadecimal(pages) && !are_variants(kinds, n_kinds, arena);
-        status = !all && 2 * n_single <= pages->n_files ? refuse_kinds(pages, folder, kinds, n_kinds, sure, diag)
-                                                        : take_kinds(pages, folder, n_kinds, sure, diag);
+        status = !all && 2 * n_single <= pages->n_files
+                     ? refuse_kinds(pages, folder, kinds, n_kinds, sure, diag)
+                     : take_kinds(pages, folder, n_kinds, sure, diag);
     }
     ts_arena_destroy(arena);
     return status;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * 1.5 and 1.10 are decimal numbers, or two counters each. Names say which where some numbers have no fraction, an
- * exponent, fractions of several lengths that begin with 0, or even steps; a longer fraction that ends in 0 is a
- * counter.
+ * 1.5 and 1.10 are decimal numbers, or two counters each. Names say which where some numbers have
+ * no fraction, an exponent, fractions of several lengths that begin with 0, or even steps; a longer
+ * fraction that ends in 0 is a counter.
  */
 #include "io/scan/tiff_order.h"
 
@@ -20,16 +20,18 @@
 enum { PATTERN_BYTES = 600 };
 static const double EVEN = 1e-6; /* in steps */
 
-/* ---- points between digits ----------------------------------------------------------------------- */
+/* ---- points between digits ------------------------------------------------------------------- */
 
 static int compare_counted(const void *a, const void *b)
 {
-    return ts_tiff_compare_names(((const struct tiff_file *)a)->path, ((const struct tiff_file *)b)->path, false);
+    return ts_tiff_compare_names(((const struct tiff_file *)a)->path,
+                                 ((const struct tiff_file *)b)->path, false);
 }
 
 static int compare_decimals(const void *a, const void *b)
 {
-    return ts_tiff_compare_names(((const struct tiff_file *)a)->path, ((const struct tiff_file *)b)->path, true);
+    return ts_tiff_compare_names(((const struct tiff_file *)a)->path,
+                                 ((const struct tiff_file *)b)->path, true);
 }
 
 /* What the numbers with a point in the names of files have in common. */
@@ -46,7 +48,8 @@ static const char *add_fractions(const char *name, struct fractions *all)
     const char *last = NULL;
     int64_t n = 0;
     for (const char *at = name; *at;) {
-        const size_t counted = ts_tiff_number(name, at, false), length = ts_tiff_number(name, at, true);
+        const size_t counted = ts_tiff_number(name, at, false),
+                     length = ts_tiff_number(name, at, true);
         if (length > counted) {
             const char *point = memchr(at, '.', length);
             const size_t digits = point ? strspn(point + 1, "0123456789") : 0;
@@ -83,7 +86,8 @@ static bool are_even(const struct tiff_file *files, int64_t n)
     return n > 2;
 }
 
-enum ts_status ts_tiff_sort(struct tiff_pages *pages, int64_t first, const char *folder, struct ts_diag *diag)
+enum ts_status ts_tiff_sort(struct tiff_pages *pages, int64_t first, const char *folder,
+                            struct ts_diag *diag)
 {
     const int64_t n = pages->n_files - first;
     if (n < 2)
@@ -102,12 +106,14 @@ enum ts_status ts_tiff_sort(struct tiff_pages *pages, int64_t first, const char 
     qsort(decimals, (size_t)n, sizeof *files, compare_decimals);
     for (int64_t i = 0; i < n; i++)
         same &= decimals[i].path == files[i].path;
-    const bool differ = all.shortest != all.longest, counts = differ && all.longest_zero > all.shortest,
-               measures =
-                   all.exponent || all.least != all.most || (differ && all.leading_zero) || are_even(decimals, n);
+    const bool differ = all.shortest != all.longest,
+               counts = differ && all.longest_zero > all.shortest,
+               measures = all.exponent || all.least != all.most || (differ && all.leading_zero) ||
+                          are_even(decimals, n);
     if (!same && counts == measures) {
         ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "tiff-order"),
-                      "%s: the numbers in names such as %s are decimal numbers or two counters each, and the order of "
+                      "%s: the numbers in names such as %s are decimal numbers or two counters "
+                      "each, and the order of "
                       "the files depends on that",
                       folder, ts_base_name(files[n - 1].path));
         return ts_diag_hint(diag, TIFF_ORDER_HINT);
@@ -118,11 +124,12 @@ enum ts_status ts_tiff_sort(struct tiff_pages *pages, int64_t first, const char 
     return TS_OK;
 }
 
-/* ---- numbers that run ---------------------------------------------------------------------------- */
+/* ---- numbers that run ------------------------------------------------------------------------ */
 
 static int compare_at(const struct tiff_numbers *a, const struct tiff_numbers *b, int column)
 {
-    return ts_tiff_compare_numbers(a->at[column], a->length[column], b->at[column], b->length[column]);
+    return ts_tiff_compare_numbers(a->at[column], a->length[column], b->at[column],
+                                   b->length[column]);
 }
 
 static bool same_before(const struct tiff_numbers *a, const struct tiff_numbers *b, int column)
@@ -133,9 +140,10 @@ static bool same_before(const struct tiff_numbers *a, const struct tiff_numbers 
     return true;
 }
 
-/* Writes a pattern of the name with a * in place of each number whose bit in `any` is set, or a ? for each of its
- * characters. */
-static void write_pattern(const char *name, bool decimals, uint32_t any, char wildcard, char pattern[PATTERN_BYTES])
+/* Writes a pattern of the name with a * in place of each number whose bit in `any` is set, or a ?
+ * for each of its characters. */
+static void write_pattern(const char *name, bool decimals, uint32_t any, char wildcard,
+                          char pattern[PATTERN_BYTES])
 {
     const struct tiff_numbers numbers = ts_tiff_find_numbers(name, decimals);
     size_t used = 0;
@@ -147,16 +155,18 @@ static void write_pattern(const char *name, bool decimals, uint32_t any, char wi
         const size_t length = number ? numbers.length[column] : 1;
         if (!number && strchr("*?[\\", *at))
             pattern[used++] = '\\';
-        for (size_t k = 0; k < (number && wildcard == '?' ? length : 1) && used + 8 < PATTERN_BYTES; k++)
+        for (size_t k = 0; k < (number && wildcard == '?' ? length : 1) && used + 8 < PATTERN_BYTES;
+             k++)
             pattern[used++] = number ? wildcard : *at;
         at += length;
     }
     pattern[used] = '\0';
 }
 
-/* Writes a pattern of the first name, whose other numbers are kept. Returns how many names fit it, or 0 if some of them
- * have other numbers in the place of those that are kept. */
-static int64_t count_fitting(const struct tiff_pages *pages, uint32_t any, char pattern[PATTERN_BYTES])
+/* Writes a pattern of the first name, whose other numbers are kept. Returns how many names fit it,
+ * or 0 if some of them have other numbers in the place of those that are kept. */
+static int64_t count_fitting(const struct tiff_pages *pages, uint32_t any,
+                             char pattern[PATTERN_BYTES])
 {
     const char *first = ts_base_name(pages->files[0].path);
     const struct tiff_numbers numbers = ts_tiff_find_numbers(first, pages->decimals);
@@ -174,10 +184,11 @@ static int64_t count_fitting(const struct tiff_pages *pages, uint32_t any, char 
     return alike == fit ? fit : 0;
 }
 
-/* The number `column` restarts after a file. One scan has the files that differ in this number and those behind it, or
- * those that differ in the others: the hint names the pattern of more files first. */
-static enum ts_status refuse_running(const struct tiff_pages *pages, const char *folder, int64_t file, int column,
-                                     struct ts_diag *diag)
+/* The number `column` restarts after a file. One scan has the files that differ in this number and
+ * those behind it, or those that differ in the others: the hint names the pattern of more files
+ * first. */
+static enum ts_status refuse_running(const struct tiff_pages *pages, const char *folder,
+                                     int64_t file, int column, struct ts_diag *diag)
 {
     const uint32_t any[2] = {UINT32_MAX << column, ~(UINT32_C(1) << column)};
     char patterns[2][PATTERN_BYTES] = {"", ""}, texts[2][PATTERN_BYTES];
@@ -187,23 +198,28 @@ static enum ts_status refuse_running(const struct tiff_pages *pages, const char 
         ts_text_escape(texts[k], sizeof texts[k], patterns[k]);
     }
     const int more = counts[1] > counts[0];
-    ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "tiff-names"),
-                  "%s holds files with two running numbers, as several scans have: %s is followed by %s", folder,
-                  ts_base_name(pages->files[file].path), ts_base_name(pages->files[file + 1].path));
+    ts_diag_error(
+        diag, TS_BAD_INPUT, TIFF_SITE(pages, "tiff-names"),
+        "%s holds files with two running numbers, as several scans have: %s is followed by %s",
+        folder, ts_base_name(pages->files[file].path), ts_base_name(pages->files[file + 1].path));
     if (counts[!more] > 1)
-        return ts_diag_hint(diag,
-                            "pattern: \"%s\" takes the files of one scan if it has %lld, pattern: \"%s\" if it has "
-                            "%lld; pattern: \"*\" takes all of them in the order of their numbers from left to right",
-                            texts[more], (long long)counts[more], texts[!more], (long long)counts[!more]);
+        return ts_diag_hint(
+            diag,
+            "pattern: \"%s\" takes the files of one scan if it has %lld, pattern: \"%s\" if it has "
+            "%lld; pattern: \"*\" takes all of them in the order of their numbers from left to "
+            "right",
+            texts[more], (long long)counts[more], texts[!more], (long long)counts[!more]);
     if (counts[more] > 1)
         return ts_diag_hint(diag,
-                            "pattern: \"%s\" takes the files of one; pattern: \"*\" takes all of them in the order of "
+                            "pattern: \"%s\" takes the files of one; pattern: \"*\" takes all of "
+                            "them in the order of "
                             "their numbers from left to right",
                             texts[more]);
-    return ts_diag_hint(diag, "pattern: \"*\" takes all of them in the order of their numbers from left to right");
+    return ts_diag_hint(
+        diag, "pattern: \"*\" takes all of them in the order of their numbers from left to right");
 }
 
-/* ---- numbers that are there twice -------------------------------------------------------------------- */
+/* ---- numbers that are there twice ------------------------------------------------------------ */
 
 static bool have_same_numbers(const struct tiff_file *a, const struct tiff_file *b, bool decimals)
 {
@@ -223,7 +239,8 @@ static int64_t find_twin(const struct tiff_pages *pages)
     return -1;
 }
 
-/* Sets *parted where a pattern parts the files into two sets without twins, and the one that fits it has no gap. */
+/* Sets *parted where a pattern parts the files into two sets without twins, and the one that fits
+ * it has no gap. */
 static enum ts_status part_twins(const struct tiff_pages *pages, const char *pattern, bool *parted,
                                  struct ts_diag *diag)
 {
@@ -237,7 +254,8 @@ static enum ts_status part_twins(const struct tiff_pages *pages, const char *pat
     fitting.n_files = others.n_files = 0;
     for (int64_t i = 0; i < pages->n_files; i++) {
         struct tiff_pages *of =
-            fnmatch(pattern, ts_base_name(pages->files[i].path), FNM_PERIOD) == 0 ? &fitting : &others;
+            fnmatch(pattern, ts_base_name(pages->files[i].path), FNM_PERIOD) == 0 ? &fitting
+                                                                                  : &others;
         of->files[of->n_files++] = pages->files[i];
     }
     *parted = false;
@@ -248,8 +266,10 @@ static enum ts_status part_twins(const struct tiff_pages *pages, const char *pat
     return status;
 }
 
-/* The files of one scan have names of one suffix, or as many digits as the longer of the two names. */
-static enum ts_status refuse_twins(const struct tiff_pages *pages, const char *folder, int64_t i, struct ts_diag *diag)
+/* The files of one scan have names of one suffix, or as many digits as the longer of the two
+ * names. */
+static enum ts_status refuse_twins(const struct tiff_pages *pages, const char *folder, int64_t i,
+                                   struct ts_diag *diag)
 {
     const char *a = ts_base_name(pages->files[i].path), *b = ts_base_name(pages->files[i + 1].path),
                *longer = strlen(b) > strlen(a) ? b : a;
@@ -264,13 +284,15 @@ static enum ts_status refuse_twins(const struct tiff_pages *pages, const char *f
         return status;
     ts_text_escape(text, sizeof text, pattern);
     ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "tiff-names"),
-                  "%s holds two files of the same number, as two scans have: %s and %s", folder, a, b);
+                  "%s holds two files of the same number, as two scans have: %s and %s", folder, a,
+                  b);
     if (parted)
         return ts_diag_hint(diag, "pattern: \"%s\" takes the files of one scan", text);
     return ts_diag_hint(diag, TIFF_ORDER_HINT);
 }
 
-enum ts_status ts_tiff_check_running(const struct tiff_pages *pages, const char *folder, struct ts_diag *diag)
+enum ts_status ts_tiff_check_running(const struct tiff_pages *pages, const char *folder,
+                                     struct ts_diag *diag)
 {
     bool runs[TIFF_MOST_NUMBERS] = {false};
     int64_t restart[TIFF_MOST_NUMBERS] = {0}; /* the file before, counted from 1; 0: none */
@@ -280,12 +302,14 @@ enum ts_status ts_tiff_check_running(const struct tiff_pages *pages, const char 
     if (twin >= 0)
         return refuse_twins(pages, folder, twin, diag);
     for (int64_t i = 0; i < pages->n_files; i++) {
-        const struct tiff_numbers here = ts_tiff_find_numbers(ts_base_name(pages->files[i].path), pages->decimals);
+        const struct tiff_numbers here =
+            ts_tiff_find_numbers(ts_base_name(pages->files[i].path), pages->decimals);
         if (i > 0 && here.n != before.n)
             return TS_OK; /* not of one kind */
         n = here.n;
         const struct tiff_stamp stamp = ts_tiff_find_stamp(&here);
-        const int behind = stamp.n > 0 ? stamp.first + stamp.n + 1 : 0; /* perhaps a fraction of the second */
+        const int behind =
+            stamp.n > 0 ? stamp.first + stamp.n + 1 : 0; /* perhaps a fraction of the second */
         for (int c = behind; c < n && i > 0; c++) {
             const int order = compare_at(&before, &here, c);
             if (same_before(&before, &here, c))

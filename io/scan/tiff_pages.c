@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Finds the TIFF files of a folder, and lets a worker list and check the pages in them. What the worker answers is
- * checked too, because its file may have taken it over.
+ * Finds the TIFF files of a folder, and lets a worker list and check the pages in them. What the
+ * worker answers is checked too, because its file may have taken it over.
  */
 #include "io/scan/tiff_pages.h"
 
@@ -32,13 +32,15 @@ static bool matches(const char *pattern, const char *name)
 static bool is_tiff_name(const char *name)
 {
     const char *ending = strrchr(name, '.');
-    return name[0] != '.' && ending && (!strcasecmp(ending, ".tif") || !strcasecmp(ending, ".tiff"));
+    return name[0] != '.' && ending &&
+           (!strcasecmp(ending, ".tif") || !strcasecmp(ending, ".tiff"));
 }
 
-static enum ts_status unreadable(const struct tiff_pages *pages, const char *path, struct ts_diag *diag)
+static enum ts_status unreadable(const struct tiff_pages *pages, const char *path,
+                                 struct ts_diag *diag)
 {
-    ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "input-unreadable"), "cannot read %s: %s", path,
-                  strerror(errno));
+    ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "input-unreadable"), "cannot read %s: %s",
+                  path, strerror(errno));
     return ts_diag_hint(diag, "check the path and its permissions");
 }
 
@@ -75,8 +77,8 @@ static void ignore(struct tiff_pages *pages, const char *name)
 }
 
 /* Visits a name that ends as those of TIFF files do. Links to files are followed. */
-static enum ts_status visit(struct tiff_pages *pages, int folder, const char *path, const char *name,
-                            struct ts_diag *diag)
+static enum ts_status visit(struct tiff_pages *pages, int folder, const char *path,
+                            const char *name, struct ts_diag *diag)
 {
     struct stat found;
     char target[TIFF_TEXT_BYTES];
@@ -90,15 +92,16 @@ static enum ts_status visit(struct tiff_pages *pages, int folder, const char *pa
     }
     const ssize_t n = readlinkat(folder, name, target, sizeof target - 1);
     target[n > 0 ? n : 0] = '\0';
-    ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "input-unreadable"), "cannot read %s/%s%s%s: %s", path, name,
-                  n > 0 ? ", a link to " : "", target, there ? "it is not a file" : strerror(error));
+    ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "input-unreadable"),
+                  "cannot read %s/%s%s%s: %s", path, name, n > 0 ? ", a link to " : "", target,
+                  there ? "it is not a file" : strerror(error));
     return ts_diag_hint(diag, TIFF_UNREADABLE_HINT);
 }
 
-/* Any other name. What is called as a TIFF file that is not there and has one more ending, as copies have that are not
- * yet whole, stands for that file. */
-static enum ts_status visit_other(struct tiff_pages *pages, int folder, const char *path, const char *name,
-                                  struct ts_diag *diag)
+/* Any other name. What is called as a TIFF file that is not there and has one more ending, as
+ * copies have that are not yet whole, stands for that file. */
+static enum ts_status visit_other(struct tiff_pages *pages, int folder, const char *path,
+                                  const char *name, struct ts_diag *diag)
 {
     char whole[TIFF_TEXT_BYTES];
     snprintf(whole, sizeof whole, "%s", name + strspn(name, "."));
@@ -114,13 +117,14 @@ static enum ts_status visit_other(struct tiff_pages *pages, int folder, const ch
         pages->n_skipped++;
         return TS_OK;
     }
-    ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "tiff-unreadable"), "%s/%s is there, but not %s", path, name,
-                  whole);
+    ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "tiff-unreadable"),
+                  "%s/%s is there, but not %s", path, name, whole);
     return ts_diag_hint(diag, TIFF_UNREADABLE_HINT);
 }
 
 /* Lists the files of a folder whose names fit the pattern; NULL: all. */
-static enum ts_status list_folder(struct tiff_pages *pages, const char *path, const char *pattern, struct ts_diag *diag)
+static enum ts_status list_folder(struct tiff_pages *pages, const char *path, const char *pattern,
+                                  struct ts_diag *diag)
 {
     DIR *folder = opendir(path);
     const int64_t before = pages->n_files;
@@ -129,7 +133,8 @@ static enum ts_status list_folder(struct tiff_pages *pages, const char *path, co
     if (!folder)
         return unreadable(pages, path, diag);
     errno = 0;
-    for (const struct dirent *entry; status == TS_OK && (entry = readdir(folder)) != NULL; errno = 0) {
+    for (const struct dirent *entry; status == TS_OK && (entry = readdir(folder)) != NULL;
+         errno = 0) {
         if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
             continue;
         if (is_tiff_name(entry->d_name) && !matches(pattern, entry->d_name))
@@ -154,20 +159,22 @@ static enum ts_status list_folder(struct tiff_pages *pages, const char *path, co
 }
 
 /* Opens file i and asks for its first pages. */
-static enum ts_status begin_file(struct tiff_pages *pages, int64_t i, struct tiff_reply *reply, struct ts_diag *diag)
+static enum ts_status begin_file(struct tiff_pages *pages, int64_t i, struct tiff_reply *reply,
+                                 struct ts_diag *diag)
 {
     enum ts_status status = ts_tiff_open(pages, i, false, diag);
     if (status == TS_OK)
         status = ts_tiff_ask(pages, &(struct tiff_job){.page.number = 1}, reply, diag);
-    return status == TS_OK && reply->verdict.status != TS_OK && reply->number == 0 && reply->n_pages == 0
+    return status == TS_OK && reply->verdict.status != TS_OK && reply->number == 0 &&
+                   reply->n_pages == 0
                ? ts_tiff_report(pages, reply, diag)
                : status;
 }
 
-/* Opens a file, or sets *skipped and reports nothing where the chain skips files that cannot be opened and this is one.
- * A failure of the machine skips no file: it is met again, and reported. */
-static enum ts_status open_file(struct tiff_pages *pages, int64_t i, struct tiff_reply *reply, bool *skipped,
-                                struct ts_diag *diag)
+/* Opens a file, or sets *skipped and reports nothing where the chain skips files that cannot be
+ * opened and this is one. A failure of the machine skips no file: it is met again, and reported. */
+static enum ts_status open_file(struct tiff_pages *pages, int64_t i, struct tiff_reply *reply,
+                                bool *skipped, struct ts_diag *diag)
 {
     if (!pages->skip)
         return begin_file(pages, i, reply, diag);
@@ -179,23 +186,28 @@ static enum ts_status open_file(struct tiff_pages *pages, int64_t i, struct tiff
     pages->n_skipped += *skipped;
     ts_diag_destroy(trial);
     if (*skipped)
-        ts_tiff_end_worker(pages); /* which may have opened the file under the number that the next one gets */
+        ts_tiff_end_worker(
+            pages); /* which may have opened the file under the number that the next one gets */
     return status == TS_OK || *skipped ? TS_OK : begin_file(pages, i, reply, diag);
 }
 
-/* Returns true where the worker's description of a page of the file that is open is one that it may give. */
+/* Returns true where the worker's description of a page of the file that is open is one that it may
+ * give. */
 static bool is_possible(const struct tiff_pages *pages, const struct tiff_page *page)
 {
     const uint64_t file_bytes = (uint64_t)pages->files[pages->open].found.st_size;
-    const bool known = page->dtype == TS_U8 || page->dtype == TS_I8 || page->dtype == TS_U16 || page->dtype == TS_I16 ||
-                       page->dtype == TS_U32 || page->dtype == TS_I32 || page->dtype == TS_U64 ||
-                       page->dtype == TS_F16 || page->dtype == TS_F32 || page->dtype == TS_F64;
-    if (!known || page->width < 1 || page->width > TIFF_MAX_SIDE || page->height < 1 || page->height > TIFF_MAX_SIDE ||
-        page->rows < 1 || page->rows > TIFF_MAX_SIDE || page->block_bytes > TIFF_MAX_BLOCK ||
-        page->raw_bytes > file_bytes)
+    const bool known = page->dtype == TS_U8 || page->dtype == TS_I8 || page->dtype == TS_U16 ||
+                       page->dtype == TS_I16 || page->dtype == TS_U32 || page->dtype == TS_I32 ||
+                       page->dtype == TS_U64 || page->dtype == TS_F16 || page->dtype == TS_F32 ||
+                       page->dtype == TS_F64;
+    if (!known || page->width < 1 || page->width > TIFF_MAX_SIDE || page->height < 1 ||
+        page->height > TIFF_MAX_SIDE || page->rows < 1 || page->rows > TIFF_MAX_SIDE ||
+        page->block_bytes > TIFF_MAX_BLOCK || page->raw_bytes > file_bytes)
         return false;
-    const uint64_t bytes = (uint64_t)page->width * page->height * ts_dtype_bytes((enum ts_dtype)page->dtype);
-    const uint64_t together = (uint64_t)page->width * page->rows * ts_dtype_bytes((enum ts_dtype)page->dtype);
+    const uint64_t bytes =
+        (uint64_t)page->width * page->height * ts_dtype_bytes((enum ts_dtype)page->dtype);
+    const uint64_t together =
+        (uint64_t)page->width * page->rows * ts_dtype_bytes((enum ts_dtype)page->dtype);
     return page->pixels == 0 ? together <= TIFF_MAX_TOGETHER
                              : bytes <= file_bytes && page->pixels <= file_bytes - bytes;
 }
@@ -205,16 +217,20 @@ static void take_largest(size_t *largest, uint64_t value)
     *largest = value > *largest ? (size_t)value : *largest;
 }
 
-/* Returns true where the values of a file are a line of what is stored. ImageJ has none for other types. */
+/* Returns true where the values of a file are a line of what is stored. ImageJ has none for other
+ * types. */
 static bool is_calibrated(const struct tiff_page *page)
 {
-    return page->function == TIFF_FUNCTION_LINE && (page->dtype == TS_U8 || page->dtype == TS_U16) &&
-           isfinite(page->line[0]) && isfinite(page->line[1]) && page->line[1] != 0 &&
-           fabs(page->line[0]) + 65536 * fabs(page->line[1]) < FLT_MAX && (page->line[0] != 0 || page->line[1] != 1);
+    return page->function == TIFF_FUNCTION_LINE &&
+           (page->dtype == TS_U8 || page->dtype == TS_U16) && isfinite(page->line[0]) &&
+           isfinite(page->line[1]) && page->line[1] != 0 &&
+           fabs(page->line[0]) + 65536 * fabs(page->line[1]) < FLT_MAX &&
+           (page->line[0] != 0 || page->line[1] != 1);
 }
 
 /* Takes the calibration of the first page of a file, which must be that of the first file. */
-static enum ts_status take_calibration(struct tiff_pages *pages, const struct tiff_page *page, struct ts_diag *diag)
+static enum ts_status take_calibration(struct tiff_pages *pages, const struct tiff_page *page,
+                                       struct ts_diag *diag)
 {
     const bool calibrated = is_calibrated(page);
     if (pages->n_pages == 0 && calibrated) {
@@ -225,10 +241,12 @@ static enum ts_status take_calibration(struct tiff_pages *pages, const struct ti
     if (calibrated != pages->calibrated ||
         (calibrated && (page->line[0] != pages->line[0] || page->line[1] != pages->line[1])))
         return ts_tiff_refuse(pages, page->file, 0, "tiff-pages-differ", diag,
-                              "its text says that values are %.9g + %.9g * what is stored, and that of the first file "
+                              "its text says that values are %.9g + %.9g * what is stored, and "
+                              "that of the first file "
                               "%.9g + %.9g * what is stored",
                               calibrated ? page->line[0] : 0, calibrated ? page->line[1] : 1,
-                              pages->calibrated ? pages->line[0] : 0, pages->calibrated ? pages->line[1] : 1);
+                              pages->calibrated ? pages->line[0] : 0,
+                              pages->calibrated ? pages->line[1] : 1);
     return TS_OK;
 }
 
@@ -246,21 +264,27 @@ static void tell_calibration(const struct tiff_pages *pages, struct ts_diag *dia
                                         "y = a + b * ln(x - c)"};
     const struct tiff_page *first = &pages->pages[0];
     const int32_t function = first->function;
-    const bool line = function == TIFF_FUNCTION_LINE, plain = line && first->line[0] == 0 && first->line[1] == 1;
+    const bool line = function == TIFF_FUNCTION_LINE,
+               plain = line && first->line[0] == 0 && first->line[1] == 1;
     if (pages->calibrated)
-        ts_diag_note(diag, TIFF_SITE(pages, "tiff-calibration"),
-                     "the values are %.9g + %.9g * what is stored, as the text of ImageJ in %s says", pages->line[0],
-                     pages->line[1], pages->files[0].path);
+        ts_diag_note(
+            diag, TIFF_SITE(pages, "tiff-calibration"),
+            "the values are %.9g + %.9g * what is stored, as the text of ImageJ in %s says",
+            pages->line[0], pages->line[1], pages->files[0].path);
     else if (function != TIFF_FUNCTION_NONE && !plain)
         ts_diag_warning(diag, TIFF_SITE(pages, "tiff-calibration"),
-                        "the text of ImageJ in %s calibrates values of %s by function %d (%s), which is not applied: "
+                        "the text of ImageJ in %s calibrates values of %s by function %d (%s), "
+                        "which is not applied: "
                         "the values are read as they are stored",
                         pages->files[0].path, ts_dtype_name(pages->stored), (int)function,
-                        function >= 0 && function < (int)(sizeof names / sizeof *names) ? names[function] : "another");
+                        function >= 0 && function < (int)(sizeof names / sizeof *names)
+                            ? names[function]
+                            : "another");
 }
 
 /* Adds a page. The first one sets size and type, the others must be like it. */
-static enum ts_status add_page(struct tiff_pages *pages, struct tiff_page page, struct ts_diag *diag)
+static enum ts_status add_page(struct tiff_pages *pages, struct tiff_page page,
+                               struct ts_diag *diag)
 {
     const enum ts_dtype dtype = (enum ts_dtype)page.dtype;
     struct tiff_page *list = grown(pages->arena, pages->pages, pages->n_pages, sizeof *list);
@@ -268,8 +292,9 @@ static enum ts_status add_page(struct tiff_pages *pages, struct tiff_page page, 
         return ts_diag_no_memory(diag, (size_t)pages->n_pages * sizeof *list);
     pages->pages = list;
     if (pages->n_pages == TIFF_MAX_PAGES)
-        return ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "too-many-pages"), "%s: more than %d pages in all",
-                             pages->files[page.file].path, (int)TIFF_MAX_PAGES);
+        return ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "too-many-pages"),
+                             "%s: more than %d pages in all", pages->files[page.file].path,
+                             (int)TIFF_MAX_PAGES);
     if (pages->width == 0) {
         pages->width = page.width;
         pages->height = page.height;
@@ -282,8 +307,9 @@ static enum ts_status add_page(struct tiff_pages *pages, struct tiff_page page, 
     if (page.width != pages->width || page.height != pages->height || dtype != pages->stored ||
         (dtype == TS_U64 && page.is_signed != pages->is_signed))
         return ts_tiff_refuse(pages, page.file, page.number, "tiff-pages-differ", diag,
-                              "%u x %u pixels of %s, but the first page has %lld x %lld of %s", page.width, page.height,
-                              ts_dtype_name(dtype), (long long)pages->width, (long long)pages->height,
+                              "%u x %u pixels of %s, but the first page has %lld x %lld of %s",
+                              page.width, page.height, ts_dtype_name(dtype),
+                              (long long)pages->width, (long long)pages->height,
                               ts_dtype_name(pages->stored));
     if (page.number == 1 && take_calibration(pages, &page, diag) != TS_OK)
         return TS_BAD_INPUT;
@@ -292,20 +318,21 @@ static enum ts_status add_page(struct tiff_pages *pages, struct tiff_page page, 
     take_largest(&pages->block_bytes, page.block_bytes);
     take_largest(&pages->raw_bytes, page.raw_bytes);
     if (page.pixels == 0)
-        take_largest(&pages->piece_bytes,
-                     (uint64_t)ts_tiff_piece_rows(pages, &page) * page.width * ts_dtype_bytes(dtype));
+        take_largest(&pages->piece_bytes, (uint64_t)ts_tiff_piece_rows(pages, &page) * page.width *
+                                              ts_dtype_bytes(dtype));
     pages->rows_together = page.rows > pages->rows_together ? page.rows : pages->rows_together;
     return TS_OK;
 }
 
 /* Adds the pages of an answer about file i, which begin with page `number`. */
-static enum ts_status add_pages(struct tiff_pages *pages, int64_t i, int32_t number, const struct tiff_reply *reply,
-                                struct ts_diag *diag)
+static enum ts_status add_pages(struct tiff_pages *pages, int64_t i, int32_t number,
+                                const struct tiff_reply *reply, struct ts_diag *diag)
 {
     const volatile struct tiff_page *answer =
         ts_tiff_answer(pages); /* each is fetched once: the worker may change it */
     enum ts_status status = TS_OK;
-    bool possible = reply->n_pages >= (reply->verdict.status == TS_OK) && reply->n_pages <= TIFF_LIST_PAGES;
+    bool possible =
+        reply->n_pages >= (reply->verdict.status == TS_OK) && reply->n_pages <= TIFF_LIST_PAGES;
     for (int32_t k = 0; possible && status == TS_OK && k < reply->n_pages; k++) {
         struct tiff_page page = answer[k];
         page.file = (int32_t)i;
@@ -315,11 +342,13 @@ static enum ts_status add_pages(struct tiff_pages *pages, int64_t i, int32_t num
     }
     return possible ? status
                     : ts_diag_error(diag, TS_RUN_FAILED, TIFF_SITE(pages, "decoder-confused"),
-                                    "%s: the process that read it answered what cannot be", pages->files[i].path);
+                                    "%s: the process that read it answered what cannot be",
+                                    pages->files[i].path);
 }
 
 /* Lists the pages of file i, which is open; `reply` has brought the first. */
-static enum ts_status list_pages(struct tiff_pages *pages, int64_t i, struct tiff_reply *reply, struct ts_diag *diag)
+static enum ts_status list_pages(struct tiff_pages *pages, int64_t i, struct tiff_reply *reply,
+                                 struct ts_diag *diag)
 {
     enum ts_status status = TS_OK;
     for (int32_t number = 1; status == TS_OK;) {
@@ -335,20 +364,21 @@ static enum ts_status list_pages(struct tiff_pages *pages, int64_t i, struct tif
     return status;
 }
 
-/* ---- what the files say of their images ---------------------------------------------------------- */
+/* ---- what the files say of their images ------------------------------------------------------ */
 
 /* Adds the images of a file that has one page and says that more lie behind its pixels. */
 static enum ts_status add_planes(struct tiff_pages *pages, int64_t of, struct ts_diag *diag)
 {
     const struct tiff_page page = pages->pages[of], *first = &page; /* the list may move */
-    const uint64_t bytes = (uint64_t)first->width * first->height * ts_dtype_bytes((enum ts_dtype)first->dtype),
+    const uint64_t bytes = (uint64_t)first->width * first->height *
+                           ts_dtype_bytes((enum ts_dtype)first->dtype),
                    behind = (uint64_t)pages->files[first->file].found.st_size - first->pixels,
                    room = first->pixels ? behind / bytes : 0;
     enum ts_status status = TS_OK;
     if (first->planes > 1 && room > 1 && room < first->planes)
         return ts_tiff_refuse(pages, first->file, 0, "tiff-planes", diag,
-                              "it says that it has %u images in one page, and has room for %llu", first->planes,
-                              (unsigned long long)room);
+                              "it says that it has %u images in one page, and has room for %llu",
+                              first->planes, (unsigned long long)room);
     for (uint32_t k = 1; room >= first->planes && k < first->planes && status == TS_OK; k++) {
         struct tiff_page next = page;
         next.number = (int32_t)k + 1;
@@ -358,13 +388,15 @@ static enum ts_status add_planes(struct tiff_pages *pages, int64_t of, struct ts
     enum { SMALL = 4096 }; /* behind smaller pages there may be a text of such a length */
     if (status == TS_OK && first->planes <= 1 && room > 1 && bytes >= SMALL)
         ts_diag_warning(diag, TIFF_SITE(pages, "tiff-planes"),
-                        "%s: behind its only page are bytes for %llu more, which are not read: it does not say what "
+                        "%s: behind its only page are bytes for %llu more, which are not read: it "
+                        "does not say what "
                         "they are",
                         pages->files[first->file].path, (unsigned long long)(room - 1));
     return status;
 }
 
-/* Returns how many of the axes have several images, and the one along which a volume or a scan is. */
+/* Returns how many of the axes have several images, and the one along which a volume or a scan
+ * is. */
 static int count_axes(const struct tiff_page *first, int *along)
 {
     int n = 0;
@@ -374,27 +406,33 @@ static int count_axes(const struct tiff_page *first, int *along)
     return n;
 }
 
-/* Refuses pages of several channels, slices and times, which are no volume one after the other, unless the chain picks
- * some. Warns where the first file has another number of images than it says: parts of an image may be elsewhere. */
-static enum ts_status check_planes(const struct tiff_pages *pages, const struct tiff_page *first, int64_t of_first,
-                                   struct ts_diag *diag)
+/* Refuses pages of several channels, slices and times, which are no volume one after the other,
+ * unless the chain picks some. Warns where the first file has another number of images than it
+ * says: parts of an image may be elsewhere. */
+static enum ts_status check_planes(const struct tiff_pages *pages, const struct tiff_page *first,
+                                   int64_t of_first, struct ts_diag *diag)
 {
     int along;
     if (first->planes <= 1)
         return TS_OK;
     const struct tiff_plane_axis *axes = first->axes;
     if (of_first != first->planes && pages->n_pages != first->planes)
-        ts_diag_warning(diag, TIFF_SITE(pages, "tiff-planes"), "%s says that it has %u images, and %lld are there",
+        ts_diag_warning(diag, TIFF_SITE(pages, "tiff-planes"),
+                        "%s says that it has %u images, and %lld are there",
                         pages->files[first->file].path, first->planes, (long long)of_first);
     else if (count_axes(first, &along) > 1 && pages->n_pick == 0) {
         const int other = axes[TIFF_CHANNELS].n > 1 ? TIFF_CHANNELS : TIFF_TIMES;
         ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "tiff-axes"),
-                      "%s says that its %u images are of %u channels, %u slices and %u times", pages->files[0].path,
-                      first->planes, axes[TIFF_CHANNELS].n, axes[TIFF_SLICE_AXIS].n, axes[TIFF_TIMES].n);
-        return ts_diag_hint(
-            diag, "pick: [0, %u, %u] takes the %s of the first %s, pick: [%u, %u, %u] those of the second",
-            axes[along].step, axes[along].n, along == TIFF_SLICE_AXIS ? "slices" : "times",
-            other == TIFF_CHANNELS ? "channel" : "time", axes[other].step, axes[along].step, axes[along].n);
+                      "%s says that its %u images are of %u channels, %u slices and %u times",
+                      pages->files[0].path, first->planes, axes[TIFF_CHANNELS].n,
+                      axes[TIFF_SLICE_AXIS].n, axes[TIFF_TIMES].n);
+        return ts_diag_hint(diag,
+                            "pick: [0, %u, %u] takes the %s of the first %s, pick: [%u, %u, %u] "
+                            "those of the second",
+                            axes[along].step, axes[along].n,
+                            along == TIFF_SLICE_AXIS ? "slices" : "times",
+                            other == TIFF_CHANNELS ? "channel" : "time", axes[other].step,
+                            axes[along].step, axes[along].n);
     }
     return TS_OK;
 }
@@ -402,16 +440,18 @@ static enum ts_status check_planes(const struct tiff_pages *pages, const struct 
 /* Leaves the pages that the chain picks. */
 static enum ts_status pick_pages(struct tiff_pages *pages, struct ts_diag *diag)
 {
-    const double first = pages->n_pick > 0 ? pages->pick[0] : 0, step = pages->n_pick > 1 ? pages->pick[1] : 1;
+    const double first = pages->n_pick > 0 ? pages->pick[0] : 0,
+                 step = pages->n_pick > 1 ? pages->pick[1] : 1;
     if (pages->n_pick == 0)
         return TS_OK;
     const double all = step >= 1 ? floor(((double)pages->n_pages - 1 - first) / step) + 1 : 0;
     const double count = pages->n_pick == 3 ? pages->pick[2] : all;
-    if (pages->n_pick == 1 || pages->n_pick > 3 || first != floor(first) || step != floor(step) || step < 1 ||
-        count != floor(count) || count < 1 || count > all)
-        return ts_diag_error(diag, TS_BAD_CHAIN, TIFF_SITE(pages, "pick-range"),
-                             "pick is no first page from 0 on, step and perhaps count of the %lld pages",
-                             (long long)pages->n_pages);
+    if (pages->n_pick == 1 || pages->n_pick > 3 || first != floor(first) || step != floor(step) ||
+        step < 1 || count != floor(count) || count < 1 || count > all)
+        return ts_diag_error(
+            diag, TS_BAD_CHAIN, TIFF_SITE(pages, "pick-range"),
+            "pick is no first page from 0 on, step and perhaps count of the %lld pages",
+            (long long)pages->n_pages);
     for (int64_t i = 0; i < (int64_t)count; i++)
         pages->pages[i] = pages->pages[(int64_t)first + i * (int64_t)step];
     pages->n_pages = (int64_t)count;
@@ -450,10 +490,12 @@ static enum ts_status list_all(struct tiff_pages *pages, struct ts_diag *diag)
 
 static int compare_inodes(const void *a, const void *b)
 {
-    const struct tiff_file *first = *(const struct tiff_file *const *)a, *second = *(const struct tiff_file *const *)b;
+    const struct tiff_file *first = *(const struct tiff_file *const *)a,
+                           *second = *(const struct tiff_file *const *)b;
     if (first->found.st_dev != second->found.st_dev)
         return first->found.st_dev < second->found.st_dev ? -1 : 1;
-    return (first->found.st_ino > second->found.st_ino) - (first->found.st_ino < second->found.st_ino);
+    return (first->found.st_ino > second->found.st_ino) -
+           (first->found.st_ino < second->found.st_ino);
 }
 
 /* Warns of two names of one file, where there may have been two files. */
@@ -468,20 +510,21 @@ static enum ts_status warn_of_same(const struct tiff_pages *pages, struct ts_dia
     qsort(sorted, n, sizeof *sorted, compare_inodes);
     for (size_t i = 1; i < n; i++)
         if (compare_inodes(&sorted[i - 1], &sorted[i]) == 0) {
-            ts_diag_warning(diag, TIFF_SITE(pages, "same-file"), "%s and %s are two names of one file; both are read",
+            ts_diag_warning(diag, TIFF_SITE(pages, "same-file"),
+                            "%s and %s are two names of one file; both are read",
                             sorted[i - 1]->path, sorted[i]->path);
             break;
         }
     return TS_OK;
 }
 
-static enum ts_status refuse_no_files(const struct tiff_pages *pages, const char *path, const char *pattern,
-                                      struct ts_diag *diag)
+static enum ts_status refuse_no_files(const struct tiff_pages *pages, const char *path,
+                                      const char *pattern, struct ts_diag *diag)
 {
     if (pages->n_unmatched == 0)
         return ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "no-image"),
-                             "no .tif or .tiff file in %s (%lld other names, %lld files skipped)", path,
-                             (long long)pages->n_ignored, (long long)pages->n_skipped);
+                             "no .tif or .tiff file in %s (%lld other names, %lld files skipped)",
+                             path, (long long)pages->n_ignored, (long long)pages->n_skipped);
     return ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "no-image"),
                          "none of the %lld .tif and .tiff files in %s has a name of the pattern %s",
                          (long long)pages->n_unmatched, path, pattern);
@@ -492,29 +535,33 @@ static enum ts_status list_pattern(struct tiff_pages *pages, const char *path, s
 {
     const char *name = ts_base_name(path);
     const int folder = (int)(name - path);
-    const char *in = ts_arena_printf(pages->arena, "%.*s", folder > 1 ? folder - 1 : 1, folder > 0 ? path : ".");
+    const char *in =
+        ts_arena_printf(pages->arena, "%.*s", folder > 1 ? folder - 1 : 1, folder > 0 ? path : ".");
     const int64_t before = pages->n_files;
     if (!in)
         return ts_diag_no_memory(diag, (size_t)folder);
     const enum ts_status status = list_folder(pages, in, name, diag);
-    return status == TS_OK && pages->n_files == before ? refuse_no_files(pages, in, name, diag) : status;
+    return status == TS_OK && pages->n_files == before ? refuse_no_files(pages, in, name, diag)
+                                                       : status;
 }
 
-/* Lists the files of a path. Those that the chain names itself are not skipped. A path that is there is no pattern,
- * whatever its name is. */
+/* Lists the files of a path. Those that the chain names itself are not skipped. A path that is
+ * there is no pattern, whatever its name is. */
 static enum ts_status list_path(struct tiff_pages *pages, const char *path, struct ts_diag *diag)
 {
     struct stat found;
     if (stat(path, &found) != 0)
-        return errno == ENOENT && !pages->pattern && strpbrk(ts_base_name(path), "*?") ? list_pattern(pages, path, diag)
-                                                                                       : unreadable(pages, path, diag);
+        return errno == ENOENT && !pages->pattern && strpbrk(ts_base_name(path), "*?")
+                   ? list_pattern(pages, path, diag)
+                   : unreadable(pages, path, diag);
     if (S_ISDIR(found.st_mode))
         return list_folder(pages, path, pages->pattern, diag);
     pages->skip = false;
     return add_file(pages, ts_arena_text(pages->arena, path, strlen(path)), diag);
 }
 
-enum ts_status ts_tiff_pages_open(struct tiff_pages *pages, const char *const *paths, int64_t n, struct ts_diag *diag)
+enum ts_status ts_tiff_pages_open(struct tiff_pages *pages, const char *const *paths, int64_t n,
+                                  struct ts_diag *diag)
 {
     enum ts_status status = TS_OK;
     for (int64_t i = 0; i < n && status == TS_OK; i++)
@@ -527,18 +574,21 @@ enum ts_status ts_tiff_pages_open(struct tiff_pages *pages, const char *const *p
     if (status == TS_OK)
         status = warn_of_same(pages, diag);
     if (status == TS_OK && pages->n_ignored)
-        ts_diag_warning(diag, TIFF_SITE(pages, "files-passed-over"), "%lld name%s passed over: not TIFF (%s%s)",
-                        (long long)pages->n_ignored, pages->n_ignored == 1 ? "" : "s", pages->names,
+        ts_diag_warning(diag, TIFF_SITE(pages, "files-passed-over"),
+                        "%lld name%s passed over: not TIFF (%s%s)", (long long)pages->n_ignored,
+                        pages->n_ignored == 1 ? "" : "s", pages->names,
                         pages->n_ignored > 3 ? ", ..." : "");
     if (status == TS_OK && pages->n_inverted)
         ts_diag_warning(diag, TIFF_SITE(pages, "tiff-inverted"),
                         "%lld page%s that zero is white; the values are read as they are stored",
                         (long long)pages->n_inverted, pages->n_inverted == 1 ? " says" : "s say");
     if (status == TS_OK && pages->n_skipped)
-        ts_diag_warning(diag, TIFF_SITE(pages, "slice-unreadable"), "%lld TIFF file%s skipped: not readable",
-                        (long long)pages->n_skipped, pages->n_skipped == 1 ? "" : "s");
+        ts_diag_warning(diag, TIFF_SITE(pages, "slice-unreadable"),
+                        "%lld TIFF file%s skipped: not readable", (long long)pages->n_skipped,
+                        pages->n_skipped == 1 ? "" : "s");
     if (status == TS_OK && pages->n_warnings)
-        ts_diag_note(diag, &(struct diag_site){.code = "tiff-warnings"}, "libtiff warned %lld times, first: %s",
-                     (long long)pages->n_warnings, pages->warning);
+        ts_diag_note(diag, &(struct diag_site){.code = "tiff-warnings"},
+                     "libtiff warned %lld times, first: %s", (long long)pages->n_warnings,
+                     pages->warning);
     return status;
 }

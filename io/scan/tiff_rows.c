@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Rows that lie in the file as they are need no library: they are read to their place, or through scratch memory where
- * the place has gaps or the values are turned into others. All other rows come in pieces from a worker.
+ * Rows that lie in the file as they are need no library: they are read to their place, or through
+ * scratch memory where the place has gaps or the values are turned into others. All other rows come
+ * in pieces from a worker.
  */
 #include "io/scan/tiff_rows.h"
 
@@ -42,8 +43,10 @@ static int64_t scratch_rows(const struct tiff_pages *pages)
 
 size_t ts_tiff_reading_bytes(const struct tiff_pages *pages)
 {
-    const size_t worker = PROCESS_BYTES + pages->piece_bytes + pages->block_bytes + pages->raw_bytes;
-    return sizeof *pages + (size_t)scratch_rows(pages) * row_bytes(pages) + (pages->piece_bytes > 0 ? worker : 0);
+    const size_t worker =
+        PROCESS_BYTES + pages->piece_bytes + pages->block_bytes + pages->raw_bytes;
+    return sizeof *pages + (size_t)scratch_rows(pages) * row_bytes(pages) +
+           (pages->piece_bytes > 0 ? worker : 0);
 }
 
 struct tiff_pages ts_tiff_pages_copy(const struct tiff_pages *pages)
@@ -68,8 +71,8 @@ static void round_row(float *restrict out, const void *integers, bool is_signed,
                       struct ts_rounding *rounding)
 {
     for (int64_t i = 0; i < n; i++) {
-        const long double value =
-            is_signed ? (long double)((const int64_t *)integers)[i] : (long double)((const uint64_t *)integers)[i];
+        const long double value = is_signed ? (long double)((const int64_t *)integers)[i]
+                                            : (long double)((const uint64_t *)integers)[i];
         out[i] = (float)value;
         const double change = (double)fabsl((long double)out[i] - value);
         rounding->n += change > 0;
@@ -81,8 +84,8 @@ static void widen_row(double *restrict out, const void *integers, bool is_signed
                       struct ts_rounding *rounding)
 {
     for (int64_t i = 0; i < n; i++) {
-        const long double value =
-            is_signed ? (long double)((const int64_t *)integers)[i] : (long double)((const uint64_t *)integers)[i];
+        const long double value = is_signed ? (long double)((const int64_t *)integers)[i]
+                                            : (long double)((const uint64_t *)integers)[i];
         out[i] = (double)value;
         const double change = (double)fabsl((long double)out[i] - value);
         rounding->n += change > 0;
@@ -121,7 +124,8 @@ static void calibrate_row(struct tiff_pages *pages, void *out, const void *in)
 }
 
 /* Copies what is wanted of the n rows from `row` on. */
-static void copy_rows(struct tiff_pages *pages, struct wanted *wanted, const void *rows, int64_t row, int64_t n)
+static void copy_rows(struct tiff_pages *pages, struct wanted *wanted, const void *rows,
+                      int64_t row, int64_t n)
 {
     const size_t bytes = row_bytes(pages);
     const int64_t end = row + n < wanted->row + wanted->n ? row + n : wanted->row + wanted->n;
@@ -158,8 +162,8 @@ static void swap_values(void *values, size_t n, size_t bytes)
         doubles[i] = __builtin_bswap64(doubles[i]);
 }
 
-static enum ts_status read_file(const struct tiff_pages *pages, const struct tiff_page *page, int64_t row, int64_t n,
-                                void *out, struct ts_diag *diag)
+static enum ts_status read_file(const struct tiff_pages *pages, const struct tiff_page *page,
+                                int64_t row, int64_t n, void *out, struct ts_diag *diag)
 {
     const size_t bytes = row_bytes(pages), values = (size_t)(n * pages->width);
     if (!ts_file_read_at(pages->fd, out, (size_t)n * bytes, page->pixels + (uint64_t)row * bytes))
@@ -171,8 +175,8 @@ static enum ts_status read_file(const struct tiff_pages *pages, const struct tif
     return TS_OK;
 }
 
-static enum ts_status read_plain_rows(struct tiff_pages *pages, const struct tiff_page *page, struct wanted *wanted,
-                                      struct ts_diag *diag)
+static enum ts_status read_plain_rows(struct tiff_pages *pages, const struct tiff_page *page,
+                                      struct wanted *wanted, struct ts_diag *diag)
 {
     if (wanted->pitch == row_bytes(pages) && pages->dtype == pages->stored)
         return read_file(pages, page, wanted->row, wanted->n, wanted->out, diag);
@@ -191,8 +195,8 @@ static enum ts_status read_plain_rows(struct tiff_pages *pages, const struct tif
     return status;
 }
 
-static enum ts_status decode_rows(struct tiff_pages *pages, const struct tiff_page *page, struct wanted *wanted,
-                                  struct ts_diag *diag)
+static enum ts_status decode_rows(struct tiff_pages *pages, const struct tiff_page *page,
+                                  struct wanted *wanted, struct ts_diag *diag)
 {
     const int64_t most = ts_tiff_piece_rows(pages, page), end = wanted->row + wanted->n;
     struct tiff_job job = {.decode = true, .page = *page};
@@ -211,15 +215,16 @@ static enum ts_status decode_rows(struct tiff_pages *pages, const struct tiff_pa
     return TS_OK;
 }
 
-enum ts_status ts_tiff_pages_read(struct tiff_pages *pages, int64_t page, int64_t row, int64_t n, void *out,
-                                  size_t pitch, struct ts_diag *diag)
+enum ts_status ts_tiff_pages_read(struct tiff_pages *pages, int64_t page, int64_t row, int64_t n,
+                                  void *out, size_t pitch, struct ts_diag *diag)
 {
     const struct tiff_page *at = &pages->pages[page];
     struct wanted wanted = {.row = row, .n = n, .out = out, .pitch = pitch};
     enum ts_status status = ts_tiff_open(pages, at->file, true, diag);
     if (status == TS_OK)
         status = (at->pixels ? read_plain_rows : decode_rows)(pages, at, &wanted, diag);
-    return status == TS_OK && wanted.past_range ? ts_tiff_refuse(pages, at->file, at->number, "tiff-range", diag,
-                                                                 "it holds values past the range of 32-bit floats")
-                                                : status;
+    return status == TS_OK && wanted.past_range
+               ? ts_tiff_refuse(pages, at->file, at->number, "tiff-range", diag,
+                                "it holds values past the range of 32-bit floats")
+               : status;
 }

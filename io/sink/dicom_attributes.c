@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This makes the header of one file of a derived series. Geometry and values are the image's. What is known of the
- * acquisition comes from the facts about the input, by a table, as far as the kind of object has a place for it: each
- * of them has passed the list of what may leave a header (io/dicom_header/dicom_fields.def). What an object must name
- * and nobody knows is empty. Elements are put in any order and sorted at the end. Source: DICOM PS3.3 A.3, A.4, A.8,
- * A.21 and C.8, C.11; PS3.15 annex E.
+ * This makes the header of one file of a derived series. Geometry and values are the image's. What
+ * is known of the acquisition comes from the facts about the input, by a table, as far as the kind
+ * of object has a place for it: each of them has passed the list of what may leave a header
+ * (io/dicom_header/dicom_fields.def). What an object must name and nobody knows is empty. Elements
+ * are put in any order and sorted at the end. Source: DICOM PS3.3 A.3, A.4, A.8, A.21 and C.8,
+ * C.11; PS3.15 annex E.
  */
 #include <math.h>
 #include <stdio.h>
@@ -30,7 +31,8 @@ static const struct rule {
     {0x00080070, "LO", "manufacturer", DICOM_ANY, DICOM_ANY},
     {0x00081090, "LO", "manufacturer_model", DICOM_ANY, 0},
     {0x00180015, "CS", "body_part", DICOM_ANY, 0},
-    {0x00180020, "CS", "scanning_sequence", DICOM_MR, DICOM_MR, "RM"}, /* research mode: no certain one */
+    {0x00180020, "CS", "scanning_sequence", DICOM_MR, DICOM_MR,
+     "RM"}, /* research mode: no certain one */
     {0x00180021, "CS", "sequence_variant", DICOM_MR, DICOM_MR, "NONE"},
     {0x00180022, "CS", "scan_options", DICOM_MR | DICOM_CT, DICOM_MR},
     {0x00180023, "CS", "mr_acquisition_type", DICOM_MR, DICOM_MR},
@@ -109,16 +111,19 @@ void ts_dicom_choose_object(struct dicom_files *files)
 static const char *known_uid(const struct dicom_files *files, const char *name)
 {
     const char *uid = ts_sink_attribute(&files->sink.request, name);
-    return uid && *uid && strlen(uid) < DICOM_UID_BYTES && strspn(uid, "0123456789.") == strlen(uid) ? uid : NULL;
+    return uid && *uid && strlen(uid) < DICOM_UID_BYTES && strspn(uid, "0123456789.") == strlen(uid)
+               ? uid
+               : NULL;
 }
 
 void ts_dicom_make_uids(struct dicom_files *files)
 {
     char text[700], part[800];
     const char *study = known_uid(files, "study_instance_uid");
-    const char *frame = files->sink.image.has_geometry ? known_uid(files, "frame_of_reference_uid") : NULL;
-    size_t n = (size_t)snprintf(text, sizeof text, "%s %s%s%s", files->scratch.digest_text, class_of(files->object),
-                                study ? " of " : "", study ? study : "");
+    const char *frame =
+        files->sink.image.has_geometry ? known_uid(files, "frame_of_reference_uid") : NULL;
+    size_t n = (size_t)snprintf(text, sizeof text, "%s %s%s%s", files->scratch.digest_text,
+                                class_of(files->object), study ? " of " : "", study ? study : "");
     if (files->sink.valid)
         n += (size_t)snprintf(text + n, sizeof text - n, " padding %d", (int)files->padding);
     for (int i = 0; i < 3; i++)
@@ -136,7 +141,7 @@ void ts_dicom_make_uids(struct dicom_files *files)
         strcpy(files->frame, frame);
 }
 
-/* ---- single elements ----------------------------------------------------------------------------- */
+/* ---- single elements ------------------------------------------------------------------------- */
 
 static void put_decimals(struct dicom_header *header, uint32_t tag, const double *values, int n)
 {
@@ -159,7 +164,8 @@ static void put_empty(struct dicom_header *header, uint32_t tag, const char *vr)
 static void put_number(struct dicom_header *header, const struct rule *rule, double value)
 {
     if (!strcmp(rule->vr, "IS"))
-        ts_dicom_put_text(header, rule->tag, "IS", "%.0f", fmin(fmax(rint(value), INT32_MIN), INT32_MAX));
+        ts_dicom_put_text(header, rule->tag, "IS", "%.0f",
+                          fmin(fmax(rint(value), INT32_MIN), INT32_MAX));
     else
         put_decimals(header, rule->tag, &value, 1);
 }
@@ -176,7 +182,8 @@ static bool has_value(const char *text, const char *value)
     return false;
 }
 
-/* An MR has Inversion Time beside the sequence IR alone (PS3.3 C.8.3.1), while scanners state it of others too. */
+/* An MR has Inversion Time beside the sequence IR alone (PS3.3 C.8.3.1), while scanners state it of
+ * others too. */
 static bool has_place(const struct rule *rule, const struct dicom_files *files)
 {
     return (rule->objects & files->object) &&
@@ -202,11 +209,12 @@ static void put_facts(struct dicom_header *header, const struct dicom_files *fil
         else if (fact && ts_sink_text(fact, text, sizeof text))
             ts_dicom_put_text(header, rule->tag, rule->vr, "%s", text);
         else if (rule->always & files->object)
-            ts_dicom_put_text(header, rule->tag, rule->vr, "%s", rule->otherwise ? rule->otherwise : "");
+            ts_dicom_put_text(header, rule->tag, rule->vr, "%s",
+                              rule->otherwise ? rule->otherwise : "");
     }
 }
 
-/* ---- groups of elements -------------------------------------------------------------------------- */
+/* ---- groups of elements ---------------------------------------------------------------------- */
 
 static bool is_fact(const struct dicom_files *files, const char *name, const char *value)
 {
@@ -214,21 +222,24 @@ static bool is_fact(const struct dicom_files *files, const char *name, const cha
     return text && !strcmp(text, value);
 }
 
-/* Texts and dates of the patient and the study are empty. The identity counts as removed unless the chain keeps it, or
- * the pixels show it. */
+/* Texts and dates of the patient and the study are empty. The identity counts as removed unless the
+ * chain keeps it, or the pixels show it. */
 static void put_identity(struct dicom_header *header, const struct dicom_files *files)
 {
     static const struct {
         uint32_t tag;
         const char *vr;
-    } empty[] = {{0x00080020, "DA"}, {0x00080030, "TM"}, {0x00080050, "SH"}, {0x00080090, "PN"}, {0x00100010, "PN"},
-                 {0x00100020, "LO"}, {0x00100030, "DA"}, {0x00100040, "CS"}, {0x00200010, "SH"}};
-    const bool shown = is_fact(files, "burned_in_annotation", "YES"), kept = is_fact(files, "contains_phi", "YES");
+    } empty[] = {{0x00080020, "DA"}, {0x00080030, "TM"}, {0x00080050, "SH"},
+                 {0x00080090, "PN"}, {0x00100010, "PN"}, {0x00100020, "LO"},
+                 {0x00100030, "DA"}, {0x00100040, "CS"}, {0x00200010, "SH"}};
+    const bool shown = is_fact(files, "burned_in_annotation", "YES"),
+               kept = is_fact(files, "contains_phi", "YES");
     for (size_t i = 0; i < sizeof empty / sizeof *empty; i++)
         put_empty(header, empty[i].tag, empty[i].vr);
     ts_dicom_put_text(header, 0x00120062, "CS", shown || kept ? "NO" : "YES");
     if (!shown && !kept)
-        ts_dicom_put_text(header, 0x00120063, "LO", "tomostage: nothing but an allow-list of attributes");
+        ts_dicom_put_text(header, 0x00120063, "LO",
+                          "tomostage: nothing but an allow-list of attributes");
     if (shown || is_fact(files, "burned_in_annotation", "NO"))
         ts_dicom_put_text(header, 0x00280301, "CS", shown ? "YES" : "NO");
 }
@@ -236,8 +247,9 @@ static void put_identity(struct dicom_header *header, const struct dicom_files *
 /* Laterality (the side of the body) is left empty, and left out for parts of which there is one. */
 static void put_laterality(struct dicom_header *header, const struct dicom_files *files)
 {
-    static const char *const single[] = {"HEAD",   "BRAIN",  "SKULL",  "NECK",   "CHEST", "THORAX", "ABDOMEN",
-                                         "PELVIS", "CSPINE", "TSPINE", "LSPINE", "HEART", "LIVER",  "WHOLEBODY"};
+    static const char *const single[] = {"HEAD",   "BRAIN",   "SKULL",  "NECK",     "CHEST",
+                                         "THORAX", "ABDOMEN", "PELVIS", "CSPINE",   "TSPINE",
+                                         "LSPINE", "HEART",   "LIVER",  "WHOLEBODY"};
     bool known = false;
     for (size_t i = 0; i < sizeof single / sizeof *single; i++)
         known |= is_fact(files, "body_part", single[i]);
@@ -245,8 +257,9 @@ static void put_laterality(struct dicom_header *header, const struct dicom_files
         put_empty(header, 0x00200060, "CS");
 }
 
-/* Returns Image Type. The third value of an MR, and the fourth, state the part of a complex image as scanners do, while
- * the values have the unit of the input: a phase must not be taken for a magnitude. */
+/* Returns Image Type. The third value of an MR, and the fourth, state the part of a complex image
+ * as scanners do, while the values have the unit of the input: a phase must not be taken for a
+ * magnitude. */
 static const char *image_type(const struct dicom_files *files)
 {
     static const char *const types[][2] = {{"MAGNITUDE", "DERIVED\\SECONDARY\\OTHER\\M"},
@@ -281,7 +294,8 @@ static void put_object(struct dicom_header *header, const struct dicom_files *fi
     static const char *const syntaxes[] = {[SINK_CODEC_NONE] = DICOM_EXPLICIT_SYNTAX,
                                            [SINK_CODEC_RLE] = DICOM_RLE_SYNTAX,
                                            [SINK_CODEC_J2K] = DICOM_JPEG_2000_SYNTAX};
-    ts_dicom_put_meta(header, class_of(files->object), instance, syntaxes[files->sink.request.codec]);
+    ts_dicom_put_meta(header, class_of(files->object), instance,
+                      syntaxes[files->sink.request.codec]);
     ts_dicom_put_text(header, 0x00080008, "CS", "%s", image_type(files));
     ts_dicom_put_text(header, 0x00080016, "UI", "%s", class_of(files->object));
     ts_dicom_put_text(header, 0x00080018, "UI", "%s", instance);
@@ -291,7 +305,8 @@ static void put_object(struct dicom_header *header, const struct dicom_files *fi
     snprintf(described, sizeof described, "%.24s: %s in %.16s", files->sink.request.name,
              ts_quantity_name(image->quantity), image->unit);
     ts_dicom_put_text(header, 0x0008103E, "LO", "%.62s%s%.*s", described, description ? "; " : "",
-                      description ? (int)(62 - strnlen(described, 62)) : 0, description ? description : "");
+                      description ? (int)(62 - strnlen(described, 62)) : 0,
+                      description ? description : "");
     ts_dicom_put_text(header, 0x00082111, "ST", "computed by tomostage %s", ts_version());
     ts_dicom_put_text(header, 0x0020000D, "UI", "%s", files->study);
     ts_dicom_put_text(header, 0x0020000E, "UI", "%s", files->series);
@@ -312,10 +327,11 @@ static void put_place(struct dicom_header *header, const struct dicom_files *fil
         position[i] = files->transform[i][3] + (double)z * files->transform[i][2];
         for (int d = 0; d < 2; d++)
             orientation[3 * d + i] =
-                files->transform[i][d] / ts_axis_spacing(&files->sink.image.axes[2 - d]) + 0; /* no negative zero */
+                files->transform[i][d] / ts_axis_spacing(&files->sink.image.axes[2 - d]) +
+                0; /* no negative zero */
     }
-    /* Slices that are the input's keep its thickness, which is more or less than their distance where they overlap or
-     * leave gaps. */
+    /* Slices that are the input's keep its thickness, which is more or less than their distance
+     * where they overlap or leave gaps. */
     if (stated && stated->numbers && ts_sink_holds(request, stated) &&
         (!ts_sink_number(request, stated, slice, &thickness) || !(thickness > 0)))
         thickness = distance;
@@ -352,7 +368,8 @@ static void put_volume(struct dicom_header *header, const struct dicom_files *fi
         const struct source_attribute *gradients = ts_sink_fact(request, DICOM_GRADIENTS);
         const bool known = gradients && gradients->n % axis->n == 0;
         const double *direction =
-            known ? gradients->numbers + volume * (gradients->n / axis->n) * gradients->columns : NULL;
+            known ? gradients->numbers + volume * (gradients->n / axis->n) * gradients->columns
+                  : NULL;
         put_doubles(header, 0x00189087, &place, 1);
         if (known && (direction[0] != 0 || direction[1] != 0 || direction[2] != 0))
             put_doubles(header, 0x00189089, direction, 3);
@@ -365,7 +382,8 @@ static void put_pixel_module(struct dicom_header *header, const struct dicom_fil
 {
     const struct ts_image *image = &files->sink.image;
     const double spacing[2] = {ts_axis_spacing(&image->axes[1]), ts_axis_spacing(&image->axes[2])};
-    const double width = files->window.high - files->window.low, center = (files->window.high + files->window.low) / 2;
+    const double width = files->window.high - files->window.low,
+                 center = (files->window.high + files->window.low) / 2;
     ts_dicom_put_short(header, 0x00280002, 1);
     ts_dicom_put_text(header, 0x00280004, "CS", "MONOCHROME2");
     ts_dicom_put_short(header, 0x00280010, (uint32_t)image->axes[1].n);
@@ -395,18 +413,23 @@ static const char *pet_units(const struct dicom_files *files)
     const struct sink_request *request = &files->sink.request;
     const char *units = ts_sink_attribute(request, "pixel_units");
     const struct source_attribute *fact = ts_sink_fact(request, "pixel_units");
-    return units && *units && ts_sink_holds(request, fact) && strlen(units) <= LONGEST_CODE ? units : "NONE";
+    return units && *units && ts_sink_holds(request, fact) && strlen(units) <= LONGEST_CODE
+               ? units
+               : "NONE";
 }
 
-/* The time of the image counts from the date and time of the series, which are dummies: where the input states none it
- * is that of its volume, and 0 of a series without times. */
-static void put_frame_reference(struct dicom_header *header, const struct dicom_files *files, int64_t z)
+/* The time of the image counts from the date and time of the series, which are dummies: where the
+ * input states none it is that of its volume, and 0 of a series without times. */
+static void put_frame_reference(struct dicom_header *header, const struct dicom_files *files,
+                                int64_t z)
 {
     const struct ts_axis *volumes = files->sink.request.volumes;
     const bool timed = volumes && volumes->kind == TS_AXIS_TIME && !strcmp(volumes->unit, "s");
-    const double time_ms = timed ? 1e3 * ts_axis_position(volumes, z / files->sink.image.axes[0].n) : 0;
+    const double time_ms =
+        timed ? 1e3 * ts_axis_position(volumes, z / files->sink.image.axes[0].n) : 0;
     double stated;
-    const struct source_attribute *fact = ts_sink_fact(&files->sink.request, "frame_reference_time");
+    const struct source_attribute *fact =
+        ts_sink_fact(&files->sink.request, "frame_reference_time");
     if (!fact || !fact->numbers || !ts_sink_number(&files->sink.request, fact, z, &stated))
         put_decimals(header, 0x00541300, &time_ms, 1);
 }
@@ -426,12 +449,15 @@ const char *ts_dicom_lacks_of_pet(const struct sink_request *request)
                           : "a PET image must state its Counts Source, which the input does not";
     }
     const struct source_attribute *fact = ts_sink_fact(request, "decay_factor");
-    return !strcmp(text[0], "NONE") || (fact && fact->numbers && ts_sink_number(request, fact, 0, &factor))
+    return !strcmp(text[0], "NONE") ||
+                   (fact && fact->numbers && ts_sink_number(request, fact, 0, &factor))
                ? NULL
-               : "a PET image whose decay was corrected must state its Decay Factor, which is not known of its slices";
+               : "a PET image whose decay was corrected must state its Decay Factor, which is not "
+                 "known of its slices";
 }
 
-/* A PET series must have a date: the one that is known, else 1900-01-01, as PS3.15 has it (action D: a dummy). */
+/* A PET series must have a date: the one that is known, else 1900-01-01, as PS3.15 has it (action
+ * D: a dummy). */
 static void put_pet(struct dicom_header *header, const struct dicom_files *files, int64_t z)
 {
     static const uint32_t sequences[] = {0x00540016, 0x00540410, 0x00540414};
@@ -442,7 +468,8 @@ static void put_pet(struct dicom_header *header, const struct dicom_files *files
     const char *stated = ts_sink_attribute(request, "pet_series_type");
     if (stated)
         (void)ts_sink_known_text(stated, type, sizeof type);
-    ts_dicom_put_text(header, 0x00080021, "DA", "%s", date && strlen(date) == 8 ? date : "19000101");
+    ts_dicom_put_text(header, 0x00080021, "DA", "%s",
+                      date && strlen(date) == 8 ? date : "19000101");
     ts_dicom_put_text(header, 0x00080031, "TM", "000000");
     put_empty(header, 0x00080032, "TM");
     put_empty(header, 0x00181181, "CS");

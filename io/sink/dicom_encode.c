@@ -46,7 +46,8 @@ static bool has_long_length(const char *vr)
     return strcmp(vr, "OB") == 0 || strcmp(vr, "OW") == 0 || strcmp(vr, "SQ") == 0;
 }
 
-void ts_dicom_put_element(struct dicom_header *header, uint32_t tag, const char *vr, uint32_t length)
+void ts_dicom_put_element(struct dicom_header *header, uint32_t tag, const char *vr,
+                          uint32_t length)
 {
     ts_dicom_put_number(header, tag >> 16, 2);
     ts_dicom_put_number(header, tag & 0xFFFF, 2);
@@ -60,7 +61,8 @@ void ts_dicom_put_element(struct dicom_header *header, uint32_t tag, const char 
     }
 }
 
-void ts_dicom_put_text(struct dicom_header *header, uint32_t tag, const char *vr, const char *format, ...)
+void ts_dicom_put_text(struct dicom_header *header, uint32_t tag, const char *vr,
+                       const char *format, ...)
 {
     char text[257];
     va_list arguments;
@@ -109,11 +111,14 @@ void ts_dicom_sort(struct dicom_header *header)
     unsigned char copy[DICOM_HEADER_BYTES];
     size_t n = 0, to = header->start;
     memcpy(copy, header->bytes, header->n);
-    for (size_t at = header->start; at < header->n && n < MOST_ELEMENTS; at += elements[n++].bytes) {
+    for (size_t at = header->start; at < header->n && n < MOST_ELEMENTS;
+         at += elements[n++].bytes) {
         const unsigned char *element = copy + at;
         const char vr[] = {(char)element[4], (char)element[5], '\0'};
-        const size_t bytes = has_long_length(vr) ? 12 + read_number(element + 8, 4) : 8 + read_number(element + 6, 2);
-        elements[n] = (struct element){read_number(element, 2) << 16 | read_number(element + 2, 2), at, bytes};
+        const size_t bytes = has_long_length(vr) ? 12 + read_number(element + 8, 4)
+                                                 : 8 + read_number(element + 6, 2);
+        elements[n] = (struct element){read_number(element, 2) << 16 | read_number(element + 2, 2),
+                                       at, bytes};
     }
     qsort(elements, n, sizeof *elements, compare_elements);
     for (size_t i = 0; i < n; i++) {
@@ -125,7 +130,8 @@ void ts_dicom_sort(struct dicom_header *header)
     header->n = to;
 }
 
-void ts_dicom_put_meta(struct dicom_header *header, const char *object_class, const char *instance, const char *syntax)
+void ts_dicom_put_meta(struct dicom_header *header, const char *object_class, const char *instance,
+                       const char *syntax)
 {
     char implementation[DICOM_UID_BYTES];
     ts_dicom_uid(implementation, "tomostage implementation class");

@@ -16,24 +16,30 @@ enum { DICOM_HEADER_BYTES = 8192, DICOM_UID_BYTES = 65, DICOM_NUMBER_BYTES = 17 
 #define DICOM_RLE_SYNTAX "1.2.840.10008.1.2.5"
 #define DICOM_JPEG_2000_SYNTAX "1.2.840.10008.1.2.4.90"
 
-/* These elements before the pixels are made in memory, because the length of the first group stands before it. */
+/* These elements before the pixels are made in memory, because the length of the first group stands
+ * before it. */
 struct dicom_header {
     unsigned char bytes[DICOM_HEADER_BYTES];
     size_t n, start; /* start: of the data set, behind the meta information */
 };
 
-/* Makes a UID of a text, the same for equal texts: a UUID of version 8 out of its SHA-256, under 2.25. */
+/* Makes a UID of a text, the same for equal texts: a UUID of version 8 out of its SHA-256,
+ * under 2.25. */
 void ts_dicom_uid(char out[DICOM_UID_BYTES], const char *text);
 /* Begins a file: preamble and file meta information. */
-void ts_dicom_put_meta(struct dicom_header *header, const char *object_class, const char *instance, const char *syntax);
+void ts_dicom_put_meta(struct dicom_header *header, const char *object_class, const char *instance,
+                       const char *syntax);
 /* Puts the start of an element whose value of `length` bytes follows. */
-void ts_dicom_put_element(struct dicom_header *header, uint32_t tag, const char *vr, uint32_t length);
-/* Puts a text of at most 255 bytes, padded to an even length: UIDs with a zero, others with a space. */
-void ts_dicom_put_text(struct dicom_header *header, uint32_t tag, const char *vr, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+void ts_dicom_put_element(struct dicom_header *header, uint32_t tag, const char *vr,
+                          uint32_t length);
+/* Puts a text of at most 255 bytes, padded to an even length: UIDs with a zero, others with a
+ * space. */
+void ts_dicom_put_text(struct dicom_header *header, uint32_t tag, const char *vr,
+                       const char *format, ...) __attribute__((format(printf, 4, 5)));
 /* Puts an element of VR US. */
 void ts_dicom_put_short(struct dicom_header *header, uint32_t tag, uint32_t value);
-/* Brings the elements of the data set into rising order of tags. Of several with one tag the first one stays. */
+/* Brings the elements of the data set into rising order of tags. Of several with one tag the first
+ * one stays. */
 void ts_dicom_sort(struct dicom_header *header);
 /* Puts the lowest bytes of a number, little-endian. */
 void ts_dicom_put_number(struct dicom_header *header, uint32_t value, int bytes);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This is what the files of one derived series have in common, once all values are known. dicom_sink.c stores the
- * values, dicom_attributes.c makes the headers.
+ * This is what the files of one derived series have in common, once all values are known.
+ * dicom_sink.c stores the values, dicom_attributes.c makes the headers.
  */
 #ifndef IO_SINK_DICOM_FILES_H
 #define IO_SINK_DICOM_FILES_H
@@ -16,7 +16,8 @@ struct dicom_files {
     struct sink_scratch scratch;
     enum dicom_object object;
     const char *modality;
-    /* value = slope * stored + intercept; what is not valid or not finite is stored as `padding`, as nothing else is.
+    /* value = slope * stored + intercept; what is not valid or not finite is stored as `padding`,
+     * as nothing else is.
      */
     double slope, intercept, least, most; /* stored values of numbers lie from `least` to `most` */
     int32_t padding;
@@ -29,12 +30,14 @@ struct dicom_files {
 
 /* Chooses the kind of object: what the input was, or what the quantity is measured by. */
 void ts_dicom_choose_object(struct dicom_files *files);
-/* Returns what the standard demands of a PET image and the input does not state, a phrase; else NULL. Nothing can be
- * made up for it. */
+/* Returns what the standard demands of a PET image and the input does not state, a phrase; else
+ * NULL. Nothing can be made up for it. */
 const char *ts_dicom_lacks_of_pet(const struct sink_request *request);
-/* Makes the UIDs. With a study's UID among the facts the results of one study share it, and the frame of reference. */
+/* Makes the UIDs. With a study's UID among the facts the results of one study share it, and the
+ * frame of reference. */
 void ts_dicom_make_uids(struct dicom_files *files);
-/* Makes the header of slice z, counted through all volumes: every element before the pixels, in order. */
+/* Makes the header of slice z, counted through all volumes: every element before the pixels, in
+ * order. */
 void ts_dicom_make_header(const struct dicom_files *files, int64_t z, struct dicom_header *header);
 
 #endif

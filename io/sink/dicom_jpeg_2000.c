@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * OpenJPEG encodes a frame as one tile with one quality layer, and writes it to memory through functions of ours. It
- * wants at most as many resolutions as halve the shorter side to one pixel.
+ * OpenJPEG encodes a frame as one tile with one quality layer, and writes it to memory through
+ * functions of ours. It wants at most as many resolutions as halve the shorter side to one pixel.
  */
 #include <openjpeg.h>
 #include <stdlib.h>
@@ -75,11 +75,13 @@ static opj_image_t *make_image(const struct dicom_pixels *pixels)
     image->x1 = (OPJ_UINT32)pixels->columns;
     image->y1 = (OPJ_UINT32)pixels->rows;
     for (size_t i = 0; i < pixels->rows * pixels->columns; i++)
-        image->comps[0].data[i] = pixels->is_signed ? (int16_t)pixels->values[i] : pixels->values[i];
+        image->comps[0].data[i] =
+            pixels->is_signed ? (int16_t)pixels->values[i] : pixels->values[i];
     return image;
 }
 
-static bool encode(const struct dicom_pixels *pixels, opj_codec_t *codec, opj_stream_t *output, opj_image_t *image)
+static bool encode(const struct dicom_pixels *pixels, opj_codec_t *codec, opj_stream_t *output,
+                   opj_image_t *image)
 {
     const size_t side = pixels->rows < pixels->columns ? pixels->rows : pixels->columns;
     opj_cparameters_t parameters;
@@ -90,8 +92,9 @@ static bool encode(const struct dicom_pixels *pixels, opj_codec_t *codec, opj_st
         parameters.numresolution--;
     opj_set_error_handler(codec, ignore, NULL);
     opj_set_warning_handler(codec, ignore, NULL);
-    return opj_setup_encoder(codec, &parameters, image) && opj_start_compress(codec, image, output) &&
-           opj_encode(codec, output) && opj_end_compress(codec, output);
+    return opj_setup_encoder(codec, &parameters, image) &&
+           opj_start_compress(codec, image, output) && opj_encode(codec, output) &&
+           opj_end_compress(codec, output);
 }
 
 bool ts_dicom_pack_jpeg_2000(const struct dicom_pixels *pixels, unsigned char **out, size_t *bytes)

@@ -16,10 +16,11 @@ struct dicom_pixels {
     int bits; /* of a value; other codecs than JPEG 2000 store 16 in any case */
 };
 
-/* Each sets *out, which the caller frees, and its even length. Returns false, with *out NULL, where memory is out or
- * the codec fails. Several threads may call them. */
+/* Each sets *out, which the caller frees, and its even length. Returns false, with *out NULL, where
+ * memory is out or the codec fails. Several threads may call them. */
 typedef bool dicom_pack(const struct dicom_pixels *pixels, unsigned char **out, size_t *bytes);
-/* JPEG 2000 with the reversible wavelet, by OpenJPEG. Source: ISO/IEC 15444-1; DICOM PS3.5 A.4.4. */
+/* JPEG 2000 with the reversible wavelet, by OpenJPEG. Source: ISO/IEC 15444-1; DICOM PS3.5
+ * A.4.4. */
 bool ts_dicom_pack_jpeg_2000(const struct dicom_pixels *pixels, unsigned char **out, size_t *bytes);
 
 #endif

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This writes a volume, or a series of them, as a derived DICOM series, one file a slice in a folder: as CT, MR or PET
- * images where the input or the quantity says so, else as secondary captures. Stored values are 16-bit integers; values
- * that these hold are stored as they are, others get one slope and intercept a series, with which each is within half a
- * step of what it was, and whole Hounsfield units are exact. Invalid pixels have a stored value of their own, which
- * Pixel Padding Value names. UIDs follow from the values and the geometry, so that equal results have equal files.
- * dicom_attributes.c makes the headers. Source: DICOM PS3.3 A.3, A.4, A.8, A.21 and C.11.
+ * This writes a volume, or a series of them, as a derived DICOM series, one file a slice in a
+ * folder: as CT, MR or PET images where the input or the quantity says so, else as secondary
+ * captures. Stored values are 16-bit integers; values that these hold are stored as they are,
+ * others get one slope and intercept a series, with which each is within half a step of what it
+ * was, and whole Hounsfield units are exact. Invalid pixels have a stored value of their own, which
+ * Pixel Padding Value names. UIDs follow from the values and the geometry, so that equal results
+ * have equal files. dicom_attributes.c makes the headers. Source: DICOM PS3.3 A.3, A.4, A.8, A.21
+ * and C.11.
  */
 #include <errno.h>
 #include <math.h>
@@ -20,10 +22,11 @@
 
 enum { LONGEST_SIDE = UINT16_MAX };
 
-/* ---- RLE ----------------------------------------------------------------------------------------- */
+/* ---- RLE ------------------------------------------------------------------------------------- */
 
-/* RLE has a segment for each byte of the pixels, the high one first, and packs each row by itself, as the standard
- * demands: runs of three and more equal bytes as a count and the byte, others as they are. */
+/* RLE has a segment for each byte of the pixels, the high one first, and packs each row by itself,
+ * as the standard demands: runs of three and more equal bytes as a count and the byte, others as
+ * they are. */
 enum { RLE_HEADER_BYTES = 64, SHORTEST_RUN = 3, LONGEST_RUN = 128 };
 
 /* Returns how many equal bytes, which stand two apart, begin here, up to `most`. */
@@ -35,13 +38,15 @@ static size_t run_at(const unsigned char *at, size_t most)
     return run;
 }
 
-/* Packs one row of bytes, which stand two apart. Returns the bytes written: at most one more for each 128 of the row.
+/* Packs one row of bytes, which stand two apart. Returns the bytes written: at most one more for
+ * each 128 of the row.
  */
 static size_t pack_row(const unsigned char *row, size_t n, unsigned char *out)
 {
     size_t done = 0, written = 0;
     while (done < n) {
-        const size_t left = n - done, run = run_at(row + 2 * done, left < LONGEST_RUN ? left : LONGEST_RUN);
+        const size_t left = n - done,
+                     run = run_at(row + 2 * done, left < LONGEST_RUN ? left : LONGEST_RUN);
         if (run >= SHORTEST_RUN) {
             out[written++] = (unsigned char)(257 - run);
             out[written++] = row[2 * done];
@@ -54,7 +59,8 @@ static size_t pack_row(const unsigned char *row, size_t n, unsigned char *out)
             out[written++] = row[2 * done++];
             plain++;
         } while (plain < LONGEST_RUN && done < n &&
-                 run_at(row + 2 * done, n - done < SHORTEST_RUN ? n - done : SHORTEST_RUN) < SHORTEST_RUN);
+                 run_at(row + 2 * done, n - done < SHORTEST_RUN ? n - done : SHORTEST_RUN) <
+                     SHORTEST_RUN);
         *control = (unsigned char)(plain - 1);
     }
     return written;
@@ -76,14 +82,15 @@ static size_t rle_encode(const uint16_t *pixels, size_t rows, size_t columns, un
         for (size_t i = 0; i < 4; i++)
             out[4 * (segment + 1) + i] = (unsigned char)(at >> 8 * i);
         for (size_t y = 0; y < rows; y++)
-            at += pack_row((const unsigned char *)(pixels + y * columns) + (1 - segment), columns, out + at);
+            at += pack_row((const unsigned char *)(pixels + y * columns) + (1 - segment), columns,
+                           out + at);
         if (at % 2 != 0)
             out[at++] = 0;
     }
     return at;
 }
 
-/* ---- what it can hold ---------------------------------------------------------------------------- */
+/* ---- what it can hold ------------------------------------------------------------------------ */
 
 static const char *refusal(const struct sink_request *request)
 {
@@ -113,13 +120,14 @@ static bool is_left_handed(const struct ts_image *image)
 static const char *warning(const struct sink_request *request)
 {
     return request->image->axes[0].n > 1 && is_left_handed(request->image)
-               ? "is left-handed: DICOM has no order of slices, so that it is read back with its slices in the "
+               ? "is left-handed: DICOM has no order of slices, so that it is read back with its "
+                 "slices in the "
                  "opposite order, each at its place"
                : NULL;
 }
 
-/* Returns the bytes that a codec holds for a frame: RLE has its output; JPEG 2000 the frame as 32-bit integers, the
- * coefficients and its code blocks. */
+/* Returns the bytes that a codec holds for a frame: RLE has its output; JPEG 2000 the frame as
+ * 32-bit integers, the coefficients and its code blocks. */
 static size_t codec_bytes(const struct sink_request *request)
 {
     const struct ts_image *image = request->image;
@@ -137,10 +145,11 @@ static size_t codec_bytes(const struct sink_request *request)
 static size_t memory_bytes(const struct sink_request *request)
 {
     const struct ts_image *image = request->image;
-    return (size_t)request->threads * (ts_slice_bytes(image) + 2 * ts_slice_count(image) + codec_bytes(request));
+    return (size_t)request->threads *
+           (ts_slice_bytes(image) + 2 * ts_slice_count(image) + codec_bytes(request));
 }
 
-/* ---- stored values ------------------------------------------------------------------------------- */
+/* ---- stored values --------------------------------------------------------------------------- */
 
 /* Rounds a number to the digits of VR DS. */
 static double as_written(double value)
@@ -150,12 +159,14 @@ static double as_written(double value)
     return strtod(text, NULL);
 }
 
-/* Chooses a stored value that no valid pixel has, for values that are stored as they are: the one value of the invalid
- * pixels, or the next beyond those of valid ones. Returns false where there is none. */
+/* Chooses a stored value that no valid pixel has, for values that are stored as they are: the one
+ * value of the invalid pixels, or the next beyond those of valid ones. Returns false where there is
+ * none. */
 static bool choose_padding(struct dicom_files *files, double low, double high)
 {
     const struct sink_scratch *scratch = &files->scratch;
-    const double least = files->is_signed ? INT16_MIN : 0, most = files->is_signed ? INT16_MAX : UINT16_MAX;
+    const double least = files->is_signed ? INT16_MIN : 0,
+                 most = files->is_signed ? INT16_MAX : UINT16_MAX;
     const double own = scratch->hidden_low;
     const bool keeps = own == scratch->hidden_high && (own < low || own > high);
     const double padding = keeps ? own : low - 1 >= least ? low - 1 : high + 1;
@@ -163,7 +174,8 @@ static bool choose_padding(struct dicom_files *files, double low, double high)
     return padding <= most;
 }
 
-/* PET has no intercept: the largest magnitude gets the largest stored value, and what is negative makes it signed. */
+/* PET has no intercept: the largest magnitude gets the largest stored value, and what is negative
+ * makes it signed. */
 static void choose_scale_of_pet(struct dicom_files *files, double low, double high)
 {
     files->is_signed = low < 0 || files->has_padding;
@@ -176,21 +188,22 @@ static void choose_scale_of_pet(struct dicom_files *files, double low, double hi
     files->slope = whole || !(largest > 0) ? 1 : as_written(largest / files->most * (1 + 1e-9));
 }
 
-/* Stores values as steps from `first` on, where 16 bits count them and both numbers can be written to the last digit
- * and give `first` again. */
+/* Stores values as steps from `first` on, where 16 bits count them and both numbers can be written
+ * to the last digit and give `first` again. */
 static bool take_steps(struct dicom_files *files, double first, double high, double step)
 {
     const double intercept = first - files->least * step;
-    if (!(step > 0) || high - first > (files->most - files->least) * step || as_written(step) != step ||
-        as_written(intercept) != intercept || intercept + files->least * step != first)
+    if (!(step > 0) || high - first > (files->most - files->least) * step ||
+        as_written(step) != step || as_written(intercept) != intercept ||
+        intercept + files->least * step != first)
         return false;
     files->slope = step;
     files->intercept = intercept;
     return true;
 }
 
-/* Gives Hounsfield units a power of two as their step, so that whole ones come back to the bit. Returns false where
- * the step would be more than 1. */
+/* Gives Hounsfield units a power of two as their step, so that whole ones come back to the bit.
+ * Returns false where the step would be more than 1. */
 static bool take_whole_steps(struct dicom_files *files, double low, double high)
 {
     const double least = (high - low) / (files->most - files->least);
@@ -226,21 +239,24 @@ static void choose_scale(struct dicom_files *files)
     files->intercept = low - files->least;
     if (ts_dtype_is_integer(dtype) && high - low <= files->most - files->least)
         return;
-    /* Values on an even grid come back to the bit. A single value has no distances, and any step. */
+    /* Values on an even grid come back to the bit. A single value has no distances, and any
+     * step. */
     if (take_steps(files, low, high, isfinite(scratch->step) ? scratch->step : 1))
         return;
     files->rounded = high > low;
     if (take_whole_steps(files, low, high))
         return;
-    /* A little more than is needed, for what the digits of intercept and slope leave out. A single value that is no
-     * whole step is a step itself, and keeps its digits however small it is. */
-    const double range = high > low ? (high - low) / (files->most - files->least) * (1 + 1e-9) : fabs(low);
+    /* A little more than is needed, for what the digits of intercept and slope leave out. A single
+     * value that is no whole step is a step itself, and keeps its digits however small it is. */
+    const double range =
+        high > low ? (high - low) / (files->most - files->least) * (1 + 1e-9) : fabs(low);
     files->slope = as_written(range);
     files->intercept = as_written(low - files->least * files->slope);
 }
 
 /* Fills in the stored values of slice z; signed ones by their lowest bits. */
-static void store(const struct dicom_files *files, int64_t z, const unsigned char *slice, uint16_t *stored)
+static void store(const struct dicom_files *files, int64_t z, const unsigned char *slice,
+                  uint16_t *stored)
 {
     const struct ts_image *image = &files->sink.image;
     const size_t n = ts_slice_count(image), width = ts_dtype_bytes(image->dtype);
@@ -257,11 +273,12 @@ static void store(const struct dicom_files *files, int64_t z, const unsigned cha
         }
         const double level = rint((value - files->intercept) / files->slope);
         stored[i] =
-            (uint16_t)(!isfinite(value) ? files->padding : (int32_t)fmin(fmax(level, files->least), files->most));
+            (uint16_t)(!isfinite(value) ? files->padding
+                                        : (int32_t)fmin(fmax(level, files->least), files->most));
     }
 }
 
-/* ---- files --------------------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 /* Puts an item of a sequence of fragments. */
 static void put_item(struct dicom_header *header, uint32_t element, uint32_t length)
@@ -271,22 +288,25 @@ static void put_item(struct dicom_header *header, uint32_t element, uint32_t len
     ts_dicom_put_number(header, length, 4);
 }
 
-/* Writes the header, and behind it the fragment or, where `packed` is NULL, the pixels as they are. */
-static bool write_file(int fd, const struct dicom_files *files, struct dicom_header *header, const uint16_t *stored,
-                       const unsigned char *packed, size_t n)
+/* Writes the header, and behind it the fragment or, where `packed` is NULL, the pixels as they
+ * are. */
+static bool write_file(int fd, const struct dicom_files *files, struct dicom_header *header,
+                       const uint16_t *stored, const unsigned char *packed, size_t n)
 {
     enum { ITEM = 0xE000, END = 0xE0DD };
     const size_t bytes = ts_slice_count(&files->sink.image) * sizeof *stored;
     if (!packed) {
         ts_dicom_put_element(header, 0x7FE00010, "OW", (uint32_t)bytes);
-        return ts_file_write_at(fd, header->bytes, header->n, 0) && ts_file_write_at(fd, stored, bytes, header->n);
+        return ts_file_write_at(fd, header->bytes, header->n, 0) &&
+               ts_file_write_at(fd, stored, bytes, header->n);
     }
     struct dicom_header end = {.n = 0};
     ts_dicom_put_element(header, 0x7FE00010, "OB", UINT32_MAX);
     put_item(header, ITEM, 0); /* an empty table of offsets */
     put_item(header, ITEM, (uint32_t)n);
     put_item(&end, END, 0);
-    return ts_file_write_at(fd, header->bytes, header->n, 0) && ts_file_write_at(fd, packed, n, header->n) &&
+    return ts_file_write_at(fd, header->bytes, header->n, 0) &&
+           ts_file_write_at(fd, packed, n, header->n) &&
            ts_file_write_at(fd, end.bytes, end.n, header->n + n);
 }
 
@@ -299,8 +319,9 @@ static bool pack_rle(const struct dicom_pixels *pixels, unsigned char **out, siz
 
 static int write_slice(const struct sink *sink, int64_t z, const unsigned char *slice)
 {
-    static dicom_pack *const packs[] = {
-        [SINK_CODEC_NONE] = NULL, [SINK_CODEC_RLE] = pack_rle, [SINK_CODEC_J2K] = ts_dicom_pack_jpeg_2000};
+    static dicom_pack *const packs[] = {[SINK_CODEC_NONE] = NULL,
+                                        [SINK_CODEC_RLE] = pack_rle,
+                                        [SINK_CODEC_J2K] = ts_dicom_pack_jpeg_2000};
     const struct dicom_files *files = (const struct dicom_files *)sink;
     const struct ts_image *image = &sink->image;
     dicom_pack *const pack = packs[sink->request.codec];
@@ -310,15 +331,16 @@ static int write_slice(const struct sink *sink, int64_t z, const unsigned char *
     struct dicom_header *header = malloc(sizeof *header);
     int error = stored && header ? 0 : ENOMEM;
     if (!error) {
-        const struct dicom_pixels pixels = {stored, (size_t)image->axes[1].n, (size_t)image->axes[2].n,
-                                            files->is_signed, 16};
+        const struct dicom_pixels pixels = {stored, (size_t)image->axes[1].n,
+                                            (size_t)image->axes[2].n, files->is_signed, 16};
         store(files, z, slice, stored);
         ts_dicom_make_header(files, z, header);
         if (pack && !pack(&pixels, &packed, &n))
             error = ENOMEM;
     }
     if (!error) {
-        const int fd = ts_staged_create_part(&sink->staged[0], z + 1, ts_sink_slices(sink), sink->format->part);
+        const int fd = ts_staged_create_part(&sink->staged[0], z + 1, ts_sink_slices(sink),
+                                             sink->format->part);
         if (fd < 0 || !write_file(fd, files, header, stored, packed, n))
             error = errno;
         if (fd >= 0 && close(fd) != 0 && !error)
@@ -330,7 +352,7 @@ static int write_slice(const struct sink *sink, int64_t z, const unsigned char *
     return error;
 }
 
-/* ---- the table ----------------------------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 static enum ts_status open_files(struct sink *sink, struct ts_diag *diag)
 {
@@ -351,9 +373,10 @@ static enum ts_status finish(struct sink *sink, struct ts_diag *diag)
     ts_dicom_choose_object(files);
     choose_scale(files);
     if (files->rounded)
-        ts_diag_note(diag, &(struct diag_site){.code = "output-rounded", .stage = "output.dicom"},
-                     "the values are stored in steps of %g %s, each within half a step of what it was", files->slope,
-                     sink->image.unit);
+        ts_diag_note(
+            diag, &(struct diag_site){.code = "output-rounded", .stage = "output.dicom"},
+            "the values are stored in steps of %g %s, each within half a step of what it was",
+            files->slope, sink->image.unit);
     files->window = ts_scratch_window(&files->scratch, sink);
     ts_sink_transform(&sink->image, files->transform);
     ts_dicom_make_uids(files);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The HDF5 file as a sink: it is staged, finished and published with the outputs of other formats. Its images, tables
- * and masks are made by its writer (io/hdf5/hdf5_write.h), which gives each image a number.
+ * The HDF5 file as a sink: it is staged, finished and published with the outputs of other formats.
+ * Its images, tables and masks are made by its writer (io/hdf5/hdf5_write.h), which gives each
+ * image a number.
  */
 #include "io/sink/sink.h"
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This writes a volume as NIfTI-1, or as NIfTI-2 where an axis is longer than 32,767, as it is or in gzip by all
- * threads. The values keep their type. A volume with a place in a patient keeps the order of its values, x fastest and
- * row 0 first: the transform states how they lie, and LPS becomes RAS by the signs of the first two coordinates. A
- * volume without such a place has no transform (both codes are 0). Programs then draw the second axis upwards, so its
- * rows are written from the last to the first, and row 0 is at the top as it is in DICOM and HDF5. A series of volumes
- * has a fourth axis, which has a unit where it is one of time. Where pixels
- * are invalid a second image goes beside it, NAME_mask: u8 on the same grid, 1 where a pixel is valid.
+ * This writes a volume as NIfTI-1, or as NIfTI-2 where an axis is longer than 32,767, as it is or
+ * in gzip by all threads. The values keep their type. A volume with a place in a patient keeps the
+ * order of its values, x fastest and row 0 first: the transform states how they lie, and LPS
+ * becomes RAS by the signs of the first two coordinates. A volume without such a place has no
+ * transform (both codes are 0). Programs then draw the second axis upwards, so its rows are written
+ * from the last to the first, and row 0 is at the top as it is in DICOM and HDF5. A series of
+ * volumes has a fourth axis, which has a unit where it is one of time. Where pixels are invalid a
+ * second image goes beside it, NAME_mask: u8 on the same grid, 1 where a pixel is valid.
  */
 #include <errno.h>
 #include <math.h>
@@ -22,20 +23,22 @@
 #include "io/source/metadata.h"
 #include "io/volume/nifti_header.h"
 
-/* ---- the files beside it ------------------------------------------------------------------------- */
+/* ---- the files beside it --------------------------------------------------------------------- */
 
-/* NAME.json has the facts about the input under the keys of BIDS, and for diffusion series there are NAME.bval and
- * NAME.bvec as FSL reads them, since the NIfTI file has no place for them. Source: Brain Imaging Data Structure, K. J.
- * Gorgolewski et al., Scientific Data 3 (2016).
+/* NAME.json has the facts about the input under the keys of BIDS, and for diffusion series there
+ * are NAME.bval and NAME.bvec as FSL reads them, since the NIfTI file has no place for them.
+ * Source: Brain Imaging Data Structure, K. J. Gorgolewski et al., Scientific Data 3 (2016).
  *
- * A fact with a number for each slice is written as one number a volume where the slices of each volume agree, and as
- * one number where all do. It is left out where stages have changed the slices that it counts. Texts that no list of
- * known values holds are left out as well: a word in their place would look like a value.
+ * A fact with a number for each slice is written as one number a volume where the slices of each
+ * volume agree, and as one number where all do. It is left out where stages have changed the slices
+ * that it counts. Texts that no list of known values holds are left out as well: a word in their
+ * place would look like a value.
  *
- * FSL's gradients are along the axes of the file. Where the transform from these axes to RAS has a positive
- * determinant, FSL takes x the other way, so that x changes its sign. Rows keep their order here, so that this is the
- * case for all volumes but those that `reorient` made left-handed. dcm2niix reverses rows; both mean one direction.
- * Source: FSL, FDT user guide, "bvecs and bvals". */
+ * FSL's gradients are along the axes of the file. Where the transform from these axes to RAS has a
+ * positive determinant, FSL takes x the other way, so that x changes its sign. Rows keep their
+ * order here, so that this is the case for all volumes but those that `reorient` made left-handed.
+ * dcm2niix reverses rows; both mean one direction. Source: FSL, FDT user guide, "bvecs and
+ * bvals". */
 
 /* This says how the volumes of a series follow each other in time. */
 struct nifti_timing {
@@ -43,8 +46,10 @@ struct nifti_timing {
     bool even;     /* each comes one step after the one before it, as exactly as clocks say */
 };
 
-/* Writes the text of one file, or nothing where the image has no such file. Returns false where memory is out. */
-typedef bool nifti_sidecar_write(FILE *stream, const struct sink_request *request, const struct nifti_timing *timing);
+/* Writes the text of one file, or nothing where the image has no such file. Returns false where
+ * memory is out. */
+typedef bool nifti_sidecar_write(FILE *stream, const struct sink_request *request,
+                                 const struct nifti_timing *timing);
 
 enum { TEXT_BYTES = 1024 };
 
@@ -53,41 +58,49 @@ static int64_t volumes_of(const struct sink_request *request)
     return request->volumes ? request->volumes->n : 1;
 }
 
-/* ---- beside it: times ---------------------------------------------------------------------------- */
+/* ---- beside it: times ------------------------------------------------------------------------ */
 
-/* The step may differ from the Repetition Time by 5 %, or by what a clock of whole seconds leaves open. */
+/* The step may differ from the Repetition Time by 5 %, or by what a clock of whole seconds leaves
+ * open. */
 static bool is_repeated(double step_s, double repetition_s, int64_t n)
 {
-    return fabs(step_s - repetition_s) <= fmax(0.05 * repetition_s, fmin(1.0 / (double)(n - 1), repetition_s / 2));
+    return fabs(step_s - repetition_s) <=
+           fmax(0.05 * repetition_s, fmin(1.0 / (double)(n - 1), repetition_s / 2));
 }
 
-/* Finds the step: the Repetition Time where that is how the volumes follow each other, else the mean of their times. */
+/* Finds the step: the Repetition Time where that is how the volumes follow each other, else the
+ * mean of their times. */
 static void find_timing(const struct sink_request *request, struct nifti_timing *timing)
 {
     const struct ts_axis *axis = request->volumes;
     const struct source_attribute *repetition = ts_sink_fact(request, "repetition_time");
-    const double repetition_s = repetition && repetition->n == 1 ? repetition->numbers[0] / 1e3 : NAN;
+    const double repetition_s =
+        repetition && repetition->n == 1 ? repetition->numbers[0] / 1e3 : NAN;
     *timing = (struct nifti_timing){.step_s = 0, .even = true};
     if (!axis || axis->kind != TS_AXIS_TIME || strcmp(axis->unit, "s") != 0 || axis->n < 2)
         return;
-    const double mean = (ts_axis_position(axis, axis->n - 1) - ts_axis_position(axis, 0)) / (double)(axis->n - 1);
+    const double mean =
+        (ts_axis_position(axis, axis->n - 1) - ts_axis_position(axis, 0)) / (double)(axis->n - 1);
     bool whole = true;
     timing->step_s = is_repeated(mean, repetition_s, axis->n) ? repetition_s : mean;
     for (int64_t i = 1; i < axis->n; i++) {
         const double since = ts_axis_position(axis, i) - ts_axis_position(axis, 0);
         whole &= since == rint(since);
     }
-    const double tolerance =
-        whole && timing->step_s == repetition_s ? fmax(1, 0.1 * timing->step_s) : 0.1 * timing->step_s;
+    const double tolerance = whole && timing->step_s == repetition_s ? fmax(1, 0.1 * timing->step_s)
+                                                                     : 0.1 * timing->step_s;
     for (int64_t i = 1; i < axis->n; i++)
-        timing->even &= fabs(ts_axis_position(axis, i) - ts_axis_position(axis, i - 1) - timing->step_s) <= tolerance;
+        timing->even &= fabs(ts_axis_position(axis, i) - ts_axis_position(axis, i - 1) -
+                             timing->step_s) <= tolerance;
 }
 
-/* ---- beside it: facts ---------------------------------------------------------------------------- */
+/* ---- beside it: facts ------------------------------------------------------------------------ */
 
-/* Puts the number of each volume, or the one on which all volumes agree, in place of those of slices. Returns false
- * where slices of one volume differ and the image has other slices than the input had. */
-static bool reduce(const struct sink_request *request, struct source_attribute *fact, double *numbers)
+/* Puts the number of each volume, or the one on which all volumes agree, in place of those of
+ * slices. Returns false where slices of one volume differ and the image has other slices than the
+ * input had. */
+static bool reduce(const struct sink_request *request, struct source_attribute *fact,
+                   double *numbers)
 {
     const int64_t volumes = volumes_of(request), slices = fact->n / volumes;
     bool each = true, all = true;
@@ -109,20 +122,22 @@ static bool reduce(const struct sink_request *request, struct source_attribute *
     return true;
 }
 
-/* Returns true for facts that are written in another form, or that concern the files of the input alone. */
+/* Returns true for facts that are written in another form, or that concern the files of the input
+ * alone. */
 static bool is_left_out(const char *name)
 {
-    static const char *const names[] = {"image",       "digest",          DICOM_GRADIENTS,     "repetition_time",
-                                        "photometric", "window_center",   "window_width",      "rescale_type",
-                                        "image_type",  DICOM_SLICE_TIMES, DICOM_PHASE_POLARITY};
+    static const char *const names[] = {
+        "image",       "digest",          DICOM_GRADIENTS,     "repetition_time",
+        "photometric", "window_center",   "window_width",      "rescale_type",
+        "image_type",  DICOM_SLICE_TIMES, DICOM_PHASE_POLARITY};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(names[i], name) == 0)
             return true;
     return false;
 }
 
-static void write_fact(struct json *json, const struct sink_request *request, struct source_attribute fact,
-                       double *numbers)
+static void write_fact(struct json *json, const struct sink_request *request,
+                       struct source_attribute fact, double *numbers)
 {
     char known[TEXT_BYTES];
     if (!ts_sink_holds(request, &fact))
@@ -135,7 +150,8 @@ static void write_fact(struct json *json, const struct sink_request *request, st
     }
 }
 
-/* The values are computed, whatever the input's were: DERIVED and SECONDARY, and what follows in the input. */
+/* The values are computed, whatever the input's were: DERIVED and SECONDARY, and what follows in
+ * the input. */
 static void write_image_type(struct json *json, const struct sink_request *request)
 {
     const char *stated = ts_sink_attribute(request, "image_type");
@@ -158,9 +174,10 @@ static void write_positions(struct json *json, const char *key, const struct ts_
     ts_json_close(json, ']');
 }
 
-/* BIDS has one of RepetitionTime, the step of the volumes, and VolumeTiming, their times. A Repetition Time that is not
- * the step is the interval of excitations. */
-static void write_times(struct json *json, const struct sink_request *request, const struct nifti_timing *timing)
+/* BIDS has one of RepetitionTime, the step of the volumes, and VolumeTiming, their times. A
+ * Repetition Time that is not the step is the interval of excitations. */
+static void write_times(struct json *json, const struct sink_request *request,
+                        const struct nifti_timing *timing)
 {
     const struct source_attribute *repetition = ts_sink_fact(request, "repetition_time");
     if (!timing->even)
@@ -172,7 +189,8 @@ static void write_times(struct json *json, const struct sink_request *request, c
     if (timing->even && !is_step)
         ts_json_member_real(json, "RepetitionTime", timing->step_s);
     if (timing->even || !is_step)
-        ts_json_member_real(json, is_step ? "RepetitionTime" : "RepetitionTimeExcitation", repetition_s);
+        ts_json_member_real(json, is_step ? "RepetitionTime" : "RepetitionTimeExcitation",
+                            repetition_s);
 }
 
 /* The slices of the first volume stand for all. */
@@ -188,7 +206,8 @@ static void write_slice_times(struct json *json, const struct sink_request *requ
     ts_json_close(json, ']');
 }
 
-/* Writes the axis along which phase was encoded, and the direction where the scanner states it. Rows keep their order.
+/* Writes the axis along which phase was encoded, and the direction where the scanner states it.
+ * Rows keep their order.
  */
 static void write_phase_axis(struct json *json, const struct sink_request *request)
 {
@@ -203,12 +222,14 @@ static void write_phase_axis(struct json *json, const struct sink_request *reque
                                                            : NULL;
     char text[3] = "";
     if (axis) {
-        snprintf(text, sizeof text, "%.*s", polarity && !strcmp(polarity, "NEGATIVE") ? 2 : 1, axis);
+        snprintf(text, sizeof text, "%.*s", polarity && !strcmp(polarity, "NEGATIVE") ? 2 : 1,
+                 axis);
         ts_json_member_text(json, polarity ? "PhaseEncodingDirection" : "PhaseEncodingAxis", text);
     }
 }
 
-static bool write_json(FILE *stream, const struct sink_request *request, const struct nifti_timing *timing)
+static bool write_json(FILE *stream, const struct sink_request *request,
+                       const struct nifti_timing *timing)
 {
     struct json json;
     double *numbers = malloc((size_t)volumes_of(request) * sizeof *numbers);
@@ -244,18 +265,20 @@ static bool write_json(FILE *stream, const struct sink_request *request, const s
     return true;
 }
 
-/* ---- beside it: diffusion ------------------------------------------------------------------------ */
+/* ---- beside it: diffusion -------------------------------------------------------------------- */
 
 static bool is_diffusion(const struct sink_request *request)
 {
     return request->volumes && request->volumes->kind == TS_AXIS_B;
 }
 
-static bool write_bval(FILE *stream, const struct sink_request *request, const struct nifti_timing *timing)
+static bool write_bval(FILE *stream, const struct sink_request *request,
+                       const struct nifti_timing *timing)
 {
     (void)timing;
     for (int64_t v = 0; is_diffusion(request) && v < request->volumes->n; v++)
-        fprintf(stream, "%.9g%c", ts_axis_position(request->volumes, v), v + 1 < request->volumes->n ? ' ' : '\n');
+        fprintf(stream, "%.9g%c", ts_axis_position(request->volumes, v),
+                v + 1 < request->volumes->n ? ' ' : '\n');
     return true;
 }
 
@@ -264,18 +287,21 @@ static bool is_right_handed(const struct ts_image *image)
 {
     double m[3][4];
     ts_sink_transform(image, m);
-    return m[0][0] * (m[1][1] * m[2][2] - m[1][2] * m[2][1]) - m[0][1] * (m[1][0] * m[2][2] - m[1][2] * m[2][0]) +
+    return m[0][0] * (m[1][1] * m[2][2] - m[1][2] * m[2][1]) -
+               m[0][1] * (m[1][0] * m[2][2] - m[1][2] * m[2][0]) +
                m[0][2] * (m[1][0] * m[2][1] - m[1][1] * m[2][0]) >
            0;
 }
 
-/* Finds the direction of a volume along the axes of the file. Returns false where it has a weighting and no direction.
+/* Finds the direction of a volume along the axes of the file. Returns false where it has a
+ * weighting and no direction.
  */
-static bool direction_of(const struct sink_request *request, const struct source_attribute *gradients, int64_t volume,
-                         double out[3])
+static bool direction_of(const struct sink_request *request,
+                         const struct source_attribute *gradients, int64_t volume, double out[3])
 {
     const struct ts_image *image = request->image;
-    const double *stated = gradients->numbers + volume * (gradients->n / request->volumes->n) * gradients->columns;
+    const double *stated =
+        gradients->numbers + volume * (gradients->n / request->volumes->n) * gradients->columns;
     double length = 0;
     for (int d = 0; d < 3; d++) {
         length += stated[d] * stated[d];
@@ -287,7 +313,8 @@ static bool direction_of(const struct sink_request *request, const struct source
     return length > 0 || !(ts_axis_position(request->volumes, volume) > 0);
 }
 
-static bool write_bvec(FILE *stream, const struct sink_request *request, const struct nifti_timing *timing)
+static bool write_bvec(FILE *stream, const struct sink_request *request,
+                       const struct nifti_timing *timing)
 {
     (void)timing;
     const struct source_attribute *gradients = ts_sink_fact(request, DICOM_GRADIENTS);
@@ -306,7 +333,7 @@ static bool write_bvec(FILE *stream, const struct sink_request *request, const s
     return true;
 }
 
-/* ---- the file ------------------------------------------------------------------------------------ */
+/* ---- the file -------------------------------------------------------------------------------- */
 
 struct nifti_file {
     struct sink sink; /* first */
@@ -333,35 +360,40 @@ static size_t memory_bytes(const struct sink_request *request)
            (request->image->has_geometry ? 0 : ts_slice_bytes(request->image));
 }
 
-/* Names the axis of a sweep, and states its values where they are even: it has no unit of time, and its full name is in
- * the text, as the intent's has 15 letters. */
+/* Names the axis of a sweep, and states its values where they are even: it has no unit of time, and
+ * its full name is in the text, as the intent's has 15 letters. */
 static void name_sweep(const struct ts_axis *values, struct nifti_header *header)
 {
     const size_t length = strlen(header->text);
     const double first = ts_axis_position(values, 0),
-                 step = values->n > 1 ? (ts_axis_position(values, values->n - 1) - first) / (double)(values->n - 1) : 0;
+                 step = values->n > 1 ? (ts_axis_position(values, values->n - 1) - first) /
+                                            (double)(values->n - 1)
+                                      : 0;
     bool even = step > 0;
     for (int64_t i = 0; i < values->n; i++)
         even &= fabs(ts_axis_position(values, i) - first - (double)i * step) <= 1e-6 * step;
-    snprintf(header->text + length, sizeof header->text - length, NIFTI_VOLUMES_BY "%s", ts_axis_name(values));
-    snprintf(header->intent, sizeof header->intent, "%.*s", NIFTI_INTENT_BYTES - 1, ts_axis_name(values));
+    snprintf(header->text + length, sizeof header->text - length, NIFTI_VOLUMES_BY "%s",
+             ts_axis_name(values));
+    snprintf(header->intent, sizeof header->intent, "%.*s", NIFTI_INTENT_BYTES - 1,
+             ts_axis_name(values));
     header->first = even ? first : 0;
     header->pixdim[4] = even ? step : 1;
 }
 
-/* Returns the length of the step from slice to slice in mm where it is not known: a single slice is as thick as the
- * input states, else 1 mm. */
+/* Returns the length of the step from slice to slice in mm where it is not known: a single slice is
+ * as thick as the input states, else 1 mm. */
 static double thickness(const struct sink_request *request)
 {
     const struct source_attribute *stated = ts_sink_fact(request, "slice_thickness");
     double number;
-    return stated && stated->numbers && ts_sink_holds(request, stated) && ts_sink_number(request, stated, 0, &number) &&
-                   number > 0
+    return stated && stated->numbers && ts_sink_holds(request, stated) &&
+                   ts_sink_number(request, stated, 0, &number) && number > 0
                ? number
                : 1;
 }
 
-/* Returns the first axis whose spacing is not known in mm, or -1. A place in a patient gives all their lengths. */
+/* Returns the first axis whose spacing is not known in mm, or -1. A place in a patient gives all
+ * their lengths. */
 static int unknown_axis(const struct ts_image *image)
 {
     for (int d = 0; d < 3 && !image->has_geometry; d++)
@@ -379,11 +411,12 @@ static void warn_of_unit(const struct nifti_file *file, struct ts_diag *diag)
     for (int d = 0; d < 3; d++)
         some |= !strcmp(image->axes[d].unit, "mm");
     if (unknown >= 0 && some)
-        ts_diag_warning(
-            diag, &(struct diag_site){.code = "nifti-unit", .stage = "output.nifti"},
-            "the spacing along %s is not known in mm: '%s' has a spacing of %g there, and states no unit of "
-            "length for any axis",
-            ts_axis_name(&image->axes[unknown]), file->sink.request.path, ts_axis_spacing(&image->axes[unknown]));
+        ts_diag_warning(diag, &(struct diag_site){.code = "nifti-unit", .stage = "output.nifti"},
+                        "the spacing along %s is not known in mm: '%s' has a spacing of %g there, "
+                        "and states no unit of "
+                        "length for any axis",
+                        ts_axis_name(&image->axes[unknown]), file->sink.request.path,
+                        ts_axis_spacing(&image->axes[unknown]));
 }
 
 static void make_header(const struct nifti_file *file, struct nifti_header *header)
@@ -414,8 +447,8 @@ static void make_header(const struct nifti_file *file, struct nifti_header *head
     const bool in_mm = unknown_axis(image) < 0;
     const bool timed = sink->request.volumes ? file->timing.step_s > 0 : in_mm;
     header->units = (in_mm ? NIFTI_MM : 0) + (timed ? NIFTI_SECONDS : 0);
-    snprintf(header->text, sizeof header->text, "tomostage %s: %s, %s", ts_version(), ts_quantity_name(image->quantity),
-             image->unit);
+    snprintf(header->text, sizeof header->text, "tomostage %s: %s, %s", ts_version(),
+             ts_quantity_name(image->quantity), image->unit);
     if (sink->request.volumes && sink->request.volumes->kind == TS_AXIS_ITEM)
         name_sweep(sink->request.volumes, header);
     if (!image->has_geometry) {
@@ -444,11 +477,11 @@ static bool put_bytes(struct nifti_file *file, const void *data, size_t bytes)
     return ts_file_write_at(file->sink.staged[0].file.fd, data, bytes, at);
 }
 
-/* ---- files beside it ----------------------------------------------------------------------------- */
+/* ---- files beside it ------------------------------------------------------------------------- */
 
 /* Stages a file of the output's name with another ending, which holds `length` bytes of text. */
-static enum ts_status stage_beside(struct nifti_file *file, const char *ending, const char *text, size_t length,
-                                   struct ts_diag *diag)
+static enum ts_status stage_beside(struct nifti_file *file, const char *ending, const char *text,
+                                   size_t length, struct ts_diag *diag)
 {
     struct sink *sink = &file->sink;
     const int k = sink->n_staged++, stem = (int)ts_sink_stem(sink->format, sink->request.path);
@@ -456,15 +489,16 @@ static enum ts_status stage_beside(struct nifti_file *file, const char *ending, 
         file->beside[k] = NULL;
         return ts_diag_no_memory(diag, strlen(sink->request.path));
     }
-    const enum ts_status status = ts_staged_file(&sink->staged[k], file->beside[k], sink->request.force, diag);
+    const enum ts_status status =
+        ts_staged_file(&sink->staged[k], file->beside[k], sink->request.force, diag);
     return status != TS_OK || ts_file_write_at(sink->staged[k].file.fd, text, length, 0)
                ? status
                : ts_sink_failed(sink, errno, diag);
 }
 
 /* Makes a file beside the output of what `write` writes; where that is nothing there is no file. */
-static enum ts_status create_beside(struct nifti_file *file, const char *ending, nifti_sidecar_write *write,
-                                    struct ts_diag *diag)
+static enum ts_status create_beside(struct nifti_file *file, const char *ending,
+                                    nifti_sidecar_write *write, struct ts_diag *diag)
 {
     char *text = NULL;
     size_t length = 0;
@@ -472,14 +506,15 @@ static enum ts_status create_beside(struct nifti_file *file, const char *ending,
     if (!stream)
         return ts_diag_no_memory(diag, sizeof *stream);
     const bool written = write(stream, &file->sink.request, &file->timing);
-    enum ts_status status = fclose(stream) == 0 && written ? TS_OK : ts_diag_no_memory(diag, length);
+    enum ts_status status =
+        fclose(stream) == 0 && written ? TS_OK : ts_diag_no_memory(diag, length);
     if (status == TS_OK && length > 0)
         status = stage_beside(file, ending, text, length, diag);
     free(text);
     return status;
 }
 
-/* ---- the table ----------------------------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 /* Puts the header. */
 static enum ts_status begin(struct nifti_file *file, struct ts_diag *diag)
@@ -494,8 +529,9 @@ static enum ts_status begin(struct nifti_file *file, struct ts_diag *diag)
     if (is_gzip(sink->request.path)) {
         file->gzip = ts_gzip_writer_create(sink->staged[0].file.fd, sink->request.threads);
         if (!file->gzip)
-            return errno == ENOMEM ? ts_diag_no_memory(diag, ts_gzip_writer_bytes(sink->request.threads))
-                                   : ts_sink_failed(sink, errno, diag);
+            return errno == ENOMEM
+                       ? ts_diag_no_memory(diag, ts_gzip_writer_bytes(sink->request.threads))
+                       : ts_sink_failed(sink, errno, diag);
     }
     return put_bytes(file, bytes, n) ? TS_OK : ts_sink_failed(sink, errno, diag);
 }
@@ -530,13 +566,15 @@ static bool put_reversed(struct nifti_file *file, const struct ts_image *slab)
 static enum ts_status put(struct sink *sink, const struct ts_image *slab, struct ts_diag *diag)
 {
     struct nifti_file *file = (struct nifti_file *)sink;
-    const bool done = file->reversed ? put_reversed(file, slab) : put_bytes(file, slab->data, ts_image_bytes(slab));
+    const bool done = file->reversed ? put_reversed(file, slab)
+                                     : put_bytes(file, slab->data, ts_image_bytes(slab));
     return done ? TS_OK : ts_sink_failed(sink, errno, diag);
 }
 
 static enum ts_status end_file(struct nifti_file *file, struct ts_diag *diag)
 {
-    return !file->gzip || ts_gzip_writer_end(file->gzip) ? TS_OK : ts_sink_failed(&file->sink, errno, diag);
+    return !file->gzip || ts_gzip_writer_end(file->gzip) ? TS_OK
+                                                         : ts_sink_failed(&file->sink, errno, diag);
 }
 
 /* Puts the mask slice by slice into a file that was begun. */
@@ -548,7 +586,8 @@ static enum ts_status put_mask(struct nifti_file *mask, struct ts_diag *diag)
     enum ts_status status = values ? TS_OK : ts_diag_no_memory(diag, n);
     slice.axes[0].n = 1;
     slice.data = values;
-    for (slice.z_first = 0; status == TS_OK && slice.z_first < ts_sink_slices(&mask->sink); slice.z_first++) {
+    for (slice.z_first = 0; status == TS_OK && slice.z_first < ts_sink_slices(&mask->sink);
+         slice.z_first++) {
         for (size_t i = 0; i < n; i++)
             values[i] = ts_sink_is_valid(&mask->sink, slice.z_first, i);
         status = put(&mask->sink, &slice, diag);
@@ -567,11 +606,13 @@ static enum ts_status write_mask(struct nifti_file *file, struct ts_diag *diag)
     mask.sink.image.dtype = TS_U8;
     mask.sink.image.quantity = TS_INTENSITY;
     mask.sink.image.unit = "1";
-    if (asprintf(&file->beside[k], "%.*s_mask%s", (int)(strlen(path) - strlen(suffix)), path, suffix) < 0) {
+    if (asprintf(&file->beside[k], "%.*s_mask%s", (int)(strlen(path) - strlen(suffix)), path,
+                 suffix) < 0) {
         file->beside[k] = NULL;
         return ts_diag_no_memory(diag, strlen(path));
     }
-    enum ts_status status = ts_staged_file(&sink->staged[k], file->beside[k], sink->request.force, diag);
+    enum ts_status status =
+        ts_staged_file(&sink->staged[k], file->beside[k], sink->request.force, diag);
     if (status != TS_OK)
         return status;
     sink->n_staged++;
@@ -599,8 +640,10 @@ static enum ts_status warn_of_others(const struct nifti_file *file, struct ts_di
         for (int k = 1; k < sink->n_staged; k++)
             own |= !strcmp(path, file->beside[k]);
         if (!own && access(path, F_OK) == 0) {
-            ts_diag_warning(diag, &(struct diag_site){.code = "output-beside-stays", .stage = "output.nifti"},
-                            "'%s' is there from before, and does not belong to the new '%s'", path, sink->request.path);
+            ts_diag_warning(
+                diag, &(struct diag_site){.code = "output-beside-stays", .stage = "output.nifti"},
+                "'%s' is there from before, and does not belong to the new '%s'", path,
+                sink->request.path);
             ts_diag_hint(diag, "remove it");
         }
         free(path);
@@ -628,7 +671,8 @@ static void free_file(struct sink *sink)
 
 const struct sink_format nifti_sink = {
     .name = "nifti",
-    .summary = "one NIfTI file, .nii or .nii.gz, with .json and for diffusion .bval and .bvec beside it",
+    .summary =
+        "one NIfTI file, .nii or .nii.gz, with .json and for diffusion .bval and .bvec beside it",
     .suffixes = {".nii.gz", ".nii"},
     .beside = {".json", ".bval", ".bvec", "_mask.nii", "_mask.nii.gz"},
     .sink_bytes = sizeof(struct nifti_file),

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A frame has a row of every slice, so the frames of some views are gathered from all slices at a time, as many as a
- * bounded buffer holds, and the slices are read again for the next ones. Values keep their type and quantity. Line
- * integrals and transmissions are frames without flats and darks: whoever reads them must not correct them again, which
- * is what the attribute `quantity` of the frames says. Source: NeXus definitions, NXtomo.
+ * A frame has a row of every slice, so the frames of some views are gathered from all slices at a
+ * time, as many as a bounded buffer holds, and the slices are read again for the next ones. Values
+ * keep their type and quantity. Line integrals and transmissions are frames without flats and
+ * darks: whoever reads them must not correct them again, which is what the attribute `quantity` of
+ * the frames says. Source: NeXus definitions, NXtomo.
  */
 #include "io/sink/nxtomo.h"
 
@@ -20,7 +21,8 @@ enum { GATHERED_BYTES = 256 << 20 };
 
 struct gather {
     struct source *source;
-    struct ts_image frames; /* (view, row, column), the views that are gathered at a time, from z_first on */
+    struct ts_image
+        frames; /* (view, row, column), the views that are gathered at a time, from z_first on */
 };
 
 static const char *refusal(const struct source *source)
@@ -35,7 +37,7 @@ static const char *refusal(const struct source *source)
     return strcmp(image->axes[1].unit, "degree") != 0 ? "its views have no angles" : NULL;
 }
 
-/* ---- the frames ----------------------------------------------------------------------------------- */
+/* ---- the frames ------------------------------------------------------------------------------ */
 
 static enum ts_status gather_rows(void *user, const struct source_slab *slab, struct ts_diag *diag)
 {
@@ -45,7 +47,8 @@ static enum ts_status gather_rows(void *user, const struct source_slab *slab, st
     unsigned char *out = frames->data;
     (void)diag;
     for (int64_t z = 0; z < slab->n; z++) {
-        const unsigned char *slice = (const unsigned char *)slab->data[0] + (size_t)z * ts_slice_bytes(image);
+        const unsigned char *slice =
+            (const unsigned char *)slab->data[0] + (size_t)z * ts_slice_bytes(image);
         for (int64_t view = 0; view < frames->axes[0].n; view++)
             memcpy(out + (size_t)(view * image->axes[0].n + slab->z + z) * row,
                    slice + (size_t)(frames->z_first + view) * row, row);
@@ -53,14 +56,17 @@ static enum ts_status gather_rows(void *user, const struct source_slab *slab, st
     return TS_OK;
 }
 
-static enum ts_status write_frames(struct gather *gather, struct hdf5_writer *writer, int id, struct ts_diag *diag)
+static enum ts_status write_frames(struct gather *gather, struct hdf5_writer *writer, int id,
+                                   struct ts_diag *diag)
 {
     const struct source_walk walk = {.source = gather->source, .take = gather_rows, .user = gather};
     struct ts_image *frames = &gather->frames;
     const int64_t n_views = gather->source->image.axes[1].n, at_once = frames->axes[0].n;
     enum ts_status status = TS_OK;
-    for (frames->z_first = 0; frames->z_first < n_views && status == TS_OK; frames->z_first += at_once) {
-        frames->axes[0].n = n_views - frames->z_first < at_once ? n_views - frames->z_first : at_once;
+    for (frames->z_first = 0; frames->z_first < n_views && status == TS_OK;
+         frames->z_first += at_once) {
+        frames->axes[0].n =
+            n_views - frames->z_first < at_once ? n_views - frames->z_first : at_once;
         status = ts_source_walk(&walk, diag);
         if (status == TS_OK)
             status = ts_hdf5_write(writer, id, frames);
@@ -68,7 +74,7 @@ static enum ts_status write_frames(struct gather *gather, struct hdf5_writer *wr
     return status;
 }
 
-/* ---- the file ------------------------------------------------------------------------------------- */
+/* ---- the file -------------------------------------------------------------------------------- */
 
 void ts_nxtomo_numbers(struct hdf5_writer *writer, const char *path, enum ts_dtype dtype, int64_t n,
                        const void *numbers, const char *unit)
@@ -88,19 +94,22 @@ enum ts_status ts_nxtomo_links(struct hdf5_writer *writer)
 static const char *probe_of(const struct source *source)
 {
     for (size_t i = 0; i < source->n_attributes; i++)
-        if (!strcmp(source->attributes[i].name, "modality") && !strcmp(source->attributes[i].value, "CT"))
+        if (!strcmp(source->attributes[i].name, "modality") &&
+            !strcmp(source->attributes[i].value, "CT"))
             return "x-ray";
     return NULL;
 }
 
 static void put_groups(struct hdf5_writer *writer, const struct source *source)
 {
-    static const char *const groups[][2] = {{"/entry", "NXentry"},    {"/entry/instrument", "NXinstrument"},
-                                            {DETECTOR, "NXdetector"}, {"/entry/instrument/source", "NXsource"},
-                                            {SAMPLE, "NXsample"},     {"/entry/data", "NXdata"}};
-    static const char *const texts[][2] = {{"/@default", "entry"},           {"/entry@default", "data"},
-                                           {"/entry/definition", "NXtomo"},  {"/entry/title", "projections"},
-                                           {SAMPLE "/name", "not recorded"}, {"/entry/data@signal", "data"}};
+    static const char *const groups[][2] = {
+        {"/entry", "NXentry"},    {"/entry/instrument", "NXinstrument"},
+        {DETECTOR, "NXdetector"}, {"/entry/instrument/source", "NXsource"},
+        {SAMPLE, "NXsample"},     {"/entry/data", "NXdata"}};
+    static const char *const texts[][2] = {
+        {"/@default", "entry"},           {"/entry@default", "data"},
+        {"/entry/definition", "NXtomo"},  {"/entry/title", "projections"},
+        {SAMPLE "/name", "not recorded"}, {"/entry/data@signal", "data"}};
     const char *probe = probe_of(source);
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
         (void)ts_hdf5_group(writer, groups[i][0], groups[i][1]);
@@ -111,10 +120,12 @@ static void put_groups(struct hdf5_writer *writer, const struct source *source)
 }
 
 /* Writes what belongs to each frame; `angles` and `keys` have space for all. */
-static void put_lists(struct hdf5_writer *writer, const struct ts_axis *views, double *angles, int32_t *keys)
+static void put_lists(struct hdf5_writer *writer, const struct ts_axis *views, double *angles,
+                      int32_t *keys)
 {
     for (int64_t i = 0; i < views->n; i++)
-        angles[i] = views->positions ? views->positions[i] : views->first + (double)i * views->spacing;
+        angles[i] =
+            views->positions ? views->positions[i] : views->first + (double)i * views->spacing;
     memset(keys, 0, (size_t)views->n * sizeof *keys); /* all are projections */
     ts_nxtomo_numbers(writer, SAMPLE "/rotation_angle", TS_F64, views->n, angles, "degree");
     ts_nxtomo_numbers(writer, DETECTOR "/image_key", TS_I32, views->n, keys, NULL);
@@ -125,15 +136,16 @@ static void put_geometry(struct hdf5_writer *writer, const struct ts_image *imag
     const struct ts_axis *row = &image->axes[0], *column = &image->axes[2];
     const double axis = -column->first / ts_axis_spacing(column), width = ts_axis_spacing(column),
                  height = ts_axis_spacing(row);
-    ts_nxtomo_numbers(writer, DETECTOR "/x_rotation_axis_pixel_position", TS_F64, 0, &axis, "pixel");
+    ts_nxtomo_numbers(writer, DETECTOR "/x_rotation_axis_pixel_position", TS_F64, 0, &axis,
+                      "pixel");
     if (!strcmp(column->unit, "mm"))
         ts_nxtomo_numbers(writer, DETECTOR "/x_pixel_size", TS_F64, 0, &width, "mm");
     if (!strcmp(row->unit, "mm"))
         ts_nxtomo_numbers(writer, DETECTOR "/y_pixel_size", TS_F64, 0, &height, "mm");
 }
 
-static enum ts_status put_all(struct gather *gather, struct hdf5_writer *writer, double *angles, int32_t *keys,
-                              struct ts_diag *diag)
+static enum ts_status put_all(struct gather *gather, struct hdf5_writer *writer, double *angles,
+                              int32_t *keys, struct ts_diag *diag)
 {
     const struct ts_image *image = &gather->source->image;
     struct ts_image frames = gather->frames;
@@ -152,8 +164,9 @@ static enum ts_status put_all(struct gather *gather, struct hdf5_writer *writer,
     return status == TS_OK ? ts_nxtomo_links(writer) : status;
 }
 
-static enum ts_status write_file(struct gather *gather, const char *path, const struct hdf5_options *options,
-                                 double *angles, int32_t *keys, struct ts_diag *diag)
+static enum ts_status write_file(struct gather *gather, const char *path,
+                                 const struct hdf5_options *options, double *angles, int32_t *keys,
+                                 struct ts_diag *diag)
 {
     struct hdf5_writer *writer;
     enum ts_status status = ts_hdf5_create(path, options, &writer, diag);
@@ -166,17 +179,19 @@ static enum ts_status write_file(struct gather *gather, const char *path, const 
     return status;
 }
 
-enum ts_status ts_nxtomo_write(struct source *source, const char *path, const struct hdf5_options *options,
-                               struct ts_diag *diag)
+enum ts_status ts_nxtomo_write(struct source *source, const char *path,
+                               const struct hdf5_options *options, struct ts_diag *diag)
 {
     const struct ts_image *image = &source->image;
     const char *wrong = refusal(source);
     if (wrong)
         return ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "export-no-scan"},
                              "the image cannot be written as NXtomo: %s", wrong);
-    struct gather gather = {.source = source, .frames = {.rank = 3, .dtype = image->dtype, .unit = ""}};
+    struct gather gather = {.source = source,
+                            .frames = {.rank = 3, .dtype = image->dtype, .unit = ""}};
     const size_t n_views = (size_t)image->axes[1].n, slice = ts_slice_bytes(image),
-                 frame = (size_t)image->axes[0].n * (slice / n_views), most = GATHERED_BYTES / frame;
+                 frame = (size_t)image->axes[0].n * (slice / n_views),
+                 most = GATHERED_BYTES / frame;
     gather.frames.axes[0].n = most < 1 ? 1 : most < n_views ? (int64_t)most : (int64_t)n_views;
     gather.frames.axes[1].n = image->axes[0].n;
     gather.frames.axes[2].n = image->axes[2].n;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This writes slices as gray pictures, one PNG file each in a folder, or one file where there is one slice. Values of 8
- * and 16 bits without a sign are stored as they are; others become 8 bits by a window, which the chain gives, or which
- * goes from the 1st to the 99th percentile of a sample of the whole image. A comment in each file states the window.
- * Values that are not finite, and invalid pixels, are black.
+ * This writes slices as gray pictures, one PNG file each in a folder, or one file where there is
+ * one slice. Values of 8 and 16 bits without a sign are stored as they are; others become 8 bits by
+ * a window, which the chain gives, or which goes from the 1st to the 99th percentile of a sample of
+ * the whole image. A comment in each file states the window. Values that are not finite, and
+ * invalid pixels, are black.
  */
 #include <errno.h>
 #include <math.h>
@@ -26,7 +27,8 @@ struct png_files {
 /* Returns true where an image's values can be the gray values themselves. */
 static bool is_raw(const struct sink_request *request)
 {
-    return !request->window.given && (request->image->dtype == TS_U8 || request->image->dtype == TS_U16);
+    return !request->window.given &&
+           (request->image->dtype == TS_U8 || request->image->dtype == TS_U16);
 }
 
 static const char *refusal(const struct sink_request *request)
@@ -34,14 +36,16 @@ static const char *refusal(const struct sink_request *request)
     const struct ts_image *image = request->image;
     if (ts_sink_is_file(&png_sink, request->path) && (image->axes[0].n > 1 || request->volumes))
         return "a PNG file is one slice";
-    return image->axes[1].n > PNG_LONGEST_SIDE || image->axes[2].n > PNG_LONGEST_SIDE ? "its slices are too large"
-                                                                                      : NULL;
+    return image->axes[1].n > PNG_LONGEST_SIDE || image->axes[2].n > PNG_LONGEST_SIDE
+               ? "its slices are too large"
+               : NULL;
 }
 
-/* ---- one picture --------------------------------------------------------------------------------- */
+/* ---- one picture ----------------------------------------------------------------------------- */
 
 /* Turns slice z to gray bytes, 16-bit ones high byte first. */
-static void make_gray(const struct png_files *files, int64_t z, const unsigned char *slice, unsigned char *gray)
+static void make_gray(const struct png_files *files, int64_t z, const unsigned char *slice,
+                      unsigned char *gray)
 {
     const struct sink_window *window = &files->window;
     const struct ts_image *image = &files->sink.image;
@@ -68,7 +72,8 @@ static void make_gray(const struct png_files *files, int64_t z, const unsigned c
 static int create_file(const struct sink *sink, int64_t z)
 {
     return sink->staged[0].is_folder
-               ? ts_staged_create_part(&sink->staged[0], z + 1, ts_sink_slices(sink), sink->format->part)
+               ? ts_staged_create_part(&sink->staged[0], z + 1, ts_sink_slices(sink),
+                                       sink->format->part)
                : dup(sink->staged[0].file.fd);
 }
 
@@ -83,7 +88,8 @@ static int write_picture(const struct sink *sink, int64_t z, const unsigned char
         .kind = files->raw && files->sink.image.dtype == TS_U16 ? PNG_GRAY16 : PNG_GRAY8,
         .pixel_mm = {in_mm ? ts_axis_spacing(columns) : 0, in_mm ? ts_axis_spacing(rows) : 0},
         .comment = files->comment};
-    unsigned char *gray = malloc(ts_png_pixel_bytes(picture.kind) * (size_t)picture.width * (size_t)picture.height);
+    unsigned char *gray =
+        malloc(ts_png_pixel_bytes(picture.kind) * (size_t)picture.width * (size_t)picture.height);
     void *bytes = NULL;
     size_t n = 0;
     int error = gray ? 0 : ENOMEM;
@@ -101,11 +107,12 @@ static int write_picture(const struct sink *sink, int64_t z, const unsigned char
     return error;
 }
 
-/* ---- the table ----------------------------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 static size_t memory_bytes(const struct sink_request *request)
 {
-    return (size_t)request->threads * (ts_slice_bytes(request->image) + 4 * ts_slice_count(request->image));
+    return (size_t)request->threads *
+           (ts_slice_bytes(request->image) + 4 * ts_slice_count(request->image));
 }
 
 static enum ts_status open_files(struct sink *sink, struct ts_diag *diag)
@@ -131,8 +138,8 @@ static enum ts_status finish(struct sink *sink, struct ts_diag *diag)
     if (files->raw)
         snprintf(files->comment, sizeof files->comment, "gray values are %s in %s", quantity, unit);
     else
-        snprintf(files->comment, sizeof files->comment, "black is %.9g, white is %.9g (%s in %s)", files->window.low,
-                 files->window.high, quantity, unit);
+        snprintf(files->comment, sizeof files->comment, "black is %.9g, white is %.9g (%s in %s)",
+                 files->window.low, files->window.high, quantity, unit);
     return ts_scratch_write_all(&files->scratch, sink, write_picture, diag);
 }
 

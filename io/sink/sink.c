@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This has the list of the formats, and what is done with one of them: it is found by its name or a suffix, checked,
- * opened, finished, published and closed.
+ * This has the list of the formats, and what is done with one of them: it is found by its name or a
+ * suffix, checked, opened, finished, published and closed.
  */
 #include "io/sink/sink.h"
 
@@ -11,12 +11,14 @@
 
 #include "core/path.h"
 
-const struct sink_format *const ts_sink_formats[] = {&nifti_sink, &tiff_sink, &png_sink, &dicom_sink, NULL};
+const struct sink_format *const ts_sink_formats[] = {&nifti_sink, &tiff_sink, &png_sink,
+                                                     &dicom_sink, NULL};
 
 /* A folder that was given such a name is a file that somebody expected. */
-static const char *const file_suffixes[] = {".dcm", ".ima", ".nrrd", ".nhdr", ".hdr", ".img",  ".mha", ".mhd",
-                                            ".npy", ".raw", ".jpg",  ".jpeg", ".bmp", ".gif",  ".gz",  ".zip",
-                                            ".tar", ".xz",  ".yaml", ".yml",  ".txt", ".json", ".csv", NULL};
+static const char *const file_suffixes[] = {".dcm",  ".ima", ".nrrd", ".nhdr", ".hdr", ".img",
+                                            ".mha",  ".mhd", ".npy",  ".raw",  ".jpg", ".jpeg",
+                                            ".bmp",  ".gif", ".gz",   ".zip",  ".tar", ".xz",
+                                            ".yaml", ".yml", ".txt",  ".json", ".csv", NULL};
 
 /* Returns true where the path ends in one of the suffixes, in any case. */
 static bool ends_in_one(const char *path, const char *const *suffixes)
@@ -27,7 +29,7 @@ static bool ends_in_one(const char *path, const char *const *suffixes)
     return false;
 }
 
-/* ---- names ------------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 const struct sink_format *ts_sink_find(const char *name)
 {
@@ -56,13 +58,17 @@ void ts_sink_list_suffixes(const char *name, char *out, size_t size)
     *out = '\0';
     for (size_t f = 0; f < SINK_FORMATS + 1; f++) {
         const struct sink_format *format = f > 0 ? ts_sink_formats[f - 1] : &hdf5_sink;
-        for (int s = 0; s < SINK_SUFFIXES && format->suffixes[s] && (!name || !strcmp(name, format->name)); s++)
+        for (int s = 0;
+             s < SINK_SUFFIXES && format->suffixes[s] && (!name || !strcmp(name, format->name));
+             s++)
             if (used < size)
-                used += (size_t)snprintf(out + used, size - used, "%s%s", used > 0 ? ", " : "", format->suffixes[s]);
+                used += (size_t)snprintf(out + used, size - used, "%s%s", used > 0 ? ", " : "",
+                                         format->suffixes[s]);
     }
 }
 
-const char *ts_sink_misnamed(const struct sink_format *format, const char *path, char *hint, size_t size)
+const char *ts_sink_misnamed(const struct sink_format *format, const char *path, char *hint,
+                             size_t size)
 {
     const struct sink_format *other = ts_sink_of_path(path);
     const bool is_folder = format && format->part && !other && !ts_sink_is_hdf5(path);
@@ -71,7 +77,8 @@ const char *ts_sink_misnamed(const struct sink_format *format, const char *path,
         return "'-' is no output: files and folders are written, and no streams";
     }
     if (is_folder && ends_in_one(path, file_suffixes)) {
-        snprintf(hint, size, "name a folder; with a slash behind it, as in '%s/', it may have any name",
+        snprintf(hint, size,
+                 "name a folder; with a slash behind it, as in '%s/', it may have any name",
                  ts_base_name(path));
         return "the path is that of a folder, and ends in the suffix of a file";
     }
@@ -85,19 +92,22 @@ const char *ts_sink_misnamed(const struct sink_format *format, const char *path,
     return "the path ends in the suffix of another format, or in none";
 }
 
-/* ---- checks ------------------------------------------------------------------------------------ */
+/* ---- checks ---------------------------------------------------------------------------------- */
 
-static enum ts_status check_image(const struct sink_format *format, const struct sink_request *request,
-                                  struct ts_diag *diag)
+static enum ts_status check_image(const struct sink_format *format,
+                                  const struct sink_request *request, struct ts_diag *diag)
 {
     const char *refusal = request->image ? format->refusal(request) : NULL;
     return refusal
-               ? ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "output-cannot-hold", .stage = "output"},
-                               "%s cannot hold the image '%s': %s", format->name, request->name, refusal)
+               ? ts_diag_error(diag, TS_BAD_CHAIN,
+                               &(struct diag_site){.code = "output-cannot-hold", .stage = "output"},
+                               "%s cannot hold the image '%s': %s", format->name, request->name,
+                               refusal)
                : TS_OK;
 }
 
-enum ts_status ts_sink_check(const struct sink_format *format, const struct sink_request *request, struct ts_diag *diag)
+enum ts_status ts_sink_check(const struct sink_format *format, const struct sink_request *request,
+                             struct ts_diag *diag)
 {
     const int64_t volumes = request->volumes ? request->volumes->n : 1;
     const int64_t bytes = request->image ? volumes * (int64_t)ts_image_bytes(request->image) : 0;
@@ -106,8 +116,8 @@ enum ts_status ts_sink_check(const struct sink_format *format, const struct sink
         return status;
     return !format->part || ts_sink_is_file(format, request->path)
                ? ts_file_check(request->path, request->force, bytes, diag)
-               : ts_staged_check_folder(request->path, &(struct staged_content){format->part, NULL}, request->force,
-                                        bytes, diag);
+               : ts_staged_check_folder(request->path, &(struct staged_content){format->part, NULL},
+                                        request->force, bytes, diag);
 }
 
 bool ts_sink_folder_holds(const struct sink_format *format, const struct sink_request *request)
@@ -118,14 +128,15 @@ bool ts_sink_folder_holds(const struct sink_format *format, const struct sink_re
            !format->refusal(&folder);
 }
 
-void ts_sink_warn(const struct sink_format *format, const struct sink_request *request, struct ts_diag *diag)
+void ts_sink_warn(const struct sink_format *format, const struct sink_request *request,
+                  struct ts_diag *diag)
 {
     const char *warning = format->warning ? format->warning(request) : NULL;
     char stage[64];
     snprintf(stage, sizeof stage, "output.%s", format->name);
     if (warning)
-        ts_diag_warning(diag, &(struct diag_site){.code = "output-read-back", .stage = stage}, "the image '%s' %s",
-                        request->name, warning);
+        ts_diag_warning(diag, &(struct diag_site){.code = "output-read-back", .stage = stage},
+                        "the image '%s' %s", request->name, warning);
 }
 
 size_t ts_sink_memory_bytes(const struct sink_format *format, const struct sink_request *request)
@@ -133,10 +144,10 @@ size_t ts_sink_memory_bytes(const struct sink_format *format, const struct sink_
     return format->memory_bytes ? format->memory_bytes(request) : 0;
 }
 
-/* ---- the life of a sink ------------------------------------------------------------------------ */
+/* ---- the life of a sink ---------------------------------------------------------------------- */
 
-enum ts_status ts_sink_open(const struct sink_format *format, const struct sink_request *request, struct sink **out,
-                            struct ts_diag *diag)
+enum ts_status ts_sink_open(const struct sink_format *format, const struct sink_request *request,
+                            struct sink **out, struct ts_diag *diag)
 {
     struct sink *sink = calloc(1, format->sink_bytes);
     *out = NULL;
@@ -154,7 +165,8 @@ enum ts_status ts_sink_open(const struct sink_format *format, const struct sink_
     if (status == TS_OK)
         status = !format->part || ts_sink_is_file(format, request->path)
                      ? ts_staged_file(&sink->staged[0], request->path, request->force, diag)
-                     : ts_staged_folder(&sink->staged[0], request->path, &(struct staged_content){format->part, NULL},
+                     : ts_staged_folder(&sink->staged[0], request->path,
+                                        &(struct staged_content){format->part, NULL},
                                         request->force, diag);
     if (status == TS_OK)
         status = format->open(sink, diag);
@@ -174,7 +186,9 @@ const char *ts_sink_folder(const struct sink *sink)
 const char *ts_sink_temporary(const struct sink *sink)
 {
     const struct staged *staged = &sink->staged[0];
-    return staged->is_folder ? staged->temporary : staged->file.named ? staged->file.temporary : NULL;
+    return staged->is_folder    ? staged->temporary
+           : staged->file.named ? staged->file.temporary
+                                : NULL;
 }
 
 void ts_sink_mask(struct sink *sink, const uint64_t *valid)

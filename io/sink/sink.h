@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A sink is an opened output: it takes the slices of an image in rising order. HDF5 takes several images, which
- * hdf5_sink.c adds to it. A sink format is a table, as a source format is. Sinks are finished one by one, and then
- * published together, so that all their files get their names or none does.
+ * A sink is an opened output: it takes the slices of an image in rising order. HDF5 takes several
+ * images, which hdf5_sink.c adds to it. A sink format is a table, as a source format is. Sinks are
+ * finished one by one, and then published together, so that all their files get their names or none
+ * does.
  */
 #ifndef IO_SINK_SINK_H
 #define IO_SINK_SINK_H
@@ -26,7 +27,8 @@ enum sink_codec { SINK_CODEC_NONE, SINK_CODEC_RLE, SINK_CODEC_J2K }; /* of DICOM
 
 struct sink_request {
     const char *path;
-    const struct ts_image *image;  /* the whole image, or one volume of a series; data is not looked at. HDF5: NULL */
+    const struct ts_image
+        *image; /* the whole image, or one volume of a series; data is not looked at. HDF5: NULL */
     const struct ts_axis *volumes; /* the axis of a series of volumes; NULL: there is one */
     const struct ts_image *input;  /* the image that the attributes describe; NULL: not known */
     const char *name;              /* of the image: "data", or what `save` called it */
@@ -44,95 +46,111 @@ struct sink {
     const struct sink_format *format;
     struct sink_request request; /* its pointers must outlive the sink */
     struct ts_image image;
-    struct staged staged[SINK_STAGED]; /* the output, and files beside it where the format has them */
+    struct staged
+        staged[SINK_STAGED]; /* the output, and files beside it where the format has them */
     int n_staged;
-    const uint64_t *valid; /* from ts_sink_mask on: bits as in struct ts_image, of all slices; NULL: all are valid */
+    const uint64_t *valid; /* from ts_sink_mask on: bits as in struct ts_image, of all slices; NULL:
+                              all are valid */
 };
 
 struct sink_format {
     const char *name; /* the key under `output:` whose value is the path */
     const char *summary;
-    /* Files end in one of these; the first is the usual one. A format that writes folders has `part` too. */
+    /* Files end in one of these; the first is the usual one. A format that writes folders has
+     * `part` too. */
     const char *suffixes[SINK_SUFFIXES];
-    const char *beside[SINK_STAGED]; /* endings in place of the suffix of files that may stand beside the output */
+    const char *beside[SINK_STAGED]; /* endings in place of the suffix of files that may stand
+                                        beside the output */
     bool has_codec, has_window;      /* sink_request.codec counts, and its window */
-    const char *part;                /* suffix of the files in a folder; NULL: the format writes files alone */
-    size_t sink_bytes;               /* of its struct, which begins with struct sink */
-    /* Returns why the format cannot hold such an image: a phrase such as "a sinogram is no volume". NULL: it can. */
+    const char *part;  /* suffix of the files in a folder; NULL: the format writes files alone */
+    size_t sink_bytes; /* of its struct, which begins with struct sink */
+    /* Returns why the format cannot hold such an image: a phrase such as "a sinogram is no volume".
+     * NULL: it can. */
     const char *(*refusal)(const struct sink_request *request);
-    /* Returns how readers will misunderstand such an image: a phrase, or NULL. NULL: they never do. */
+    /* Returns how readers will misunderstand such an image: a phrase, or NULL. NULL: they never
+     * do. */
     const char *(*warning)(const struct sink_request *request);
-    size_t (*memory_bytes)(const struct sink_request *request); /* that the sink holds; NULL: none */
+    size_t (*memory_bytes)(
+        const struct sink_request *request); /* that the sink holds; NULL: none */
     /* Begins; the staged output is there. */
     enum ts_status (*open)(struct sink *sink, struct ts_diag *diag);
     /* Takes a slab, whose place is z_first, counted through all volumes. */
     enum ts_status (*put)(struct sink *sink, const struct ts_image *slab, struct ts_diag *diag);
-    /* Of a format that holds several images, in place of put(): takes a slab of the image of this number. */
+    /* Of a format that holds several images, in place of put(): takes a slab of the image of this
+     * number. */
     enum ts_status (*put_image)(struct sink *sink, int id, const struct ts_image *slab);
-    /* Writes what is left. Files of one output are synced by ts_sink_finish. NULL: nothing is left. */
+    /* Writes what is left. Files of one output are synced by ts_sink_finish. NULL: nothing is
+     * left. */
     enum ts_status (*finish)(struct sink *sink, struct ts_diag *diag);
     void (*free)(struct sink *sink); /* what the format allocated; NULL: nothing */
 };
 
 extern const struct sink_format *const ts_sink_formats[]; /* NULL ends the list */
 const struct sink_format *ts_sink_find(const char *name);
-/* Returns the format of a file of this name, by its suffix in any case; NULL where no format has that. */
+/* Returns the format of a file of this name, by its suffix in any case; NULL where no format has
+ * that. */
 const struct sink_format *ts_sink_of_path(const char *path);
 /* Returns true where the format writes a file of this name; else it writes a folder, if it can. */
 bool ts_sink_is_file(const struct sink_format *format, const char *path);
 /* Returns the length of the path without the format's suffix; all of it where it has none. */
 size_t ts_sink_stem(const struct sink_format *format, const char *path);
-/* Writes the suffixes of one format ("hdf5" and those of the list), or of all where `name` is NULL: ".h5, .hdf5, .nxs".
- * A format that writes folders has them besides. */
+/* Writes the suffixes of one format ("hdf5" and those of the list), or of all where `name` is NULL:
+ * ".h5, .hdf5, .nxs". A format that writes folders has them besides. */
 void ts_sink_list_suffixes(const char *name, char *out, size_t size);
 /* Returns true where a file of this name is taken for HDF5. */
 bool ts_sink_is_hdf5(const char *path);
-/* Returns NULL where the format (NULL: HDF5) writes an output of this name, else what is wrong with it: a phrase such
- * as "the path ends in the suffix of another format, or in none", with what to do in *hint. */
-const char *ts_sink_misnamed(const struct sink_format *format, const char *path, char *hint, size_t size);
+/* Returns NULL where the format (NULL: HDF5) writes an output of this name, else what is wrong with
+ * it: a phrase such as "the path ends in the suffix of another format, or in none", with what to do
+ * in *hint. */
+const char *ts_sink_misnamed(const struct sink_format *format, const char *path, char *hint,
+                             size_t size);
 
-/* Checks before a run whether the output can be written: its place, and the image where it is known already (NULL:
- * not). TS_RUN_FAILED or TS_BAD_CHAIN. */
+/* Checks before a run whether the output can be written: its place, and the image where it is known
+ * already (NULL: not). TS_RUN_FAILED or TS_BAD_CHAIN. */
 enum ts_status ts_sink_check(const struct sink_format *format, const struct sink_request *request,
                              struct ts_diag *diag);
 /* Returns true where the format writes no file of this image, but would write a folder. */
 bool ts_sink_folder_holds(const struct sink_format *format, const struct sink_request *request);
 /* Warns where readers will make something else of the image (`output-read-back`). */
-void ts_sink_warn(const struct sink_format *format, const struct sink_request *request, struct ts_diag *diag);
+void ts_sink_warn(const struct sink_format *format, const struct sink_request *request,
+                  struct ts_diag *diag);
 size_t ts_sink_memory_bytes(const struct sink_format *format, const struct sink_request *request);
 /* Opens an output under a temporary name. Where it fails nothing is left. */
-enum ts_status ts_sink_open(const struct sink_format *format, const struct sink_request *request, struct sink **sink,
-                            struct ts_diag *diag);
+enum ts_status ts_sink_open(const struct sink_format *format, const struct sink_request *request,
+                            struct sink **sink, struct ts_diag *diag);
 /* Takes a slab of the image. Each slice comes once, in rising order. */
-static inline enum ts_status ts_sink_put(struct sink *sink, const struct ts_image *slab, struct ts_diag *diag)
+static inline enum ts_status ts_sink_put(struct sink *sink, const struct ts_image *slab,
+                                         struct ts_diag *diag)
 {
     return sink->format->put(sink, slab, diag);
 }
 
 /* Takes a slab of the image of this number, where the format holds several; else of its one. */
-static inline enum ts_status ts_sink_put_image(struct sink *sink, int id, const struct ts_image *slab,
-                                               struct ts_diag *diag)
+static inline enum ts_status ts_sink_put_image(struct sink *sink, int id,
+                                               const struct ts_image *slab, struct ts_diag *diag)
 {
-    return sink->format->put_image ? sink->format->put_image(sink, id, slab) : ts_sink_put(sink, slab, diag);
+    return sink->format->put_image ? sink->format->put_image(sink, id, slab)
+                                   : ts_sink_put(sink, slab, diag);
 }
 
 /* Returns the folder in which the output gets its name. */
 const char *ts_sink_folder(const struct sink *sink);
 /* Returns the temporary name of an output that is not published. NULL: a file that has none. */
 const char *ts_sink_temporary(const struct sink *sink);
-/* Tells the sink which pixels of all its slices are valid, once all slices were put; without it all are. The bits must
- * outlive the sink. */
+/* Tells the sink which pixels of all its slices are valid, once all slices were put; without it all
+ * are. The bits must outlive the sink. */
 void ts_sink_mask(struct sink *sink, const uint64_t *valid);
 /* Completes the output and brings it to the disk, still without its name. */
 enum ts_status ts_sink_finish(struct sink *sink, struct ts_diag *diag);
-/* Gives all outputs their names. On failure none has its own, and what they replaced is there again. */
+/* Gives all outputs their names. On failure none has its own, and what they replaced is there
+ * again. */
 enum ts_status ts_sinks_publish(struct sink *const *sinks, int n, struct ts_diag *diag);
 /* Takes the names of published outputs back. */
 void ts_sinks_retract(struct sink *const *sinks, int n);
 /* Frees the sink, and removes what was not published. NULL does nothing. */
 void ts_sink_close(struct sink *sink);
 
-/* ---- for the formats: sink_format.c ----------------------------------------------------------------------------- */
+/* ---- for the formats: sink_format.c ---------------------------------------------------------- */
 
 /* Returns true where a path ends in a suffix, in any case, and has more before it. */
 static inline bool ts_sink_has_suffix(const char *path, const char *suffix)
@@ -152,25 +170,28 @@ static inline bool ts_sink_is_valid(const struct sink *sink, int64_t z, size_t i
 int64_t ts_sink_slices(const struct sink *sink);
 /* Finds the attribute of the input of this name; NULL where there is none. */
 const struct source_attribute *ts_sink_fact(const struct sink_request *request, const char *name);
-/* Finds the number of an attribute for slice z, counted through all volumes. Returns false where slices differ and are
- * not those of the input, or where it is NaN. */
-bool ts_sink_number(const struct sink_request *request, const struct source_attribute *fact, int64_t z, double *value);
-/* Writes a text without those of its values, divided by backslashes, that stand for others: "unrecognized", "mixed".
- * Returns false, with an empty text, where it does not fit. */
+/* Finds the number of an attribute for slice z, counted through all volumes. Returns false where
+ * slices differ and are not those of the input, or where it is NaN. */
+bool ts_sink_number(const struct sink_request *request, const struct source_attribute *fact,
+                    int64_t z, double *value);
+/* Writes a text without those of its values, divided by backslashes, that stand for others:
+ * "unrecognized", "mixed". Returns false, with an empty text, where it does not fit. */
 bool ts_sink_known_text(const char *text, char *out, size_t size);
-/* Writes a text of the input as it holds for the image: its known values, with "COLUMN" as "COL". Returns false, with
- * an empty text, where it does not fit or nothing is known. */
+/* Writes a text of the input as it holds for the image: its known values, with "COLUMN" as "COL".
+ * Returns false, with an empty text, where it does not fit or nothing is known. */
 bool ts_sink_text(const struct source_attribute *fact, char *out, size_t size);
-/* Returns true where an attribute of the input holds for the image: thickness and distance of slices along the same
- * normal with the same step, the axis of phase encoding while rows and columns are not exchanged, units of pixels
- * with the same unit. An Inversion Time of 0 says that there is none. */
+/* Returns true where an attribute of the input holds for the image: thickness and distance of
+ * slices along the same normal with the same step, the axis of phase encoding while rows and
+ * columns are not exchanged, units of pixels with the same unit. An Inversion Time of 0 says that
+ * there is none. */
 bool ts_sink_holds(const struct sink_request *request, const struct source_attribute *fact);
 /* Returns the text of such an attribute; NULL where there is none. */
 const char *ts_sink_attribute(const struct sink_request *request, const char *name);
-/* Fills in the transform of voxel indices (x, y, z, 1) to coordinates in mm, three rows of four: LPS of the patient, or
- * the positions along the axes where the image has no geometry. */
+/* Fills in the transform of voxel indices (x, y, z, 1) to coordinates in mm, three rows of four:
+ * LPS of the patient, or the positions along the axes where the image has no geometry. */
 void ts_sink_transform(const struct ts_image *image, double rows[3][4]);
-/* Returns true where the slices are those of the input, in its order, so that what is known of each still holds. */
+/* Returns true where the slices are those of the input, in its order, so that what is known of each
+ * still holds. */
 bool ts_sink_same_slices(const struct sink_request *request);
 /* Returns a phrase for sinks that hold volumes alone, where the image is a sinogram; else NULL. */
 const char *ts_sink_no_volume(const struct sink_request *request);

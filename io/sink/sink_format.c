@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the formats share, and what is known of a format without the list of them (sink.c): suffixes, failures, and the
- * facts about the input as they hold for the image.
+ * What the formats share, and what is known of a format without the list of them (sink.c):
+ * suffixes, failures, and the facts about the input as they hold for the image.
  */
 #include "io/sink/sink.h"
 
@@ -27,7 +27,8 @@ bool ts_sink_is_file(const struct sink_format *format, const char *path)
 
 enum ts_status ts_sink_failed(const struct sink *sink, int error, struct ts_diag *diag)
 {
-    return ts_file_failed(diag, "output-write", error, "cannot write the output '%s'", sink->request.path);
+    return ts_file_failed(diag, "output-write", error, "cannot write the output '%s'",
+                          sink->request.path);
 }
 
 int64_t ts_sink_slices(const struct sink *sink)
@@ -69,9 +70,11 @@ void ts_sink_transform(const struct ts_image *image, double rows[3][4])
     }
 }
 
-bool ts_sink_number(const struct sink_request *request, const struct source_attribute *fact, int64_t z, double *value)
+bool ts_sink_number(const struct sink_request *request, const struct source_attribute *fact,
+                    int64_t z, double *value)
 {
-    const int64_t volumes = request->volumes ? request->volumes->n : 1, slices = request->image->axes[0].n;
+    const int64_t volumes = request->volumes ? request->volumes->n : 1,
+                  slices = request->image->axes[0].n;
     const int64_t each = fact->n / volumes, volume = z / slices;
     *value = fact->numbers[0];
     if (fact->n == 1)
@@ -103,7 +106,8 @@ bool ts_sink_known_text(const char *text, char *out, size_t size)
             return false;
         }
         if (known)
-            n += (size_t)snprintf(out + n, size - n, "%s%.*s", n > 0 ? "\\" : "", (int)length, from);
+            n +=
+                (size_t)snprintf(out + n, size - n, "%s%.*s", n > 0 ? "\\" : "", (int)length, from);
         from += length + (from[length] != '\0');
     }
     out[n] = '\0';
@@ -120,7 +124,8 @@ bool ts_sink_text(const struct source_attribute *fact, char *out, size_t size)
     return *out != '\0';
 }
 
-/* Returns true where axis d (0: slices, 1: columns, 2: rows) lies along the input's, in either sense. */
+/* Returns true where axis d (0: slices, 1: columns, 2: rows) lies along the input's, in either
+ * sense. */
 static bool along_input(const struct sink_request *request, int d)
 {
     const struct ts_image *image = request->image, *input = request->input;
@@ -142,7 +147,8 @@ bool ts_sink_holds(const struct sink_request *request, const struct source_attri
         return !zero;
     if (!strcmp(fact->name, "slice_thickness") || !strcmp(fact->name, "spacing_between_slices"))
         return along_input(request, 0) &&
-               fabs(fabs(image->axes[0].spacing) - fabs(input->axes[0].spacing)) <= 1e-6 * fabs(input->axes[0].spacing);
+               fabs(fabs(image->axes[0].spacing) - fabs(input->axes[0].spacing)) <=
+                   1e-6 * fabs(input->axes[0].spacing);
     if (!strcmp(fact->name, "phase_encoding_direction"))
         return along_input(request, 1) && along_input(request, 2);
     return strcmp(fact->name, "pixel_units") != 0 || (input && !strcmp(input->unit, image->unit));
@@ -153,7 +159,8 @@ bool ts_sink_same_slices(const struct sink_request *request)
     const struct ts_image *image = request->image, *input = request->input;
     const double tolerance = 1e-6;
     double off = 0, along = 0;
-    if (!input || image->axes[0].n != input->axes[0].n || image->has_geometry != input->has_geometry)
+    if (!input || image->axes[0].n != input->axes[0].n ||
+        image->has_geometry != input->has_geometry)
         return false;
     for (int i = 0; i < 3 && image->has_geometry; i++) {
         off = fmax(off, fabs(image->direction[6 + i] - input->direction[6 + i]));

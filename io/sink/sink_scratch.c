@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Each slice gives every k-th value to the sample, so that a sample has at most 4 million values and is the same
- * however the slices came.
+ * Each slice gives every k-th value to the sample, so that a sample has at most 4 million values
+ * and is the same however the slices came.
  */
 #include "io/sink/sink_scratch.h"
 
@@ -28,8 +28,9 @@ static size_t step_of(const struct sink *sink)
 static int open_file(const struct sink *sink)
 {
     const struct staged *staged = &sink->staged[0];
-    return staged->is_folder ? ts_file_scratch(staged->folder, ts_base_name(staged->path))
-                             : ts_file_scratch(staged->file.folder, ts_base_name(staged->file.path));
+    return staged->is_folder
+               ? ts_file_scratch(staged->folder, ts_base_name(staged->path))
+               : ts_file_scratch(staged->file.folder, ts_base_name(staged->file.path));
 }
 
 /* Forgets what was found of the values. */
@@ -43,7 +44,8 @@ static void forget(struct sink_scratch *scratch)
     scratch->n_sample = 0;
 }
 
-enum ts_status ts_scratch_create(struct sink_scratch *scratch, const struct sink *sink, struct ts_diag *diag)
+enum ts_status ts_scratch_create(struct sink_scratch *scratch, const struct sink *sink,
+                                 struct ts_diag *diag)
 {
     const size_t step = step_of(sink), count = ts_slice_count(&sink->image);
     *scratch = (struct sink_scratch){.fd = open_file(sink)};
@@ -53,12 +55,15 @@ enum ts_status ts_scratch_create(struct sink_scratch *scratch, const struct sink
     scratch->most_sample = (size_t)ts_sink_slices(sink) * ((count + step - 1) / step);
     scratch->sample = malloc(scratch->most_sample * sizeof *scratch->sample);
     scratch->digest = ts_digest_create();
-    return scratch->sample && scratch->digest ? TS_OK : ts_diag_no_memory(diag, scratch->most_sample * sizeof(float));
+    return scratch->sample && scratch->digest
+               ? TS_OK
+               : ts_diag_no_memory(diag, scratch->most_sample * sizeof(float));
 }
 
-/* Makes values of invalid pixels NaN, and notes their range. `values` are those of pixels [first, first + n). */
-static void hide(struct sink_scratch *scratch, const struct sink *sink, int64_t z, size_t first, double *values,
-                 size_t n)
+/* Makes values of invalid pixels NaN, and notes their range. `values` are those of pixels [first,
+ * first + n). */
+static void hide(struct sink_scratch *scratch, const struct sink *sink, int64_t z, size_t first,
+                 double *values, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         if (ts_sink_is_valid(sink, z, first + i))
@@ -69,8 +74,8 @@ static void hide(struct sink_scratch *scratch, const struct sink *sink, int64_t 
     }
 }
 
-/* Makes the step the largest power of two that divides the distances of the values from the first one. Measured values
- * end this soon: 16 bits cannot count their steps. */
+/* Makes the step the largest power of two that divides the distances of the values from the first
+ * one. Measured values end this soon: 16 bits cannot count their steps. */
 static void find_step(struct sink_scratch *scratch, const double *values, size_t n)
 {
     enum { DIGITS = 53, MOST_STEPS = 65535 };
@@ -90,8 +95,8 @@ static void find_step(struct sink_scratch *scratch, const double *values, size_t
 }
 
 /* Looks at the values of slice z: their range and step, whether all are finite, and the sample. */
-static void look(struct sink_scratch *scratch, const struct sink *sink, int64_t z, const unsigned char *slice,
-                 size_t step)
+static void look(struct sink_scratch *scratch, const struct sink *sink, int64_t z,
+                 const unsigned char *slice, size_t step)
 {
     const struct ts_image *slab = &sink->image;
     const size_t count = ts_slice_count(slab), width = ts_dtype_bytes(slab->dtype);
@@ -119,22 +124,24 @@ static void look(struct sink_scratch *scratch, const struct sink *sink, int64_t 
     scratch->has_nan = scratch->has_nan || !finite;
 }
 
-enum ts_status ts_scratch_put(struct sink_scratch *scratch, const struct sink *sink, const struct ts_image *slab,
-                              struct ts_diag *diag)
+enum ts_status ts_scratch_put(struct sink_scratch *scratch, const struct sink *sink,
+                              const struct ts_image *slab, struct ts_diag *diag)
 {
     const size_t bytes = ts_slice_bytes(slab), step = step_of(sink);
     for (int64_t z = 0; z < slab->axes[0].n; z++)
         look(scratch, sink, slab->z_first + z, ts_slice_data(slab, z), step);
     if (!ts_digest_add(scratch->digest, slab->data, ts_image_bytes(slab)))
         return ts_diag_no_memory(diag, bytes);
-    return ts_file_write_at(scratch->fd, slab->data, ts_image_bytes(slab), (uint64_t)slab->z_first * bytes)
+    return ts_file_write_at(scratch->fd, slab->data, ts_image_bytes(slab),
+                            (uint64_t)slab->z_first * bytes)
                ? TS_OK
                : ts_sink_failed(sink, errno, diag);
 }
 
-/* Looks at the values once more. When they were put the mask was not known, so that range, step and sample are those of
- * all pixels. */
-static enum ts_status look_again(struct sink_scratch *scratch, const struct sink *sink, struct ts_diag *diag)
+/* Looks at the values once more. When they were put the mask was not known, so that range, step and
+ * sample are those of all pixels. */
+static enum ts_status look_again(struct sink_scratch *scratch, const struct sink *sink,
+                                 struct ts_diag *diag)
 {
     const size_t bytes = ts_slice_bytes(&sink->image), step = step_of(sink);
     unsigned char *slice = malloc(bytes);
@@ -150,15 +157,16 @@ static enum ts_status look_again(struct sink_scratch *scratch, const struct sink
     return status;
 }
 
-enum ts_status ts_scratch_end(struct sink_scratch *scratch, const struct sink *sink, struct ts_diag *diag)
+enum ts_status ts_scratch_end(struct sink_scratch *scratch, const struct sink *sink,
+                              struct ts_diag *diag)
 {
     if (!ts_digest_end(scratch->digest, scratch->digest_text))
         return ts_diag_no_memory(diag, DIGEST_TEXT_BYTES);
     return sink->valid ? look_again(scratch, sink, diag) : TS_OK;
 }
 
-enum ts_status ts_scratch_write_all(const struct sink_scratch *scratch, const struct sink *sink, scratch_write *write,
-                                    struct ts_diag *diag)
+enum ts_status ts_scratch_write_all(const struct sink_scratch *scratch, const struct sink *sink,
+                                    scratch_write *write, struct ts_diag *diag)
 {
     const size_t bytes = ts_slice_bytes(&sink->image);
     int failed = 0;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This writes slices as pages of one TIFF file, or as one file each in a folder. Values keep their type and are not
- * compressed. The resolution is in pixels a mm without a unit, and ImageJ's description has the unit and the distance
- * of the slices, as ImageJ writes them and tifffile reads them. A file that could pass 2 GiB is a BigTIFF.
+ * This writes slices as pages of one TIFF file, or as one file each in a folder. Values keep their
+ * type and are not compressed. The resolution is in pixels a mm without a unit, and ImageJ's
+ * description has the unit and the distance of the slices, as ImageJ writes them and tifffile reads
+ * them. A file that could pass 2 GiB is a BigTIFF.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -41,8 +42,8 @@ static int ignore(TIFF *tiff, void *user, const char *module, const char *format
 }
 
 /* libtiff reports a write that failed before it does anything else. */
-__attribute__((format(printf, 4, 0))) static int keep_error(TIFF *tiff, void *user, const char *module,
-                                                            const char *format, va_list arguments)
+__attribute__((format(printf, 4, 0))) static int
+keep_error(TIFF *tiff, void *user, const char *module, const char *format, va_list arguments)
 {
     struct tiff_pages_file *file = user;
     if (file->problem[0])
@@ -61,7 +62,8 @@ static TIFF *open_tiff(struct tiff_pages_file *file, int fd, size_t bytes)
     if (own >= 0) {
         TIFFOpenOptionsSetErrorHandlerExtR(options, keep_error, file);
         TIFFOpenOptionsSetWarningHandlerExtR(options, ignore, file);
-        tiff = TIFFFdOpenExt(own, file->sink.request.path, bytes > LARGEST_CLASSIC ? "w8" : "w", options);
+        tiff = TIFFFdOpenExt(own, file->sink.request.path, bytes > LARGEST_CLASSIC ? "w8" : "w",
+                             options);
         if (!tiff)
             close(own);
     }
@@ -76,7 +78,8 @@ static enum ts_status fail(struct tiff_pages_file *file, struct ts_diag *diag)
     if (error)
         return ts_sink_failed(&file->sink, error, diag);
     return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "output-write"},
-                         "cannot write the output '%s': %s", file->sink.request.path, file->problem);
+                         "cannot write the output '%s': %s", file->sink.request.path,
+                         file->problem);
 }
 
 static bool set_fields(TIFF *tiff, const struct ts_image *image, int64_t pages, int64_t volumes)
@@ -84,21 +87,27 @@ static bool set_fields(TIFF *tiff, const struct ts_image *image, int64_t pages, 
     const uint32_t width = (uint32_t)image->axes[2].n, height = (uint32_t)image->axes[1].n;
     const size_t row = width * ts_dtype_bytes(image->dtype);
     const uint32_t rows = row > STRIP_BYTES ? 1 : (uint32_t)(STRIP_BYTES / row);
-    const bool is_signed = image->dtype == TS_I8 || image->dtype == TS_I16 || image->dtype == TS_I32;
+    const bool is_signed =
+        image->dtype == TS_I8 || image->dtype == TS_I16 || image->dtype == TS_I32;
     const char *unit = image->axes[2].unit;
     char text[256];
     int n = snprintf(text, sizeof text, "ImageJ=1.53t\n");
-    /* The number of images is left out: ImageJ and tifffile take it for a promise that all values follow those of the
-     * first page without a gap, and here every page has its directory behind it. */
+    /* The number of images is left out: ImageJ and tifffile take it for a promise that all values
+     * follow those of the first page without a gap, and here every page has its directory behind
+     * it. */
     if (pages > 1)
-        n += snprintf(text + n, sizeof text - (size_t)n, "slices=%lld\n", (long long)(pages / volumes));
+        n += snprintf(text + n, sizeof text - (size_t)n, "slices=%lld\n",
+                      (long long)(pages / volumes));
     if (volumes > 1)
-        n += snprintf(text + n, sizeof text - (size_t)n, "frames=%lld\nhyperstack=true\n", (long long)volumes);
-    snprintf(text + n, sizeof text - (size_t)n, "unit=%s\nspacing=%.9g\nloop=false\n", *unit ? unit : "pixel",
-             ts_axis_spacing(&image->axes[0]));
-    return TIFFSetField(tiff, TIFFTAG_IMAGEWIDTH, width) && TIFFSetField(tiff, TIFFTAG_IMAGELENGTH, height) &&
+        n += snprintf(text + n, sizeof text - (size_t)n, "frames=%lld\nhyperstack=true\n",
+                      (long long)volumes);
+    snprintf(text + n, sizeof text - (size_t)n, "unit=%s\nspacing=%.9g\nloop=false\n",
+             *unit ? unit : "pixel", ts_axis_spacing(&image->axes[0]));
+    return TIFFSetField(tiff, TIFFTAG_IMAGEWIDTH, width) &&
+           TIFFSetField(tiff, TIFFTAG_IMAGELENGTH, height) &&
            TIFFSetField(tiff, TIFFTAG_BITSPERSAMPLE, (int)(8 * ts_dtype_bytes(image->dtype))) &&
-           TIFFSetField(tiff, TIFFTAG_SAMPLESPERPIXEL, 1) && TIFFSetField(tiff, TIFFTAG_ROWSPERSTRIP, rows) &&
+           TIFFSetField(tiff, TIFFTAG_SAMPLESPERPIXEL, 1) &&
+           TIFFSetField(tiff, TIFFTAG_ROWSPERSTRIP, rows) &&
            TIFFSetField(tiff, TIFFTAG_SAMPLEFORMAT,
                         image->dtype == TS_F32 ? SAMPLEFORMAT_IEEEFP
                         : is_signed            ? SAMPLEFORMAT_INT
@@ -109,12 +118,15 @@ static bool set_fields(TIFF *tiff, const struct ts_image *image, int64_t pages, 
            TIFFSetField(tiff, TIFFTAG_RESOLUTIONUNIT, RESUNIT_NONE) &&
            TIFFSetField(tiff, TIFFTAG_XRESOLUTION, 1 / ts_axis_spacing(&image->axes[2])) &&
            TIFFSetField(tiff, TIFFTAG_YRESOLUTION, 1 / ts_axis_spacing(&image->axes[1])) &&
-           TIFFSetField(tiff, TIFFTAG_SOFTWARE, "tomostage") && TIFFSetField(tiff, TIFFTAG_IMAGEDESCRIPTION, text);
+           TIFFSetField(tiff, TIFFTAG_SOFTWARE, "tomostage") &&
+           TIFFSetField(tiff, TIFFTAG_IMAGEDESCRIPTION, text);
 }
 
-/* Writes a page; pages and volumes: how many the file will have. Its directory goes before its values: where the second
- * directory lies behind as many bytes as all values have, tifffile takes them for one piece. */
-static bool write_page(TIFF *tiff, const struct ts_image *image, unsigned char *slice, int64_t pages, int64_t volumes)
+/* Writes a page; pages and volumes: how many the file will have. Its directory goes before its
+ * values: where the second directory lies behind as many bytes as all values have, tifffile takes
+ * them for one piece. */
+static bool write_page(TIFF *tiff, const struct ts_image *image, unsigned char *slice,
+                       int64_t pages, int64_t volumes)
 {
     if (!set_fields(tiff, image, pages, volumes) || !TIFFCheckpointDirectory(tiff))
         return false;
@@ -131,14 +143,16 @@ static enum ts_status open_file(struct sink *sink, struct ts_diag *diag)
     struct tiff_pages_file *file = (struct tiff_pages_file *)sink;
     if (sink->staged[0].is_folder)
         return TS_OK;
-    file->tiff = open_tiff(file, sink->staged[0].file.fd, (size_t)ts_sink_slices(sink) * ts_slice_bytes(&sink->image));
+    file->tiff = open_tiff(file, sink->staged[0].file.fd,
+                           (size_t)ts_sink_slices(sink) * ts_slice_bytes(&sink->image));
     return file->tiff ? TS_OK : fail(file, diag);
 }
 
 static bool write_part(struct tiff_pages_file *file, int64_t z, unsigned char *slice)
 {
     struct sink *sink = &file->sink;
-    const int fd = ts_staged_create_part(&sink->staged[0], z + 1, ts_sink_slices(sink), sink->format->part);
+    const int fd =
+        ts_staged_create_part(&sink->staged[0], z + 1, ts_sink_slices(sink), sink->format->part);
     if (fd < 0)
         return false;
     TIFF *tiff = open_tiff(file, fd, ts_slice_bytes(&sink->image));
@@ -155,9 +169,9 @@ static enum ts_status put(struct sink *sink, const struct ts_image *slab, struct
     errno = 0;
     for (int64_t z = 0; z < slab->axes[0].n; z++) {
         unsigned char *slice = ts_slice_data(slab, z);
-        const bool done = file->tiff
-                              ? write_page(file->tiff, &sink->image, slice, slices, slices / sink->image.axes[0].n)
-                              : write_part(file, slab->z_first + z, slice);
+        const bool done = file->tiff ? write_page(file->tiff, &sink->image, slice, slices,
+                                                  slices / sink->image.axes[0].n)
+                                     : write_part(file, slab->z_first + z, slice);
         if (!done)
             return fail(file, diag);
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The unit by its names, and by what the numbers look like: files call radians degrees and degrees radians, and half a
- * turn or a turn in the one unit is an unlikely range in the other.
+ * The unit by its names, and by what the numbers look like: files call radians degrees and degrees
+ * radians, and half a turn or a turn in the one unit is an unlikely range in the other.
  */
 #include "io/source/angle_unit.h"
 
@@ -37,12 +37,13 @@ double ts_angles_to_degrees(double *angles, int64_t n, enum angle_unit unit)
     return high - low;
 }
 
-/* Returns true where n even steps over this range are those of half a turn or a turn, the end included or not. A short
- * scan over about 3 degrees is nothing strange: of few views only the very number counts, to the digits of 32-bit
- * floats. */
+/* Returns true where n even steps over this range are those of half a turn or a turn, the end
+ * included or not. A short scan over about 3 degrees is nothing strange: of few views only the very
+ * number counts, to the digits of 32-bit floats. */
 static bool is_turn(double range, int64_t n, double turn)
 {
-    const double without_end = turn * (double)(n - 1) / (double)n, tolerance = (n < 16 ? 1e-5 : 0.005) * turn;
+    const double without_end = turn * (double)(n - 1) / (double)n,
+                 tolerance = (n < 16 ? 1e-5 : 0.005) * turn;
     return fabs(range - turn) < tolerance || fabs(range - without_end) < tolerance;
 }
 
@@ -51,12 +52,15 @@ bool ts_angles_look_like_radians(double range, int64_t n)
     return n >= 3 && (is_turn(range, n, pi) || is_turn(range, n, 2 * pi));
 }
 
-/* Half a turn and a turn in degrees are among them: scans of more than two turns are rare, and the chain can state that
- * the unit is right. Up to ten turns, half turns that are whole are turns in radians. */
+/* Half a turn and a turn in degrees are among them: scans of more than two turns are rare, and the
+ * chain can state that the unit is right. Up to ten turns, half turns that are whole are turns in
+ * radians. */
 bool ts_angles_look_like_degrees(double range, int64_t n)
 {
-    const double with_end = range * (double)n / (double)(n > 1 ? n - 1 : 1), tolerance = (n < 16 ? 1e-5 : 0.005) * pi;
-    const bool whole = fabs(remainder(range, pi)) < tolerance || fabs(remainder(with_end, pi)) < tolerance;
+    const double with_end = range * (double)n / (double)(n > 1 ? n - 1 : 1),
+                 tolerance = (n < 16 ? 1e-5 : 0.005) * pi;
+    const bool whole =
+        fabs(remainder(range, pi)) < tolerance || fabs(remainder(with_end, pi)) < tolerance;
     return range > 1.001 * 4 * pi && !(whole && range < 20.01 * pi);
 }
 
@@ -65,6 +69,7 @@ void ts_angles_warn_of_turns(double range, int64_t n, struct ts_diag *diag)
     if (!ts_angles_look_like_degrees(range, n))
         return;
     ts_diag_warning(diag, &(struct diag_site){.code = "angle-turns"},
-                    "the %" PRId64 " angles in radians, as angle_unit says, are %.4g turns", n, range / (2 * pi));
+                    "the %" PRId64 " angles in radians, as angle_unit says, are %.4g turns", n,
+                    range / (2 * pi));
     ts_diag_hint(diag, "angle_unit: degree if they are degrees");
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Attributes come with the names of NeXus fields. Those that no table gives a key are named in JSON by the same words
- * in camel case, so that every attribute is in both.
+ * Attributes come with the names of NeXus fields. Those that no table gives a key are named in JSON
+ * by the same words in camel case, so that every attribute is in both.
  */
 #include "io/source/metadata.h"
 
@@ -40,7 +40,8 @@ static void write_texts(struct json *json, const char *key, const char *text)
     ts_json_close(json, ']');
 }
 
-static void write_numbers(struct json *json, const char *key, const struct source_attribute *attribute)
+static void write_numbers(struct json *json, const char *key,
+                          const struct source_attribute *attribute)
 {
     const double scale = attribute->key ? attribute->key_scale : 1;
     /* Dividing by a whole number rounds once, so that 30 ms are 0.03 s. */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Slices are held in blocks: a chunk's slices, or as many of them as may be held, or single slices. Block k lies in
- * slot k % n_slots, so that blocks in a row lie in a row in memory and are read at once. One thread reads what is
- * queued, a few blocks at a time. Slices that are asked for are copied as soon as their blocks are held. What nobody
- * has announced is read when the thread is idle, since both use the same readers and slots.
+ * Slices are held in blocks: a chunk's slices, or as many of them as may be held, or single slices.
+ * Block k lies in slot k % n_slots, so that blocks in a row lie in a row in memory and are read at
+ * once. One thread reads what is queued, a few blocks at a time. Slices that are asked for are
+ * copied as soon as their blocks are held. What nobody has announced is read when the thread is
+ * idle, since both use the same readers and slots.
  */
 #include "io/source/read_ahead.h"
 
@@ -16,8 +17,10 @@
 enum {
     COPY_BYTES = 1 << 20,   /* fewer are copied by one thread */
     COPY_THREADS = 4,       /* reach the rate of the memory */
-    FIRST_BYTES = 64 << 20, /* that are read at a time at first, so that the first ones need not wait for the last */
-    MOST_BYTES = 512 << 20  /* and at last: more at a time are read faster, in longer ranges of each frame */
+    FIRST_BYTES = 64 << 20, /* that are read at a time at first, so that the first ones need not
+                               wait for the last */
+    MOST_BYTES =
+        512 << 20 /* and at last: more at a time are read faster, in longer ranges of each frame */
 };
 
 enum slot_state { SLOT_EMPTY, SLOT_QUEUED, SLOT_READING, SLOT_HELD };
@@ -56,18 +59,19 @@ struct read_ahead {
     struct direct direct;
     size_t run_bytes; /* that are read next at a time; doubled each time */
     int64_t n_queued;
-    struct ts_diag *unheard; /* records of the thread; nobody reads them, since the read meets the same failure */
+    struct ts_diag *unheard; /* records of the thread; nobody reads them, since the read meets the
+                                same failure */
 };
 
-/* ---- blocks ------------------------------------------------------------------------------------ */
+/* ---- blocks ---------------------------------------------------------------------------------- */
 
 static int64_t divide_up(int64_t n, int64_t by)
 {
     return (n + by - 1) / by;
 }
 
-/* Returns the slots in which all blocks of `ahead` slices in a row have place. A chunk of several slices is held in any
- * case. */
+/* Returns the slots in which all blocks of `ahead` slices in a row have place. A chunk of several
+ * slices is held in any case. */
 static int64_t count_slots(const struct blocks *blocks, int64_t ahead)
 {
     const int64_t all = divide_up(blocks->n_slices, blocks->chunk) * blocks->per_chunk,
@@ -77,7 +81,8 @@ static int64_t count_slots(const struct blocks *blocks, int64_t ahead)
     return slots < all ? slots : all;
 }
 
-static struct blocks find_blocks(const struct source *source, const struct read_rule *rule, int64_t ahead)
+static struct blocks find_blocks(const struct source *source, const struct read_rule *rule,
+                                 int64_t ahead)
 {
     const size_t slice = ts_slice_bytes(&source->image);
     const int64_t n = ts_source_total(source), most = (int64_t)(rule->limit / slice);
@@ -103,7 +108,8 @@ static int64_t block_first(const struct blocks *blocks, int64_t k)
 
 static int64_t block_end(const struct blocks *blocks, int64_t k)
 {
-    const int64_t end = block_first(blocks, k) + blocks->size, chunk = (k / blocks->per_chunk + 1) * blocks->chunk;
+    const int64_t end = block_first(blocks, k) + blocks->size,
+                  chunk = (k / blocks->per_chunk + 1) * blocks->chunk;
     const int64_t least = end < chunk ? end : chunk;
     return least < blocks->n_slices ? least : blocks->n_slices;
 }
@@ -123,7 +129,8 @@ static bool is_held(const struct read_ahead *reading, int64_t k)
 
 static size_t bytes_of(const struct blocks *blocks)
 {
-    return (size_t)blocks->n_slots * ((size_t)blocks->size * blocks->slice_bytes + sizeof(struct slot));
+    return (size_t)blocks->n_slots *
+           ((size_t)blocks->size * blocks->slice_bytes + sizeof(struct slot));
 }
 
 size_t ts_read_ahead_bytes(const struct source *source, const struct read_rule *rule, int64_t ahead)
@@ -132,9 +139,10 @@ size_t ts_read_ahead_bytes(const struct source *source, const struct read_rule *
     return bytes_of(&blocks);
 }
 
-/* ---- in the background ---------------------------------------------------------------------------- */
+/* ---- in the background ----------------------------------------------------------------------- */
 
-/* Returns the slot of the lowest block that is queued, and in *n how many blocks, with it, are read next. */
+/* Returns the slot of the lowest block that is queued, and in *n how many blocks, with it, are read
+ * next. */
 static int64_t next_queued(const struct read_ahead *reading, int64_t *n)
 {
     const struct blocks *blocks = &reading->blocks;
@@ -169,8 +177,8 @@ static void read_direct(struct read_ahead *reading)
     direct->state = SLOT_READING;
     reading->busy = true;
     pthread_mutex_unlock(&reading->lock);
-    const enum ts_status status =
-        reading->rule.read(reading->source, reading->readers, direct->z, direct->n, direct->out, reading->unheard);
+    const enum ts_status status = reading->rule.read(reading->source, reading->readers, direct->z,
+                                                     direct->n, direct->out, reading->unheard);
     if (status != TS_OK)
         ts_diag_clear(reading->unheard);
     pthread_mutex_lock(&reading->lock);
@@ -201,8 +209,9 @@ static void *read_queued(void *data)
         reading->run_bytes = reading->run_bytes < MOST_BYTES ? 2 * reading->run_bytes : MOST_BYTES;
         reading->busy = true;
         pthread_mutex_unlock(&reading->lock);
-        const enum ts_status status = reading->rule.read(reading->source, reading->readers, z, end - z,
-                                                         slot_memory(reading, slot), reading->unheard);
+        const enum ts_status status =
+            reading->rule.read(reading->source, reading->readers, z, end - z,
+                               slot_memory(reading, slot), reading->unheard);
         if (status != TS_OK)
             ts_diag_clear(reading->unheard);
         pthread_mutex_lock(&reading->lock);
@@ -216,12 +225,13 @@ static void *read_queued(void *data)
 
 static bool start_thread(struct read_ahead *reading)
 {
-    reading->has_thread = reading->has_thread || ts_thread_start(&reading->thread, read_queued, reading) == 0;
+    reading->has_thread =
+        reading->has_thread || ts_thread_start(&reading->thread, read_queued, reading) == 0;
     return reading->has_thread;
 }
 
-/* Forgets what was announced with a place, once nobody writes there any more: where it is `wanted`, once it has been
- * read. Returns whether it was. */
+/* Forgets what was announced with a place, once nobody writes there any more: where it is `wanted`,
+ * once it has been read. Returns whether it was. */
 static bool end_direct(struct read_ahead *reading, bool wanted)
 {
     const enum slot_state *state = &reading->direct.state;
@@ -248,7 +258,8 @@ void ts_read_ahead_prefetch_to(struct read_ahead *reading, int64_t z, int64_t n,
 void ts_read_ahead_prefetch(struct read_ahead *reading, int64_t z, int64_t n)
 {
     const struct blocks *blocks = &reading->blocks;
-    if (blocks->n_slots == 0 || z < 0 || n <= 0 || n > blocks->n_slices - z || !start_thread(reading))
+    if (blocks->n_slots == 0 || z < 0 || n <= 0 || n > blocks->n_slices - z ||
+        !start_thread(reading))
         return;
     pthread_mutex_lock(&reading->lock);
     for (int64_t k = block_of(blocks, z); k <= block_of(blocks, z + n - 1); k++) {
@@ -262,7 +273,7 @@ void ts_read_ahead_prefetch(struct read_ahead *reading, int64_t z, int64_t n)
     pthread_mutex_unlock(&reading->lock);
 }
 
-/* ---- reading ----------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 struct copying {
     const struct read_ahead *reading;
@@ -279,18 +290,20 @@ static enum ts_status copy_slice(void *user, int thread, int64_t i, struct ts_di
     (void)thread;
     (void)diag;
     memcpy(copying->out + (size_t)i * blocks->slice_bytes,
-           slot_memory(reading, k % blocks->n_slots) + (size_t)(z - block_first(blocks, k)) * blocks->slice_bytes,
+           slot_memory(reading, k % blocks->n_slots) +
+               (size_t)(z - block_first(blocks, k)) * blocks->slice_bytes,
            blocks->slice_bytes);
     return TS_OK;
 }
 
 /* Copies slices [z, end), all of which are held. */
-static enum ts_status copy_held(struct read_ahead *reading, int64_t z, int64_t end, unsigned char *out,
-                                struct ts_diag *diag)
+static enum ts_status copy_held(struct read_ahead *reading, int64_t z, int64_t end,
+                                unsigned char *out, struct ts_diag *diag)
 {
     struct copying copying = {reading, z, out};
     const bool few = (size_t)(end - z) * reading->blocks.slice_bytes < COPY_BYTES;
-    return ts_pool_run(reading->copiers, few ? 1 : COPY_THREADS, end - z, copy_slice, &copying, diag);
+    return ts_pool_run(reading->copiers, few ? 1 : COPY_THREADS, end - z, copy_slice, &copying,
+                       diag);
 }
 
 /* Reads a block to its slot. */
@@ -298,13 +311,15 @@ static enum ts_status hold(struct read_ahead *reading, int64_t k, struct ts_diag
 {
     const int64_t s = k % reading->blocks.n_slots, z = block_first(&reading->blocks, k);
     reading->slots[s] = (struct slot){k, SLOT_EMPTY};
-    const enum ts_status status = reading->rule.read(reading->source, reading->readers, z,
-                                                     block_end(&reading->blocks, k) - z, slot_memory(reading, s), diag);
+    const enum ts_status status =
+        reading->rule.read(reading->source, reading->readers, z, block_end(&reading->blocks, k) - z,
+                           slot_memory(reading, s), diag);
     reading->slots[s].state = status == TS_OK ? SLOT_HELD : SLOT_EMPTY;
     return status;
 }
 
-/* Returns whether block k is read for [z, end) alone: it lies within, or it cannot be kept for those behind. */
+/* Returns whether block k is read for [z, end) alone: it lies within, or it cannot be kept for
+ * those behind. */
 static bool is_passed_on(const struct read_ahead *reading, int64_t k, int64_t z, int64_t end)
 {
     const struct blocks *blocks = &reading->blocks;
@@ -312,8 +327,8 @@ static bool is_passed_on(const struct read_ahead *reading, int64_t k, int64_t z,
            (z <= block_first(blocks, k) && block_end(blocks, k) <= end);
 }
 
-/* Returns whether block k is held, and waits until that is decided: a block that is not held is read by the caller,
- * once the thread is idle. */
+/* Returns whether block k is held, and waits until that is decided: a block that is not held is
+ * read by the caller, once the thread is idle. */
 static bool wait_for_block(struct read_ahead *reading, int64_t k)
 {
     pthread_mutex_lock(&reading->lock);
@@ -324,7 +339,8 @@ static bool wait_for_block(struct read_ahead *reading, int64_t k)
     return held;
 }
 
-enum ts_status ts_read_ahead_read(struct read_ahead *reading, int64_t z, int64_t n, void *out, struct ts_diag *diag)
+enum ts_status ts_read_ahead_read(struct read_ahead *reading, int64_t z, int64_t n, void *out,
+                                  struct ts_diag *diag)
 {
     const struct blocks *blocks = &reading->blocks;
     const int64_t end = z + n;
@@ -346,22 +362,24 @@ enum ts_status ts_read_ahead_read(struct read_ahead *reading, int64_t z, int64_t
                (held || is_passed_on(reading, k, z, end)))
             past = block_end(blocks, k++);
         past = past < end ? past : end;
-        status = held ? copy_held(reading, at, past, to, diag)
-                      : reading->rule.read(reading->source, reading->readers, at, past - at, to, diag);
+        status =
+            held ? copy_held(reading, at, past, to, diag)
+                 : reading->rule.read(reading->source, reading->readers, at, past - at, to, diag);
     }
     return status;
 }
 
-/* ---- start and end ------------------------------------------------------------------------------- */
+/* ---- start and end --------------------------------------------------------------------------- */
 
-enum ts_status ts_read_ahead_start(struct source *source, const struct read_rule *rule, int threads, int64_t ahead,
-                                   struct read_ahead **out, struct ts_diag *diag)
+enum ts_status ts_read_ahead_start(struct source *source, const struct read_rule *rule, int threads,
+                                   int64_t ahead, struct read_ahead **out, struct ts_diag *diag)
 {
     struct read_ahead *reading = *out = calloc(1, sizeof *reading);
     if (!reading)
         return ts_diag_no_memory(diag, sizeof *reading);
     const struct blocks blocks = find_blocks(source, rule, ahead);
-    *reading = (struct read_ahead){.source = source, .rule = *rule, .blocks = blocks, .run_bytes = FIRST_BYTES};
+    *reading = (struct read_ahead){
+        .source = source, .rule = *rule, .blocks = blocks, .run_bytes = FIRST_BYTES};
     pthread_mutex_init(&reading->lock, NULL);
     pthread_cond_init(&reading->queued, NULL);
     pthread_cond_init(&reading->held, NULL);
@@ -370,7 +388,8 @@ enum ts_status ts_read_ahead_start(struct source *source, const struct read_rule
     reading->unheard = ts_diag_create();
     reading->slots = calloc((size_t)blocks.n_slots + 1, sizeof *reading->slots);
     reading->memory = malloc(bytes_of(&blocks) + 1);
-    if (reading->readers && reading->copiers && reading->unheard && reading->slots && reading->memory)
+    if (reading->readers && reading->copiers && reading->unheard && reading->slots &&
+        reading->memory)
         return TS_OK;
     ts_read_ahead_destroy(reading);
     *out = NULL;
@@ -400,7 +419,7 @@ void ts_read_ahead_destroy(struct read_ahead *reading)
     free(reading);
 }
 
-/* ---- sources ----------------------------------------------------------------------------------- */
+/* ---- sources --------------------------------------------------------------------------------- */
 
 void ts_rule_may_hold(struct source *base, size_t bytes)
 {
@@ -411,15 +430,19 @@ void ts_rule_may_hold(struct source *base, size_t bytes)
 
 struct source_rereads ts_rule_rereads(const struct source *base, int64_t ahead)
 {
-    const struct blocks blocks = find_blocks(base, &((const struct rule_source *)base)->rule, ahead);
-    return (struct source_rereads){.times = blocks.n_slots > 0 ? blocks.per_chunk : 1,
-                                   .chunk = blocks.n_slots < count_slots(&blocks, ahead) ? blocks.chunk : 0};
+    const struct blocks blocks =
+        find_blocks(base, &((const struct rule_source *)base)->rule, ahead);
+    return (struct source_rereads){
+        .times = blocks.n_slots > 0 ? blocks.per_chunk : 1,
+        .chunk = blocks.n_slots < count_slots(&blocks, ahead) ? blocks.chunk : 0};
 }
 
 enum ts_status ts_rule_start(struct source *base, int threads, int64_t ahead, struct ts_diag *diag)
 {
     struct rule_source *source = (struct rule_source *)base;
-    return source->reading ? TS_OK : ts_read_ahead_start(base, &source->rule, threads, ahead, &source->reading, diag);
+    return source->reading
+               ? TS_OK
+               : ts_read_ahead_start(base, &source->rule, threads, ahead, &source->reading, diag);
 }
 
 void ts_rule_prefetch(struct source *base, int64_t z, int64_t n)
@@ -436,8 +459,11 @@ void ts_rule_prefetch_to(struct source *base, int64_t z, int64_t n, void *out)
         ts_read_ahead_prefetch_to(source->reading, z, n, out);
 }
 
-enum ts_status ts_rule_read(struct source *base, int64_t z, int64_t n, void *out, struct ts_diag *diag)
+enum ts_status ts_rule_read(struct source *base, int64_t z, int64_t n, void *out,
+                            struct ts_diag *diag)
 {
     const enum ts_status status = ts_rule_start(base, ts_processors(), 0, diag);
-    return status == TS_OK ? ts_read_ahead_read(((struct rule_source *)base)->reading, z, n, out, diag) : status;
+    return status == TS_OK
+               ? ts_read_ahead_read(((struct rule_source *)base)->reading, z, n, out, diag)
+               : status;
 }

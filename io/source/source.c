@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The formats share these parts: units and axes of the image, the facts about its slices, and the digests of those that
- * have been read.
+ * The formats share these parts: units and axes of the image, the facts about its slices, and the
+ * digests of those that have been read.
  */
 #include "io/source/source.h"
 
@@ -28,11 +28,13 @@ const char *ts_source_unit(enum ts_quantity quantity)
 
 bool ts_source_rounds(double largest)
 {
-    static const double float_whole_max = 16777216; /* 2^24: every integer up to it is a 32-bit float */
+    static const double float_whole_max =
+        16777216; /* 2^24: every integer up to it is a 32-bit float */
     return largest > float_whole_max;
 }
 
-void ts_source_note_rounding(struct source *source, int64_t z, int64_t n, const struct ts_rounding *rounding)
+void ts_source_note_rounding(struct source *source, int64_t z, int64_t n,
+                             const struct ts_rounding *rounding)
 {
     const struct ts_rounding some = {.n = ROUNDING_SOME, .most = rounding->most};
     for (int64_t i = z; rounding->n != 0 && i < z + n; i++)
@@ -117,7 +119,8 @@ static enum ts_status digest_slice(void *user, int thread, int64_t i, struct ts_
     if (strcmp(known, now) == 0)
         return TS_OK;
     ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "file-changed"},
-                  "slice %lld of an input has other pixels than when it was read before: its file was changed",
+                  "slice %lld of an input has other pixels than when it was read before: its file "
+                  "was changed",
                   (long long)digesting->z + i);
     return ts_diag_hint(diag, "run again when nothing writes to the inputs");
 }
@@ -128,11 +131,14 @@ static bool tells_of_change(const struct ts_diag *diag)
     return n > 0 && !strcmp(ts_diag_get(diag, n - 1)->code, "file-changed");
 }
 
-enum ts_status ts_source_read(struct source *source, int64_t z, int64_t n, void *out, struct ts_diag *diag)
+enum ts_status ts_source_read(struct source *source, int64_t z, int64_t n, void *out,
+                              struct ts_diag *diag)
 {
     struct ts_diag *met = ts_diag_create(), *cause = ts_diag_create();
-    enum ts_status status = met && cause ? source->ops->read(source, z, n, out, met) : ts_diag_no_memory(diag, 0);
-    const bool damaged = status == TS_BAD_INPUT && !tells_of_change(met) && source->ops->check_unchanged;
+    enum ts_status status =
+        met && cause ? source->ops->read(source, z, n, out, met) : ts_diag_no_memory(diag, 0);
+    const bool damaged =
+        status == TS_BAD_INPUT && !tells_of_change(met) && source->ops->check_unchanged;
     if (damaged && source->ops->check_unchanged(source, cause) != TS_OK && tells_of_change(cause))
         ts_diag_append(diag, cause);
     else if (met && cause)
@@ -142,8 +148,8 @@ enum ts_status ts_source_read(struct source *source, int64_t z, int64_t n, void 
     return status;
 }
 
-enum ts_status ts_source_digest(struct source *source, struct pool *readers, int64_t z, int64_t n, const void *data,
-                                struct ts_diag *diag)
+enum ts_status ts_source_digest(struct source *source, struct pool *readers, int64_t z, int64_t n,
+                                const void *data, struct ts_diag *diag)
 {
     struct digesting digesting = {source, z, data};
     if (source->no_digests && !counts_rounding(source))
@@ -151,17 +157,19 @@ enum ts_status ts_source_digest(struct source *source, struct pool *readers, int
     return ts_pool_run(readers, ts_pool_threads(readers), n, digest_slice, &digesting, diag);
 }
 
-/* ---- the grid as text ---------------------------------------------------------------------------- */
+/* ---- the grid as text ------------------------------------------------------------------------ */
 
 static size_t add_text(const char *more, char text[SOURCE_GRID_BYTES], size_t used)
 {
-    const size_t length = strlen(more), room = SOURCE_GRID_BYTES - 1 - used, n = length < room ? length : room;
+    const size_t length = strlen(more), room = SOURCE_GRID_BYTES - 1 - used,
+                 n = length < room ? length : room;
     memcpy(text + used, more, n);
     text[used + n] = '\0';
     return used + n;
 }
 
-static size_t add_numbers(const char *name, const double *numbers, int n, char text[SOURCE_GRID_BYTES], size_t used)
+static size_t add_numbers(const char *name, const double *numbers, int n,
+                          char text[SOURCE_GRID_BYTES], size_t used)
 {
     char number[40];
     used = add_text(name, text, used);
@@ -185,8 +193,9 @@ static size_t add_axis(const struct ts_axis *axis, char text[SOURCE_GRID_BYTES],
 
 void ts_source_grid_text(const struct ts_image *image, char text[SOURCE_GRID_BYTES])
 {
-    size_t used = (size_t)snprintf(text, SOURCE_GRID_BYTES, "%s %s in %s%s", ts_dtype_name(image->dtype),
-                                   ts_quantity_name(image->quantity), image->unit, image->masked ? ", masked" : "");
+    size_t used = (size_t)snprintf(text, SOURCE_GRID_BYTES, "%s %s in %s%s",
+                                   ts_dtype_name(image->dtype), ts_quantity_name(image->quantity),
+                                   image->unit, image->masked ? ", masked" : "");
     for (int d = 0; d < image->rank; d++)
         used = add_axis(&image->axes[d], text, used);
     if (image->has_geometry) {

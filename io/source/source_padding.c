@@ -6,7 +6,8 @@
 
 const struct choice ts_source_padding_choices[] = {
     {"value", PADDING_VALUE, "they are pixels like any other"},
-    {"exclude", PADDING_EXCLUDE, "they are invalid: no stage takes them for measured values (docs/padding.md)"},
+    {"exclude", PADDING_EXCLUDE,
+     "they are invalid: no stage takes them for measured values (docs/padding.md)"},
     {NULL, 0, NULL},
 };
 
@@ -18,7 +19,8 @@ static bool states_padding(const struct source *source)
     return false;
 }
 
-enum ts_status ts_source_set_padding(struct source *source, enum source_padding padding, struct ts_diag *diag)
+enum ts_status ts_source_set_padding(struct source *source, enum source_padding padding,
+                                     struct ts_diag *diag)
 {
     source->image.masked = padding == PADDING_EXCLUDE && states_padding(source);
     return ts_source_make_valid(source, diag);

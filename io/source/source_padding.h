@@ -11,12 +11,15 @@ enum source_padding { PADDING_VALUE, PADDING_EXCLUDE };
 extern const struct choice ts_source_padding_choices[];
 
 /* The parameter of a format whose parameter struct has the field `int32_t padding`. */
-#define PADDING_PARAM(type, which)                                                                                     \
-    PARAM(type, padding, .unit = "", .choices = ts_source_padding_choices, .init.choice = PADDING_EXCLUDE,             \
-          .old = {.until = 1, .init.choice = PADDING_VALUE}, .doc = "what pixels " which " are")
+#define PADDING_PARAM(type, which)                                                                 \
+    PARAM(type, padding, .unit = "", .choices = ts_source_padding_choices,                         \
+          .init.choice = PADDING_EXCLUDE, .old = {.until = 1, .init.choice = PADDING_VALUE},       \
+          .doc = "what pixels " which " are")
 
-/* Makes the image masked, and its bits, where any of the slices states padding and the parameter excludes it. */
-enum ts_status ts_source_set_padding(struct source *source, enum source_padding padding, struct ts_diag *diag);
+/* Makes the image masked, and its bits, where any of the slices states padding and the parameter
+ * excludes it. */
+enum ts_status ts_source_set_padding(struct source *source, enum source_padding padding,
+                                     struct ts_diag *diag);
 /* Marks `padding` as idle where no slice states any. For resolve() of the format. */
 void ts_source_resolve_padding(struct param_set *set, const struct source *source);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This source passes every call on to the whole source, with z moved by the first slice of the range, and by those of
- * the volumes before the one that is taken. The facts about its slices are the whole's own, from that slice on.
+ * This source passes every call on to the whole source, with z moved by the first slice of the
+ * range, and by those of the volumes before the one that is taken. The facts about its slices are
+ * the whole's own, from that slice on.
  */
 #include "io/source/source_slices.h"
 
@@ -15,7 +16,8 @@ struct cut_source {
     int64_t offset; /* number of its slice 0 in the whole */
 };
 
-/* This part of a source is slices [first, first + n) of each volume, or of the one that is taken. */
+/* This part of a source is slices [first, first + n) of each volume, or of the one that is
+ * taken. */
 struct part {
     int64_t first, n, volume; /* volume -1: all */
 };
@@ -46,7 +48,8 @@ static size_t memory_bytes(const struct source *base, int threads, int64_t ahead
 static struct source_rereads rereads(const struct source *base, int64_t ahead)
 {
     const struct source *whole = whole_of(base);
-    return whole->ops->rereads ? whole->ops->rereads(whole, ahead) : (struct source_rereads){.times = 1};
+    return whole->ops->rereads ? whole->ops->rereads(whole, ahead)
+                               : (struct source_rereads){.times = 1};
 }
 
 static enum ts_status start(struct source *base, int threads, int64_t ahead, struct ts_diag *diag)
@@ -70,7 +73,8 @@ static void prefetch_to(struct source *base, int64_t z, int64_t n, void *out)
     whole->ops->prefetch_to(whole, offset_of(base) + z, n, out);
 }
 
-static enum ts_status read_slices(struct source *base, int64_t z, int64_t n, void *out, struct ts_diag *diag)
+static enum ts_status read_slices(struct source *base, int64_t z, int64_t n, void *out,
+                                  struct ts_diag *diag)
 {
     struct source *whole = whole_of(base);
     return whole->ops->read(whole, offset_of(base) + z, n, out, diag);
@@ -171,7 +175,8 @@ static struct source *cut_take(struct source *whole, const struct part *part)
 static const struct ts_numbers *numbers_of(const struct param_set *set, const char *name)
 {
     size_t i;
-    const bool found = ts_param_find(set->params, set->n_params, name, &i) && set->params[i].kind == PARAM_NUMBERS;
+    const bool found =
+        ts_param_find(set->params, set->n_params, name, &i) && set->params[i].kind == PARAM_NUMBERS;
     return found ? ts_param_field(set, i) : NULL;
 }
 
@@ -181,25 +186,27 @@ const struct ts_numbers *ts_source_slices(const struct param_set *set)
 }
 
 /* Reads the volume that `take` names; -1 where it names none. */
-static enum ts_status volume_of(const struct param_set *set, int64_t n_volumes, int64_t *volume, struct ts_diag *diag)
+static enum ts_status volume_of(const struct param_set *set, int64_t n_volumes, int64_t *volume,
+                                struct ts_diag *diag)
 {
     const struct ts_numbers *take = numbers_of(set, "take");
     *volume = -1;
     if (!take || take->rows == 0)
         return TS_OK;
     const double number = take->values[0];
-    if (take->rows == 1 && take->columns == 1 && number == rint(number) && number >= 0 && number < (double)n_volumes) {
+    if (take->rows == 1 && take->columns == 1 && number == rint(number) && number >= 0 &&
+        number < (double)n_volumes) {
         *volume = (int64_t)number;
         return TS_OK;
     }
-    ts_param_error(set, "take", "take-volume", diag, "expected the number of one of the %" PRId64 " volumes",
-                   n_volumes);
+    ts_param_error(set, "take", "take-volume", diag,
+                   "expected the number of one of the %" PRId64 " volumes", n_volumes);
     return ts_diag_hint(diag, "take: N with 0 <= N <= %" PRId64, n_volumes - 1);
 }
 
 /* Reads the range [*first, *end) of n slices out of the numbers; all where there are none. */
-static enum ts_status range_of(const struct param_set *set, const struct ts_numbers *slices, int64_t n, int64_t *first,
-                               int64_t *end, struct ts_diag *diag)
+static enum ts_status range_of(const struct param_set *set, const struct ts_numbers *slices,
+                               int64_t n, int64_t *first, int64_t *end, struct ts_diag *diag)
 {
     *first = 0;
     *end = n;
@@ -208,30 +215,35 @@ static enum ts_status range_of(const struct param_set *set, const struct ts_numb
     const int64_t count = slices->columns;
     if (slices->rows != 1 || count < 1 || count > 2)
         return ts_param_error(set, "slices", "slices-list", diag,
-                              "%" PRId64 " rows of %" PRId64 " numbers, expected one number, or [first, end]",
+                              "%" PRId64 " rows of %" PRId64
+                              " numbers, expected one number, or [first, end]",
                               slices->rows, count);
     for (int64_t i = 0; i < count; i++)
         if (slices->values[i] != rint(slices->values[i]))
-            return ts_param_error(set, "slices", "slices-list", diag, "%g is not a number of a slice",
-                                  slices->values[i]);
+            return ts_param_error(set, "slices", "slices-list", diag,
+                                  "%g is not a number of a slice", slices->values[i]);
     *first = (int64_t)slices->values[0];
     *end = count == 2 ? (int64_t)slices->values[1] : *first + 1;
     if (*first >= 0 && *first < *end && *end <= n)
         return TS_OK;
     ts_param_error(set, "slices", "slices-range", diag,
-                   "[%" PRId64 ", %" PRId64 ") is not a range of the %" PRId64 " slices 0 to %" PRId64, *first, *end, n,
-                   n - 1);
+                   "[%" PRId64 ", %" PRId64 ") is not a range of the %" PRId64
+                   " slices 0 to %" PRId64,
+                   *first, *end, n, n - 1);
     return ts_diag_hint(diag, "slices: [first, end] with 0 <= first < end <= %" PRId64, n);
 }
 
 const char *ts_source_on(const struct param_set *set)
 {
     size_t i;
-    return ts_param_find(set->params, set->n_params, "on", &i) ? *(const char *const *)ts_param_field(set, i) : NULL;
+    return ts_param_find(set->params, set->n_params, "on", &i)
+               ? *(const char *const *)ts_param_field(set, i)
+               : NULL;
 }
 
 enum ts_status ts_source_open_on(const struct source_format *format, const struct param_set *set,
-                                 const struct source *image, struct source **source, struct ts_diag *diag)
+                                 const struct source *image, struct source **source,
+                                 struct ts_diag *diag)
 {
     const enum ts_status status = format->open_on(set, image, source, diag);
     if (status == TS_OK)
@@ -239,15 +251,16 @@ enum ts_status ts_source_open_on(const struct source_format *format, const struc
     return status;
 }
 
-enum ts_status ts_source_open(const struct source_format *format, const struct param_set *set, struct source **source,
-                              struct ts_diag *diag)
+enum ts_status ts_source_open(const struct source_format *format, const struct param_set *set,
+                              struct source **source, struct ts_diag *diag)
 {
     struct part part;
     int64_t end;
     struct source *whole = NULL;
     *source = NULL;
     if (!format->open)
-        return ts_param_error(set, format->name, "source-on", diag, "it goes with another input, and there is none");
+        return ts_param_error(set, format->name, "source-on", diag,
+                              "it goes with another input, and there is none");
     enum ts_status status = format->open(set, &whole, diag);
     if (status != TS_OK)
         return status;

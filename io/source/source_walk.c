@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A slab is announced to the source before the one before it is used. Where nobody uses slabs nothing is announced: the
- * source then reads to the walk's memory and copies nothing.
+ * A slab is announced to the source before the one before it is used. Where nobody uses slabs
+ * nothing is announced: the source then reads to the walk's memory and copies nothing.
  */
 #include "io/source/source_walk.h"
 
@@ -13,7 +13,8 @@ enum { SLAB_BYTES = 64 << 20 };
 
 int64_t ts_source_slab_slices(const struct source *source, const struct source *beside)
 {
-    const size_t bytes = ts_slice_bytes(&source->image), other = beside ? ts_slice_bytes(&beside->image) : 0;
+    const size_t bytes = ts_slice_bytes(&source->image),
+                 other = beside ? ts_slice_bytes(&beside->image) : 0;
     const int64_t most = (int64_t)(SLAB_BYTES / (bytes > other ? bytes : other));
     return most < 1 ? 1 : most < source->n_slices ? most : source->n_slices;
 }
@@ -42,7 +43,8 @@ static int64_t first_of(const struct source *source, const struct source_slab *s
     return slab->volume * source->n_whole + slab->z;
 }
 
-static enum ts_status start(const struct source_walk *walk, struct source *source, void **data, struct ts_diag *diag)
+static enum ts_status start(const struct source_walk *walk, struct source *source, void **data,
+                            struct ts_diag *diag)
 {
     const size_t bytes = (size_t)walk->most * ts_slice_bytes(&source->image);
     const int threads = walk->threads > 0 ? walk->threads : ts_processors();
@@ -64,7 +66,8 @@ static enum ts_status read_all(const struct source_walk *walk, struct source *co
     for (*slab = find_next(walk, slab); slab->n > 0;) {
         enum ts_status status = TS_OK;
         for (int i = 0; i < 2 && sources[i] && status == TS_OK; i++)
-            status = ts_source_read(sources[i], first_of(sources[i], slab), slab->n, slab->data[i], diag);
+            status = ts_source_read(sources[i], first_of(sources[i], slab), slab->n, slab->data[i],
+                                    diag);
         if (status != TS_OK)
             return status;
         slab->first = first_of(walk->source, slab);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A word keeps its characters where none of them means anything to a chain. A command stands in single quotes, between
- * which a shell changes nothing; a single quote itself ends them, stands escaped, and begins them anew.
+ * A word keeps its characters where none of them means anything to a chain. A command stands in
+ * single quotes, between which a shell changes nothing; a single quote itself ends them, stands
+ * escaped, and begins them anew.
  */
 #include "io/source/try_text.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Describes volumes for people and in JSON, so that `info` says the same of one whatever file it is in.
+ * Describes volumes for people and in JSON, so that `info` says the same of one whatever file it is
+ * in.
  */
 #include "io/source/volume_text.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This describes the grid of a volume, and the axis of a series of volumes: what `info` prints of any file.
+ * This describes the grid of a volume, and the axis of a series of volumes: what `info` prints of
+ * any file.
  */
 #ifndef IO_SOURCE_VOLUME_TEXT_H
 #define IO_SOURCE_VOLUME_TEXT_H
@@ -8,8 +9,8 @@
 #include "core/image.h"
 #include "core/json.h"
 
-/* Writes "axial", "coronal", "sagittal", or "axial, oblique 12.3 degrees", or "axial, sheared 14.0 degrees" for the
- * slices of an image that has a place in the patient. */
+/* Writes "axial", "coronal", "sagittal", or "axial, oblique 12.3 degrees", or "axial, sheared 14.0
+ * degrees" for the slices of an image that has a place in the patient. */
 void ts_volume_orientation(const struct ts_image *image, char *out, size_t size);
 /* Writes spacing, place, type, quantity and unit as members of the object that is open. */
 void ts_volume_json(struct json *json, const struct ts_image *image);

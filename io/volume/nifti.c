@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The header gives axes, type, scale and a transform to RAS coordinates, whose first two signs are changed for LPS.
- * sform goes before qform, as in nibabel. Without either the volume has no place in a patient. A fourth axis is one of
- * volumes by time, which begins at toffset; they are numbered where the header names no unit of time. Or it is one of
- * frequencies, by its unit, or the sweep that this program wrote.
+ * The header gives axes, type, scale and a transform to RAS coordinates, whose first two signs are
+ * changed for LPS. sform goes before qform, as in nibabel. Without either the volume has no place
+ * in a patient. A fourth axis is one of volumes by time, which begins at toffset; they are numbered
+ * where the header names no unit of time. Or it is one of frequencies, by its unit, or the sweep
+ * that this program wrote.
  */
 #include "io/volume/nifti.h"
 
@@ -22,20 +23,22 @@
 
 static const struct param nifti_params[] = {
     PARAM(struct nifti_params, nifti, .required = true, .unit = "",
-          .doc =
-              "a NIfTI file of a volume, or of several by time: .nii, .nii.gz, or .hdr with the file .img beside it"),
+          .doc = "a NIfTI file of a volume, or of several by time: .nii, .nii.gz, or .hdr with the "
+                 "file .img beside it"),
     VOLUME_QUANTITY_PARAM(struct nifti_params),
     TAKE_PARAM(struct nifti_params),
     SLICES_PARAM(struct nifti_params),
 };
 
-/* Values begin before this byte: only a header and extensions, which are short texts, stand before them. */
+/* Values begin before this byte: only a header and extensions, which are short texts, stand before
+ * them. */
 enum { MOST_OFFSET = 1 << 28 };
 enum { MOST_JSON = 1 << 20 };
 static const double SAME_TIME = 1e-3;    /* in steps */
 static const double SAME_SPACING = 0.01; /* of the spacing; the 0.49 of 0.488 is the same */
 
-static enum ts_status read_header(struct volume_layout *layout, struct nifti_header *header, struct ts_diag *diag)
+static enum ts_status read_header(struct volume_layout *layout, struct nifti_header *header,
+                                  struct ts_diag *diag)
 {
     unsigned char bytes[NIFTI_2_BYTES];
     const char *wrong = NULL;
@@ -59,10 +62,12 @@ static enum ts_status read_header(struct volume_layout *layout, struct nifti_hea
     return wrong ? ts_volume_refuse(layout, "nifti-header", diag, "%s", wrong) : TS_OK;
 }
 
-static enum ts_status take_axes(struct volume_layout *layout, const struct nifti_header *header, struct ts_diag *diag)
+static enum ts_status take_axes(struct volume_layout *layout, const struct nifti_header *header,
+                                struct ts_diag *diag)
 {
     if (!(header->dim[0] >= 2 && header->dim[0] <= 7))
-        return ts_volume_refuse(layout, "nifti-header", diag, "has %g axes, expected 2 to 7", header->dim[0]);
+        return ts_volume_refuse(layout, "nifti-header", diag, "has %g axes, expected 2 to 7",
+                                header->dim[0]);
     const int rank = (int)header->dim[0];
     for (int d = 0; d < 4; d++) {
         const double n = d < rank ? header->dim[1 + d] : 1;
@@ -70,36 +75,45 @@ static enum ts_status take_axes(struct volume_layout *layout, const struct nifti
     }
     for (int d = 4; d < rank; d++)
         if (header->dim[1 + d] != 1) {
-            ts_volume_refuse(layout, "nifti-volumes", diag, "has a fifth axis or more: axis %d has %g elements", d + 1,
+            ts_volume_refuse(layout, "nifti-volumes", diag,
+                             "has a fifth axis or more: axis %d has %g elements", d + 1,
                              header->dim[1 + d]);
-            return ts_diag_hint(diag, "a chain reads volumes by time; split the file first with another program, for "
-                                      "example nibabel in Python");
+            return ts_diag_hint(
+                diag,
+                "a chain reads volumes by time; split the file first with another program, for "
+                "example nibabel in Python");
         }
     return TS_OK;
 }
 
-static enum ts_status take_type(struct volume_layout *layout, const struct nifti_header *header, struct ts_diag *diag)
+static enum ts_status take_type(struct volume_layout *layout, const struct nifti_header *header,
+                                struct ts_diag *diag)
 {
     const int datatype = (int)header->datatype;
     if (!ts_nifti_dtype(datatype, &layout->stored)) {
         ts_volume_refuse(layout, "nifti-type", diag,
-                         "holds %s (datatype %d), not integers of at most 32 bits or floats", ts_nifti_name(datatype),
-                         datatype);
-        return ts_diag_hint(diag, "convert it with another program first, for example nibabel in Python");
+                         "holds %s (datatype %d), not integers of at most 32 bits or floats",
+                         ts_nifti_name(datatype), datatype);
+        return ts_diag_hint(diag,
+                            "convert it with another program first, for example nibabel in Python");
     }
     const double bits = 8 * (double)ts_dtype_bytes(layout->stored);
     if (header->bits != bits) {
-        ts_volume_refuse(layout, "nifti-header", diag,
-                         "contradicts itself: its values have %g bits by datatype (%d), and %g by bitpix", bits,
-                         datatype, header->bits);
+        ts_volume_refuse(
+            layout, "nifti-header", diag,
+            "contradicts itself: its values have %g bits by datatype (%d), and %g by bitpix", bits,
+            datatype, header->bits);
         return ts_diag_hint(diag, "correct the one that is wrong");
     }
     layout->swapped = header->swapped;
     /* A slope of 0 says that there is no scale. */
     if (!isfinite(header->slope)) {
-        const struct diag_site site = {.code = "nifti-scale", .span = layout->span, .stage = layout->site};
-        ts_diag_warning(diag, &site, "%s has a slope (scl_slope) that is not finite: its values are taken unscaled",
-                        layout->path);
+        const struct diag_site site = {
+            .code = "nifti-scale", .span = layout->span, .stage = layout->site};
+        ts_diag_warning(
+            diag, &site,
+            "%s has a slope (scl_slope) that is not finite: its values are taken unscaled",
+            layout->path);
     } else if (header->slope != 0) {
         layout->slope = header->slope;
         layout->intercept = header->intercept;
@@ -107,7 +121,8 @@ static enum ts_status take_type(struct volume_layout *layout, const struct nifti
     return TS_OK;
 }
 
-/* Returns mm in one of the header's lengths. A header without a unit means mm, as programs take it. */
+/* Returns mm in one of the header's lengths. A header without a unit means mm, as programs take
+ * it. */
 static double unit_mm(const struct nifti_header *header)
 {
     switch ((int)header->units & NIFTI_LENGTHS) {
@@ -135,13 +150,17 @@ static double units_per_second(const struct nifti_header *header)
     }
 }
 
-/* Takes the name and the values of a sweep from a header that this program wrote; others have no name for the axis. */
-static enum ts_status take_sweep(struct volume_layout *layout, const struct nifti_header *header, struct ts_diag *diag)
+/* Takes the name and the values of a sweep from a header that this program wrote; others have no
+ * name for the axis. */
+static enum ts_status take_sweep(struct volume_layout *layout, const struct nifti_header *header,
+                                 struct ts_diag *diag)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
-    const char *by = strncmp(header->text, "tomostage ", 10) ? NULL : strstr(header->text, NIFTI_VOLUMES_BY);
+    const char *by =
+        strncmp(header->text, "tomostage ", 10) ? NULL : strstr(header->text, NIFTI_VOLUMES_BY);
     const char *name = by ? by + strlen(NIFTI_VOLUMES_BY) : "";
-    if (!*name || name[strspn(name, letters)] || !isfinite(header->first) || !isfinite(header->pixdim[4]))
+    if (!*name || name[strspn(name, letters)] || !isfinite(header->first) ||
+        !isfinite(header->pixdim[4]))
         return TS_OK;
     layout->by = ts_arena_text(layout->arena, name, strlen(name));
     layout->first = header->first;
@@ -170,9 +189,10 @@ static void take_spectrum(struct volume_layout *layout, const struct nifti_heade
     }
 }
 
-/* Takes the times of volumes, where the header names their unit. A time of the first one beside which the step vanishes
- * would give all volumes one time. */
-static void take_times(struct volume_layout *layout, const struct nifti_header *header, struct ts_diag *diag)
+/* Takes the times of volumes, where the header names their unit. A time of the first one beside
+ * which the step vanishes would give all volumes one time. */
+static void take_times(struct volume_layout *layout, const struct nifti_header *header,
+                       struct ts_diag *diag)
 {
     const double units = units_per_second(header), step = fabs(header->pixdim[4]) / units,
                  first = header->first / units;
@@ -183,12 +203,17 @@ static void take_times(struct volume_layout *layout, const struct nifti_header *
         layout->first = first;
         return;
     }
-    const struct diag_site site = {.code = "nifti-times", .span = layout->span, .stage = layout->site};
-    ts_diag_warning(diag, &site, "%s has a time of the first volume (toffset) %s: the times of the volumes begin at 0",
-                    layout->path, isfinite(first) ? "that leaves no digits for their step" : "that is not finite");
+    const struct diag_site site = {
+        .code = "nifti-times", .span = layout->span, .stage = layout->site};
+    ts_diag_warning(
+        diag, &site,
+        "%s has a time of the first volume (toffset) %s: the times of the volumes begin at 0",
+        layout->path,
+        isfinite(first) ? "that leaves no digits for their step" : "that is not finite");
 }
 
-/* Returns the text of the file that ends in .json beside the image, from calloc, or NULL where there is none. */
+/* Returns the text of the file that ends in .json beside the image, from calloc, or NULL where
+ * there is none. */
 static char *text_beside(const struct volume_layout *layout)
 {
     static const char *const endings[] = {".nii.gz", ".nii", ".hdr", ".img", ".gz"};
@@ -226,18 +251,23 @@ static bool lists_even_times(const struct volume_layout *layout, const char *lis
     return *list == ']' && layout->step > 0;
 }
 
-/* The header has one step for all volumes. The file of BIDS beside it may state their times, which are not read. */
+/* The header has one step for all volumes. The file of BIDS beside it may state their times, which
+ * are not read. */
 static void warn_of_times_beside(const struct volume_layout *layout, struct ts_diag *diag)
 {
     char *text = layout->n[3] > 1 && !layout->by ? text_beside(layout) : NULL;
-    const char *key = text ? strstr(text, "\"VolumeTiming\"") : NULL, *list = key ? strchr(key, '[') : NULL;
+    const char *key = text ? strstr(text, "\"VolumeTiming\"") : NULL,
+               *list = key ? strchr(key, '[') : NULL;
     if (list && !lists_even_times(layout, list + 1))
-        ts_diag_warning(
-            diag, &(struct diag_site){.code = "nifti-timing", .span = layout->span, .stage = layout->site},
-            "the .json file beside %s states the times of its volumes (VolumeTiming), which are not read: %s",
-            layout->path,
-            layout->step > 0 ? "the volumes have the even times of the header, which are others"
-                             : "the volumes are numbered");
+        ts_diag_warning(diag,
+                        &(struct diag_site){
+                            .code = "nifti-timing", .span = layout->span, .stage = layout->site},
+                        "the .json file beside %s states the times of its volumes (VolumeTiming), "
+                        "which are not read: %s",
+                        layout->path,
+                        layout->step > 0
+                            ? "the volumes have the even times of the header, which are others"
+                            : "the volumes are numbered");
     free(text);
 }
 
@@ -246,7 +276,8 @@ static void take_geometry(struct volume_layout *layout, const struct nifti_heade
 {
     const double mm = unit_mm(header);
     /* This program names mm wherever it knows lengths; others do not always. */
-    const bool is_unitless = !strncmp(header->text, "tomostage ", 10) && !((int)header->units & NIFTI_LENGTHS);
+    const bool is_unitless =
+        !strncmp(header->text, "tomostage ", 10) && !((int)header->units & NIFTI_LENGTHS);
     layout->upwards = true;
     layout->has_transform = ts_nifti_transform(header, layout->transform);
     for (int d = 0; d < 3; d++) {
@@ -266,9 +297,11 @@ static void take_geometry(struct volume_layout *layout, const struct nifti_heade
 }
 
 /* Warns of a header that says in two ways how the volume lies: what is not used may be right. */
-static void warn_of_forms(const struct volume_layout *layout, const struct nifti_header *header, struct ts_diag *diag)
+static void warn_of_forms(const struct volume_layout *layout, const struct nifti_header *header,
+                          struct ts_diag *diag)
 {
-    const struct diag_site site = {.code = "nifti-forms", .span = layout->span, .stage = layout->site};
+    const struct diag_site site = {
+        .code = "nifti-forms", .span = layout->span, .stage = layout->site};
     double tolerance;
     bool mirrored;
     if (!(header->sform > 0))
@@ -277,16 +310,21 @@ static void warn_of_forms(const struct volume_layout *layout, const struct nifti
         const double apart = ts_nifti_apart(header, &tolerance, &mirrored);
         if (apart > tolerance)
             ts_diag_warning(diag, &site,
-                            "%s has two transforms, which place its voxels up to %.4g mm apart%s: sform (code %g) is "
+                            "%s has two transforms, which place its voxels up to %.4g mm apart%s: "
+                            "sform (code %g) is "
                             "used, qform (code %g) is not",
                             layout->path, apart * unit_mm(header),
-                            mirrored ? ", one as the mirror image of the other" : "", header->sform, header->qform);
+                            mirrored ? ", one as the mirror image of the other" : "", header->sform,
+                            header->qform);
     }
     for (int d = 0; d < 3; d++) {
-        const double stated = fabs(header->pixdim[1 + d]) * unit_mm(header), used = layout->spacing[d];
-        if (header->dim[0] > d && header->dim[1 + d] > 1 && stated > 0 && fabs(stated - used) > SAME_SPACING * used) {
+        const double stated = fabs(header->pixdim[1 + d]) * unit_mm(header),
+                     used = layout->spacing[d];
+        if (header->dim[0] > d && header->dim[1 + d] > 1 && stated > 0 &&
+            fabs(stated - used) > SAME_SPACING * used) {
             ts_diag_warning(diag, &site,
-                            "%s has a spacing along %c of %.6g mm by its sform, which is used, and of %.6g mm by its "
+                            "%s has a spacing along %c of %.6g mm by its sform, which is used, and "
+                            "of %.6g mm by its "
                             "pixdim",
                             layout->path, "xyz"[d], used, stated);
             return;
@@ -301,15 +339,17 @@ static enum ts_status find_values(struct volume_layout *layout, const struct nif
     const size_t head = header->version == 1 ? NIFTI_1_BYTES : NIFTI_2_BYTES;
     const double least = header->pair ? 0 : (double)head;
     if (!(header->offset >= least && header->offset <= MOST_OFFSET))
-        return ts_volume_refuse(layout, "nifti-header", diag,
-                                "has its values at byte %g, which lies before the header's end or is absurd",
-                                header->offset);
+        return ts_volume_refuse(
+            layout, "nifti-header", diag,
+            "has its values at byte %g, which lies before the header's end or is absurd",
+            header->offset);
     if (header->pair) {
         if (!ts_ends_in(layout->path, ".hdr"))
-            return ts_volume_refuse(layout, "nifti-header", diag,
-                                    "is the header of a pair of files, whose name should end in .hdr");
-        const char *path =
-            ts_arena_printf(layout->arena, "%.*s.img", (int)(strlen(layout->path) - strlen(".hdr")), layout->path);
+            return ts_volume_refuse(
+                layout, "nifti-header", diag,
+                "is the header of a pair of files, whose name should end in .hdr");
+        const char *path = ts_arena_printf(
+            layout->arena, "%.*s.img", (int)(strlen(layout->path) - strlen(".hdr")), layout->path);
         if (!path)
             return ts_diag_no_memory(diag, strlen(layout->path));
         const enum ts_status status = ts_volume_open_values(layout, set, path, diag);
@@ -322,7 +362,8 @@ static enum ts_status find_values(struct volume_layout *layout, const struct nif
     return TS_OK;
 }
 
-static enum ts_status open_nifti(const struct param_set *set, struct source **source, struct ts_diag *diag)
+static enum ts_status open_nifti(const struct param_set *set, struct source **source,
+                                 struct ts_diag *diag)
 {
     const struct nifti_params *params = set->values;
     struct volume_layout layout;

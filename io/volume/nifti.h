@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This is the source format `nifti`, which reads a volume from a NIfTI file: .nii, .nii.gz, or a header .hdr whose
- * values lie in the file .img beside it.
+ * This is the source format `nifti`, which reads a volume from a NIfTI file: .nii, .nii.gz, or a
+ * header .hdr whose values lie in the file .img beside it.
  */
 #ifndef IO_VOLUME_NIFTI_H
 #define IO_VOLUME_NIFTI_H

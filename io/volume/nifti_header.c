@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The fields go through a table of their places and types in both versions. A qform is a turn by the quaternion
- * (a, b, c, d), whose a follows from the others, with spacings pixdim[1..3] and the sign pixdim[0] of the third axis.
+ * The fields go through a table of their places and types in both versions. A qform is a turn by
+ * the quaternion (a, b, c, d), whose a follows from the others, with spacings pixdim[1..3] and the
+ * sign pixdim[0] of the third axis.
  */
 #include "io/volume/nifti_header.h"
 
@@ -22,31 +23,34 @@ static const struct field {
     int n;
     struct place places[2]; /* in versions 1 and 2 */
 } fields[] = {
-#define FIELD(name, n, offset_1, kind_1, offset_2, kind_2)                                                             \
-    {                                                                                                                  \
-        offsetof(struct nifti_header, name), n,                                                                        \
-        {                                                                                                              \
-            {offset_1, kind_1},                                                                                        \
-            {                                                                                                          \
-                offset_2, kind_2                                                                                       \
-            }                                                                                                          \
-        }                                                                                                              \
+#define FIELD(name, n, offset_1, kind_1, offset_2, kind_2)                                         \
+    {                                                                                              \
+        offsetof(struct nifti_header, name), n,                                                    \
+        {                                                                                          \
+            {offset_1, kind_1},                                                                    \
+            {                                                                                      \
+                offset_2, kind_2                                                                   \
+            }                                                                                      \
+        }                                                                                          \
     }
-    FIELD(dim, 8, 40, I16, 16, I64),         FIELD(datatype, 1, 70, I16, 12, I16), FIELD(bits, 1, 72, I16, 14, I16),
-    FIELD(pixdim, 8, 76, F32, 104, F64),     FIELD(offset, 1, 108, F32, 168, I64), FIELD(slope, 1, 112, F32, 176, F64),
-    FIELD(intercept, 1, 116, F32, 184, F64), FIELD(units, 1, 123, I8, 500, I32),   FIELD(qform, 1, 252, I16, 344, I32),
-    FIELD(sform, 1, 254, I16, 348, I32),     FIELD(b, 1, 256, F32, 352, F64),      FIELD(c, 1, 260, F32, 360, F64),
-    FIELD(d, 1, 264, F32, 368, F64),         FIELD(origin, 3, 268, F32, 376, F64), FIELD(rows, 12, 280, F32, 400, F64),
-    FIELD(first, 1, 136, F32, 216, F64),
+    FIELD(dim, 8, 40, I16, 16, I64),         FIELD(datatype, 1, 70, I16, 12, I16),
+    FIELD(bits, 1, 72, I16, 14, I16),        FIELD(pixdim, 8, 76, F32, 104, F64),
+    FIELD(offset, 1, 108, F32, 168, I64),    FIELD(slope, 1, 112, F32, 176, F64),
+    FIELD(intercept, 1, 116, F32, 184, F64), FIELD(units, 1, 123, I8, 500, I32),
+    FIELD(qform, 1, 252, I16, 344, I32),     FIELD(sform, 1, 254, I16, 348, I32),
+    FIELD(b, 1, 256, F32, 352, F64),         FIELD(c, 1, 260, F32, 360, F64),
+    FIELD(d, 1, 264, F32, 368, F64),         FIELD(origin, 3, 268, F32, 376, F64),
+    FIELD(rows, 12, 280, F32, 400, F64),     FIELD(first, 1, 136, F32, 216, F64),
 };
-static const size_t kind_bytes[] = {[I8] = 1, [I16] = 2, [I32] = 4, [I64] = 8, [F32] = 4, [F64] = 8};
+static const size_t kind_bytes[] = {
+    [I8] = 1, [I16] = 2, [I32] = 4, [I64] = 8, [F32] = 4, [F64] = 8};
 static const struct {
     size_t bytes, text, intent, magic, magic_bytes;
     const char *magic_one, *magic_pair;
 } versions[] = {{NIFTI_1_BYTES, 148, 328, 344, 4, "n+1", "ni1"},
                 {NIFTI_2_BYTES, 240, 508, 4, 8, "n+2\0\r\n\032\n", "ni2\0\r\n\032\n"}};
 
-/* ---- types ------------------------------------------------------------------------------------- */
+/* ---- types ----------------------------------------------------------------------------------- */
 
 static const struct {
     int datatype;
@@ -94,7 +98,7 @@ const char *ts_nifti_name(int datatype)
     }
 }
 
-/* ---- bytes ------------------------------------------------------------------------------------- */
+/* ---- bytes ----------------------------------------------------------------------------------- */
 
 /* Returns the double that the shortest decimal text stands for which rounds to this float. */
 static double shortest(float value)
@@ -172,14 +176,16 @@ const char *ts_nifti_decode(const unsigned char *bytes, size_t n, struct nifti_h
     const unsigned char *magic = bytes + versions[v].magic;
     header->pair = !memcmp(magic, versions[v].magic_pair, versions[v].magic_bytes);
     if (!header->pair && memcmp(magic, versions[v].magic_one, versions[v].magic_bytes) != 0)
-        return "has a header of NIfTI's size without its mark; it may be an Analyze file, which says nothing of left "
+        return "has a header of NIfTI's size without its mark; it may be an Analyze file, which "
+               "says nothing of left "
                "and right";
     for (size_t f = 0; f < sizeof fields / sizeof *fields; f++)
         for (int i = 0; i < fields[f].n; i++) {
             const struct place *place = &fields[f].places[v];
-            const double number =
-                load(bytes + place->offset + (size_t)i * kind_bytes[place->kind], place->kind, header->swapped);
-            memcpy((unsigned char *)header + fields[f].at + (size_t)i * sizeof number, &number, sizeof number);
+            const double number = load(bytes + place->offset + (size_t)i * kind_bytes[place->kind],
+                                       place->kind, header->swapped);
+            memcpy((unsigned char *)header + fields[f].at + (size_t)i * sizeof number, &number,
+                   sizeof number);
         }
     memcpy(header->text, bytes + versions[v].text, NIFTI_TEXT_BYTES - 1);
     return NULL;
@@ -194,7 +200,9 @@ size_t ts_nifti_encode(const struct nifti_header *header, unsigned char bytes[NI
         for (int i = 0; i < fields[f].n; i++) {
             const struct place *place = &fields[f].places[v];
             double number;
-            memcpy(&number, (const unsigned char *)header + fields[f].at + (size_t)i * sizeof number, sizeof number);
+            memcpy(&number,
+                   (const unsigned char *)header + fields[f].at + (size_t)i * sizeof number,
+                   sizeof number);
             store(bytes + place->offset + (size_t)i * kind_bytes[place->kind], place->kind, number);
         }
     memcpy(bytes + versions[v].text, header->text, strlen(header->text));
@@ -203,23 +211,26 @@ size_t ts_nifti_encode(const struct nifti_header *header, unsigned char bytes[NI
     return versions[v].bytes + 4;
 }
 
-/* Two transforms are the same if they place no voxel farther apart than half a voxel or, since the float a of a
- * quaternion that turns by half a circle is good to 3.5e-4, a thousandth of the volume's diagonal. */
+/* Two transforms are the same if they place no voxel farther apart than half a voxel or, since the
+ * float a of a quaternion that turns by half a circle is good to 3.5e-4, a thousandth of the
+ * volume's diagonal. */
 static const double SAME_VOXEL = 0.5, SAME_TURN = 1e-3;
 
-/* ---- transforms -------------------------------------------------------------------------------- */
+/* ---- transforms ------------------------------------------------------------------------------ */
 
 /* Fills in the qform with these spacings. */
 static void turn_of(const struct nifti_header *header, const double *spacings, double rows[3][4])
 {
     const double b = header->b, c = header->c, d = header->d;
     const double rest = 1 - (b * b + c * c + d * d);
-    const double a = rest > 0 ? sqrt(rest) : 0, norm = rest > 0 ? 1 : 1 / sqrt(b * b + c * c + d * d);
+    const double a = rest > 0 ? sqrt(rest) : 0,
+                 norm = rest > 0 ? 1 : 1 / sqrt(b * b + c * c + d * d);
     const double sign = header->pixdim[0] < 0 ? -1 : 1;
     const double q[4] = {a, b * norm, c * norm, d * norm};
-    const double turn[3][3] = {{q[0] * q[0] + q[1] * q[1] - q[2] * q[2] - q[3] * q[3], 2 * (q[1] * q[2] - q[0] * q[3]),
-                                2 * (q[1] * q[3] + q[0] * q[2])},
-                               {2 * (q[1] * q[2] + q[0] * q[3]), q[0] * q[0] + q[2] * q[2] - q[1] * q[1] - q[3] * q[3],
+    const double turn[3][3] = {{q[0] * q[0] + q[1] * q[1] - q[2] * q[2] - q[3] * q[3],
+                                2 * (q[1] * q[2] - q[0] * q[3]), 2 * (q[1] * q[3] + q[0] * q[2])},
+                               {2 * (q[1] * q[2] + q[0] * q[3]),
+                                q[0] * q[0] + q[2] * q[2] - q[1] * q[1] - q[3] * q[3],
                                 2 * (q[2] * q[3] - q[0] * q[1])},
                                {2 * (q[1] * q[3] - q[0] * q[2]), 2 * (q[2] * q[3] + q[0] * q[1]),
                                 q[0] * q[0] + q[3] * q[3] - q[1] * q[1] - q[2] * q[2]}};
@@ -241,7 +252,8 @@ bool ts_nifti_transform(const struct nifti_header *header, double rows[3][4])
 
 static double determinant(const double r[3][4])
 {
-    return r[0][0] * (r[1][1] * r[2][2] - r[1][2] * r[2][1]) - r[0][1] * (r[1][0] * r[2][2] - r[1][2] * r[2][0]) +
+    return r[0][0] * (r[1][1] * r[2][2] - r[1][2] * r[2][1]) -
+           r[0][1] * (r[1][0] * r[2][2] - r[1][2] * r[2][0]) +
            r[0][2] * (r[1][0] * r[2][1] - r[1][1] * r[2][0]);
 }
 
@@ -251,7 +263,8 @@ double ts_nifti_apart(const struct nifti_header *header, double *tolerance, bool
     memcpy(sform, header->rows, sizeof sform);
     for (int j = 0; j < 3; j++) {
         const double steps = header->dim[0] > j ? fmax(header->dim[1 + j] - 1, 0) : 0;
-        spacings[j] = sqrt(sform[0][j] * sform[0][j] + sform[1][j] * sform[1][j] + sform[2][j] * sform[2][j]);
+        spacings[j] =
+            sqrt(sform[0][j] * sform[0][j] + sform[1][j] * sform[1][j] + sform[2][j] * sform[2][j]);
         diagonal += spacings[j] * steps * spacings[j] * steps;
         least = steps > 0 ? fmin(least, spacings[j]) : least;
     }
@@ -272,12 +285,13 @@ double ts_nifti_apart(const struct nifti_header *header, double *tolerance, bool
     return apart;
 }
 
-/* Finds the quaternion of a turn, whose columns are r. Of four equivalent formulas the one with the largest divisor is
- * taken (S. W. Shepperd, 1978). */
+/* Finds the quaternion of a turn, whose columns are r. Of four equivalent formulas the one with the
+ * largest divisor is taken (S. W. Shepperd, 1978). */
 static void quaternion_of(const double r[3][3], double q[4])
 {
     const double trace = r[0][0] + r[1][1] + r[2][2];
-    const double squares[4] = {1 + trace, 1 + 2 * r[0][0] - trace, 1 + 2 * r[1][1] - trace, 1 + 2 * r[2][2] - trace};
+    const double squares[4] = {1 + trace, 1 + 2 * r[0][0] - trace, 1 + 2 * r[1][1] - trace,
+                               1 + 2 * r[2][2] - trace};
     int best = 0;
     for (int i = 1; i < 4; i++)
         if (squares[i] > squares[best])
@@ -304,15 +318,17 @@ void ts_nifti_set_transform(struct nifti_header *header, const double rows[3][4]
     memcpy(header->rows, rows, sizeof header->rows);
     header->sform = NIFTI_SCANNER;
     for (int j = 0; j < 3; j++) {
-        header->pixdim[1 + j] = sqrt(rows[0][j] * rows[0][j] + rows[1][j] * rows[1][j] + rows[2][j] * rows[2][j]);
+        header->pixdim[1 + j] =
+            sqrt(rows[0][j] * rows[0][j] + rows[1][j] * rows[1][j] + rows[2][j] * rows[2][j]);
         for (int i = 0; i < 3; i++)
             r[i][j] = rows[i][j] / header->pixdim[1 + j];
         header->origin[j] = rows[j][3];
     }
     for (int j = 0; j < 3; j++)
-        shear =
-            fmax(shear, fabs(r[0][j] * r[0][(j + 1) % 3] + r[1][j] * r[1][(j + 1) % 3] + r[2][j] * r[2][(j + 1) % 3]));
-    volume = r[0][0] * (r[1][1] * r[2][2] - r[1][2] * r[2][1]) - r[0][1] * (r[1][0] * r[2][2] - r[1][2] * r[2][0]) +
+        shear = fmax(shear, fabs(r[0][j] * r[0][(j + 1) % 3] + r[1][j] * r[1][(j + 1) % 3] +
+                                 r[2][j] * r[2][(j + 1) % 3]));
+    volume = r[0][0] * (r[1][1] * r[2][2] - r[1][2] * r[2][1]) -
+             r[0][1] * (r[1][0] * r[2][2] - r[1][2] * r[2][0]) +
              r[0][2] * (r[1][0] * r[2][1] - r[1][1] * r[2][0]);
     header->pixdim[0] = volume < 0 ? -1 : 1;
     header->qform = shear < 1e-5 ? NIFTI_SCANNER : NIFTI_UNKNOWN;

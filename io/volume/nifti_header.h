@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This is the header of a NIfTI file, of version 1 (348 bytes) or 2 (540 bytes), as numbers: one table knows where each
- * field stands in both versions, to read and to write it. Source: R. W. Cox et al., NIfTI-1 (2004) and NIfTI-2 (2011)
- * data formats, nifti.nimh.nih.gov.
+ * This is the header of a NIfTI file, of version 1 (348 bytes) or 2 (540 bytes), as numbers: one
+ * table knows where each field stands in both versions, to read and to write it. Source: R. W. Cox
+ * et al., NIfTI-1 (2004) and NIfTI-2 (2011) data formats, nifti.nimh.nih.gov.
  */
 #ifndef IO_VOLUME_NIFTI_HEADER_H
 #define IO_VOLUME_NIFTI_HEADER_H
@@ -20,7 +20,8 @@ enum { NIFTI_SECONDS = 8, NIFTI_MILLISECONDS = 16, NIFTI_MICROSECONDS = 24, NIFT
 enum { NIFTI_HZ = 32, NIFTI_PPM = 40, NIFTI_RADIANS = 48 };
 /* A transform's code says that there is none, or one to the coordinates of the scanner. */
 enum { NIFTI_UNKNOWN = 0, NIFTI_SCANNER = 1 };
-/* Behind this text a header has the name of a fourth axis that is neither time nor echo nor b-value. */
+/* Behind this text a header has the name of a fourth axis that is neither time nor echo nor
+ * b-value. */
 #define NIFTI_VOLUMES_BY "; volumes by "
 /* An axis of version 1 has at most this length. */
 enum { NIFTI_1_LONGEST = 32767 };
@@ -36,14 +37,16 @@ struct nifti_header {
     double b, c, d, origin[3]; /* quaternion and offset of qform */
     double rows[12];           /* rows x, y and z of sform: voxel (i, j, k, 1) to RAS */
     char text[NIFTI_TEXT_BYTES];
-    char intent[NIFTI_INTENT_BYTES]; /* intent_name: what the values are, which viewers show; it is not read */
+    char intent[NIFTI_INTENT_BYTES]; /* intent_name: what the values are, which viewers show; it is
+                                        not read */
 };
 
-/* Reads a header out of the first bytes of a file. Numbers of 32 bits become the shortest decimal that stands for them,
- * so that 0.7 is 0.7. Returns NULL, or what is wrong: a phrase such as "is no NIFTI file". */
+/* Reads a header out of the first bytes of a file. Numbers of 32 bits become the shortest decimal
+ * that stands for them, so that 0.7 is 0.7. Returns NULL, or what is wrong: a phrase such as "is no
+ * NIFTI file". */
 const char *ts_nifti_decode(const unsigned char *bytes, size_t n, struct nifti_header *header);
-/* Writes the header of its version, in the machine's order, and the four bytes behind it that state that no extension
- * follows. Returns the number of bytes, at which the values begin. */
+/* Writes the header of its version, in the machine's order, and the four bytes behind it that state
+ * that no extension follows. Returns the number of bytes, at which the values begin. */
 size_t ts_nifti_encode(const struct nifti_header *header, unsigned char bytes[NIFTI_2_BYTES + 4]);
 
 /* Returns the code of an element type; 0 where NIfTI has none. */
@@ -53,15 +56,16 @@ bool ts_nifti_dtype(int datatype, enum ts_dtype *dtype);
 /* Returns the name of a code that ts_nifti_dtype does not know, for messages. */
 const char *ts_nifti_name(int datatype);
 
-/* Gives the transform of voxel indices (i, j, k) to RAS in the header's unit, three rows of four. Returns false where
- * the header has none. sform goes before qform. */
+/* Gives the transform of voxel indices (i, j, k) to RAS in the header's unit, three rows of four.
+ * Returns false where the header has none. sform goes before qform. */
 bool ts_nifti_transform(const struct nifti_header *header, double rows[3][4]);
-/* Measures how far the header's two transforms, both of which it has, place a voxel of the volume apart, in the
- * header's unit. Only their places and directions are compared: the qform has the spacings of the sform. *tolerance:
- * how far the rounding of floats may bring them apart; *mirrored: one is the mirror image of the other. */
+/* Measures how far the header's two transforms, both of which it has, place a voxel of the volume
+ * apart, in the header's unit. Only their places and directions are compared: the qform has the
+ * spacings of the sform. *tolerance: how far the rounding of floats may bring them apart;
+ * *mirrored: one is the mirror image of the other. */
 double ts_nifti_apart(const struct nifti_header *header, double *tolerance, bool *mirrored);
-/* Sets both transforms of a header from one in mm. A transform that is sheared is in sform alone, as qform can only
- * turn. */
+/* Sets both transforms of a header from one in mm. A transform that is sheared is in sform alone,
+ * as qform can only turn. */
 void ts_nifti_set_transform(struct nifti_header *header, const double rows[3][4]);
 
 #endif

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A .npy file is eight bytes of signature and version, the length of a text, the text, and the values (NEP 1, "A Simple
- * File Format for NumPy Arrays", 2007). The text is a Python dictionary of three known keys, whose values are looked
- * for here where numpy writes them; Python is not interpreted. Axes are (z, y, x), (y, x) for one slice, or (time, z,
- * y, x), with x fastest, unless the chain names those of a sinogram. The file states no spacing, so lengths are in
- * pixels unless the chain gives it.
+ * A .npy file is eight bytes of signature and version, the length of a text, the text, and the
+ * values (NEP 1, "A Simple File Format for NumPy Arrays", 2007). The text is a Python dictionary of
+ * three known keys, whose values are looked for here where numpy writes them; Python is not
+ * interpreted. Axes are (z, y, x), (y, x) for one slice, or (time, z, y, x), with x fastest, unless
+ * the chain names those of a sinogram. The file states no spacing, so lengths are in pixels unless
+ * the chain gives it.
  */
 #include "io/volume/npy.h"
 
@@ -39,42 +40,49 @@ static const struct param npy_params[] = {
     PARAM(struct npy_params, npy, .required = true, .unit = "",
           .doc = "a .npy file of an array (z, y, x), (y, x) for one slice, or (time, z, y, x)"),
     PARAM(struct npy_params, axes, .optional = true, .unit = "",
-          .doc =
-              "names of the array's three axes in its order, where it holds a scan: view, z and detector, or z, view "
-              "and detector, or, of flats and darks, which have no angles, frame in place of view; absent: z, y, x"),
-    PARAM(struct npy_params, spacing, .optional = true, .unit = "mm", .min = 1e-9, .max = 1e6,
-          .doc = "distances of neighbors along z, y and x, or along z and detector; absent: one pixel"),
+          .doc = "names of the array's three axes in its order, where it holds a scan: view, z and "
+                 "detector, or z, view "
+                 "and detector, or, of flats and darks, which have no angles, frame in place of "
+                 "view; absent: z, y, x"),
+    PARAM(
+        struct npy_params, spacing, .optional = true, .unit = "mm", .min = 1e-9, .max = 1e6,
+        .doc =
+            "distances of neighbors along z, y and x, or along z and detector; absent: one pixel"),
     PARAM(struct npy_params, angles, .optional = true, .unit = "degree",
           .doc = "the angle of each view; absent: theta_start and theta_stop"),
-    PARAM(struct npy_params, theta_start, .unit = "degree", .in_angle_unit = true, .min = -36000, .max = 36000,
-          .derived = "those of angles", .doc = "angle of the first view"),
-    PARAM(struct npy_params, theta_stop, .unit = "degree", .in_angle_unit = true, .min = -36000, .max = 36000,
-          .derived = "those of angles", .doc = "end of the range of the angles"),
+    PARAM(struct npy_params, theta_start, .unit = "degree", .in_angle_unit = true, .min = -36000,
+          .max = 36000, .derived = "those of angles", .doc = "angle of the first view"),
+    PARAM(struct npy_params, theta_stop, .unit = "degree", .in_angle_unit = true, .min = -36000,
+          .max = 36000, .derived = "those of angles", .doc = "end of the range of the angles"),
     PARAM(struct npy_params, endpoint, .unit = "", .init.b = false,
           .doc = "whether the last view is at theta_stop, or one step before it"),
-    PARAM(struct npy_params, angle_unit, .unit = "", .choices = unit_choices, .init.choice = ANGLE_UNIT_FILE,
-          .doc = "unit of theta_start and theta_stop"),
-    PARAM(struct npy_params, quantity, .unit = "", .choices = quantity_choices, .init.choice = TS_INTENSITY,
-          .doc = "what the values are, which the file does not state"),
+    PARAM(struct npy_params, angle_unit, .unit = "", .choices = unit_choices,
+          .init.choice = ANGLE_UNIT_FILE, .doc = "unit of theta_start and theta_stop"),
+    PARAM(struct npy_params, quantity, .unit = "", .choices = quantity_choices,
+          .init.choice = TS_INTENSITY, .doc = "what the values are, which the file does not state"),
     BEAM_PARAMS(struct npy_params),
     TAKE_PARAM(struct npy_params),
     SLICES_PARAM(struct npy_params),
 };
 
 /* Reads the header's text, and notes where the values begin. */
-static enum ts_status read_text(struct volume_layout *layout, char text[MOST_HEADER + 1], struct ts_diag *diag)
+static enum ts_status read_text(struct volume_layout *layout, char text[MOST_HEADER + 1],
+                                struct ts_diag *diag)
 {
     unsigned char prefix[PREFIX] = {0};
     const uint64_t size = (uint64_t)layout->found.st_size;
-    if (size < PREFIX || !ts_file_read_at(layout->fd, prefix, PREFIX, 0) || memcmp(prefix, "\x93NUMPY", 6) != 0 ||
-        prefix[6] < 1 || prefix[6] > 3)
-        return ts_volume_refuse(layout, "npy-header", diag, "does not begin as a .npy file of version 1 to 3");
+    if (size < PREFIX || !ts_file_read_at(layout->fd, prefix, PREFIX, 0) ||
+        memcmp(prefix, "\x93NUMPY", 6) != 0 || prefix[6] < 1 || prefix[6] > 3)
+        return ts_volume_refuse(layout, "npy-header", diag,
+                                "does not begin as a .npy file of version 1 to 3");
     const size_t head = prefix[6] == 1 ? 10 : PREFIX;
     size_t length = (size_t)prefix[8] | (size_t)prefix[9] << 8;
     if (head == PREFIX)
         length |= (size_t)prefix[10] << 16 | (size_t)prefix[11] << 24;
-    if (length > MOST_HEADER || head + length > size || !ts_file_read_at(layout->fd, text, length, head))
-        return ts_volume_refuse(layout, "npy-header", diag, "has a header that is cut off or longer than %d KiB",
+    if (length > MOST_HEADER || head + length > size ||
+        !ts_file_read_at(layout->fd, text, length, head))
+        return ts_volume_refuse(layout, "npy-header", diag,
+                                "has a header that is cut off or longer than %d KiB",
                                 MOST_HEADER >> 10);
     text[length] = '\0';
     layout->start = head + length;
@@ -89,13 +97,15 @@ static const char *value_of(const char *text, const char *key)
     return at ? at + strspn(at, ": ") : NULL;
 }
 
-static enum ts_status take_type(struct volume_layout *layout, const char *text, struct ts_diag *diag)
+static enum ts_status take_type(struct volume_layout *layout, const char *text,
+                                struct ts_diag *diag)
 {
     static const struct {
         const char *name;
         enum ts_dtype dtype;
-    } types[] = {{"b1", TS_U8},  {"u1", TS_U8},  {"i1", TS_I8},  {"u2", TS_U16}, {"i2", TS_I16}, {"u4", TS_U32},
-                 {"i4", TS_I32}, {"u8", TS_U64}, {"i8", TS_U64}, {"f2", TS_F16}, {"f4", TS_F32}, {"f8", TS_F64}};
+    } types[] = {{"b1", TS_U8},  {"u1", TS_U8},  {"i1", TS_I8},  {"u2", TS_U16},
+                 {"i2", TS_I16}, {"u4", TS_U32}, {"i4", TS_I32}, {"u8", TS_U64},
+                 {"i8", TS_U64}, {"f2", TS_F16}, {"f4", TS_F32}, {"f8", TS_F64}};
     const char *at = value_of(text, "'descr'");
     const bool is_plain = at && *at == '\'' && at[1] && strchr("<>|=", at[1]);
     const char other_order = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? '>' : '<';
@@ -106,16 +116,18 @@ static enum ts_status take_type(struct volume_layout *layout, const char *text, 
             layout->swapped = at[1] == other_order;
             return TS_OK;
         }
-    ts_volume_refuse(layout, "npy-type", diag, "holds %.*s, not integers or floats of at most 64 bits",
+    ts_volume_refuse(layout, "npy-type", diag,
+                     "holds %.*s, not integers or floats of at most 64 bits",
                      at ? (int)strcspn(at, ",}") : 7, at ? at : "nothing");
     if (at && at[2] == 'c')
-        return ts_diag_hint(diag, "convert it in Python: numpy.save(path, numpy.abs(array)) takes the magnitudes, "
-                                  "numpy.save(path, array.real) the real parts");
+        return ts_diag_hint(
+            diag, "convert it in Python: numpy.save(path, numpy.abs(array)) takes the magnitudes, "
+                  "numpy.save(path, array.real) the real parts");
     return ts_diag_hint(diag, "convert it in Python: numpy.save(path, array.astype('float32'))");
 }
 
-/* Reads the axes of a shape such as "(3, 4, 5)". Returns how many there are; 0 where it has none, has more than 4 or
- * does not end. */
+/* Reads the axes of a shape such as "(3, 4, 5)". Returns how many there are; 0 where it has none,
+ * has more than 4 or does not end. */
 static int read_axes(const char *shape, int64_t n[4])
 {
     const char *at = shape && *shape == '(' ? shape + 1 : "";
@@ -131,7 +143,8 @@ static int read_axes(const char *shape, int64_t n[4])
     return 0;
 }
 
-static enum ts_status take_shape(struct volume_layout *layout, const char *text, int64_t n_names, struct ts_diag *diag)
+static enum ts_status take_shape(struct volume_layout *layout, const char *text, int64_t n_names,
+                                 struct ts_diag *diag)
 {
     const char *order = value_of(text, "'fortran_order'");
     int64_t n[4];
@@ -143,30 +156,34 @@ static enum ts_status take_shape(struct volume_layout *layout, const char *text,
     if (rank < 2)
         return ts_volume_refuse(layout, "npy-shape", diag, "has not two to four axes");
     if (layout->sinogram && n_names != rank)
-        return ts_volume_refuse(layout, "npy-shape", diag, "has %d axes, and `axes` names %lld", rank,
-                                (long long)n_names);
+        return ts_volume_refuse(layout, "npy-shape", diag, "has %d axes, and `axes` names %lld",
+                                rank, (long long)n_names);
     for (int d = 0; d < rank; d++)
         layout->n[d] = n[rank - 1 - d];
     return TS_OK;
 }
 
-/* ---- scans ---------------------------------------------------------------------------------------- */
+/* ---- scans ----------------------------------------------------------------------------------- */
 
 enum kind { KIND_VOLUME, KIND_SCAN, KIND_FRAMES };
 
-static const char *const of_views[] = {"angles", "theta_start", "theta_stop", "endpoint", "angle_unit"};
+static const char *const of_views[] = {"angles", "theta_start", "theta_stop", "endpoint",
+                                       "angle_unit"};
 
 /* Finds what the axes are that the chain names, and in which of the orders that are read. */
-static enum ts_status find_axes(struct volume_layout *layout, const struct param_set *set, enum kind *kind,
-                                struct ts_diag *diag)
+static enum ts_status find_axes(struct volume_layout *layout, const struct param_set *set,
+                                enum kind *kind, struct ts_diag *diag)
 {
     static const struct {
         const char *names[3];
         enum kind kind;
         bool views_first;
-    } known[] = {{{"z", "y", "x"}, KIND_VOLUME, false},           {{"z", "view", "detector"}, KIND_SCAN, false},
-                 {{"view", "z", "detector"}, KIND_SCAN, true},    {{"z", "frame", "detector"}, KIND_FRAMES, false},
-                 {{"frame", "z", "detector"}, KIND_FRAMES, true}, {{"view", "detector"}, KIND_SCAN, false},
+    } known[] = {{{"z", "y", "x"}, KIND_VOLUME, false},
+                 {{"z", "view", "detector"}, KIND_SCAN, false},
+                 {{"view", "z", "detector"}, KIND_SCAN, true},
+                 {{"z", "frame", "detector"}, KIND_FRAMES, false},
+                 {{"frame", "z", "detector"}, KIND_FRAMES, true},
+                 {{"view", "detector"}, KIND_SCAN, false},
                  {{"frame", "detector"}, KIND_FRAMES, false}};
     const struct ts_texts *axes = &((const struct npy_params *)set->values)->axes;
     *kind = KIND_VOLUME;
@@ -183,23 +200,24 @@ static enum ts_status find_axes(struct volume_layout *layout, const struct param
     }
     if (axes->n == 0)
         return TS_OK;
-    ts_param_error(
-        set, "axes", "axes-names", diag,
-        "the axes are not z, y, x nor view, z, detector nor z, view, detector nor view, detector, or with frame "
-        "for view");
+    ts_param_error(set, "axes", "axes-names", diag,
+                   "the axes are not z, y, x nor view, z, detector nor z, view, detector nor view, "
+                   "detector, or with frame "
+                   "for view");
     return ts_diag_hint(diag, "bring the array into such an order in Python: numpy.save(path, "
                               "numpy.ascontiguousarray(array.transpose(...)))");
 }
 
-static enum ts_status find_spacing(struct volume_layout *layout, const struct param_set *set, struct ts_diag *diag)
+static enum ts_status find_spacing(struct volume_layout *layout, const struct param_set *set,
+                                   struct ts_diag *diag)
 {
     const struct ts_numbers *spacing = &((const struct npy_params *)set->values)->spacing;
     const int64_t n = spacing->rows * spacing->columns, expected = layout->sinogram ? 2 : 3;
     if (n == 0)
         return TS_OK;
     if (n != expected)
-        return ts_param_error(set, "spacing", "spacing-count", diag, "%lld numbers, expected %lld", (long long)n,
-                              (long long)expected);
+        return ts_param_error(set, "spacing", "spacing-count", diag, "%lld numbers, expected %lld",
+                              (long long)n, (long long)expected);
     layout->spacing[0] = spacing->values[expected - 1];
     layout->spacing[1] = spacing->values[layout->sinogram ? 0 : 1];
     layout->spacing[2] = spacing->values[0];
@@ -207,23 +225,27 @@ static enum ts_status find_spacing(struct volume_layout *layout, const struct pa
 }
 
 /* Makes even angles in degrees. */
-static enum ts_status make_range(const struct param_set *set, struct ts_axis *views, struct ts_diag *diag)
+static enum ts_status make_range(const struct param_set *set, struct ts_axis *views,
+                                 struct ts_diag *diag)
 {
     const struct npy_params *params = set->values;
     const int64_t steps = views->n - params->endpoint;
     if (!ts_param_given(set, "theta_start") || !ts_param_given(set, "theta_stop"))
-        return ts_param_error(set, "theta_start", "angles-missing", diag,
-                              "a scan needs angles, or both theta_start and theta_stop in their place");
+        return ts_param_error(
+            set, "theta_start", "angles-missing", diag,
+            "a scan needs angles, or both theta_start and theta_stop in their place");
     if (params->theta_start == params->theta_stop || steps < 1)
-        return ts_param_error(set, "theta_stop", "angle-range", diag, "%lld views from %g to %g have no step",
-                              (long long)views->n, params->theta_start, params->theta_stop);
+        return ts_param_error(set, "theta_stop", "angle-range", diag,
+                              "%lld views from %g to %g have no step", (long long)views->n,
+                              params->theta_start, params->theta_stop);
     const double step = (params->theta_stop - params->theta_start) / (double)steps,
                  to_degrees = params->angle_unit == ANGLE_UNIT_RADIAN ? 180 / M_PI : 1;
     if (params->angle_unit == ANGLE_UNIT_FILE &&
         ts_angles_look_like_radians(fabs(step) * (double)(views->n - 1), views->n)) {
-        ts_param_error(set, "theta_stop", "angle-unit", diag,
-                       "%lld views from %g to %g degrees are what half a turn or a turn would be in radians",
-                       (long long)views->n, params->theta_start, params->theta_stop);
+        ts_param_error(
+            set, "theta_stop", "angle-unit", diag,
+            "%lld views from %g to %g degrees are what half a turn or a turn would be in radians",
+            (long long)views->n, params->theta_start, params->theta_stop);
         return ts_diag_hint(diag, "angle_unit: radian, or angle_unit: degree if they are degrees");
     }
     if (params->angle_unit == ANGLE_UNIT_RADIAN)
@@ -234,8 +256,8 @@ static enum ts_status make_range(const struct param_set *set, struct ts_axis *vi
 }
 
 /* Copies the list of angles into the arena of the layout, whose own are the source's to turn. */
-static enum ts_status take_list(const struct param_set *set, const double *copy, struct ts_axis *views,
-                                struct ts_diag *diag)
+static enum ts_status take_list(const struct param_set *set, const double *copy,
+                                struct ts_axis *views, struct ts_diag *diag)
 {
     const struct ts_numbers *list = &((const struct npy_params *)set->values)->angles;
     if (list->rows * list->columns != views->n)
@@ -245,15 +267,17 @@ static enum ts_status take_list(const struct param_set *set, const double *copy,
     return TS_OK;
 }
 
-/* Gives the views of the source their angles, or frames their numbers. `list` is a copy of the chain's own angles. */
-static enum ts_status describe_views(const struct param_set *set, enum kind kind, const double *list,
-                                     struct source *source, struct ts_diag *diag)
+/* Gives the views of the source their angles, or frames their numbers. `list` is a copy of the
+ * chain's own angles. */
+static enum ts_status describe_views(const struct param_set *set, enum kind kind,
+                                     const double *list, struct source *source,
+                                     struct ts_diag *diag)
 {
     struct ts_axis *views = &source->image.axes[1];
     const bool scan = kind == KIND_SCAN,
                range = ts_param_given(set, "theta_start") || ts_param_given(set, "theta_stop");
-    *views =
-        (struct ts_axis){.kind = TS_AXIS_VIEW, .n = views->n, .spacing = scan ? 0 : 1, .unit = scan ? "degree" : ""};
+    *views = (struct ts_axis){
+        .kind = TS_AXIS_VIEW, .n = views->n, .spacing = scan ? 0 : 1, .unit = scan ? "degree" : ""};
     enum ts_status status = TS_OK;
     if (scan && list && range)
         status = ts_param_error(set, "theta_start", "angles-twice", diag, "angles are given too");
@@ -275,19 +299,22 @@ static enum ts_status check_views(const struct param_set *set, enum kind kind, s
         }
     if (kind == KIND_SCAN && ts_param_given(set, "angles") &&
         (ts_param_given(set, "angle_unit") || ts_param_given(set, "endpoint")))
-        return ts_param_error(set, "angles", "angle-unit-idle", diag,
-                              "a list is in degrees; angle_unit and endpoint belong to theta_start and theta_stop");
+        return ts_param_error(
+            set, "angles", "angle-unit-idle", diag,
+            "a list is in degrees; angle_unit and endpoint belong to theta_start and theta_stop");
     return TS_OK;
 }
 
 /* Makes the source of the layout, and of its planes a scan where they are one. */
-static enum ts_status make_source(struct volume_layout *layout, const struct param_set *set, enum kind kind,
-                                  enum ts_status status, struct source **source, struct ts_diag *diag)
+static enum ts_status make_source(struct volume_layout *layout, const struct param_set *set,
+                                  enum kind kind, enum ts_status status, struct source **source,
+                                  struct ts_diag *diag)
 {
     const struct ts_numbers *angles = &((const struct npy_params *)set->values)->angles;
     const size_t n = (size_t)(angles->rows * angles->columns);
     double *list = NULL;
-    if (status == TS_OK && n > 0 && !(list = ts_arena_copy(layout->arena, angles->values, n, sizeof *list)))
+    if (status == TS_OK && n > 0 &&
+        !(list = ts_arena_copy(layout->arena, angles->values, n, sizeof *list)))
         status = ts_diag_no_memory(diag, n * sizeof *list);
     status = ts_volume_source_take(layout, status, source, diag);
     if (status != TS_OK)
@@ -304,14 +331,16 @@ static enum ts_status make_source(struct volume_layout *layout, const struct par
 static void resolve(struct param_set *set, const struct source *source)
 {
     const struct ts_axis *views = &source->image.axes[1];
-    const bool scan = ts_image_is_sinogram(&source->image) && views->unit && !strcmp(views->unit, "degree");
+    const bool scan =
+        ts_image_is_sinogram(&source->image) && views->unit && !strcmp(views->unit, "degree");
     ts_source_beam_resolve(set, source);
     for (size_t i = 0; i < sizeof of_views / sizeof *of_views; i++)
         if (!scan || (views->positions != NULL) != (i == 0))
             ts_param_idle(set, of_views[i]);
 }
 
-static enum ts_status open_npy(const struct param_set *set, struct source **source, struct ts_diag *diag)
+static enum ts_status open_npy(const struct param_set *set, struct source **source,
+                               struct ts_diag *diag)
 {
     const struct npy_params *params = set->values;
     struct volume_layout layout;
@@ -340,7 +369,8 @@ static enum ts_status open_npy(const struct param_set *set, struct source **sour
 
 const struct source_format npy_format = {
     .name = "npy",
-    .summary = "an array in a .npy file of numpy: a volume, several by time, or a scan as a sinogram",
+    .summary =
+        "an array in a .npy file of numpy: a volume, several by time, or a scan as a sinogram",
     .params = npy_params,
     .n_params = sizeof npy_params / sizeof npy_params[0],
     .params_bytes = sizeof(struct npy_params),

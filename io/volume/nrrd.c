@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The header is text: a line `field: value` each, up to an empty line. Each field of the format is known: those that
- * change what the values mean are understood or refused, others and pairs `key:=value` are passed over. A field that
- * the format does not have, or that comes twice, is refused. The space must be that of a patient, or the volume has
- * spacings only. Source: G. Kindlmann, Definition of NRRD File Format, teem.sourceforge.net/nrrd.
+ * The header is text: a line `field: value` each, up to an empty line. Each field of the format is
+ * known: those that change what the values mean are understood or refused, others and pairs
+ * `key:=value` are passed over. A field that the format does not have, or that comes twice, is
+ * refused. The space must be that of a patient, or the volume has spacings only. Source: G.
+ * Kindlmann, Definition of NRRD File Format, teem.sourceforge.net/nrrd.
  */
 #include "io/volume/nrrd.h"
 
@@ -26,7 +27,8 @@ static const double SAME_SPACING = 0.01; /* of the spacing */
 
 static const struct param nrrd_params[] = {
     PARAM(struct nrrd_params, nrrd, .required = true, .unit = "",
-          .doc = "a NRRD file of one volume: .nrrd, or a header .nhdr beside the file of its values"),
+          .doc =
+              "a NRRD file of one volume: .nrrd, or a header .nhdr beside the file of its values"),
     VOLUME_QUANTITY_PARAM(struct nrrd_params),
     SLICES_PARAM(struct nrrd_params),
 };
@@ -63,10 +65,12 @@ struct nrrd {
     size_t length; /* to its end, with the empty line */
     int rank;
     uint32_t seen; /* bits of `fields` */
-    bool has_type, has_sizes, has_encoding, has_endian, has_directions, has_origin, has_spacings, patient;
+    bool has_type, has_sizes, has_encoding, has_endian, has_directions, has_origin, has_spacings,
+        patient;
     bool has_ends[2];     /* `axis mins`, `axis maxs` */
     double ends[2][AXES]; /* 0: not known */
-    char centers[AXES];   /* c: the ends are the edges of the first and last cell, n: their middles, 0: not stated */
+    char centers[AXES];   /* c: the ends are the edges of the first and last cell, n: their middles,
+                             0: not stated */
     const char *labels;
     double signs[3];
     double directions[3][3], origin[3]; /* directions[d]: of axis d */
@@ -75,16 +79,18 @@ struct nrrd {
     const char *data_file, *old_min, *old_max, *space;
 };
 
-static enum ts_status refuse(const struct nrrd *nrrd, const char *code, const char *what, const char *value)
+static enum ts_status refuse(const struct nrrd *nrrd, const char *code, const char *what,
+                             const char *value)
 {
     char shown[128];
     ts_text_escape(shown, sizeof shown, value);
     return ts_volume_refuse(nrrd->layout, code, nrrd->diag, "%s: '%s'", what, shown);
 }
 
-/* ---- numbers ------------------------------------------------------------------------------------- */
+/* ---- numbers --------------------------------------------------------------------------------- */
 
-/* Reads the next number, which ends at a blank, a comma, a bracket or the end; moves *at behind it. */
+/* Reads the next number, which ends at a blank, a comma, a bracket or the end; moves *at behind
+ * it. */
 static bool next_number(const char **at, double *value)
 {
     char text[64];
@@ -98,7 +104,8 @@ static bool next_number(const char **at, double *value)
     return ts_number_real(text, value) == NULL && isfinite(*value);
 }
 
-/* Reads n numbers, separated by blanks. With `unknown`, the word nan is one of them, and gives 0. */
+/* Reads n numbers, separated by blanks. With `unknown`, the word nan is one of them, and gives
+ * 0. */
 static bool read_numbers(const char *text, int n, bool unknown, double *values)
 {
     for (int i = 0; i < n; i++) {
@@ -131,7 +138,7 @@ static bool read_vectors(const char *text, int n, double (*vectors)[3])
     return text[strspn(text, " \t")] == '\0';
 }
 
-/* ---- fields -------------------------------------------------------------------------------------- */
+/* ---- fields ---------------------------------------------------------------------------------- */
 
 static enum ts_status take_type(struct nrrd *nrrd, const char *value)
 {
@@ -156,7 +163,8 @@ static enum ts_status take_dimension(struct nrrd *nrrd, const char *value)
     refuse(nrrd, "nrrd-volumes", "has another number of axes than 3", value);
     return ts_diag_hint(nrrd->diag,
                         "a chain reads one volume of single values: in Python: "
-                        "SimpleITK.WriteImage(SimpleITK.ReadImage('FILE')[:, :, :, 0], 'NEW.nrrd'), and then input: "
+                        "SimpleITK.WriteImage(SimpleITK.ReadImage('FILE')[:, :, :, 0], "
+                        "'NEW.nrrd'), and then input: "
                         "{nrrd: NEW.nrrd}, takes the first of those along the last axis");
 }
 
@@ -190,9 +198,10 @@ static enum ts_status take_encoding(struct nrrd *nrrd, const char *value)
     if (nrrd->layout->gzip || !strcasecmp(value, "raw"))
         return TS_OK;
     refuse(nrrd, "nrrd-encoding", "has an encoding that is not read", value);
-    return ts_diag_hint(nrrd->diag,
-                        "raw and gzip are read: in Python: a, h = nrrd.read('FILE'); nrrd.write('NEW.nrrd', a, dict(h, "
-                        "encoding='gzip')), and then input: {nrrd: NEW.nrrd}; the package is pynrrd");
+    return ts_diag_hint(
+        nrrd->diag, "raw and gzip are read: in Python: a, h = nrrd.read('FILE'); "
+                    "nrrd.write('NEW.nrrd', a, dict(h, "
+                    "encoding='gzip')), and then input: {nrrd: NEW.nrrd}; the package is pynrrd");
 }
 
 static enum ts_status take_endian(struct nrrd *nrrd, const char *value)
@@ -200,8 +209,9 @@ static enum ts_status take_endian(struct nrrd *nrrd, const char *value)
     const bool says_little = !strcasecmp(value, "little");
     nrrd->has_endian = true;
     nrrd->layout->swapped = says_little != (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__);
-    return says_little || !strcasecmp(value, "big") ? TS_OK
-                                                    : refuse(nrrd, "nrrd-header", "has an unknown byte order", value);
+    return says_little || !strcasecmp(value, "big")
+               ? TS_OK
+               : refuse(nrrd, "nrrd-header", "has an unknown byte order", value);
 }
 
 static enum ts_status take_space(struct nrrd *nrrd, const char *value)
@@ -273,14 +283,16 @@ static enum ts_status take_old_max(struct nrrd *nrrd, const char *value)
 static enum ts_status take_directions(struct nrrd *nrrd, const char *value)
 {
     nrrd->has_directions = nrrd->rank == AXES && read_vectors(value, AXES, nrrd->directions);
-    return nrrd->has_directions ? TS_OK
-                                : refuse(nrrd, "nrrd-header", "has directions that are no three vectors", value);
+    return nrrd->has_directions
+               ? TS_OK
+               : refuse(nrrd, "nrrd-header", "has directions that are no three vectors", value);
 }
 
 static enum ts_status take_origin(struct nrrd *nrrd, const char *value)
 {
     nrrd->has_origin = read_vectors(value, 1, &nrrd->origin);
-    return nrrd->has_origin ? TS_OK : refuse(nrrd, "nrrd-header", "has an origin that is no vector", value);
+    return nrrd->has_origin ? TS_OK
+                            : refuse(nrrd, "nrrd-header", "has an origin that is no vector", value);
 }
 
 /* Each axis has its unit between quotes: "mm", or nothing where none is known. */
@@ -296,10 +308,12 @@ static enum ts_status take_units(struct nrrd *nrrd, const char *value)
             return refuse(nrrd, "nrrd-header", "has lengths in another unit than \"mm\"", value);
         at += length;
     }
-    return n == nrrd->rank ? TS_OK : refuse(nrrd, "nrrd-header", "has no unit for each axis", value);
+    return n == nrrd->rank ? TS_OK
+                           : refuse(nrrd, "nrrd-header", "has no unit for each axis", value);
 }
 
-/* Returns how many words a field has, one for each axis, or -1 where one of them is not among those that are known. */
+/* Returns how many words a field has, one for each axis, or -1 where one of them is not among those
+ * that are known. */
 static int count_words(const char *value, const char *const *known, size_t n_known)
 {
     int n = 0;
@@ -321,43 +335,49 @@ static enum ts_status take_kinds(struct nrrd *nrrd, const char *value)
     const int n = count_words(value, plain, sizeof plain / sizeof *plain);
     if (n < 0)
         return refuse(nrrd, "nrrd-volumes", "has an axis that is none of space", value);
-    return n == nrrd->rank ? TS_OK : refuse(nrrd, "nrrd-header", "has no kind for each axis", value);
+    return n == nrrd->rank ? TS_OK
+                           : refuse(nrrd, "nrrd-header", "has no kind for each axis", value);
 }
 
-/* Samples of cells and of nodes lie at the same places, `spacings` apart and from `space origin` on: only the edges of
- * the volume differ. */
+/* Samples of cells and of nodes lie at the same places, `spacings` apart and from `space origin`
+ * on: only the edges of the volume differ. */
 static enum ts_status take_centers(struct nrrd *nrrd, const char *value)
 {
     static const char *const known[] = {"cell", "node", "none", "???"};
     const char *at = value + strspn(value, " \t");
     for (int d = 0; d < nrrd->rank && *at; d++) {
         const char kind = (char)tolower((unsigned char)*at);
-        nrrd->centers[d] = kind == 'c' || (kind == 'n' && tolower((unsigned char)at[2]) == 'd') ? kind : '\0';
+        nrrd->centers[d] =
+            kind == 'c' || (kind == 'n' && tolower((unsigned char)at[2]) == 'd') ? kind : '\0';
         at += strcspn(at, " \t");
         at += strspn(at, " \t");
     }
     return count_words(value, known, sizeof known / sizeof *known) == nrrd->rank
                ? TS_OK
-               : refuse(nrrd, "nrrd-header", "has no centering, cell or node, for each axis", value);
+               : refuse(nrrd, "nrrd-header", "has no centering, cell or node, for each axis",
+                        value);
 }
 
 static enum ts_status take_skip(struct nrrd *nrrd, const char *value)
 {
-    return ts_number_integer(value, &nrrd->skip) == NULL && nrrd->skip >= -1 && nrrd->skip <= 1 << 28
+    return ts_number_integer(value, &nrrd->skip) == NULL && nrrd->skip >= -1 &&
+                   nrrd->skip <= 1 << 28
                ? TS_OK
                : refuse(nrrd, "nrrd-header", "has a byte skip that is not read", value);
 }
 
 static enum ts_status take_line_skip(struct nrrd *nrrd, const char *value)
 {
-    return strcmp(value, "0") ? refuse(nrrd, "nrrd-header", "skips lines before its values", value) : TS_OK;
+    return strcmp(value, "0") ? refuse(nrrd, "nrrd-header", "skips lines before its values", value)
+                              : TS_OK;
 }
 
 /* The values' file lies beside the header or below: a header may not point anywhere else. */
 static enum ts_status take_data_file(struct nrrd *nrrd, const char *value)
 {
     if (*value == '/' || strstr(value, "..") || strchr(value, '%') || !strncmp(value, "LIST", 4))
-        return refuse(nrrd, "nrrd-data-file", "names values outside of its folder, or in several files", value);
+        return refuse(nrrd, "nrrd-data-file",
+                      "names values outside of its folder, or in several files", value);
     nrrd->data_file = value;
     return TS_OK;
 }
@@ -431,13 +451,14 @@ static enum ts_status take_line(struct nrrd *nrrd, char *line)
     return fields[i].take ? fields[i].take(nrrd, value) : TS_OK;
 }
 
-/* ---- the file ------------------------------------------------------------------------------------ */
+/* ---- the file -------------------------------------------------------------------------------- */
 
 /* Reads the header, and finds its end: an empty line, or the end of a file that names another. */
 static enum ts_status read_header(struct nrrd *nrrd)
 {
     struct volume_layout *layout = nrrd->layout;
-    const size_t n = layout->found.st_size < HEADER_BYTES ? (size_t)layout->found.st_size : HEADER_BYTES;
+    const size_t n =
+        layout->found.st_size < HEADER_BYTES ? (size_t)layout->found.st_size : HEADER_BYTES;
     nrrd->text = ts_arena_alloc(layout->arena, n + 1);
     if (!nrrd->text)
         return ts_diag_no_memory(nrrd->diag, n);
@@ -446,14 +467,16 @@ static enum ts_status read_header(struct nrrd *nrrd)
     if (n < 8 || memcmp(nrrd->text, "NRRD000", 7) != 0)
         return ts_volume_refuse(layout, "nrrd-header", nrrd->diag, "is no NRRD file");
     if (nrrd->text[7] < '1' || nrrd->text[7] > '5')
-        return ts_volume_refuse(layout, "nrrd-header", nrrd->diag, "is of version NRRD000%c; 1 to 5 are read",
+        return ts_volume_refuse(layout, "nrrd-header", nrrd->diag,
+                                "is of version NRRD000%c; 1 to 5 are read",
                                 isalnum((unsigned char)nrrd->text[7]) ? nrrd->text[7] : '?');
     enum ts_status status = TS_OK;
     bool first = true, ended = false;
     while (nrrd->length < n && !ended && status == TS_OK) {
         char *line = nrrd->text + nrrd->length, *end = memchr(line, '\n', n - nrrd->length);
         if (!end && n == HEADER_BYTES)
-            return ts_volume_refuse(layout, "nrrd-header", nrrd->diag, "has a header that does not end");
+            return ts_volume_refuse(layout, "nrrd-header", nrrd->diag,
+                                    "has a header that does not end");
         const size_t length = end ? (size_t)(end - line) : n - nrrd->length;
         nrrd->length += length + (end != NULL);
         line[length] = '\0';
@@ -465,26 +488,30 @@ static enum ts_status read_header(struct nrrd *nrrd)
         first = false;
     }
     if (status == TS_OK && !ended && !nrrd->data_file)
-        return ts_volume_refuse(layout, "nrrd-header", nrrd->diag, "has a header that does not end");
+        return ts_volume_refuse(layout, "nrrd-header", nrrd->diag,
+                                "has a header that does not end");
     return status;
 }
 
 static enum ts_status check_fields(const struct nrrd *nrrd)
 {
-    const char *missing = !nrrd->rank                                                     ? "dimension"
-                          : !nrrd->has_type                                               ? "type"
-                          : !nrrd->has_sizes                                              ? "sizes"
-                          : !nrrd->has_encoding                                           ? "encoding"
+    const char *missing = !nrrd->rank           ? "dimension"
+                          : !nrrd->has_type     ? "type"
+                          : !nrrd->has_sizes    ? "sizes"
+                          : !nrrd->has_encoding ? "encoding"
                           : !nrrd->has_endian && ts_dtype_bytes(nrrd->layout->stored) > 1 ? "endian"
                                                                                           : NULL;
     if (missing)
-        return ts_volume_refuse(nrrd->layout, "nrrd-header", nrrd->diag, "lacks the field '%s'", missing);
+        return ts_volume_refuse(nrrd->layout, "nrrd-header", nrrd->diag, "lacks the field '%s'",
+                                missing);
     if (nrrd->has_spacings && nrrd->has_directions)
-        return ts_volume_refuse(nrrd->layout, "nrrd-header", nrrd->diag,
-                                "has the fields 'spacings' and 'space directions', of which one is allowed");
+        return ts_volume_refuse(
+            nrrd->layout, "nrrd-header", nrrd->diag,
+            "has the fields 'spacings' and 'space directions', of which one is allowed");
     if ((nrrd->has_ends[0] || nrrd->has_ends[1]) && !nrrd->has_spacings && !nrrd->has_directions)
-        return ts_volume_refuse(nrrd->layout, "nrrd-header", nrrd->diag,
-                                "states its spacings only by 'axis mins' and 'axis maxs', which are not read");
+        return ts_volume_refuse(
+            nrrd->layout, "nrrd-header", nrrd->diag,
+            "states its spacings only by 'axis mins' and 'axis maxs', which are not read");
     if (nrrd->skip < 0 && nrrd->layout->gzip)
         return ts_volume_refuse(nrrd->layout, "nrrd-header", nrrd->diag,
                                 "has a byte skip of -1, which only raw values can have");
@@ -495,11 +522,13 @@ static enum ts_status check_fields(const struct nrrd *nrrd)
 static void warn_of_range(const struct nrrd *nrrd)
 {
     char low[64], high[64];
-    const struct diag_site site = {.code = "nrrd-quantized", .span = nrrd->layout->span, .stage = nrrd->layout->site};
+    const struct diag_site site = {
+        .code = "nrrd-quantized", .span = nrrd->layout->span, .stage = nrrd->layout->site};
     ts_text_escape(low, sizeof low, nrrd->old_min ? nrrd->old_min : "?");
     ts_text_escape(high, sizeof high, nrrd->old_max ? nrrd->old_max : "?");
     ts_diag_warning(nrrd->diag, &site,
-                    "%s says that its values were quantized from the range %s to %s: they are read as they are stored",
+                    "%s says that its values were quantized from the range %s to %s: they are read "
+                    "as they are stored",
                     nrrd->layout->path, low, high);
 }
 
@@ -507,26 +536,30 @@ static void warn_of_range(const struct nrrd *nrrd)
 static void warn_of_spacings(const struct nrrd *nrrd)
 {
     const struct volume_layout *layout = nrrd->layout;
-    const struct diag_site site = {.code = "nrrd-spacing", .span = layout->span, .stage = layout->site};
+    const struct diag_site site = {
+        .code = "nrrd-spacing", .span = layout->span, .stage = layout->site};
     char axes[8] = "";
     int n = 0;
     for (int d = 0; d < nrrd->rank && nrrd->has_spacings; d++)
         if (!(layout->spacing[d] > 0)) {
-            snprintf(axes + strlen(axes), sizeof axes - strlen(axes), "%s%c", n ? ", " : "", "xyz"[d]);
+            snprintf(axes + strlen(axes), sizeof axes - strlen(axes), "%s%c", n ? ", " : "",
+                     "xyz"[d]);
             n++;
         }
     if (n > 0 && n < nrrd->rank)
-        ts_diag_warning(nrrd->diag, &site,
-                        "%s states no spacing along %s: lengths along %s are counted in pixels, not in mm",
-                        layout->path, axes, n == 1 ? "it" : "them");
+        ts_diag_warning(
+            nrrd->diag, &site,
+            "%s states no spacing along %s: lengths along %s are counted in pixels, not in mm",
+            layout->path, axes, n == 1 ? "it" : "them");
 }
 
-/* Warns of ends of an axis (`axis mins`, `axis maxs`) that give it another spacing than the one that is used. Where
- * `centers` does not say whether they are edges or middles, both are right. */
+/* Warns of ends of an axis (`axis mins`, `axis maxs`) that give it another spacing than the one
+ * that is used. Where `centers` does not say whether they are edges or middles, both are right. */
 static void warn_of_ends(const struct nrrd *nrrd)
 {
     const struct volume_layout *layout = nrrd->layout;
-    const struct diag_site site = {.code = "nrrd-spacing", .span = layout->span, .stage = layout->site};
+    const struct diag_site site = {
+        .code = "nrrd-spacing", .span = layout->span, .stage = layout->site};
     for (int d = 0; d < nrrd->rank && nrrd->has_ends[0] && nrrd->has_ends[1]; d++) {
         const double n = (double)layout->n[d], used = layout->spacing[d],
                      length = fabs(nrrd->ends[1][d] - nrrd->ends[0][d]);
@@ -536,7 +569,8 @@ static void warn_of_ends(const struct nrrd *nrrd)
         if (!(used > 0 && length > 0) || by_cells || by_nodes)
             continue;
         ts_diag_warning(nrrd->diag, &site,
-                        "%s has a spacing of %.6g mm along %c, which is used, and its 'axis mins' and 'axis maxs' say "
+                        "%s has a spacing of %.6g mm along %c, which is used, and its 'axis mins' "
+                        "and 'axis maxs' say "
                         "%.6g mm",
                         layout->path, used, "xyz"[d], nrrd -> centers[d] == 'n' ? nodes : cells);
         return;
@@ -547,7 +581,8 @@ static void warn_of_ends(const struct nrrd *nrrd)
 static void warn_of_labels(const struct nrrd *nrrd)
 {
     const struct volume_layout *layout = nrrd->layout;
-    const struct diag_site site = {.code = "nrrd-labels", .span = layout->span, .stage = layout->site};
+    const struct diag_site site = {
+        .code = "nrrd-labels", .span = layout->span, .stage = layout->site};
     char shown[128];
     int other = 0;
     const char *at = nrrd->labels ? nrrd->labels : "";
@@ -563,7 +598,8 @@ static void warn_of_labels(const struct nrrd *nrrd)
         return;
     ts_text_escape(shown, sizeof shown, nrrd->labels);
     ts_diag_warning(nrrd->diag, &site,
-                    "%s labels its axes %s, and they are read as x, y and z: the first axis of the file is x, whose "
+                    "%s labels its axes %s, and they are read as x, y and z: the first axis of the "
+                    "file is x, whose "
                     "values follow each other",
                     layout->path, shown);
 }
@@ -578,37 +614,47 @@ static bool is_upright(const struct nrrd *nrrd)
     return true;
 }
 
-/* Warns of what the header says of the volume's place and orientation where it does not say where in a patient. */
+/* Warns of what the header says of the volume's place and orientation where it does not say where
+ * in a patient. */
 static void warn_of_place(const struct nrrd *nrrd)
 {
     const struct volume_layout *layout = nrrd->layout;
-    const struct diag_site site = {.code = "nrrd-place", .span = layout->span, .stage = layout->site};
+    const struct diag_site site = {
+        .code = "nrrd-place", .span = layout->span, .stage = layout->site};
     const bool left = nrrd->space && !strcmp(nrrd->space, "3D-left-handed");
-    const char *lost = nrrd->has_origin && nrrd->has_directions ? "its 'space origin' and 'space directions' are"
-                       : nrrd->has_origin                       ? "its 'space origin' is"
-                                                                : "its 'space directions' are";
+    const char *lost = nrrd->has_origin && nrrd->has_directions
+                           ? "its 'space origin' and 'space directions' are"
+                       : nrrd->has_origin ? "its 'space origin' is"
+                                          : "its 'space directions' are";
     if (nrrd->negative)
         ts_diag_warning(nrrd->diag, &site,
-                        "%s has a negative spacing: it is read in the order of the file, with the spacing's amount",
+                        "%s has a negative spacing: it is read in the order of the file, with the "
+                        "spacing's amount",
                         layout->path);
-    if (layout->has_transform || !(nrrd->has_origin || left || (nrrd->has_directions && !is_upright(nrrd)) ||
-                                   (nrrd->has_directions && nrrd->patient)))
+    if (layout->has_transform ||
+        !(nrrd->has_origin || left || (nrrd->has_directions && !is_upright(nrrd)) ||
+          (nrrd->has_directions && nrrd->patient)))
         return;
     if (nrrd->patient) {
-        ts_diag_warning(nrrd->diag, &site, "%s has no '%s': %s not used, and it has no place in the patient",
+        ts_diag_warning(nrrd->diag, &site,
+                        "%s has no '%s': %s not used, and it has no place in the patient",
                         layout->path, nrrd->has_origin ? "space directions" : "space origin", lost);
         return;
     }
     if (nrrd->has_origin || nrrd->has_directions)
         ts_diag_warning(nrrd->diag, &site,
-                        "%s %s%s%s, whose axes need not be those of a patient: %s used for the spacings only, and it "
+                        "%s %s%s%s, whose axes need not be those of a patient: %s used for the "
+                        "spacings only, and it "
                         "may be mirrored or turned",
                         layout->path, nrrd->space ? "lies in the space '" : "names no space",
                         nrrd->space ? nrrd->space : "", nrrd->space ? "'" : "", lost);
     else
-        ts_diag_warning(nrrd->diag, &site, "%s lies in the space '%s': it may be mirrored", layout->path, nrrd->space);
-    ts_diag_hint(nrrd->diag, "where these are the axes of a patient, name them in its header: "
-                             "`space: left-posterior-superior`, `right-anterior-superior` or `left-anterior-superior`");
+        ts_diag_warning(nrrd->diag, &site, "%s lies in the space '%s': it may be mirrored",
+                        layout->path, nrrd->space);
+    ts_diag_hint(
+        nrrd->diag,
+        "where these are the axes of a patient, name them in its header: "
+        "`space: left-posterior-superior`, `right-anterior-superior` or `left-anterior-superior`");
 }
 
 static void take_geometry(const struct nrrd *nrrd)
@@ -631,7 +677,8 @@ static enum ts_status find_values(struct nrrd *nrrd, const struct param_set *set
     uint64_t start = nrrd->length;
     if (nrrd->data_file) {
         const size_t folder = (size_t)(ts_base_name(layout->path) - layout->path);
-        const char *path = ts_arena_printf(layout->arena, "%.*s%s", (int)folder, layout->path, nrrd->data_file);
+        const char *path =
+            ts_arena_printf(layout->arena, "%.*s%s", (int)folder, layout->path, nrrd->data_file);
         if (!path)
             return ts_diag_no_memory(nrrd->diag, folder);
         const enum ts_status status = ts_volume_open_values(layout, set, path, nrrd->diag);
@@ -646,18 +693,21 @@ static enum ts_status find_values(struct nrrd *nrrd, const struct param_set *set
                     : INT64_MAX;
     const uint64_t file = (uint64_t)layout->found.st_size;
     layout->start = start;
-    if (nrrd->skip < 0 && bytes <= file && file - bytes >= start) /* the values are at the file's end */
+    if (nrrd->skip < 0 && bytes <= file &&
+        file - bytes >= start) /* the values are at the file's end */
         layout->start = file - bytes;
     else if (nrrd->skip > 0 && layout->gzip)
         layout->skip = (uint64_t)nrrd->skip;
     else if (nrrd->skip > 0)
         layout->start += (uint64_t)nrrd->skip;
     return layout->gzip && !ts_gzip_is(layout->fd, layout->start)
-               ? ts_volume_refuse(layout, "nrrd-encoding", nrrd->diag, "says gzip, and its values are not")
+               ? ts_volume_refuse(layout, "nrrd-encoding", nrrd->diag,
+                                  "says gzip, and its values are not")
                : TS_OK;
 }
 
-static enum ts_status open_nrrd(const struct param_set *set, struct source **source, struct ts_diag *diag)
+static enum ts_status open_nrrd(const struct param_set *set, struct source **source,
+                                struct ts_diag *diag)
 {
     const struct nrrd_params *params = set->values;
     struct volume_layout layout;

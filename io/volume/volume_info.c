@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The file is opened by its own format with the parameters at their defaults, so that what is printed is what a run
- * would see. No file says whether its numbers are Hounsfield units, so that the input is printed for both cases. What
- * gzip compressed is inflated as well, since only its checksum tells a damaged file from a whole one; MOST_INFLATED
- * bounds the time that this takes to less than a second.
+ * The file is opened by its own format with the parameters at their defaults, so that what is
+ * printed is what a run would see. No file says whether its numbers are Hounsfield units, so that
+ * the input is printed for both cases. What gzip compressed is inflated as well, since only its
+ * checksum tells a damaged file from a whole one; MOST_INFLATED bounds the time that this takes to
+ * less than a second.
  */
 #include "io/volume/volume_info.h"
 
@@ -35,38 +36,44 @@ static void print_spacings(const struct ts_image *image, FILE *stream)
     fputs(" mm", stream);
 }
 
-static void print_text(const struct source *source, const struct source_format *format, const char *path, bool whole,
-                       FILE *stream)
+static void print_text(const struct source *source, const struct source_format *format,
+                       const char *path, bool whole, FILE *stream)
 {
     const struct ts_image *image = &source->image;
     const struct ts_axis *z = &image->axes[0], *y = &image->axes[1], *x = &image->axes[2];
     char text[512];
     ts_text_print(stream, "", path);
-    fprintf(stream, "\n  %s: %" PRId64 " x %" PRId64 " pixels x %" PRId64 " slice%s (rows x columns x slices), %s",
+    fprintf(stream,
+            "\n  %s: %" PRId64 " x %" PRId64 " pixels x %" PRId64
+            " slice%s (rows x columns x slices), %s",
             format->name, y->n, x->n, z->n, z->n == 1 ? "" : "s", ts_dtype_name(image->dtype));
     if (source->n_volumes > 1)
-        fprintf(stream, ", %" PRId64 " volumes by %s", source->n_volumes, ts_axis_name(&source->volume_axis));
+        fprintf(stream, ", %" PRId64 " volumes by %s", source->n_volumes,
+                ts_axis_name(&source->volume_axis));
     if (!strcmp(z->unit, "mm") || !strcmp(y->unit, "mm") || !strcmp(x->unit, "mm"))
         print_spacings(image, stream);
     else
         fputs("\n  the size of a pixel is not in the file", stream);
     ts_volume_orientation(image, text, sizeof text);
-    fprintf(stream, ", %s\n", image->has_geometry ? text : "its place in the patient is not in the file");
+    fprintf(stream, ", %s\n",
+            image->has_geometry ? text : "its place in the patient is not in the file");
     for (size_t i = 0; i < source->n_attributes; i++) {
         ts_metadata_format(&source->attributes[i], text, sizeof text);
         ts_text_print(stream, "  ", text);
         fputc('\n', stream);
     }
     if (!whole)
-        fprintf(stream, "  the first %d MiB were inflated without fault; the rest was not checked, which a run does\n",
+        fprintf(stream,
+                "  the first %d MiB were inflated without fault; the rest was not checked, which a "
+                "run does\n",
                 MOST_INFLATED >> 20);
     fprintf(stream, "  as an input: %s ", format->name);
     ts_try_word(stream, path);
     fputs("   (add quantity=hu where the values are Hounsfield units)\n", stream);
 }
 
-static void print_json(const struct source *source, const struct source_format *format, const char *path, bool whole,
-                       FILE *stream)
+static void print_json(const struct source *source, const struct source_format *format,
+                       const char *path, bool whole, FILE *stream)
 {
     struct json json;
     ts_json_init(&json, stream, true);
@@ -87,11 +94,12 @@ static void print_json(const struct source *source, const struct source_format *
     ts_json_close(&json, '}');
 }
 
-enum ts_status ts_volume_info(const struct source_format *format, const char *path, bool json, FILE *stream,
-                              struct ts_diag *diag)
+enum ts_status ts_volume_info(const struct source_format *format, const char *path, bool json,
+                              FILE *stream, struct ts_diag *diag)
 {
     struct source *source = NULL;
-    struct param_set set = {.params = format->params, .n_params = format->n_params, .owner = "input"};
+    struct param_set set = {
+        .params = format->params, .n_params = format->n_params, .owner = "input"};
     size_t i;
     set.values = calloc(1, format->params_bytes);
     if (!set.values)

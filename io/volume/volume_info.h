@@ -7,9 +7,10 @@
 
 #include "io/source/source.h"
 
-/* Opens the file as an input of the format would, and prints its size, type, spacing and place, and the input that a
- * chain makes of it, as text or as one JSON object. TS_BAD_INPUT where an input would be refused. */
-enum ts_status ts_volume_info(const struct source_format *format, const char *path, bool json, FILE *stream,
-                              struct ts_diag *diag);
+/* Opens the file as an input of the format would, and prints its size, type, spacing and place, and
+ * the input that a chain makes of it, as text or as one JSON object. TS_BAD_INPUT where an input
+ * would be refused. */
+enum ts_status ts_volume_info(const struct source_format *format, const char *path, bool json,
+                              FILE *stream, struct ts_diag *diag);
 
 #endif

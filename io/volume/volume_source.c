@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Values are read slice by slice by the source's threads, or inflated in one go, since a gzip stream has no place to
- * begin at. They are then turned to the machine's byte order, scaled, and their rows reversed where the transform says
- * so. A gzip stream cannot be longer than 1032 times its file, so that what a header claims is bounded by the file.
+ * Values are read slice by slice by the source's threads, or inflated in one go, since a gzip
+ * stream has no place to begin at. They are then turned to the machine's byte order, scaled, and
+ * their rows reversed where the transform says so. A gzip stream cannot be longer than 1032 times
+ * its file, so that what a header claims is bounded by the file.
  */
 #include "io/volume/volume_source.h"
 
@@ -24,13 +25,14 @@
 #include "io/file/regular_file.h"
 #include "io/source/read_ahead.h"
 
-/* ---- geometry ----------------------------------------------------------------------------------- */
+/* ---- geometry -------------------------------------------------------------------------------- */
 
-/* The columns of the transform that a file states are the steps along x, y and z. Rows and columns must be at
- * right angles up to what 32-bit floats and rounded texts leave, and are made exactly so. The step along z may
- * lean off their normal, as behind a tilted gantry: up to TS_UPRIGHT_DEGREE it is laid along the normal, beyond it
- * is kept as DICOM's is (docs/dicom-geometry.md), so that what this program writes of a sheared series is read
- * back as it was. */
+/* The columns of the transform that a file states are the steps along x, y and z. Rows and columns
+ * must be at right angles up to what 32-bit floats and rounded texts leave, and are made exactly
+ * so. The step along z may lean off their normal, as behind a tilted gantry: up to
+ * TS_UPRIGHT_DEGREE it is laid along the normal, beyond it is kept as DICOM's is
+ * (docs/dicom-geometry.md), so that what this program writes of a sheared series is read back as it
+ * was. */
 
 enum { X, Y, Z };
 
@@ -67,10 +69,12 @@ static const char *take_step(const double step[3], struct ts_image *image)
     return NULL;
 }
 
-/* Sets origin, direction and step of a volume, and its spacing along z where it is sheared, by the transform of voxel
- * (x, y, z, 1) to LPS in mm. *reversed: its axes are left-handed, and the geometry is that of the volume whose rows go
- * from the last to the first. Returns NULL, or what is wrong: a phrase such as "has an origin that is not finite". */
-static const char *volume_geometry(const double transform[3][4], struct ts_image *image, bool *reversed)
+/* Sets origin, direction and step of a volume, and its spacing along z where it is sheared, by the
+ * transform of voxel (x, y, z, 1) to LPS in mm. *reversed: its axes are left-handed, and the
+ * geometry is that of the volume whose rows go from the last to the first. Returns NULL, or what is
+ * wrong: a phrase such as "has an origin that is not finite". */
+static const char *volume_geometry(const double transform[3][4], struct ts_image *image,
+                                   bool *reversed)
 {
     double columns[3][3], lengths[3];
     *reversed = false;
@@ -99,10 +103,10 @@ static const char *volume_geometry(const double transform[3][4], struct ts_image
     return take_step(columns[Z], image);
 }
 
-/* ---- values ------------------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
-/* A row goes through doubles, in which every stored number but some integers of 64 bits is exact: loaded, scaled,
- * and written as the type of the image. */
+/* A row goes through doubles, in which every stored number but some integers of 64 bits is exact:
+ * loaded, scaled, and written as the type of the image. */
 
 struct volume_making {
     bool flip_rows, as_stored; /* as_stored: neither scaled nor of another type */
@@ -119,14 +123,15 @@ static void swap(unsigned char *data, size_t n, size_t width)
         }
 }
 
-#define SCALE_TO(suffix, type)                                                                                         \
-    case TS_##suffix:                                                                                                  \
-        for (size_t i = 0; i < n; i++)                                                                                 \
-            ((type *)out)[i] = (type)(slope * row[i] + intercept);                                                     \
+#define SCALE_TO(suffix, type)                                                                     \
+    case TS_##suffix:                                                                              \
+        for (size_t i = 0; i < n; i++)                                                             \
+            ((type *)out)[i] = (type)(slope * row[i] + intercept);                                 \
         break;
 
 /* Scales one row, whose numbers `row` has as double. */
-static void scale_row(const struct volume_layout *layout, enum ts_dtype dtype, const double *row, size_t n, void *out)
+static void scale_row(const struct volume_layout *layout, enum ts_dtype dtype, const double *row,
+                      size_t n, void *out)
 {
     const double slope = layout->slope, intercept = layout->intercept;
     switch (dtype) {
@@ -138,7 +143,8 @@ static void scale_row(const struct volume_layout *layout, enum ts_dtype dtype, c
 }
 
 /* Counts the numbers of a row, scaled, that a 32-bit float does not hold. */
-static void count_rounding(const struct volume_layout *layout, double *row, size_t n, struct ts_rounding *rounding)
+static void count_rounding(const struct volume_layout *layout, double *row, size_t n,
+                           struct ts_rounding *rounding)
 {
     if (ts_dtype_is_integer(layout->stored)) {
         ts_rounding_of_scaled(rounding, row, n, layout->slope, layout->intercept);
@@ -159,13 +165,14 @@ static void load_row(const struct volume_layout *layout, double *row, const void
 }
 
 /* Counts integers of 64 bits that the doubles of a row do not hold, but floats do. */
-static void count_integers(const struct volume_layout *layout, const double *row, const void *from, size_t n,
-                           struct ts_rounding *rounding)
+static void count_integers(const struct volume_layout *layout, const double *row, const void *from,
+                           size_t n, struct ts_rounding *rounding)
 {
     for (size_t i = 0; i < n; i++) {
-        const long double number =
-            layout->is_signed ? (long double)((const int64_t *)from)[i] : (long double)((const uint64_t *)from)[i];
-        const double change = (double)fabsl((number - (long double)row[i]) * (long double)layout->slope);
+        const long double number = layout->is_signed ? (long double)((const int64_t *)from)[i]
+                                                     : (long double)((const uint64_t *)from)[i];
+        const double change =
+            (double)fabsl((number - (long double)row[i]) * (long double)layout->slope);
         rounding->n += change > 0 && (double)(float)row[i] == row[i];
         rounding->most = fmax(rounding->most, change);
     }
@@ -180,11 +187,12 @@ static bool stays_finite(const double *row, const float *made, size_t n)
     return finite;
 }
 
-/* Makes a slice of the stored bytes in `data`, which are overwritten; `row` has space for one row of doubles. Adds the
- * values that a 32-bit float does not hold to `rounding` where making->rounds. Returns false where a number is beyond
- * the range of the image's type. */
-static bool volume_make_slice(const struct volume_layout *layout, const struct volume_making *making,
-                              const struct ts_image *image, unsigned char *data, double *row, unsigned char *out,
+/* Makes a slice of the stored bytes in `data`, which are overwritten; `row` has space for one row
+ * of doubles. Adds the values that a 32-bit float does not hold to `rounding` where making->rounds.
+ * Returns false where a number is beyond the range of the image's type. */
+static bool volume_make_slice(const struct volume_layout *layout,
+                              const struct volume_making *making, const struct ts_image *image,
+                              unsigned char *data, double *row, unsigned char *out,
                               struct ts_rounding *rounding)
 {
     const int64_t rows = image->axes[1].n;
@@ -194,7 +202,8 @@ static bool volume_make_slice(const struct volume_layout *layout, const struct v
     if (layout->swapped)
         swap(data, n * (size_t)rows, width);
     for (int64_t y = 0; y < rows; y++) {
-        const unsigned char *from = data + (size_t)(making->flip_rows ? rows - 1 - y : y) * n * width;
+        const unsigned char *from =
+            data + (size_t)(making->flip_rows ? rows - 1 - y : y) * n * width;
         if (making->as_stored) {
             memcpy(out + (size_t)y * pitch, from, pitch);
         } else {
@@ -211,7 +220,7 @@ static bool volume_make_slice(const struct volume_layout *layout, const struct v
     return finite;
 }
 
-/* ---- the source --------------------------------------------------------------------------------- */
+/* ---- the source ------------------------------------------------------------------------------ */
 
 struct volume_source {
     struct rule_source in; /* first */
@@ -226,21 +235,22 @@ const struct choice ts_volume_quantity_choices[] = {
     {NULL, 0, NULL},
 };
 
-enum ts_status ts_volume_refuse(const struct volume_layout *layout, const char *code, struct ts_diag *diag,
-                                const char *format, ...)
+enum ts_status ts_volume_refuse(const struct volume_layout *layout, const char *code,
+                                struct ts_diag *diag, const char *format, ...)
 {
     char text[512];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    return ts_diag_error(diag, TS_BAD_INPUT,
-                         &(struct diag_site){.code = code, .span = layout->span, .stage = layout->site}, "%s %s",
-                         layout->path, text);
+    return ts_diag_error(
+        diag, TS_BAD_INPUT,
+        &(struct diag_site){.code = code, .span = layout->span, .stage = layout->site}, "%s %s",
+        layout->path, text);
 }
 
-enum ts_status ts_volume_attribute(struct volume_layout *layout, struct ts_diag *diag, const char *name,
-                                   const char *format, ...)
+enum ts_status ts_volume_attribute(struct volume_layout *layout, struct ts_diag *diag,
+                                   const char *name, const char *format, ...)
 {
     char text[256];
     va_list arguments;
@@ -254,8 +264,8 @@ enum ts_status ts_volume_attribute(struct volume_layout *layout, struct ts_diag 
     return TS_OK;
 }
 
-enum ts_status ts_volume_open(struct volume_layout *layout, const struct param_set *set, const char *path,
-                              struct ts_diag *diag)
+enum ts_status ts_volume_open(struct volume_layout *layout, const struct param_set *set,
+                              const char *path, struct ts_diag *diag)
 {
     char reason[256];
     *layout = (struct volume_layout){.arena = ts_arena_create(),
@@ -269,7 +279,8 @@ enum ts_status ts_volume_open(struct volume_layout *layout, const struct param_s
     if (!layout->path)
         return ts_diag_no_memory(diag, strlen(path));
     layout->fd = ts_regular_file_open(path, &layout->found, reason, sizeof reason);
-    return layout->fd < 0 ? ts_volume_refuse(layout, "input-unreadable", diag, "%s", reason) : TS_OK;
+    return layout->fd < 0 ? ts_volume_refuse(layout, "input-unreadable", diag, "%s", reason)
+                          : TS_OK;
 }
 
 /* Closes what the layout holds. */
@@ -281,26 +292,30 @@ static void close_layout(struct volume_layout *layout)
     *layout = (struct volume_layout){.fd = -1};
 }
 
-/* Returns true where the folder of `path` holds `values`, once links are followed. What is not there is no link. */
+/* Returns true where the folder of `path` holds `values`, once links are followed. What is not
+ * there is no link. */
 static bool stays_in_folder(const char *path, const char *values)
 {
     char folder[PATH_MAX], real[PATH_MAX], found[PATH_MAX];
     const int length = (int)(ts_base_name(path) - path);
-    if (snprintf(folder, sizeof folder, "%s%.*s", length > 0 ? "" : ".", length, path) >= (int)sizeof folder ||
+    if (snprintf(folder, sizeof folder, "%s%.*s", length > 0 ? "" : ".", length, path) >=
+            (int)sizeof folder ||
         !realpath(folder, real))
         return false;
     const size_t prefix = strlen(real);
-    return realpath(values, found) ? strncmp(found, real, prefix) == 0 && (prefix == 1 || found[prefix] == '/')
-                                   : errno == ENOENT;
+    return realpath(values, found)
+               ? strncmp(found, real, prefix) == 0 && (prefix == 1 || found[prefix] == '/')
+               : errno == ENOENT;
 }
 
-enum ts_status ts_volume_open_values(struct volume_layout *layout, const struct param_set *set, const char *path,
-                                     struct ts_diag *diag)
+enum ts_status ts_volume_open_values(struct volume_layout *layout, const struct param_set *set,
+                                     const char *path, struct ts_diag *diag)
 {
     struct volume_layout values, header = *layout;
     if (!stays_in_folder(layout->path, path))
         return ts_volume_refuse(layout, "volume-link-outside", diag,
-                                "has its values in %s, which leads out of its folder", ts_base_name(path));
+                                "has its values in %s, which leads out of its folder",
+                                ts_base_name(path));
     const enum ts_status status = ts_volume_open(&values, set, path, diag);
     if (status != TS_OK) {
         close_layout(&values);
@@ -314,14 +329,15 @@ enum ts_status ts_volume_open_values(struct volume_layout *layout, const struct 
     return TS_OK;
 }
 
-/* ---- reading ----------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static size_t stored_bytes(const struct volume_source *source)
 {
     return ts_slice_count(&source->in.base.image) * ts_dtype_bytes(source->layout.stored);
 }
 
-/* Slices [z, z + n) while they are read to `out`; each thread has space for a stored slice and a row. */
+/* Slices [z, z + n) while they are read to `out`; each thread has space for a stored slice and a
+ * row. */
 struct reading {
     struct volume_source *source;
     int64_t z;
@@ -331,22 +347,26 @@ struct reading {
 
 static size_t thread_bytes(const struct volume_source *source)
 {
-    const size_t row = (size_t)source->in.base.image.axes[2].n * sizeof(double), align = sizeof(double);
+    const size_t row = (size_t)source->in.base.image.axes[2].n * sizeof(double),
+                 align = sizeof(double);
     return (stored_bytes(source) + align - 1) / align * align + row;
 }
 
-static enum ts_status finish_slice(const struct reading *reading, int thread, int64_t i, struct ts_diag *diag)
+static enum ts_status finish_slice(const struct reading *reading, int thread, int64_t i,
+                                   struct ts_diag *diag)
 {
     unsigned char *stored = reading->scratch + (size_t)thread * reading->scratch_bytes;
     const size_t row = (size_t)reading->source->in.base.image.axes[2].n * sizeof(double);
     struct ts_rounding *rounding = &reading->source->in.base.slices[reading->z + i].rounding;
     *rounding = (struct ts_rounding){0};
-    if (volume_make_slice(&reading->source->layout, &reading->source->making, &reading->source->in.base.image, stored,
-                          (double *)(stored + reading->scratch_bytes - row),
-                          reading->out + (size_t)i * ts_slice_bytes(&reading->source->in.base.image), rounding))
+    if (volume_make_slice(
+            &reading->source->layout, &reading->source->making, &reading->source->in.base.image,
+            stored, (double *)(stored + reading->scratch_bytes - row),
+            reading->out + (size_t)i * ts_slice_bytes(&reading->source->in.base.image), rounding))
         return TS_OK;
     return ts_volume_refuse(&reading->source->layout, "values-out-of-range", diag,
-                            "has a value in slice %" PRId64 " that is beyond the range of a 32-bit float",
+                            "has a value in slice %" PRId64
+                            " that is beyond the range of a 32-bit float",
                             reading->z + i);
 }
 
@@ -371,21 +391,25 @@ static enum ts_status read_slice(void *user, int thread, int64_t i, struct ts_di
     unsigned char *stored = reading->scratch + (size_t)thread * reading->scratch_bytes;
     if (!(layout->views_first
               ? read_rows_apart(reading, stored, reading->z + i)
-              : ts_file_read_at(layout->fd, stored, bytes, layout->start + (uint64_t)(reading->z + i) * bytes)))
+              : ts_file_read_at(layout->fd, stored, bytes,
+                                layout->start + (uint64_t)(reading->z + i) * bytes)))
         return ts_volume_refuse(layout, "input-unreadable", diag, "could not be read to its end");
     return finish_slice(reading, thread, i, diag);
 }
 
-/* Bytes that the header says nothing of may be further values, where it states a size that is too small. */
+/* Bytes that the header says nothing of may be further values, where it states a size that is too
+ * small. */
 static void warn_of_rest(const struct volume_layout *layout, uint64_t bytes, struct ts_diag *diag)
 {
     char count[32] = "";
     if (bytes > 0)
         snprintf(count, sizeof count, "%" PRIu64 " ", bytes);
-    ts_diag_warning(
-        diag, &(struct diag_site){.code = "volume-bytes-left", .span = layout->span, .stage = layout->site},
-        "%s has %sbytes behind its values, which are not read: its header may state a size that is too small",
-        layout->path, count);
+    ts_diag_warning(diag,
+                    &(struct diag_site){
+                        .code = "volume-bytes-left", .span = layout->span, .stage = layout->site},
+                    "%s has %sbytes behind its values, which are not read: its header may state a "
+                    "size that is too small",
+                    layout->path, count);
 }
 
 static enum ts_status inflate_slices(const struct reading *reading, int64_t n, struct ts_diag *diag)
@@ -412,7 +436,8 @@ static enum ts_status inflate_slices(const struct reading *reading, int64_t n, s
     return wrong ? ts_volume_refuse(layout, "input-unreadable", diag, "%s", wrong) : status;
 }
 
-enum ts_status ts_volume_check_stored(const struct source *base, uint64_t most, bool *whole, struct ts_diag *diag)
+enum ts_status ts_volume_check_stored(const struct source *base, uint64_t most, bool *whole,
+                                      struct ts_diag *diag)
 {
     const struct volume_layout *layout = &((const struct volume_source *)base)->layout;
     uint64_t rest;
@@ -422,8 +447,8 @@ enum ts_status ts_volume_check_stored(const struct source *base, uint64_t most, 
     struct gzip_reader *gzip = ts_gzip_reader_create(layout->fd, layout->start);
     if (!gzip)
         return ts_diag_no_memory(diag, sizeof gzip);
-    const uint64_t values =
-        layout->skip + (uint64_t)ts_source_total(base) * stored_bytes((const struct volume_source *)base);
+    const uint64_t values = layout->skip + (uint64_t)ts_source_total(base) *
+                                               stored_bytes((const struct volume_source *)base);
     const char *wrong = ts_gzip_reader_skip(gzip, values < most ? values : most);
     if (!wrong)
         wrong = ts_gzip_reader_check(gzip, most > values ? most - values : 0, whole, &rest);
@@ -431,8 +456,8 @@ enum ts_status ts_volume_check_stored(const struct source *base, uint64_t most, 
     return wrong ? ts_volume_refuse(layout, "input-unreadable", diag, "%s", wrong) : TS_OK;
 }
 
-static enum ts_status read_range(struct source *base, struct pool *readers, int64_t z, int64_t n, void *out,
-                                 struct ts_diag *diag)
+static enum ts_status read_range(struct source *base, struct pool *readers, int64_t z, int64_t n,
+                                 void *out, struct ts_diag *diag)
 {
     struct volume_source *source = (struct volume_source *)base;
     const int threads = source->layout.gzip ? 1 : ts_pool_threads(readers);
@@ -440,8 +465,9 @@ static enum ts_status read_range(struct source *base, struct pool *readers, int6
     reading.scratch = malloc((size_t)threads * reading.scratch_bytes);
     if (!reading.scratch)
         return ts_diag_no_memory(diag, (size_t)threads * reading.scratch_bytes);
-    const enum ts_status status = source->layout.gzip ? inflate_slices(&reading, n, diag)
-                                                      : ts_pool_run(readers, threads, n, read_slice, &reading, diag);
+    const enum ts_status status =
+        source->layout.gzip ? inflate_slices(&reading, n, diag)
+                            : ts_pool_run(readers, threads, n, read_slice, &reading, diag);
     free(reading.scratch);
     return status == TS_OK ? ts_source_digest(base, readers, z, n, out, diag) : status;
 }
@@ -494,10 +520,11 @@ static const struct source_ops gzip_ops = {.memory_bytes = memory_bytes,
                                            .holds = holds,
                                            .close = close_source};
 
-/* ---- what the volume is ------------------------------------------------------------------------ */
+/* ---- what the volume is ---------------------------------------------------------------------- */
 
-/* Chooses the type that holds every scaled value: the stored one, the smallest integers where slope and intercept are
- * whole, or floats. *largest: the largest magnitude of integers that become floats, stored or scaled, else 0. */
+/* Chooses the type that holds every scaled value: the stored one, the smallest integers where slope
+ * and intercept are whole, or floats. *largest: the largest magnitude of integers that become
+ * floats, stored or scaled, else 0. */
 static enum ts_dtype dtype_of(const struct volume_layout *layout, double *largest)
 {
     static const enum ts_dtype integers[] = {TS_I16, TS_U16, TS_I32, TS_U32};
@@ -510,7 +537,8 @@ static enum ts_dtype dtype_of(const struct volume_layout *layout, double *larges
     if (unscaled && layout->stored != TS_U64)
         return layout->stored;
     ts_dtype_range(layout->stored, &low, &high);
-    const double a = layout->slope * low + layout->intercept, b = layout->slope * high + layout->intercept;
+    const double a = layout->slope * low + layout->intercept,
+                 b = layout->slope * high + layout->intercept;
     for (size_t i = 0; i < sizeof integers / sizeof *integers; i++) {
         ts_dtype_range(integers[i], &least, &most);
         if (rint(layout->slope) == layout->slope && rint(layout->intercept) == layout->intercept &&
@@ -531,21 +559,26 @@ static enum ts_status check_size(const struct volume_layout *layout, struct ts_d
             return ts_volume_refuse(layout, "volume-size", diag, "has %lld elements along an axis",
                                     (long long)layout->n[d]);
         if (wanted > most / (uint64_t)layout->n[d])
-            return ts_volume_refuse(layout, "volume-size", diag, "claims more values than can be counted");
+            return ts_volume_refuse(layout, "volume-size", diag,
+                                    "claims more values than can be counted");
         wanted *= (uint64_t)layout->n[d];
     }
     const uint64_t there = bytes < layout->start ? 0 : bytes - layout->start;
     const uint64_t held =
-        layout->gzip ? (there < most / GZIP_MOST_EXPANSION ? there * GZIP_MOST_EXPANSION : most) : there;
+        layout->gzip ? (there < most / GZIP_MOST_EXPANSION ? there * GZIP_MOST_EXPANSION : most)
+                     : there;
     if (!layout->gzip && held > wanted)
         warn_of_rest(layout, held - wanted, diag);
     return held >= wanted ? TS_OK
                           : ts_volume_refuse(layout, "volume-truncated", diag,
-                                             "claims %llu bytes of values, and has %s%llu", (unsigned long long)wanted,
-                                             layout->gzip ? "room for at most " : "", (unsigned long long)held);
+                                             "claims %llu bytes of values, and has %s%llu",
+                                             (unsigned long long)wanted,
+                                             layout->gzip ? "room for at most " : "",
+                                             (unsigned long long)held);
 }
 
-/* Describes the axis of several volumes: by time, numbered without a unit of time, or by the name that it has. */
+/* Describes the axis of several volumes: by time, numbered without a unit of time, or by the name
+ * that it has. */
 static enum ts_status describe_volumes(struct volume_source *source, struct ts_diag *diag)
 {
     const struct volume_layout *layout = &source->layout;
@@ -570,15 +603,19 @@ static enum ts_status describe_volumes(struct volume_source *source, struct ts_d
     return TS_OK;
 }
 
-/* A file that states no place is turned by a convention alone, which whoever made it may not have followed. */
+/* A file that states no place is turned by a convention alone, which whoever made it may not have
+ * followed. */
 static void warn_of_rows(const struct volume_layout *layout, struct ts_diag *diag)
 {
-    const struct diag_site site = {.code = "rows-reversed", .span = layout->span, .stage = layout->site};
+    const struct diag_site site = {
+        .code = "rows-reversed", .span = layout->span, .stage = layout->site};
     ts_diag_warning(diag, &site,
-                    "%s states no place in the patient, and programs draw its y upwards: its rows are read from the "
+                    "%s states no place in the patient, and programs draw its y upwards: its rows "
+                    "are read from the "
                     "last to the first",
                     layout->path);
-    ts_diag_hint(diag, "where row 0 of the file is to stay at the top, write its transform into the header (sform or "
+    ts_diag_hint(diag, "where row 0 of the file is to stay at the top, write its transform into "
+                       "the header (sform or "
                        "qform)");
 }
 
@@ -593,42 +630,49 @@ static enum ts_status describe(struct volume_source *source, struct ts_diag *dia
     if (status != TS_OK)
         return status;
     if (!isfinite(layout->slope) || !isfinite(layout->intercept))
-        return ts_volume_refuse(layout, "volume-scale", diag, "has a slope or an intercept that is not finite");
+        return ts_volume_refuse(layout, "volume-scale", diag,
+                                "has a slope or an intercept that is not finite");
     image->rank = 3;
     image->dtype = dtype_of(layout, &largest);
     image->quantity = layout->quantity;
     image->unit = ts_source_unit(layout->quantity);
     for (int d = 0; d < 3; d++) {
         const int from = layout->views_first && d < 2 ? 1 + d : 2 - d;
-        image->axes[d] = ts_source_axis(kinds[layout->sinogram][d], layout->n[from], layout->spacing[from]);
+        image->axes[d] =
+            ts_source_axis(kinds[layout->sinogram][d], layout->n[from], layout->spacing[from]);
     }
-    source->making.as_stored = image->dtype == layout->stored && layout->slope == 1 && layout->intercept == 0;
+    source->making.as_stored =
+        image->dtype == layout->stored && layout->slope == 1 && layout->intercept == 0;
     source->making.flip_rows = layout->upwards && !layout->has_transform;
-    const char *wrong =
-        layout->has_transform ? volume_geometry(layout->transform, image, &source->making.flip_rows) : NULL;
+    const char *wrong = layout->has_transform
+                            ? volume_geometry(layout->transform, image, &source->making.flip_rows)
+                            : NULL;
     if (wrong)
         return ts_volume_refuse(layout, "volume-geometry", diag, "%s", wrong);
-    source->making.rounds = image->dtype == TS_F32 && (layout->stored == TS_F64 || ts_source_rounds(largest));
+    source->making.rounds =
+        image->dtype == TS_F32 && (layout->stored == TS_F64 || ts_source_rounds(largest));
     if (layout->n[3] > 1)
         status = describe_volumes(source, diag);
     if (status == TS_OK && source->making.flip_rows && !layout->has_transform && layout->n[1] > 1)
         warn_of_rows(layout, diag);
     if (status == TS_OK && ts_image_lean_degree(image) > TS_UPRIGHT_DEGREE)
         ts_diag_warning(diag,
-                        &(struct diag_site){.code = "volume-sheared", .span = layout->span, .stage = layout->site},
-                        "%s is sheared: the step between its slices leans %.2f degrees off their normal, as behind a "
+                        &(struct diag_site){
+                            .code = "volume-sheared", .span = layout->span, .stage = layout->site},
+                        "%s is sheared: the step between its slices leans %.2f degrees off their "
+                        "normal, as behind a "
                         "tilted gantry; it is kept",
                         layout->path, ts_image_lean_degree(image));
     if (status == TS_OK && source->making.flip_rows)
-        status =
-            ts_volume_attribute(layout, diag, "rows_reversed", "yes: %s",
-                                layout->has_transform ? "x, y and z of the file are left-handed"
-                                                      : "the file states no place, and programs draw its y upwards");
+        status = ts_volume_attribute(
+            layout, diag, "rows_reversed", "yes: %s",
+            layout->has_transform ? "x, y and z of the file are left-handed"
+                                  : "the file states no place, and programs draw its y upwards");
     return status == TS_OK ? ts_source_make_slices(&source->in.base, diag) : status;
 }
 
-enum ts_status ts_volume_source_take(struct volume_layout *layout, enum ts_status status, struct source **out,
-                                     struct ts_diag *diag)
+enum ts_status ts_volume_source_take(struct volume_layout *layout, enum ts_status status,
+                                     struct source **out, struct ts_diag *diag)
 {
     struct volume_source *source = status == TS_OK ? calloc(1, sizeof *source) : NULL;
     *out = NULL;

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This makes a source of a volume, or of several by time, whose values lie in one file, one after the other with x
- * fastest, as they are or in a gzip stream. A format describes where they lie; volume_source.c reads them.
+ * This makes a source of a volume, or of several by time, whose values lie in one file, one after
+ * the other with x fastest, as they are or in a gzip stream. A format describes where they lie;
+ * volume_source.c reads them.
  *
- * The volume keeps the order in which the file has it, but for two cases, in which its rows are read from the last to
- * the first: where x, y and z of the file make a left-handed system in the patient, and in NIfTI without a place, where
- * programs draw y upwards. So the image is right-handed, as one from DICOM is, and its row 0 is at the top.
+ * The volume keeps the order in which the file has it, but for two cases, in which its rows are
+ * read from the last to the first: where x, y and z of the file make a left-handed system in the
+ * patient, and in NIfTI without a place, where programs draw y upwards. So the image is
+ * right-handed, as one from DICOM is, and its row 0 is at the top.
  */
 #ifndef IO_VOLUME_VOLUME_SOURCE_H
 #define IO_VOLUME_VOLUME_SOURCE_H
@@ -16,8 +18,9 @@
 #include "io/source/source.h"
 
 extern const struct choice ts_volume_quantity_choices[];
-#define VOLUME_QUANTITY_PARAM(type)                                                                                    \
-    PARAM(type, quantity, .unit = "", .choices = ts_volume_quantity_choices, .init.choice = TS_INTENSITY,              \
+#define VOLUME_QUANTITY_PARAM(type)                                                                \
+    PARAM(type, quantity, .unit = "", .choices = ts_volume_quantity_choices,                       \
+          .init.choice = TS_INTENSITY,                                                             \
           .doc = "what the values are, which the file does not state")
 
 struct volume_layout {
@@ -26,15 +29,18 @@ struct volume_layout {
     int fd;              /* that file, open */
     struct stat found;   /* what it was when it was opened */
     bool gzip;
-    bool views_first;       /* x is the detector, y the view and z slowest but one: the file has (view, z, detector) */
-    bool sinogram;          /* x and y are detector and view */
-    uint64_t start;         /* where the values begin, or the gzip stream */
-    uint64_t skip;          /* gzip: bytes of the inflated stream before the values */
-    int64_t n[4];           /* of x, y and z, and volumes, which follow each other */
-    const char *by;         /* name of the axis of volumes that are not those of times; NULL: they are */
-    const char *by_unit;    /* unit of that axis, or NULL */
-    double first, step;     /* positions along that axis, times in s; step 0: times are not known, they are numbered */
-    bool upwards;           /* without a transform, programs draw rows from the last one on, at the top, to the first */
+    bool views_first; /* x is the detector, y the view and z slowest but one: the file has (view, z,
+                         detector) */
+    bool sinogram;    /* x and y are detector and view */
+    uint64_t start;   /* where the values begin, or the gzip stream */
+    uint64_t skip;    /* gzip: bytes of the inflated stream before the values */
+    int64_t n[4];     /* of x, y and z, and volumes, which follow each other */
+    const char *by;   /* name of the axis of volumes that are not those of times; NULL: they are */
+    const char *by_unit; /* unit of that axis, or NULL */
+    double first, step;  /* positions along that axis, times in s; step 0: times are not known, they
+                            are numbered */
+    bool upwards; /* without a transform, programs draw rows from the last one on, at the top, to
+                     the first */
     double spacing[3];      /* of x, y and z in mm; 0: not known */
     bool has_transform;     /* the file says how the volume lies in the patient */
     double transform[3][4]; /* of voxel (x, y, z, 1) to LPS in mm */
@@ -50,27 +56,32 @@ struct volume_layout {
     size_t n_attributes;
 };
 
-/* Opens the file of a path that the set's first parameter holds, or of another path, and notes it in the layout. */
-enum ts_status ts_volume_open(struct volume_layout *layout, const struct param_set *set, const char *path,
-                              struct ts_diag *diag);
-/* Opens the file of values that a header names beside it or below, and takes it into the header's layout in place of
- * the header. A link that leads out of the folder is refused. */
-enum ts_status ts_volume_open_values(struct volume_layout *layout, const struct param_set *set, const char *path,
-                                     struct ts_diag *diag);
+/* Opens the file of a path that the set's first parameter holds, or of another path, and notes it
+ * in the layout. */
+enum ts_status ts_volume_open(struct volume_layout *layout, const struct param_set *set,
+                              const char *path, struct ts_diag *diag);
+/* Opens the file of values that a header names beside it or below, and takes it into the header's
+ * layout in place of the header. A link that leads out of the folder is refused. */
+enum ts_status ts_volume_open_values(struct volume_layout *layout, const struct param_set *set,
+                                     const char *path, struct ts_diag *diag);
 /* Reports that the file is refused: "PATH ...". Returns TS_BAD_INPUT. */
-enum ts_status ts_volume_refuse(const struct volume_layout *layout, const char *code, struct ts_diag *diag,
-                                const char *format, ...) __attribute__((format(printf, 4, 5)));
+enum ts_status ts_volume_refuse(const struct volume_layout *layout, const char *code,
+                                struct ts_diag *diag, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 /* Adds an attribute of the source, formatted into the arena. */
-enum ts_status ts_volume_attribute(struct volume_layout *layout, struct ts_diag *diag, const char *name,
-                                   const char *format, ...) __attribute__((format(printf, 4, 5)));
-/* Makes the source of a layout that a format filled with this status, and returns one that is not TS_OK. It checks
- * sizes against the bytes that there are, before it allocates anything by them, and the transform.
- * The layout's file and arena belong to the source, or are closed where there is none. */
-enum ts_status ts_volume_source_take(struct volume_layout *layout, enum ts_status status, struct source **source,
-                                     struct ts_diag *diag);
-/* Inflates the values of a source of ts_volume_source_take that gzip compressed, at most `most` bytes of the stream,
- * and refuses a stream that is cut or whose checksum is wrong. *whole: all of it was held against its checksum, or the
- * values are not compressed. */
-enum ts_status ts_volume_check_stored(const struct source *source, uint64_t most, bool *whole, struct ts_diag *diag);
+enum ts_status ts_volume_attribute(struct volume_layout *layout, struct ts_diag *diag,
+                                   const char *name, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+/* Makes the source of a layout that a format filled with this status, and returns one that is not
+ * TS_OK. It checks sizes against the bytes that there are, before it allocates anything by them,
+ * and the transform. The layout's file and arena belong to the source, or are closed where there is
+ * none. */
+enum ts_status ts_volume_source_take(struct volume_layout *layout, enum ts_status status,
+                                     struct source **source, struct ts_diag *diag);
+/* Inflates the values of a source of ts_volume_source_take that gzip compressed, at most `most`
+ * bytes of the stream, and refuses a stream that is cut or whose checksum is wrong. *whole: all of
+ * it was held against its checksum, or the values are not compressed. */
+enum ts_status ts_volume_check_stored(const struct source *source, uint64_t most, bool *whole,
+                                      struct ts_diag *diag);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This lists the cases of a benchmark: the parameters that a stage's table gives as a hint, or values that fit its
- * required parameters. The text of a case is read as a segment of a chain on one line, so that a benchmark takes every
- * value that a chain takes, and refuses the others in the same words.
+ * This lists the cases of a benchmark: the parameters that a stage's table gives as a hint, or
+ * values that fit its required parameters. The text of a case is read as a segment of a chain on
+ * one line, so that a benchmark takes every value that a chain takes, and refuses the others in the
+ * same words.
  */
 #include <math.h>
 #include <string.h>
@@ -13,10 +14,10 @@
 
 static const char every_method[] = "method=*";
 
-/* Adds a case of the first `length` characters, or one for each method where method=* is among them. False where one is
- * too long. */
-static bool add_cases(const struct stage *stage, const char *text, size_t length, char parameters[BENCH_MAX_CASES][256],
-                      int *count)
+/* Adds a case of the first `length` characters, or one for each method where method=* is among
+ * them. False where one is too long. */
+static bool add_cases(const struct stage *stage, const char *text, size_t length,
+                      char parameters[BENCH_MAX_CASES][256], int *count)
 {
     size_t i;
     const struct param *param = ts_param_find(stage->params, stage->n_params, "method", &i);
@@ -28,15 +29,17 @@ static bool add_cases(const struct stage *stage, const char *text, size_t length
         return true;
     }
     const char *after = star + strlen(every_method);
-    for (const struct choice *choice = param->choices; choice->name && *count < BENCH_MAX_CASES; choice++)
+    for (const struct choice *choice = param->choices; choice->name && *count < BENCH_MAX_CASES;
+         choice++)
         if (strcmp(choice->name, "auto") &&
-            snprintf(parameters[(*count)++], 256, "%.*smethod=%s%.*s", (int)(star - text), text, choice->name,
-                     (int)(text + length - after), after) >= 256)
+            snprintf(parameters[(*count)++], 256, "%.*smethod=%s%.*s", (int)(star - text), text,
+                     choice->name, (int)(text + length - after), after) >= 256)
             return false;
     return true;
 }
 
-int ts_bench_split_cases(const struct stage *stage, const char *cases, char parameters[BENCH_MAX_CASES][256])
+int ts_bench_split_cases(const struct stage *stage, const char *cases,
+                         char parameters[BENCH_MAX_CASES][256])
 {
     int count = 0;
     while (count < BENCH_MAX_CASES) {
@@ -60,7 +63,8 @@ static int add_methods(const struct stage *stage, char parameters[BENCH_MAX_CASE
     const int given = count;
     char first[256];
     snprintf(first, sizeof first, "%.180s", parameters[0]);
-    for (const struct choice *choice = param->choices; choice->name && count < BENCH_MAX_CASES; choice++) {
+    for (const struct choice *choice = param->choices; choice->name && count < BENCH_MAX_CASES;
+         choice++) {
         char assignment[64];
         bool named = !strcmp(choice->name, "auto");
         snprintf(assignment, sizeof assignment, "method=%s", choice->name);
@@ -72,15 +76,16 @@ static int add_methods(const struct stage *stage, char parameters[BENCH_MAX_CASE
     return count;
 }
 
-/* The cases of a stage without a hint: every method, and for each required parameter a value that it can have without
- * knowing the stage, which is its first choice, or 1. */
+/* The cases of a stage without a hint: every method, and for each required parameter a value that
+ * it can have without knowing the stage, which is its first choice, or 1. */
 static void work_out(const struct stage *stage, char cases[256])
 {
     size_t length = 0;
     cases[0] = '\0';
     for (size_t i = 0; i < stage->n_params && length < 256; i++) {
         const struct param *param = &stage->params[i];
-        const bool is_choice = param->kind == PARAM_CHOICE, is_method = is_choice && !strcmp(param->name, "method");
+        const bool is_choice = param->kind == PARAM_CHOICE,
+                   is_method = is_choice && !strcmp(param->name, "method");
         const double one = param->min < param->max ? fmin(fmax(1, param->min), param->max) : 1;
         char value[64];
         if (!param->required && !is_method)
@@ -89,7 +94,8 @@ static void work_out(const struct stage *stage, char cases[256])
             snprintf(value, sizeof value, "%s", is_method ? "*" : param->choices->name);
         else
             snprintf(value, sizeof value, "%.15g", one);
-        length += (size_t)snprintf(cases + length, 256 - length, "%s%s=%s", length ? " " : "", param->name, value);
+        length += (size_t)snprintf(cases + length, 256 - length, "%s%s=%s", length ? " " : "",
+                                   param->name, value);
     }
 }
 
@@ -97,18 +103,23 @@ int ts_bench_parameters(const struct stage *stage, char parameters[BENCH_MAX_CAS
 {
     char cases[256];
     work_out(stage, cases);
-    return add_methods(stage, parameters, ts_bench_split_cases(stage, stage->bench ? stage->bench : cases, parameters));
+    return add_methods(
+        stage, parameters,
+        ts_bench_split_cases(stage, stage->bench ? stage->bench : cases, parameters));
 }
 
-static void report_unknown(const struct load *load, const struct node *key, const struct param_set *set)
+static void report_unknown(const struct load *load, const struct node *key,
+                           const struct param_set *set)
 {
     const char *names[PARAMS_MAX];
     for (size_t i = 0; i < set->n_params; i++)
         names[i] = set->params[i].name;
-    ts_load_unknown(load->diag, key->text, key->span, set->owner, "parameter", names, set->n_params);
+    ts_load_unknown(load->diag, key->text, key->span, set->owner, "parameter", names,
+                    set->n_params);
 }
 
-/* Loads the entries of a map. `scan` belongs to the image of the case, and references can be that image alone. */
+/* Loads the entries of a map. `scan` belongs to the image of the case, and references can be that
+ * image alone. */
 static void load_entries(const struct load *load, const struct node *map, struct param_set *set)
 {
     for (const struct node *entry = map->first; entry; entry = entry->next) {
@@ -120,13 +131,13 @@ static void load_entries(const struct load *load, const struct node *map, struct
             continue;
         const struct ts_reference *reference = ts_param_field(set, i);
         if (strcmp(reference->name, BENCH_ITSELF))
-            ts_param_error(set, param->name, "bad-value", load->diag, "a benchmark knows no other image than '%s'",
-                           BENCH_ITSELF);
+            ts_param_error(set, param->name, "bad-value", load->diag,
+                           "a benchmark knows no other image than '%s'", BENCH_ITSELF);
     }
 }
 
-enum ts_status ts_bench_load(struct param_set *set, const struct bench_case *which, struct arena *arena,
-                             struct ts_diag *diag)
+enum ts_status ts_bench_load(struct param_set *set, const struct bench_case *which,
+                             struct arena *arena, struct ts_diag *diag)
 {
     const struct stage *stage = which->stage;
     const size_t count = ts_diag_count(diag), errors = ts_diag_error_count(diag);
@@ -136,8 +147,8 @@ enum ts_status ts_bench_load(struct param_set *set, const struct bench_case *whi
         return ts_diag_no_memory(diag, sizeof which->parameters);
     struct tree tree = {.arena = arena, .diag = diag, .text = text, .length = strlen(text)};
     ts_diag_set_source(diag, "the benchmark's case", text, tree.length);
-    if (ts_load_begin(&load, stage->params, stage->n_params, stage->params_bytes, stage->name, (struct ts_span){0},
-                      set) &&
+    if (ts_load_begin(&load, stage->params, stage->n_params, stage->params_bytes, stage->name,
+                      (struct ts_span){0}, set) &&
         ts_oneline_read(&tree))
         load_entries(&load, ts_tree_find(tree.root, "stages")->first->first, set);
     return ts_diag_status_since(diag, count, errors);

@@ -16,8 +16,8 @@ static struct arguments {
 } arguments = {.request = BENCH_REQUEST_DEFAULT, .folder = "."};
 
 /* Finds a name among n, and reports all of them where it is none. */
-static bool find_name(const struct command *command, const struct command_option *option, const char *value,
-                      const char *const *names, int n, int *found)
+static bool find_name(const struct command *command, const struct command_option *option,
+                      const char *value, const char *const *names, int n, int *found)
 {
     char list[256] = "";
     size_t used = 0;
@@ -32,7 +32,8 @@ static bool find_name(const struct command *command, const struct command_option
     return false;
 }
 
-bool ts_bench_parse_dtype(const struct command *command, const struct command_option *option, const char *value)
+bool ts_bench_parse_dtype(const struct command *command, const struct command_option *option,
+                          const char *value)
 {
     struct bench_request *request = command->arguments;
     const char *names[TS_F32 + 1];
@@ -41,20 +42,24 @@ bool ts_bench_parse_dtype(const struct command *command, const struct command_op
     return find_name(command, option, value, names, TS_F32 + 1, &request->dtype);
 }
 
-bool ts_bench_parse_values(const struct command *command, const struct command_option *option, const char *value)
+bool ts_bench_parse_values(const struct command *command, const struct command_option *option,
+                           const char *value)
 {
     struct bench_request *request = command->arguments;
     return find_name(command, option, value, ts_bench_values_names, BENCH_VALUES, &request->values);
 }
 
-bool ts_bench_parse_size(const struct command *command, const struct command_option *option, const char *value)
+bool ts_bench_parse_size(const struct command *command, const struct command_option *option,
+                         const char *value)
 {
     struct bench_request *request = command->arguments;
     long long nz, ny, nx;
     char rest;
-    if (sscanf(value, "%lldx%lldx%lld%c", &nz, &ny, &nx, &rest) != 3 || nz < 1 || ny < 1 || nx < 1) {
-        ts_command_wrong(command, "'--%s %s' is not of the form ZxYxX, three whole numbers from 1 on", option->name,
-                         value);
+    if (sscanf(value, "%lldx%lldx%lld%c", &nz, &ny, &nx, &rest) != 3 || nz < 1 || ny < 1 ||
+        nx < 1) {
+        ts_command_wrong(command,
+                         "'--%s %s' is not of the form ZxYxX, three whole numbers from 1 on",
+                         option->name, value);
         return false;
     }
     request->nz = nz;
@@ -77,7 +82,8 @@ static const struct command_option options[] = {
      "the same into a file, beside the table; the file of `rates`"},
     {"folder", 0, OPTION_TEXT, OPTION_AT(struct arguments, folder), "DIR",
      "where `rates` measures writing: the folder of later outputs; default: this one"},
-    {"plot", 0, OPTION_TEXT, OPTION_AT(struct arguments, request.plot), "FILE.svg", "a bar chart of the rows as well"},
+    {"plot", 0, OPTION_TEXT, OPTION_AT(struct arguments, request.plot), "FILE.svg",
+     "a bar chart of the rows as well"},
     {"reductions", 0, OPTION_FLAG, OPTION_AT(struct arguments, reductions)}};
 
 /* Measures the rates by which plans are predicted. No case has a part in it. */
@@ -85,18 +91,21 @@ static int bench_rates(void)
 {
     const struct bench_request *request = &arguments.request;
     char path[RATES_PATH_BYTES];
-    if (request->parameters || request->ny || request->dtype >= 0 || request->values >= 0 || request->runs ||
-        request->threads || request->plot)
-        return ts_command_wrong(&ts_bench_command, "'rates' takes --device, --folder, --save and --json alone");
-    if (!request->save && !ts_rates_path(path))
+    if (request->parameters || request->ny || request->dtype >= 0 || request->values >= 0 ||
+        request->runs || request->threads || request->plot)
         return ts_command_wrong(&ts_bench_command,
-                                "there is no folder to keep rates in: name a file by --save FILE.json");
+                                "'rates' takes --device, --folder, --save and --json alone");
+    if (!request->save && !ts_rates_path(path))
+        return ts_command_wrong(
+            &ts_bench_command,
+            "there is no folder to keep rates in: name a file by --save FILE.json");
     struct ts_diag *diag = ts_command_diag();
     if (!diag)
         return TS_RUN_FAILED;
     enum ts_status status = request->save ? TS_OK : ts_rates_path_make(path, diag);
     if (status == TS_OK)
-        status = ts_bench_rates(request, arguments.folder, request->save ? request->save : path, stdout, diag);
+        status = ts_bench_rates(request, arguments.folder, request->save ? request->save : path,
+                                stdout, diag);
     return ts_command_finish_take(diag, status, false);
 }
 
@@ -104,32 +113,40 @@ static int bench(char **operands)
 {
     struct bench_request *request = &arguments.request;
     if (arguments.reductions)
-        return ts_command_wrong(&ts_bench_command, "'--reductions' is a study: tomostage study fan-in");
+        return ts_command_wrong(&ts_bench_command,
+                                "'--reductions' is a study: tomostage study fan-in");
     if (operands[0] && !strcmp(operands[0], "rates"))
         return bench_rates();
     if (operands[0] && strcmp(operands[0], "chain") && !ts_stage_find(operands[0]))
         return ts_command_wrong_stage(&ts_bench_command, operands[0]);
     if (!operands[0] && request->parameters)
-        return ts_command_wrong(&ts_bench_command, "--parameters are those of a STAGE, which is missing");
+        return ts_command_wrong(&ts_bench_command,
+                                "--parameters are those of a STAGE, which is missing");
     request->stage = operands[0];
     request->compare = ts_oracle_compare;
     struct ts_diag *diag = ts_command_diag();
-    return diag ? ts_command_finish_take(diag, ts_bench_run(request, stdout, diag), false) : TS_RUN_FAILED;
+    return diag ? ts_command_finish_take(diag, ts_bench_run(request, stdout, diag), false)
+                : TS_RUN_FAILED;
 }
 
 const struct command ts_bench_command = {
     .name = "bench",
     .usage = "[STAGE] [options]",
     .summary = "time the stages: rate, percent of the ceiling, error",
-    .help =
-        "STAGE is timed in each of its methods and types, over all values and three sizes: 512 x 512 (so many slices\n"
-        "that no cache holds them), one such slice, and 2,048 x 2,048; without it every stage in 512 x 512, and a\n"
-        "`chain` of three on one slice (which `bench chain` times alone), in the values that matter. Rows: minutes.\n"
-        "`rates` measures in under a minute how fast this machine does each part of a run, and keeps that in\n"
-        "~/.cache/tomostage/rates.json ($XDG_CACHE_HOME, or the file that $TOMOSTAGE_RATES names): `check` then\n"
-        "predicts how long a chain takes, and --device auto takes the device that will be done first.\n"
-        "Errors are against oracles in double precision.\n"
-        "`bench runs` times whole runs, from file to file: `tomostage bench runs --help`.\n",
+    .help = "STAGE is timed in each of its methods and types, over all values and three sizes: 512 "
+            "x 512 (so many slices\n"
+            "that no cache holds them), one such slice, and 2,048 x 2,048; without it every stage "
+            "in 512 x 512, and a\n"
+            "`chain` of three on one slice (which `bench chain` times alone), in the values that "
+            "matter. Rows: minutes.\n"
+            "`rates` measures in under a minute how fast this machine does each part of a run, and "
+            "keeps that in\n"
+            "~/.cache/tomostage/rates.json ($XDG_CACHE_HOME, or the file that $TOMOSTAGE_RATES "
+            "names): `check` then\n"
+            "predicts how long a chain takes, and --device auto takes the device that will be done "
+            "first.\n"
+            "Errors are against oracles in double precision.\n"
+            "`bench runs` times whole runs, from file to file: `tomostage bench runs --help`.\n",
     COMMAND_ARGUMENTS(options, arguments),
     .operands = {0, 1},
     .run = bench,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Times a subject on the CPU: medians of several runs beside memcpy of the same image in the same run. Scratch, results
- * and padding are made outside the time taken.
+ * Times a subject on the CPU: medians of several runs beside memcpy of the same image in the same
+ * run. Scratch, results and padding are made outside the time taken.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -14,14 +14,16 @@
 enum { MAX_RUNS = 101, LEAST_RUNS = 5 };
 static const double run_seconds = 0.25;
 
-/* Returns the processor time for one thread, which other programs do not lengthen, and wall time for several. */
+/* Returns the processor time for one thread, which other programs do not lengthen, and wall time
+ * for several. */
 static double now(int threads)
 {
     return threads == 1 ? ts_thread_seconds() : ts_seconds();
 }
 
 /* Takes the ring's memory and fills its input; the slices of the halo repeat the first one. */
-static enum ts_status fill_ring(struct bench_ring *ring, const struct bench_case *which, struct ts_diag *diag)
+static enum ts_status fill_ring(struct bench_ring *ring, const struct bench_case *which,
+                                struct ts_diag *diag)
 {
     size_t bytes = ring->input_bytes;
     ring->inputs = ts_memory_aligned(ring->input_bytes);
@@ -61,22 +63,26 @@ static double copy_once(const struct ts_image *in, char *copy, int threads)
     const double start = now(threads);
 #pragma omp parallel for num_threads(threads)
     for (int part = 0; part < threads; part++) {
-        const size_t first = bytes * (size_t)part / (size_t)threads, end = bytes * (size_t)(part + 1) / (size_t)threads;
+        const size_t first = bytes * (size_t)part / (size_t)threads,
+                     end = bytes * (size_t)(part + 1) / (size_t)threads;
         memcpy(copy + first, (const char *)in->data + first, end - first);
     }
     return now(threads) - start;
 }
 
 /* `copy` is memory for the input once more. */
-static enum ts_status time_runs(struct bench_ring *ring, char *copy, int runs, struct bench_row *row)
+static enum ts_status time_runs(struct bench_ring *ring, char *copy, int runs,
+                                struct bench_row *row)
 {
     const struct ts_image in = ts_bench_ring_input(ring, 0);
     const int most = runs > 0 && runs < MAX_RUNS ? runs : MAX_RUNS;
     double seconds[MAX_RUNS], copy_seconds[MAX_RUNS], spent = 0;
-    enum ts_status status = run_once(ring, row->threads, &row->cold_seconds); /* warms caches, pages and threads */
+    enum ts_status status =
+        run_once(ring, row->threads, &row->cold_seconds); /* warms caches, pages and threads */
     int n = 0;
     copy_once(&in, copy, row->threads);
-    for (; status == TS_OK && n < most && (runs > 0 || n < LEAST_RUNS || spent <= run_seconds); n++) {
+    for (; status == TS_OK && n < most && (runs > 0 || n < LEAST_RUNS || spent <= run_seconds);
+         n++) {
         status = run_once(ring, row->threads, &seconds[n]);
         copy_seconds[n] = copy_once(&in, copy, row->threads);
         spent += seconds[n] + copy_seconds[n];
@@ -91,8 +97,8 @@ static enum ts_status time_runs(struct bench_ring *ring, char *copy, int runs, s
     return TS_OK;
 }
 
-enum ts_status ts_bench_cpu(const struct bench_case *cases, int n, int threads, int runs, struct ts_diag *diag,
-                            struct bench_row *row)
+enum ts_status ts_bench_cpu(const struct bench_case *cases, int n, int threads, int runs,
+                            struct ts_diag *diag, struct bench_row *row)
 {
     struct bench_ring ring;
     char *copy = NULL;
@@ -100,8 +106,9 @@ enum ts_status ts_bench_cpu(const struct bench_case *cases, int n, int threads, 
     if (status == TS_OK)
         status = fill_ring(&ring, cases, diag);
     for (int i = 0; status == TS_OK && i < n; i++)
-        status = ts_driver_create(&ring.stages[i].context, ts_stage_most_slices(&ring.stages[i].context), NULL,
-                                  &ring.drivers[i]);
+        status =
+            ts_driver_create(&ring.stages[i].context, ts_stage_most_slices(&ring.stages[i].context),
+                             NULL, &ring.drivers[i]);
     if (status == TS_OK) {
         copy = ts_memory_aligned(ring.input_bytes);
         status = copy ? TS_OK : ts_diag_no_memory(diag, ring.input_bytes);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A device that was named must be there; `auto` goes without one, and keeps the reason for the table's head.
+ * A device that was named must be there; `auto` goes without one, and keeps the reason for the
+ * table's head.
  */
 #include "lab/bench/bench_devices.h"
 
 #include "pipeline/plan/device_choice.h"
 
-enum ts_status ts_bench_devices_choose(const char *wanted, bool together, struct bench_devices *devices,
-                                       struct ts_diag *diag)
+enum ts_status ts_bench_devices_choose(const char *wanted, bool together,
+                                       struct bench_devices *devices, struct ts_diag *diag)
 {
     struct device_choice choice;
     int indices[CUDA_MAX_DEVICES];

@@ -14,10 +14,11 @@ struct bench_devices {
     char why[512]; /* why `auto` goes without a CUDA device; "": it does not */
 };
 
-/* Chooses the devices: "auto" (also NULL) is the CPU, and the first usable CUDA device where there is one; "cpu",
- * "cuda" and "cuda:N" are that device alone, and an error where it cannot be used. Several ("cuda:N,M", "cuda:all") are
- * an error too, unless they work `together` on what is measured: then `device` is the first of them. */
-enum ts_status ts_bench_devices_choose(const char *wanted, bool together, struct bench_devices *devices,
-                                       struct ts_diag *diag);
+/* Chooses the devices: "auto" (also NULL) is the CPU, and the first usable CUDA device where there
+ * is one; "cpu", "cuda" and "cuda:N" are that device alone, and an error where it cannot be used.
+ * Several ("cuda:N,M", "cuda:all") are an error too, unless they work `together` on what is
+ * measured: then `device` is the first of them. */
+enum ts_status ts_bench_devices_choose(const char *wanted, bool together,
+                                       struct bench_devices *devices, struct ts_diag *diag);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Images of known distributions (z, y, x), and of a patient: a slice through him, or his projections (z, view,
- * detector) where a stage accepts line integrals. The projections are exact chords of ellipses without noise, so that
- * they are consistent for a stage that solves for the slice. The chord of the ray x cos(phi) + y sin(phi) = s in an
- * ellipse of half axes a and b at (x0, y0) is
+ * Images of known distributions (z, y, x), and of a patient: a slice through him, or his
+ * projections (z, view, detector) where a stage accepts line integrals. The projections are exact
+ * chords of ellipses without noise, so that they are consistent for a stage that solves for the
+ * slice. The chord of the ray x cos(phi) + y sin(phi) = s in an ellipse of half axes a and b at
+ * (x0, y0) is
  *
  *     chord = 2 a b sqrt(q^2 - t^2) / q^2
  *     q^2 = (a cos(phi))^2 + (b sin(phi))^2     t = s - x0 cos(phi) - y0 sin(phi)
@@ -19,7 +20,8 @@
 
 const char *const ts_bench_values_names[BENCH_VALUES] = {"ct", "uniform", "constant", "checker"};
 
-/* splitmix64 (S. Vigna), so that every machine times the same image. Each number takes a step of the state. */
+/* splitmix64 (S. Vigna), so that every machine times the same image. Each number takes a step of
+ * the state. */
 static const uint64_t random_step = 0x9E3779B97F4A7C15u;
 
 static uint64_t next_random(uint64_t *state)
@@ -59,14 +61,16 @@ static double ct_value(double x, double y, uint64_t *state)
         return 0; /* outside the scan: padding */
     for (int i = 0; i < ELLIPSES; i++) {
         const struct ellipse *ellipse = &patient[i];
-        const double across = (x - ellipse->x) / ellipse->half_width, up = (y - ellipse->y) / ellipse->half_height;
+        const double across = (x - ellipse->x) / ellipse->half_width,
+                     up = (y - ellipse->y) / ellipse->half_height;
         if (across * across + up * up < 1)
             return ellipse->value + ellipse->noise * noise;
     }
     return air + noise_of_air * noise;
 }
 
-/* Returns the line integral along a ray, of a patient in a field of view 300 mm wide. It is up to 6. */
+/* Returns the line integral along a ray, of a patient in a field of view 300 mm wide. It is up
+ * to 6. */
 static double line_integral(struct beam_angle angle, struct beam_detector detector, double field_mm)
 {
     const double c = angle.cosine * detector.cosine - angle.sine * detector.sine;
@@ -74,7 +78,8 @@ static double line_integral(struct beam_angle angle, struct beam_detector detect
     double sum = 0;
     for (int i = 0; i < ELLIPSES; i++) {
         const struct ellipse *ellipse = &patient[i];
-        const double a = ellipse->half_width, b = ellipse->half_height, square = a * a * c * c + b * b * s * s;
+        const double a = ellipse->half_width, b = ellipse->half_height,
+                     square = a * a * c * c + b * b * s * s;
         const double t = detector.distance_mm / field_mm - ellipse->x * c - ellipse->y * s;
         if (t * t < square)
             sum += ellipse->added * 2 * a * b * sqrt(square - t * t) / square;
@@ -82,7 +87,8 @@ static double line_integral(struct beam_angle angle, struct beam_detector detect
     return 150 * 0.02 * sum / 1024;
 }
 
-/* Returns HU + 1024 as a value of the quantity. A transmission is that of 300 mm of it, and never 0. */
+/* Returns HU + 1024 as a value of the quantity. A transmission is that of 300 mm of it, and never
+ * 0. */
 static double ct_as(enum ts_quantity quantity, double ct)
 {
     const double attenuation = 0.02 * ct / 1024;
@@ -106,8 +112,9 @@ static double projection(const struct scene *scene, int64_t z, int64_t view, int
     double low, high;
     ts_dtype_range(scene->which->dtype, &low, &high);
     const double thinner = 1 - 0.01 * (double)(z % 16);
-    const double value = thinner * line_integral(ts_beam_angle(&scene->scan, view),
-                                                 ts_beam_detector(&scene->scan, detector), scene->field_mm);
+    const double value =
+        thinner * line_integral(ts_beam_angle(&scene->scan, view),
+                                ts_beam_detector(&scene->scan, detector), scene->field_mm);
     return scene->which->dtype == TS_F32 ? value : floor(value * fmin(high, 4095) / 6.5);
 }
 
@@ -116,7 +123,8 @@ static double given_value(const struct bench_case *which, int64_t y, int64_t x)
 {
     const struct bench_slice *slice = which->given;
     double low, high;
-    const double value = slice->values[y * slice->ny / which->ny * slice->nx + x * slice->nx / which->nx];
+    const double value =
+        slice->values[y * slice->ny / which->ny * slice->nx + x * slice->nx / which->nx];
     ts_dtype_range(which->dtype, &low, &high);
     if (which->dtype == TS_F32)
         return value;
@@ -132,7 +140,8 @@ static double sample(const struct scene *scene, int64_t z, int64_t y, int64_t x,
     const bool is_float = which->dtype == TS_F32;
     switch (which->values) {
     case BENCH_UNIFORM:
-        return is_float ? 4096 * unit_random(state) : floor(low + (high - low + 1) * unit_random(state));
+        return is_float ? 4096 * unit_random(state)
+                        : floor(low + (high - low + 1) * unit_random(state));
     case BENCH_CONSTANT:
         return 100;
     case BENCH_CHECKER:
@@ -144,9 +153,11 @@ static double sample(const struct scene *scene, int64_t z, int64_t y, int64_t x,
         return projection(scene, z, y, x);
     if (which->given)
         return given_value(which, y, x);
-    const double ct =
-        ct_value(2 * ((double)x + 0.5) / (double)which->nx - 1, 1 - 2 * ((double)y + 0.5) / (double)which->ny, state);
-    const double shifted = low < 0 && high > 255 ? ct - 1024 : high <= 255 ? ct / 16 + (low < 0 ? low : 0) : ct;
+    const double ct = ct_value(2 * ((double)x + 0.5) / (double)which->nx - 1,
+                               1 - 2 * ((double)y + 0.5) / (double)which->ny, state);
+    const double shifted = low < 0 && high > 255 ? ct - 1024
+                           : high <= 255         ? ct / 16 + (low < 0 ? low : 0)
+                                                 : ct;
     return is_float ? ct_as(scene->quantity, ct) : floor(fmin(fmax(shifted, low), high));
 }
 
@@ -158,7 +169,8 @@ static enum ts_beam_kind beam_of(const struct bench_case *which)
         if (!strncmp(scan + strlen(BENCH_SCAN), name, strlen(name)))
             return (enum ts_beam_kind)kind;
     }
-    return which->stage->beams & TS_BEAM_BIT(TS_BEAM_PARALLEL) ? TS_BEAM_PARALLEL : TS_BEAM_FAN_FLAT;
+    return which->stage->beams & TS_BEAM_BIT(TS_BEAM_PARALLEL) ? TS_BEAM_PARALLEL
+                                                               : TS_BEAM_FAN_FLAT;
 }
 
 struct ts_image ts_bench_describe_image(const struct bench_case *which)
@@ -182,20 +194,24 @@ struct ts_image ts_bench_describe_image(const struct bench_case *which)
     if (image.quantity == TS_ATTENUATION)
         image.unit = "1/mm";
     image.axes[0] = (struct ts_axis){.kind = TS_AXIS_Z, .n = which->nz, .spacing = 1, .unit = "mm"};
-    image.axes[1] = (struct ts_axis){
-        .kind = volume ? TS_AXIS_Y : TS_AXIS_VIEW, .n = which->ny, .spacing = 1, .unit = volume ? "mm" : "degree"};
-    image.axes[2] =
-        (struct ts_axis){.kind = volume ? TS_AXIS_X : TS_AXIS_DETECTOR, .n = which->nx, .spacing = 1, .unit = "mm"};
+    image.axes[1] = (struct ts_axis){.kind = volume ? TS_AXIS_Y : TS_AXIS_VIEW,
+                                     .n = which->ny,
+                                     .spacing = 1,
+                                     .unit = volume ? "mm" : "degree"};
+    image.axes[2] = (struct ts_axis){
+        .kind = volume ? TS_AXIS_X : TS_AXIS_DETECTOR, .n = which->nx, .spacing = 1, .unit = "mm"};
     if (!volume) { /* half a turn about the middle of the detector */
         image.axes[1].spacing = 180 / (double)which->ny;
         image.axes[2].first = -0.5 * (double)(which->nx - 1);
-        if (strstr(which->parameters, BENCH_SCAN "half-acquisition")) { /* a whole turn, the axis near an end */
+        if (strstr(which->parameters,
+                   BENCH_SCAN "half-acquisition")) { /* a whole turn, the axis near an end */
             image.axes[1].spacing *= 2;
             image.axes[2].first = -floor(0.125 * (double)which->nx) - 0.25;
         }
         if (beam_of(which) != TS_BEAM_PARALLEL) { /* a whole turn of a fan */
             image.axes[1].spacing *= 2;
-            image.beam = (struct ts_beam){beam_of(which), 2 * (double)which->nx, 3 * (double)which->nx};
+            image.beam =
+                (struct ts_beam){beam_of(which), 2 * (double)which->nx, 3 * (double)which->nx};
         }
     }
     return image;
@@ -208,8 +224,8 @@ static uint64_t numbers_of(const struct scene *scene)
     return ct ? 3 : scene->which->values == BENCH_UNIFORM ? 1 : 0;
 }
 
-/* Each slice has numbers of its own, and a row begins where the one before it ends, so that rows can be made side by
- * side. */
+/* Each slice has numbers of its own, and a row begins where the one before it ends, so that rows
+ * can be made side by side. */
 static void fill_row(const struct scene *scene, const struct ts_image *image, int64_t z, int64_t y)
 {
     const struct bench_case *which = scene->which;
@@ -219,9 +235,9 @@ static void fill_row(const struct scene *scene, const struct ts_image *image, in
     for (int64_t x = 0; x < which->nx; x++, i++) {
         const double value = sample(scene, z, y, x, &state);
         switch (which->dtype) {
-#define CASE(suffix, type)                                                                                             \
-    case TS_##suffix:                                                                                                  \
-        ((type *)image->data)[i] = (type)value;                                                                        \
+#define CASE(suffix, type)                                                                         \
+    case TS_##suffix:                                                                              \
+        ((type *)image->data)[i] = (type)value;                                                    \
         break;
             TS_IMAGE_DTYPES(CASE)
 #undef CASE
@@ -235,10 +251,12 @@ void ts_bench_fill(const struct bench_case *which, struct ts_image *image)
 {
     struct scene scene = {.which = which,
                           .quantity = image->quantity,
-                          .projected = ts_image_is_sinogram(image) && image->quantity == TS_LINE_INTEGRAL};
+                          .projected =
+                              ts_image_is_sinogram(image) && image->quantity == TS_LINE_INTEGRAL};
     if (scene.projected) {
         scene.scan = ts_beam_scan(image, image);
-        scene.field_mm = fmax(fabs(ts_beam_detector(&scene.scan, 0).distance_mm), 0.5 * image->axes[2].spacing);
+        scene.field_mm =
+            fmax(fabs(ts_beam_detector(&scene.scan, 0).distance_mm), 0.5 * image->axes[2].spacing);
     }
 #pragma omp parallel for collapse(2)
     for (int64_t z = 0; z < which->nz; z++)

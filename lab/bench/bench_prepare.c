@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Prepares the stage of a case as a plan would, and works out from it what its row is measured by: the bytes that it
- * must move, and the samples that it reads along rays or views.
+ * Prepares the stage of a case as a plan would, and works out from it what its row is measured by:
+ * the bytes that it must move, and the samples that it reads along rays or views.
  */
 #include <math.h>
 
@@ -17,13 +17,16 @@ enum { FRAMES = 16 };
 static enum ts_status refuse_idle(const struct param_set *set, struct ts_diag *diag)
 {
     for (size_t i = 0; i < set->n_params; i++)
-        if (set->params[i].kind == PARAM_CHOICE && (set->given >> i & 1) && ts_param_is_idle(set, i))
-            return ts_param_error(set, set->params[i].name, "no-benchmark", diag, "it plays no part here");
+        if (set->params[i].kind == PARAM_CHOICE && (set->given >> i & 1) &&
+            ts_param_is_idle(set, i))
+            return ts_param_error(set, set->params[i].name, "no-benchmark", diag,
+                                  "it plays no part here");
     return TS_OK;
 }
 
-enum ts_status ts_bench_prepare(struct bench_stage *ready, const struct bench_case *which, const struct ts_image *in,
-                                int threads, const struct device_numbers *device, struct ts_diag *diag)
+enum ts_status ts_bench_prepare(struct bench_stage *ready, const struct bench_case *which,
+                                const struct ts_image *in, int threads,
+                                const struct device_numbers *device, struct ts_diag *diag)
 {
     const struct stage *stage = which->stage;
     *ready = (struct bench_stage){.which = *which, .arena = ts_arena_create()};
@@ -40,12 +43,13 @@ enum ts_status ts_bench_prepare(struct bench_stage *ready, const struct bench_ca
                                       : stage->params[i].required ? &ready->frames
                                                                   : NULL;
     if (status == TS_OK)
-        status = ts_stage_prepare(stage, &ready->set, &ready->in, references, threads, device, diag, &ready->context);
+        status = ts_stage_prepare(stage, &ready->set, &ready->in, references, threads, device, diag,
+                                  &ready->context);
     return status == TS_OK ? refuse_idle(&ready->set, diag) : status;
 }
 
-enum ts_status ts_bench_apply(struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                              struct stage_reduced **reduced)
+enum ts_status ts_bench_apply(struct stage_context *context, const struct ts_image *in,
+                              struct ts_image *out, struct stage_reduced **reduced)
 {
     struct ts_image images[STAGE_INPUTS];
     const struct ts_image *references[STAGE_REFERENCES];
@@ -77,12 +81,14 @@ static const char *method_of(const struct bench_stage *ready)
 static double bytes_of(const struct stage_context *context)
 {
     const bool passes_on = !context->stage->map;
-    return ts_stage_work_bytes(context, passes_on ? 0 : 1, passes_on || ts_stage_reduces(context) ? 1 : 0);
+    return ts_stage_work_bytes(context, passes_on ? 0 : 1,
+                               passes_on || ts_stage_reduces(context) ? 1 : 0);
 }
 
 void ts_bench_describe(struct bench_row *row, const struct bench_stage ready[], int n)
 {
-    *row = (struct bench_row){.which = ready->which, .total_seconds = NAN, .error = {.distance = NAN}};
+    *row =
+        (struct bench_row){.which = ready->which, .total_seconds = NAN, .error = {.distance = NAN}};
     for (int i = 0; i < n; i++)
         row->bytes += bytes_of(&ready[i].context);
     row->name = n > 1 ? "chain" : ready->context.stage->name;

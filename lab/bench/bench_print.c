@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The rows of the benchmark as a table for people, as JSON, and as a bar chart (SVG 1.1): the length of a bar is the
- * share of the row's ceiling, the text beside it the rate.
+ * The rows of the benchmark as a table for people, as JSON, and as a bar chart (SVG 1.1): the
+ * length of a bar is the share of the row's ceiling, the text beside it the rate.
  */
 #include <math.h>
 #include <omp.h>
@@ -14,7 +14,7 @@
 
 static const char *const ceiling_names[] = {"memcpy", "copy", "read", "texture"};
 
-/* ---- rows -------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 #define AT(member) offsetof(struct bench_row, member)
 static const struct table_column columns[] = {
@@ -49,17 +49,19 @@ static const struct table_column columns[] = {
 const struct table ts_bench_table_of_rows = TABLE_OF(struct bench_row, columns);
 _Static_assert(AT(which.nx) == AT(which.nz) + 2 * sizeof(int64_t), "the three sizes are a shape");
 
-/* Explains beside the row why it has no error, or which tables the error leaves out, and why no row of a CUDA device
- * follows. */
+/* Explains beside the row why it has no error, or which tables the error leaves out, and why no row
+ * of a CUDA device follows. */
 static void explain(struct bench_row *row)
 {
     const bool has_reason = *row->error.unknown;
     size_t used = 0;
     if (has_reason)
         used = (size_t)snprintf(row->why, sizeof row->why, "%s: %s",
-                                isnan(row->error.distance) ? "no error" : "not compared", row->error.unknown);
+                                isnan(row->error.distance) ? "no error" : "not compared",
+                                row->error.unknown);
     if (row->cpu_only && used < sizeof row->why)
-        snprintf(row->why + used, sizeof row->why - used, "%sno CUDA code: %s", has_reason ? "; " : "", row->cpu_only);
+        snprintf(row->why + used, sizeof row->why - used, "%sno CUDA code: %s",
+                 has_reason ? "; " : "", row->cpu_only);
 }
 
 void ts_bench_row_finish(struct bench_row *row)
@@ -83,31 +85,36 @@ void ts_bench_row_finish(struct bench_row *row)
         snprintf(row->share, sizeof row->share, "- %s", row->ceiling_name);
     else
         snprintf(row->share, sizeof row->share, "%.0f%% %s", row->percent, row->ceiling_name);
-    snprintf(unknown ? row->no_error : row->not_compared, sizeof row->no_error, "%s", row->error.unknown);
+    snprintf(unknown ? row->no_error : row->not_compared, sizeof row->no_error, "%s",
+             row->error.unknown);
     explain(row);
 }
 
-void ts_bench_print_head(const struct bench_devices *devices, const struct cuda_ceilings *ceilings, FILE *stream)
+void ts_bench_print_head(const struct bench_devices *devices, const struct cuda_ceilings *ceilings,
+                         FILE *stream)
 {
     const struct device_numbers *device = devices->device;
     const int driver = devices->found.driver;
     fprintf(stream,
-            "tomostage %s, %d threads at most; medians of processor time (one thread), wall time (more) or kernels'\n"
-            "time (cuda); GB/s of bytes read once a pass and written once, of a projection G samples/s along its rays, "
+            "tomostage %s, %d threads at most; medians of processor time (one thread), wall time "
+            "(more) or kernels'\n"
+            "time (cuda); GB/s of bytes read once a pass and written once, of a projection G "
+            "samples/s along its rays, "
             "of a reconstruction G pixels and views/s\n",
             ts_version(), omp_get_num_procs());
     if (device)
         fprintf(stream,
-                "%s, %d multiprocessors, driver of CUDA %d.%d; its ceilings in this run: copy %.0f GB/s, read %.0f "
+                "%s, %d multiprocessors, driver of CUDA %d.%d; its ceilings in this run: copy %.0f "
+                "GB/s, read %.0f "
                 "GB/s,\ntexture %.0f G samples/s\n",
-                device->name, device->multiprocessors, driver / 1000, driver % 1000 / 10, 1e-9 * ceilings->copy,
-                1e-9 * ceilings->read, 1e-9 * ceilings->texture);
+                device->name, device->multiprocessors, driver / 1000, driver % 1000 / 10,
+                1e-9 * ceilings->copy, 1e-9 * ceilings->read, 1e-9 * ceilings->texture);
     else if (*devices->why)
         fprintf(stream, "no rows of a CUDA device: %s\n", devices->why);
     fputc('\n', stream);
 }
 
-/* ---- bars -------------------------------------------------------------------------------------- */
+/* ---- bars ------------------------------------------------------------------------------------ */
 
 enum { ROW = 16, TOP = 40, LABEL = 520, BAR = 400, RATE = 130 };
 
@@ -120,21 +127,22 @@ static void write_bar(FILE *file, const struct bench_row *row, int i, double wid
                                                                   : row->threads == 1 ? "#9db4d0"
                                                                                       : "#4a6fa5";
     char label[400];
-    snprintf(label, sizeof label, "%s %s %s%s%s, %s %s, %lldx%lldx%lld, %s%s", row->name, which->parameters,
-             *method ? "(" : "", method, *method ? ")" : "", row->dtype, row->values, (long long)which->nz,
-             (long long)which->ny, (long long)which->nx, row->on,
+    snprintf(label, sizeof label, "%s %s %s%s%s, %s %s, %lldx%lldx%lld, %s%s", row->name,
+             which->parameters, *method ? "(" : "", method, *method ? ")" : "", row->dtype,
+             row->values, (long long)which->nz, (long long)which->ny, (long long)which->nx, row->on,
              row->device         ? ""
              : row->threads == 1 ? " thread"
                                  : " threads");
     fprintf(file, "<text x='%d' y='%d' text-anchor='end'>", LABEL - 6, y + ROW - 5);
     ts_svg_text(file, label);
-    fprintf(file, "</text><rect x='%d' y='%d' width='%.1f' height='%d' fill='%s'/>", LABEL, y + 2, length, ROW - 4,
-            color);
+    fprintf(file, "</text><rect x='%d' y='%d' width='%.1f' height='%d' fill='%s'/>", LABEL, y + 2,
+            length, ROW - 4, color);
     if (isfinite(row->percent))
-        fprintf(file, "<text x='%.1f' y='%d'>%.0f %%, %.4g %s</text>\n", LABEL + length + 4, y + ROW - 5, row->percent,
-                row->rate, row->samples > 0 ? "G samples/s" : "GB/s");
+        fprintf(file, "<text x='%.1f' y='%d'>%.0f %%, %.4g %s</text>\n", LABEL + length + 4,
+                y + ROW - 5, row->percent, row->rate, row->samples > 0 ? "G samples/s" : "GB/s");
     else
-        fprintf(file, "<text x='%d' y='%d'>%.1f microseconds</text>\n", LABEL + 4, y + ROW - 5, 1e6 * row->seconds);
+        fprintf(file, "<text x='%d' y='%d'>%.1f microseconds</text>\n", LABEL + 4, y + ROW - 5,
+                1e6 * row->seconds);
 }
 
 enum ts_status ts_bench_plot(const char *path, const struct table_rows *rows, struct ts_diag *diag)
@@ -148,11 +156,14 @@ enum ts_status ts_bench_plot(const char *path, const struct table_rows *rows, st
     if (status != TS_OK)
         return status;
     ts_svg_begin(file.stream, LABEL + BAR + RATE, TOP + ROW * rows->n + 10,
-                 "percent of the ceiling: memcpy on the CPU (blue); copy, read or texture rate on a CUDA device "
+                 "percent of the ceiling: memcpy on the CPU (blue); copy, read or texture rate on "
+                 "a CUDA device "
                  "(green)");
     for (int i = 0; i < rows->n; i++)
         write_bar(file.stream, &row[i], i, widest);
-    fprintf(file.stream, "<path d='M%d %dV%d M%.1f %dV%d' stroke='black' stroke-width='0.7'/>\n</svg>\n", LABEL,
-            TOP - 6, TOP + ROW * rows->n + 4, LABEL + BAR * 100 / widest, TOP - 6, TOP + ROW * rows->n + 4);
+    fprintf(file.stream,
+            "<path d='M%d %dV%d M%.1f %dV%d' stroke='black' stroke-width='0.7'/>\n</svg>\n", LABEL,
+            TOP - 6, TOP + ROW * rows->n + 4, LABEL + BAR * 100 / widest, TOP - 6,
+            TOP + ROW * rows->n + 4);
     return ts_whole_file_close(&file, diag);
 }

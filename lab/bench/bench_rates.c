@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Measures the rates part by part, and keeps them only when all are known. The runs come first, while this process has
- * no device and no threads that they would share the machine with.
+ * Measures the rates part by part, and keeps them only when all are known. The runs come first,
+ * while this process has no device and no threads that they would share the machine with.
  */
 #include "lab/bench/bench_rates.h"
 
@@ -18,22 +18,24 @@ static void print_rates(const struct rates *rates, const char *path, FILE *strea
         const struct rate_name *name = &ts_rate_names[i];
         if (isnan(rates->values[i]))
             continue;
-        fprintf(stream, "%-36s %10.3f %s%s\n", name->text, rates->values[i] * (name->seconds ? 1e3 : 1e-9),
-                name->seconds ? "ms" : "GB/s", i == RATE_DECODE ? " (assumed)" : "");
+        fprintf(stream, "%-36s %10.3f %s%s\n", name->text,
+                rates->values[i] * (name->seconds ? 1e3 : 1e-9), name->seconds ? "ms" : "GB/s",
+                i == RATE_DECODE ? " (assumed)" : "");
     }
     fprintf(stream, "\n%-20s %-5s %10s %-12s %12s\n", "stage", "on", "rate", "", "ms a call");
     for (int i = 0; i < rates->n_stages; i++) {
         const struct stage_rate *rate = &rates->stages[i];
-        fprintf(stream, "%-20s %-5s %10.2f %-12s %12.4f\n", rate->stage, rate->cuda ? "cuda" : "cpu",
-                1e-9 * rate->per_second, rate->samples ? "G samples/s" : "GB/s", 1e3 * rate->call_seconds);
+        fprintf(stream, "%-20s %-5s %10.2f %-12s %12.4f\n", rate->stage,
+                rate->cuda ? "cuda" : "cpu", 1e-9 * rate->per_second,
+                rate->samples ? "G samples/s" : "GB/s", 1e3 * rate->call_seconds);
     }
     ts_text_escape(shown, sizeof shown, path);
-    fprintf(stream, "\n%s, %d processors%s%s; kept in %s\n", rates->cpu, rates->threads, *rates->device ? ", " : "",
-            rates->device, shown);
+    fprintf(stream, "\n%s, %d processors%s%s; kept in %s\n", rates->cpu, rates->threads,
+            *rates->device ? ", " : "", rates->device, shown);
 }
 
-enum ts_status ts_bench_rates(const struct bench_request *request, const char *folder, const char *path, FILE *stream,
-                              struct ts_diag *diag)
+enum ts_status ts_bench_rates(const struct bench_request *request, const char *folder,
+                              const char *path, FILE *stream, struct ts_diag *diag)
 {
     struct rates rates;
     struct bench_devices devices;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Measures copies between pinned memory and the device in pieces as a run's, and the device's compression in a call of
- * as many chunks as a slab may have. Times are those between events, so the host's part is not counted. Built only with
- * CUDA.
+ * Measures copies between pinned memory and the device in pieces as a run's, and the device's
+ * compression in a call of as many chunks as a slab may have. Times are those between events, so
+ * the host's part is not counted. Built only with CUDA.
  */
 #include <string.h>
 
@@ -31,7 +31,8 @@ static enum ts_status upload(struct rates_cuda *cuda)
 {
     enum ts_status status = TS_OK;
     for (int i = 0; status == TS_OK && i < PIECES; i++)
-        status = ts_cuda_copy(cuda->session, CUDA_COMPUTE, CUDA_TO_DEVICE, cuda->d_values, cuda->host, PIECE);
+        status = ts_cuda_copy(cuda->session, CUDA_COMPUTE, CUDA_TO_DEVICE, cuda->d_values,
+                              cuda->host, PIECE);
     return status;
 }
 
@@ -39,18 +40,20 @@ static enum ts_status download(struct rates_cuda *cuda)
 {
     enum ts_status status = TS_OK;
     for (int i = 0; status == TS_OK && i < PIECES; i++)
-        status = ts_cuda_copy(cuda->session, CUDA_COMPUTE, CUDA_TO_HOST, cuda->host, cuda->d_values, PIECE);
+        status = ts_cuda_copy(cuda->session, CUDA_COMPUTE, CUDA_TO_HOST, cuda->host, cuda->d_values,
+                              PIECE);
     return status;
 }
 
 static enum ts_status compress(struct rates_cuda *cuda)
 {
-    return ts_cuda_deflate(&cuda->job, cuda->device, cuda->d_values, cuda->d_scratch, cuda->d_out, cuda->d_places,
-                           ts_cuda_stream(cuda->session, CUDA_COMPUTE), cuda->diag);
+    return ts_cuda_deflate(&cuda->job, cuda->device, cuda->d_values, cuda->d_scratch, cuda->d_out,
+                           cuda->d_places, ts_cuda_stream(cuda->session, CUDA_COMPUTE), cuda->diag);
 }
 
 /* Sets *rate to the bytes a second of the median run after the first. */
-static enum ts_status time_work(struct rates_cuda *cuda, device_work *enqueue, double bytes, double *rate)
+static enum ts_status time_work(struct rates_cuda *cuda, device_work *enqueue, double bytes,
+                                double *rate)
 {
     double seconds[RUNS];
     enum ts_status status = TS_OK;
@@ -80,9 +83,11 @@ static bool allocate(struct rates_cuda *cuda)
     cuda->host = ts_cuda_allocate_pinned(cuda->session, CHUNKS * CHUNK);
     cuda->d_values = ts_cuda_allocate(cuda->session, CHUNKS * CHUNK);
     cuda->d_out = ts_cuda_allocate(cuda->session, ts_cuda_deflate_bound(&cuda->job));
-    cuda->d_scratch = ts_cuda_allocate(cuda->session, ts_cuda_deflate_scratch_bytes(&cuda->job, cuda->device));
+    cuda->d_scratch =
+        ts_cuda_allocate(cuda->session, ts_cuda_deflate_scratch_bytes(&cuda->job, cuda->device));
     cuda->d_places = ts_cuda_allocate(cuda->session, CHUNKS * sizeof *cuda->d_places);
-    return cuda->start && cuda->end && cuda->host && cuda->d_values && cuda->d_out && cuda->d_scratch && cuda->d_places;
+    return cuda->start && cuda->end && cuda->host && cuda->d_values && cuda->d_out &&
+           cuda->d_scratch && cuda->d_places;
 }
 
 /* Fills the device's values with a CT. */
@@ -92,12 +97,13 @@ static enum ts_status fill(struct rates_cuda *cuda)
     struct ts_image image = ts_bench_describe_image(&which);
     image.data = cuda->host;
     ts_bench_fill(&which, &image);
-    const enum ts_status status =
-        ts_cuda_copy(cuda->session, CUDA_COMPUTE, CUDA_TO_DEVICE, cuda->d_values, cuda->host, CHUNKS * CHUNK);
+    const enum ts_status status = ts_cuda_copy(cuda->session, CUDA_COMPUTE, CUDA_TO_DEVICE,
+                                               cuda->d_values, cuda->host, CHUNKS * CHUNK);
     return status == TS_OK ? ts_cuda_wait(cuda->session, CUDA_COMPUTE) : status;
 }
 
-enum ts_status ts_bench_rates_cuda(const struct device_numbers *device, struct rates *rates, struct ts_diag *diag)
+enum ts_status ts_bench_rates_cuda(const struct device_numbers *device, struct rates *rates,
+                                   struct ts_diag *diag)
 {
     struct rates_cuda cuda = {.device = device, .diag = diag};
     cuda.job = (struct cuda_deflate){.n_chunks = CHUNKS,
@@ -111,7 +117,8 @@ enum ts_status ts_bench_rates_cuda(const struct device_numbers *device, struct r
     if (status == TS_OK)
         status = fill(&cuda);
     if (status == TS_OK)
-        status = time_work(&cuda, compress, (double)CHUNKS * CHUNK, &rates->values[RATE_CUDA_COMPRESS]);
+        status =
+            time_work(&cuda, compress, (double)CHUNKS * CHUNK, &rates->values[RATE_CUDA_COMPRESS]);
     if (status == TS_OK)
         status = time_work(&cuda, upload, (double)PIECES * PIECE, &rates->values[RATE_UPLOAD]);
     if (status == TS_OK)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Measures what the threads of a run do beside the stages. All threads do the same at once, each on a chunk of integers
- * and one of floats of its own, so that they share caches and memory as in a run; the rate is that of one of them, in
- * processor time, which other programs do not lengthen.
+ * Measures what the threads of a run do beside the stages. All threads do the same at once, each on
+ * a chunk of integers and one of floats of its own, so that they share caches and memory as in a
+ * run; the rate is that of one of them, in processor time, which other programs do not lengthen.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,8 +21,8 @@
 
 enum { CHUNK = 4 << 20, TYPES = 2, LEVEL = 1, WRITE_CHUNKS = 32 };
 static const double part_seconds = 0.15;
-/* No encoder of DICOM's codecs is at hand to make frames for a measurement, so this one rate is assumed; the printed
- * table says so. */
+/* No encoder of DICOM's codecs is at hand to make frames for a measurement, so this one rate is
+ * assumed; the printed table says so. */
 static const double decode_assumed = 30e6;
 
 /* A thread works on these: a chunk of each type. */
@@ -51,21 +51,22 @@ static bool digest(struct worker *worker, int type)
 
 static bool compress(struct worker *worker, int type)
 {
-    worker->encoded_bytes[type] = ts_chunk_encode(worker->coder, &worker->filters[type], worker->values[type], CHUNK,
-                                                  worker->encoded[type], worker->bound);
+    worker->encoded_bytes[type] =
+        ts_chunk_encode(worker->coder, &worker->filters[type], worker->values[type], CHUNK,
+                        worker->encoded[type], worker->bound);
     return worker->encoded_bytes[type] > 0;
 }
 
 static bool inflate(struct worker *worker, int type)
 {
-    return ts_chunk_decode(worker->coder, &worker->filters[type], worker->encoded[type], worker->encoded_bytes[type],
-                           worker->back, CHUNK) != NULL;
+    return ts_chunk_decode(worker->coder, &worker->filters[type], worker->encoded[type],
+                           worker->encoded_bytes[type], worker->back, CHUNK) != NULL;
 }
 
 static bool prove(struct worker *worker, int type)
 {
-    return ts_chunk_matches(worker->coder, &worker->filters[type], worker->encoded[type], worker->encoded_bytes[type],
-                            worker->values[type], CHUNK);
+    return ts_chunk_matches(worker->coder, &worker->filters[type], worker->encoded[type],
+                            worker->encoded_bytes[type], worker->values[type], CHUNK);
 }
 
 static bool checksum(struct worker *worker, int type)
@@ -76,10 +77,12 @@ static bool checksum(struct worker *worker, int type)
 static const struct {
     enum rate rate;
     thread_work *work;
-} works[] = {{RATE_READ, read_chunk}, {RATE_DIGEST, digest}, {RATE_COMPRESS, compress}, /* the next two need it */
-             {RATE_INFLATE, inflate}, {RATE_PROVE, prove},   {RATE_CHECKSUM, checksum}};
+} works[] = {{RATE_READ, read_chunk},   {RATE_DIGEST, digest},
+             {RATE_COMPRESS, compress}, /* the next two need it */
+             {RATE_INFLATE, inflate},   {RATE_PROVE, prove},
+             {RATE_CHECKSUM, checksum}};
 
-/* ---- threads ------------------------------------------------------------------------------------ */
+/* ---- threads --------------------------------------------------------------------------------- */
 
 static void worker_clear(struct worker *worker)
 {
@@ -94,7 +97,8 @@ static void worker_clear(struct worker *worker)
 static bool worker_init(struct worker *worker, int fd)
 {
     const enum ts_dtype dtypes[TYPES] = {TS_I16, TS_F32};
-    *worker = (struct worker){.fd = fd, .back = ts_memory_aligned(CHUNK), .coder = ts_chunk_coder_create()};
+    *worker = (struct worker){
+        .fd = fd, .back = ts_memory_aligned(CHUNK), .coder = ts_chunk_coder_create()};
     bool complete = worker->back && worker->coder;
     for (int type = 0; type < TYPES; type++) {
         const struct bench_case which = ts_bench_ct_case(dtypes[type], CHUNK);
@@ -108,7 +112,8 @@ static bool worker_init(struct worker *worker, int fd)
     return complete;
 }
 
-/* All threads repeat the work for a while. Returns the bytes a second of one, or 0 where it failed. */
+/* All threads repeat the work for a while. Returns the bytes a second of one, or 0 where it
+ * failed. */
 static double rate_of(struct worker *workers, int threads, thread_work *work)
 {
     double bytes = 0, seconds = 0;
@@ -130,18 +135,18 @@ static double rate_of(struct worker *workers, int threads, thread_work *work)
     return failed ? 0 : bytes / seconds;
 }
 
-/* ---- files -------------------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 static enum ts_status fail_file(const char *folder, const char *what, struct ts_diag *diag)
 {
-    return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "not-written"}, "%s cannot be %s: %s", folder,
-                         what, ts_errno_text(errno));
+    return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "not-written"},
+                         "%s cannot be %s: %s", folder, what, ts_errno_text(errno));
 }
 
-/* All threads write compressed chunks, which no file system makes smaller, to places of their own, and read them back.
- * The disk's rate is that of all of this with the fsync that follows. */
-static enum ts_status time_write(const char *folder, int fd, struct worker *workers, struct rates *rates,
-                                 struct ts_diag *diag)
+/* All threads write compressed chunks, which no file system makes smaller, to places of their own,
+ * and read them back. The disk's rate is that of all of this with the fsync that follows. */
+static enum ts_status time_write(const char *folder, int fd, struct worker *workers,
+                                 struct rates *rates, struct ts_diag *diag)
 {
     const int threads = rates->threads, each = WRITE_CHUNKS / threads + 1;
     const double start = ts_seconds();
@@ -152,7 +157,8 @@ static enum ts_status time_write(const char *folder, int fd, struct worker *work
         struct worker *worker = &workers[omp_get_thread_num()];
         const double begin = ts_thread_seconds();
         for (int i = 0; i < each; i++) {
-            const size_t encoded = worker->encoded_bytes[i % TYPES], n = encoded < CHUNK ? encoded : CHUNK;
+            const size_t encoded = worker->encoded_bytes[i % TYPES],
+                         n = encoded < CHUNK ? encoded : CHUNK;
             const uint64_t offset = (uint64_t)(1 + omp_get_thread_num() * each + i) * CHUNK;
             if (!ts_file_write_at(fd, worker->encoded[i % TYPES], n, offset) ||
                 !ts_file_read_at(fd, worker->back, n, offset)) {
@@ -173,8 +179,8 @@ static enum ts_status time_write(const char *folder, int fd, struct worker *work
     return TS_OK;
 }
 
-static enum ts_status time_works(const char *folder, int fd, struct worker *workers, struct rates *rates,
-                                 struct ts_diag *diag)
+static enum ts_status time_works(const char *folder, int fd, struct worker *workers,
+                                 struct rates *rates, struct ts_diag *diag)
 {
     if (!ts_file_write_at(fd, workers->values[0], CHUNK, 0))
         return fail_file(folder, "written to", diag);
@@ -182,8 +188,9 @@ static enum ts_status time_works(const char *folder, int fd, struct worker *work
         double *rate = &rates->values[works[i].rate];
         *rate = rate_of(workers, rates->threads, works[i].work);
         if (*rate <= 0)
-            return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "benchmark-failed"},
-                                 "the rate of '%s' could not be measured", ts_rate_names[works[i].rate].text);
+            return ts_diag_error(
+                diag, TS_RUN_FAILED, &(struct diag_site){.code = "benchmark-failed"},
+                "the rate of '%s' could not be measured", ts_rate_names[works[i].rate].text);
     }
     return time_write(folder, fd, workers, rates, diag);
 }
@@ -198,7 +205,8 @@ enum ts_status ts_bench_rates_host(const char *folder, struct rates *rates, stru
     for (int i = 0; status == TS_OK && complete && i < threads; i++)
         complete = worker_init(&workers[i], fd);
     if (status == TS_OK)
-        status = complete ? time_works(folder, fd, workers, rates, diag) : ts_diag_no_memory(diag, CHUNK);
+        status = complete ? time_works(folder, fd, workers, rates, diag)
+                          : ts_diag_no_memory(diag, CHUNK);
     for (int i = 0; workers && i < threads; i++)
         worker_clear(&workers[i]);
     free(workers);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Times processes that run a volume so small that its pixels take no time. What is left is the start of a run: the
- * program, headers, workers, threads, the file and its fsync, and what a device adds to them.
+ * Times processes that run a volume so small that its pixels take no time. What is left is the
+ * start of a run: the program, headers, workers, threads, the file and its fsync, and what a device
+ * adds to them.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -14,7 +15,8 @@
 
 enum { FEW = 4, MANY = 132, PIXELS = 32, PATH = 4096, RUNS = 3 };
 
-static enum ts_status make_study(const char *folder, const char *name, int64_t slices, struct ts_diag *diag)
+static enum ts_status make_study(const char *folder, const char *name, int64_t slices,
+                                 struct ts_diag *diag)
 {
     struct phantom_options options = PHANTOM_OPTIONS_DEFAULT;
     char path[PATH];
@@ -24,18 +26,20 @@ static enum ts_status make_study(const char *folder, const char *name, int64_t s
     return ts_phantom_write("disc", &options, path, diag);
 }
 
-/* Sets *seconds to the median time of `tomostage COMMAND` on a study of the folder, after one run that warms the
- * caches. */
-static enum ts_status time_program(const char *folder, const char *command, const char *study, const char *device,
-                                   double *seconds, struct ts_diag *diag)
+/* Sets *seconds to the median time of `tomostage COMMAND` on a study of the folder, after one run
+ * that warms the caches. */
+static enum ts_status time_program(const char *folder, const char *command, const char *study,
+                                   const char *device, double *seconds, struct ts_diag *diag)
 {
     char input[PATH + 8], output[PATH + 8];
     double times[RUNS];
     snprintf(input, sizeof input, "%s/%s", folder, study);
     snprintf(output, sizeof output, "%s/out.h5", folder);
-    const char *const arguments[] = {
-        command, "dicom study | box radius=1 | hdf5 out.h5", "-i", input, "-o", output, "--device", device, "--force",
-        NULL};
+    const char *const arguments[] = {command,    "dicom study | box radius=1 | hdf5 out.h5",
+                                     "-i",       input,
+                                     "-o",       output,
+                                     "--device", device,
+                                     "--force",  NULL};
     for (int i = -1; i < RUNS; i++) {
         struct runs_process process;
         const enum ts_status status = ts_runs_process(arguments, &process, diag);
@@ -48,9 +52,10 @@ static enum ts_status time_program(const char *folder, const char *command, cons
     return TS_OK;
 }
 
-/* Times a run for which `auto` asks for devices and then takes the CPU, because these rates say that a device would
- * start for days. */
-static enum ts_status time_query(const char *folder, const struct rates *known, double *seconds, struct ts_diag *diag)
+/* Times a run for which `auto` asks for devices and then takes the CPU, because these rates say
+ * that a device would start for days. */
+static enum ts_status time_query(const char *folder, const struct rates *known, double *seconds,
+                                 struct ts_diag *diag)
 {
     char path[PATH + 16];
     struct rates rates = *known;
@@ -65,7 +70,8 @@ static enum ts_status time_query(const char *folder, const struct rates *known, 
     return status;
 }
 
-static enum ts_status time_runs(const char *folder, const char *device, struct rates *rates, struct ts_diag *diag)
+static enum ts_status time_runs(const char *folder, const char *device, struct rates *rates,
+                                struct ts_diag *diag)
 {
     double here, there, asked, few, many;
     setenv("TOMOSTAGE_RATES", "", 1); /* the programs that are timed choose no device by rates */
@@ -90,7 +96,8 @@ static enum ts_status time_runs(const char *folder, const char *device, struct r
     return TS_OK;
 }
 
-enum ts_status ts_bench_rates_runs(const char *folder, const char *device, struct rates *rates, struct ts_diag *diag)
+enum ts_status ts_bench_rates_runs(const char *folder, const char *device, struct rates *rates,
+                                   struct ts_diag *diag)
 {
     char inner[PATH];
     enum ts_status status = ts_temporary_folder_make(folder, inner, sizeof inner, diag);

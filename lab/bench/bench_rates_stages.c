@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Measures each stage in its benchmark's first case and default method, on one small slice and in larger sizes: the
- * largest gives the rate, and what the slice takes longer than that rate is the time of a call. On the CPU sizes grow
- * up to that of a run's slab while a run of the next one is not too long: a small size would be slower than a run,
- * because some stages compute slices side by side. On a GPU the rate of a reconstruction is that of the slices by which
- * one size is larger than another: an iterative one weighs a single slice first, which is long beside a few iterations
- * of few slices and nothing beside a run. The types that a stage takes of 16-bit integers and floats share one rate.
+ * Measures each stage in its benchmark's first case and default method, on one small slice and in
+ * larger sizes: the largest gives the rate, and what the slice takes longer than that rate is the
+ * time of a call. On the CPU sizes grow up to that of a run's slab while a run of the next one is
+ * not too long: a small size would be slower than a run, because some stages compute slices side by
+ * side. On a GPU the rate of a reconstruction is that of the slices by which one size is larger
+ * than another: an iterative one weighs a single slice first, which is long beside a few iterations
+ * of few slices and nothing beside a run. The types that a stage takes of 16-bit integers and
+ * floats share one rate.
  */
 #include <math.h>
 #include <string.h>
@@ -16,7 +18,8 @@
 struct size {
     int64_t nz, ny, nx;
 };
-static const struct size slice = {1, 128, 128}, cuda_large = {64, 512, 512}, cuda_larger = {192, 512, 512},
+static const struct size slice = {1, 128, 128}, cuda_large = {64, 512, 512},
+                         cuda_larger = {192, 512, 512},
                          larger[] = {{16, 128, 128}, {16, 256, 256}, {32, 512, 512}};
 /* The most seconds that a run of a larger size may take on the CPU. */
 static const double most_seconds = 0.25;
@@ -44,8 +47,8 @@ static bool default_case(const struct stage *stage, struct bench_case *which)
 }
 
 /* Returns false where the stage refuses the case. */
-static bool time_case(struct bench_case *which, struct size size, const struct device_numbers *device, int threads,
-                      struct bench_row *row)
+static bool time_case(struct bench_case *which, struct size size,
+                      const struct device_numbers *device, int threads, struct bench_row *row)
 {
     enum { RUNS = 3 };
     struct ts_diag *refusals = ts_diag_create();
@@ -74,13 +77,15 @@ static double work_of(const struct bench_row *row)
 static double growth(const struct bench_row *row, struct size size)
 {
     const struct bench_case *which = &row->which;
-    const double voxels = (double)(size.nz * size.ny * size.nx) / (double)(which->nz * which->ny * which->nx);
+    const double voxels =
+        (double)(size.nz * size.ny * size.nx) / (double)(which->nz * which->ny * which->nx);
     return voxels * (row->samples > 0 ? (double)size.ny / (double)which->ny : 1);
 }
 
-/* Times one type. Adds the work and the time of the largest size, and of the slice the time of a call. */
-static bool time_type(struct bench_case *which, const struct device_numbers *device, int threads, struct sum *sum,
-                      double *call_seconds, bool *samples)
+/* Times one type. Adds the work and the time of the largest size, and of the slice the time of a
+ * call. */
+static bool time_type(struct bench_case *which, const struct device_numbers *device, int threads,
+                      struct sum *sum, double *call_seconds, bool *samples)
 {
     struct bench_row row, best, more;
     if (!time_case(which, slice, device, threads, &row))
@@ -108,7 +113,8 @@ static bool time_type(struct bench_case *which, const struct device_numbers *dev
     return true;
 }
 
-enum ts_status ts_bench_rates_stages(const struct device_numbers *device, struct rates *rates, struct ts_diag *diag)
+enum ts_status ts_bench_rates_stages(const struct device_numbers *device, struct rates *rates,
+                                     struct ts_diag *diag)
 {
     const enum ts_dtype dtypes[] = {TS_U16, TS_F32};
     for (const struct stage *const *stage = ts_stages; *stage; stage++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The same steps on the CPU and on a CUDA device, through the driver of each (stages/engine/driver.h).
+ * The same steps on the CPU and on a CUDA device, through the driver of each
+ * (stages/engine/driver.h).
  */
 #include "lab/bench/bench_ring.h"
 
@@ -11,8 +12,9 @@ static size_t align(size_t bytes)
     return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-enum ts_status ts_bench_ring_init(struct bench_ring *ring, const struct bench_case *cases, int n, int threads,
-                                  const struct device_numbers *device, struct ts_diag *diag)
+enum ts_status ts_bench_ring_init(struct bench_ring *ring, const struct bench_case *cases, int n,
+                                  int threads, const struct device_numbers *device,
+                                  struct ts_diag *diag)
 {
     const struct ts_image *in = NULL;
     enum ts_status status = TS_OK;
@@ -21,7 +23,8 @@ enum ts_status ts_bench_ring_init(struct bench_ring *ring, const struct bench_ca
         struct bench_stage *stage = &ring->stages[i];
         status = ts_bench_prepare(stage, &cases[i], in, threads, device, diag);
         in = cases[i].stage->map ? &stage->context.out : &stage->in;
-        ring->output_bytes[i] = status == TS_OK && cases[i].stage->map ? align(ts_image_bytes(&stage->context.out)) : 0;
+        ring->output_bytes[i] =
+            status == TS_OK && cases[i].stage->map ? align(ts_image_bytes(&stage->context.out)) : 0;
     }
     if (status != TS_OK)
         return status;
@@ -42,7 +45,8 @@ void ts_bench_ring_clear(struct bench_ring *ring)
 struct ts_image ts_bench_ring_input(const struct bench_ring *ring, int set)
 {
     struct ts_image in = ring->stages[0].context.in;
-    in.data = ring->inputs + ring->input_bytes * (size_t)set + (size_t)ring->halo * ts_slice_bytes(&in);
+    in.data =
+        ring->inputs + ring->input_bytes * (size_t)set + (size_t)ring->halo * ts_slice_bytes(&in);
     return in;
 }
 
@@ -57,7 +61,8 @@ enum ts_status ts_bench_ring_restart(struct bench_ring *ring)
 static bool finishes_last(const struct bench_ring *ring, int i)
 {
     const struct stage_context *context = &ring->stages[i].context;
-    return ring->n > 1 && !context->stage->map && ts_stage_rounds(context) == 1 && ts_stage_reduces_volume(context, 0);
+    return ring->n > 1 && !context->stage->map && ts_stage_rounds(context) == 1 &&
+           ts_stage_reduces_volume(context, 0);
 }
 
 enum ts_status ts_bench_ring_finish(struct bench_ring *ring)
@@ -75,7 +80,8 @@ struct inputs {
 };
 
 /* All inputs of a stage have the same values. */
-static enum ts_status feed(void *from, int input, int64_t z, int64_t n, struct ts_image slices[STAGE_INPUTS])
+static enum ts_status feed(void *from, int input, int64_t z, int64_t n,
+                           struct ts_image slices[STAGE_INPUTS])
 {
     const struct inputs *inputs = from;
     struct ts_image images[STAGE_INPUTS];

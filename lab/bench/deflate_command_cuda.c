@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `tomostage-bench deflate FILE --dtype TYPE` times both levels of the compressor on the device. The file's values are
- * cut into chunks of 4 MiB, as the writer cuts them, and repeated until a call has 256 MiB, more than the caches hold.
- * The time is the median of events around the launches; the rate counts bytes of values, and stands beside that of a
- * copy on the device.
+ * `tomostage-bench deflate FILE --dtype TYPE` times both levels of the compressor on the device.
+ * The file's values are cut into chunks of 4 MiB, as the writer cuts them, and repeated until a
+ * call has 256 MiB, more than the caches hold. The time is the median of events around the
+ * launches; the rate counts bytes of values, and stands beside that of a copy on the device.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -53,21 +53,24 @@ static enum ts_status upload(struct deflate_bench *bench, const char *path)
         return ts_diag_no_memory(bench->diag, bytes);
     enum ts_status status = read_values(path, values, bench->diag);
     if (status == TS_OK)
-        status = ts_cuda_copy(bench->session, CUDA_COMPUTE, CUDA_TO_DEVICE, bench->d_input, values, bytes);
+        status = ts_cuda_copy(bench->session, CUDA_COMPUTE, CUDA_TO_DEVICE, bench->d_input, values,
+                              bytes);
     if (status == TS_OK)
         status = ts_cuda_wait(bench->session, CUDA_COMPUTE);
     free(values);
     return status;
 }
 
-static enum ts_status time_run(struct deflate_bench *bench, const struct cuda_deflate *job, double *seconds)
+static enum ts_status time_run(struct deflate_bench *bench, const struct cuda_deflate *job,
+                               double *seconds)
 {
     float ms = 0;
     enum ts_status status = ts_cuda_delay(bench->session, bench->diag);
     if (status == TS_OK)
         status = ts_cuda_event_record(bench->session, bench->start, CUDA_COMPUTE);
     if (status == TS_OK)
-        status = ts_cuda_deflate(job, bench->device, bench->d_input, bench->d_scratch, bench->d_output, bench->d_places,
+        status = ts_cuda_deflate(job, bench->device, bench->d_input, bench->d_scratch,
+                                 bench->d_output, bench->d_places,
                                  ts_cuda_stream(bench->session, CUDA_COMPUTE), bench->diag);
     if (status == TS_OK)
         status = ts_cuda_event_record(bench->session, bench->end, CUDA_COMPUTE);
@@ -79,7 +82,8 @@ static enum ts_status time_run(struct deflate_bench *bench, const struct cuda_de
     return status;
 }
 
-static enum ts_status time_level(struct deflate_bench *bench, const struct cuda_deflate *job, double copy)
+static enum ts_status time_level(struct deflate_bench *bench, const struct cuda_deflate *job,
+                                 double copy)
 {
     struct cuda_deflate_place last;
     double seconds[RUNS], warm;
@@ -87,16 +91,18 @@ static enum ts_status time_level(struct deflate_bench *bench, const struct cuda_
     for (int i = -WARM_UPS; status == TS_OK && i < RUNS; i++)
         status = time_run(bench, job, i < 0 ? &warm : &seconds[i]);
     if (status == TS_OK)
-        status =
-            ts_cuda_copy(bench->session, CUDA_COMPUTE, CUDA_TO_HOST, &last, bench->d_places + CHUNKS - 1, sizeof last);
+        status = ts_cuda_copy(bench->session, CUDA_COMPUTE, CUDA_TO_HOST, &last,
+                              bench->d_places + CHUNKS - 1, sizeof last);
     if (status == TS_OK)
         status = ts_cuda_wait(bench->session, CUDA_COMPUTE);
     if (status != TS_OK)
         return status;
     const double bytes = (double)CHUNKS * CHUNK_BYTES, median = ts_median(seconds, RUNS);
-    printf("level %d: %7.1f GB/s (spread %.1f %%), ratio %.4f, %.3f ms for %.0f MiB; a copy reads %.0f GB/s\n",
+    printf("level %d: %7.1f GB/s (spread %.1f %%), ratio %.4f, %.3f ms for %.0f MiB; a copy reads "
+           "%.0f GB/s\n",
            job->level, 1e-9 * bytes / median, 100 * ts_spread(seconds, RUNS),
-           (double)(last.offset + last.bytes) / bytes, 1e3 * median, bytes / (1 << 20), 0.5e-9 * copy);
+           (double)(last.offset + last.bytes) / bytes, 1e3 * median, bytes / (1 << 20),
+           0.5e-9 * copy);
     return TS_OK;
 }
 
@@ -106,9 +112,11 @@ static enum ts_status allocate(struct deflate_bench *bench, const struct cuda_de
     bench->end = ts_cuda_event_create(bench->session);
     bench->d_input = ts_cuda_allocate(bench->session, (size_t)CHUNKS * CHUNK_BYTES);
     bench->d_output = ts_cuda_allocate(bench->session, ts_cuda_deflate_bound(job));
-    bench->d_scratch = ts_cuda_allocate(bench->session, ts_cuda_deflate_scratch_bytes(job, bench->device));
+    bench->d_scratch =
+        ts_cuda_allocate(bench->session, ts_cuda_deflate_scratch_bytes(job, bench->device));
     bench->d_places = ts_cuda_allocate(bench->session, CHUNKS * sizeof *bench->d_places);
-    const bool complete = bench->start && bench->end && bench->d_input && bench->d_output && bench->d_scratch;
+    const bool complete =
+        bench->start && bench->end && bench->d_input && bench->d_output && bench->d_scratch;
     return complete && bench->d_places ? TS_OK : TS_RUN_FAILED;
 }
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `tomostage-bench devices` runs reconstructions on one CUDA device, on two, on four and so on. The sinogram comes from
- * host memory and the volume goes to host memory, so that no file bounds a run. Everything else is as in any run: the
- * plan, its slabs, the pinned pieces that copies go through. A row has two times: from the beginning of the first
- * kernel to the end of the last download, by the clocks of the devices, and from the first value that was read to the
- * last that was put into host memory. Beside them stands how long copies in host memory took, which one thread hands
- * to a team. Numbers of devices take turns, and the shortest run counts. The volumes must be the same to the bit.
+ * `tomostage-bench devices` runs reconstructions on one CUDA device, on two, on four and so on. The
+ * sinogram comes from host memory and the volume goes to host memory, so that no file bounds a run.
+ * Everything else is as in any run: the plan, its slabs, the pinned pieces that copies go through.
+ * A row has two times: from the beginning of the first kernel to the end of the last download, by
+ * the clocks of the devices, and from the first value that was read to the last that was put into
+ * host memory. Beside them stands how long copies in host memory took, which one thread hands to a
+ * team. Numbers of devices take turns, and the shortest run counts. The volumes must be the same to
+ * the bit.
  */
 #include <limits.h>
 #include <math.h>
@@ -49,17 +51,25 @@ enum { JOBS = sizeof jobs / sizeof *jobs };
 struct devices_row {
     const char *job;
     int64_t devices, slab_slices;
-    double seconds, faster;           /* first kernel to last download; how many times one device's */
+    double seconds, faster; /* first kernel to last download; how many times one device's */
     double host_seconds, host_faster; /* first value read to last value put */
-    double copy_seconds;              /* of the shortest host_seconds: in copies to and from pinned memory */
-    double run_seconds;               /* with the start and the end of the run */
+    double copy_seconds; /* of the shortest host_seconds: in copies to and from pinned memory */
+    double run_seconds;  /* with the start and the end of the run */
 };
 
 #define COLUMN(member) offsetof(struct devices_row, member)
 static const struct table_column columns[] = {
     {.key = "job", .head = "job", .kind = COLUMN_TEXT, .offset = COLUMN(job), .width = -12},
-    {.key = "devices", .head = "devices", .kind = COLUMN_INTEGER, .offset = COLUMN(devices), .width = 7},
-    {.key = "slab_slices", .head = "slab", .kind = COLUMN_INTEGER, .offset = COLUMN(slab_slices), .width = 6},
+    {.key = "devices",
+     .head = "devices",
+     .kind = COLUMN_INTEGER,
+     .offset = COLUMN(devices),
+     .width = 7},
+    {.key = "slab_slices",
+     .head = "slab",
+     .kind = COLUMN_INTEGER,
+     .offset = COLUMN(slab_slices),
+     .width = 6},
     {"seconds", "kernels s", COLUMN_REAL, COLUMN(seconds), .width = 10, .decimals = 3},
     {"faster", "times", COLUMN_REAL, COLUMN(faster), .width = 6, .decimals = 2},
     {"host_seconds", "host s", COLUMN_REAL, COLUMN(host_seconds), .width = 10, .decimals = 3},
@@ -69,7 +79,7 @@ static const struct table_column columns[] = {
 };
 static const struct table table = TABLE_OF(struct devices_row, columns);
 
-/* ---- input and output in host memory ------------------------------------------------------------- */
+/* ---- input and output in host memory --------------------------------------------------------- */
 
 /* The run at hand reads and writes these, and notes when it did so first and last. */
 static struct {
@@ -79,7 +89,8 @@ static struct {
     struct trace *trace;
 } memory;
 
-/* Every thread copies as many bytes as the others do, since one alone cannot copy as fast as several devices. */
+/* Every thread copies as many bytes as the others do, since one alone cannot copy as fast as
+ * several devices. */
 static void copy(unsigned char *to, const unsigned char *from, size_t bytes)
 {
     const size_t line = 64, share = (bytes / (size_t)arguments.threads + line) / line * line;
@@ -90,7 +101,8 @@ static void copy(unsigned char *to, const unsigned char *from, size_t bytes)
     memory.copying += ts_seconds() - begin;
 }
 
-static enum ts_status read_slices(struct source *source, int64_t z, int64_t n, void *out, struct ts_diag *diag)
+static enum ts_status read_slices(struct source *source, int64_t z, int64_t n, void *out,
+                                  struct ts_diag *diag)
 {
     (void)source, (void)diag;
     const struct ts_image slices = ts_image_slices(&memory.input, z, n);
@@ -106,7 +118,8 @@ static void close_source(struct source *source)
     free(source);
 }
 
-static enum ts_status open_source(const struct param_set *set, struct source **out, struct ts_diag *diag)
+static enum ts_status open_source(const struct param_set *set, struct source **out,
+                                  struct ts_diag *diag)
 {
     static const struct source_ops ops = {.read = read_slices, .close = close_source};
     (void)set;
@@ -134,11 +147,13 @@ static enum ts_status open_sink(struct sink *sink, struct ts_diag *diag)
     return TS_OK;
 }
 
-static enum ts_status put_slices(struct sink *sink, const struct ts_image *slab, struct ts_diag *diag)
+static enum ts_status put_slices(struct sink *sink, const struct ts_image *slab,
+                                 struct ts_diag *diag)
 {
     (void)diag;
     const double begin = ts_trace_begin(memory.trace);
-    copy(memory.output + (size_t)slab->z_first * ts_slice_bytes(&sink->image), slab->data, ts_image_bytes(slab));
+    copy(memory.output + (size_t)slab->z_first * ts_slice_bytes(&sink->image), slab->data,
+         ts_image_bytes(slab));
     ts_trace_add(memory.trace, TRACE_WRITE, begin, ts_image_bytes(slab));
     memory.last_put = ts_seconds();
     return TS_OK;
@@ -152,14 +167,14 @@ static const struct sink_format memory_sink = {.name = "memory",
                                                .open = open_sink,
                                                .put = put_slices};
 
-/* ---- one run ------------------------------------------------------------------------------------- */
+/* ---- one run --------------------------------------------------------------------------------- */
 
 static enum ts_status make_chain(const struct job *job, const char *folder, struct ts_chain **chain,
                                  struct ts_diag *diag)
 {
     char text[TEXT];
-    const int n =
-        snprintf(text, sizeof text, "nifti values.nii | %s %s | nifti volume.nii", job->stage, job->parameters);
+    const int n = snprintf(text, sizeof text, "nifti values.nii | %s %s | nifti volume.nii",
+                           job->stage, job->parameters);
     const enum ts_status status = ts_chain_parse(text, (size_t)n, "devices", folder, chain, diag);
     if (status != TS_OK)
         return status;
@@ -191,9 +206,9 @@ static enum ts_status run_plan(struct ts_plan *plan, struct devices_row *row, st
         row->copy_seconds = memory.copying;
     }
     row->run_seconds = fmin(row->run_seconds, run_seconds);
-    return arguments.profile
-               ? ts_profile_write(plan->state->trace, (struct profile_memory){0}, "", arguments.profile, true, diag)
-               : TS_OK;
+    return arguments.profile ? ts_profile_write(plan->state->trace, (struct profile_memory){0}, "",
+                                                arguments.profile, true, diag)
+                             : TS_OK;
 }
 
 /* Allocates what receives the volume, once its size is known, and touches its pages. */
@@ -213,29 +228,33 @@ static enum ts_status make_output(const struct ts_image *volume, struct ts_diag 
 }
 
 /* Writes the digest of the digests of all slices. */
-static enum ts_status digest_output(const struct ts_image *volume, char text[DIGEST_TEXT_BYTES], struct ts_diag *diag)
+static enum ts_status digest_output(const struct ts_image *volume, char text[DIGEST_TEXT_BYTES],
+                                    struct ts_diag *diag)
 {
     const int64_t n = volume->axes[0].n;
     unsigned char *sums = malloc((size_t)n * DIGEST_SUM_BYTES);
     bool complete = sums != NULL;
 #pragma omp parallel for reduction(&& : complete)
     for (int64_t z = 0; z < n; z++)
-        complete = complete && ts_digest_sum(memory.output + (size_t)z * ts_slice_bytes(volume), ts_slice_bytes(volume),
-                                             sums + z * DIGEST_SUM_BYTES);
+        complete = complete && ts_digest_sum(memory.output + (size_t)z * ts_slice_bytes(volume),
+                                             ts_slice_bytes(volume), sums + z * DIGEST_SUM_BYTES);
     complete = complete && ts_digest_of(sums, (size_t)n * DIGEST_SUM_BYTES, text);
     free(sums);
     return complete ? TS_OK : ts_diag_no_memory(diag, (size_t)n * DIGEST_SUM_BYTES);
 }
 
-/* Runs the chain once. The first run of a job leaves its digest, and all others must have the same one. */
-static enum ts_status run_once(const struct ts_chain *chain, const char *device, struct devices_row *row,
-                               char digest[DIGEST_TEXT_BYTES], struct ts_diag *diag)
+/* Runs the chain once. The first run of a job leaves its digest, and all others must have the same
+ * one. */
+static enum ts_status run_once(const struct ts_chain *chain, const char *device,
+                               struct devices_row *row, char digest[DIGEST_TEXT_BYTES],
+                               struct ts_diag *diag)
 {
     struct ts_options options = TS_OPTIONS_DEFAULT;
     struct ts_plan *plan = NULL;
     char found[DIGEST_TEXT_BYTES];
     options.device = device;
-    options.memory_bytes = host_budget; /* of the run itself, whatever the values above leave of it */
+    options.memory_bytes =
+        host_budget; /* of the run itself, whatever the values above leave of it */
     options.gpu_memory_bytes = arguments.gpu_memory;
     options.force = true;
     enum ts_status status = ts_plan_create(chain, &options, &plan, diag);
@@ -255,9 +274,10 @@ static enum ts_status run_once(const struct ts_chain *chain, const char *device,
     return status;
 }
 
-/* ---- jobs ---------------------------------------------------------------------------------------- */
+/* ---- jobs ------------------------------------------------------------------------------------ */
 
-/* Makes the sinogram. Its slices repeat, since computing them takes longer than reconstructing them. */
+/* Makes the sinogram. Its slices repeat, since computing them takes longer than reconstructing
+ * them. */
 static enum ts_status make_input(const struct job *job, struct ts_diag *diag)
 {
     struct bench_case which = {.stage = ts_stage_find(job->stage),
@@ -283,17 +303,19 @@ static enum ts_status make_input(const struct job *job, struct ts_diag *diag)
 static int list_counts(const int *indices, int n, char devices[COUNTS][DEVICES], int counts[COUNTS])
 {
     int listed = 0;
-    for (int many = 1; many <= n && listed < COUNTS; many = many < n && many * 2 > n ? n : many * 2) {
+    for (int many = 1; many <= n && listed < COUNTS;
+         many = many < n && many * 2 > n ? n : many * 2) {
         size_t used = 0;
         for (int i = 0; i < many; i++)
-            used += (size_t)snprintf(devices[listed] + used, DEVICES - used, i ? ",%d" : "cuda:%d", indices[i]);
+            used += (size_t)snprintf(devices[listed] + used, DEVICES - used, i ? ",%d" : "cuda:%d",
+                                     indices[i]);
         counts[listed++] = many;
     }
     return listed;
 }
 
-static enum ts_status run_job(const struct job *given, const int *indices, int n, const char *folder,
-                              struct table_rows *rows, struct ts_diag *diag)
+static enum ts_status run_job(const struct job *given, const int *indices, int n,
+                              const char *folder, struct table_rows *rows, struct ts_diag *diag)
 {
     const int64_t smaller = arguments.smaller;
     const struct job job = {given->name,
@@ -359,7 +381,8 @@ static int run(char **operands)
     for (int i = 0; i < JOBS; i++)
         known = known || !strcmp(operands[0], jobs[i].name);
     if (!known)
-        return ts_command_wrong(&ts_bench_devices_command, "'%s' is no JOB: sirt, 'sirt tensor', fbp, 'fbp tensor'",
+        return ts_command_wrong(&ts_bench_devices_command,
+                                "'%s' is no JOB: sirt, 'sirt tensor', fbp, 'fbp tensor'",
                                 operands[0]);
     struct ts_diag *diag = ts_command_diag();
     if (!diag)
@@ -368,8 +391,8 @@ static int run(char **operands)
         arguments.threads = (omp_get_num_procs() + 1) / 2;
     enum ts_status status = TS_OK;
     if (!mkdtemp(folder))
-        status =
-            ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "not-written"}, "cannot make %s", folder);
+        status = ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "not-written"},
+                               "cannot make %s", folder);
     if (status == TS_OK)
         status = run_jobs(operands[0], folder, diag);
     snprintf(file, sizeof file, "%s/volume.nii", folder);
@@ -381,17 +404,19 @@ static int run(char **operands)
 static const struct command_option options[] = {
     {"device", 0, OPTION_TEXT, OPTION_AT(struct arguments, device), "DEVICE",
      "cuda:all (the default), cuda:N or cuda:N,M"},
-    {"smaller", 0, OPTION_INTEGER, OPTION_AT(struct arguments, smaller), "N", "divide each side by N, from 1 to 64", 1,
-     64},
-    {"runs", 0, OPTION_INTEGER, OPTION_AT(struct arguments, runs), "N", "the shortest of N runs; default: 3", 1,
-     INT_MAX - 1},
+    {"smaller", 0, OPTION_INTEGER, OPTION_AT(struct arguments, smaller), "N",
+     "divide each side by N, from 1 to 64", 1, 64},
+    {"runs", 0, OPTION_INTEGER, OPTION_AT(struct arguments, runs), "N",
+     "the shortest of N runs; default: 3", 1, INT_MAX - 1},
     {"threads", 0, OPTION_INTEGER, OPTION_AT(struct arguments, threads), "N",
-     "copy values in host memory with N threads, from 1 to 4096; default: one for two processors", 1, 4096},
+     "copy values in host memory with N threads, from 1 to 4096; default: one for two processors",
+     1, 4096},
     {"gpu-memory", 0, OPTION_BYTES, OPTION_AT(struct arguments, gpu_memory), "SIZE",
      "memory of each device, which slabs depend on, such as 8G"},
     {"profile", 0, OPTION_TEXT, OPTION_AT(struct arguments, profile), "NAME",
      "draw the last run to NAME.svg and NAME.json, which are replaced"},
-    {"json", 0, OPTION_FLAG, OPTION_AT(struct arguments, json), NULL, "an array of one object per row"},
+    {"json", 0, OPTION_FLAG, OPTION_AT(struct arguments, json), NULL,
+     "an array of one object per row"},
 };
 
 const struct command ts_bench_devices_command = {
@@ -399,7 +424,8 @@ const struct command ts_bench_devices_command = {
     .name = "devices",
     .usage = "[JOB] [options]",
     .summary = "time reconstructions on 1, 2, 4, ... CUDA devices, from host memory to host memory",
-    .help = "JOB is sirt (20 iterations, 1,024 cubed from 1,024 views), fbp (2,048 cubed from 1,500 views), or\n"
+    .help = "JOB is sirt (20 iterations, 1,024 cubed from 1,024 views), fbp (2,048 cubed from "
+            "1,500 views), or\n"
             "'sirt tensor' and 'fbp tensor', by tensor cores; without it all of them.\n",
     COMMAND_ARGUMENTS(options, arguments),
     .operands = {0, 1},

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * tomostage-bench, which `tomostage bench` starts with its whole command line. Two more commands are for scripts that
- * compare with other tools: `apply` runs a stage once over raw values in a file, `image` writes the values that would
- * be timed. `deflate` times the compression of chunks on a device, `devices` reconstructions on several. Without the
- * name of a command, `bench` is meant.
+ * tomostage-bench, which `tomostage bench` starts with its whole command line. Two more commands
+ * are for scripts that compare with other tools: `apply` runs a stage once over raw values in a
+ * file, `image` writes the values that would be timed. `deflate` times the compression of chunks on
+ * a device, `devices` reconstructions on several. Without the name of a command, `bench` is meant.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ static struct bench_request arguments = BENCH_REQUEST_DEFAULT;
 static const struct command_option options[] = {BENCH_CASE_OPTIONS};
 static const struct command apply_command, image_command;
 
-/* ---- files of raw values ------------------------------------------------------------------------- */
+/* ---- files of raw values --------------------------------------------------------------------- */
 
 static bool read_whole(const char *path, void *data, size_t bytes)
 {
@@ -27,16 +27,19 @@ static bool read_whole(const char *path, void *data, size_t bytes)
     return complete;
 }
 
-static enum ts_status write_whole(const char *path, const void *data, size_t bytes, struct ts_diag *diag)
+static enum ts_status write_whole(const char *path, const void *data, size_t bytes,
+                                  struct ts_diag *diag)
 {
     FILE *file = fopen(path, "wb");
     const bool complete = file && fwrite(data, 1, bytes, file) == bytes;
     if (file && !fclose(file) && complete)
         return TS_OK;
-    return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "not-written"}, "could not write %s", path);
+    return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "not-written"},
+                         "could not write %s", path);
 }
 
-static enum ts_status apply_prepared(struct stage_context *context, const struct ts_image *in, const char *path)
+static enum ts_status apply_prepared(struct stage_context *context, const struct ts_image *in,
+                                     const char *path)
 {
     struct ts_image out = context->out;
     struct stage_reduced *reduced = NULL;
@@ -53,8 +56,8 @@ static enum ts_status apply_prepared(struct stage_context *context, const struct
     return status;
 }
 
-static enum ts_status apply_case(const struct bench_case *which, const char *in_path, const char *out_path,
-                                 struct ts_diag *diag)
+static enum ts_status apply_case(const struct bench_case *which, const char *in_path,
+                                 const char *out_path, struct ts_diag *diag)
 {
     struct bench_stage ready = {0};
     struct ts_image in = ts_bench_image(which);
@@ -71,7 +74,8 @@ static enum ts_status apply_case(const struct bench_case *which, const char *in_
     return status;
 }
 
-static enum ts_status write_image(const struct bench_case *which, const char *path, struct ts_diag *diag)
+static enum ts_status write_image(const struct bench_case *which, const char *path,
+                                  struct ts_diag *diag)
 {
     struct ts_image image = ts_bench_image(which);
     if (!image.data)
@@ -81,31 +85,34 @@ static enum ts_status write_image(const struct bench_case *which, const char *pa
     return status;
 }
 
-/* ---- commands ------------------------------------------------------------------------------------ */
+/* ---- commands -------------------------------------------------------------------------------- */
 
 /* Runs both commands: with three operands the stage is applied. */
 static int run(char **operands)
 {
     const bool applies = operands[2] != NULL;
     const struct command *command = applies ? &apply_command : &image_command;
-    struct bench_case which = {.stage = ts_stage_find(operands[0]),
-                               .dtype = (enum ts_dtype)arguments.dtype,
-                               .values = (enum bench_values)(arguments.values < 0 ? BENCH_CT : arguments.values),
-                               .nz = arguments.nz,
-                               .ny = arguments.ny,
-                               .nx = arguments.nx};
+    struct bench_case which = {
+        .stage = ts_stage_find(operands[0]),
+        .dtype = (enum ts_dtype)arguments.dtype,
+        .values = (enum bench_values)(arguments.values < 0 ? BENCH_CT : arguments.values),
+        .nz = arguments.nz,
+        .ny = arguments.ny,
+        .nx = arguments.nx};
     const char *parameters = arguments.parameters ? arguments.parameters : "";
     if (!which.stage)
         return ts_command_wrong_stage(command, operands[0]);
     if (arguments.dtype < 0 || !arguments.nz)
         return ts_command_wrong(command, "--dtype and --size are missing");
-    if (snprintf(which.parameters, sizeof which.parameters, "%s", parameters) >= (int)sizeof which.parameters)
-        return ts_command_wrong(command, "the parameters have more than %zu characters", sizeof which.parameters - 1);
+    if (snprintf(which.parameters, sizeof which.parameters, "%s", parameters) >=
+        (int)sizeof which.parameters)
+        return ts_command_wrong(command, "the parameters have more than %zu characters",
+                                sizeof which.parameters - 1);
     struct ts_diag *diag = ts_command_diag();
     if (!diag)
         return TS_RUN_FAILED;
-    const enum ts_status status =
-        applies ? apply_case(&which, operands[1], operands[2], diag) : write_image(&which, operands[1], diag);
+    const enum ts_status status = applies ? apply_case(&which, operands[1], operands[2], diag)
+                                          : write_image(&which, operands[1], diag);
     return ts_command_finish_take(diag, status, false);
 }
 
@@ -114,9 +121,9 @@ static const struct command apply_command = {
     .name = "apply",
     .usage = "STAGE IN OUT --dtype TYPE --size ZxYxX [--parameters 'A=1 B=name']",
     .summary = "run a stage once over raw values",
-    .help =
-        "IN holds values to compute on, z slowest, in the machine's byte order; OUT receives those of the result, or "
-        "of\nthe first table where the stage passes its image on.\n",
+    .help = "IN holds values to compute on, z slowest, in the machine's byte order; OUT receives "
+            "those of the result, or "
+            "of\nthe first table where the stage passes its image on.\n",
     COMMAND_ARGUMENTS(options, arguments),
     .operands = {3, 3, "a STAGE, IN or OUT"},
     .run = run,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Carries the jobs out one after another, each in its folder: makes the inputs, then times row after row. A run and the
- * plain writing of its result's bytes take turns, so that a disk that slows down slows both. Results are removed before
- * the next is written: a job never needs space for more than its inputs and one set of results.
+ * Carries the jobs out one after another, each in its folder: makes the inputs, then times row
+ * after row. A run and the plain writing of its result's bytes take turns, so that a disk that
+ * slows down slows both. Results are removed before the next is written: a job never needs space
+ * for more than its inputs and one set of results.
  */
 #include "lab/bench/runs.h"
 
@@ -58,7 +59,8 @@ struct runs {
     struct ts_diag *diag;
 };
 
-/* A series is the runs of one row, which carry out the same chain on the same device into the same form. */
+/* A series is the runs of one row, which carry out the same chain on the same device into the same
+ * form. */
 struct series {
     const struct runs_job *job;
     const struct runs_form *form;
@@ -66,7 +68,7 @@ struct series {
     char name[64]; /* begins the names of its files */
 };
 
-/* ---- one run ----------------------------------------------------------------------------------- */
+/* ---- one run --------------------------------------------------------------------------------- */
 
 static void result_path(const struct series *series, int i, char path[RUNS_PATH_BYTES])
 {
@@ -74,11 +76,13 @@ static void result_path(const struct series *series, int i, char path[RUNS_PATH_
 }
 
 /* Runs the chain on input i. */
-static enum ts_status run_one(const struct runs *runs, const struct series *series, int i, bool profiled,
-                              struct runs_process *process)
+static enum ts_status run_one(const struct runs *runs, const struct series *series, int i,
+                              bool profiled, struct runs_process *process)
 {
-    char chain[RUNS_PATH_BYTES], input[RUNS_PATH_BYTES], output[RUNS_PATH_BYTES], lanes[RUNS_PATH_BYTES];
-    const char *arguments[24] = {"run", chain, "--quiet", "-i", input, "-o", output, "--device", series->device};
+    char chain[RUNS_PATH_BYTES], input[RUNS_PATH_BYTES], output[RUNS_PATH_BYTES],
+        lanes[RUNS_PATH_BYTES];
+    const char *arguments[24] = {"run", chain,  "--quiet",  "-i",          input,
+                                 "-o",  output, "--device", series->device};
     int n = 9;
     snprintf(chain, sizeof chain, "%s/%s.yaml", series->folder, series->job->name);
     ts_runs_input_path(series->job, series->folder, i, input);
@@ -109,8 +113,8 @@ static enum ts_status verify_results(const struct runs *runs, const struct serie
 }
 
 /* Removes the results and writes as many bytes as they had. */
-static enum ts_status write_plainly(const struct runs *runs, const struct series *series, double *bytes,
-                                    double *seconds)
+static enum ts_status write_plainly(const struct runs *runs, const struct series *series,
+                                    double *bytes, double *seconds)
 {
     enum ts_status status = TS_OK;
     *bytes = *seconds = 0;
@@ -120,7 +124,8 @@ static enum ts_status write_plainly(const struct runs *runs, const struct series
         double taken = 0;
         result_path(series, i, path);
         if (stat(path, &found) != 0 || unlink(path) != 0)
-            return ts_diag_error(runs->diag, TS_RUN_FAILED, &(struct diag_site){.code = "runs-failed"}, "%s: %s", path,
+            return ts_diag_error(runs->diag, TS_RUN_FAILED,
+                                 &(struct diag_site){.code = "runs-failed"}, "%s: %s", path,
                                  ts_errno_text(errno));
         status = ts_runs_write(path, found.st_size, &taken, runs->diag);
         *bytes += (double)found.st_size;
@@ -130,7 +135,8 @@ static enum ts_status write_plainly(const struct runs *runs, const struct series
 }
 
 /* Runs the chain on all inputs, one after another, and sums up what they took. */
-static enum ts_status run_all(const struct runs *runs, const struct series *series, bool last, struct runs_process *sum)
+static enum ts_status run_all(const struct runs *runs, const struct series *series, bool last,
+                              struct runs_process *sum)
 {
     enum ts_status status = TS_OK;
     *sum = (struct runs_process){0};
@@ -144,7 +150,7 @@ static enum ts_status run_all(const struct runs *runs, const struct series *seri
     return status == TS_OK && last && runs->request->verify ? verify_results(runs, series) : status;
 }
 
-/* ---- rows -------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static void judge(const struct runs_job *job, struct runs_row *row)
 {
@@ -174,8 +180,10 @@ static enum ts_status time_row(struct runs *runs, const struct series *series)
 {
     const int n = runs->request->runs;
     struct runs_row row = empty_row(series->job);
-    double *seconds = malloc(3 * (size_t)n * sizeof *seconds), *processor = seconds + n, *writing = processor + n;
-    enum ts_status status = seconds ? TS_OK : ts_diag_no_memory(runs->diag, 3 * (size_t)n * sizeof *seconds);
+    double *seconds = malloc(3 * (size_t)n * sizeof *seconds), *processor = seconds + n,
+           *writing = processor + n;
+    enum ts_status status =
+        seconds ? TS_OK : ts_diag_no_memory(runs->diag, 3 * (size_t)n * sizeof *seconds);
     row.form = series->form->name;
     row.device = series->device;
     row.runs = n;
@@ -202,12 +210,15 @@ static enum ts_status time_row(struct runs *runs, const struct series *series)
     return status;
 }
 
-static enum ts_status time_forms(struct runs *runs, const struct runs_job *job, const char *folder, const char *device)
+static enum ts_status time_forms(struct runs *runs, const struct runs_job *job, const char *folder,
+                                 const char *device)
 {
     enum ts_status status = TS_OK;
     for (int i = 0; i < RUNS_FORMS && job->forms[i].name && status == TS_OK; i++) {
-        struct series series = {.job = job, .form = &job->forms[i], .folder = folder, .device = device};
-        snprintf(series.name, sizeof series.name, "%s-%s-%s", job->name, job->forms[i].name, device);
+        struct series series = {
+            .job = job, .form = &job->forms[i], .folder = folder, .device = device};
+        snprintf(series.name, sizeof series.name, "%s-%s-%s", job->name, job->forms[i].name,
+                 device);
         for (char *c = series.name; *c; c++)
             *c = (char)(strchr(" :,", *c) ? '-' : *c);
         status = time_row(runs, &series);
@@ -226,7 +237,7 @@ static enum ts_status time_job(struct runs *runs, const struct runs_job *job, co
     return status;
 }
 
-/* ---- folders ----------------------------------------------------------------------------------- */
+/* ---- folders --------------------------------------------------------------------------------- */
 
 /* Times the job in a new folder of `parent`, which is removed at the end. */
 static enum ts_status time_job_in(struct runs *runs, const struct runs_job *job, const char *parent)
@@ -243,7 +254,8 @@ static enum ts_status time_job_in(struct runs *runs, const struct runs_job *job,
 /* Returns true where the folder is one of a memory file system. */
 static bool is_in_memory(const char *folder, struct statfs *found)
 {
-    return statfs(folder, found) == 0 && (found->f_type == TMPFS_MAGIC || found->f_type == RAMFS_MAGIC);
+    return statfs(folder, found) == 0 &&
+           (found->f_type == TMPFS_MAGIC || found->f_type == RAMFS_MAGIC);
 }
 
 /* Times a job whose files lie in memory, or says why not. */
@@ -258,7 +270,8 @@ static enum ts_status time_job_in_memory(struct runs *runs, const struct runs_jo
     if (!own && !is_in_memory(memory, &found))
         snprintf(row.why, sizeof row.why, "left out: %s is no memory file system", memory);
     else if ((double)found.f_bavail * (double)found.f_bsize < bytes)
-        snprintf(row.why, sizeof row.why, "left out: it needs %.1f GB in %s, where %.1f GB are free", 1e-9 * bytes,
+        snprintf(row.why, sizeof row.why,
+                 "left out: it needs %.1f GB in %s, where %.1f GB are free", 1e-9 * bytes,
                  own ? folder : memory, 1e-9 * (double)found.f_bavail * (double)found.f_bsize);
     if (*row.why)
         return ts_table_add(&runs->rows, &row, runs->diag);
@@ -291,7 +304,8 @@ static void print_head(const struct runs *runs)
 {
     FILE *stream = runs->rows.stream;
     fprintf(stream,
-            "Whole processes, median of %d; write: as many bytes as the file has, with fsync; ratio: of the two\n",
+            "Whole processes, median of %d; write: as many bytes as the file has, with fsync; "
+            "ratio: of the two\n",
             runs->request->runs);
     if (*runs->devices.why)
         fprintf(stream, "no rows of a CUDA device: %s\n", runs->devices.why);
@@ -300,8 +314,9 @@ static void print_head(const struct runs *runs)
 
 enum ts_status ts_runs_run(const struct runs_request *request, FILE *stream, struct ts_diag *diag)
 {
-    struct runs runs = {
-        .request = request, .rows = {.table = &table, .stream = stream, .json = request->json}, .diag = diag};
+    struct runs runs = {.request = request,
+                        .rows = {.table = &table, .stream = stream, .json = request->json},
+                        .diag = diag};
     bool made;
     enum ts_status status = ts_bench_devices_choose(request->device, true, &runs.devices, diag);
     if (status == TS_OK && request->save)

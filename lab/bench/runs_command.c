@@ -10,16 +10,18 @@
 static struct runs_request arguments = {.smaller = 1, .runs = 3};
 
 /* Reads names of jobs that are parted by commas. */
-static bool parse_jobs(const struct command *command, const struct command_option *option, const char *value)
+static bool parse_jobs(const struct command *command, const struct command_option *option,
+                       const char *value)
 {
     for (const char *at = value;; at++) {
         const size_t length = strcspn(at, ",");
         int i = 0;
-        while (i < RUNS_JOBS &&
-               (strlen(ts_runs_jobs[i].name) != length || strncmp(ts_runs_jobs[i].name, at, length) != 0))
+        while (i < RUNS_JOBS && (strlen(ts_runs_jobs[i].name) != length ||
+                                 strncmp(ts_runs_jobs[i].name, at, length) != 0))
             i++;
         if (i == RUNS_JOBS) {
-            ts_command_wrong(command, "'--%s %s' is not a list of jobs such as A,B", option->name, value);
+            ts_command_wrong(command, "'--%s %s' is not a list of jobs such as A,B", option->name,
+                             value);
             return false;
         }
         arguments.jobs[i] = true;
@@ -32,8 +34,10 @@ static bool parse_jobs(const struct command *command, const struct command_optio
 static const struct command_option options[] = {
     {"job", 0, OPTION_PARSED, .value = "A,B", .help = "these jobs alone", .parse = parse_jobs},
     {"device", 0, OPTION_TEXT, OPTION_AT(struct runs_request, device), "DEVICE",
-     "auto (the CPU, and a CUDA device where there is one), cpu, cuda, cuda:N, cuda:N,M or cuda:all"},
-    {"runs", 0, OPTION_INTEGER, OPTION_AT(struct runs_request, runs), "N", "the median of N runs; default 3", 1, 1000},
+     "auto (the CPU, and a CUDA device where there is one), cpu, cuda, cuda:N, cuda:N,M or "
+     "cuda:all"},
+    {"runs", 0, OPTION_INTEGER, OPTION_AT(struct runs_request, runs), "N",
+     "the median of N runs; default 3", 1, 1000},
     {"smaller", 0, OPTION_INTEGER, OPTION_AT(struct runs_request, smaller), "N",
      "divide every side and the number of views by N; there are no\ngoals then", 1, 64},
     {"output", 'o', OPTION_TEXT, OPTION_AT(struct runs_request, folder), "FOLDER",
@@ -60,21 +64,26 @@ static int runs(char **operands)
 {
     (void)operands;
     if (arguments.profile && !arguments.folder)
-        return ts_command_wrong(&ts_runs_command, "--profile writes into the folder of -o, which is missing");
+        return ts_command_wrong(&ts_runs_command,
+                                "--profile writes into the folder of -o, which is missing");
     struct ts_diag *diag = ts_command_diag();
-    return diag ? ts_command_finish_take(diag, ts_runs_run(&arguments, stdout, diag), false) : TS_RUN_FAILED;
+    return diag ? ts_command_finish_take(diag, ts_runs_run(&arguments, stdout, diag), false)
+                : TS_RUN_FAILED;
 }
 
 const struct command ts_runs_command = {
     .name = "bench runs",
     .usage = "[options]",
     .summary = "time whole runs, from file to file, beside the plain writing of as many bytes",
-    .help = "Each run is a process of this program, from its start to its end. `write` is the time of writing as many "
+    .help = "Each run is a process of this program, from its start to its end. `write` is the time "
+            "of writing as many "
             "bytes\n"
-            "as the result file has, in blocks of 4 MiB, and of syncing them, in the same folder; `ratio` is that of "
+            "as the result file has, in blocks of 4 MiB, and of syncing them, in the same folder; "
+            "`ratio` is that of "
             "the run\n"
             "to it. Results are removed when they are timed. The goal\n"
-            "of job C is for the best of its forms. Files of job C lie in memory: in the folder of -o where "
+            "of job C is for the best of its forms. Files of job C lie in memory: in the folder of "
+            "-o where "
             "that is\n"
             "a memory file system, else in /dev/shm.\n",
     COMMAND_ARGUMENTS(options, arguments),

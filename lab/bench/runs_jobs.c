@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The jobs, and how their inputs and chains are made. A job's chain is a file beside its inputs, so that anybody can
- * run it by hand; `-i` and `--set` change what differs between its runs.
+ * The jobs, and how their inputs and chains are made. A job's chain is a file beside its inputs, so
+ * that anybody can run it by hand; `-i` and `--set` change what differs between its runs.
  */
 #include <math.h>
 #include <stdio.h>
@@ -11,11 +11,11 @@
 #include "lab/bench/runs.h"
 #include "lab/bench/runs_process.h"
 
-#define DEFAULT_FORM                                                                                                   \
-    {                                                                                                                  \
-        {                                                                                                              \
-            .name = "deflate"                                                                                          \
-        }                                                                                                              \
+#define DEFAULT_FORM                                                                               \
+    {                                                                                              \
+        {                                                                                          \
+            .name = "deflate"                                                                      \
+        }                                                                                          \
     }
 
 const struct runs_job ts_runs_jobs[RUNS_JOBS] = {
@@ -80,7 +80,8 @@ int64_t ts_runs_job_bytes(const struct runs_job *job)
     return job->n_inputs * job->slices * job->size * (2 * frames + 4 * job->size);
 }
 
-void ts_runs_input_path(const struct runs_job *job, const char *folder, int i, char path[RUNS_PATH_BYTES])
+void ts_runs_input_path(const struct runs_job *job, const char *folder, int i,
+                        char path[RUNS_PATH_BYTES])
 {
     if (job->scans)
         snprintf(path, RUNS_PATH_BYTES, "%s/%s.nxs", folder, job->name);
@@ -116,7 +117,8 @@ static void write_chain(const struct runs_job *job, FILE *file)
     fprintf(file, "output: {hdf5: ./%s.h5}\n", job->name);
 }
 
-static enum ts_status make_chain(const struct runs_job *job, const char *folder, struct ts_diag *diag)
+static enum ts_status make_chain(const struct runs_job *job, const char *folder,
+                                 struct ts_diag *diag)
 {
     char path[RUNS_PATH_BYTES];
     snprintf(path, sizeof path, "%s/%s.yaml", folder, job->name);
@@ -138,10 +140,12 @@ enum ts_status ts_runs_make(const struct runs_job *job, const char *folder, stru
         const int64_t values[] = {job->size, job->slices, job->views, i};
         for (int k = 0; k < 4; k++)
             snprintf(numbers[k], sizeof numbers[k], "%lld", (long long)values[k]);
-        const char *const scan[] = {"phantom",  "scan",     "-o",      path,       "--size", numbers[0],
-                                    "--slices", numbers[1], "--views", numbers[2], NULL};
-        const char *const head[] = {"phantom",  "head",    "-o", path,     "--size",   numbers[0], "--slices",
-                                    numbers[1], "--noise", "20", "--seed", numbers[3], NULL};
+        const char *const scan[] = {"phantom", "scan",     "-o",       path,
+                                    "--size",  numbers[0], "--slices", numbers[1],
+                                    "--views", numbers[2], NULL};
+        const char *const head[] = {"phantom",  "head",     "-o",       path,      "--size",
+                                    numbers[0], "--slices", numbers[1], "--noise", "20",
+                                    "--seed",   numbers[3], NULL};
         status = ts_runs_process(job->scans ? scan : head, &process, diag);
     }
     return status;

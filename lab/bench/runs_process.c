@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Starts processes and reads from wait4 what they used. Their standard error goes to a file without a name, of which a
- * message shows the first line.
+ * Starts processes and reads from wait4 what they used. Their standard error goes to a file without
+ * a name, of which a message shows the first line.
  */
 #include "lab/bench/runs_process.h"
 
@@ -22,7 +22,7 @@
 
 enum { SAID_BYTES = 400, BLOCK_BYTES = 4 << 20 };
 
-/* ---- signals ----------------------------------------------------------------------------------- */
+/* ---- signals --------------------------------------------------------------------------------- */
 
 static const int stops[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 static volatile sig_atomic_t stopped_by;
@@ -51,10 +51,11 @@ void ts_runs_signals_obey(void)
     raise(stopped_by);
 }
 
-/* ---- processes --------------------------------------------------------------------------------- */
+/* ---- processes ------------------------------------------------------------------------------- */
 
 /* Says what the process was to do and how it ended. */
-static enum ts_status report(const char *const *arguments, int ended, int errors, struct ts_diag *diag)
+static enum ts_status report(const char *const *arguments, int ended, int errors,
+                             struct ts_diag *diag)
 {
     char said[SAID_BYTES + 1], line[SAID_BYTES] = "";
     const ssize_t length = pread(errors, said, SAID_BYTES, 0);
@@ -63,14 +64,15 @@ static enum ts_status report(const char *const *arguments, int ended, int errors
     for (size_t used = 0; *arguments && used < sizeof line; arguments++)
         used += (size_t)snprintf(line + used, sizeof line - used, " %s", *arguments);
     return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "runs-failed"},
-                         "tomostage%s: ended by %s %d: %s", line, WIFSIGNALED(ended) ? "signal" : "exit code",
+                         "tomostage%s: ended by %s %d: %s", line,
+                         WIFSIGNALED(ended) ? "signal" : "exit code",
                          WIFSIGNALED(ended) ? WTERMSIG(ended) : WEXITSTATUS(ended), said);
 }
 
 static enum ts_status failed_to_start(const char *path, int error, struct ts_diag *diag)
 {
-    return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "runs-failed"}, "%s: cannot be started: %s",
-                         path, ts_errno_text(error));
+    return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "runs-failed"},
+                         "%s: cannot be started: %s", path, ts_errno_text(error));
 }
 
 static double seconds_of(const struct timeval *time)
@@ -79,8 +81,8 @@ static double seconds_of(const struct timeval *time)
 }
 
 /* Starts the process and waits; *ended is what waitpid says. Returns 0 or an errno. */
-static int start_and_wait(const char *path, char *const *arguments, int errors, struct runs_process *process,
-                          int *ended)
+static int start_and_wait(const char *path, char *const *arguments, int errors,
+                          struct runs_process *process, int *ended)
 {
     struct rusage used;
     pid_t pid;
@@ -94,12 +96,14 @@ static int start_and_wait(const char *path, char *const *arguments, int errors, 
             return errno;
     running = 0;
     *process = (struct runs_process){.seconds = ts_seconds() - begin,
-                                     .processor_seconds = seconds_of(&used.ru_utime) + seconds_of(&used.ru_stime),
+                                     .processor_seconds =
+                                         seconds_of(&used.ru_utime) + seconds_of(&used.ru_stime),
                                      .memory_bytes = 1024.0 * (double)used.ru_maxrss};
     return 0;
 }
 
-enum ts_status ts_runs_process(const char *const *arguments, struct runs_process *process, struct ts_diag *diag)
+enum ts_status ts_runs_process(const char *const *arguments, struct runs_process *process,
+                               struct ts_diag *diag)
 {
     enum { MOST = 32 };
     char path[PATH_MAX];
@@ -123,13 +127,15 @@ enum ts_status ts_runs_process(const char *const *arguments, struct runs_process
     return status;
 }
 
-/* ---- plain writing ----------------------------------------------------------------------------- */
+/* ---- plain writing --------------------------------------------------------------------------- */
 
 /* Returns false with errno where a call fails. */
 static bool write_blocks(int fd, const unsigned char *block, int64_t bytes)
 {
     for (int64_t at = 0; at < bytes; at += BLOCK_BYTES)
-        if (!ts_file_write_at(fd, block, (size_t)(bytes - at < BLOCK_BYTES ? bytes - at : BLOCK_BYTES), (uint64_t)at))
+        if (!ts_file_write_at(fd, block,
+                              (size_t)(bytes - at < BLOCK_BYTES ? bytes - at : BLOCK_BYTES),
+                              (uint64_t)at))
             return false;
     return fsync(fd) == 0;
 }
@@ -153,5 +159,6 @@ enum ts_status ts_runs_write(const char *path, int64_t bytes, double *seconds, s
     free(block);
     if (fd >= 0)
         unlink(path);
-    return done ? TS_OK : ts_file_failed(diag, "not-written", error, "%s: could not be written", path);
+    return done ? TS_OK
+                : ts_file_failed(diag, "not-written", error, "%s: could not be written", path);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Prints a row by the table of its columns: each value is read from its place in the row's struct, by its kind.
+ * Prints a row by the table of its columns: each value is read from its place in the row's struct,
+ * by its kind.
  */
 #include "lab/bench/table.h"
 
@@ -13,7 +14,7 @@
 #include "core/svg.h"
 #include "io/file/whole_file.h"
 
-/* ---- one value --------------------------------------------------------------------------------- */
+/* ---- one value ------------------------------------------------------------------------------- */
 
 static const char *text_of(const struct table_column *column, const void *at)
 {
@@ -76,9 +77,10 @@ static void write_json(struct json *json, const struct table_column *column, con
     }
 }
 
-/* ---- rows -------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
-/* Prints a line of the table: the heads of its columns (row NULL) or a row. Nothing stands behind the last word. */
+/* Prints a line of the table: the heads of its columns (row NULL) or a row. Nothing stands behind
+ * the last word. */
 static void print_line(const struct table *table, const void *row, FILE *stream)
 {
     int blanks = 0;
@@ -91,7 +93,8 @@ static void print_line(const struct table *table, const void *row, FILE *stream)
             format(column, (const char *)row + column->offset, text);
         else
             snprintf(text, sizeof text, "%s", column->head);
-        const int length = (int)strlen(text), width = abs(column->width), missing = width > length ? width - length : 0;
+        const int length = (int)strlen(text), width = abs(column->width),
+                  missing = width > length ? width - length : 0;
         if (column->width > 0)
             blanks += missing;
         if (length > 0)
@@ -175,7 +178,9 @@ void ts_table_html(const struct table_rows *rows, FILE *page)
             if (!column->head)
                 continue;
             if (i >= 0)
-                format(column, (const char *)rows->rows + (size_t)i * table->row_bytes + column->offset, text);
+                format(column,
+                       (const char *)rows->rows + (size_t)i * table->row_bytes + column->offset,
+                       text);
             fprintf(page, i < 0 ? "<th>" : "<td>");
             ts_svg_text(page, i < 0 ? column->head : text);
         }
@@ -193,7 +198,8 @@ enum ts_status ts_table_save(const struct table_rows *rows, const char *path, st
     fprintf(file.stream, "[\n");
     for (int i = 0; i < rows->n; i++) {
         fprintf(file.stream, "%s", i > 0 ? "," : "");
-        print_json(rows->table, (const char *)rows->rows + (size_t)i * rows->table->row_bytes, file.stream);
+        print_json(rows->table, (const char *)rows->rows + (size_t)i * rows->table->row_bytes,
+                   file.stream);
     }
     fprintf(file.stream, "]\n");
     return ts_whole_file_close(&file, diag);

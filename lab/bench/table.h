@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This prints rows of measurements as a table for people and as JSON. The columns of a kind of row are one table, which
- * has for each value its place in the row's struct and how it is printed, so that text and JSON cannot disagree.
+ * This prints rows of measurements as a table for people and as JSON. The columns of a kind of row
+ * are one table, which has for each value its place in the row's struct and how it is printed, so
+ * that text and JSON cannot disagree.
  */
 #ifndef LAB_BENCH_TABLE_H
 #define LAB_BENCH_TABLE_H
@@ -34,9 +35,9 @@ struct table {
     const struct table_column *columns;
     size_t n_columns, row_bytes;
 };
-#define TABLE_OF(type, rows)                                                                                           \
-    {                                                                                                                  \
-        (rows), sizeof(rows) / sizeof *(rows), sizeof(type)                                                            \
+#define TABLE_OF(type, rows)                                                                       \
+    {                                                                                              \
+        (rows), sizeof(rows) / sizeof *(rows), sizeof(type)                                        \
     }
 
 /* Rows of one table in the order in which they were added, each of which is printed at once. */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This measures the ceilings of a device. copy: out[i] = in[i], 16 bytes a thread and step, 2 bytes of traffic a byte.
- * read: the exclusive or of all words, written only where it has a value that the data does not give, 1 byte of traffic
- * a byte. texture: each thread adds 256 bilinear samples along a slanted line of a 512 x 512 float texture, which lies
- * in the caches: the rate of the texture units. Blocks of 256 threads, as many as fill the device 8 times over: each
- * thread has 4 independent 16-byte loads under way.
+ * This measures the ceilings of a device. copy: out[i] = in[i], 16 bytes a thread and step, 2 bytes
+ * of traffic a byte. read: the exclusive or of all words, written only where it has a value that
+ * the data does not give, 1 byte of traffic a byte. texture: each thread adds 256 bilinear samples
+ * along a slanted line of a 512 x 512 float texture, which lies in the caches: the rate of the
+ * texture units. Blocks of 256 threads, as many as fill the device 8 times over: each thread has 4
+ * independent 16-byte loads under way.
  */
 #include "cuda/device/launch.cuh"
 
@@ -18,7 +19,8 @@ enum { THREADS = 256, UNROLL = 4, REPEATS = 15, TEXTURE_N = 512, TEXTURE_SAMPLES
 static __global__ void __launch_bounds__(THREADS) copy_kernel(uint4 *out, const uint4 *in, size_t n)
 {
     const size_t step = (size_t)gridDim.x * THREADS * UNROLL;
-    for (size_t i = (size_t)blockIdx.x * THREADS * UNROLL + threadIdx.x; i + (UNROLL - 1) * THREADS < n; i += step) {
+    for (size_t i = (size_t)blockIdx.x * THREADS * UNROLL + threadIdx.x;
+         i + (UNROLL - 1) * THREADS < n; i += step) {
         uint4 value[UNROLL];
 #pragma unroll
         for (int k = 0; k < UNROLL; k++)
@@ -33,7 +35,8 @@ static __global__ void __launch_bounds__(THREADS) read_kernel(uint4 *out, const 
 {
     const size_t step = (size_t)gridDim.x * THREADS * UNROLL;
     unsigned seen = 0;
-    for (size_t i = (size_t)blockIdx.x * THREADS * UNROLL + threadIdx.x; i + (UNROLL - 1) * THREADS < n; i += step) {
+    for (size_t i = (size_t)blockIdx.x * THREADS * UNROLL + threadIdx.x;
+         i + (UNROLL - 1) * THREADS < n; i += step) {
         uint4 value[UNROLL];
 #pragma unroll
         for (int k = 0; k < UNROLL; k++)
@@ -46,7 +49,8 @@ static __global__ void __launch_bounds__(THREADS) read_kernel(uint4 *out, const 
         out[threadIdx.x].x = seen;
 }
 
-static __global__ void __launch_bounds__(THREADS) texture_kernel(float *out, cudaTextureObject_t texture)
+static __global__ void __launch_bounds__(THREADS)
+    texture_kernel(float *out, cudaTextureObject_t texture)
 {
     const float x = 0.37f * (float)threadIdx.x, y = 1.3f * (float)(blockIdx.x % TEXTURE_N);
     float sum = 0;
@@ -97,7 +101,8 @@ static void launch(const struct measure *measure, enum work work)
         read_kernel<<<measure->blocks, THREADS, 0, stream>>>(second, measure->buffer, n);
         break;
     case WORK_TEXTURE:
-        texture_kernel<<<measure->blocks * 4, THREADS, 0, stream>>>((float *)second, measure->texture);
+        texture_kernel<<<measure->blocks * 4, THREADS, 0, stream>>>((float *)second,
+                                                                    measure->texture);
         break;
     default:
         break;
@@ -132,22 +137,23 @@ static enum ts_status create_texture(struct measure *measure, cudaArray_t *array
     struct cudaResourceDesc resource = {};
     struct cudaTextureDesc reading = {};
     enum ts_status status =
-        ts_cuda_fold(measure->diag, NULL, cudaMallocArray(array, &format, TEXTURE_N, TEXTURE_N), "taking a texture");
+        ts_cuda_fold(measure->diag, NULL, cudaMallocArray(array, &format, TEXTURE_N, TEXTURE_N),
+                     "taking a texture");
     if (status != TS_OK)
         return status;
     const size_t row = TEXTURE_N * sizeof(float);
-    status =
-        ts_cuda_fold(measure->diag, NULL,
-                     cudaMemcpy2DToArray(*array, 0, 0, measure->buffer, row, row, TEXTURE_N, cudaMemcpyDeviceToDevice),
-                     "filling a texture");
+    status = ts_cuda_fold(measure->diag, NULL,
+                          cudaMemcpy2DToArray(*array, 0, 0, measure->buffer, row, row, TEXTURE_N,
+                                              cudaMemcpyDeviceToDevice),
+                          "filling a texture");
     resource.resType = cudaResourceTypeArray;
     resource.res.array.array = *array;
     reading.addressMode[0] = reading.addressMode[1] = cudaAddressModeClamp;
     reading.filterMode = cudaFilterModeLinear;
     if (status == TS_OK)
-        status =
-            ts_cuda_fold(measure->diag, NULL, cudaCreateTextureObject(&measure->texture, &resource, &reading, NULL),
-                         "binding a texture");
+        status = ts_cuda_fold(measure->diag, NULL,
+                              cudaCreateTextureObject(&measure->texture, &resource, &reading, NULL),
+                              "binding a texture");
     return status;
 }
 
@@ -160,7 +166,8 @@ static enum ts_status measure_all(struct measure *measure, struct cuda_ceilings 
         status = seconds_of(measure, (enum work)work, &seconds[work]);
     ceilings->copy = 2 * (double)measure->half / fmin(seconds[WORK_COPY], seconds[WORK_MEMCPY]);
     ceilings->read = (double)measure->half / seconds[WORK_READ];
-    ceilings->texture = (double)((int64_t)measure->blocks * 4 * THREADS * TEXTURE_SAMPLES) / seconds[WORK_TEXTURE];
+    ceilings->texture =
+        (double)((int64_t)measure->blocks * 4 * THREADS * TEXTURE_SAMPLES) / seconds[WORK_TEXTURE];
     if (measure->texture)
         cudaDestroyTextureObject(measure->texture);
     if (array)
@@ -184,6 +191,7 @@ enum ts_status ts_cuda_ceilings_measure(struct cuda_session *session, struct ts_
     if (!measure.start || !measure.end || !measure.buffer)
         return TS_RUN_FAILED;
     /* Bytes that are not zero: a plain pattern is enough where nothing is computed from it. */
-    const enum ts_status status = ts_cuda_fill(session, CUDA_COMPUTE, measure.buffer, 0x3C, 2 * measure.half);
+    const enum ts_status status =
+        ts_cuda_fill(session, CUDA_COMPUTE, measure.buffer, 0x3C, 2 * measure.half);
     return status == TS_OK ? measure_all(&measure, ceilings) : status;
 }

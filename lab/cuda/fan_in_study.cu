@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This is the runner of the study fan-in on a CUDA device: sum, product, minimum, maximum and variance of n floats in
- * double by p processors (threads), and sums of tables of counts.
+ * This is the runner of the study fan-in on a CUDA device: sum, product, minimum, maximum and
+ * variance of n floats in double by p processors (threads), and sums of tables of counts.
  *
- * serial: one thread, one value after the other: T1. fan-in: value i takes in value i + s, s halved from step to step;
- * the p threads share a step's joins, and wait for one another between steps (one block: a barrier; more: a launch a
- * step): n/p + log2(n) joins deep, log2(n) waits. adjacent: the same steps with values 0 and 1, 2 and 3, ..., whose
- * results stay where they are, so that the threads of a warp touch ever more cache lines. two-level: thread t joins
- * every p-th value from t on, then the p partial results fan in within blocks of 1,024 and over the blocks: n/p +
- * log2(p) deep, two waits for blocks. 4 bytes read a value; the fan-in also writes 8 bytes (of the variance 16) and
- * reads twice as many a value of each step but the first. Blocks of 1,024 threads, or the p that are asked for. Serial
- * tables: one thread, 12 bytes a count.
+ * serial: one thread, one value after the other: T1. fan-in: value i takes in value i + s, s halved
+ * from step to step; the p threads share a step's joins, and wait for one another between steps
+ * (one block: a barrier; more: a launch a step): n/p + log2(n) joins deep, log2(n) waits. adjacent:
+ * the same steps with values 0 and 1, 2 and 3, ..., whose results stay where they are, so that the
+ * threads of a warp touch ever more cache lines. two-level: thread t joins every p-th value from t
+ * on, then the p partial results fan in within blocks of 1,024 and over the blocks: n/p + log2(p)
+ * deep, two waits for blocks. 4 bytes read a value; the fan-in also writes 8 bytes (of the variance
+ * 16) and reads twice as many a value of each step but the first. Blocks of 1,024 threads, or the p
+ * that are asked for. Serial tables: one thread, 12 bytes a count.
  */
 #include <stdlib.h>
 
@@ -28,14 +29,15 @@ enum { BLOCK = 1024, MAX_TABLES = 1024, MOST_A_THREAD = 1 << 20 };
 
 static const struct stage study_stage = {.name = "study"};
 
-/* ---- partial results ---------------------------------------------------------------------------- */
+/* ---- partial results ------------------------------------------------------------------------- */
 
 /* begin_with() makes one of a value, and ts_cuda_join() joins two. */
 template <enum fan_in_work> struct number {
     double is;
 };
 
-template <enum fan_in_work work> static __device__ inline void begin_with(struct number<work> *part, float value)
+template <enum fan_in_work work>
+static __device__ inline void begin_with(struct number<work> *part, float value)
 {
     part->is = work == FAN_IN_PRODUCT ? FAN_IN_FACTOR(value) : (double)value;
 }
@@ -47,7 +49,8 @@ static __device__ inline void begin_with(struct fan_in_moments *part, float valu
 }
 
 template <enum fan_in_work work>
-static __device__ inline void ts_cuda_join(struct number<work> *into, const struct number<work> *from)
+static __device__ inline void ts_cuda_join(struct number<work> *into,
+                                           const struct number<work> *from)
 {
     if (work == FAN_IN_SUM)
         into->is += from->is;
@@ -59,13 +62,14 @@ static __device__ inline void ts_cuda_join(struct number<work> *into, const stru
         into->is = from->is > into->is ? from->is : into->is;
 }
 
-static __device__ inline void ts_cuda_join(struct fan_in_moments *into, const struct fan_in_moments *from)
+static __device__ inline void ts_cuda_join(struct fan_in_moments *into,
+                                           const struct fan_in_moments *from)
 {
     into->sum += from->sum;
     into->squares += from->squares;
 }
 
-/* ---- kernels ------------------------------------------------------------------------------------ */
+/* ---- kernels --------------------------------------------------------------------------------- */
 
 template <typename part> static __device__ void take(part *into, float value)
 {
@@ -74,7 +78,8 @@ template <typename part> static __device__ void take(part *into, float value)
     ts_cuda_join(into, &one);
 }
 
-template <typename part> static __global__ void join_serially(const float *values, part *parts, int64_t n)
+template <typename part>
+static __global__ void join_serially(const float *values, part *parts, int64_t n)
 {
     part all;
     begin_with(&all, values[0]);
@@ -83,22 +88,25 @@ template <typename part> static __global__ void join_serially(const float *value
     parts[0] = all;
 }
 
-/* The joins of one step: for i < n, value or part i * spread takes in the one `partner` behind it. */
+/* The joins of one step: for i < n, value or part i * spread takes in the one `partner` behind
+ * it. */
 struct step {
     int64_t n, spread, partner;
 };
 
-/* Returns the step of n joins of adjacent pairing or of halving with stride, `gap` being the distance of what is left
- * to join of the former. */
+/* Returns the step of n joins of adjacent pairing or of halving with stride, `gap` being the
+ * distance of what is left to join of the former. */
 static __host__ __device__ struct step step_of(bool adjacent, int64_t n, int64_t gap)
 {
     return adjacent ? (struct step){n, 2 * gap, gap} : (struct step){n, 1, n};
 }
 
 /* Does the first step: the values become parts[0] to parts[n - 1]. */
-template <typename part> static __global__ void fan_in_first(const float *values, part *parts, struct step step)
+template <typename part>
+static __global__ void fan_in_first(const float *values, part *parts, struct step step)
 {
-    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < step.n; i += (int64_t)gridDim.x * blockDim.x) {
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < step.n;
+         i += (int64_t)gridDim.x * blockDim.x) {
         part own;
         begin_with(&own, values[i * step.spread]);
         take(&own, values[i * step.spread + step.partner]);
@@ -108,12 +116,14 @@ template <typename part> static __global__ void fan_in_first(const float *values
 
 template <typename part> static __global__ void fan_in_step(part *parts, struct step step)
 {
-    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < step.n; i += (int64_t)gridDim.x * blockDim.x)
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < step.n;
+         i += (int64_t)gridDim.x * blockDim.x)
         ts_cuda_join(&parts[i * step.spread], &parts[i * step.spread + step.partner]);
 }
 
 /* Does all steps from one of n joins on, in one block. */
-template <typename part> static __global__ void fan_in_rest(part *parts, bool adjacent, int64_t n, int64_t gap)
+template <typename part>
+static __global__ void fan_in_rest(part *parts, bool adjacent, int64_t n, int64_t gap)
 {
     for (; n > 0; n /= 2, gap *= 2) {
         const struct step step = step_of(adjacent, n, gap);
@@ -124,7 +134,8 @@ template <typename part> static __global__ void fan_in_rest(part *parts, bool ad
 }
 
 /* There are no more threads than values. */
-template <typename part> static __global__ void join_runs(const float *values, part *parts, int64_t n)
+template <typename part>
+static __global__ void join_runs(const float *values, part *parts, int64_t n)
 {
     __shared__ part shared[BLOCK / 2];
     const int64_t step = (int64_t)gridDim.x * blockDim.x;
@@ -153,7 +164,7 @@ static __global__ void join_tables_serially(uint32_t *tables, int64_t n)
         tables[i % FAN_IN_BINS] += tables[i];
 }
 
-/* ---- the runner --------------------------------------------------------------------------------- */
+/* ---- the runner ------------------------------------------------------------------------------ */
 
 struct cuda_runner {
     struct fan_in_runner runner; /* first: the study's view of it */
@@ -184,7 +195,8 @@ static int64_t table_threads(const struct cuda_runner *cuda, const struct fan_in
     return all < cuda->threads ? all : cuda->threads;
 }
 
-/* Leaves out what few threads would do for seconds, and adds the number that the order keeps busy. */
+/* Leaves out what few threads would do for seconds, and adds the number that the order keeps
+ * busy. */
 static int processors(const struct fan_in_runner *runner, const struct fan_in_job *job,
                       int64_t numbers[FAN_IN_PROCESSORS])
 {
@@ -199,7 +211,8 @@ static int processors(const struct fan_in_runner *runner, const struct fan_in_jo
     for (size_t i = 0; i < sizeof threads / sizeof *threads; i++) {
         if (i > 0 && busy > threads[i - 1] && busy < threads[i])
             numbers[n++] = busy;
-        if (threads[i] <= job->n && threads[i] <= BLOCK * BLOCK && job->n / threads[i] <= MOST_A_THREAD)
+        if (threads[i] <= job->n && threads[i] <= BLOCK * BLOCK &&
+            job->n / threads[i] <= MOST_A_THREAD)
             numbers[n++] = threads[i];
     }
     return n;
@@ -208,8 +221,8 @@ static int processors(const struct fan_in_runner *runner, const struct fan_in_jo
 static enum ts_status fail_peer(const struct cuda_runner *cuda, int error)
 {
     const struct diag_site site = {.code = "peer-failed"};
-    return ts_diag_error(cuda->context.diag, TS_RUN_FAILED, &site, "%s answered with error %d", cuda->peer->name,
-                         error);
+    return ts_diag_error(cuda->context.diag, TS_RUN_FAILED, &site, "%s answered with error %d",
+                         cuda->peer->name, error);
 }
 
 /* Allocates what the peer needs more scratch for than any job before. */
@@ -224,7 +237,8 @@ static enum ts_status begin_peer(struct cuda_runner *cuda, const struct fan_in_j
     return cuda->peer_scratch ? TS_OK : TS_RUN_FAILED;
 }
 
-static enum ts_status begin(struct fan_in_runner *runner, const struct fan_in_job *job, const uint32_t *tables)
+static enum ts_status begin(struct fan_in_runner *runner, const struct fan_in_job *job,
+                            const uint32_t *tables)
 {
     struct cuda_runner *cuda = own(runner);
     if (job->work == FAN_IN_TABLES)
@@ -232,16 +246,19 @@ static enum ts_status begin(struct fan_in_runner *runner, const struct fan_in_jo
                             (size_t)job->n * FAN_IN_BINS * sizeof *tables);
     const bool sorts = job->work == FAN_IN_SORT;
     const size_t bytes = (size_t)job->n * sizeof *cuda->values;
-    enum ts_status status = ts_cuda_fill(cuda->session, CUDA_COMPUTE, cuda->parts, 0xFF,
-                                         sorts ? 2 * bytes : sizeof(struct fan_in_moments)); /* NaN */
+    enum ts_status status =
+        ts_cuda_fill(cuda->session, CUDA_COMPUTE, cuda->parts, 0xFF,
+                     sorts ? 2 * bytes : sizeof(struct fan_in_moments)); /* NaN */
     if (status == TS_OK && sorts && job->order == FAN_IN_RADIX)
-        status = ts_cuda_copy(cuda->session, CUDA_COMPUTE, CUDA_ON_DEVICE, cuda->parts, cuda->values, bytes);
+        status = ts_cuda_copy(cuda->session, CUDA_COMPUTE, CUDA_ON_DEVICE, cuda->parts,
+                              cuda->values, bytes);
     if (status == TS_OK && job->order == FAN_IN_PEER)
         status = begin_peer(cuda, job);
     return status;
 }
 
-template <typename part> static void join_numbers(const struct cuda_runner *cuda, const struct fan_in_job *job)
+template <typename part>
+static void join_numbers(const struct cuda_runner *cuda, const struct fan_in_job *job)
 {
     const int64_t threads = job->processors, n = job->n;
     const unsigned blocks = (unsigned)ts_cuda_parts(threads, BLOCK),
@@ -256,7 +273,8 @@ template <typename part> static void join_numbers(const struct cuda_runner *cuda
         if (blocks > 1)
             join_blocks<<<1, BLOCK, 0, cuda->stream>>>(parts, (int)blocks);
     } else {
-        fan_in_first<<<blocks, block, 0, cuda->stream>>>(cuda->values, parts, step_of(adjacent, joins, gap));
+        fan_in_first<<<blocks, block, 0, cuda->stream>>>(cuda->values, parts,
+                                                         step_of(adjacent, joins, gap));
         for (joins /= 2; blocks > 1 && joins > BLOCK; joins /= 2, gap *= 2)
             fan_in_step<<<blocks, block, 0, cuda->stream>>>(parts, step_of(adjacent, joins, gap));
         fan_in_rest<<<1, block, 0, cuda->stream>>>(parts, adjacent, joins, gap);
@@ -268,7 +286,8 @@ static void join_tables(const struct cuda_runner *cuda, const struct fan_in_job 
     if (job->order == FAN_IN_SERIAL)
         join_tables_serially<<<1, 1, 0, cuda->stream>>>(cuda->tables, job->n);
     else
-        ts_cuda_tables_join(cuda->tables, 1, job->n, FAN_IN_BINS, (enum reduction_method)job->order, cuda->stream);
+        ts_cuda_tables_join(cuda->tables, 1, job->n, FAN_IN_BINS, (enum reduction_method)job->order,
+                            cuda->stream);
 }
 
 /* The keys are the bits of the values. The radix sort works in place, on a copy. */
@@ -276,20 +295,25 @@ static enum ts_status sort(struct cuda_runner *cuda, const struct fan_in_job *jo
 {
     cuda->sorted = (uint32_t *)cuda->parts;
     if (job->order == FAN_IN_RADIX)
-        return ts_cuda_radix_sort(&cuda->context, cuda->sorted, cuda->sorted + job->n, job->n, 1, cuda->stream);
-    cuda->sorted = ts_cuda_merge_sort((const uint32_t *)cuda->values, cuda->sorted, job->n, cuda->stream);
+        return ts_cuda_radix_sort(&cuda->context, cuda->sorted, cuda->sorted + job->n, job->n, 1,
+                                  cuda->stream);
+    cuda->sorted =
+        ts_cuda_merge_sort((const uint32_t *)cuda->values, cuda->sorted, job->n, cuda->stream);
     return ts_cuda_launched(&cuda->context, "merge sort");
 }
 
 static enum ts_status launch(struct cuda_runner *cuda, const struct fan_in_job *job)
 {
-    static void (*const launchers[FAN_IN_WORKS])(const struct cuda_runner *, const struct fan_in_job *) = {
-        join_numbers<number<FAN_IN_SUM>>, join_numbers<number<FAN_IN_PRODUCT>>, join_numbers<number<FAN_IN_MIN>>,
-        join_numbers<number<FAN_IN_MAX>>, join_numbers<struct fan_in_moments>,  join_tables};
+    static void (*const launchers[FAN_IN_WORKS])(const struct cuda_runner *,
+                                                 const struct fan_in_job *) = {
+        join_numbers<number<FAN_IN_SUM>>,    join_numbers<number<FAN_IN_PRODUCT>>,
+        join_numbers<number<FAN_IN_MIN>>,    join_numbers<number<FAN_IN_MAX>>,
+        join_numbers<struct fan_in_moments>, join_tables};
     size_t bytes = cuda->peer_bytes;
     if (job->order == FAN_IN_PEER) {
         cuda->sorted = (uint32_t *)cuda->parts;
-        const int error = cuda->peer->run(job, cuda->values, cuda->parts, cuda->peer_scratch, &bytes, cuda->stream);
+        const int error = cuda->peer->run(job, cuda->values, cuda->parts, cuda->peer_scratch,
+                                          &bytes, cuda->stream);
         return error ? fail_peer(cuda, error) : TS_OK;
     }
     if (job->work == FAN_IN_SORT)
@@ -298,7 +322,8 @@ static enum ts_status launch(struct cuda_runner *cuda, const struct fan_in_job *
     return ts_cuda_launched(&cuda->context, "reduction");
 }
 
-static enum ts_status join(struct fan_in_runner *runner, const struct fan_in_job *job, double *seconds)
+static enum ts_status join(struct fan_in_runner *runner, const struct fan_in_job *job,
+                           double *seconds)
 {
     struct cuda_runner *cuda = own(runner);
     float ms = 0;
@@ -323,7 +348,8 @@ static enum ts_status end(struct fan_in_runner *runner, const struct fan_in_job 
                          : sorts ? (size_t)job->n * sizeof *cuda->sorted
                                  : sizeof(struct fan_in_moments);
     const void *from = tables ? cuda->tables : sorts ? cuda->sorted : cuda->parts;
-    const enum ts_status status = ts_cuda_copy(cuda->session, CUDA_COMPUTE, CUDA_TO_HOST, result, from, bytes);
+    const enum ts_status status =
+        ts_cuda_copy(cuda->session, CUDA_COMPUTE, CUDA_TO_HOST, result, from, bytes);
     return status == TS_OK ? ts_cuda_wait(cuda->session, CUDA_COMPUTE) : status;
 }
 
@@ -333,10 +359,11 @@ static void destroy(struct fan_in_runner *runner)
     free(runner);
 }
 
-static enum ts_status prepare(struct cuda_runner *cuda, const struct device_numbers *device, const float *values,
-                              int64_t n, struct ts_diag *diag)
+static enum ts_status prepare(struct cuda_runner *cuda, const struct device_numbers *device,
+                              const float *values, int64_t n, struct ts_diag *diag)
 {
-    const size_t bytes = (size_t)n * sizeof *values, tables = (size_t)MAX_TABLES * FAN_IN_BINS * sizeof *cuda->tables;
+    const size_t bytes = (size_t)n * sizeof *values,
+                 tables = (size_t)MAX_TABLES * FAN_IN_BINS * sizeof *cuda->tables;
     enum ts_status status = ts_cuda_session_create(device, 0, diag, &cuda->session);
     if (status != TS_OK)
         return status;
@@ -344,9 +371,10 @@ static enum ts_status prepare(struct cuda_runner *cuda, const struct device_numb
     cuda->begin = ts_cuda_event_create(cuda->session);
     cuda->end = ts_cuda_event_create(cuda->session);
     cuda->values = (float *)ts_cuda_allocate(cuda->session, bytes);
-    /* `parts` holds partial results of half the values, keys and the scratch of their sort, or twice as many keys. */
-    cuda->parts =
-        ts_cuda_allocate(cuda->session, (size_t)n * 2 * sizeof *cuda->sorted + ts_cuda_radix_sort_bytes(n, 1));
+    /* `parts` holds partial results of half the values, keys and the scratch of their sort, or
+     * twice as many keys. */
+    cuda->parts = ts_cuda_allocate(cuda->session, (size_t)n * 2 * sizeof *cuda->sorted +
+                                                      ts_cuda_radix_sort_bytes(n, 1));
     cuda->tables = (uint32_t *)ts_cuda_allocate(cuda->session, tables);
     if (!cuda->begin || !cuda->end || !cuda->values || !cuda->parts || !cuda->tables)
         return TS_RUN_FAILED;
@@ -354,8 +382,10 @@ static enum ts_status prepare(struct cuda_runner *cuda, const struct device_numb
     return status == TS_OK ? ts_cuda_wait(cuda->session, CUDA_COMPUTE) : status;
 }
 
-extern "C" struct fan_in_runner *ts_cuda_fan_in_create(const struct device_numbers *device, const float *values,
-                                                       int64_t n, const struct fan_in_peer *peer, struct ts_diag *diag)
+extern "C" struct fan_in_runner *ts_cuda_fan_in_create(const struct device_numbers *device,
+                                                       const float *values, int64_t n,
+                                                       const struct fan_in_peer *peer,
+                                                       struct ts_diag *diag)
 {
     struct cuda_runner *cuda = (struct cuda_runner *)calloc(1, sizeof *cuda);
     if (!cuda) {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The kernels of the studies of histograms, in which a byte is its own slot. Each reads every pixel once. They differ
- * in where the table stands that a thread adds to: in global or shared memory, of all, a strip, a block, a warp or a
- * lane.
+ * The kernels of the studies of histograms, in which a byte is its own slot. Each reads every pixel
+ * once. They differ in where the table stands that a thread adds to: in global or shared memory, of
+ * all, a strip, a block, a warp or a lane.
  *
- * Blocks of 32 x 32 threads with a pixel each, blocks of 512 threads that go down a strip of columns, and strips taken
- * by as many blocks as the device holds, several rows a thread, are the steps in which such kernels were published.
+ * Blocks of 32 x 32 threads with a pixel each, blocks of 512 threads that go down a strip of
+ * columns, and strips taken by as many blocks as the device holds, several rows a thread, are the
+ * steps in which such kernels were published.
  */
 #ifndef LAB_CUDA_GRAY_KERNELS_CUH
 #define LAB_CUDA_GRAY_KERNELS_CUH
@@ -35,7 +36,7 @@ static __device__ void clear_table(uint32_t *table, uint32_t n, uint32_t thread,
     __syncthreads();
 }
 
-/* ---- one pixel a thread ------------------------------------------------------------------------ */
+/* ---- one pixel a thread ---------------------------------------------------------------------- */
 
 static __global__ void __launch_bounds__(SIDE *SIDE) count_pixel_global(struct gray_image image)
 {
@@ -57,7 +58,7 @@ static __global__ void __launch_bounds__(SIDE *SIDE) count_pixel_shared(struct g
         atomicAdd(&image.counts[thread], table[thread]);
 }
 
-/* ---- strips of columns ------------------------------------------------------------------------- */
+/* ---- strips of columns ----------------------------------------------------------------------- */
 
 static __global__ void __launch_bounds__(STRIP) count_strip_global(struct gray_image image)
 {
@@ -85,11 +86,14 @@ static __global__ void __launch_bounds__(STRIP) count_strip_shared(struct gray_i
     leave_table(image, table);
 }
 
-/* A block takes a number of rows of a strip, and again and again the one that is as many blocks further. */
-template <uint32_t rows> static __global__ void __launch_bounds__(STRIP) count_strip_rows(struct gray_image image)
+/* A block takes a number of rows of a strip, and again and again the one that is as many blocks
+ * further. */
+template <uint32_t rows>
+static __global__ void __launch_bounds__(STRIP) count_strip_rows(struct gray_image image)
 {
     __shared__ uint32_t table[GRAY_VALUES];
-    const uint32_t strips = (image.width + STRIP - 1) / STRIP, n = strips * ((image.height + rows - 1) / rows);
+    const uint32_t strips = (image.width + STRIP - 1) / STRIP,
+                   n = strips * ((image.height + rows - 1) / rows);
     clear_table(table, GRAY_VALUES, threadIdx.x, STRIP);
     for (uint32_t item = blockIdx.x; item < n; item += gridDim.x) {
         const uint32_t x = item % strips * STRIP + threadIdx.x, y = item / strips * rows;
@@ -109,7 +113,8 @@ template <uint32_t rows> static __global__ void __launch_bounds__(STRIP) count_s
 }
 
 /* A warp sums one value over all tables. */
-static __global__ void __launch_bounds__(GRAY_VALUES) sum_tables(struct gray_image image, uint32_t n_tables)
+static __global__ void __launch_bounds__(GRAY_VALUES)
+    sum_tables(struct gray_image image, uint32_t n_tables)
 {
     const uint32_t value = blockIdx.x * (GRAY_VALUES / LANES) + threadIdx.x / LANES;
     uint32_t sum = 0;
@@ -120,29 +125,34 @@ static __global__ void __launch_bounds__(GRAY_VALUES) sum_tables(struct gray_ima
         image.counts[value] = sum;
 }
 
-/* ---- tables of blocks, warps and lanes ---------------------------------------------------------- */
+/* ---- tables of blocks, warps and lanes ------------------------------------------------------- */
 
 /* Returns the table of this lane for tagged counts, which stand in `tables`. */
 template <enum gray_kernel kernel> static __device__ struct warp_table open_warp(uint32_t *tables)
 {
-    const uint32_t copies = kernel == GRAY_WARP_APART ? APART_TABLES : 1, lane = threadIdx.x % LANES;
+    const uint32_t copies = kernel == GRAY_WARP_APART ? APART_TABLES : 1,
+                   lane = threadIdx.x % LANES;
     return {tables + threadIdx.x / LANES * copies * GRAY_VALUES + lane % copies, 0, GRAY_VALUES,
             kernel == GRAY_WARP_APART ? LOG2_APART : 0u, lane << TAG_SHIFT | 1};
 }
 
-/* Counts a pixel of each lane that is `there`, and returns the tries. All lanes of the warp call it. */
+/* Counts a pixel of each lane that is `there`, and returns the tries. All lanes of the warp call
+ * it. */
 template <enum gray_kernel kernel>
-static __device__ uint32_t count_one(uint32_t *tables, const struct warp_table &warp, uint32_t value, bool there)
+static __device__ uint32_t count_one(uint32_t *tables, const struct warp_table &warp,
+                                     uint32_t value, bool there)
 {
     if (kernel == GRAY_WARP_TAGGED || kernel == GRAY_WARP_APART)
         return count_tagged(warp, there ? value : ~0u);
     if (there)
-        atomicAdd(&tables[kernel == GRAY_WARP_LANES ? value * LANES + threadIdx.x % LANES : value], 1u);
+        atomicAdd(&tables[kernel == GRAY_WARP_LANES ? value * LANES + threadIdx.x % LANES : value],
+                  1u);
     return 1;
 }
 
 /* Adds the tables of the block to the counts. All threads of the block call it. */
-template <enum gray_kernel kernel> static __device__ void add_tables(const struct gray_image &image, uint32_t *tables)
+template <enum gray_kernel kernel>
+static __device__ void add_tables(const struct gray_image &image, uint32_t *tables)
 {
     const uint32_t value = threadIdx.x;
     uint32_t sum = 0;
@@ -154,13 +164,14 @@ template <enum gray_kernel kernel> static __device__ void add_tables(const struc
     for (uint32_t i = 0; kernel == GRAY_WARP_TAGGED && i < WARPS; i++)
         sum += tables[i * GRAY_VALUES + value] & count_mask;
     for (uint32_t i = 0; kernel == GRAY_WARP_APART && i < WARPS * APART_TABLES; i++)
-        sum += tables[(i / APART_TABLES * GRAY_VALUES + value) * APART_TABLES + i % APART_TABLES] & count_mask;
+        sum += tables[(i / APART_TABLES * GRAY_VALUES + value) * APART_TABLES + i % APART_TABLES] &
+               count_mask;
     if (sum > 0)
         atomicAdd(&image.counts[value], sum);
 }
 
-/* A lane takes a word of 4 pixels at a time: of 32 neighboring words or, apart, each lane of a 32nd of the image that
- * it has to itself, as in histogram_warp.cu. The image is aligned to words. */
+/* A lane takes a word of 4 pixels at a time: of 32 neighboring words or, apart, each lane of a 32nd
+ * of the image that it has to itself, as in histogram_warp.cu. The image is aligned to words. */
 template <enum gray_kernel kernel, bool counts_tries>
 static __global__ void __launch_bounds__(WARPS *LANES) count_warps(struct gray_image image)
 {
@@ -170,7 +181,8 @@ static __global__ void __launch_bounds__(WARPS *LANES) count_warps(struct gray_i
                                                            : WARPS * APART_TABLES;
     __shared__ uint32_t tables[n_tables * GRAY_VALUES];
     const struct warp_table warp = open_warp<kernel>(tables);
-    const uint32_t n = image.width * image.height, n_words = n / 4, share = (n_words + LANES - 1) / LANES;
+    const uint32_t n = image.width * image.height, n_words = n / 4,
+                   share = (n_words + LANES - 1) / LANES;
     const uint32_t lane = threadIdx.x % LANES, golden = (uint32_t)(0.618034 * share);
     const uint32_t turn = share > 0 ? (uint32_t)((uint64_t)lane * golden % share) : 0;
     const bool first = blockIdx.x == 0 && threadIdx.x < LANES;
@@ -187,14 +199,15 @@ static __global__ void __launch_bounds__(WARPS *LANES) count_warps(struct gray_i
     }
     if (first && n % 4 > 0) {
         const bool there = lane < n % 4;
-        tries += count_one<kernel>(tables, warp, there ? image.pixels[4 * n_words + lane] : 0, there);
+        tries +=
+            count_one<kernel>(tables, warp, there ? image.pixels[4 * n_words + lane] : 0, there);
     }
     add_tables<kernel>(image, tables);
     if (counts_tries && lane == 0 && tries > 0)
         atomicAdd(image.tries, tries);
 }
 
-/* ---- the gray transform ------------------------------------------------------------------------- */
+/* ---- the gray transform ---------------------------------------------------------------------- */
 
 /* Makes the gray values, one a thread, from the sums of the counts up to each value. */
 static __global__ void __launch_bounds__(GRAY_VALUES) make_gray(struct gray_image image)

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Carries out a job of the studies of histograms (histogram_study.h): clears the counts, launches the kernel of the job
- * (gray_kernels.cuh) with the grid that belongs to it, and measures. Image, counts and gray image stand side by side in
- * memory of each kind, so that all kernels run on all kinds. Tables of strips and blocks are always the device's.
+ * Carries out a job of the studies of histograms (histogram_study.h): clears the counts, launches
+ * the kernel of the job (gray_kernels.cuh) with the grid that belongs to it, and measures. Image,
+ * counts and gray image stand side by side in memory of each kind, so that all kernels run on all
+ * kinds. Tables of strips and blocks are always the device's.
  *
- * Without the copies the time runs between two events around the clearing and the kernels, which wait for a delay on
- * the device, so that the host has launched all of them before the first begins. With them it is the host's: from the
- * image in ordinary memory to the counts, and the gray image where there is one, in ordinary memory. Managed and mapped
- * memory is then filled and read by the host itself.
+ * Without the copies the time runs between two events around the clearing and the kernels, which
+ * wait for a delay on the device, so that the host has launched all of them before the first
+ * begins. With them it is the host's: from the image in ordinary memory to the counts, and the gray
+ * image where there is one, in ordinary memory. Managed and mapped memory is then filled and read
+ * by the host itself.
  */
 #include "lab/cuda/gray_kernels.cuh"
 
@@ -22,7 +24,8 @@ enum { COUNTS_BYTES = GRAY_VALUES * sizeof(uint32_t) };
 
 static const struct stage study_stage = {.name = "study"};
 
-/* The parts of the memory are the counts, the image, and the gray values with the gray image behind them. */
+/* The parts of the memory are the counts, the image, and the gray values with the gray image behind
+ * them. */
 struct gray_parts {
     uint32_t *counts;
     uint8_t *pixels, *gray;
@@ -56,7 +59,7 @@ static size_t parts_bytes(const struct gray_device *gray)
     return COUNTS_BYTES + 2 * ts_cuda_stride(gray->most_pixels) + GRAY_VALUES;
 }
 
-/* ---- kernels and grids --------------------------------------------------------------------------- */
+/* ---- kernels and grids ----------------------------------------------------------------------- */
 
 static unsigned parts(int64_t n, int64_t each)
 {
@@ -70,13 +73,15 @@ struct gray_launch {
     unsigned tables;
 };
 
-/* Returns as many blocks of a kernel without dynamic shared memory as the device holds, at most `useful`. */
-static unsigned blocks_at_once(const struct gray_device *gray, void (*kernel)(struct gray_image), int threads,
-                               unsigned useful)
+/* Returns as many blocks of a kernel without dynamic shared memory as the device holds, at most
+ * `useful`. */
+static unsigned blocks_at_once(const struct gray_device *gray, void (*kernel)(struct gray_image),
+                               int threads, unsigned useful)
 {
     int blocks = 0;
     cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads, 0);
-    const unsigned held = (unsigned)((blocks > 0 ? blocks : 1) * gray->context.device->multiprocessors);
+    const unsigned held =
+        (unsigned)((blocks > 0 ? blocks : 1) * gray->context.device->multiprocessors);
     return held < useful ? held : useful;
 }
 
@@ -104,9 +109,11 @@ static void (*warp_kernel(const struct gray_job *job))(struct gray_image)
     case GRAY_WARP_LANES:
         return count_warps<GRAY_WARP_LANES, false>;
     case GRAY_WARP_TAGGED:
-        return job->counts_tries ? count_warps<GRAY_WARP_TAGGED, true> : count_warps<GRAY_WARP_TAGGED, false>;
+        return job->counts_tries ? count_warps<GRAY_WARP_TAGGED, true>
+                                 : count_warps<GRAY_WARP_TAGGED, false>;
     default:
-        return job->counts_tries ? count_warps<GRAY_WARP_APART, true> : count_warps<GRAY_WARP_APART, false>;
+        return job->counts_tries ? count_warps<GRAY_WARP_APART, true>
+                                 : count_warps<GRAY_WARP_APART, false>;
     }
 }
 
@@ -127,19 +134,21 @@ static struct gray_launch launch_of(const struct gray_device *gray, const struct
         launch.kernel = count_strip_shared;
         return launch;
     case GRAY_STRIP_ROWS:
-        launch.tables = blocks_at_once(gray, launch.kernel, STRIP, strips * parts(gray->height, job->rows));
+        launch.tables =
+            blocks_at_once(gray, launch.kernel, STRIP, strips * parts(gray->height, job->rows));
         launch.grid = dim3(launch.tables);
         return launch;
     default:
         launch = {warp_kernel(job), dim3(1), dim3(WARPS * LANES), 0};
-        launch.grid =
-            dim3(blocks_at_once(gray, launch.kernel, WARPS * LANES,
-                                parts((int64_t)gray->width * gray->height, WARPS * LANES * sizeof(uint32_t))));
+        launch.grid = dim3(blocks_at_once(
+            gray, launch.kernel, WARPS * LANES,
+            parts((int64_t)gray->width * gray->height, WARPS * LANES * sizeof(uint32_t))));
         return launch;
     }
 }
 
-extern "C" enum ts_status ts_cuda_gray_describe(struct gray_device *gray, const struct gray_job *job,
+extern "C" enum ts_status ts_cuda_gray_describe(struct gray_device *gray,
+                                                const struct gray_job *job,
                                                 struct gray_shape *shape)
 {
     const struct gray_launch launch = launch_of(gray, job);
@@ -147,11 +156,12 @@ extern "C" enum ts_status ts_cuda_gray_describe(struct gray_device *gray, const 
     const cudaError_t error = cudaFuncGetAttributes(&attributes, launch.kernel);
     *shape = {launch.grid.x * launch.grid.y, launch.block.x * launch.block.y, launch.tables,
               error == cudaSuccess ? attributes.sharedSizeBytes : 0};
-    return error == cudaSuccess ? TS_OK
-                                : ts_cuda_fold(gray->context.diag, study_stage.name, error, "looking at a kernel");
+    return error == cudaSuccess
+               ? TS_OK
+               : ts_cuda_fold(gray->context.diag, study_stage.name, error, "looking at a kernel");
 }
 
-/* ---- launches ------------------------------------------------------------------------------------ */
+/* ---- launches -------------------------------------------------------------------------------- */
 
 static enum ts_status launch_counting(const struct gray_device *gray, const struct gray_job *job,
                                       const struct gray_image *image)
@@ -187,11 +197,12 @@ static enum ts_status launch_all(const struct gray_device *gray, const struct gr
     return ts_cuda_launched(&gray->context, "gray image");
 }
 
-/* ---- copies --------------------------------------------------------------------------------------- */
+/* ---- copies ---------------------------------------------------------------------------------- */
 
-/* Copies between the memory in use, which the host reaches itself unless it is the device's, and ordinary memory. */
-static enum ts_status copy_part(const struct gray_device *gray, enum cuda_direction direction, void *to,
-                                const void *from, size_t bytes)
+/* Copies between the memory in use, which the host reaches itself unless it is the device's, and
+ * ordinary memory. */
+static enum ts_status copy_part(const struct gray_device *gray, enum cuda_direction direction,
+                                void *to, const void *from, size_t bytes)
 {
     if (gray->memory == GRAY_PLAIN)
         return ts_cuda_copy(gray->session, CUDA_COMPUTE, direction, to, from, bytes);
@@ -217,31 +228,34 @@ static size_t pixel_count(const struct gray_device *gray)
 
 static enum ts_status copy_in(const struct gray_device *gray)
 {
-    return copy_part(gray, CUDA_TO_DEVICE, copied_parts(gray).pixels, gray->image, pixel_count(gray));
+    return copy_part(gray, CUDA_TO_DEVICE, copied_parts(gray).pixels, gray->image,
+                     pixel_count(gray));
 }
 
-extern "C" enum ts_status ts_cuda_gray_read(struct gray_device *gray, uint32_t counts[GRAY_VALUES], uint8_t *image,
-                                            uint64_t *tries)
+extern "C" enum ts_status ts_cuda_gray_read(struct gray_device *gray, uint32_t counts[GRAY_VALUES],
+                                            uint8_t *image, uint64_t *tries)
 {
     const struct gray_parts own = copied_parts(gray);
     enum ts_status status = copy_part(gray, CUDA_TO_HOST, counts, own.counts, COUNTS_BYTES);
     if (status == TS_OK && image)
         status = copy_part(gray, CUDA_TO_HOST, image, own.gray + GRAY_VALUES, pixel_count(gray));
     if (status == TS_OK && tries)
-        status = ts_cuda_copy(gray->session, CUDA_COMPUTE, CUDA_TO_HOST, tries, gray->tries, sizeof *tries);
+        status = ts_cuda_copy(gray->session, CUDA_COMPUTE, CUDA_TO_HOST, tries, gray->tries,
+                              sizeof *tries);
     return status == TS_OK ? ts_cuda_wait(gray->session, CUDA_COMPUTE) : status;
 }
 
 extern "C" enum ts_status ts_cuda_gray_tables(struct gray_device *gray, uint32_t *tables, int64_t n)
 {
-    const enum ts_status status =
-        ts_cuda_copy(gray->session, CUDA_COMPUTE, CUDA_TO_HOST, tables, gray->tables, (size_t)n * COUNTS_BYTES);
+    const enum ts_status status = ts_cuda_copy(gray->session, CUDA_COMPUTE, CUDA_TO_HOST, tables,
+                                               gray->tables, (size_t)n * COUNTS_BYTES);
     return status == TS_OK ? ts_cuda_wait(gray->session, CUDA_COMPUTE) : status;
 }
 
-/* ---- jobs ----------------------------------------------------------------------------------------- */
+/* ---- jobs ------------------------------------------------------------------------------------ */
 
-static enum ts_status run_kernels(struct gray_device *gray, const struct gray_job *job, double *seconds)
+static enum ts_status run_kernels(struct gray_device *gray, const struct gray_job *job,
+                                  double *seconds)
 {
     float ms = 0;
     enum ts_status status = ts_cuda_delay(gray->session, gray->context.diag);
@@ -259,7 +273,8 @@ static enum ts_status run_kernels(struct gray_device *gray, const struct gray_jo
     return status;
 }
 
-extern "C" enum ts_status ts_cuda_gray_run(struct gray_device *gray, const struct gray_job *job, double *seconds)
+extern "C" enum ts_status ts_cuda_gray_run(struct gray_device *gray, const struct gray_job *job,
+                                           double *seconds)
 {
     uint32_t counts[GRAY_VALUES];
     if (!job->copies)
@@ -274,21 +289,24 @@ extern "C" enum ts_status ts_cuda_gray_run(struct gray_device *gray, const struc
     return status;
 }
 
-/* Moves the managed memory to the device. Pages that host and device have touched in turn might stay at the host
- * otherwise, as if they were mapped. This is a hint: where it is refused, the first run moves what it may. */
+/* Moves the managed memory to the device. Pages that host and device have touched in turn might
+ * stay at the host otherwise, as if they were mapped. This is a hint: where it is refused, the
+ * first run moves what it may. */
 static void move_pages(const struct gray_device *gray)
 {
 #if CUDART_VERSION >= 13000
-    const struct cudaMemLocation location = {cudaMemLocationTypeDevice, gray->context.device->index};
+    const struct cudaMemLocation location = {cudaMemLocationTypeDevice,
+                                             gray->context.device->index};
     (void)cudaMemPrefetchAsync(gray->managed, parts_bytes(gray), location, 0, gray->stream);
 #else
-    (void)cudaMemPrefetchAsync(gray->managed, parts_bytes(gray), gray->context.device->index, gray->stream);
+    (void)cudaMemPrefetchAsync(gray->managed, parts_bytes(gray), gray->context.device->index,
+                               gray->stream);
 #endif
     (void)cudaGetLastError();
 }
 
-extern "C" enum ts_status ts_cuda_gray_load(struct gray_device *gray, enum gray_memory memory, const uint8_t *image,
-                                            int64_t width, int64_t height)
+extern "C" enum ts_status ts_cuda_gray_load(struct gray_device *gray, enum gray_memory memory,
+                                            const uint8_t *image, int64_t width, int64_t height)
 {
     gray->memory = memory;
     gray->image = image;
@@ -300,7 +318,7 @@ extern "C" enum ts_status ts_cuda_gray_load(struct gray_device *gray, enum gray_
     return status == TS_OK ? ts_cuda_wait(gray->session, CUDA_COMPUTE) : status;
 }
 
-/* ---- the device ------------------------------------------------------------------------------------ */
+/* ---- the device ------------------------------------------------------------------------------ */
 
 extern "C" void ts_cuda_gray_destroy(struct gray_device *gray)
 {
@@ -316,7 +334,8 @@ extern "C" void ts_cuda_gray_destroy(struct gray_device *gray)
 static enum ts_status prepare(struct gray_device *gray, struct ts_diag *diag)
 {
     const struct device_numbers *device = gray->context.device;
-    const size_t most_tables = (size_t)device->multiprocessors * device->threads / STRIP + GRAY_MOST_PIXELS / STRIP;
+    const size_t most_tables =
+        (size_t)device->multiprocessors * device->threads / STRIP + GRAY_MOST_PIXELS / STRIP;
     enum ts_status status = ts_cuda_session_create(device, 0, diag, &gray->session);
     if (status != TS_OK)
         return status;
@@ -334,11 +353,12 @@ static enum ts_status prepare(struct gray_device *gray, struct ts_diag *diag)
         error = cudaHostAlloc(&gray->mapped, parts_bytes(gray), cudaHostAllocMapped);
     if (error == cudaSuccess)
         error = cudaHostGetDevicePointer(&gray->at[GRAY_MAPPED], gray->mapped, 0);
-    return error == cudaSuccess ? TS_OK : ts_cuda_fold(diag, study_stage.name, error, "memory of the host");
+    return error == cudaSuccess ? TS_OK
+                                : ts_cuda_fold(diag, study_stage.name, error, "memory of the host");
 }
 
-extern "C" struct gray_device *ts_cuda_gray_create(const struct device_numbers *device, int64_t most_pixels,
-                                                   struct ts_diag *diag)
+extern "C" struct gray_device *ts_cuda_gray_create(const struct device_numbers *device,
+                                                   int64_t most_pixels, struct ts_diag *diag)
 {
     struct gray_device *gray = (struct gray_device *)calloc(1, sizeof *gray);
     uint8_t *result = (uint8_t *)malloc((size_t)most_pixels);

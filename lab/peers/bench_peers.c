@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * tomostage-bench-peers: histograms and statistics of a volume and of its slices beside cub, histograms and box beside
- * NPP, on one CUDA device, in one process, on the same buffers, in turns.
+ * tomostage-bench-peers: histograms and statistics of a volume and of its slices beside cub,
+ * histograms and box beside NPP, on one CUDA device, in one process, on the same buffers, in turns.
  */
 #include <getopt.h>
 #include <math.h>
@@ -11,13 +11,13 @@
 #include "core/json.h"
 #include "lab/peers/comparison.h"
 
-static void print_text(struct peers_bench *bench, const struct comparison *it, const char *const names[CONTENDERS],
-                       double bytes, double ceiling)
+static void print_text(struct peers_bench *bench, const struct comparison *it,
+                       const char *const names[CONTENDERS], double bytes, double ceiling)
 {
     const struct bench_case *which = &it->which;
     if (bench->n_rows++ == 0)
-        printf("%-10s %-36s %-5s %-8s %12s  %-9s %9s %7s %5s %9s  %s\n", "stage", "parameters", "dtype", "values",
-               "z*y*x", "by", "ms", "GB/s", "of", "tomostage", "error");
+        printf("%-10s %-36s %-5s %-8s %12s  %-9s %9s %7s %5s %9s  %s\n", "stage", "parameters",
+               "dtype", "values", "z*y*x", "by", "ms", "GB/s", "of", "tomostage", "error");
     for (int i = 0; i < CONTENDERS; i++) {
         char times[24] = "", error[24];
         if (i > 0 && !it->peers[i - 1])
@@ -25,17 +25,18 @@ static void print_text(struct peers_bench *bench, const struct comparison *it, c
         if (i > 0)
             snprintf(times, sizeof times, "%.1fx", it->seconds[i] / it->seconds[0]);
         snprintf(error, sizeof error, "%.1e", it->differences[i]);
-        printf("%-10s %-36s %-5s %-8s %4lldx%lldx%lld  %-9s %9.4f %7.0f %4.0f%% %9s  %s\n", which->stage->name,
-               which->parameters, ts_dtype_name(which->dtype), ts_bench_values_names[which->values],
-               (long long)which->nz, (long long)which->ny, (long long)which->nx, names[i], 1e3 * it->seconds[i],
-               1e-9 * bytes / it->seconds[i], 100 * bytes / it->seconds[i] / ceiling, times,
+        printf("%-10s %-36s %-5s %-8s %4lldx%lldx%lld  %-9s %9.4f %7.0f %4.0f%% %9s  %s\n",
+               which->stage->name, which->parameters, ts_dtype_name(which->dtype),
+               ts_bench_values_names[which->values], (long long)which->nz, (long long)which->ny,
+               (long long)which->nx, names[i], 1e3 * it->seconds[i], 1e-9 * bytes / it->seconds[i],
+               100 * bytes / it->seconds[i] / ceiling, times,
                it->verdicts[i] ? it->verdicts[i] : error);
     }
     fflush(stdout);
 }
 
-static void print_json(struct peers_bench *bench, const struct comparison *it, const char *const names[CONTENDERS],
-                       double bytes, double ceiling)
+static void print_json(struct peers_bench *bench, const struct comparison *it,
+                       const char *const names[CONTENDERS], double bytes, double ceiling)
 {
     for (int i = 0; i < CONTENDERS; i++) {
         struct json json;
@@ -60,7 +61,8 @@ static void print_json(struct peers_bench *bench, const struct comparison *it, c
     }
 }
 
-static enum ts_status compare(struct peers_bench *bench, const struct device_numbers *device, struct comparison *it)
+static enum ts_status compare(struct peers_bench *bench, const struct device_numbers *device,
+                              struct comparison *it)
 {
     const char *const names[CONTENDERS] = {"tomostage", it->peers[0] ? it->peers[0]->name : NULL,
                                            it->peers[1] ? it->peers[1]->name : NULL};
@@ -74,7 +76,7 @@ static enum ts_status compare(struct peers_bench *bench, const struct device_num
     return TS_OK;
 }
 
-/* ---- the cases --------------------------------------------------------------------------------- */
+/* ---- the cases ------------------------------------------------------------------------------- */
 
 struct histogram_kind {
     enum ts_dtype dtype;
@@ -83,38 +85,43 @@ struct histogram_kind {
 
 /* Compares histograms of the volume, or of each of its slices. */
 static enum ts_status histogram(struct peers_bench *bench, const struct device_numbers *device,
-                                const struct histogram_kind *kind, enum bench_values values, int64_t nz, bool slices)
+                                const struct histogram_kind *kind, enum bench_values values,
+                                int64_t nz, bool slices)
 {
     const int high = kind->dtype == TS_U8 ? 256 : kind->bins == 65536 ? 65536 : 4096;
-    struct comparison it = {.which = {.stage = ts_stage_find("histogram"),
-                                      .dtype = kind->dtype,
-                                      .values = values,
-                                      .nz = nz,
-                                      .ny = 512,
-                                      .nx = 512},
-                            .work = {.task = PEER_HISTOGRAM,
-                                     .dtype = kind->dtype == TS_U8 ? PEER_U8 : PEER_U16,
-                                     .rows = (int)nz * 512,
-                                     .nx = 512,
-                                     .bins = kind->bins,
-                                     .high = high,
-                                     .slices = slices ? (int)nz : 1},
-                            .peers = {&ts_peer_cub_histogram, bench->npp ? &ts_peer_npp_histogram : NULL}};
-    snprintf(it.which.parameters, sizeof it.which.parameters, "bins=%d range=0,%d%s", kind->bins, high,
-             slices ? " scope=slice" : "");
+    struct comparison it = {
+        .which = {.stage = ts_stage_find("histogram"),
+                  .dtype = kind->dtype,
+                  .values = values,
+                  .nz = nz,
+                  .ny = 512,
+                  .nx = 512},
+        .work = {.task = PEER_HISTOGRAM,
+                 .dtype = kind->dtype == TS_U8 ? PEER_U8 : PEER_U16,
+                 .rows = (int)nz * 512,
+                 .nx = 512,
+                 .bins = kind->bins,
+                 .high = high,
+                 .slices = slices ? (int)nz : 1},
+        .peers = {&ts_peer_cub_histogram, bench->npp ? &ts_peer_npp_histogram : NULL}};
+    snprintf(it.which.parameters, sizeof it.which.parameters, "bins=%d range=0,%d%s", kind->bins,
+             high, slices ? " scope=slice" : "");
     return compare(bench, device, &it);
 }
 
-static enum ts_status histograms(struct peers_bench *bench, const struct device_numbers *device, bool slices)
+static enum ts_status histograms(struct peers_bench *bench, const struct device_numbers *device,
+                                 bool slices)
 {
-    static const struct histogram_kind kinds[] = {{TS_U8, 256}, {TS_U16, 256}, {TS_U16, 4096}, {TS_U16, 65536}};
+    static const struct histogram_kind kinds[] = {
+        {TS_U8, 256}, {TS_U16, 256}, {TS_U16, 4096}, {TS_U16, 65536}};
     enum ts_status status = TS_OK;
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
         for (int values = 0; status == TS_OK && values < BENCH_VALUES; values++) {
             if (bench->bins > 0 && kinds[k].bins != bench->bins)
                 continue;
             const int64_t gibibyte = kinds[k].dtype == TS_U8 ? 4096 : 2048; /* in slices */
-            status = histogram(bench, device, &kinds[k], (enum bench_values)values, slices ? 512 : gibibyte, slices);
+            status = histogram(bench, device, &kinds[k], (enum bench_values)values,
+                               slices ? 512 : gibibyte, slices);
         }
     return status;
 }
@@ -137,7 +144,8 @@ static enum ts_status statistics(struct peers_bench *bench, const struct device_
                                          .nx = 512,
                                          .slices = slices ? 512 : 1},
                                 .peers = {&ts_peer_cub_statistics, NULL}};
-        snprintf(it.which.parameters, sizeof it.which.parameters, "%s", slices ? "scope=slice" : "");
+        snprintf(it.which.parameters, sizeof it.which.parameters, "%s",
+                 slices ? "scope=slice" : "");
         status = compare(bench, device, &it);
     }
     return status;
@@ -163,7 +171,8 @@ static enum ts_status boxes(struct peers_bench *bench, const struct device_numbe
                                     .peers = {NULL, bench->npp ? &ts_peer_npp_box : NULL}};
             if (dtype != TS_U16 && dtype != TS_F32)
                 continue;
-            snprintf(it.which.parameters, sizeof it.which.parameters, "radius=%d border=nearest", radii[k]);
+            snprintf(it.which.parameters, sizeof it.which.parameters, "radius=%d border=nearest",
+                     radii[k]);
             status = compare(bench, device, &it);
         }
     return status;
@@ -183,12 +192,16 @@ static enum ts_status run(struct peers_bench *bench, const char *only)
         return status;
     bench->npp = ts_peer_npp_open(found.devices[0].index, npp_version);
     if (!bench->json)
-        printf("%s, driver of CUDA %d.%d; cub %s; NPP %s; its ceilings in this run: copy %.0f GB/s, read %.0f GB/s\n"
-               "error: counts against exact ones; of box the largest distance from the mean in double, of floats as a "
-               "share of the largest; of statistics the largest relative error of lowest, highest, sum and variance. "
+        printf("%s, driver of CUDA %d.%d; cub %s; NPP %s; its ceilings in this run: copy %.0f "
+               "GB/s, read %.0f GB/s\n"
+               "error: counts against exact ones; of box the largest distance from the mean in "
+               "double, of floats as a "
+               "share of the largest; of statistics the largest relative error of lowest, highest, "
+               "sum and variance. "
                "Peers take slices one call each\n\n",
-               found.devices[0].name, found.driver / 1000, found.driver % 1000 / 10, ts_peer_cub_version(),
-               bench->npp ? npp_version : "not found", 1e-9 * bench->ceilings.copy, 1e-9 * bench->ceilings.read);
+               found.devices[0].name, found.driver / 1000, found.driver % 1000 / 10,
+               ts_peer_cub_version(), bench->npp ? npp_version : "not found",
+               1e-9 * bench->ceilings.copy, 1e-9 * bench->ceilings.read);
     if (!only || !strcmp(only, "histogram"))
         status = histograms(bench, &found.devices[0], false);
     if (status == TS_OK && (!only || !strcmp(only, "slices")))
@@ -226,11 +239,13 @@ int main(int argc, char **argv)
     enum ts_status status = help ? TS_OK : TS_BAD_CHAIN;
     bool known = !only;
     for (int i = 0; only && i < 4; i++)
-        known |= !strcmp(only, ((const char *const[]){"histogram", "slices", "statistics", "box"})[i]);
+        known |=
+            !strcmp(only, ((const char *const[]){"histogram", "slices", "statistics", "box"})[i]);
     if (help || wrong || optind + 1 < argc || !known)
-        fprintf(help ? stdout : stderr,
-                "usage: tomostage-bench-peers [histogram|slices|statistics|box] [--bins N] [--json]\n"
-                "histogram: of a volume; slices: a histogram of each slice; --bins: only in so many\n");
+        fprintf(
+            help ? stdout : stderr,
+            "usage: tomostage-bench-peers [histogram|slices|statistics|box] [--bins N] [--json]\n"
+            "histogram: of a volume; slices: a histogram of each slice; --bins: only in so many\n");
     else
         status = run(&bench, only);
     ts_diag_print(bench.diag, stderr);

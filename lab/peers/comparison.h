@@ -37,8 +37,10 @@ struct peers_bench {
     int n_rows;
 };
 
-/* Fills in seconds, differences and verdicts. In a session of its own, which frees all that it takes. */
-enum ts_status ts_comparison_run(struct peers_bench *bench, const struct device_numbers *device, struct comparison *it);
+/* Fills in seconds, differences and verdicts. In a session of its own, which frees all that it
+ * takes. */
+enum ts_status ts_comparison_run(struct peers_bench *bench, const struct device_numbers *device,
+                                 struct comparison *it);
 /* comparison_check.c: differences and verdicts, from what lies on the device and the tables. */
 enum ts_status ts_comparison_check(struct peers_bench *bench, struct comparison *it);
 

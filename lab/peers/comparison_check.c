@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Everyone's numbers beside counts, means and moments worked out on the CPU in integers or in double.
+ * Everyone's numbers beside counts, means and moments worked out on the CPU in integers or in
+ * double.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -8,16 +9,17 @@
 
 #include "lab/peers/comparison.h"
 
-/* ---- counts ------------------------------------------------------------------------------------ */
+/* ---- counts ---------------------------------------------------------------------------------- */
 
 /* Counts each slice of the block, bin by bin. NULL where memory is out. */
 static uint64_t *count_block(const struct comparison *it)
 {
-    const size_t bins = (size_t)it->work.bins, slice = ts_slice_count(&it->block), n = ts_image_count(&it->block);
+    const size_t bins = (size_t)it->work.bins, slice = ts_slice_count(&it->block),
+                 n = ts_image_count(&it->block);
     uint64_t *counts = calloc(COMPARISON_BLOCK * bins, sizeof *counts);
     for (size_t i = 0; counts && i < n; i++) {
-        const uint64_t value =
-            it->which.dtype == TS_U8 ? ((uint8_t *)it->block.data)[i] : ((uint16_t *)it->block.data)[i];
+        const uint64_t value = it->which.dtype == TS_U8 ? ((uint8_t *)it->block.data)[i]
+                                                        : ((uint16_t *)it->block.data)[i];
         if (value < (uint64_t)it->work.high)
             counts[i / slice * bins + value * bins / (uint64_t)it->work.high]++;
     }
@@ -30,8 +32,8 @@ static void check_counts(struct comparison *it, const uint32_t *const found[CONT
     const uint64_t copies = (uint64_t)(it->which.nz / COMPARISON_BLOCK);
     uint64_t *expected = count_block(it);
     const struct stage_table *tables;
-    const bool has_table =
-        ts_stage_reduced_tables(it->driver->reduced, &tables) > 0 && ts_image_count(&tables[0].image) == slices * bins;
+    const bool has_table = ts_stage_reduced_tables(it->driver->reduced, &tables) > 0 &&
+                           ts_image_count(&tables[0].image) == slices * bins;
     for (size_t bin = 0; expected && slices == 1 && bin < bins; bin++) {
         for (size_t z = 1; z < COMPARISON_BLOCK; z++)
             expected[bin] += expected[z * bins + bin];
@@ -41,13 +43,14 @@ static void check_counts(struct comparison *it, const uint32_t *const found[CONT
         bool same = expected && (contender > 0 || has_table);
         for (size_t i = 0; same && i < slices * bins; i++)
             same = expected[i % (COMPARISON_BLOCK * bins)] ==
-                   (contender == 0 ? ((const uint64_t *)tables[0].image.data)[i] : (uint64_t)found[contender][i]);
+                   (contender == 0 ? ((const uint64_t *)tables[0].image.data)[i]
+                                   : (uint64_t)found[contender][i]);
         it->verdicts[contender] = same ? "exact" : "WRONG";
     }
     free(expected);
 }
 
-/* ---- means ------------------------------------------------------------------------------------- */
+/* ---- means ----------------------------------------------------------------------------------- */
 
 static double value_at(const void *data, enum ts_dtype dtype, size_t i)
 {
@@ -70,7 +73,8 @@ static double mean_at(const struct comparison *it, int y, int x)
     return sum / (double)((2 * radius + 1) * (2 * radius + 1));
 }
 
-/* Some pixels of the first slice, far enough from its end: to the peers the next slice is the image's next rows. */
+/* Some pixels of the first slice, far enough from its end: to the peers the next slice is the
+ * image's next rows. */
 static void check_means(struct comparison *it, const void *const images[CONTENDERS])
 {
     const int rows = (int)it->which.ny - it->work.radius, step = rows > 7 ? rows / 7 : 1;
@@ -82,8 +86,9 @@ static void check_means(struct comparison *it, const void *const images[CONTENDE
             largest = fmax(largest, fabs(expected));
             for (int i = 0; i < CONTENDERS; i++) {
                 const size_t at = (size_t)y * (size_t)it->which.nx + (size_t)x;
-                const double off =
-                    i == 0 || it->peers[i - 1] ? fabs(value_at(images[i], it->which.dtype, at) - expected) : 0;
+                const double off = i == 0 || it->peers[i - 1]
+                                       ? fabs(value_at(images[i], it->which.dtype, at) - expected)
+                                       : 0;
                 it->differences[i] = isnan(off) ? (double)INFINITY : fmax(it->differences[i], off);
             }
         }
@@ -91,14 +96,15 @@ static void check_means(struct comparison *it, const void *const images[CONTENDE
         it->differences[i] /= largest;
 }
 
-/* ---- moments ----------------------------------------------------------------------------------- */
+/* ---- moments --------------------------------------------------------------------------------- */
 
 static double *table_of(const struct comparison *it, const char *name)
 {
     const struct stage_table *tables;
     const int n = ts_stage_reduced_tables(it->driver->reduced, &tables);
     for (int i = 0; i < n; i++)
-        if (!strcmp(tables[i].name, name) && ts_image_count(&tables[i].image) == (size_t)it->work.slices)
+        if (!strcmp(tables[i].name, name) &&
+            ts_image_count(&tables[i].image) == (size_t)it->work.slices)
             return tables[i].image.data;
     return NULL;
 }
@@ -130,7 +136,8 @@ static double off_by(const double found[4], const double expected[4])
     return largest;
 }
 
-/* The largest of all relative errors of lowest, highest, sum and variance; the volume repeats the block. */
+/* The largest of all relative errors of lowest, highest, sum and variance; the volume repeats the
+ * block. */
 static void check_moments(struct comparison *it, const struct peer_moments *const found[CONTENDERS])
 {
     static const char *const names[4] = {"min", "max", "sum", "variance"};
@@ -155,7 +162,9 @@ static void check_moments(struct comparison *it, const struct peer_moments *cons
             if (i > 0 && it->peers[i - 1]) {
                 const struct peer_moments *all_of = &found[i][z];
                 const double mean = all_of->sum / n;
-                memcpy(numbers, (double[]){all_of->low, all_of->high, all_of->sum, all_of->squares / n - mean * mean},
+                memcpy(numbers,
+                       (double[]){all_of->low, all_of->high, all_of->sum,
+                                  all_of->squares / n - mean * mean},
                        sizeof numbers);
             }
             if (i == 0 || it->peers[i - 1])
@@ -164,18 +173,19 @@ static void check_moments(struct comparison *it, const struct peer_moments *cons
     }
 }
 
-/* ---- all --------------------------------------------------------------------------------------- */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 enum ts_status ts_comparison_check(struct peers_bench *bench, struct comparison *it)
 {
-    const size_t slice = ts_slice_bytes(&it->block), bytes = it->work.task == PEER_BOX ? slice : it->output_bytes;
+    const size_t slice = ts_slice_bytes(&it->block),
+                 bytes = it->work.task == PEER_BOX ? slice : it->output_bytes;
     void *results[CONTENDERS] = {0};
     enum ts_status status = TS_OK;
     for (int i = 0; status == TS_OK && i < CONTENDERS; i++) {
         results[i] = calloc(1, bytes);
-        status = results[i]
-                     ? ts_cuda_copy(bench->session, CUDA_COMPUTE, CUDA_TO_HOST, results[i], it->outputs[i], bytes)
-                     : ts_diag_no_memory(bench->diag, bytes);
+        status = results[i] ? ts_cuda_copy(bench->session, CUDA_COMPUTE, CUDA_TO_HOST, results[i],
+                                           it->outputs[i], bytes)
+                            : ts_diag_no_memory(bench->diag, bytes);
     }
     if (status == TS_OK)
         status = ts_cuda_wait(bench->session, CUDA_COMPUTE);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cub::DeviceReduce::Reduce and cub::DeviceRadixSort::SortKeys do the jobs of the study reductions: a peer of its tree,
- * no part of it. Values become partial results in an iterator, so that both sides join the same numbers in double.
+ * cub::DeviceReduce::Reduce and cub::DeviceRadixSort::SortKeys do the jobs of the study reductions:
+ * a peer of its tree, no part of it. Values become partial results in an iterator, so that both
+ * sides join the same numbers in double.
  */
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_reduce.cuh>
@@ -82,12 +83,13 @@ struct call {
 template <typename part, typename of, typename join>
 static cudaError_t reduce(const struct call &call, of part_of, join joined, part none)
 {
-    return cub::DeviceReduce::Reduce(call.scratch, *call.bytes, thrust::make_transform_iterator(call.values, part_of),
+    return cub::DeviceReduce::Reduce(call.scratch, *call.bytes,
+                                     thrust::make_transform_iterator(call.values, part_of),
                                      (part *)call.result, call.n, joined, none, call.stream);
 }
 
-static int run(const struct fan_in_job *job, const float *values, void *result, void *scratch, size_t *bytes,
-               struct CUstream_st *stream)
+static int run(const struct fan_in_job *job, const float *values, void *result, void *scratch,
+               size_t *bytes, struct CUstream_st *stream)
 {
     const struct call call = {values, result, scratch, bytes, (int)job->n, stream};
     const double infinity = cuda::std::numeric_limits<double>::infinity();
@@ -103,8 +105,8 @@ static int run(const struct fan_in_job *job, const float *values, void *result, 
     case FAN_IN_VARIANCE:
         return reduce(call, moments_of(), both_sums(), fan_in_moments());
     case FAN_IN_SORT:
-        return cub::DeviceRadixSort::SortKeys(scratch, *bytes, (const uint32_t *)values, (uint32_t *)result, call.n, 0,
-                                              32, stream);
+        return cub::DeviceRadixSort::SortKeys(scratch, *bytes, (const uint32_t *)values,
+                                              (uint32_t *)result, call.n, 0, 32, stream);
     default:
         return cudaErrorNotSupported;
     }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cub::DeviceReduce::Reduce over all values, or called once for each slice, with minimum, maximum, sum and sum of
- * squares in one pass: a peer of the statistics stage, no part of it. Values become accumulators in an iterator, and
- * not by TransformReduce: that read 16-bit values past their ends with an accumulator of 24 bytes (cub 3.0.1).
+ * cub::DeviceReduce::Reduce over all values, or called once for each slice, with minimum, maximum,
+ * sum and sum of squares in one pass: a peer of the statistics stage, no part of it. Values become
+ * accumulators in an iterator, and not by TransformReduce: that read 16-bit values past their ends
+ * with an accumulator of 24 bytes (cub 3.0.1).
  */
 #include <cub/device/device_reduce.cuh>
 #include <cuda_runtime.h>
@@ -33,7 +34,8 @@ template <typename T> struct accumulator_of_value {
 template <typename T> struct join {
     __host__ __device__ struct accumulator<T> operator()(const struct accumulator<T> &a,
                                                          const struct accumulator<T> &b) const {
-        return {b.low < a.low ? b.low : a.low, b.high > a.high ? b.high : a.high, a.sum + b.sum, a.squares + b.squares};
+        return {b.low < a.low ? b.low : a.low, b.high > a.high ? b.high : a.high, a.sum + b.sum,
+                a.squares + b.squares};
     }
 };
 
@@ -65,7 +67,8 @@ template <typename T> struct moments_iterator {
     }
 };
 
-template <typename T> static cudaError_t reduce(const struct peer_work *work, int slice, void *scratch, size_t *bytes)
+template <typename T>
+static cudaError_t reduce(const struct peer_work *work, int slice, void *scratch, size_t *bytes)
 {
     const int n = work->rows / work->slices * work->nx;
     const T *first = (const T *)work->in + (size_t)slice * n;
@@ -77,8 +80,9 @@ template <typename T> static cudaError_t reduce(const struct peer_work *work, in
     struct accumulator<T> none = one;
     none.low = cuda::std::numeric_limits<T>::max();
     none.high = cuda::std::numeric_limits<T>::lowest();
-    return cub::DeviceReduce::Reduce(scratch, *bytes, thrust::make_transform_iterator(first, accumulator_of_value<T>()),
-                                     out, n, join<T>(), none, work->stream);
+    return cub::DeviceReduce::Reduce(
+        scratch, *bytes, thrust::make_transform_iterator(first, accumulator_of_value<T>()), out, n,
+        join<T>(), none, work->stream);
 }
 
 static cudaError_t reduce_any(const struct peer_work *work, int slice, void *scratch, size_t *bytes)

@@ -33,13 +33,15 @@ struct peer_work {
     int slices;     /* histogram and statistics: this many, each of as many rows; 1: one of all */
     int radius;     /* box: the mean of (2 radius + 1) squared values, borders repeated */
     const void *in; /* device */
-    void *out;      /* device: slices times bins counts of 32 bits, an image, or struct peer_moments of the slices */
-    void *scratch;  /* device */
+    void *out; /* device: slices times bins counts of 32 bits, an image, or struct peer_moments of
+                  the slices */
+    void *scratch; /* device */
     size_t scratch_bytes;
     struct CUstream_st *stream;
 };
 
-/* A peer enqueues its work; 0, or what it answers to work that it cannot do. scratch_bytes() is asked first. */
+/* A peer enqueues its work; 0, or what it answers to work that it cannot do. scratch_bytes() is
+ * asked first. */
 struct peer {
     const char *name;
     int (*scratch_bytes)(const struct peer_work *work, size_t *bytes);

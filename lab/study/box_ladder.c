@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The study box-ladder: the mean filter as a loop on the CPU and as three steps on a CUDA device, each one a remedy for
- * the last: a block a row from global memory, the same with unrolled loops, and unrolled loops over a tile in shared
- * memory; beside them what the stage does today, whose cost does not depend on the radius.
+ * The study box-ladder: the mean filter as a loop on the CPU and as three steps on a CUDA device,
+ * each one a remedy for the last: a block a row from global memory, the same with unrolled loops,
+ * and unrolled loops over a tile in shared memory; beside them what the stage does today, whose
+ * cost does not depend on the radius.
  */
 #include <math.h>
 #include <string.h>
@@ -11,13 +12,14 @@
 #include "stages/engine/border.h"
 #include "stages/filters/box.h"
 
-/* The loop that every textbook begins with: each pixel adds the samples of its window. The border is the default one,
- * reflect, for which every sample outside has one inside. */
-static enum ts_status map_loop(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                               void *scratch)
+/* The loop that every textbook begins with: each pixel adds the samples of its window. The border
+ * is the default one, reflect, for which every sample outside has one inside. */
+static enum ts_status map_loop(const struct stage_context *context, const struct ts_image *in,
+                               struct ts_image *out, void *scratch)
 {
     const struct box_params *params = context->params;
-    const int64_t ny = in->axes[1].n, nx = in->axes[2].n, radius = params->radius, width = 2 * radius + 1;
+    const int64_t ny = in->axes[1].n, nx = in->axes[2].n, radius = params->radius,
+                  width = 2 * radius + 1;
     const enum ts_border border = (enum ts_border)params->border;
     (void)scratch;
 #pragma omp parallel for num_threads(context->threads)
@@ -42,7 +44,9 @@ static enum ts_status map_loop(const struct stage_context *context, const struct
 #define UNROLLED "rows, unrolled"
 #define TILE "tile, unrolled"
 const struct box_line ts_box_ladder_lines[] = {
-    {LOOP, .way = {LOOP, .map = map_loop, .tolerance = {.relative = 1e-6, .why = "sums are made in double"}},
+    {LOOP,
+     .way = {LOOP, .map = map_loop,
+             .tolerance = {.relative = 1e-6, .why = "sums are made in double"}},
      .additions = 2},
     BOX_CUDA_WAY(ROWS, BOX_WAY_ROWS),
     BOX_CUDA_WAY(UNROLLED, BOX_WAY_ROWS_UNROLLED),
@@ -60,7 +64,8 @@ static void name_size(char *subject, size_t size, int64_t side)
     snprintf(subject, size, "%lld x %lld", (long long)side, (long long)side);
 }
 
-/* Every third size stands for those between, because each has as many rows as there are radii and methods. */
+/* Every third size stands for those between, because each has as many rows as there are radii and
+ * methods. */
 static enum ts_status measure(struct study_run *run)
 {
 #define RADIUS(radius) radius,
@@ -85,14 +90,14 @@ static enum ts_status plot(const struct table_rows *rows, const char *path, stru
 }
 
 /* Writes what a step saves at a radius, or costs. */
-static void write_saving(const struct table_rows *rows, const char *device, FILE *stream, const char *step,
-                         const char *before, int64_t radius, const char *end)
+static void write_saving(const struct table_rows *rows, const char *device, FILE *stream,
+                         const char *step, const char *before, int64_t radius, const char *end)
 {
     const struct study_row *first = rows->rows;
     const double saving = 1 - ts_study_ratio(rows, device, first->subject, step, before, radius);
     const long long width = 2 * radius + 1;
-    fprintf(stream, "%s %.0f %% at %lld x %lld%s", saving < 0 ? "costs" : "saves", 100 * fabs(saving), width, width,
-            end);
+    fprintf(stream, "%s %.0f %% at %lld x %lld%s", saving < 0 ? "costs" : "saves",
+            100 * fabs(saving), width, width, end);
 }
 
 /* Compares the steps at the largest image that was measured, which is the first row's. */
@@ -108,7 +113,8 @@ static void finding(const struct table_rows *rows, FILE *stream)
         write_saving(rows, "CUDA", stream, TILE, UNROLLED, 1, ", ");
         write_saving(rows, "CUDA", stream, TILE, UNROLLED, 7, " and ");
         write_saving(rows, "CUDA", stream, TILE, UNROLLED, 31, "; ");
-        fprintf(stream, "`fused` is %.1f times as fast as that tile at 3 x 3 and %.0f times at 63 x 63",
+        fprintf(stream,
+                "`fused` is %.1f times as fast as that tile at 3 x 3 and %.0f times at 63 x 63",
                 ts_study_ratio(rows, "CUDA", subject, TILE, "fused", 1),
                 ts_study_ratio(rows, "CUDA", subject, TILE, "fused", 31));
         return;
@@ -117,7 +123,8 @@ static void finding(const struct table_rows *rows, FILE *stream)
     write_saving(rows, "CPU", stream, "unrolled", LOOP, 1, " and a tile ");
     write_saving(rows, "CPU", stream, "tile", LOOP, 1, " and ");
     write_saving(rows, "CPU", stream, "tile", LOOP, 7, "; ");
-    fprintf(stream, "`running-sum` is %.1f times as fast as the loop at 3 x 3, and %.1f times at 15 x 15",
+    fprintf(stream,
+            "`running-sum` is %.1f times as fast as the loop at 3 x 3, and %.1f times at 15 x 15",
             ts_study_ratio(rows, "CPU", subject, LOOP, "running-sum", 1),
             ts_study_ratio(rows, "CPU", subject, LOOP, "running-sum", 7));
 }
@@ -127,11 +134,13 @@ static const struct table_column columns[] = {STUDY_ROW_COLUMNS("radius", "radiu
 const struct study ts_box_ladder_study = {
     .name = "box-ladder",
     .sentence = "mean filter: loop, a row a block, unrolled, shared tile, against the radius",
-    .heading = "A window of (2 radius + 1)^2 floats is averaged around each pixel of a square image.\n",
+    .heading =
+        "A window of (2 radius + 1)^2 floats is averaged around each pixel of a square image.\n",
     .table = TABLE_OF(struct study_row, columns),
     .measure = measure,
     .plot = plot,
-    .found = "unrolling the loops of a 3 x 3 window saves a third of the time; shared memory saves nothing at 3 x 3, "
+    .found = "unrolling the loops of a 3 x 3 window saves a third of the time; shared memory saves "
+             "nothing at 3 x 3, "
              "but the more the larger the window",
     .finding = finding,
 };

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The study display: how many pictures a second reach the screen. A frame begins with a slice in a DICOM file, which
- * the page cache holds, or with one that is in memory already; window and level make a picture of it, pixel by pixel,
- * and OpenGL takes the picture through a texture to a framebuffer in place of a screen. A CUDA device writes the
- * picture into a pixel buffer of OpenGL, or it is copied to the host and from there to the texture; or the CPU draws
- * it. Frames show several slices in turn, so that a picture that stayed behind is not the expected one. Afterwards each
- * is read back and compared with the CPU's picture of the values that were written to the file.
+ * The study display: how many pictures a second reach the screen. A frame begins with a slice in a
+ * DICOM file, which the page cache holds, or with one that is in memory already; window and level
+ * make a picture of it, pixel by pixel, and OpenGL takes the picture through a texture to a
+ * framebuffer in place of a screen. A CUDA device writes the picture into a pixel buffer of OpenGL,
+ * or it is copied to the host and from there to the texture; or the CPU draws it. Frames show
+ * several slices in turn, so that a picture that stayed behind is not the expected one. Afterwards
+ * each is read back and compared with the CPU's picture of the values that were written to the
+ * file.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -53,7 +55,7 @@ struct display {
     int64_t z, n_frames;
 };
 
-/* ---- the screen --------------------------------------------------------------------------------- */
+/* ---- the screen ------------------------------------------------------------------------------ */
 
 /* Describes the picture of a slice, a pixel a sample. */
 static void describe_picture(const struct ts_image *image, int64_t z, struct view_picture *picture)
@@ -82,23 +84,26 @@ static void close_display(struct display *display)
     ts_renderer_destroy(&display->viewer.renderer);
 }
 
-/* Opens OpenGL for a device (NULL: the CPU, which then shows by the OpenGL of the run's device). `why` receives the
- * reason where it cannot be opened, and *opened says whether it was. */
+/* Opens OpenGL for a device (NULL: the CPU, which then shows by the OpenGL of the run's device).
+ * `why` receives the reason where it cannot be opened, and *opened says whether it was. */
 static enum ts_status open_display(struct display *display, const struct study_run *run,
-                                   const struct device_numbers *device, bool *opened, char *why, size_t bytes)
+                                   const struct device_numbers *device, bool *opened, char *why,
+                                   size_t bytes)
 {
     struct viewer *viewer = &display->viewer;
     struct ts_diag *refusals = ts_diag_create();
     *opened = false;
     *display = (struct display){.viewer = {.device = run->devices.device}};
-    enum ts_status status = refusals ? ts_renderer_create(&viewer->renderer, device, run->threads, run->diag)
-                                     : ts_diag_no_memory(run->diag, sizeof *display);
+    enum ts_status status =
+        refusals ? ts_renderer_create(&viewer->renderer, device, run->threads, run->diag)
+                 : ts_diag_no_memory(run->diag, sizeof *display);
     if (status == TS_OK) {
         viewer->diag = refusals;
         *opened = screen->open(viewer, &display->offscreen) == TS_OK;
         viewer->diag = run->diag;
         if (!*opened)
-            snprintf(why, bytes, "%s", ts_diag_count(refusals) ? ts_diag_get(refusals, 0)->message : "memory is out");
+            snprintf(why, bytes, "%s",
+                     ts_diag_count(refusals) ? ts_diag_get(refusals, 0)->message : "memory is out");
     }
     if (*opened) { /* a picture without panes tells which way pictures take */
         const struct view_picture empty = {.width = 16, .height = 16};
@@ -113,8 +118,10 @@ static void print_absences(struct study_run *run, FILE *stream)
 {
     const struct device_numbers *const devices[] = {NULL, run->devices.device};
     if (!screen)
-        fprintf(stream, "no rows: this program has no OpenGL: it was built where GLFW, EGL or OpenGL was not found\n");
-    for (int i = run->devices.on_cpu ? 0 : 1; screen && i < 1 + (run->devices.device != NULL); i++) {
+        fprintf(stream, "no rows: this program has no OpenGL: it was built where GLFW, EGL or "
+                        "OpenGL was not found\n");
+    for (int i = run->devices.on_cpu ? 0 : 1; screen && i < 1 + (run->devices.device != NULL);
+         i++) {
         struct display display;
         char why[512];
         bool opened;
@@ -122,16 +129,18 @@ static void print_absences(struct study_run *run, FILE *stream)
             if (!opened)
                 fprintf(stream, "no rows of %s: %s\n", i ? "CUDA" : "the CPU", why);
             else if (i && !display.can_direct)
-                fprintf(stream, "no rows of \"" DIRECT "\": this OpenGL is not drawn by the CUDA device\n");
+                fprintf(stream,
+                        "no rows of \"" DIRECT "\": this OpenGL is not drawn by the CUDA device\n");
         }
         close_display(&display);
     }
 }
 
-/* ---- the file ----------------------------------------------------------------------------------- */
+/* ---- the file -------------------------------------------------------------------------------- */
 
 /* Writes slice z as DICOM. */
-static enum ts_status write_slice(const struct ts_image *written, int64_t z, const char *folder, struct ts_diag *diag)
+static enum ts_status write_slice(const struct ts_image *written, int64_t z, const char *folder,
+                                  struct ts_diag *diag)
 {
     const int64_t side = written->axes[2].n, n = side * side;
     const int16_t *values = ts_slice_data(written, z);
@@ -156,13 +165,16 @@ static enum ts_status write_slice(const struct ts_image *written, int64_t z, con
     snprintf(text, sizeof text, "tomostage display slice %lld", (long long)z);
     ts_dicom_uid(instance, text);
     snprintf(path, sizeof path, "%s/%lld.dcm", folder, (long long)z + 1);
-    const enum ts_status status = ts_ct_write(path, &series, z + 1, instance, position_mm, stored, diag);
+    const enum ts_status status =
+        ts_ct_write(path, &series, z + 1, instance, position_mm, stored, diag);
     free(stored);
     return status;
 }
 
-/* Makes slices: the run's, within the 12 bits that are stored, and the same with its first rows behind the last. */
-static enum ts_status make_slices(struct display *display, const struct study_run *run, int64_t side)
+/* Makes slices: the run's, within the 12 bits that are stored, and the same with its first rows
+ * behind the last. */
+static enum ts_status make_slices(struct display *display, const struct study_run *run,
+                                  int64_t side)
 {
     const struct bench_case which = {.stage = ts_stage_find("window"),
                                      .dtype = TS_I16,
@@ -194,19 +206,23 @@ static enum ts_status open_source(struct display *display, const char *folder, s
         status = display->source->ops->start(display->source, 1, 1, diag);
     if (status != TS_OK)
         return status;
-    const size_t bytes = (size_t)display->written.axes[1].n * (size_t)display->written.axes[2].n * sizeof(uint32_t);
+    const size_t bytes =
+        (size_t)display->written.axes[1].n * (size_t)display->written.axes[2].n * sizeof(uint32_t);
     display->read = display->source->image;
     display->read.data = calloc(1, ts_image_bytes(&display->read));
     display->shown = malloc(bytes);
     display->expected = malloc(bytes);
     if (!display->read.data || !display->shown || !display->expected)
         return ts_diag_no_memory(diag, bytes);
-    /* The source computes the digest of a slice when it reads it for the first time, which is no part of a frame. */
+    /* The source computes the digest of a slice when it reads it for the first time, which is no
+     * part of a frame. */
     status = display->source->ops->read(display->source, 0, SLICES, display->read.data, diag);
-    return status == TS_OK ? ts_renderer_image(&display->viewer.renderer, VIEW_WHOLE, &display->read) : status;
+    return status == TS_OK
+               ? ts_renderer_image(&display->viewer.renderer, VIEW_WHOLE, &display->read)
+               : status;
 }
 
-/* ---- frames ------------------------------------------------------------------------------------- */
+/* ---- frames ---------------------------------------------------------------------------------- */
 
 /* Shows the next slice; after the last one comes the first. */
 static enum ts_status show_frame(struct display *display)
@@ -216,7 +232,8 @@ static enum ts_status show_frame(struct display *display)
     enum ts_status status = TS_OK;
     describe_picture(&display->read, display->z, &picture);
     if (display->from_file)
-        status = display->source->ops->read(display->source, display->z, 1, slice.data, display->viewer.diag);
+        status = display->source->ops->read(display->source, display->z, 1, slice.data,
+                                            display->viewer.diag);
     if (status == TS_OK && display->from_file)
         status = ts_renderer_slices(&display->viewer.renderer, VIEW_WHOLE, &slice);
     if (status == TS_OK)
@@ -234,12 +251,13 @@ static enum ts_status time_frame(void *data, double *seconds)
     return status;
 }
 
-/* Shows each slice and compares them with the CPU's pictures of the values that were written; *error: the largest
- * distance of a gray level, as a share of 255. */
+/* Shows each slice and compares them with the CPU's pictures of the values that were written;
+ * *error: the largest distance of a gray level, as a share of 255. */
 static enum ts_status compare_pictures(struct display *display, int threads, double *error)
 {
     struct renderer cpu = {.threads = threads};
-    const size_t bytes = (size_t)display->written.axes[1].n * (size_t)display->written.axes[2].n * sizeof(uint32_t);
+    const size_t bytes =
+        (size_t)display->written.axes[1].n * (size_t)display->written.axes[2].n * sizeof(uint32_t);
     int distance = 0;
     for (int i = 0; i < SLICES; i++) {
         struct view_picture picture;
@@ -250,15 +268,18 @@ static enum ts_status compare_pictures(struct display *display, int threads, dou
         if (status != TS_OK)
             return status;
         screen->read(display->offscreen, display->shown);
-        const uint8_t *shown = (const uint8_t *)display->shown, *expected = (const uint8_t *)display->expected;
+        const uint8_t *shown = (const uint8_t *)display->shown,
+                      *expected = (const uint8_t *)display->expected;
         for (size_t k = 0; k < bytes; k++)
-            distance = abs(shown[k] - expected[k]) > distance ? abs(shown[k] - expected[k]) : distance;
+            distance =
+                abs(shown[k] - expected[k]) > distance ? abs(shown[k] - expected[k]) : distance;
     }
     *error = distance / 255.0;
     return TS_OK;
 }
 
-static enum ts_status measure_method(struct study_run *run, struct display *display, const char *method)
+static enum ts_status measure_method(struct study_run *run, struct display *display,
+                                     const char *method)
 {
     const int64_t side = display->written.axes[2].n;
     const int64_t before = screen->n_by_host(display->offscreen);
@@ -277,12 +298,15 @@ static enum ts_status measure_method(struct study_run *run, struct display *disp
     const int64_t n_by_host = screen->n_by_host(display->offscreen) - before;
     if (row.error > 0)
         return ts_diag_error(run->diag, TS_RUN_FAILED, &(struct diag_site){.code = "study-result"},
-                             "%s, %s, %s: the picture of %lld x %lld pixels differs from the CPU's by %.0f gray levels",
-                             row.device, row.subject, row.method, (long long)side, (long long)side, 255 * row.error);
+                             "%s, %s, %s: the picture of %lld x %lld pixels differs from the CPU's "
+                             "by %.0f gray levels",
+                             row.device, row.subject, row.method, (long long)side, (long long)side,
+                             255 * row.error);
     if (n_by_host != (display->by_host ? display->n_frames : 0))
         return ts_diag_error(run->diag, TS_RUN_FAILED, &(struct diag_site){.code = "study-result"},
-                             "%s, %s, %s: %lld of %lld pictures were copied to the host", row.device, row.subject,
-                             row.method, (long long)n_by_host, (long long)display->n_frames);
+                             "%s, %s, %s: %lld of %lld pictures were copied to the host",
+                             row.device, row.subject, row.method, (long long)n_by_host,
+                             (long long)display->n_frames);
     row.number = 1 / row.seconds;
     return ts_study_add(run, &row);
 }
@@ -307,7 +331,8 @@ static enum ts_status measure_side(struct study_run *run, struct display *displa
     const char *parent = getenv("TMPDIR");
     char folder[PATH_BYTES] = "";
     struct arena *arena = ts_arena_create();
-    enum ts_status status = ts_temporary_folder_make(parent ? parent : "/tmp", folder, sizeof folder, run->diag);
+    enum ts_status status =
+        ts_temporary_folder_make(parent ? parent : "/tmp", folder, sizeof folder, run->diag);
     const bool made = status == TS_OK;
     if (status == TS_OK)
         status = make_slices(display, run, side);
@@ -356,7 +381,7 @@ static enum ts_status measure(struct study_run *run)
     return status;
 }
 
-/* ---- what was found ----------------------------------------------------------------------------- */
+/* ---- what was found -------------------------------------------------------------------------- */
 
 static void finding(const struct table_rows *rows, FILE *stream)
 {
@@ -371,12 +396,16 @@ static void finding(const struct table_rows *rows, FILE *stream)
             continue;
         fprintf(stream, "%sfrom %s, %lld squared: ", between, subjects[i], (long long)any->x);
         if (direct)
-            fprintf(stream, "%.0f frames a second kept on the device, %.1f times as many as copied to the host",
-                    direct->number, ts_study_ratio(rows, "CUDA", subjects[i], BY_HOST, DIRECT, direct->x));
+            fprintf(
+                stream,
+                "%.0f frames a second kept on the device, %.1f times as many as copied to the host",
+                direct->number,
+                ts_study_ratio(rows, "CUDA", subjects[i], BY_HOST, DIRECT, direct->x));
         else if (host)
             fprintf(stream, "%.0f frames a second copied to the host", host->number);
         if (cpu)
-            fprintf(stream, "%s%.1f frames a second drawn by the CPU", any == cpu ? "" : ", and ", cpu->number);
+            fprintf(stream, "%s%.1f frames a second drawn by the CPU", any == cpu ? "" : ", and ",
+                    cpu->number);
         between = "; ";
     }
     if (!*between)
@@ -385,25 +414,30 @@ static void finding(const struct table_rows *rows, FILE *stream)
 
 static enum ts_status plot(const struct table_rows *rows, const char *path, struct ts_diag *diag)
 {
-    return ts_study_plot(rows, "A slice, from a DICOM file or from memory, to the screen", "side of the image (pixels)",
-                         path, diag);
+    return ts_study_plot(rows, "A slice, from a DICOM file or from memory, to the screen",
+                         "side of the image (pixels)", path, diag);
 }
 
 static const struct table_column columns[] = {
-    STUDY_ROW_COLUMNS("side", "side"), {"frames_per_second", "frames/s", COLUMN_REAL, STUDY_ROW_AT(number), 10, 1}};
+    STUDY_ROW_COLUMNS("side", "side"),
+    {"frames_per_second", "frames/s", COLUMN_REAL, STUDY_ROW_AT(number), 10, 1}};
 
 const struct study ts_display_study = {
     .name = "display",
     .sentence = "frames a second of file to screen, with a copy to the host and without",
-    .heading = "A slice of 16-bit values becomes a picture of as many pixels, through OpenGL without a display. It "
+    .heading = "A slice of 16-bit values becomes a picture of as many pixels, through OpenGL "
+               "without a display. It "
                "comes from a "
-               "DICOM file in\nthe page cache, or is where it is drawn already. A copy to the host goes to pageable "
+               "DICOM file in\nthe page cache, or is where it is drawn already. A copy to the host "
+               "goes to pageable "
                "memory. The error, of the gray level,\nmust be 0.\n",
     .absences = print_absences,
     .table = TABLE_OF(struct study_row, columns),
     .measure = measure,
     .plot = plot,
-    .found = "a picture that CUDA writes into a pixel buffer of OpenGL is saved the two copies over the bus, to the "
-             "host and back to the graphics card (NVIDIA, CUDA C Programming Guide, Graphics Interoperability)",
+    .found = "a picture that CUDA writes into a pixel buffer of OpenGL is saved the two copies "
+             "over the bus, to the "
+             "host and back to the graphics card (NVIDIA, CUDA C Programming Guide, Graphics "
+             "Interoperability)",
     .finding = finding,
 };

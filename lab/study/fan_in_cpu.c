@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The runner of the study fan-in on the CPU, whose processors are threads of OpenMP. Each works out a contiguous share
- * of a step and waits for the others after it; tables are shared out by bins, so that no thread waits for another.
+ * The runner of the study fan-in on the CPU, whose processors are threads of OpenMP. Each works out
+ * a contiguous share of a step and waits for the others after it; tables are shared out by bins, so
+ * that no thread waits for another.
  */
 #include <omp.h>
 #include <stdlib.h>
@@ -24,63 +25,67 @@ struct cpu_runner {
     uint64_t *tables; /* thread by thread, that thread's bins of each table */
 };
 
-/* ---- partial results ---------------------------------------------------------------------------- */
+/* ---- partial results ------------------------------------------------------------------------- */
 
-/* The functions of one work, whose partial results have a type: `of` makes one of a value, `join` joins partial results
- * a and b. run: one processor, whose vector lanes take neighbors, joins n > 0 values into parts[at]. first: the first
- * step of a fan-in joins values i and i + stride into parts[i], for n such i from `begin` on. step: a later one joins
- * parts[i + stride] into parts[i]. */
-#define OPERATION(name, type, of, join)                                                                                \
-    static inline type of_##name(float v)                                                                              \
-    {                                                                                                                  \
-        const double value = (double)v;                                                                                \
-        return of;                                                                                                     \
-    }                                                                                                                  \
-    static inline type join_##name(type a, type b)                                                                     \
-    {                                                                                                                  \
-        return join;                                                                                                   \
-    }                                                                                                                  \
-    TS_VECTORIZED static void name##_run(void *parts, int64_t at, const float *values, int64_t n)                      \
-    {                                                                                                                  \
-        type lanes[LANES], all = of_##name(values[0]);                                                                 \
-        const int64_t whole = n / LANES * LANES;                                                                       \
-        for (int64_t lane = 0; whole && lane < LANES; lane++)                                                          \
-            lanes[lane] = of_##name(values[lane]);                                                                     \
-        for (int64_t i = LANES; i < whole; i += LANES)                                                                 \
-            for (int64_t lane = 0; lane < LANES; lane++)                                                               \
-                lanes[lane] = join_##name(lanes[lane], of_##name(values[i + lane]));                                   \
-        if (whole)                                                                                                     \
-            all = lanes[0];                                                                                            \
-        for (int64_t lane = 1; whole && lane < LANES; lane++)                                                          \
-            all = join_##name(all, lanes[lane]);                                                                       \
-        for (int64_t i = whole ? whole : 1; i < n; i++)                                                                \
-            all = join_##name(all, of_##name(values[i]));                                                              \
-        ((type *)parts)[at] = all;                                                                                     \
-    }                                                                                                                  \
-    TS_VECTORIZED static void name##_first(void *parts, int64_t begin, int64_t n, const float *values, int64_t stride) \
-    {                                                                                                                  \
-        type *own = (type *)parts + begin;                                                                             \
-        const float *lower = values + begin, *upper = lower + stride;                                                  \
-        for (int64_t i = 0; i < n; i++)                                                                                \
-            own[i] = join_##name(of_##name(lower[i]), of_##name(upper[i]));                                            \
-    }                                                                                                                  \
-    TS_VECTORIZED static void name##_step(void *parts, int64_t begin, int64_t n, int64_t stride)                       \
-    {                                                                                                                  \
-        type *own = (type *)parts + begin;                                                                             \
-        const type *upper = own + stride;                                                                              \
-        for (int64_t i = 0; i < n; i++)                                                                                \
-            own[i] = join_##name(own[i], upper[i]);                                                                    \
-    }                                                                                                                  \
-    TS_VECTORIZED static void name##_first_pairs(void *parts, int64_t begin, int64_t n, const float *values)           \
-    {                                                                                                                  \
-        for (int64_t i = begin; i < begin + n; i++)                                                                    \
-            ((type *)parts)[i] = join_##name(of_##name(values[2 * i]), of_##name(values[2 * i + 1]));                  \
-    }                                                                                                                  \
-    TS_VECTORIZED static void name##_pairs(void *parts, int64_t begin, int64_t n, int64_t gap)                         \
-    {                                                                                                                  \
-        type *own = (type *)parts + begin * 2 * gap;                                                                   \
-        for (int64_t i = 0; i < n; i++, own += 2 * gap)                                                                \
-            *own = join_##name(*own, own[gap]);                                                                        \
+/* The functions of one work, whose partial results have a type: `of` makes one of a value, `join`
+ * joins partial results a and b. run: one processor, whose vector lanes take neighbors, joins n > 0
+ * values into parts[at]. first: the first step of a fan-in joins values i and i + stride into
+ * parts[i], for n such i from `begin` on. step: a later one joins parts[i + stride] into
+ * parts[i]. */
+#define OPERATION(name, type, of, join)                                                            \
+    static inline type of_##name(float v)                                                          \
+    {                                                                                              \
+        const double value = (double)v;                                                            \
+        return of;                                                                                 \
+    }                                                                                              \
+    static inline type join_##name(type a, type b)                                                 \
+    {                                                                                              \
+        return join;                                                                               \
+    }                                                                                              \
+    TS_VECTORIZED static void name##_run(void *parts, int64_t at, const float *values, int64_t n)  \
+    {                                                                                              \
+        type lanes[LANES], all = of_##name(values[0]);                                             \
+        const int64_t whole = n / LANES * LANES;                                                   \
+        for (int64_t lane = 0; whole && lane < LANES; lane++)                                      \
+            lanes[lane] = of_##name(values[lane]);                                                 \
+        for (int64_t i = LANES; i < whole; i += LANES)                                             \
+            for (int64_t lane = 0; lane < LANES; lane++)                                           \
+                lanes[lane] = join_##name(lanes[lane], of_##name(values[i + lane]));               \
+        if (whole)                                                                                 \
+            all = lanes[0];                                                                        \
+        for (int64_t lane = 1; whole && lane < LANES; lane++)                                      \
+            all = join_##name(all, lanes[lane]);                                                   \
+        for (int64_t i = whole ? whole : 1; i < n; i++)                                            \
+            all = join_##name(all, of_##name(values[i]));                                          \
+        ((type *)parts)[at] = all;                                                                 \
+    }                                                                                              \
+    TS_VECTORIZED static void name##_first(void *parts, int64_t begin, int64_t n,                  \
+                                           const float *values, int64_t stride)                    \
+    {                                                                                              \
+        type *own = (type *)parts + begin;                                                         \
+        const float *lower = values + begin, *upper = lower + stride;                              \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            own[i] = join_##name(of_##name(lower[i]), of_##name(upper[i]));                        \
+    }                                                                                              \
+    TS_VECTORIZED static void name##_step(void *parts, int64_t begin, int64_t n, int64_t stride)   \
+    {                                                                                              \
+        type *own = (type *)parts + begin;                                                         \
+        const type *upper = own + stride;                                                          \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            own[i] = join_##name(own[i], upper[i]);                                                \
+    }                                                                                              \
+    TS_VECTORIZED static void name##_first_pairs(void *parts, int64_t begin, int64_t n,            \
+                                                 const float *values)                              \
+    {                                                                                              \
+        for (int64_t i = begin; i < begin + n; i++)                                                \
+            ((type *)parts)[i] =                                                                   \
+                join_##name(of_##name(values[2 * i]), of_##name(values[2 * i + 1]));               \
+    }                                                                                              \
+    TS_VECTORIZED static void name##_pairs(void *parts, int64_t begin, int64_t n, int64_t gap)     \
+    {                                                                                              \
+        type *own = (type *)parts + begin * 2 * gap;                                               \
+        for (int64_t i = 0; i < n; i++, own += 2 * gap)                                            \
+            *own = join_##name(*own, own[gap]);                                                    \
     }
 #define MOMENTS(sum, squares) ((struct fan_in_moments){sum, squares})
 OPERATION(sum, double, value, a + b)
@@ -98,24 +103,26 @@ static const struct operation {
     void (*first_pairs)(void *parts, int64_t begin, int64_t n, const float *values);
     void (*pairs)(void *parts, int64_t begin, int64_t n, int64_t gap);
 } operations[FAN_IN_NUMBERS] = {
-#define STEPS(name)                                                                                                    \
-    {                                                                                                                  \
-        name##_run, name##_first, name##_step, name##_first_pairs, name##_pairs                                        \
+#define STEPS(name)                                                                                \
+    {                                                                                              \
+        name##_run, name##_first, name##_step, name##_first_pairs, name##_pairs                    \
     }
     [FAN_IN_SUM] = STEPS(sum), [FAN_IN_PRODUCT] = STEPS(product),   [FAN_IN_MIN] = STEPS(min),
     [FAN_IN_MAX] = STEPS(max), [FAN_IN_VARIANCE] = STEPS(variance),
 };
 
-/* ---- reductions --------------------------------------------------------------------------------- */
+/* ---- reductions ------------------------------------------------------------------------------ */
 
 /* Each of the threads does a contiguous share of a step, and waits for the others after it. */
-static void fan_in(const struct cpu_runner *cpu, const struct operation *operation, const struct fan_in_job *job)
+static void fan_in(const struct cpu_runner *cpu, const struct operation *operation,
+                   const struct fan_in_job *job)
 {
     const bool adjacent = job->order == FAN_IN_ADJACENT;
 #pragma omp parallel num_threads((int)job->processors)
     {
         const int64_t thread = omp_get_thread_num(), all = omp_get_num_threads();
-        int64_t stride = job->n / 2, first = stride * thread / all, end = stride * (thread + 1) / all;
+        int64_t stride = job->n / 2, first = stride * thread / all,
+                end = stride * (thread + 1) / all;
         if (adjacent)
             operation->first_pairs(cpu->parts, first, end - first, cpu->values);
         else
@@ -133,16 +140,19 @@ static void fan_in(const struct cpu_runner *cpu, const struct operation *operati
 }
 
 /* The threads share runs of about sqrt(n) values; the results of the runs fan in on one of them. */
-static void two_level(const struct cpu_runner *cpu, const struct operation *operation, const struct fan_in_job *job)
+static void two_level(const struct cpu_runner *cpu, const struct operation *operation,
+                      const struct fan_in_job *job)
 {
-    const int64_t n = job->n, length = (int64_t)ts_run_length((size_t)n, LEAST_RUN, LEAST_RUN, (size_t)n);
+    const int64_t n = job->n,
+                  length = (int64_t)ts_run_length((size_t)n, LEAST_RUN, LEAST_RUN, (size_t)n);
     int64_t n_runs = (n + length - 1) / length;
 #pragma omp parallel for schedule(static) num_threads((int)job->processors)
     for (int64_t run = 0; run < n_runs; run++) {
         const int64_t left = n - run * length;
         operation->run(cpu->parts, run, cpu->values + run * length, left < length ? left : length);
     }
-    for (int64_t stride = (int64_t)ts_fan_in_stride((size_t)n_runs); stride > 0; n_runs = stride, stride /= 2)
+    for (int64_t stride = (int64_t)ts_fan_in_stride((size_t)n_runs); stride > 0;
+         n_runs = stride, stride /= 2)
         operation->step(cpu->parts, 0, n_runs - stride, stride);
 }
 
@@ -152,9 +162,11 @@ struct share {
     int64_t first, n; /* bins */
 };
 
-static struct share share_of(const struct cpu_runner *cpu, const struct fan_in_job *job, int64_t thread)
+static struct share share_of(const struct cpu_runner *cpu, const struct fan_in_job *job,
+                             int64_t thread)
 {
-    const int64_t first = FAN_IN_BINS * thread / job->processors, end = FAN_IN_BINS * (thread + 1) / job->processors;
+    const int64_t first = FAN_IN_BINS * thread / job->processors,
+                  end = FAN_IN_BINS * (thread + 1) / job->processors;
     return (struct share){cpu->tables + first * job->n, first, end - first};
 }
 
@@ -170,13 +182,14 @@ static void join_tables(const struct cpu_runner *cpu, const struct fan_in_job *j
     for (int64_t thread = 0; thread < job->processors; thread++) {
         const struct share share = share_of(cpu, job, thread);
         if (job->order != FAN_IN_SERIAL)
-            ts_tables_join(share.tables, (size_t)job->n, (size_t)share.n, (enum reduction_method)job->order);
+            ts_tables_join(share.tables, (size_t)job->n, (size_t)share.n,
+                           (enum reduction_method)job->order);
         for (int64_t table = 1; job->order == FAN_IN_SERIAL && table < job->n; table++)
             add_counts(share.tables, share.tables + table * share.n, share.n);
     }
 }
 
-/* ---- the runner --------------------------------------------------------------------------------- */
+/* ---- the runner ------------------------------------------------------------------------------ */
 
 static struct cpu_runner *own(struct fan_in_runner *runner)
 {
@@ -196,12 +209,14 @@ static int processors(const struct fan_in_runner *runner, const struct fan_in_jo
     return n;
 }
 
-static enum ts_status begin(struct fan_in_runner *runner, const struct fan_in_job *job, const uint32_t *tables)
+static enum ts_status begin(struct fan_in_runner *runner, const struct fan_in_job *job,
+                            const uint32_t *tables)
 {
     const struct cpu_runner *cpu = own(runner);
     const bool sorts = job->work == FAN_IN_SORT;
     memset(cpu->parts, 0xFF,
-           sorts ? (size_t)job->n * 2 * sizeof *cpu->sorted : sizeof(struct fan_in_moments)); /* NaN */
+           sorts ? (size_t)job->n * 2 * sizeof *cpu->sorted
+                 : sizeof(struct fan_in_moments)); /* NaN */
     if (sorts && job->order == FAN_IN_RADIX)
         memcpy(cpu->parts, cpu->values, (size_t)job->n * sizeof *cpu->sorted);
     for (int64_t thread = 0; job->work == FAN_IN_TABLES && thread < job->processors; thread++) {
@@ -219,7 +234,8 @@ static void sort(struct cpu_runner *cpu, const struct fan_in_job *job)
     if (job->order == FAN_IN_RADIX)
         ts_radix_sort(cpu->sorted, cpu->sorted + job->n, (size_t)job->n);
     else
-        cpu->sorted = ts_merge_sort((const uint32_t *)cpu->values, cpu->parts, job->n, (int)job->processors);
+        cpu->sorted =
+            ts_merge_sort((const uint32_t *)cpu->values, cpu->parts, job->n, (int)job->processors);
 }
 
 static void join_once(struct cpu_runner *cpu, const struct fan_in_job *job)
@@ -236,8 +252,10 @@ static void join_once(struct cpu_runner *cpu, const struct fan_in_job *job)
         fan_in(cpu, &operations[job->work], job);
 }
 
-/* Short reductions are repeated within a measurement; tables and sorts, which a repetition would change, are not. */
-static enum ts_status join(struct fan_in_runner *runner, const struct fan_in_job *job, double *seconds)
+/* Short reductions are repeated within a measurement; tables and sorts, which a repetition would
+ * change, are not. */
+static enum ts_status join(struct fan_in_runner *runner, const struct fan_in_job *job,
+                           double *seconds)
 {
     const int repeats = job->n < FEW_VALUES && job->work < FAN_IN_NUMBERS ? REPEATS : 1;
     const double start = ts_seconds();
@@ -269,24 +287,26 @@ static void destroy(struct fan_in_runner *runner)
     free(runner);
 }
 
-struct fan_in_runner *ts_fan_in_cpu_create(const float *values, int64_t n, int threads, struct ts_diag *diag)
+struct fan_in_runner *ts_fan_in_cpu_create(const float *values, int64_t n, int threads,
+                                           struct ts_diag *diag)
 {
     struct cpu_runner *cpu = calloc(1, sizeof *cpu);
     if (cpu) {
-        *cpu = (struct cpu_runner){.runner = {.device = "CPU",
-                                              .tables = {FAN_IN_LEAST_TABLES, 64, MOST_TABLES},
-                                              .least_runs = 5,
-                                              .most_runs = 15,
-                                              .budget = 0.1,
-                                              .processors = processors,
-                                              .begin = begin,
-                                              .join = join,
-                                              .end = end,
-                                              .destroy = destroy},
-                                   .values = values,
-                                   .threads = threads,
-                                   .parts = malloc((size_t)n / 2 * sizeof(struct fan_in_moments)),
-                                   .tables = calloc((size_t)MOST_TABLES * FAN_IN_BINS, sizeof *cpu->tables)};
+        *cpu = (struct cpu_runner){
+            .runner = {.device = "CPU",
+                       .tables = {FAN_IN_LEAST_TABLES, 64, MOST_TABLES},
+                       .least_runs = 5,
+                       .most_runs = 15,
+                       .budget = 0.1,
+                       .processors = processors,
+                       .begin = begin,
+                       .join = join,
+                       .end = end,
+                       .destroy = destroy},
+            .values = values,
+            .threads = threads,
+            .parts = malloc((size_t)n / 2 * sizeof(struct fan_in_moments)),
+            .tables = calloc((size_t)MOST_TABLES * FAN_IN_BINS, sizeof *cpu->tables)};
         if (cpu->parts && cpu->tables)
             return &cpu->runner;
         destroy(&cpu->runner);

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The values that the studies fan-in and reductions join, and the numbers that they should come to: in extended
- * precision, one value after the other, so that no order of the runners is checked against itself.
+ * The values that the studies fan-in and reductions join, and the numbers that they should come to:
+ * in extended precision, one value after the other, so that no order of the runners is checked
+ * against itself.
  */
 #include <math.h>
 #include <string.h>
 
 #include "lab/study/fan_in_study.h"
 
-const char *const ts_fan_in_works[FAN_IN_ALL_WORKS] = {"sum", "product", "min", "max", "variance", "tables", "sort"};
+const char *const ts_fan_in_works[FAN_IN_ALL_WORKS] = {"sum",      "product", "min", "max",
+                                                       "variance", "tables",  "sort"};
 const char *const ts_fan_in_orders[FAN_IN_ORDERS] = {"serial",   "fan-in", "two-level",
                                                      "adjacent", "radix",  "merge-tree"};
 
@@ -48,11 +50,12 @@ double ts_fan_in_value(enum fan_in_work work, const void *partial, int64_t n)
 {
     const struct fan_in_moments *moments = partial;
     const double shift = moments->sum / (double)n; /* not used where the work has no moments */
-    return work == FAN_IN_VARIANCE ? moments->squares / (double)n - shift * shift : *(const double *)partial;
+    return work == FAN_IN_VARIANCE ? moments->squares / (double)n - shift * shift
+                                   : *(const double *)partial;
 }
 
-/* Squares of numbers of 24 bits do not end evenly, so that sums of them round more often to one side than to the
- * other. */
+/* Squares of numbers of 24 bits do not end evenly, so that sums of them round more often to one
+ * side than to the other. */
 bool ts_fan_in_right(enum fan_in_work work, double found, double expected)
 {
     static const double relative[FAN_IN_NUMBERS] = {
@@ -60,8 +63,9 @@ bool ts_fan_in_right(enum fan_in_work work, double found, double expected)
     return fabs(found - expected) <= relative[work] * fabs(expected);
 }
 
-struct fan_in_runner *ts_fan_in_runner_create(const struct device_numbers *device, const float *values, int64_t n,
-                                              int threads, const struct fan_in_peer *peer, struct ts_diag *diag)
+struct fan_in_runner *ts_fan_in_runner_create(const struct device_numbers *device,
+                                              const float *values, int64_t n, int threads,
+                                              const struct fan_in_peer *peer, struct ts_diag *diag)
 {
 #ifdef TS_HAVE_CUDA
     if (device)
@@ -72,8 +76,8 @@ struct fan_in_runner *ts_fan_in_runner_create(const struct device_numbers *devic
     return ts_fan_in_cpu_create(values, n, threads, diag);
 }
 
-enum ts_status ts_fan_in_check(struct fan_in_runner *runner, const struct fan_in_job *job, double expected,
-                               struct ts_diag *diag, double *error)
+enum ts_status ts_fan_in_check(struct fan_in_runner *runner, const struct fan_in_job *job,
+                               double expected, struct ts_diag *diag, double *error)
 {
     struct fan_in_moments partial;
     const enum ts_status status = runner->end(runner, job, &partial);
@@ -82,11 +86,12 @@ enum ts_status ts_fan_in_check(struct fan_in_runner *runner, const struct fan_in
     if (status != TS_OK || ts_fan_in_right(job->work, found, expected))
         return status;
     return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "study-result"},
-                         "the %s of %lld values came to %.17g instead of %.17g", ts_fan_in_works[job->work],
-                         (long long)job->n, found, expected);
+                         "the %s of %lld values came to %.17g instead of %.17g",
+                         ts_fan_in_works[job->work], (long long)job->n, found, expected);
 }
 
-/* The finalizer of splitmix64, so that the sum of all keys' marks tells which keys there are, in whatever order. */
+/* The finalizer of splitmix64, so that the sum of all keys' marks tells which keys there are, in
+ * whatever order. */
 static uint64_t mark(uint32_t key)
 {
     uint64_t z = key + 0x9E3779B97F4A7C15u;

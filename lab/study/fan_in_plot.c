@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This draws the study fan-in as a chart of six panels for each device, for sums and for tables: time, speed-up and
- * efficiency against the number of values, with as many processors as the order keeps busy; and the same against the
- * number of processors, of the most values. A color is an order; a dashed line is its analytic speed-up or efficiency;
- * error bars reach from the 10th to the 90th percentile.
+ * This draws the study fan-in as a chart of six panels for each device, for sums and for tables:
+ * time, speed-up and efficiency against the number of values, with as many processors as the order
+ * keeps busy; and the same against the number of processors, of the most values. A color is an
+ * order; a dashed line is its analytic speed-up or efficiency; error bars reach from the 10th to
+ * the 90th percentile.
  */
 #include <string.h>
 
@@ -25,16 +26,18 @@ struct view {
 static bool shows(const struct view *view, const struct fan_in_row *row, enum fan_in_order order)
 {
     return !strcmp(row->device, view->first->device) && !strcmp(row->work, view->first->work) &&
-           !strcmp(row->method, ts_fan_in_orders[order]) && (view->against_size ? row->own : row->n == view->most);
+           !strcmp(row->method, ts_fan_in_orders[order]) &&
+           (view->against_size ? row->own : row->n == view->most);
 }
 
-/* Makes the line of an order, of what was measured or (analytic) what should be. Returns false where memory is out. */
-static bool make_line(const struct view *view, enum fan_in_order order, bool analytic, struct arena *arena,
-                      struct chart_line *line)
+/* Makes the line of an order, of what was measured or (analytic) what should be. Returns false
+ * where memory is out. */
+static bool make_line(const struct view *view, enum fan_in_order order, bool analytic,
+                      struct arena *arena, struct chart_line *line)
 {
     const double us = 1e6;
-    double *x = ts_arena_alloc(arena, ((size_t)view->n * 4 + 1) * sizeof *x), *y = x + view->n, *low = y + view->n,
-           *high = low + view->n;
+    double *x = ts_arena_alloc(arena, ((size_t)view->n * 4 + 1) * sizeof *x), *y = x + view->n,
+           *low = y + view->n, *high = low + view->n;
     int n = 0;
     for (int i = 0; x && i < view->n; i++) {
         const struct fan_in_row *row = &view->rows[i];
@@ -47,17 +50,17 @@ static bool make_line(const struct view *view, enum fan_in_order order, bool ana
         low[n] = time ? us * row->fastest : share * row->low;
         high[n++] = time ? us * row->slowest : share * row->high;
     }
-    *line = (struct chart_line){
-        .name = ts_arena_printf(arena, "%s%s", ts_fan_in_orders[order], analytic ? ", analytic" : ""),
-        .color = (int)order - FAN_IN_STRIDE,
-        .dashed = analytic,
-        .points = !analytic,
-        .n = n,
-        .x = x,
-        .y = y,
-        .low = analytic ? NULL : low,
-        .high = analytic ? NULL : high,
-        .spread = CHART_ERROR_BARS};
+    *line = (struct chart_line){.name = ts_arena_printf(arena, "%s%s", ts_fan_in_orders[order],
+                                                        analytic ? ", analytic" : ""),
+                                .color = (int)order - FAN_IN_STRIDE,
+                                .dashed = analytic,
+                                .points = !analytic,
+                                .n = n,
+                                .x = x,
+                                .y = y,
+                                .low = analytic ? NULL : low,
+                                .high = analytic ? NULL : high,
+                                .spread = CHART_ERROR_BARS};
     return x && line->name;
 }
 
@@ -68,9 +71,10 @@ static bool make_panel(const struct view *view, struct arena *arena, struct char
     struct chart_line *lines = ts_arena_alloc(arena, 2 * FAN_IN_ORDERS * sizeof *lines);
     const bool tables = !strcmp(view->first->work, ts_fan_in_works[FAN_IN_TABLES]);
     const char *noun = tables ? "tables" : "values";
-    char *title = view->against_size ? ts_arena_printf(arena, "%s, %s", view->first->device, view->first->work)
-                                     : ts_arena_printf(arena, "%s, %s, n = %lld", view->first->device,
-                                                       view->first->work, (long long)view->most);
+    char *title = view->against_size
+                      ? ts_arena_printf(arena, "%s, %s", view->first->device, view->first->work)
+                      : ts_arena_printf(arena, "%s, %s, n = %lld", view->first->device,
+                                        view->first->work, (long long)view->most);
     bool complete = lines && title;
     int n = 0;
     for (int order = FAN_IN_STRIDE; complete && order <= FAN_IN_ADJACENT; order++) {
@@ -80,18 +84,22 @@ static bool make_panel(const struct view *view, struct arena *arena, struct char
         if (complete && view->quantity != TIME && order != FAN_IN_ADJACENT)
             complete = make_line(view, (enum fan_in_order)order, true, arena, &lines[n++]);
     }
-    *panel = (struct chart_panel){
-        .title = title,
-        .x = {view->against_size ? ts_arena_printf(arena, "number n of %s", noun) : "processors (threads)", true,
-              view->against_size ? (double)view->first->n : 1, view->against_size ? (double)view->first->n : 2},
-        .y = {names[view->quantity], view->quantity != EFFICIENCY, view->quantity == EFFICIENCY ? 0 : 1, 1},
-        .lines = lines,
-        .n_lines = n};
+    *panel = (struct chart_panel){.title = title,
+                                  .x = {view->against_size
+                                            ? ts_arena_printf(arena, "number n of %s", noun)
+                                            : "processors (threads)",
+                                        true, view->against_size ? (double)view->first->n : 1,
+                                        view->against_size ? (double)view->first->n : 2},
+                                  .y = {names[view->quantity], view->quantity != EFFICIENCY,
+                                        view->quantity == EFFICIENCY ? 0 : 1, 1},
+                                  .lines = lines,
+                                  .n_lines = n};
     return complete && panel->x.title;
 }
 
 /* Makes the panels of the device and work of row `first`. */
-static bool make_panels(const struct table_rows *rows, int first, struct arena *arena, struct chart_panel *panels)
+static bool make_panels(const struct table_rows *rows, int first, struct arena *arena,
+                        struct chart_panel *panels)
 {
     const struct fan_in_row *row = rows->rows;
     struct view view = {.rows = row, .first = &row[first], .n = rows->n};
@@ -110,9 +118,10 @@ static bool make_panels(const struct table_rows *rows, int first, struct arena *
 /* True where the row is the first one of a device and of a work that is drawn. */
 static bool begins(const struct fan_in_row *row, int i)
 {
-    const bool drawn =
-        !strcmp(row[i].work, ts_fan_in_works[FAN_IN_SUM]) || !strcmp(row[i].work, ts_fan_in_works[FAN_IN_TABLES]);
-    return drawn && (i == 0 || strcmp(row[i].work, row[i - 1].work) != 0 || strcmp(row[i].device, row[i - 1].device));
+    const bool drawn = !strcmp(row[i].work, ts_fan_in_works[FAN_IN_SUM]) ||
+                       !strcmp(row[i].work, ts_fan_in_works[FAN_IN_TABLES]);
+    return drawn && (i == 0 || strcmp(row[i].work, row[i - 1].work) != 0 ||
+                     strcmp(row[i].device, row[i - 1].device));
 }
 
 enum ts_status ts_fan_in_plot(const struct table_rows *rows, const char *path, struct ts_diag *diag)
@@ -122,7 +131,8 @@ enum ts_status ts_fan_in_plot(const struct table_rows *rows, const char *path, s
     int n = 0;
     for (int i = 0; i < rows->n; i++)
         n += begins(row, i) ? 2 * QUANTITIES : 0;
-    struct chart_panel *panels = arena ? ts_arena_alloc(arena, ((size_t)n + 1) * sizeof *panels) : NULL;
+    struct chart_panel *panels =
+        arena ? ts_arena_alloc(arena, ((size_t)n + 1) * sizeof *panels) : NULL;
     bool complete = panels != NULL;
     n = 0;
     for (int i = 0; complete && i < rows->n; i++)
@@ -131,12 +141,13 @@ enum ts_status ts_fan_in_plot(const struct table_rows *rows, const char *path, s
             n += 2 * QUANTITIES;
         }
     const struct chart chart = {
-        .title = "speed-up: time of one processor that takes one value or table after the other / time",
+        .title =
+            "speed-up: time of one processor that takes one value or table after the other / time",
         .panels = panels,
         .n_panels = n,
         .columns = QUANTITIES};
-    const enum ts_status status =
-        complete ? ts_chart_write(&chart, path, true, diag) : ts_diag_no_memory(diag, sizeof *panels);
+    const enum ts_status status = complete ? ts_chart_write(&chart, path, true, diag)
+                                           : ts_diag_no_memory(diag, sizeof *panels);
     ts_arena_destroy(arena);
     return status;
 }

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The study fan-in: speed-up and efficiency of the orders in which partial results are joined (stages/values/fan_in.h),
- * against size N and number of processors p: S = T1/Tp, E = S/p, where T1 is the time of one processor that takes one
- * value after the other. Beside them stand S and E of machines whose joins take one unit of time and all else none.
+ * The study fan-in: speed-up and efficiency of the orders in which partial results are joined
+ * (stages/values/fan_in.h), against size N and number of processors p: S = T1/Tp, E = S/p, where T1
+ * is the time of one processor that takes one value after the other. Beside them stand S and E of
+ * machines whose joins take one unit of time and all else none.
  *
- * One processor takes N - 1 units. A step of a fan-in with k joins takes ceil(k/p), so that p = N/2 processors take
- * log2 N: S(N) = (N - 1) / log2 N and E(N) = 2 (N - 1) / (N log2 N), which falls to 0. In two levels, p processors
- * first join N/p values each, and their results fan in: N/p - 1 + log2 p units, so that p = sqrt(N) gives S(N) = (N -
- * 1) / (sqrt(N) - 1 + log2(N)/2) and an E(N) that rises to 1 (R. P. Brent, "The parallel evaluation of general
- * arithmetic expressions", J. ACM 21, 1974; J. JaJa, An Introduction to Parallel Algorithms, 1992, 1.4 and 2.1).
+ * One processor takes N - 1 units. A step of a fan-in with k joins takes ceil(k/p), so that p = N/2
+ * processors take log2 N: S(N) = (N - 1) / log2 N and E(N) = 2 (N - 1) / (N log2 N), which falls to
+ * 0. In two levels, p processors first join N/p values each, and their results fan in: N/p - 1 +
+ * log2 p units, so that p = sqrt(N) gives S(N) = (N - 1) / (sqrt(N) - 1 + log2(N)/2) and an E(N)
+ * that rises to 1 (R. P. Brent, "The parallel evaluation of general arithmetic expressions", J. ACM
+ * 21, 1974; J. JaJa, An Introduction to Parallel Algorithms, 1992, 1.4 and 2.1).
  *
  * Every result is compared with one in extended precision, and every sum of tables with its counts.
  */
@@ -33,7 +35,7 @@ struct fan_in_data {
     int64_t n_tables;
 };
 
-/* ---- values and tables --------------------------------------------------------------------------- */
+/* ---- values and tables ----------------------------------------------------------------------- */
 
 /* Returns a count of a table, below 2^20. */
 static uint32_t count_of(uint64_t table, uint64_t bin)
@@ -68,7 +70,7 @@ static enum ts_status data_init(struct fan_in_data *data, int64_t most, struct t
     return TS_OK;
 }
 
-/* ---- measurements ------------------------------------------------------------------------------- */
+/* ---- measurements ---------------------------------------------------------------------------- */
 
 /* A device that joins, and the data that it joins. */
 struct measuring {
@@ -92,15 +94,17 @@ static enum ts_status check_tables(const struct measuring *it, const struct fan_
         for (int64_t table = 0; table < job->n; table++)
             sum += it->data->tables[table * FAN_IN_BINS + bin];
         if (found[bin] != sum)
-            status = ts_diag_error(it->run->diag, TS_RUN_FAILED, &(struct diag_site){.code = "study-result"},
-                                   "bin %lld of %lld joined tables came to %u instead of %u", (long long)bin,
-                                   (long long)job->n, found[bin], sum);
+            status = ts_diag_error(it->run->diag, TS_RUN_FAILED,
+                                   &(struct diag_site){.code = "study-result"},
+                                   "bin %lld of %lld joined tables came to %u instead of %u",
+                                   (long long)bin, (long long)job->n, found[bin], sum);
     }
     return status;
 }
 
 /* Fills in the times. The first run warms up, unless it alone takes as long as all should. */
-static enum ts_status time_job(const struct measuring *it, const struct fan_in_job *job, struct fan_in_row *row)
+static enum ts_status time_job(const struct measuring *it, const struct fan_in_job *job,
+                               struct fan_in_row *row)
 {
     const struct fan_in_runner *runner = it->runner;
     const int runs = it->run->request->runs,
@@ -109,7 +113,8 @@ static enum ts_status time_job(const struct measuring *it, const struct fan_in_j
     enum ts_status status = runner->join(it->runner, job, &seconds);
     int n = seconds < runner->budget ? 0 : 1;
     times[0] = spent = seconds;
-    while (status == TS_OK && n < most && (runs > 0 || n < runner->least_runs || spent < runner->budget)) {
+    while (status == TS_OK && n < most &&
+           (runs > 0 || n < runner->least_runs || spent < runner->budget)) {
         status = runner->join(it->runner, job, &times[n]);
         spent += times[n++];
     }
@@ -136,10 +141,10 @@ double ts_fan_in_model(const struct fan_in_job *job)
     return (double)((job->n - 1) * width) / (double)units;
 }
 
-/* Times a job and checks its result. serial: seconds of one processor, which are only measured where it is NULL. own:
- * as many processors as the order has work for, or as there are. */
-static enum ts_status measure_job(const struct measuring *it, const struct fan_in_job *job, double expected,
-                                  const double *serial, bool own, double *seconds)
+/* Times a job and checks its result. serial: seconds of one processor, which are only measured
+ * where it is NULL. own: as many processors as the order has work for, or as there are. */
+static enum ts_status measure_job(const struct measuring *it, const struct fan_in_job *job,
+                                  double expected, const double *serial, bool own, double *seconds)
 {
     struct fan_in_row row = {.device = it->runner->device,
                              .work = ts_fan_in_works[job->work],
@@ -150,7 +155,8 @@ static enum ts_status measure_job(const struct measuring *it, const struct fan_i
                              .model = ts_fan_in_model(job)};
     const bool tables = job->work == FAN_IN_TABLES;
     double error;
-    enum ts_status status = tables ? check_tables(it, job) : it->runner->begin(it->runner, job, NULL);
+    enum ts_status status =
+        tables ? check_tables(it, job) : it->runner->begin(it->runner, job, NULL);
     if (status == TS_OK)
         status = time_job(it, job, &row);
     if (status == TS_OK && !tables)
@@ -166,7 +172,8 @@ static enum ts_status measure_job(const struct measuring *it, const struct fan_i
 }
 
 /* Measures T1 first, then the orders with each number of processors. */
-static enum ts_status measure_size(const struct measuring *it, enum fan_in_work work, int64_t n, double expected)
+static enum ts_status measure_size(const struct measuring *it, enum fan_in_work work, int64_t n,
+                                   double expected)
 {
     const int last = work == FAN_IN_TABLES ? FAN_IN_TWO_LEVEL : FAN_IN_ADJACENT;
     struct fan_in_job job = {work, FAN_IN_SERIAL, n, 1};
@@ -178,7 +185,8 @@ static enum ts_status measure_size(const struct measuring *it, enum fan_in_work 
         const int n_numbers = it->runner->processors(it->runner, &job, numbers);
         bool found = false;
         for (int i = 0; status == TS_OK && i < n_numbers; i++) {
-            const bool own = i + 1 == n_numbers || (work != FAN_IN_TABLES && numbers[i + 1] > ts_fan_in_busy(&job));
+            const bool own = i + 1 == n_numbers ||
+                             (work != FAN_IN_TABLES && numbers[i + 1] > ts_fan_in_busy(&job));
             job.processors = numbers[i];
             status = measure_job(it, &job, expected, &serial, own && !found, &seconds);
             found = found || own;
@@ -187,7 +195,8 @@ static enum ts_status measure_size(const struct measuring *it, enum fan_in_work 
     return status;
 }
 
-/* Measures all jobs on one device, and destroys its runner, which is NULL where it could not be made. */
+/* Measures all jobs on one device, and destroys its runner, which is NULL where it could not be
+ * made. */
 static enum ts_status measure_device_take(struct fan_in_runner *runner, struct study_run *run,
                                           const struct fan_in_data *data)
 {
@@ -211,36 +220,41 @@ static enum ts_status measure(struct study_run *run)
     enum ts_status status = data_init(&data, run->request->most, run->diag);
     const int64_t n = sizes[data.n_sizes - 1];
     if (status == TS_OK && run->devices.on_cpu)
-        status = measure_device_take(ts_fan_in_runner_create(NULL, data.values, n, run->threads, NULL, run->diag), run,
-                                     &data);
-    if (status == TS_OK && run->devices.device)
         status = measure_device_take(
-            ts_fan_in_runner_create(run->devices.device, data.values, n, run->threads, NULL, run->diag), run, &data);
+            ts_fan_in_runner_create(NULL, data.values, n, run->threads, NULL, run->diag), run,
+            &data);
+    if (status == TS_OK && run->devices.device)
+        status = measure_device_take(ts_fan_in_runner_create(run->devices.device, data.values, n,
+                                                             run->threads, NULL, run->diag),
+                                     run, &data);
     data_clear(&data);
     return status;
 }
 
-/* ---- the study ---------------------------------------------------------------------------------- */
+/* ---- the study ------------------------------------------------------------------------------- */
 
 #define AT(member) offsetof(struct fan_in_row, member)
-static const struct table_column columns[] = {{"device", "device", COLUMN_TEXT, AT(device), -6},
-                                              {"work", "work", COLUMN_TEXT, AT(work), -8},
-                                              {"method", "method", COLUMN_TEXT, AT(method), -10},
-                                              {"n", "n", COLUMN_INTEGER, AT(n), 10},
-                                              {"processors", "processors", COLUMN_INTEGER, AT(processors), 10},
-                                              {"seconds", "microsec.", COLUMN_REAL, AT(seconds), 12, 2, 1e6},
-                                              {"speed_up", "speed-up", COLUMN_REAL, AT(speed_up), 10, 2},
-                                              {"efficiency", "efficiency", COLUMN_REAL, AT(efficiency), 10, 4},
-                                              {"model", "analytic", COLUMN_REAL, AT(model), 10, 2},
-                                              {"spread", "10-90", COLUMN_REAL, AT(spread), 5, 0, 100, "%"}};
+static const struct table_column columns[] = {
+    {"device", "device", COLUMN_TEXT, AT(device), -6},
+    {"work", "work", COLUMN_TEXT, AT(work), -8},
+    {"method", "method", COLUMN_TEXT, AT(method), -10},
+    {"n", "n", COLUMN_INTEGER, AT(n), 10},
+    {"processors", "processors", COLUMN_INTEGER, AT(processors), 10},
+    {"seconds", "microsec.", COLUMN_REAL, AT(seconds), 12, 2, 1e6},
+    {"speed_up", "speed-up", COLUMN_REAL, AT(speed_up), 10, 2},
+    {"efficiency", "efficiency", COLUMN_REAL, AT(efficiency), 10, 4},
+    {"model", "analytic", COLUMN_REAL, AT(model), 10, 2},
+    {"spread", "10-90", COLUMN_REAL, AT(spread), 5, 0, 100, "%"}};
 
-/* Returns the row of the sum of the most values, in this order by as many processors as it keeps busy; NULL: there is
- * none. */
-static const struct fan_in_row *largest(const struct table_rows *rows, const char *device, enum fan_in_order order)
+/* Returns the row of the sum of the most values, in this order by as many processors as it keeps
+ * busy; NULL: there is none. */
+static const struct fan_in_row *largest(const struct table_rows *rows, const char *device,
+                                        enum fan_in_order order)
 {
     const struct fan_in_row *row = rows->rows, *found = NULL;
     for (int i = 0; i < rows->n; i++)
-        if (row[i].own && !strcmp(row[i].device, device) && !strcmp(row[i].method, ts_fan_in_orders[order]) &&
+        if (row[i].own && !strcmp(row[i].device, device) &&
+            !strcmp(row[i].method, ts_fan_in_orders[order]) &&
             !strcmp(row[i].work, ts_fan_in_works[FAN_IN_SUM]))
             found = &row[i];
     return found;
@@ -257,13 +271,15 @@ static void finding(const struct table_rows *rows, FILE *stream)
                                 *adjacent = largest(rows, devices[k], FAN_IN_ADJACENT);
         if (!stride || !runs || !adjacent)
             continue;
-        fprintf(
-            stream,
-            "%s%s, sum of %lld values: halving with stride is %.2f times as fast as one processor with %lld threads "
-            "(analytic %.0f), two-level %.2f times with %lld (analytic %.0f); halving with stride is %.1f times as "
-            "fast as adjacent pairing",
-            between, devices[k], (long long)stride->n, stride->speed_up, (long long)stride->processors, stride->model,
-            runs->speed_up, (long long)runs->processors, runs->model, adjacent->seconds / stride->seconds);
+        fprintf(stream,
+                "%s%s, sum of %lld values: halving with stride is %.2f times as fast as one "
+                "processor with %lld threads "
+                "(analytic %.0f), two-level %.2f times with %lld (analytic %.0f); halving with "
+                "stride is %.1f times as "
+                "fast as adjacent pairing",
+                between, devices[k], (long long)stride->n, stride->speed_up,
+                (long long)stride->processors, stride->model, runs->speed_up,
+                (long long)runs->processors, runs->model, adjacent->seconds / stride->seconds);
         between = "; ";
     }
 }
@@ -271,18 +287,23 @@ static void finding(const struct table_rows *rows, FILE *stream)
 const struct study ts_fan_in_study = {
     .name = "fan-in",
     .own_data = true,
-    .sentence = "speed-up and efficiency of three orders of joining partial results, against size and processors",
+    .sentence = "speed-up and efficiency of three orders of joining partial results, against size "
+                "and processors",
     .heading =
-        "n floats are joined in double, and n tables of 4096 counts are added up. Speed-up: time of one processor "
-        "that\ntakes one value (table) after the other / time; efficiency: speed-up / processors; analytic: the "
+        "n floats are joined in double, and n tables of 4096 counts are added up. Speed-up: time "
+        "of one processor "
+        "that\ntakes one value (table) after the other / time; efficiency: speed-up / processors; "
+        "analytic: the "
         "speed-up if joins\ntook one unit of time and all else none. Processors are threads.\n",
     .table = TABLE_OF(struct fan_in_row, columns),
     .measure = measure,
     .plot = ts_fan_in_plot,
-    .found =
-        "n values fan in within log2 n steps of n/2 processors, whose efficiency falls with 2/log2 n, while runs of "
-        "sqrt(n) values before it need sqrt(n) processors, whose efficiency rises to 1 (R. P. Brent, 1974; J. JaJa, "
-        "1992); on a G80, halving with stride took 1.72 ms for 2^22 values and adjacent pairing 3.46 ms (M. Harris, "
-        "Optimizing Parallel Reduction in CUDA, 2007)",
+    .found = "n values fan in within log2 n steps of n/2 processors, whose efficiency falls with "
+             "2/log2 n, while runs of "
+             "sqrt(n) values before it need sqrt(n) processors, whose efficiency rises to 1 (R. P. "
+             "Brent, 1974; J. JaJa, "
+             "1992); on a G80, halving with stride took 1.72 ms for 2^22 values and adjacent "
+             "pairing 3.46 ms (M. Harris, "
+             "Optimizing Parallel Reduction in CUDA, 2007)",
     .finding = finding,
 };

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This makes the images and the expected results of the studies of histograms, and measures. Counts are integers, so
- * that every result has to be equal to what is expected. So are the tries of tagged counts: of the lanes that write to
- * one slot one succeeds with each try, so that a warp takes as many tries as its commonest slot has lanes.
+ * This makes the images and the expected results of the studies of histograms, and measures. Counts
+ * are integers, so that every result has to be equal to what is expected. So are the tries of
+ * tagged counts: of the lanes that write to one slot one succeeds with each try, so that a warp
+ * takes as many tries as its commonest slot has lanes.
  */
 #include "lab/study/histogram_study.h"
 
@@ -12,7 +13,7 @@
 
 enum { LANES = 32, APART_TABLES = 4 };
 
-/* ---- the image ---------------------------------------------------------------------------------- */
+/* ---- the image ------------------------------------------------------------------------------- */
 
 static struct bench_case case_of(const struct gray_study *study, const char *stage)
 {
@@ -25,8 +26,8 @@ static struct bench_case case_of(const struct gray_study *study, const char *sta
                                .given = study->run->given.values ? &study->run->given : NULL};
 }
 
-/* Opens the CUDA device that takes part, if any, for images up to this side. Ends with close_study(), whatever it
- * returned. */
+/* Opens the CUDA device that takes part, if any, for images up to this side. Ends with
+ * close_study(), whatever it returned. */
 static enum ts_status open_study(struct gray_study *study, struct study_run *run, int64_t most_side)
 {
     const size_t bytes = (size_t)(most_side * most_side);
@@ -52,7 +53,8 @@ static void close_study(struct gray_study *study)
     free(study->result);
 }
 
-/* Takes a square image of these values in the place of the one before, and works out what it should come to. */
+/* Takes a square image of these values in the place of the one before, and works out what it should
+ * come to. */
 static enum ts_status take_image(struct gray_study *study, enum bench_values values, int64_t side)
 {
     const uint64_t n = (uint64_t)(side * side);
@@ -69,13 +71,14 @@ static enum ts_status take_image(struct gray_study *study, enum bench_values val
         study->counts[((const uint8_t *)study->image.data)[i]]++;
     for (int value = 0; value < GRAY_VALUES; value++) {
         sum += study->counts[value];
-        study->transform[value] = (uint8_t)floor((double)((GRAY_VALUES - 1) * sum) / (double)n + 0.5);
+        study->transform[value] =
+            (uint8_t)floor((double)((GRAY_VALUES - 1) * sum) / (double)n + 0.5);
     }
     return TS_OK;
 }
 
-enum ts_status ts_gray_images(struct study_run *run, enum bench_values first, enum bench_values last,
-                              gray_measure *measure)
+enum ts_status ts_gray_images(struct study_run *run, enum bench_values first,
+                              enum bench_values last, gray_measure *measure)
 {
     int64_t sides[STUDY_SIDES];
     const int n = ts_study_sides(run, sides);
@@ -97,7 +100,7 @@ const char *ts_gray_values_name(const struct gray_study *study)
     return given ? "slice" : ts_bench_values_names[study->values];
 }
 
-/* ---- kernels ------------------------------------------------------------------------------------- */
+/* ---- kernels --------------------------------------------------------------------------------- */
 
 #ifdef TS_HAVE_CUDA
 struct gray_work {
@@ -111,49 +114,61 @@ static enum ts_status run_once(void *data, double *seconds)
     return ts_cuda_gray_run(work->device, &work->job, seconds);
 }
 
-static enum ts_status wrong(const struct gray_study *study, const char *method, const char *what, uint64_t found,
-                            uint64_t expected)
+static enum ts_status wrong(const struct gray_study *study, const char *method, const char *what,
+                            uint64_t found, uint64_t expected)
 {
-    return ts_diag_error(study->run->diag, TS_RUN_FAILED, &(struct diag_site){.code = "study-result"},
-                         "%s, side %lld: %s came to %llu instead of %llu", method, (long long)study->side, what,
-                         (unsigned long long)found, (unsigned long long)expected);
+    return ts_diag_error(
+        study->run->diag, TS_RUN_FAILED, &(struct diag_site){.code = "study-result"},
+        "%s, side %lld: %s came to %llu instead of %llu", method, (long long)study->side, what,
+        (unsigned long long)found, (unsigned long long)expected);
 }
 
 /* Compares what the last run came to with what is expected. */
-static enum ts_status check(const struct gray_study *study, const char *method, const struct gray_job *job)
+static enum ts_status check(const struct gray_study *study, const char *method,
+                            const struct gray_job *job)
 {
     const uint8_t *pixels = study->image.data;
     uint32_t counts[GRAY_VALUES];
-    enum ts_status status = ts_cuda_gray_read(study->device, counts, job->transform ? study->result : NULL, NULL);
+    enum ts_status status =
+        ts_cuda_gray_read(study->device, counts, job->transform ? study->result : NULL, NULL);
     for (int value = 0; status == TS_OK && value < GRAY_VALUES; value++)
         if (counts[value] != study->counts[value])
             status = wrong(study, method, "a count", counts[value], study->counts[value]);
     for (int64_t i = 0; status == TS_OK && job->transform && i < study->side * study->side; i++)
         if (study->result[i] != study->transform[pixels[i]])
-            status = wrong(study, method, "a gray value", study->result[i], study->transform[pixels[i]]);
+            status =
+                wrong(study, method, "a gray value", study->result[i], study->transform[pixels[i]]);
     return status;
 }
 
 /* Runs the job once more, with its tries counted, and works out the row's number. */
-static enum ts_status check_tries(const struct gray_study *study, struct gray_job job, struct study_row *row)
+static enum ts_status check_tries(const struct gray_study *study, struct gray_job job,
+                                  struct study_row *row)
 {
     uint32_t counts[GRAY_VALUES];
     uint64_t tries = 0, counted;
-    const uint64_t expected = ts_gray_tries(study->image.data, study->side * study->side, job.kernel, &counted);
+    const uint64_t expected =
+        ts_gray_tries(study->image.data, study->side * study->side, job.kernel, &counted);
     double seconds;
     job.counts_tries = true;
     enum ts_status status = ts_cuda_gray_run(study->device, &job, &seconds);
     if (status == TS_OK)
         status = ts_cuda_gray_read(study->device, counts, NULL, &tries);
     row->number = (double)tries / (double)counted;
-    return status != TS_OK || tries == expected ? status : wrong(study, row->method, "the tries", tries, expected);
+    return status != TS_OK || tries == expected
+               ? status
+               : wrong(study, row->method, "the tries", tries, expected);
 }
 #endif
 
-static struct study_row row_of(const struct gray_study *study, const char *subject, const char *method)
+static struct study_row row_of(const struct gray_study *study, const char *subject,
+                               const char *method)
 {
-    struct study_row row = {
-        .device = "CUDA", .x = study->side, .threads = -1, .items = (double)(study->side * study->side), .number = NAN};
+    struct study_row row = {.device = "CUDA",
+                            .x = study->side,
+                            .threads = -1,
+                            .items = (double)(study->side * study->side),
+                            .number = NAN};
     snprintf(row.subject, sizeof row.subject, "%s", subject);
     snprintf(row.method, sizeof row.method, "%s", method);
     return row;
@@ -186,8 +201,8 @@ enum ts_status ts_gray_kernel(struct gray_study *study, const char *subject, con
     return status;
 }
 
-enum ts_status ts_gray_stage(struct gray_study *study, const char *subject, const char *method, const char *stage,
-                             const char *parameters)
+enum ts_status ts_gray_stage(struct gray_study *study, const char *subject, const char *method,
+                             const char *stage, const char *parameters)
 {
     const struct study_row row = row_of(study, subject, method);
     struct bench_case which = case_of(study, stage);
@@ -195,7 +210,8 @@ enum ts_status ts_gray_stage(struct gray_study *study, const char *subject, cons
     return ts_study_stage(study->run, &row, &which);
 }
 
-enum ts_status ts_gray_methods(struct gray_study *study, const char *subject, const char *const methods[], int n)
+enum ts_status ts_gray_methods(struct gray_study *study, const char *subject,
+                               const char *const methods[], int n)
 {
     enum ts_status status = TS_OK;
     for (int i = 0; status == TS_OK && i < n; i++) {
@@ -207,10 +223,10 @@ enum ts_status ts_gray_methods(struct gray_study *study, const char *subject, co
     return status;
 }
 
-/* ---- tries --------------------------------------------------------------------------------------- */
+/* ---- tries ----------------------------------------------------------------------------------- */
 
-/* Returns the lanes of the commonest slot among the values of a warp's lanes; -1: a lane without a pixel. Apart, four
- * tables share out the lanes. */
+/* Returns the lanes of the commonest slot among the values of a warp's lanes; -1: a lane without a
+ * pixel. Apart, four tables share out the lanes. */
 static uint64_t commonest(const int values[LANES], bool apart)
 {
     uint8_t lanes[APART_TABLES][GRAY_VALUES] = {{0}};
@@ -226,7 +242,8 @@ static uint64_t commonest(const int values[LANES], bool apart)
 uint64_t ts_gray_tries(const uint8_t *pixels, int64_t n, enum gray_kernel kernel, uint64_t *counted)
 {
     const bool apart = kernel == GRAY_WARP_APART;
-    const int64_t words = n / 4, share = (words + LANES - 1) / LANES, golden = (int64_t)(0.618034 * (double)share);
+    const int64_t words = n / 4, share = (words + LANES - 1) / LANES,
+                  golden = (int64_t)(0.618034 * (double)share);
     uint64_t tries = 0;
 #pragma omp parallel for reduction(+ : tries)
     for (int64_t i = 0; i < 4 * share; i++) {

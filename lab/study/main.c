@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * tomostage-study, which `tomostage study` starts with its whole command line. It brings what the studies compare with
- * beside the oracles, cub, and the screen of the study display.
+ * tomostage-study, which `tomostage study` starts with its whole command line. It brings what the
+ * studies compare with beside the oracles, cub, and the screen of the study display.
  */
 #include <string.h>
 

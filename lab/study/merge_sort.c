@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs of 32 keys are sorted by insertion, and then runs are merged two by two until one is left (J. von Neumann, 1945;
- * D. E. Knuth, The Art of Computer Programming, vol. 3, 5.2.4). Threads share the merges of a level, of which the last
- * has a single one: as in every tree, the processors run out of work towards its root.
+ * Runs of 32 keys are sorted by insertion, and then runs are merged two by two until one is left
+ * (J. von Neumann, 1945; D. E. Knuth, The Art of Computer Programming, vol. 3, 5.2.4). Threads
+ * share the merges of a level, of which the last has a single one: as in every tree, the processors
+ * run out of work towards its root.
  */
 #include "lab/study/merge_sort.h"
 

@@ -8,8 +8,8 @@
 
 #include <stdint.h>
 
-/* Sorts n keys in rising order by so many threads. `scratch` holds 2 n keys; the sorted ones lie in its first or second
- * half, which is returned. */
+/* Sorts n keys in rising order by so many threads. `scratch` holds 2 n keys; the sorted ones lie in
+ * its first or second half, which is returned. */
 uint32_t *ts_merge_sort(const uint32_t *keys, uint32_t *scratch, int64_t n, int threads);
 
 #endif

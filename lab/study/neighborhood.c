@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The study neighborhood: operators of a pixel and its 4, 8 or 24 neighbors, which are kernels of the stage convolve,
- * whose neighbors come from a tile in shared memory, from a texture, or by plain loads; beside them the stage.
+ * The study neighborhood: operators of a pixel and its 4, 8 or 24 neighbors, which are kernels of
+ * the stage convolve, whose neighbors come from a tile in shared memory, from a texture, or by
+ * plain loads; beside them the stage.
  */
 #include "lab/cuda/neighborhood_study.h"
 
@@ -14,12 +15,12 @@
 #define TEXTURE "texture"
 #define STAGE_LINE "convolve"
 #ifdef TS_HAVE_CUDA
-#define WAY(name, which)                                                                                               \
-    {                                                                                                                  \
-        (name), .cuda = &ts_cuda_neighbor_ways[which], .tolerance = {                                                  \
-            .relative = NEIGHBOR_WAY_ERROR,                                                                            \
-            .why = "sums are made in float"                                                                            \
-        }                                                                                                              \
+#define WAY(name, which)                                                                           \
+    {                                                                                              \
+        (name), .cuda = &ts_cuda_neighbor_ways[which], .tolerance = {                              \
+            .relative = NEIGHBOR_WAY_ERROR,                                                        \
+            .why = "sums are made in float"                                                        \
+        }                                                                                          \
     }
 static const struct study_way ways[] = {WAY(PLAIN, NEIGHBORS_PLAIN), WAY(TILE, NEIGHBORS_TILE),
                                         WAY(TEXTURE, NEIGHBORS_TEXTURE)};
@@ -30,15 +31,20 @@ enum { WAYS = 0 };
 #endif
 
 /* The operators of each kind with 4, 8 and 24 neighbors, as far as the kind has them. */
-static const char *const operators[] = {"low-pass-4",  "low-pass-8",  "low-pass-5x5",  "gaussian-3x3", "gaussian-5x5",
-                                        "high-pass-4", "high-pass-8", "high-pass-5x5", "sharpen-4",    "sharpen-8",
-                                        "sharpen-5x5", "laplacian-4", "laplacian-8",   "log-5x5"};
+static const char *const operators[] = {
+    "low-pass-4",  "low-pass-8",  "low-pass-5x5",  "gaussian-3x3", "gaussian-5x5",
+    "high-pass-4", "high-pass-8", "high-pass-5x5", "sharpen-4",    "sharpen-8",
+    "sharpen-5x5", "laplacian-4", "laplacian-8",   "log-5x5"};
 
 static enum ts_status measure_operator(struct study_run *run, const char *name, int64_t side)
 {
     struct study_row row = {.x = side, .method = STAGE_LINE};
-    struct bench_case which = {
-        .stage = ts_stage_find("convolve"), .dtype = TS_F32, .values = BENCH_CT, .nz = 1, .ny = side, .nx = side};
+    struct bench_case which = {.stage = ts_stage_find("convolve"),
+                               .dtype = TS_F32,
+                               .values = BENCH_CT,
+                               .nz = 1,
+                               .ny = side,
+                               .nx = side};
     snprintf(row.subject, sizeof row.subject, "%s", name);
     snprintf(which.parameters, sizeof which.parameters, "kernel=%s", name);
     enum ts_status status = ts_study_stage(run, &row, &which);
@@ -60,7 +66,8 @@ static enum ts_status measure(struct study_run *run)
 
 static enum ts_status plot(const struct table_rows *rows, const char *path, struct ts_diag *diag)
 {
-    return ts_study_plot(rows, "Operators of 4, 8 and 24 neighbors", "side of the image (pixel)", path, diag);
+    return ts_study_plot(rows, "Operators of 4, 8 and 24 neighbors", "side of the image (pixel)",
+                         path, diag);
 }
 
 /* Compares the ways at the largest image, by the low pass of 4, 8 and 24 neighbors. */
@@ -74,12 +81,13 @@ static void finding(const struct table_rows *rows, FILE *stream)
                                *plain = ts_study_find(rows, "CUDA", low_pass, PLAIN, -1);
         if (!cpu && !plain)
             continue;
-        fprintf(stream, "%s%d neighbors, %lld x %lld: ", between, neighbors[i], (long long)(plain ? plain : cpu)->x,
-                (long long)(plain ? plain : cpu)->x);
+        fprintf(stream, "%s%d neighbors, %lld x %lld: ", between, neighbors[i],
+                (long long)(plain ? plain : cpu)->x, (long long)(plain ? plain : cpu)->x);
         between = "; ";
         if (plain)
             fprintf(stream,
-                    "the shared tile is %.2f times and the texture %.2f times as fast as plain loads, and the "
+                    "the shared tile is %.2f times and the texture %.2f times as fast as plain "
+                    "loads, and the "
                     "stage %.1f times",
                     ts_study_ratio(rows, "CUDA", low_pass, PLAIN, TILE, plain->x),
                     ts_study_ratio(rows, "CUDA", low_pass, PLAIN, TEXTURE, plain->x),
@@ -94,13 +102,14 @@ static const struct table_column columns[] = {STUDY_ROW_COLUMNS("side", "side")}
 const struct study ts_neighborhood_study = {
     .name = "neighborhood",
     .sentence = "operators of 4, 8 and 24 neighbors: shared tile, texture, plain loads",
-    .heading =
-        "Operators of 4, 8 and 24 neighbors (5x5) on square images of floats. A shared tile is 16 x 16 pixels with "
-        "their border.\n",
+    .heading = "Operators of 4, 8 and 24 neighbors (5x5) on square images of floats. A shared tile "
+               "is 16 x 16 pixels with "
+               "their border.\n",
     .table = TABLE_OF(struct study_row, columns),
     .measure = measure,
     .plot = plot,
-    .found = "a tile with its border in shared memory, or a texture, whose cache is made for neighbors, saves the "
+    .found = "a tile with its border in shared memory, or a texture, whose cache is made for "
+             "neighbors, saves the "
              "repeated loads of global memory, which early devices did not cache",
     .finding = finding,
 };

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The study reductions: sum, product, minimum, maximum, variance and sort of n values by a tree of joins, on as many
- * processors as the device has, against one processor of the CPU and against cub. Numbers
- * are joined in two levels (stages/values/fan_in.h); the tree that sorts merges runs two by two, and stands beside the
- * radix sort that stages use. Numbers are compared with those of extended precision, and sorted keys with the values.
+ * The study reductions: sum, product, minimum, maximum, variance and sort of n values by a tree of
+ * joins, on as many processors as the device has, against one processor of the CPU and against cub.
+ * Numbers are joined in two levels (stages/values/fan_in.h); the tree that sorts merges runs two by
+ * two, and stands beside the radix sort that stages use. Numbers are compared with those of
+ * extended precision, and sorted keys with the values.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -27,10 +28,12 @@ struct method {
     const char *name;
     bool on_cpu, on_cuda;
 };
-static const struct method of_numbers[] = {
-    {FAN_IN_SERIAL, "serial", true, false}, {FAN_IN_TWO_LEVEL, "tree", true, true}, {FAN_IN_PEER, NULL, false, true}};
-static const struct method of_sorts[] = {
-    {FAN_IN_RADIX, "radix", true, true}, {FAN_IN_MERGE_TREE, "tree", true, true}, {FAN_IN_PEER, NULL, false, true}};
+static const struct method of_numbers[] = {{FAN_IN_SERIAL, "serial", true, false},
+                                           {FAN_IN_TWO_LEVEL, "tree", true, true},
+                                           {FAN_IN_PEER, NULL, false, true}};
+static const struct method of_sorts[] = {{FAN_IN_RADIX, "radix", true, true},
+                                         {FAN_IN_MERGE_TREE, "tree", true, true},
+                                         {FAN_IN_PEER, NULL, false, true}};
 enum { METHODS = 3 };
 
 struct measuring {
@@ -49,7 +52,8 @@ static enum ts_status join_once(void *data, double *seconds)
     return status == TS_OK ? it->runner->join(it->runner, &it->job, seconds) : status;
 }
 
-static enum ts_status check(const struct measuring *it, const double expected[FAN_IN_NUMBERS], double *error)
+static enum ts_status check(const struct measuring *it, const double expected[FAN_IN_NUMBERS],
+                            double *error)
 {
     *error = 0;
     if (it->job.work != FAN_IN_SORT)
@@ -88,8 +92,10 @@ static enum ts_status measure_method(struct measuring *it, const struct method *
     return status == TS_OK ? ts_study_add(it->run, &row) : status;
 }
 
-/* Measures all works on one device, and destroys its runner, which is NULL where it could not be made. */
-static enum ts_status measure_device_take(struct fan_in_runner *runner, struct measuring it, int n_sizes)
+/* Measures all works on one device, and destroys its runner, which is NULL where it could not be
+ * made. */
+static enum ts_status measure_device_take(struct fan_in_runner *runner, struct measuring it,
+                                          int n_sizes)
 {
     enum ts_status status = runner ? TS_OK : TS_RUN_FAILED;
     it.runner = runner;
@@ -97,7 +103,8 @@ static enum ts_status measure_device_take(struct fan_in_runner *runner, struct m
         for (int i = 0; status == TS_OK && work != FAN_IN_TABLES && i < n_sizes; i++) {
             for (int k = 0; status == TS_OK && k < METHODS; k++) {
                 it.job = (struct fan_in_job){.work = (enum fan_in_work)work, .n = sizes[i]};
-                status = measure_method(&it, work == FAN_IN_SORT ? &of_sorts[k] : &of_numbers[k], it.expected[i]);
+                status = measure_method(&it, work == FAN_IN_SORT ? &of_sorts[k] : &of_numbers[k],
+                                        it.expected[i]);
             }
         }
     if (runner)
@@ -114,23 +121,25 @@ static enum ts_status measure(struct study_run *run)
     float *values = malloc((size_t)n * sizeof *values);
     uint32_t *keys = malloc((size_t)n * sizeof *keys);
     struct measuring it = {.run = run, .values = values, .keys = keys};
-    enum ts_status status = values && keys ? TS_OK : ts_diag_no_memory(run->diag, (size_t)n * 2 * sizeof *values);
+    enum ts_status status =
+        values && keys ? TS_OK : ts_diag_no_memory(run->diag, (size_t)n * 2 * sizeof *values);
     if (status == TS_OK)
         ts_fan_in_fill(values, n);
     for (int i = 0; status == TS_OK && i < n_sizes; i++)
         ts_fan_in_expect(values, sizes[i], it.expected[i]);
     if (status == TS_OK && run->devices.on_cpu)
-        status =
-            measure_device_take(ts_fan_in_runner_create(NULL, values, n, run->threads, peer, run->diag), it, n_sizes);
+        status = measure_device_take(
+            ts_fan_in_runner_create(NULL, values, n, run->threads, peer, run->diag), it, n_sizes);
     if (status == TS_OK && run->devices.device)
         status = measure_device_take(
-            ts_fan_in_runner_create(run->devices.device, values, n, run->threads, peer, run->diag), it, n_sizes);
+            ts_fan_in_runner_create(run->devices.device, values, n, run->threads, peer, run->diag),
+            it, n_sizes);
     free(values);
     free(keys);
     return status;
 }
 
-/* ---- the study ---------------------------------------------------------------------------------- */
+/* ---- the study ------------------------------------------------------------------------------- */
 
 static const struct table_column columns[] = {STUDY_ROW_COLUMNS("n", "n")};
 
@@ -142,7 +151,8 @@ static void finding(const struct table_rows *rows, FILE *stream)
     const char *between = "";
     if (tree && radix) {
         fprintf(stream,
-                "CPU, %lld values: the tree of %lld threads sums %.2f times as fast as one thread does, and sorts %.2f "
+                "CPU, %lld values: the tree of %lld threads sums %.2f times as fast as one thread "
+                "does, and sorts %.2f "
                 "times as fast as radix by one thread",
                 (long long)tree->x, (long long)tree->threads,
                 ts_study_ratio(rows, "CPU", sum, "serial", "tree", tree->x),
@@ -152,33 +162,39 @@ static void finding(const struct table_rows *rows, FILE *stream)
     tree = ts_study_find(rows, "CUDA", sum, "tree", -1);
     if (!tree)
         return;
-    fprintf(stream, "%sCUDA, %lld values: radix sorts %.2f times as fast as the tree", between, (long long)tree->x,
-            ts_study_ratio(rows, "CUDA", sort, "tree", "radix", tree->x));
+    fprintf(stream, "%sCUDA, %lld values: radix sorts %.2f times as fast as the tree", between,
+            (long long)tree->x, ts_study_ratio(rows, "CUDA", sort, "tree", "radix", tree->x));
     if (peer)
-        fprintf(stream, ", %s sums %.2f times as fast as the tree, and sorts %.2f times as fast as radix", peer->name,
-                ts_study_ratio(rows, "CUDA", sum, "tree", peer->name, tree->x),
+        fprintf(stream,
+                ", %s sums %.2f times as fast as the tree, and sorts %.2f times as fast as radix",
+                peer->name, ts_study_ratio(rows, "CUDA", sum, "tree", peer->name, tree->x),
                 ts_study_ratio(rows, "CUDA", sort, "radix", peer->name, tree->x));
 }
 
 static enum ts_status plot(const struct table_rows *rows, const char *path, struct ts_diag *diag)
 {
-    return ts_study_plot(rows, "reductions and sorts of n values", "number n of values", path, diag);
+    return ts_study_plot(rows, "reductions and sorts of n values", "number n of values", path,
+                         diag);
 }
 
 const struct study ts_reductions_study = {
     .name = "reductions",
     .own_data = true,
-    .sentence = "sum, product, minimum, maximum, variance and sort by a tree, against one processor and cub",
-    .heading =
-        "n floats are joined in double (tree: in two levels, by as many threads as there are; serial: one thread), or "
-        "their\nbits are sorted (tree: runs are merged two by two; radix: as stages sort, on the CPU with one "
-        "thread).\n",
+    .sentence = "sum, product, minimum, maximum, variance and sort by a tree, against one "
+                "processor and cub",
+    .heading = "n floats are joined in double (tree: in two levels, by as many threads as there "
+               "are; serial: one thread), or "
+               "their\nbits are sorted (tree: runs are merged two by two; radix: as stages sort, "
+               "on the CPU with one "
+               "thread).\n",
     .table = TABLE_OF(struct study_row, columns),
     .measure = measure,
     .plot = plot,
-    .found =
-        "on a G80 a tree of 2^22 values took 0.27 ms once each thread added several values before it, 30 times less "
-        "than the first one that only paired them (M. Harris, Optimizing Parallel Reduction in CUDA, 2007), and radix "
-        "was the fastest sort, a tree of merges the fastest that compares (N. Satish, M. Harris, M. Garland, 2009)",
+    .found = "on a G80 a tree of 2^22 values took 0.27 ms once each thread added several values "
+             "before it, 30 times less "
+             "than the first one that only paired them (M. Harris, Optimizing Parallel Reduction "
+             "in CUDA, 2007), and radix "
+             "was the fastest sort, a tree of merges the fastest that compares (N. Satish, M. "
+             "Harris, M. Garland, 2009)",
     .finding = finding,
 };

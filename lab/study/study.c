@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Carries a study out: opens what it needs before minutes are spent, prints each row as soon as it is measured, and
- * writes the files at the end.
+ * Carries a study out: opens what it needs before minutes are spent, prints each row as soon as it
+ * is measured, and writes the files at the end.
  */
 #include "lab/study/study.h"
 
@@ -35,14 +35,15 @@ const struct study *const ts_studies[] = {
 enum { PATH_BYTES = 4096 };
 
 /* Writes the path of a file in the request's folder: NAME and its ending. */
-static void file_name(const struct study_request *request, const char *name, const char *ending, char path[PATH_BYTES])
+static void file_name(const struct study_request *request, const char *name, const char *ending,
+                      char path[PATH_BYTES])
 {
     snprintf(path, PATH_BYTES, "%s/%s.%s", request->folder, name, ending);
 }
 
 /* Checks that a file can be written, so that no minutes are spent on rows that cannot be kept. */
-static enum ts_status check_file(const struct study_request *request, const char *name, const char *ending,
-                                 struct ts_diag *diag)
+static enum ts_status check_file(const struct study_request *request, const char *name,
+                                 const char *ending, struct ts_diag *diag)
 {
     char path[PATH_BYTES];
     file_name(request, name, ending, path);
@@ -102,9 +103,12 @@ static void write_part(const struct study_run *run, FILE *page)
     const struct study *study = run->study;
     fprintf(page, "<h2 id=\"%s\">%s</h2>\n<p>", study->name, study->name);
     ts_svg_text(page, study->sentence);
-    fprintf(page, "</p>\n<p>%s%s%s, %d threads", run->devices.device ? run->devices.device->name : "",
-            run->devices.device && run->devices.on_cpu ? "; " : "", run->devices.on_cpu ? "CPU" : "", run->threads);
-    fprintf(page, "; %s</p>\n<p><b>Then:</b> ", run->given.values ? "a slice that was given" : "a phantom");
+    fprintf(page, "</p>\n<p>%s%s%s, %d threads",
+            run->devices.device ? run->devices.device->name : "",
+            run->devices.device && run->devices.on_cpu ? "; " : "",
+            run->devices.on_cpu ? "CPU" : "", run->threads);
+    fprintf(page, "; %s</p>\n<p><b>Then:</b> ",
+            run->given.values ? "a slice that was given" : "a phantom");
     ts_svg_text(page, study->found);
     char *text = NULL;
     size_t length = 0;
@@ -144,17 +148,19 @@ static enum ts_status measure(struct study_run *run, FILE *page)
     return status;
 }
 
-static enum ts_status run_one(const struct study *study, const struct study_request *request, FILE *stream, FILE *page,
-                              struct ts_diag *diag)
+static enum ts_status run_one(const struct study *study, const struct study_request *request,
+                              FILE *stream, FILE *page, struct ts_diag *diag)
 {
-    struct study_run run = {.study = study,
-                            .request = request,
-                            .threads = request->threads > 0 ? request->threads : omp_get_num_procs(),
-                            .rows = {.table = &study->table, .stream = stream, .json = request->json},
-                            .diag = diag};
+    struct study_run run = {
+        .study = study,
+        .request = request,
+        .threads = request->threads > 0 ? request->threads : omp_get_num_procs(),
+        .rows = {.table = &study->table, .stream = stream, .json = request->json},
+        .diag = diag};
     if (study->own_data && request->input)
         return ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "study-input"},
-                             "the study %s has values of its own and takes no --input", study->name);
+                             "the study %s has values of its own and takes no --input",
+                             study->name);
     enum ts_status status = check_files(&run);
     if (status == TS_OK)
         status = ts_bench_devices_choose(request->device, false, &run.devices, diag);
@@ -167,7 +173,8 @@ static enum ts_status run_one(const struct study *study, const struct study_requ
 }
 
 /* Carries out all studies into the folder, whose page index.html shows them. */
-static enum ts_status run_all(const struct study_request *request, FILE *stream, struct ts_diag *diag)
+static enum ts_status run_all(const struct study_request *request, FILE *stream,
+                              struct ts_diag *diag)
 {
     char path[PATH_BYTES];
     struct whole_file page;
@@ -196,8 +203,8 @@ static enum ts_status run_all(const struct study_request *request, FILE *stream,
     return status;
 }
 
-enum ts_status ts_study_run(const struct study *study, const struct study_request *request, FILE *stream,
-                            struct ts_diag *diag)
+enum ts_status ts_study_run(const struct study *study, const struct study_request *request,
+                            FILE *stream, struct ts_diag *diag)
 {
     const enum ts_status status = make_folder(request, diag);
     if (status != TS_OK)

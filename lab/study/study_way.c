@@ -4,8 +4,8 @@
  */
 #include "lab/study/study_way.h"
 
-enum ts_status ts_study_stage_on(struct study_run *run, const struct study_row *row, const struct bench_case *which,
-                                 bool cuda)
+enum ts_status ts_study_stage_on(struct study_run *run, const struct study_row *row,
+                                 const struct bench_case *which, bool cuda)
 {
     const struct bench_devices all = run->devices;
     if (cuda)
@@ -17,8 +17,8 @@ enum ts_status ts_study_stage_on(struct study_run *run, const struct study_row *
     return status;
 }
 
-enum ts_status ts_study_way(struct study_run *run, const struct study_row *row, const struct bench_case *which,
-                            const struct study_way *way)
+enum ts_status ts_study_way(struct study_run *run, const struct study_row *row,
+                            const struct bench_case *which, const struct study_way *way)
 {
     struct stage stage = *which->stage;
     struct bench_case copy = *which;

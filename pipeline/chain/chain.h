@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A parsed chain has sources, stages with their parameters and places, and an output. No shape is known yet.
+ * A parsed chain has sources, stages with their parameters and places, and an output. No shape is
+ * known yet.
  */
 #ifndef PIPELINE_CHAIN_CHAIN_H
 #define PIPELINE_CHAIN_CHAIN_H
@@ -20,7 +21,8 @@ struct chain_source {
     const char *name; /* "input", or the key under inputs: */
     const struct source_format *format;
     struct param_set set;
-    const struct chain_source *like; /* the source whose path this one follows; NULL: it has a path of its own */
+    const struct chain_source
+        *like; /* the source whose path this one follows; NULL: it has a path of its own */
 };
 
 struct chain_stage {
@@ -28,9 +30,9 @@ struct chain_stage {
     struct param_set set;
     const char *name; /* name: label, or NULL */
     struct ts_span name_span;
-    /* The node whose image is this stage's input. Nodes [0, n_sources) are the sources (0 is `input`), node n_sources +
-     * i is stage i. It is the node before the stage, unless `input:` names another. References in the params have their
-     * node set too. */
+    /* The node whose image is this stage's input. Nodes [0, n_sources) are the sources (0 is
+     * `input`), node n_sources + i is stage i. It is the node before the stage, unless `input:`
+     * names another. References in the params have their node set too. */
     int32_t input_node;
     struct ts_span span; /* where the stage's name stands in the text */
 };
@@ -66,7 +68,8 @@ struct ts_chain {
     int32_t n_stages;
     struct chain_sweep sweep;
     struct chain_output output;
-    /* These are stages of another chain, run for the tables of the last: images may go unused, and there is no output.
+    /* These are stages of another chain, run for the tables of the last: images may go unused, and
+     * there is no output.
      */
     bool part;
     struct arena *arena; /* owns every string, list and parameter struct above */
@@ -76,8 +79,8 @@ struct ts_chain {
 enum { CHAIN_OUTPUT_PARAMS = 4 };
 extern const struct param ts_chain_output_params[CHAIN_OUTPUT_PARAMS];
 
-/* Returns the chain with every parameter written out, as YAML without any path, for the provenance; free() it. NULL
- * where memory is out. */
+/* Returns the chain with every parameter written out, as YAML without any path, for the provenance;
+ * free() it. NULL where memory is out. */
 char *ts_chain_canonical(const struct ts_chain *chain);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Builds sources, stages and output from the tree of a chain's text. Stages are named in a first pass, which reports
- * nothing, so that a name that stands too late is told apart from one that stands nowhere.
+ * Builds sources, stages and output from the tree of a chain's text. Stages are named in a first
+ * pass, which reports nothing, so that a name that stands too late is told apart from one that
+ * stands nowhere.
  */
 #include "pipeline/chain/chain_build.h"
 
@@ -10,62 +11,72 @@
 
 #include "pipeline/chain/formats.h"
 
-/* ---- the output ---------------------------------------------------------------------------------- */
+/* ---- the output ------------------------------------------------------------------------------ */
 
-/* Builds the output of a chain from the tree of its text: the paths of its formats, of which each must have a suffix of
- * its own, and the parameters that stand beside them. */
+/* Builds the output of a chain from the tree of its text: the paths of its formats, of which each
+ * must have a suffix of its own, and the parameters that stand beside them. */
 
 struct output_builder {
     struct ts_chain *chain;
     const struct load *load;
 };
 
-static void report_output(const struct output_builder *builder, const struct node *node, const char *code,
-                          const char *owner, const char *message)
+static void report_output(const struct output_builder *builder, const struct node *node,
+                          const char *code, const char *owner, const char *message)
 {
     if (node->kind != NODE_REFUSED)
         ts_diag_error(builder->load->diag, TS_BAD_CHAIN,
-                      &(struct diag_site){.code = code, .span = node->span, .stage = owner}, "%s", message);
+                      &(struct diag_site){.code = code, .span = node->span, .stage = owner}, "%s",
+                      message);
 }
 
 static const struct choice compressions[] = {
-    {"deflate", CHAIN_DEFLATE, .doc = "shuffle and deflate, which every program that reads HDF5 can inflate"},
+    {"deflate", CHAIN_DEFLATE,
+     .doc = "shuffle and deflate, which every program that reads HDF5 can inflate"},
     {"small", CHAIN_SMALL,
-     .doc = "deflate that looks longer for what repeats: integers get smaller, and the CPU takes longer"},
+     .doc = "deflate that looks longer for what repeats: integers get smaller, and the CPU takes "
+            "longer"},
     {"none", CHAIN_STORED, .doc = "values as they are: faster where the disk is fast, and larger"},
     {NULL}};
 
 static const struct choice dtypes[] = {
     {"own", CHAIN_OWN, .doc = "each image keeps its type"},
-    {"f16", CHAIN_F16, .doc = "images of 32-bit floats are rounded to 16-bit floats, and others keep their type"},
+    {"f16", CHAIN_F16,
+     .doc = "images of 32-bit floats are rounded to 16-bit floats, and others keep their type"},
     {NULL}};
 
-static const struct choice codecs[] = {{"none", SINK_CODEC_NONE, .doc = "values as they are"},
-                                       {"rle", SINK_CODEC_RLE, .doc = "RLE Lossless, which every reader has"},
-                                       {"j2k", SINK_CODEC_J2K, .doc = "JPEG 2000 Lossless"},
-                                       {NULL}};
+static const struct choice codecs[] = {
+    {"none", SINK_CODEC_NONE, .doc = "values as they are"},
+    {"rle", SINK_CODEC_RLE, .doc = "RLE Lossless, which every reader has"},
+    {"j2k", SINK_CODEC_J2K, .doc = "JPEG 2000 Lossless"},
+    {NULL}};
 
 const struct param ts_chain_output_params[CHAIN_OUTPUT_PARAMS] = {
-    PARAM(struct chain_output, compression, .unit = "", .choices = compressions, .init.choice = CHAIN_DEFLATE,
-          .doc = "how an HDF5 file stores the values of images"),
+    PARAM(struct chain_output, compression, .unit = "", .choices = compressions,
+          .init.choice = CHAIN_DEFLATE, .doc = "how an HDF5 file stores the values of images"),
     PARAM(struct chain_output, dtype, .unit = "", .choices = dtypes, .init.choice = CHAIN_OWN,
           .doc = "the type in which an HDF5 file stores the values of images"),
     PARAM(struct chain_output, window, .optional = true, .unit = "value",
-          .doc = "[center, width] of the values that pictures show from black to white; absent: those between the 1st "
+          .doc = "[center, width] of the values that pictures show from black to white; absent: "
+                 "those between the 1st "
                  "and the 99th percentile"),
     PARAM(struct chain_output, codec, .unit = "", .choices = codecs, .init.choice = SINK_CODEC_NONE,
           .doc = "how DICOM files hold their pixels, without loss")};
 
 struct param_set ts_chain_output_set(struct ts_chain *chain)
 {
-    return (struct param_set){
-        .params = ts_chain_output_params, .n_params = CHAIN_OUTPUT_PARAMS, .values = &chain->output, .owner = "output"};
+    return (struct param_set){.params = ts_chain_output_params,
+                              .n_params = CHAIN_OUTPUT_PARAMS,
+                              .values = &chain->output,
+                              .owner = "output"};
 }
 
 /* Returns the path of an output, joined to the chain's folder, or NULL (reported). */
-static const char *output_path(const struct output_builder *builder, const struct node *entry, const char *owner)
+static const char *output_path(const struct output_builder *builder, const struct node *entry,
+                               const char *owner)
 {
-    const char *path = entry->kind == NODE_LIST ? NULL : ts_load_text(builder->load->diag, entry, owner, "a path");
+    const char *path =
+        entry->kind == NODE_LIST ? NULL : ts_load_text(builder->load->diag, entry, owner, "a path");
     if (entry->kind == NODE_LIST)
         ts_load_expected(builder->load->diag, entry, owner, "one path");
     if (path && *path)
@@ -75,9 +86,10 @@ static const char *output_path(const struct output_builder *builder, const struc
     return NULL;
 }
 
-/* Refuses a path whose suffix is that of another format, or is none where the format writes files alone. */
-static bool check_suffix(const struct output_builder *builder, const struct node *entry, const char *path,
-                         const struct sink_format *format)
+/* Refuses a path whose suffix is that of another format, or is none where the format writes files
+ * alone. */
+static bool check_suffix(const struct output_builder *builder, const struct node *entry,
+                         const char *path, const struct sink_format *format)
 {
     char owner[64], hint[512];
     const char *wrong = ts_sink_misnamed(format, path, hint, sizeof hint);
@@ -89,7 +101,8 @@ static bool check_suffix(const struct output_builder *builder, const struct node
     return false;
 }
 
-static void build_sink(const struct output_builder *builder, const struct node *entry, const struct sink_format *format)
+static void build_sink(const struct output_builder *builder, const struct node *entry,
+                       const struct sink_format *format)
 {
     struct chain_output *output = &builder->chain->output;
     char owner[64];
@@ -127,12 +140,13 @@ static void build_output(struct ts_chain *chain, const struct load *load, const 
         } else if (ts_param_find(set.params, set.n_params, entry->key->text, &param)) {
             ts_load_value(load, entry, &set, param);
         } else {
-            ts_load_unknown(load->diag, entry->key->text, entry->key->span, "output", "format", names, n);
+            ts_load_unknown(load->diag, entry->key->text, entry->key->span, "output", "format",
+                            names, n);
         }
     }
 }
 
-/* ---- sources and stages -------------------------------------------------------------------------- */
+/* ---- sources and stages ---------------------------------------------------------------------- */
 
 enum { NAME_MAX_BYTES = 64 };
 
@@ -152,17 +166,19 @@ static struct load loader(const struct builder *builder)
                          .version = builder->chain->version};
 }
 
-static void report(const struct builder *builder, const struct node *node, const char *code, const char *owner,
-                   const char *message)
+static void report(const struct builder *builder, const struct node *node, const char *code,
+                   const char *owner, const char *message)
 {
     if (node->kind != NODE_REFUSED)
         ts_diag_error(builder->diag, TS_BAD_CHAIN,
-                      &(struct diag_site){.code = code, .span = node->span, .stage = owner}, "%s", message);
+                      &(struct diag_site){.code = code, .span = node->span, .stage = owner}, "%s",
+                      message);
 }
 
-/* ---- names -------------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
-/* Returns the node of a name (a source, or a stage's `name:`), or -1. Stages whose `name:` was refused have none. */
+/* Returns the node of a name (a source, or a stage's `name:`), or -1. Stages whose `name:` was
+ * refused have none. */
 static int32_t find_name(const struct ts_chain *chain, const char *name)
 {
     for (int32_t i = 0; i < chain->n_sources; i++)
@@ -174,20 +190,23 @@ static int32_t find_name(const struct ts_chain *chain, const char *name)
     return -1;
 }
 
-/* Returns the node that stage `stage` may refer to by the text at `span`, or -1 (reported as `site`: ...). */
-static int32_t resolve_name(const struct ts_chain *chain, int32_t stage, const char *name, struct ts_span span,
-                            const char *site, struct ts_diag *diag)
+/* Returns the node that stage `stage` may refer to by the text at `span`, or -1 (reported as
+ * `site`: ...). */
+static int32_t resolve_name(const struct ts_chain *chain, int32_t stage, const char *name,
+                            struct ts_span span, const char *site, struct ts_diag *diag)
 {
     const int32_t node = find_name(chain, name);
     if (node >= 0 && node < chain->n_sources + stage)
         return node;
     char shown[TREE_SHOWN_BYTES];
     if (node >= 0) {
-        ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "name-later", .span = span, .stage = site},
+        ts_diag_error(diag, TS_BAD_CHAIN,
+                      &(struct diag_site){.code = "name-later", .span = span, .stage = site},
                       "'%s' is the name of %s (line %d)", ts_tree_shown(name, shown),
                       node == chain->n_sources + stage ? "this stage itself" : "a later stage",
                       chain->stages[node - chain->n_sources].name_span.line);
-        ts_diag_hint(diag, "a stage takes what stands before it: outputs of earlier stages, and sources");
+        ts_diag_hint(diag,
+                     "a stage takes what stands before it: outputs of earlier stages, and sources");
         return -1;
     }
     const char *names[CHAIN_MAX_SOURCES + CHAIN_MAX_STAGES];
@@ -213,13 +232,15 @@ bool ts_chain_resolve_references(const struct ts_chain *chain, int32_t stage, st
             continue;
         char site[160];
         snprintf(site, sizeof site, "%s.%s", self->set.owner, param->name);
-        reference->node = resolve_name(chain, stage, reference->name, self->set.spans[i], site, diag);
+        reference->node =
+            resolve_name(chain, stage, reference->name, self->set.spans[i], site, diag);
         ok &= reference->node >= 0;
     }
     return ok;
 }
 
-/* Returns true where the text is [A-Za-z][A-Za-z0-9_-]{0,63}, which can name a group of the output file. */
+/* Returns true where the text is [A-Za-z][A-Za-z0-9_-]{0,63}, which can name a group of the output
+ * file. */
 static bool is_name(const char *text)
 {
     const size_t length = strlen(text);
@@ -240,8 +261,10 @@ static const char *new_name(struct builder *builder, const struct node *node, co
         return NULL;
     const struct diag_site site = {.code = "name-invalid", .span = node->span, .stage = owner};
     if (!is_name(text)) {
-        ts_diag_error(builder->diag, TS_BAD_CHAIN, &site, "'%s' is not a name", ts_tree_shown(text, shown));
-        ts_diag_hint(builder->diag, "a letter, then letters, digits, _ and -, at most %d in all", NAME_MAX_BYTES);
+        ts_diag_error(builder->diag, TS_BAD_CHAIN, &site, "'%s' is not a name",
+                      ts_tree_shown(text, shown));
+        ts_diag_hint(builder->diag, "a letter, then letters, digits, _ and -, at most %d in all",
+                     NAME_MAX_BYTES);
         return NULL;
     }
     const int32_t taken = find_name(builder->chain, text);
@@ -250,8 +273,8 @@ static const char *new_name(struct builder *builder, const struct node *node, co
         if (stage < 0)
             ts_diag_error(builder->diag, TS_BAD_CHAIN, &site, "'%s' is the name of a source", text);
         else
-            ts_diag_error(builder->diag, TS_BAD_CHAIN, &site, "the name '%s' is taken in line %d", text,
-                          builder->chain->stages[stage].name_span.line);
+            ts_diag_error(builder->diag, TS_BAD_CHAIN, &site, "the name '%s' is taken in line %d",
+                          text, builder->chain->stages[stage].name_span.line);
         ts_diag_hint(builder->diag, "choose another name for this one");
         return NULL;
     }
@@ -261,7 +284,7 @@ static const char *new_name(struct builder *builder, const struct node *node, co
     return copy;
 }
 
-/* ---- sources ------------------------------------------------------------------------------------ */
+/* ---- sources --------------------------------------------------------------------------------- */
 
 int ts_chain_path_param(const struct source_format *format)
 {
@@ -269,7 +292,8 @@ int ts_chain_path_param(const struct source_format *format)
     return ts_param_find(format->params, format->n_params, format->name, &i) ? (int)i : -1;
 }
 
-static const struct source_format *find_format(const struct builder *builder, const struct node *map, const char *owner)
+static const struct source_format *find_format(const struct builder *builder,
+                                               const struct node *map, const char *owner)
 {
     const struct source_format *found = NULL;
     const char *names[32];
@@ -285,21 +309,23 @@ static const struct source_format *find_format(const struct builder *builder, co
         found = format ? format : found;
     }
     if (!found && map->first)
-        ts_load_unknown(builder->diag, map->first->key->text, map->first->key->span, owner, "format", names, n);
+        ts_load_unknown(builder->diag, map->first->key->text, map->first->key->span, owner,
+                        "format", names, n);
     else if (!found)
         report(builder, map, "no-format", owner, "the format is missing");
     if (!found && !(map->first && ts_nearest_name(map->first->key->text, names, n))) {
         char known[256];
         ts_list_names(known, sizeof known, names, n);
-        ts_diag_hint(builder->diag, "an input is a format and a path, such as input: {dicom: FOLDER}; known: %s",
+        ts_diag_hint(builder->diag,
+                     "an input is a format and a path, such as input: {dicom: FOLDER}; known: %s",
                      known);
     }
     return found;
 }
 
 /* Appends a copy of an entry under this name; another one under the same name is reported. */
-static bool copy_entry(const struct builder *builder, struct node *map, const struct node *entry, const char *name,
-                       const char *owner)
+static bool copy_entry(const struct builder *builder, struct node *map, const struct node *entry,
+                       const char *name, const char *owner)
 {
     struct node *copy = ts_arena_alloc(builder->chain->arena, sizeof *copy),
                 *key = ts_arena_alloc(builder->chain->arena, sizeof *key);
@@ -308,7 +334,8 @@ static bool copy_entry(const struct builder *builder, struct node *map, const st
         return false;
     }
     if (ts_tree_find(map, name)) {
-        report(builder, entry->key, "duplicate-key", owner, "this parameter is given twice for the input");
+        report(builder, entry->key, "duplicate-key", owner,
+               "this parameter is given twice for the input");
         return false;
     }
     *copy = *entry;
@@ -319,30 +346,33 @@ static bool copy_entry(const struct builder *builder, struct node *map, const st
     return true;
 }
 
-/* Returns the key of the path in a map of a format's parameters: the format itself, or a word for a path that is no
- * parameter. A pattern with a folder, and a list of patterns, are paths of their own. NULL: there is none. */
+/* Returns the key of the path in a map of a format's parameters: the format itself, or a word for a
+ * path that is no parameter. A pattern with a folder, and a list of patterns, are paths of their
+ * own. NULL: there is none. */
 static const char *path_key(const struct node *inner, const struct source_format *format)
 {
     const char *const words[] = {format->name, "path", "folder", "file", "files"};
     size_t i;
     for (size_t k = 0; k < sizeof words / sizeof *words; k++)
-        if (ts_tree_find(inner, words[k]) && (k == 0 || !ts_param_find(format->params, format->n_params, words[k], &i)))
+        if (ts_tree_find(inner, words[k]) &&
+            (k == 0 || !ts_param_find(format->params, format->n_params, words[k], &i)))
             return words[k];
     const struct node *pattern = ts_tree_find(inner, "pattern");
     return pattern && (!pattern->text || strchr(pattern->text, '/')) ? "pattern" : NULL;
 }
 
-/* Gives a pattern of names, which has no folder, that of the chain; another input may still take its place. */
-static bool add_folder(const struct builder *builder, struct node *map, const struct node *pattern, const char *format,
-                       const char *owner)
+/* Gives a pattern of names, which has no folder, that of the chain; another input may still take
+ * its place. */
+static bool add_folder(const struct builder *builder, struct node *map, const struct node *pattern,
+                       const char *format, const char *owner)
 {
     struct node folder = *pattern;
     folder.text = ".";
     return copy_entry(builder, map, &folder, format, owner);
 }
 
-/* Makes {FORMAT: PATH, parameter: value} of {FORMAT: {path: PATH, parameter: value}}. Returns NULL where memory is out
- * or a parameter stands twice (reported), and any other map as it is. */
+/* Makes {FORMAT: PATH, parameter: value} of {FORMAT: {path: PATH, parameter: value}}. Returns NULL
+ * where memory is out or a parameter stands twice (reported), and any other map as it is. */
 static const struct node *unfold(const struct builder *builder, const struct node *map,
                                  const struct source_format *format, const char *owner)
 {
@@ -355,13 +385,16 @@ static const struct node *unfold(const struct builder *builder, const struct nod
         ts_diag_no_memory(builder->diag, sizeof *flat);
         return NULL;
     }
-    *flat = (struct node){
-        .kind = NODE_MAP, .incomplete = map->incomplete || inner->incomplete, .span = map->span, .key = map->key};
+    *flat = (struct node){.kind = NODE_MAP,
+                          .incomplete = map->incomplete || inner->incomplete,
+                          .span = map->span,
+                          .key = map->key};
     for (const struct node *entry = map->first; entry; entry = entry->next)
         if (entry != inner && !copy_entry(builder, flat, entry, entry->key->text, owner))
             return NULL;
     for (const struct node *entry = inner->first; entry; entry = entry->next)
-        if (!copy_entry(builder, flat, entry, path && !strcmp(entry->key->text, path) ? format->name : entry->key->text,
+        if (!copy_entry(builder, flat, entry,
+                        path && !strcmp(entry->key->text, path) ? format->name : entry->key->text,
                         owner))
             return NULL;
     const struct node *pattern = path ? NULL : ts_tree_find(inner, "pattern");
@@ -369,19 +402,22 @@ static const struct node *unfold(const struct builder *builder, const struct nod
 }
 
 /* Finds the earlier source that `like:` names; NULL where it is none (reported). */
-static const struct chain_source *find_like(const struct builder *builder, const struct node *node, const char *owner)
+static const struct chain_source *find_like(const struct builder *builder, const struct node *node,
+                                            const char *owner)
 {
     const struct ts_chain *chain = builder->chain;
     const char *name = ts_load_text(builder->diag, node, owner, "the name of an earlier input");
     const char *names[CHAIN_MAX_SOURCES];
     size_t n = 0;
-    for (int32_t i = 0; name && i < chain->n_sources && strcmp(chain->sources[i].name, owner); i++) {
+    for (int32_t i = 0; name && i < chain->n_sources && strcmp(chain->sources[i].name, owner);
+         i++) {
         names[n++] = chain->sources[i].name;
         if (strcmp(chain->sources[i].name, name))
             continue;
         if (chain->sources[i].format)
             return &chain->sources[i];
-        report(builder, node, "no-format", owner, "the input that it is to be like is not in the chain");
+        report(builder, node, "no-format", owner,
+               "the input that it is to be like is not in the chain");
         return NULL;
     }
     if (name)
@@ -408,7 +444,8 @@ static void take_over(const struct node *map, const struct param_set *other, str
     for (size_t i = 0; i < set->n_params; i++) {
         if (!(other->given >> i & 1) || (numbered && is_of_views(set->params[i].name)))
             continue;
-        memcpy(ts_param_field(set, i), ts_param_field(other, i), ts_param_bytes(set->params[i].kind));
+        memcpy(ts_param_field(set, i), ts_param_field(other, i),
+               ts_param_bytes(set->params[i].kind));
         set->spans[i] = other->spans[i];
         set->given |= 1U << i;
         set->own_units |= other->own_units & 1U << i;
@@ -416,16 +453,17 @@ static void take_over(const struct node *map, const struct param_set *other, str
     }
 }
 
-/* Builds a source from {like: NAME, parameter: value}: the other source's format and values, and over them its own. */
-static void build_like(struct builder *builder, const struct node *map, const struct node *like, const char *owner,
-                       struct chain_source *source)
+/* Builds a source from {like: NAME, parameter: value}: the other source's format and values, and
+ * over them its own. */
+static void build_like(struct builder *builder, const struct node *map, const struct node *like,
+                       const char *owner, struct chain_source *source)
 {
     static const char *const keys[] = {"like"};
     struct load load = loader(builder);
     const struct chain_source *other = find_like(builder, like, owner);
     const struct source_format *format = other ? other->format : NULL;
-    if (!format || !ts_load_begin(&load, format->params, format->n_params, format->params_bytes, owner, map->key->span,
-                                  &source->set))
+    if (!format || !ts_load_begin(&load, format->params, format->n_params, format->params_bytes,
+                                  owner, map->key->span, &source->set))
         return;
     map = unfold(builder, map, format, owner);
     if (!map)
@@ -440,7 +478,8 @@ static void build_like(struct builder *builder, const struct node *map, const st
     ts_load_params(&load, map, &source->set);
 }
 
-/* Builds one source from its map {format: path, parameter: value}, or {format: {path: path, parameter: value}}. */
+/* Builds one source from its map {format: path, parameter: value}, or {format: {path: path,
+ * parameter: value}}. */
 static void build_source(struct builder *builder, const struct node *map, const char *owner,
                          struct chain_source *source)
 {
@@ -455,8 +494,8 @@ static void build_source(struct builder *builder, const struct node *map, const 
         return;
     }
     const struct source_format *format = find_format(builder, map, owner);
-    if (!format || !ts_load_begin(&load, format->params, format->n_params, format->params_bytes, owner, map->key->span,
-                                  &source->set))
+    if (!format || !ts_load_begin(&load, format->params, format->n_params, format->params_bytes,
+                                  owner, map->key->span, &source->set))
         return;
     map = unfold(builder, map, format, owner);
     if (!map)
@@ -466,7 +505,8 @@ static void build_source(struct builder *builder, const struct node *map, const 
     ts_load_params(&load, map, &source->set);
 }
 
-static void build_sources(struct builder *builder, const struct node *input, const struct node *inputs)
+static void build_sources(struct builder *builder, const struct node *input,
+                          const struct node *inputs)
 {
     struct ts_chain *chain = builder->chain;
     chain->sources[0].name = "input";
@@ -492,10 +532,10 @@ static void build_sources(struct builder *builder, const struct node *input, con
     }
 }
 
-/* ---- stages ------------------------------------------------------------------------------------- */
+/* ---- stages ---------------------------------------------------------------------------------- */
 
-/* Returns the one entry {name: parameters} of an item of the list, or the bare name itself. NULL where it is neither
- * (reported). */
+/* Returns the one entry {name: parameters} of an item of the list, or the bare name itself. NULL
+ * where it is neither (reported). */
 static const struct node *stage_entry(const struct builder *builder, const struct node *item)
 {
     if (item->kind == NODE_SCALAR && ts_load_text(builder->diag, item, NULL, "a stage"))
@@ -503,9 +543,10 @@ static const struct node *stage_entry(const struct builder *builder, const struc
     if (item->kind == NODE_MAP && item->n == 1)
         return item->first;
     if (item->kind == NODE_MAP && item->n > 1) {
-        ts_diag_error(builder->diag, TS_BAD_CHAIN,
-                      &(struct diag_site){.code = "stage-keys", .span = item->first->next->key->span},
-                      "a stage is one name with its parameters, and this is a second key");
+        ts_diag_error(
+            builder->diag, TS_BAD_CHAIN,
+            &(struct diag_site){.code = "stage-keys", .span = item->first->next->key->span},
+            "a stage is one name with its parameters, and this is a second key");
         ts_diag_hint(builder->diag, "- %s: {...}, or indent the parameters further than the name",
                      item->first->key->text);
     } else if ((item->kind == NODE_MAP && !item->incomplete) || item->kind == NODE_LIST) {
@@ -532,7 +573,8 @@ static const struct stage *find_stage(const struct builder *builder, const struc
     char first[64];
     snprintf(first, sizeof first, "%.*s", (int)strcspn(name->text, " {="), name->text);
     if (ts_stage_find(first))
-        ts_diag_hint(builder->diag, "a colon stands behind the name of a stage: - %s: {...}", first);
+        ts_diag_hint(builder->diag, "a colon stands behind the name of a stage: - %s: {...}",
+                     first);
     return NULL;
 }
 
@@ -558,7 +600,8 @@ static void name_stage(struct builder *builder, const struct node *item, struct 
 }
 
 /* The last image is written in any case, so that a save at the end needs no name. */
-static void check_stage_name(struct builder *builder, const struct node *item, const struct chain_stage *stage)
+static void check_stage_name(struct builder *builder, const struct node *item,
+                             const struct chain_stage *stage)
 {
     const struct node *label = stage_label(item);
     char site[160];
@@ -566,9 +609,10 @@ static void check_stage_name(struct builder *builder, const struct node *item, c
     if (label && !stage->name) {
         new_name(builder, label, site);
     } else if (!label && (stage->stage->traits & TRAIT_KEEPS_IMAGE) && item->next) {
-        ts_diag_error(builder->diag, TS_BAD_CHAIN,
-                      &(struct diag_site){.code = "parameter-missing", .span = stage->span, .stage = site},
-                      "required, but not given");
+        ts_diag_error(
+            builder->diag, TS_BAD_CHAIN,
+            &(struct diag_site){.code = "parameter-missing", .span = stage->span, .stage = site},
+            "required, but not given");
         ts_diag_hint(builder->diag, "name: names the result in the output file");
     }
 }
@@ -589,8 +633,9 @@ static void build_stage(struct builder *builder, const struct node *item, int32_
     const struct node *name = stage_name(entry);
     stage->span = name->span;
     stage->stage = find_stage(builder, name);
-    if (!stage->stage || !ts_load_begin(&load, stage->stage->params, stage->stage->n_params, stage->stage->params_bytes,
-                                        stage->stage->name, stage->span, &stage->set))
+    if (!stage->stage ||
+        !ts_load_begin(&load, stage->stage->params, stage->stage->n_params,
+                       stage->stage->params_bytes, stage->stage->name, stage->span, &stage->set))
         return;
     static const struct node no_parameters = {.kind = NODE_MAP};
     const bool swept = chain->sweep.n > 0;
@@ -605,7 +650,8 @@ static void build_stage(struct builder *builder, const struct node *item, int32_
         return;
     char site[160];
     snprintf(site, sizeof site, "%s.input", stage->stage->name);
-    const char *from = ts_load_text(builder->diag, input, site, "the name of an earlier output or source");
+    const char *from =
+        ts_load_text(builder->diag, input, site, "the name of an earlier output or source");
     if (from)
         stage->input_node = resolve_name(chain, index, from, input->span, site, builder->diag);
 }
@@ -641,20 +687,23 @@ static void build_stages(struct builder *builder, const struct node *list)
         build_stage(builder, item, index++);
 }
 
-/* ---- the whole ---------------------------------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
-static void check_version(struct builder *builder, const struct node *root, const struct node *version)
+static void check_version(struct builder *builder, const struct node *root,
+                          const struct node *version)
 {
     char shown[TREE_SHOWN_BYTES];
     if (!version) {
         ts_diag_error(builder->diag, TS_BAD_CHAIN,
-                      &(struct diag_site){.code = "version-missing", .span = {root->span.line, root->span.column, 1}},
+                      &(struct diag_site){.code = "version-missing",
+                                          .span = {root->span.line, root->span.column, 1}},
                       "the key `tomostage` is missing");
         ts_diag_hint(builder->diag, "the first line of a chain is: tomostage: 2");
         return;
     }
     const char *text = ts_load_text(builder->diag, version, "tomostage", "2");
-    const struct diag_site site = {.code = "version-unknown", .span = version->span, .stage = "tomostage"};
+    const struct diag_site site = {
+        .code = "version-unknown", .span = version->span, .stage = "tomostage"};
     if (text && version->quoted)
         ts_diag_error(builder->diag, TS_BAD_CHAIN, &site, "'%s' is a text in quotes, not a number",
                       ts_tree_shown(text, shown));
@@ -666,7 +715,8 @@ static void check_version(struct builder *builder, const struct node *root, cons
                       ts_tree_shown(text, shown));
 }
 
-void ts_chain_build(struct ts_chain *chain, const struct node *root, const char *folder, struct ts_diag *diag)
+void ts_chain_build(struct ts_chain *chain, const struct node *root, const char *folder,
+                    struct ts_diag *diag)
 {
     static const char *const keys[] = {"tomostage", "input", "inputs", "stages", "output"};
     enum { VERSION, INPUT, INPUTS, STAGES, OUTPUT, N_KEYS };
@@ -675,8 +725,10 @@ void ts_chain_build(struct ts_chain *chain, const struct node *root, const char 
     bool meant_stages = false;
     chain->version = CHAIN_VERSION;
     if (root->kind != NODE_MAP) {
-        ts_load_expected(diag, root, NULL, "a map with the keys tomostage, input, stages and output");
-        ts_diag_hint(diag, "a chain begins with the line `tomostage: 2`; an image is named in it, or by -i");
+        ts_load_expected(diag, root, NULL,
+                         "a map with the keys tomostage, input, stages and output");
+        ts_diag_hint(
+            diag, "a chain begins with the line `tomostage: 2`; an image is named in it, or by -i");
         return;
     }
     for (const struct node *entry = root->first; entry; entry = entry->next) {
@@ -686,8 +738,8 @@ void ts_chain_build(struct ts_chain *chain, const struct node *root, const char 
         if (i < N_KEYS)
             values[i] = entry;
         else
-            meant_stages |=
-                ts_load_unknown(diag, entry->key->text, entry->key->span, NULL, "key", keys, N_KEYS) == keys[STAGES];
+            meant_stages |= ts_load_unknown(diag, entry->key->text, entry->key->span, NULL, "key",
+                                            keys, N_KEYS) == keys[STAGES];
     }
     check_version(&builder, root, values[VERSION]);
     build_sources(&builder, values[INPUT], values[INPUTS]);
@@ -695,7 +747,8 @@ void ts_chain_build(struct ts_chain *chain, const struct node *root, const char 
         build_stages(&builder, values[STAGES]);
     else if (!meant_stages && !root->incomplete) {
         ts_diag_error(diag, TS_BAD_CHAIN,
-                      &(struct diag_site){.code = "stages-missing", .span = {root->span.line, root->span.column, 1}},
+                      &(struct diag_site){.code = "stages-missing",
+                                          .span = {root->span.line, root->span.column, 1}},
                       "the key `stages` is missing");
         ts_diag_hint(diag, "stages: [] writes the input as it is");
     }

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writes a chain out: every parameter in the order of its table, names and inputs, but no path. Equal chains give equal
- * texts. The text is a chain again, whose inputs lie in folders of their own names beside it, or are given by -i.
+ * Writes a chain out: every parameter in the order of its table, names and inputs, but no path.
+ * Equal chains give equal texts. The text is a chain again, whose inputs lie in folders of their
+ * own names beside it, or are given by -i.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "pipeline/chain/chain_build.h"
 
-/* Returns true where a parameter is left out: it plays no part beside the others, is derived by a plan that was not
- * made, or is optional and not given. */
+/* Returns true where a parameter is left out: it plays no part beside the others, is derived by a
+ * plan that was not made, or is optional and not given. */
 static bool is_silent(const struct param_set *set, size_t i)
 {
     const struct param *param = &set->params[i];
@@ -41,7 +42,8 @@ static bool is_silent(const struct param_set *set, size_t i)
 /* Writes the value of parameter i of the set, or another one of it that lies at `at`. */
 static bool write_value(FILE *out, const struct param_set *set, size_t i, const void *at)
 {
-    const int length = at ? ts_param_format_value(&set->params[i], at, NULL, 0) : ts_param_format(set, i, NULL, 0);
+    const int length =
+        at ? ts_param_format_value(&set->params[i], at, NULL, 0) : ts_param_format(set, i, NULL, 0);
     char *text = length < 0 ? NULL : malloc((size_t)length + 1);
     if (!text)
         return false;
@@ -60,16 +62,17 @@ static bool write_sweep(FILE *out, const struct param_set *set, const struct cha
     fputs("{sweep: [", out);
     for (int64_t k = 0; ok && k < sweep->n; k++) {
         fputs(k > 0 ? ", " : "", out);
-        ok = write_value(out, set, sweep->param, ts_sweep_value(sweep, &set->params[sweep->param], k));
+        ok = write_value(out, set, sweep->param,
+                         ts_sweep_value(sweep, &set->params[sweep->param], k));
     }
     fputs("]}", out);
     return ok;
 }
 
-/* Writes the entries of a map between braces. The owner's name stands in place of the path, which the parameter called
- * `path` holds. `sweep` is that of one of the parameters, or NULL. */
-static bool write_params(FILE *out, const struct param_set *set, const struct chain_sweep *sweep, const char *path,
-                         bool first)
+/* Writes the entries of a map between braces. The owner's name stands in place of the path, which
+ * the parameter called `path` holds. `sweep` is that of one of the parameters, or NULL. */
+static bool write_params(FILE *out, const struct param_set *set, const struct chain_sweep *sweep,
+                         const char *path, bool first)
 {
     for (size_t i = 0; i < set->n_params; i++) {
         const char *name = set->params[i].name;
@@ -80,7 +83,8 @@ static bool write_params(FILE *out, const struct param_set *set, const struct ch
         first = false;
         if (is_path)
             fputs(set->owner, out);
-        else if (sweep && sweep->param == i ? !write_sweep(out, set, sweep) : !write_value(out, set, i, NULL))
+        else if (sweep && sweep->param == i ? !write_sweep(out, set, sweep)
+                                            : !write_value(out, set, i, NULL))
             return false;
     }
     return true;
@@ -97,7 +101,8 @@ static bool write_source(FILE *out, const struct chain_source *source)
 /* Returns the name of a node. Only named nodes are ever inputs other than by default. */
 static const char *node_name(const struct ts_chain *chain, int32_t node)
 {
-    return node < chain->n_sources ? chain->sources[node].name : chain->stages[node - chain->n_sources].name;
+    return node < chain->n_sources ? chain->sources[node].name
+                                   : chain->stages[node - chain->n_sources].name;
 }
 
 static bool write_stage(FILE *out, const struct ts_chain *chain, int32_t index)
@@ -124,11 +129,14 @@ static bool write_stage(FILE *out, const struct ts_chain *chain, int32_t index)
 static bool write_output(FILE *out, const struct ts_chain *chain)
 {
     struct chain_output output = chain->output;
-    struct param_set set = {
-        .params = ts_chain_output_params, .n_params = CHAIN_OUTPUT_PARAMS, .values = &output, .owner = "output"};
+    struct param_set set = {.params = ts_chain_output_params,
+                            .n_params = CHAIN_OUTPUT_PARAMS,
+                            .values = &output,
+                            .owner = "output"};
     for (size_t i = 0; i < set.n_params; i++)
-        if (set.params[i].kind == PARAM_CHOICE ? *(int32_t *)ts_param_field(&set, i) == set.params[i].init.choice
-                                               : is_silent(&set, i))
+        if (set.params[i].kind == PARAM_CHOICE
+                ? *(int32_t *)ts_param_field(&set, i) == set.params[i].init.choice
+                : is_silent(&set, i))
             set.idle |= 1u << i;
     if (set.idle == (1u << set.n_params) - 1)
         return true;

@@ -10,15 +10,16 @@
 /* A stage or an output behind the input would be passed over in silence. */
 static enum ts_status check(const struct ts_chain *chain, const char *input, struct ts_diag *diag)
 {
-    if (chain->n_sources == 1 && chain->n_stages == 1 && !chain->output.path && chain->output.n_sinks == 0)
+    if (chain->n_sources == 1 && chain->n_stages == 1 && !chain->output.path &&
+        chain->output.n_sinks == 0)
         return TS_OK;
     ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "not-an-input"},
                   "'%s' is more than an input, such as 'dicom FOLDER series=2'", input);
     return ts_diag_hint(diag, "run the chain, and give this command its result");
 }
 
-enum ts_status ts_chain_of_input(const char *input, const char *name, const char *path, struct ts_chain **chain,
-                                 struct ts_diag *diag)
+enum ts_status ts_chain_of_input(const char *input, const char *name, const char *path,
+                                 struct ts_chain **chain, struct ts_diag *diag)
 {
     const bool is_format = !strchr(input, ' ');
     char *text = NULL;
@@ -32,7 +33,8 @@ enum ts_status ts_chain_of_input(const char *input, const char *name, const char
     return status == TS_OK && path ? ts_chain_set_input(*chain, path, diag) : status;
 }
 
-enum ts_status ts_chain_choose_image(struct ts_chain *chain, const char *image, struct ts_diag *diag)
+enum ts_status ts_chain_choose_image(struct ts_chain *chain, const char *image,
+                                     struct ts_diag *diag)
 {
     char *assignment = NULL;
     if (asprintf(&assignment, "input.image=%s", image) < 0)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads chains from files and texts: a text becomes a tree (from YAML or the one-line form), and the tree becomes a
- * chain. The chain keeps a copy of its text, since messages of later steps point into it.
+ * Reads chains from files and texts: a text becomes a tree (from YAML or the one-line form), and
+ * the tree becomes a chain. The chain keeps a copy of its text, since messages of later steps point
+ * into it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,7 +12,8 @@
 #include "pipeline/chain/oneline.h"
 #include "pipeline/chain/yaml.h"
 
-static struct ts_chain *create_chain(const char *name, const char *text, size_t length, struct ts_diag *diag)
+static struct ts_chain *create_chain(const char *name, const char *text, size_t length,
+                                     struct ts_diag *diag)
 {
     struct ts_chain *chain = calloc(1, sizeof *chain);
     if (chain)
@@ -28,8 +30,8 @@ static struct ts_chain *create_chain(const char *name, const char *text, size_t 
     return NULL;
 }
 
-static enum ts_status parse(const char *text, size_t length, const char *name, const char *folder, bool may_be_oneline,
-                            struct ts_chain **result, struct ts_diag *diag)
+static enum ts_status parse(const char *text, size_t length, const char *name, const char *folder,
+                            bool may_be_oneline, struct ts_chain **result, struct ts_diag *diag)
 {
     static const char byte_order_mark[] = "\xEF\xBB\xBF";
     if (length >= 3 && !memcmp(text, byte_order_mark, 3)) {
@@ -46,7 +48,8 @@ static enum ts_status parse(const char *text, size_t length, const char *name, c
     if (chain && !tree.arena)
         ts_diag_no_memory(diag, length);
     if (chain && tree.arena) {
-        const bool oneline = may_be_oneline && length <= TREE_MAX_BYTES && ts_oneline_is(text, length);
+        const bool oneline =
+            may_be_oneline && length <= TREE_MAX_BYTES && ts_oneline_is(text, length);
         ts_diag_spell_hints(diag, oneline ? ts_oneline_hint : NULL);
         if (oneline ? ts_oneline_read(&tree) : ts_yaml_read(&tree))
             ts_chain_build(chain, tree.root, folder, diag);
@@ -77,7 +80,9 @@ static void hint_for(const char *path, struct ts_diag *diag)
     if (nearest)
         ts_diag_hint(diag, "did you mean the stage '%s'?", nearest);
     else
-        ts_diag_hint(diag, "a chain is a file, or one line such as 'dicom ./study | box radius=2 | hdf5 out.h5'");
+        ts_diag_hint(
+            diag,
+            "a chain is a file, or one line such as 'dicom ./study | box radius=2 | hdf5 out.h5'");
 }
 
 enum ts_status ts_chain_load(const char *path, struct ts_chain **chain, struct ts_diag *diag)
@@ -90,7 +95,8 @@ enum ts_status ts_chain_load(const char *path, struct ts_chain **chain, struct t
     const char *slash = strrchr(path, '/');
     const ssize_t length = ts_tree_read_file(path, text);
     if (!*path) {
-        status = ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "chain-empty"}, "the chain has no text");
+        status = ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "chain-empty"},
+                               "the chain has no text");
         hint_for(path, diag);
         goto done;
     }

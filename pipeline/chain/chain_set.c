@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Changes a chain that was read, as the command line asks: the paths of its input and output, and single parameters by
- * assignments such as box.radius=3. An assignment is a text of its own, into which its errors point.
+ * Changes a chain that was read, as the command line asks: the paths of its input and output, and
+ * single parameters by assignments such as box.radius=3. An assignment is a text of its own, into
+ * which its errors point.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -38,16 +39,16 @@ static const struct source_format *format_of(const char *path)
     return format ? format : ts_source_format_find("dicom");
 }
 
-enum ts_status ts_chain_set_path(struct ts_chain *chain, struct chain_source *source, const char *path,
-                                 struct ts_diag *diag)
+enum ts_status ts_chain_set_path(struct ts_chain *chain, struct chain_source *source,
+                                 const char *path, struct ts_diag *diag)
 {
     struct load load = {.arena = chain->arena, .diag = diag, .version = chain->version};
     const size_t count = ts_diag_count(diag), errors = ts_diag_error_count(diag);
     const struct node value = {.kind = NODE_SCALAR, .quoted = true, .text = path};
     struct param_set set = source->set;
     const struct source_format *format = source->format ? source->format : format_of(path);
-    if (!source->format && !ts_load_begin(&load, format->params, format->n_params, format->params_bytes, "input",
-                                          (struct ts_span){0}, &set))
+    if (!source->format && !ts_load_begin(&load, format->params, format->n_params,
+                                          format->params_bytes, "input", (struct ts_span){0}, &set))
         return TS_RUN_FAILED;
     load.path = format->name;
     if (ts_load_value(&load, &value, &set, (size_t)ts_chain_path_param(format))) {
@@ -66,7 +67,8 @@ enum ts_status ts_chain_set_input(struct ts_chain *chain, const char *path, stru
 enum ts_status ts_chain_set_output(struct ts_chain *chain, const char *path, struct ts_diag *diag)
 {
     if (!*path)
-        return ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "path-empty", .stage = "output"},
+        return ts_diag_error(diag, TS_BAD_CHAIN,
+                             &(struct diag_site){.code = "path-empty", .stage = "output"},
                              "the path is empty");
     const char *copy = ts_arena_text(chain->arena, path, strlen(path));
     if (!copy)
@@ -75,10 +77,12 @@ enum ts_status ts_chain_set_output(struct ts_chain *chain, const char *path, str
     if (!format && !ts_sink_is_hdf5(path)) {
         char known[256];
         ts_sink_list_suffixes(NULL, known, sizeof known);
-        ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "output-suffix", .stage = "output"},
+        ts_diag_error(diag, TS_BAD_CHAIN,
+                      &(struct diag_site){.code = "output-suffix", .stage = "output"},
                       "'%s' does not end in the suffix of an output format", path);
-        return ts_diag_hint(diag, "known: %s; a folder is an output of the chain, such as output: {dicom: FOLDER}",
-                            known);
+        return ts_diag_hint(
+            diag, "known: %s; a folder is an output of the chain, such as output: {dicom: FOLDER}",
+            known);
     }
     chain->output.path = format ? NULL : copy;
     chain->output.span = (struct ts_span){0};
@@ -96,12 +100,13 @@ struct assignment {
     int32_t stage;                 /* -1: a source */
 };
 
-static enum ts_status refuse(const struct assignment *at, size_t start, size_t length, const char *code,
-                             const char *message)
+static enum ts_status refuse(const struct assignment *at, size_t start, size_t length,
+                             const char *code, const char *message)
 {
-    return ts_diag_error(at->tree.diag, TS_BAD_CHAIN,
-                         &(struct diag_site){.code = code, .span = ts_tree_span(&at->tree, start, length)}, "%s",
-                         message);
+    return ts_diag_error(
+        at->tree.diag, TS_BAD_CHAIN,
+        &(struct diag_site){.code = code, .span = ts_tree_span(&at->tree, start, length)}, "%s",
+        message);
 }
 
 static enum ts_status split_assignment(struct assignment *at)
@@ -111,7 +116,9 @@ static enum ts_status split_assignment(struct assignment *at)
     const char *dot = equals ? memrchr(text, '.', (size_t)(equals - text)) : NULL;
     if (!dot || dot == text || dot + 1 == equals) {
         refuse(at, 0, at->tree.length, "assignment-syntax", "STAGE.PARAMETER=VALUE is expected");
-        return ts_diag_hint(at->tree.diag, "box.radius=3, of a second box box#2.radius=3, of the input input.series=2");
+        return ts_diag_hint(
+            at->tree.diag,
+            "box.radius=3, of a second box box#2.radius=3, of the input input.series=2");
     }
     at->target_length = (size_t)(dot - text);
     at->parameter_start = at->target_length + 1;
@@ -120,7 +127,8 @@ static enum ts_status split_assignment(struct assignment *at)
     return TS_OK;
 }
 
-/* Finds the source, stage or output that the assignment names: "input", "box", "box#2", "output". */
+/* Finds the source, stage or output that the assignment names: "input", "box", "box#2",
+ * "output". */
 static enum ts_status find_target(struct ts_chain *chain, struct assignment *at)
 {
     char name[128];
@@ -128,11 +136,13 @@ static enum ts_status find_target(struct ts_chain *chain, struct assignment *at)
     struct ts_diag *diag = at->tree.diag;
     const char *hash = memchr(text, '#', at->target_length);
     const size_t length = hash ? (size_t)(hash - text) : at->target_length;
-    snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1), text);
+    snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1),
+             text);
     char number_text[24] = "";
     int64_t number = 0;
     if (hash)
-        snprintf(number_text, sizeof number_text, "%.*s", (int)(at->target_length - length - 1), hash + 1);
+        snprintf(number_text, sizeof number_text, "%.*s", (int)(at->target_length - length - 1),
+                 hash + 1);
     if (hash && ts_number_integer(number_text, &number))
         number = 0;
     const char *names[CHAIN_MAX_SOURCES + CHAIN_MAX_STAGES];
@@ -168,11 +178,12 @@ static enum ts_status find_target(struct ts_chain *chain, struct assignment *at)
     if (found == 0)
         ts_load_unknown(diag, name, span, NULL, "stage", names, n);
     else if (!hash && found > 1)
-        ts_diag_error(diag, TS_BAD_CHAIN, &site, "the chain has %d stages '%s'; say which one: %s#1 to %s#%d", found,
-                      name, name, name, found);
+        ts_diag_error(diag, TS_BAD_CHAIN, &site,
+                      "the chain has %d stages '%s'; say which one: %s#1 to %s#%d", found, name,
+                      name, name, found);
     else if (!at->set)
-        ts_diag_error(diag, TS_BAD_CHAIN, &site, "the chain has %d stage%s '%s', no number '%s'", found,
-                      found == 1 ? "" : "s", name, number_text);
+        ts_diag_error(diag, TS_BAD_CHAIN, &site, "the chain has %d stage%s '%s', no number '%s'",
+                      found, found == 1 ? "" : "s", name, number_text);
     else
         return TS_OK;
     return TS_BAD_CHAIN;
@@ -181,12 +192,14 @@ static enum ts_status find_target(struct ts_chain *chain, struct assignment *at)
 static enum ts_status assign(struct ts_chain *chain, struct assignment *at)
 {
     struct ts_diag *diag = at->tree.diag;
-    const char *key = ts_arena_text(at->tree.arena, at->tree.text + at->parameter_start, at->parameter_length);
+    const char *key =
+        ts_arena_text(at->tree.arena, at->tree.text + at->parameter_start, at->parameter_length);
     if (!key)
         return ts_diag_no_memory(diag, at->parameter_length);
     size_t param;
     if (!ts_param_find(at->set->params, at->set->n_params, key, &param)) {
-        const struct ts_span span = ts_tree_span(&at->tree, at->parameter_start, at->parameter_length);
+        const struct ts_span span =
+            ts_tree_span(&at->tree, at->parameter_start, at->parameter_length);
         ts_load_unknown_param(diag, key, span, at->set, NULL, 0);
         return TS_BAD_CHAIN;
     }
@@ -197,8 +210,10 @@ static enum ts_status assign(struct ts_chain *chain, struct assignment *at)
     if (sweep.stage == at->stage && sweep.param == param)
         sweep.n = 0; /* the assignment replaces it */
     const bool swept = sweep.n > 0;
-    const struct load load = {
-        .arena = chain->arena, .diag = diag, .path = at->path, .sweep = at->stage >= 0 ? &sweep : NULL};
+    const struct load load = {.arena = chain->arena,
+                              .diag = diag,
+                              .path = at->path,
+                              .sweep = at->stage >= 0 ? &sweep : NULL};
     const struct param_set before = *at->set;
     struct ts_reference *reference = NULL, reference_before = {0};
     if (at->set->params[param].kind == PARAM_REFERENCE) {
@@ -226,8 +241,10 @@ static enum ts_status assign(struct ts_chain *chain, struct assignment *at)
 
 enum ts_status ts_chain_set(struct ts_chain *chain, const char *assignment, struct ts_diag *diag)
 {
-    const size_t length = strlen(assignment), count = ts_diag_count(diag), errors = ts_diag_error_count(diag);
-    struct assignment at = {.tree = {.diag = diag, .text = assignment, .length = length}, .stage = -1};
+    const size_t length = strlen(assignment), count = ts_diag_count(diag),
+                 errors = ts_diag_error_count(diag);
+    struct assignment at = {.tree = {.diag = diag, .text = assignment, .length = length},
+                            .stage = -1};
     at.tree.arena = ts_arena_create();
     char *name = NULL;
     if (!at.tree.arena || asprintf(&name, "--set %s", assignment) < 0) {
@@ -236,7 +253,8 @@ enum ts_status ts_chain_set(struct ts_chain *chain, const char *assignment, stru
     }
     ts_diag_set_source(diag, name, assignment, length);
     free(name);
-    if (ts_tree_check_text(&at.tree) && split_assignment(&at) == TS_OK && find_target(chain, &at) == TS_OK)
+    if (ts_tree_check_text(&at.tree) && split_assignment(&at) == TS_OK &&
+        find_target(chain, &at) == TS_OK)
         assign(chain, &at);
     ts_arena_destroy(at.tree.arena);
     return ts_diag_status_since(diag, count, errors);

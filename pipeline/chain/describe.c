@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writes the pages of stages from their tables, as plain text and as Markdown. Nothing here knows a stage by name, and
- * no default, range or unit stands anywhere but in the tables, so that pages cannot differ from what runs.
+ * Writes the pages of stages from their tables, as plain text and as Markdown. Nothing here knows a
+ * stage by name, and no default, range or unit stands anywhere but in the tables, so that pages
+ * cannot differ from what runs.
  */
 #include "pipeline/chain/describe.h"
 
@@ -18,7 +19,7 @@ void ts_describe_stages(FILE *stream)
         fprintf(stream, "%-12s %s\n", (*stage)->name, (*stage)->summary);
 }
 
-/* ---- words for one parameter ------------------------------------------------------------------- */
+/* ---- words for one parameter ----------------------------------------------------------------- */
 
 static const char *const kind_names[] = {
     [PARAM_INTEGER] = "integer",
@@ -50,7 +51,8 @@ static void format_range(const struct param *param, char *out, size_t size)
         snprintf(out, size, "%s to %s", low, high);
 }
 
-/* Returns the parameter struct with every value at its default; free() it. NULL where memory is out. */
+/* Returns the parameter struct with every value at its default; free() it. NULL where memory is
+ * out. */
 static void *default_values(const struct stage *stage)
 {
     struct param_set set = {.params = stage->params,
@@ -63,7 +65,10 @@ static void *default_values(const struct stage *stage)
 
 static void format_default(const struct param *param, char *out, size_t size)
 {
-    const char *word = param->required ? "required" : param->derived ? param->derived : param->optional ? "none" : NULL;
+    const char *word = param->required   ? "required"
+                       : param->derived  ? param->derived
+                       : param->optional ? "none"
+                                         : NULL;
     char now[128], old[128];
     if (!word)
         ts_param_format_value(param, &param->init, now, sizeof now);
@@ -71,20 +76,21 @@ static void format_default(const struct param *param, char *out, size_t size)
     if (param->old.until == 0)
         return;
     ts_param_format_value(param, &param->old.init, old, sizeof old);
-    snprintf(out, size, "%s (%s in chains of version %d)", word ? word : now, old, param->old.until);
+    snprintf(out, size, "%s (%s in chains of version %d)", word ? word : now, old,
+             param->old.until);
 }
 
-/* ---- words for a stage ------------------------------------------------------------------------- */
+/* ---- words for a stage ----------------------------------------------------------------------- */
 
 /* Prints the names of the bits that are set, with commas between them. */
-#define PRINT_BITS(first, last, bits, bit_of, name_of)                                                                 \
-    do {                                                                                                               \
-        const char *separator = "";                                                                                    \
-        for (int i = first; i <= last; i++)                                                                            \
-            if ((bits)&bit_of(i)) {                                                                                    \
-                fprintf(stream, "%s%s", separator, name_of(i));                                                        \
-                separator = ", ";                                                                                      \
-            }                                                                                                          \
+#define PRINT_BITS(first, last, bits, bit_of, name_of)                                             \
+    do {                                                                                           \
+        const char *separator = "";                                                                \
+        for (int i = first; i <= last; i++)                                                        \
+            if ((bits)&bit_of(i)) {                                                                \
+                fprintf(stream, "%s%s", separator, name_of(i));                                    \
+                separator = ", ";                                                                  \
+            }                                                                                      \
     } while (0)
 
 static void print_accepted(const struct stage *stage, FILE *stream)
@@ -105,16 +111,19 @@ static void print_accepted(const struct stage *stage, FILE *stream)
     }
 }
 
-/* The tables of a stage depend on its parameters and its input; these are the ones it leaves for a small volume,
- * or sinogram, with every parameter at its default. None where the stage cannot work without values of the user. */
+/* The tables of a stage depend on its parameters and its input; these are the ones it leaves for a
+ * small volume, or sinogram, with every parameter at its default. None where the stage cannot work
+ * without values of the user. */
 static int example_tables(const struct stage *stage, struct stage_table tables[STAGE_TABLES])
 {
     static const struct {
         enum ts_dtype dtype;
         enum ts_quantity quantity;
         const char *unit;
-    } examples[] = {
-        {TS_I16, TS_HU, "HU"}, {TS_U8, TS_INTENSITY, "1"}, {TS_F32, TS_LINE_INTEGRAL, "1"}, {TS_U16, TS_COUNTS, "1"}};
+    } examples[] = {{TS_I16, TS_HU, "HU"},
+                    {TS_U8, TS_INTENSITY, "1"},
+                    {TS_F32, TS_LINE_INTEGRAL, "1"},
+                    {TS_U16, TS_COUNTS, "1"}};
     const bool volume = stage->axes & AXES_VOLUME;
     if (!stage->tables && (!stage->reduction || !stage->reduction->tables))
         return 0;
@@ -124,22 +133,29 @@ static int example_tables(const struct stage *stage, struct stage_table tables[S
     int n = 0;
     struct ts_diag *diag = ts_diag_create();
     for (size_t i = 0; diag && n == 0 && i < sizeof examples / sizeof *examples; i++) {
-        struct ts_image in = {
-            .rank = 3,
-            .axes = {{.kind = TS_AXIS_Z, .n = 8, .spacing = 1, .unit = "mm"},
-                     {.kind = volume ? TS_AXIS_Y : TS_AXIS_VIEW, .n = 16, .spacing = 1, .unit = "mm"},
-                     {.kind = volume ? TS_AXIS_X : TS_AXIS_DETECTOR, .n = 16, .spacing = 1, .unit = "mm"}},
-            .dtype = examples[i].dtype,
-            .quantity = examples[i].quantity,
-            .unit = examples[i].unit};
-        struct param_set set = {.params = stage->params, .n_params = stage->n_params, .owner = stage->name};
+        struct ts_image in = {.rank = 3,
+                              .axes = {{.kind = TS_AXIS_Z, .n = 8, .spacing = 1, .unit = "mm"},
+                                       {.kind = volume ? TS_AXIS_Y : TS_AXIS_VIEW,
+                                        .n = 16,
+                                        .spacing = 1,
+                                        .unit = "mm"},
+                                       {.kind = volume ? TS_AXIS_X : TS_AXIS_DETECTOR,
+                                        .n = 16,
+                                        .spacing = 1,
+                                        .unit = "mm"}},
+                              .dtype = examples[i].dtype,
+                              .quantity = examples[i].quantity,
+                              .unit = examples[i].unit};
+        struct param_set set = {
+            .params = stage->params, .n_params = stage->n_params, .owner = stage->name};
         const struct ts_image *references[STAGE_REFERENCES] = {NULL};
         struct stage_context context;
         for (size_t p = 0, r = 0; p < stage->n_params && r < STAGE_REFERENCES; p++)
             if (stage->params[p].kind == PARAM_REFERENCE)
                 references[r++] = stage->params[p].required ? &in : NULL;
         set.values = default_values(stage);
-        if (set.values && ts_stage_prepare(stage, &set, &in, references, 1, NULL, diag, &context) == TS_OK)
+        if (set.values &&
+            ts_stage_prepare(stage, &set, &in, references, 1, NULL, diag, &context) == TS_OK)
             n = ts_stage_tables(&context, tables, NULL);
         free(set.values);
     }
@@ -147,9 +163,10 @@ static int example_tables(const struct stage *stage, struct stage_table tables[S
     return n;
 }
 
-/* Prints a line for each table that the stage leaves: `before` name `after` (axes) dtype: sentence. */
-static void print_tables(const struct stage *stage, const char *title, const char *before, const char *after,
-                         FILE *stream)
+/* Prints a line for each table that the stage leaves: `before` name `after` (axes) dtype:
+ * sentence. */
+static void print_tables(const struct stage *stage, const char *title, const char *before,
+                         const char *after, FILE *stream)
 {
     struct stage_table tables[STAGE_TABLES];
     const int n = example_tables(stage, tables);
@@ -160,8 +177,8 @@ static void print_tables(const struct stage *stage, const char *title, const cha
         fprintf(stream, "%s%s%s (", before, tables[i].name, after);
         for (int axis = 0; axis < image->rank; axis++)
             fprintf(stream, "%s%s", axis > 0 ? ", " : "", ts_axis_name(&image->axes[axis]));
-        fprintf(stream, "%s) %s: %s\n", image->rank == 0 ? "one value" : "", ts_dtype_name(image->dtype),
-                tables[i].doc);
+        fprintf(stream, "%s) %s: %s\n", image->rank == 0 ? "one value" : "",
+                ts_dtype_name(image->dtype), tables[i].doc);
     }
 }
 
@@ -174,14 +191,15 @@ static void print_one_tolerance(const struct stage_tolerance *tolerance, FILE *s
     }
     ts_real_format(tolerance->relative, relative, sizeof relative);
     ts_real_format(tolerance->absolute, absolute, sizeof absolute);
-    fprintf(stream, "within %s relative + %s absolute of the double-precision reference: %s", relative, absolute,
-            tolerance->why);
+    fprintf(stream, "within %s relative + %s absolute of the double-precision reference: %s",
+            relative, absolute, tolerance->why);
 }
 
 static void print_tolerance(const struct stage *stage, FILE *stream)
 {
     print_one_tolerance(&stage->tolerance, stream);
-    for (const struct stage_method_tolerance *at = stage->method_tolerances; at && at->method; at++) {
+    for (const struct stage_method_tolerance *at = stage->method_tolerances; at && at->method;
+         at++) {
         fprintf(stream, "; `method: %s` ", at->method);
         print_one_tolerance(&at->tolerance, stream);
     }
@@ -193,7 +211,7 @@ static void print_cpu_only(const struct stage *stage, FILE *stream)
         fprintf(stream, "; on the CPU alone: %s", stage->cpu_only);
 }
 
-/* ---- plain text -------------------------------------------------------------------------------- */
+/* ---- plain text ------------------------------------------------------------------------------ */
 
 /* Fills paragraphs to WIDTH; indented lines (code, formulas) stay as they are. */
 static void print_filled(const char *text, int indent, FILE *stream)
@@ -227,9 +245,9 @@ static void print_param(const struct stage *stage, size_t i, FILE *stream)
     char range[120], given[256];
     format_range(param, range, sizeof range);
     format_default(param, given, sizeof given);
-    fprintf(stream, "\n  %s: %s%s%s%s%s; %s%s\n", param->name, kind_names[param->kind], *range ? ", " : "", range,
-            param->unit && *param->unit ? ", unit " : "", param->unit ? param->unit : "",
-            param->required ? "" : "default ", given);
+    fprintf(stream, "\n  %s: %s%s%s%s%s; %s%s\n", param->name, kind_names[param->kind],
+            *range ? ", " : "", range, param->unit && *param->unit ? ", unit " : "",
+            param->unit ? param->unit : "", param->required ? "" : "default ", given);
     print_filled(param->doc, 6, stream);
     for (const struct choice *choice = param->choices; choice && choice->name; choice++)
         fprintf(stream, "      - %s: %s\n", choice->name, choice->doc);
@@ -250,13 +268,14 @@ void ts_describe_stage(const struct stage *stage, FILE *stream)
     print_tables(stage, "\ntables it leaves\n", "  ", "", stream);
     fputs("\naccuracy\n  ", stream);
     print_tolerance(stage, stream);
-    fputs("\n\nEvery stage also takes `name:` (a label that later stages and the output file use) and `input:` (the "
+    fputs("\n\nEvery stage also takes `name:` (a label that later stages and the output file use) "
+          "and `input:` (the "
           "name of an\n"
           "earlier output or input to work on instead of the one just before).\n",
           stream);
 }
 
-/* ---- Markdown ---------------------------------------------------------------------------------- */
+/* ---- Markdown -------------------------------------------------------------------------------- */
 
 /* Prints a cell of a Markdown table; a bar is escaped, since it would end the cell. */
 static void print_cell(const char *text, FILE *stream)
@@ -270,7 +289,8 @@ static void print_cell(const char *text, FILE *stream)
 
 static void print_docs_params(const struct stage *stage, FILE *stream)
 {
-    fputs("| parameter | kind | range | unit | default | meaning |\n|---|---|---|---|---|---|\n", stream);
+    fputs("| parameter | kind | range | unit | default | meaning |\n|---|---|---|---|---|---|\n",
+          stream);
     for (size_t i = 0; i < stage->n_params; i++) {
         const struct param *param = &stage->params[i];
         char range[120], given[256];
@@ -295,7 +315,8 @@ static void print_docs_params(const struct stage *stage, FILE *stream)
 void ts_describe_docs(const struct stage *stage, FILE *stream)
 {
     fprintf(stream,
-            "<!-- Written by docs/stage_pages.py from the stage's table and its example chain; edit %s.c. -->\n",
+            "<!-- Written by docs/stage_pages.py from the stage's table and its example chain; "
+            "edit %s.c. -->\n",
             stage->name);
     fprintf(stream, "# %s\n\n%s\n\n%s\n\n## Takes\n\n", stage->name, stage->summary, stage->doc);
     print_accepted(stage, stream);
@@ -306,7 +327,8 @@ void ts_describe_docs(const struct stage *stage, FILE *stream)
     else
         fputs("None of its own.\n", stream);
     fputs("\nLike every stage it also takes `name` and `input`.\n", stream);
-    print_tables(stage, "\n## Tables\n\nWith every parameter at its default:\n\n", "- `", "`", stream);
+    print_tables(stage, "\n## Tables\n\nWith every parameter at its default:\n\n", "- `", "`",
+                 stream);
     fputs("\n## Accuracy\n\n", stream);
     print_tolerance(stage, stream);
     fputc('\n', stream);

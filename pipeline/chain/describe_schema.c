@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writes the JSON Schema (draft 2020-12) of a chain file, for completion and checks in editors. The schema defines what
- * one key at a time can be; what depends on the input or on other keys is left to `tomostage check`.
+ * Writes the JSON Schema (draft 2020-12) of a chain file, for completion and checks in editors. The
+ * schema defines what one key at a time can be; what depends on the input or on other keys is left
+ * to `tomostage check`.
  */
 #include "core/json.h"
 #include "pipeline/chain/chain.h"
@@ -49,7 +50,8 @@ static void put_name(FILE *stream, const char *name)
             fprintf(stream, isdigit((unsigned char)*name) ? "%c" : "[%c]", *name);
 }
 
-/* Writes the names, each with its sentence, for completion, and the pattern of all that is accepted. */
+/* Writes the names, each with its sentence, for completion, and the pattern of all that is
+ * accepted. */
 static void write_choices(struct json *json, const struct choice *choices)
 {
     char *pattern = NULL;
@@ -163,8 +165,9 @@ static void write_step(struct json *json, const char *key, const char *descripti
 static void write_sweep(struct json *json)
 {
     ts_json_open_member(json, "sweep", '{');
-    ts_json_member_text(json, "description",
-                        "several values, for each of which the stages from here on are carried out");
+    ts_json_member_text(
+        json, "description",
+        "several values, for each of which the stages from here on are carried out");
     ts_json_open_member(json, "oneOf", '[');
     open_typed(json, "object");
     ts_json_open_member(json, "properties", '{');
@@ -198,14 +201,15 @@ static void write_sweep(struct json *json)
 static void write_param(struct json *json, const struct param *param, bool of_stage)
 {
     char description[1024], old[128];
-    const int length =
-        snprintf(description, sizeof description, "%s%s%s%s%s%s%s", param->doc, param->unit && *param->unit ? " [" : "",
-                 param->unit && *param->unit ? param->unit : "", param->unit && *param->unit ? "]" : "",
-                 param->derived ? " (default: " : "", param->derived ? param->derived : "", param->derived ? ")" : "");
+    const int length = snprintf(
+        description, sizeof description, "%s%s%s%s%s%s%s", param->doc,
+        param->unit && *param->unit ? " [" : "", param->unit && *param->unit ? param->unit : "",
+        param->unit && *param->unit ? "]" : "", param->derived ? " (default: " : "",
+        param->derived ? param->derived : "", param->derived ? ")" : "");
     if (param->old.until > 0 && length > 0 && (size_t)length < sizeof description) {
         ts_param_format_value(param, &param->old.init, old, sizeof old);
-        snprintf(description + length, sizeof description - (size_t)length, " (default in chains of version %d: %s)",
-                 param->old.until, old);
+        snprintf(description + length, sizeof description - (size_t)length,
+                 " (default in chains of version %d: %s)", param->old.until, old);
     }
     ts_json_open_member(json, param->name, '{');
     ts_json_member_text(json, "description", description);
@@ -225,7 +229,8 @@ static void write_param(struct json *json, const struct param *param, bool of_st
     ts_json_close(json, '}');
 }
 
-/* Writes the rest of an object schema whose "properties" are open: closes them, and lists the required keys. */
+/* Writes the rest of an object schema whose "properties" are open: closes them, and lists the
+ * required keys. */
 static void close_properties(struct json *json, const struct param *params, size_t n_params)
 {
     ts_json_close(json, '}');
@@ -267,14 +272,17 @@ static void write_stage(struct json *json, const struct stage *stage)
     ts_json_member_text(json, "description", stage->summary);
     ts_json_open_member(json, "properties", '{');
     ts_json_open_member(json, stage->name, '{');
-    write_texts(json, "type", "object", works_alone(stage) ? "null" : NULL); /* `- equalize:` is an empty value */
+    write_texts(json, "type", "object",
+                works_alone(stage) ? "null" : NULL); /* `- equalize:` is an empty value */
     ts_json_member_text(json, "description", stage->summary);
     ts_json_open_member(json, "properties", '{');
     for (size_t i = 0; i < stage->n_params; i++)
         write_param(json, &stage->params[i], true);
-    write_described_text(json, "name", "label of this stage's output, for later stages and in the output file");
-    write_described_text(json, "input",
-                         "name of the earlier output or input to work on, instead of the one just before");
+    write_described_text(json, "name",
+                         "label of this stage's output, for later stages and in the output file");
+    write_described_text(
+        json, "input",
+        "name of the earlier output or input to work on, instead of the one just before");
     close_properties(json, stage->params, stage->n_params);
     ts_json_close(json, '}');
     ts_json_close(json, '}');
@@ -287,8 +295,9 @@ static void write_stages(struct json *json)
 {
     ts_json_key(json, "stages");
     open_typed(json, "array");
-    ts_json_member_text(json, "description",
-                        "the stages, carried out from first to last; none: the input is written as it is");
+    ts_json_member_text(
+        json, "description",
+        "the stages, carried out from first to last; none: the input is written as it is");
     ts_json_member_integer(json, "maxItems", CHAIN_MAX_STAGES);
     ts_json_open_member(json, "items", '{');
     ts_json_open_member(json, "oneOf", '[');
@@ -317,7 +326,8 @@ static void write_definitions(struct json *json)
     open_typed(json, "object");
     ts_json_member_text(json, "title", "like");
     ts_json_open_member(json, "properties", '{');
-    write_described_text(json, "like", "name of an earlier input, whose format and parameters are taken over");
+    write_described_text(json, "like",
+                         "name of an earlier input, whose format and parameters are taken over");
     ts_json_close(json, '}');
     write_texts(json, "required", "like", NULL);
     ts_json_close(json, '}');
@@ -358,7 +368,8 @@ void ts_describe_schema(FILE *stream)
     for (int version = CHAIN_VERSION; version > 0; version--)
         ts_json_integer(&json, version);
     ts_json_close(&json, ']');
-    ts_json_member_text(&json, "description", "version of the chain's form, on which some defaults depend");
+    ts_json_member_text(&json, "description",
+                        "version of the chain's form, on which some defaults depend");
     ts_json_close(&json, '}');
     ts_json_key(&json, "input");
     write_reference(&json, "the images to work on");

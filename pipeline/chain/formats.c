@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This is the list of the source formats, by which the name in a chain finds its format. A new format is one line here;
- * everything else about it is in the table that its own file defines, so that no other code names it.
+ * This is the list of the source formats, by which the name in a chain finds its format. A new
+ * format is one line here; everything else about it is in the table that its own file defines, so
+ * that no other code names it.
  */
 #include "pipeline/chain/formats.h"
 
@@ -19,8 +20,9 @@
 #include "io/volume/nrrd.h"
 
 const struct source_format *const ts_source_formats[] = {
-    &dicom_format, &nexus_format, &exchange_format, &hdf5_format, &result_format, &tiff_format, &nifti_format,
-    &nrrd_format,  &npy_format,   &mask_format,     NULL};
+    &dicom_format, &nexus_format, &exchange_format, &hdf5_format, &result_format,
+    &tiff_format,  &nifti_format, &nrrd_format,     &npy_format,  &mask_format,
+    NULL};
 
 const struct source_format *ts_source_format_find(const char *name)
 {

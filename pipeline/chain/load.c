@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Loads maps of parameters: this finds the parameter of each key, loads its value, and reports unknown keys and missing
- * ones. A key that is nearly a name is reported once, with the name that was likely meant.
+ * Loads maps of parameters: this finds the parameter of each key, loads its value, and reports
+ * unknown keys and missing ones. A key that is nearly a name is reported once, with the name that
+ * was likely meant.
  */
 #include "pipeline/chain/load.h"
 
@@ -14,12 +15,12 @@
 #include "pipeline/chain/formats.h"
 #include "stages/engine/stage.h"
 
-/* ---- names, texts and paths ---------------------------------------------------------------------- */
+/* ---- names, texts and paths ------------------------------------------------------------------ */
 
 /* Loads names, texts and paths of a chain's tree, and reports what is wrong with them. */
 
-const char *ts_load_unknown(struct ts_diag *diag, const char *text, struct ts_span span, const char *owner,
-                            const char *what, const char *const *names, size_t n)
+const char *ts_load_unknown(struct ts_diag *diag, const char *text, struct ts_span span,
+                            const char *owner, const char *what, const char *const *names, size_t n)
 {
     char shown[TREE_SHOWN_BYTES], known[512], code[64];
     const char *nearest = ts_diag_is_full(diag) ? NULL : ts_nearest_name(text, names, n);
@@ -27,7 +28,8 @@ const char *ts_load_unknown(struct ts_diag *diag, const char *text, struct ts_sp
     const struct diag_site site = {.code = code, .span = span, .stage = owner};
     ts_tree_shown(text, shown);
     if (nearest)
-        ts_diag_error(diag, TS_BAD_CHAIN, &site, "unknown %s '%s'; did you mean '%s'?", what, shown, nearest);
+        ts_diag_error(diag, TS_BAD_CHAIN, &site, "unknown %s '%s'; did you mean '%s'?", what, shown,
+                      nearest);
     else
         ts_diag_error(diag, TS_BAD_CHAIN, &site, "unknown %s '%s'", what, shown);
     ts_list_names(known, sizeof known, names, n);
@@ -35,15 +37,18 @@ const char *ts_load_unknown(struct ts_diag *diag, const char *text, struct ts_sp
     return nearest;
 }
 
-void ts_load_expected(struct ts_diag *diag, const struct node *node, const char *owner, const char *what)
+void ts_load_expected(struct ts_diag *diag, const struct node *node, const char *owner,
+                      const char *what)
 {
     char found[TREE_SHOWN_BYTES + 2];
     if (node->kind != NODE_REFUSED)
-        ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "wrong-kind", .span = node->span, .stage = owner},
+        ts_diag_error(diag, TS_BAD_CHAIN,
+                      &(struct diag_site){.code = "wrong-kind", .span = node->span, .stage = owner},
                       "%s is expected, found %s", what, ts_tree_describe(node, found));
 }
 
-const char *ts_load_text(struct ts_diag *diag, const struct node *node, const char *owner, const char *expected)
+const char *ts_load_text(struct ts_diag *diag, const struct node *node, const char *owner,
+                         const char *expected)
 {
     if (node->kind != NODE_REFUSED && node->text && !ts_tree_is_nothing(node))
         return node->text;
@@ -59,17 +64,18 @@ const char *ts_load_path(const struct load *load, const char *path)
     if (length == 0 || path[0] == '/')
         joined = ts_arena_text(load->arena, path, strlen(path));
     else
-        joined = ts_arena_printf(load->arena, "%s%s%s", folder, folder[length - 1] == '/' ? "" : "/",
-                                 strncmp(path, "./", 2) || !path[2] ? path : path + 2);
+        joined =
+            ts_arena_printf(load->arena, "%s%s%s", folder, folder[length - 1] == '/' ? "" : "/",
+                            strncmp(path, "./", 2) || !path[2] ? path : path + 2);
     if (!joined)
         ts_diag_no_memory(load->diag, length + strlen(path) + 2);
     return joined;
 }
 
-/* ---- values -------------------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
-/* Loads one value of a chain's tree into its field, by the kind of its parameter: numbers, choices, texts, lists and
- * references. A value that is refused is reported at its own place in the text. */
+/* Loads one value of a chain's tree into its field, by the kind of its parameter: numbers, choices,
+ * texts, lists and references. A value that is refused is reported at its own place in the text. */
 
 static bool no_memory(const struct load *load, size_t bytes)
 {
@@ -77,13 +83,13 @@ static bool no_memory(const struct load *load, size_t bytes)
     return false;
 }
 
-static bool expected(const struct load *load, const struct node *value, const struct param_set *set, size_t i,
-                     const char *what)
+static bool expected(const struct load *load, const struct node *value, const struct param_set *set,
+                     size_t i, const char *what)
 {
     char found[TREE_SHOWN_BYTES + 2];
     if (value->kind != NODE_REFUSED)
-        ts_param_error(set, set->params[i].name, "wrong-kind", load->diag, "%s is expected, found %s", what,
-                       ts_tree_describe(value, found));
+        ts_param_error(set, set->params[i].name, "wrong-kind", load->diag,
+                       "%s is expected, found %s", what, ts_tree_describe(value, found));
     return false;
 }
 
@@ -92,44 +98,49 @@ static bool is_scalar(const struct node *value)
     return value->kind == NODE_SCALAR && !ts_tree_is_nothing(value);
 }
 
-static bool in_quotes(const struct load *load, const struct node *value, const struct param_set *set, size_t i,
-                      const char *what)
+static bool in_quotes(const struct load *load, const struct node *value,
+                      const struct param_set *set, size_t i, const char *what)
 {
     char found[TREE_SHOWN_BYTES + 2];
     if (value->kind != NODE_SCALAR || !value->quoted)
         return false;
-    ts_param_error(set, set->params[i].name, "wrong-kind", load->diag, "%s is a text in quotes, not %s",
-                   ts_tree_describe(value, found), what);
+    ts_param_error(set, set->params[i].name, "wrong-kind", load->diag,
+                   "%s is a text in quotes, not %s", ts_tree_describe(value, found), what);
     return true;
 }
 
-/* Refuses a number with a unit that cannot be converted. The hint leaves the number out, which would mean something
- * else in the parameter's unit. */
-static bool refuse_unit(const struct load *load, const struct param_set *set, size_t i, const char *text,
-                        const char *unit)
+/* Refuses a number with a unit that cannot be converted. The hint leaves the number out, which
+ * would mean something else in the parameter's unit. */
+static bool refuse_unit(const struct load *load, const struct param_set *set, size_t i,
+                        const char *text, const char *unit)
 {
     char shown[TREE_SHOWN_BYTES], shown_unit[TREE_SHOWN_BYTES];
     const struct param *param = &set->params[i];
     const char *own = param->unit && *param->unit ? param->unit : NULL;
     ts_tree_shown(text, shown);
     ts_tree_shown(unit, shown_unit);
-    ts_param_error(set, param->name, "unit-unknown", load->diag, "'%s' has the unit '%s', which is not converted",
-                   shown, shown_unit);
+    ts_param_error(set, param->name, "unit-unknown", load->diag,
+                   "'%s' has the unit '%s', which is not converted", shown, shown_unit);
     size_t unit_param;
     if (!own && ts_param_find(set->params, set->n_params, "unit", &unit_param))
-        ts_diag_hint(load->diag, "the parameter unit says in what %s is: give a number only, and unit beside it",
-                     param->name);
+        ts_diag_hint(
+            load->diag,
+            "the parameter unit says in what %s is: give a number only, and unit beside it",
+            param->name);
     else if (!own)
         ts_diag_hint(load->diag, "%s has no unit: give a number only", param->name);
     else if (!strcmp(own, "value"))
-        ts_diag_hint(load->diag,
-                     "%s is in the unit of the image's values, which `tomostage check` shows: give it in "
-                     "that unit, as a number only",
-                     param->name);
+        ts_diag_hint(
+            load->diag,
+            "%s is in the unit of the image's values, which `tomostage check` shows: give it in "
+            "that unit, as a number only",
+            param->name);
     else if (!strcmp(own, "1"))
-        ts_diag_hint(load->diag, "%s is a share or a factor: give a number only, or with %%", param->name);
+        ts_diag_hint(load->diag, "%s is a share or a factor: give a number only, or with %%",
+                     param->name);
     else
-        ts_diag_hint(load->diag, "the unit of %s is %s: give the number in that unit", param->name, own);
+        ts_diag_hint(load->diag, "the unit of %s is %s: give the number in that unit", param->name,
+                     own);
     return false;
 }
 
@@ -138,8 +149,8 @@ static bool is_in_pixels(const struct param *param)
     return param->unit && (!strcmp(param->unit, "pixel") || !strcmp(param->unit, "detector"));
 }
 
-/* Makes values of the angles that were given with a unit of their own: they stay the same angles, whichever of them and
- * angle_unit is written first, and what is recorded repeats them. */
+/* Makes values of the angles that were given with a unit of their own: they stay the same angles,
+ * whichever of them and angle_unit is written first, and what is recorded repeats them. */
 static void turn_angles(struct param_set *set)
 {
     size_t unit;
@@ -149,13 +160,15 @@ static void turn_angles(struct param_set *set)
     const bool radians = !strcmp(ts_choice_name(set->params[unit].choices, choice), "radian");
     for (size_t i = 0; i < set->n_params; i++)
         if ((set->own_units >> i & 1) && set->params[i].in_angle_unit)
-            *(double *)ts_param_field(set, i) = radians ? set->own_values[i] * M_PI / 180 : set->own_values[i];
+            *(double *)ts_param_field(set, i) =
+                radians ? set->own_values[i] * M_PI / 180 : set->own_values[i];
 }
 
-/* Takes a number with a unit: as a number in the parameter's unit, or as a length that becomes pixels once the spacing
- * is known. */
-static bool take_unit(const struct load *load, const char *text, const char *number, const char *unit,
-                      struct param_set *set, size_t i, int64_t *integer, double *real)
+/* Takes a number with a unit: as a number in the parameter's unit, or as a length that becomes
+ * pixels once the spacing is known. */
+static bool take_unit(const struct load *load, const char *text, const char *number,
+                      const char *unit, struct param_set *set, size_t i, int64_t *integer,
+                      double *real)
 {
     const struct param *param = &set->params[i];
     double value;
@@ -172,12 +185,13 @@ static bool take_unit(const struct load *load, const char *text, const char *num
             *integer = (int64_t)value;
             return true;
         }
-        ts_param_error(set, param->name, "not-a-number", load->diag, "'%s' is not a whole number of %s", text,
-                       param->unit);
+        ts_param_error(set, param->name, "not-a-number", load->diag,
+                       "'%s' is not a whole number of %s", text, param->unit);
         return false;
     }
     const bool single = param->kind == PARAM_INTEGER || param->kind == PARAM_REAL;
-    if (!load->path && single && is_in_pixels(param) && ts_unit_convert(number, unit, "mm", &value)) {
+    if (!load->path && single && is_in_pixels(param) &&
+        ts_unit_convert(number, unit, "mm", &value)) {
         set->own_units |= UINT32_C(1) << i;
         set->own_values[i] = value;
         return true;
@@ -185,9 +199,10 @@ static bool take_unit(const struct load *load, const char *text, const char *num
     return refuse_unit(load, set, i, text, unit);
 }
 
-/* Reads one number of a parameter of kind INTEGER, REAL or NUMBERS; the parameter's span is that of the value. */
-static bool read_number(const struct load *load, const struct node *value, struct param_set *set, size_t i,
-                        int64_t *integer, double *real)
+/* Reads one number of a parameter of kind INTEGER, REAL or NUMBERS; the parameter's span is that of
+ * the value. */
+static bool read_number(const struct load *load, const struct node *value, struct param_set *set,
+                        size_t i, int64_t *integer, double *real)
 {
     char found[TREE_SHOWN_BYTES + 2], number[40];
     const char *unit;
@@ -197,18 +212,21 @@ static bool read_number(const struct load *load, const struct node *value, struc
         if (in_quotes(load, value, set, i, "a number"))
             return false;
     }
-    const char *wrong = integer ? ts_number_integer(value->text, integer) : ts_number_real(value->text, real);
+    const char *wrong =
+        integer ? ts_number_integer(value->text, integer) : ts_number_real(value->text, real);
     if (!wrong)
         return true;
     if (ts_unit_part(value->text, number, sizeof number, &unit))
         return take_unit(load, value->text, number, unit, set, i, integer, real);
-    ts_param_error(set, set->params[i].name, "not-a-number", load->diag, "%s %s", ts_tree_describe(value, found),
-                   wrong);
+    ts_param_error(set, set->params[i].name, "not-a-number", load->diag, "%s %s",
+                   ts_tree_describe(value, found), wrong);
     return false;
 }
 
-/* Names are matched whatever their case, as other tools write Ram-Lak and Hann; what is recorded is our spelling. */
-static bool load_choice(const struct load *load, const struct node *value, struct param_set *set, size_t i)
+/* Names are matched whatever their case, as other tools write Ram-Lak and Hann; what is recorded is
+ * our spelling. */
+static bool load_choice(const struct load *load, const struct node *value, struct param_set *set,
+                        size_t i)
 {
     const struct param *param = &set->params[i];
     const char *names[64];
@@ -226,19 +244,22 @@ static bool load_choice(const struct load *load, const struct node *value, struc
     }
     if (ts_tree_is_nothing(value))
         return expected(load, value, set, i, "a name");
-    const char *nearest = ts_diag_is_full(load->diag) ? NULL : ts_nearest_name(value->text, names, n);
+    const char *nearest =
+        ts_diag_is_full(load->diag) ? NULL : ts_nearest_name(value->text, names, n);
     ts_tree_shown(value->text, shown);
     if (nearest)
-        ts_param_error(set, param->name, "parameter-choice", load->diag, "'%s' is not a choice; did you mean '%s'?",
-                       shown, nearest);
+        ts_param_error(set, param->name, "parameter-choice", load->diag,
+                       "'%s' is not a choice; did you mean '%s'?", shown, nearest);
     else
-        ts_param_error(set, param->name, "parameter-choice", load->diag, "'%s' is not a choice", shown);
+        ts_param_error(set, param->name, "parameter-choice", load->diag, "'%s' is not a choice",
+                       shown);
     ts_list_names(known, sizeof known, names, n);
     ts_diag_hint(load->diag, "choices: %s", known);
     return false;
 }
 
-static bool load_bool(const struct load *load, const struct node *value, struct param_set *set, size_t i)
+static bool load_bool(const struct load *load, const struct node *value, struct param_set *set,
+                      size_t i)
 {
     static const char *const old_names[] = {"yes", "no", "on", "off", "y", "n", "true", "false"};
     if (in_quotes(load, value, set, i, "true or false"))
@@ -252,26 +273,33 @@ static bool load_bool(const struct load *load, const struct node *value, struct 
     expected(load, value, set, i, "true or false");
     for (size_t j = 0; j < sizeof old_names / sizeof *old_names; j++)
         if (!strcasecmp(value->text, old_names[j]))
-            ts_diag_hint(load->diag, "yes, no, on and off mean different things in different YAML readers; "
-                                     "only true and false are taken");
+            ts_diag_hint(load->diag,
+                         "yes, no, on and off mean different things in different YAML readers; "
+                         "only true and false are taken");
     return false;
 }
 
-/* Returns true where the parameter holds a path: a source's own path, and every text whose name ends in _file. */
+/* Returns true where the parameter holds a path: a source's own path, and every text whose name
+ * ends in _file. */
 static bool holds_path(const struct load *load, const char *name)
 {
     const size_t length = strlen(name);
-    return load->path && (!strcmp(name, load->path) || (length > 5 && !strcmp(name + length - 5, "_file")));
+    return load->path &&
+           (!strcmp(name, load->path) || (length > 5 && !strcmp(name + length - 5, "_file")));
 }
 
-/* Returns the text of a value; one with commas of the one-line form is a text as well. NULL where it is none
- * (reported). */
-static const char *read_text(const struct load *load, const struct node *value, const struct param_set *set, size_t i)
+/* Returns the text of a value; one with commas of the one-line form is a text as well. NULL where
+ * it is none (reported). */
+static const char *read_text(const struct load *load, const struct node *value,
+                             const struct param_set *set, size_t i)
 {
     const struct param *param = &set->params[i];
     const bool is_path = holds_path(load, param->name);
     if (value->kind == NODE_REFUSED || !value->text || ts_tree_is_nothing(value)) {
-        expected(load, value, set, i, is_path ? "a path" : param->kind == PARAM_REFERENCE ? "a name" : "a text");
+        expected(load, value, set, i,
+                 is_path                          ? "a path"
+                 : param->kind == PARAM_REFERENCE ? "a name"
+                                                  : "a text");
         return NULL;
     }
     if (is_path && !*value->text) {
@@ -283,7 +311,8 @@ static const char *read_text(const struct load *load, const struct node *value, 
     return value->text;
 }
 
-static bool load_text(const struct load *load, const struct node *value, struct param_set *set, size_t i)
+static bool load_text(const struct load *load, const struct node *value, struct param_set *set,
+                      size_t i)
 {
     const char *text = read_text(load, value, set, i);
     const char *copy = text ? ts_arena_text(load->arena, text, strlen(text)) : NULL;
@@ -292,13 +321,15 @@ static bool load_text(const struct load *load, const struct node *value, struct 
     if (!copy)
         return false;
     if (set->params[i].kind == PARAM_REFERENCE)
-        *(struct ts_reference *)ts_param_field(set, i) = (struct ts_reference){.name = copy, .node = -1};
+        *(struct ts_reference *)ts_param_field(set, i) =
+            (struct ts_reference){.name = copy, .node = -1};
     else
         *(const char **)ts_param_field(set, i) = copy;
     return true;
 }
 
-static bool list_is_empty(const struct load *load, const struct node *value, struct param_set *set, size_t i)
+static bool list_is_empty(const struct load *load, const struct node *value, struct param_set *set,
+                          size_t i)
 {
     if (value->kind != NODE_LIST || value->n > 0)
         return false;
@@ -306,7 +337,8 @@ static bool list_is_empty(const struct load *load, const struct node *value, str
     return true;
 }
 
-static bool load_texts(const struct load *load, const struct node *value, struct param_set *set, size_t i)
+static bool load_texts(const struct load *load, const struct node *value, struct param_set *set,
+                       size_t i)
 {
     if (list_is_empty(load, value, set, i))
         return false;
@@ -328,13 +360,14 @@ static bool load_texts(const struct load *load, const struct node *value, struct
     }
     set->spans[i] = whole;
     if (ok)
-        *(struct ts_texts *)ts_param_field(set, i) = (struct ts_texts){.n = (int64_t)n, .items = items};
+        *(struct ts_texts *)ts_param_field(set, i) =
+            (struct ts_texts){.n = (int64_t)n, .items = items};
     return ok;
 }
 
 /* Reads and checks one row of numbers, each at its own place. */
-static bool read_numbers(const struct load *load, const struct node *first, int64_t n, struct param_set *set, size_t i,
-                         double *values)
+static bool read_numbers(const struct load *load, const struct node *first, int64_t n,
+                         struct param_set *set, size_t i, double *values)
 {
     struct ts_numbers *at = ts_param_field(set, i);
     const struct ts_numbers before = *at;
@@ -343,17 +376,19 @@ static bool read_numbers(const struct load *load, const struct node *first, int6
     for (int64_t j = 0; j < n; j++, first = first->next) {
         set->spans[i] = first->span;
         *at = (struct ts_numbers){.rows = 1, .columns = 1, .values = &values[j]};
-        ok &= read_number(load, first, set, i, NULL, &values[j]) && ts_param_check(set, i, load->diag) == TS_OK;
+        ok &= read_number(load, first, set, i, NULL, &values[j]) &&
+              ts_param_check(set, i, load->diag) == TS_OK;
     }
     *at = before;
     set->spans[i] = whole;
     return ok;
 }
 
-/* Returns true where every row of a list of lists is a list as long as the first; before anything is allocated by their
- * product.
+/* Returns true where every row of a list of lists is a list as long as the first; before anything
+ * is allocated by their product.
  */
-static bool rows_are_even(const struct load *load, const struct node *table, struct param_set *set, size_t i)
+static bool rows_are_even(const struct load *load, const struct node *table, struct param_set *set,
+                          size_t i)
 {
     const struct ts_span whole = set->spans[i];
     const int32_t columns = table->first->n;
@@ -366,8 +401,8 @@ static bool rows_are_even(const struct load *load, const struct node *table, str
         else if (list_is_empty(load, line, set, i))
             even = false;
         else if (line->n != columns) {
-            ts_param_error(set, set->params[i].name, "list-uneven", load->diag, "row %d has %d values, row 1 has %d",
-                           row, line->n, columns);
+            ts_param_error(set, set->params[i].name, "list-uneven", load->diag,
+                           "row %d has %d values, row 1 has %d", row, line->n, columns);
             even = false;
         }
     }
@@ -375,13 +410,15 @@ static bool rows_are_even(const struct load *load, const struct node *table, str
     return even;
 }
 
-static bool load_numbers(const struct load *load, const struct node *value, struct param_set *set, size_t i)
+static bool load_numbers(const struct load *load, const struct node *value, struct param_set *set,
+                         size_t i)
 {
     if (list_is_empty(load, value, set, i))
         return false;
     if (value->kind != NODE_LIST && !is_scalar(value))
         return expected(load, value, set, i, "a list of numbers");
-    const bool is_list = value->kind == NODE_LIST, is_table = is_list && value->first->kind == NODE_LIST;
+    const bool is_list = value->kind == NODE_LIST,
+               is_table = is_list && value->first->kind == NODE_LIST;
     if (is_table && !rows_are_even(load, value, set, i))
         return false;
     const int64_t rows = is_table ? value->n : 1;
@@ -401,19 +438,24 @@ static bool load_numbers(const struct load *load, const struct node *value, stru
     return ok;
 }
 
-/* Checks a value against its range; a length is checked once it is a number of pixels, an angle in degrees. */
+/* Checks a value against its range; a length is checked once it is a number of pixels, an angle in
+ * degrees. */
 static bool is_in_range(const struct load *load, const struct param_set *set, size_t i)
 {
-    return ((set->own_units >> i & 1) && is_in_pixels(&set->params[i])) || ts_param_check(set, i, load->diag) == TS_OK;
+    return ((set->own_units >> i & 1) && is_in_pixels(&set->params[i])) ||
+           ts_param_check(set, i, load->diag) == TS_OK;
 }
 
-static bool load_kind(const struct load *load, const struct node *value, struct param_set *set, size_t i)
+static bool load_kind(const struct load *load, const struct node *value, struct param_set *set,
+                      size_t i)
 {
     switch (set->params[i].kind) {
     case PARAM_INTEGER:
-        return read_number(load, value, set, i, ts_param_field(set, i), NULL) && is_in_range(load, set, i);
+        return read_number(load, value, set, i, ts_param_field(set, i), NULL) &&
+               is_in_range(load, set, i);
     case PARAM_REAL:
-        return read_number(load, value, set, i, NULL, ts_param_field(set, i)) && is_in_range(load, set, i);
+        return read_number(load, value, set, i, NULL, ts_param_field(set, i)) &&
+               is_in_range(load, set, i);
     case PARAM_CHOICE:
         return load_choice(load, value, set, i);
     case PARAM_BOOL:
@@ -429,37 +471,43 @@ static bool load_kind(const struct load *load, const struct node *value, struct 
     return false;
 }
 
-/* ---- sweeps -------------------------------------------------------------------------------------- */
+/* ---- sweeps ---------------------------------------------------------------------------------- */
 
-/* A sweep, {sweep: [1, 2, 4]} or {from: 0, to: 10, step: 2}, stands in place of a value. Each value is loaded as if it
- * stood there alone, so that it meets the same checks and messages. Steps become decimal texts of 12 digits first:
- * 0.1 + 2 * 0.1 is then 0.3, the number that a user would write. */
+/* A sweep, {sweep: [1, 2, 4]} or {from: 0, to: 10, step: 2}, stands in place of a value. Each value
+ * is loaded as if it stood there alone, so that it meets the same checks and messages. Steps become
+ * decimal texts of 12 digits first: 0.1 + 2 * 0.1 is then 0.3, the number that a user would
+ * write. */
 
 enum { SWEEP_MAX = 256 };
 
 /* Why a map has no values to sweep over. */
 enum { NO_SWEEP, NO_STEP, WRONG_WAY };
-static const char *const no_values[] = {[NO_SWEEP] = "this is no value, and no list or range of values to sweep over",
-                                        [NO_STEP] = "the step of a range cannot be 0",
-                                        [WRONG_WAY] = "the step of the range leads away from `to`"};
+static const char *const no_values[] = {
+    [NO_SWEEP] = "this is no value, and no list or range of values to sweep over",
+    [NO_STEP] = "the step of a range cannot be 0",
+    [WRONG_WAY] = "the step of the range leads away from `to`"};
 
-static bool refuse_sweep(const struct load *load, const struct param_set *set, size_t i, const char *code,
-                         const char *message)
+static bool refuse_sweep(const struct load *load, const struct param_set *set, size_t i,
+                         const char *code, const char *message)
 {
     ts_param_error(set, set->params[i].name, code, load->diag, "%s", message);
     if (!strcmp(code, "sweep-form"))
-        ts_diag_hint(load->diag, "{sweep 1 2 4} or {from 0 to 10 step 2} on one line; {sweep: [1, 2, 4]} in YAML");
+        ts_diag_hint(
+            load->diag,
+            "{sweep 1 2 4} or {from 0 to 10 step 2} on one line; {sweep: [1, 2, 4]} in YAML");
     return false;
 }
 
 static bool read_bound(const struct node *map, const char *key, double *value)
 {
     const struct node *node = ts_tree_find(map, key);
-    return node && node->kind == NODE_SCALAR && !node->quoted && !ts_number_real(node->text, value) && isfinite(*value);
+    return node && node->kind == NODE_SCALAR && !node->quoted &&
+           !ts_number_real(node->text, value) && isfinite(*value);
 }
 
-/* Makes the nodes of from, from + step, ... up to `to`, which is met where it lies a rounding error beyond. Returns how
- * many there are, or more than SWEEP_MAX; where there are none, an index of no_values with the other sign. */
+/* Makes the nodes of from, from + step, ... up to `to`, which is met where it lies a rounding error
+ * beyond. Returns how many there are, or more than SWEEP_MAX; where there are none, an index of
+ * no_values with the other sign. */
 static int64_t make_steps(const struct load *load, const struct node *map, struct node **items)
 {
     double from, to, step;
@@ -478,8 +526,10 @@ static int64_t make_steps(const struct load *load, const struct node *map, struc
         if (!text)
             *items = NULL;
         else
-            (*items)[k] = (struct node){
-                .kind = NODE_SCALAR, .span = map->span, .text = text, .next = k + 1 < n ? &(*items)[k + 1] : NULL};
+            (*items)[k] = (struct node){.kind = NODE_SCALAR,
+                                        .span = map->span,
+                                        .text = text,
+                                        .next = k + 1 < n ? &(*items)[k + 1] : NULL};
     }
     if (!*items)
         ts_diag_no_memory(load->diag, (size_t)n * sizeof **items);
@@ -487,8 +537,8 @@ static int64_t make_steps(const struct load *load, const struct node *map, struc
 }
 
 /* Finds the values of either form. Returns how many there are, 0 where it has none (reported). */
-static int64_t find_items(const struct load *load, const struct node *map, const struct param_set *set, size_t i,
-                          const struct node **items)
+static int64_t find_items(const struct load *load, const struct node *map,
+                          const struct param_set *set, size_t i, const struct node **items)
 {
     const struct node *list = ts_tree_find(map, "sweep");
     struct node *steps = NULL;
@@ -512,9 +562,10 @@ static bool is_sweep(const struct node *map)
     return is;
 }
 
-/* Loads the values of a map over which parameter i is swept into load->sweep, and the first into the parameter. Returns
- * false where one was refused (reported). */
-static bool load_sweep(const struct load *load, const struct node *map, struct param_set *set, size_t i)
+/* Loads the values of a map over which parameter i is swept into load->sweep, and the first into
+ * the parameter. Returns false where one was refused (reported). */
+static bool load_sweep(const struct load *load, const struct node *map, struct param_set *set,
+                       size_t i)
 {
     const size_t bytes = ts_param_bytes(set->params[i].kind);
     const struct node *item;
@@ -526,7 +577,8 @@ static bool load_sweep(const struct load *load, const struct node *map, struct p
         return refuse_sweep(load, set, i, "sweep-several",
                             "the chain sweeps over another parameter, and one sweep is allowed");
     if (set->params[i].kind == PARAM_REFERENCE)
-        return refuse_sweep(load, set, i, "sweep-form", "a reference to an image cannot be swept over");
+        return refuse_sweep(load, set, i, "sweep-form",
+                            "a reference to an image cannot be swept over");
     const int64_t n = find_items(load, map, set, i, &item);
     unsigned char *values = n > 0 ? ts_arena_alloc(load->arena, (size_t)n * bytes) : NULL;
     if (n > 0 && !values)
@@ -538,7 +590,8 @@ static bool load_sweep(const struct load *load, const struct node *map, struct p
         ok &= ts_load_value(&single, item, set, i);
         if (set->own_units >> i & 1) {
             set->own_units &= ~(UINT32_C(1) << i);
-            ok = refuse_sweep(load, set, i, "unit-unknown", "values of a sweep are not converted from mm to pixels");
+            ok = refuse_sweep(load, set, i, "unit-unknown",
+                              "values of a sweep are not converted from mm to pixels");
             ts_diag_hint(load->diag, "give %s in pixels", set->params[i].name);
         }
         memcpy(values + (size_t)k * bytes, ts_param_field(set, i), bytes);
@@ -550,9 +603,10 @@ static bool load_sweep(const struct load *load, const struct node *map, struct p
     return true;
 }
 
-/* ---- a value ------------------------------------------------------------------------------------- */
+/* ---- a value --------------------------------------------------------------------------------- */
 
-bool ts_load_value(const struct load *load, const struct node *value, struct param_set *set, size_t i)
+bool ts_load_value(const struct load *load, const struct node *value, struct param_set *set,
+                   size_t i)
 {
     _Alignas(16) unsigned char before[64];
     const struct ts_span span = set->spans[i];
@@ -574,15 +628,18 @@ bool ts_load_value(const struct load *load, const struct node *value, struct par
     return false;
 }
 
-/* ---- maps ---------------------------------------------------------------------------------------- */
+/* ---- maps ------------------------------------------------------------------------------------ */
 
 enum { MOST_ELSEWHERE = 3 };
 
-bool ts_load_begin(const struct load *load, const struct param *params, size_t n_params, size_t bytes,
-                   const char *owner, struct ts_span span, struct param_set *set)
+bool ts_load_begin(const struct load *load, const struct param *params, size_t n_params,
+                   size_t bytes, const char *owner, struct ts_span span, struct param_set *set)
 {
-    *set = (struct param_set){
-        .params = params, .n_params = n_params, .owner = owner, .span = span, .version = load->version};
+    *set = (struct param_set){.params = params,
+                              .n_params = n_params,
+                              .owner = owner,
+                              .span = span,
+                              .version = load->version};
     set->values = ts_arena_alloc(load->arena, bytes + 1);
     if (!set->values) {
         ts_diag_no_memory(load->diag, bytes);
@@ -600,15 +657,16 @@ static bool is_other_key(const struct load *load, const char *key)
     return false;
 }
 
-/* These are the stages, or the formats of an input, that have the parameter, and the one whose parameters the set has.
+/* These are the stages, or the formats of an input, that have the parameter, and the one whose
+ * parameters the set has.
  */
 struct owners {
     const char *names[MOST_ELSEWHERE], *own;
     size_t n; /* more than MOST_ELSEWHERE where there are too many */
 };
 
-static void note_owner(struct owners *owners, const struct param_set *set, const char *param, const char *name,
-                       const struct param *params, size_t n_params)
+static void note_owner(struct owners *owners, const struct param_set *set, const char *param,
+                       const char *name, const struct param *params, size_t n_params)
 {
     size_t i;
     if (params == set->params)
@@ -618,7 +676,8 @@ static void note_owner(struct owners *owners, const struct param_set *set, const
 }
 
 /* Hints at the other stages, or at the other formats, that have a parameter of this name. */
-static void hint_elsewhere(struct ts_diag *diag, const struct param_set *set, const char *param, const char *known)
+static void hint_elsewhere(struct ts_diag *diag, const struct param_set *set, const char *param,
+                           const char *known)
 {
     struct owners stages = {.n = 0}, formats = {.n = 0};
     char list[128];
@@ -633,14 +692,16 @@ static void hint_elsewhere(struct ts_diag *diag, const struct param_set *set, co
     if (stages.own)
         ts_diag_hint(diag, "%s is a parameter of %s; known: %s", param, list, known);
     else
-        ts_diag_hint(diag,
-                     "%s is a parameter of %s, and this input is read as %s: the chain names the format, "
-                     "input: {%s: PATH}; known: %s",
-                     param, list, owners->own, owners->names[0], known);
+        ts_diag_hint(
+            diag,
+            "%s is a parameter of %s, and this input is read as %s: the chain names the format, "
+            "input: {%s: PATH}; known: %s",
+            param, list, owners->own, owners->names[0], known);
 }
 
 const char *ts_load_unknown_param(struct ts_diag *diag, const char *name, struct ts_span span,
-                                  const struct param_set *set, const char *const *other_keys, size_t n_other_keys)
+                                  const struct param_set *set, const char *const *other_keys,
+                                  size_t n_other_keys)
 {
     const char *names[PARAMS_MAX + 8];
     char known[512];
@@ -656,12 +717,13 @@ const char *ts_load_unknown_param(struct ts_diag *diag, const char *name, struct
     return nearest;
 }
 
-/* Reports an unknown key. Returns the bit of the parameter that was likely meant, so that it is not reported as missing
- * as well. */
-static uint32_t report_unknown(const struct load *load, const struct node *key, const struct param_set *set)
+/* Reports an unknown key. Returns the bit of the parameter that was likely meant, so that it is not
+ * reported as missing as well. */
+static uint32_t report_unknown(const struct load *load, const struct node *key,
+                               const struct param_set *set)
 {
-    const char *nearest =
-        ts_load_unknown_param(load->diag, key->text, key->span, set, load->other_keys, load->n_other_keys);
+    const char *nearest = ts_load_unknown_param(load->diag, key->text, key->span, set,
+                                                load->other_keys, load->n_other_keys);
     double number;
     size_t i;
     if (!ts_number_real(key->text, &number))
@@ -683,14 +745,15 @@ bool ts_load_check_missing(struct ts_diag *diag, const struct param_set *set, ui
     if (n == 0)
         return true;
     for (size_t i = 0; i < n && used < sizeof hint; i++)
-        used +=
-            (size_t)snprintf(hint + used, sizeof hint - used, "%s%s: %s", i > 0 ? "; " : "", names[i], missing[i]->doc);
+        used += (size_t)snprintf(hint + used, sizeof hint - used, "%s%s: %s", i > 0 ? "; " : "",
+                                 names[i], missing[i]->doc);
     ts_list_names(list, sizeof list, names, n);
     if (n == 1)
         ts_param_error(set, names[0], "parameter-missing", diag, "required, but not given");
     else
         ts_diag_error(diag, TS_BAD_CHAIN,
-                      &(struct diag_site){.code = "parameter-missing", .span = set->span, .stage = set->owner},
+                      &(struct diag_site){
+                          .code = "parameter-missing", .span = set->span, .stage = set->owner},
                       "%zu parameters are required, but not given: %s", n, list);
     ts_diag_hint(diag, "%s", hint);
     return false;
@@ -698,15 +761,18 @@ bool ts_load_check_missing(struct ts_diag *diag, const struct param_set *set, ui
 
 void ts_load_params(const struct load *load, const struct node *map, struct param_set *set)
 {
-    uint32_t seen = set->given; /* what stood elsewhere is not missing, and a value that was refused is not either */
+    uint32_t seen = set->given; /* what stood elsewhere is not missing, and a value that was refused
+                                   is not either */
     if (map->kind != NODE_MAP && !ts_tree_is_nothing(map)) {
         ts_load_expected(load->diag, map, set->owner, "a map of parameters");
         const size_t key = map->kind == NODE_SCALAR ? strcspn(map->text, "=") : 0;
         if (key > 0 && map->text[key])
-            ts_diag_hint(load->diag, "%s: {%.*s: %s}", set->owner, (int)key, map->text, map->text + key + 1);
+            ts_diag_hint(load->diag, "%s: {%.*s: %s}", set->owner, (int)key, map->text,
+                         map->text + key + 1);
         else if (map->kind != NODE_REFUSED)
-            ts_diag_hint(load->diag, "%s: {PARAMETER: VALUE}; `tomostage stages %s` lists its parameters", set->owner,
-                         set->owner);
+            ts_diag_hint(load->diag,
+                         "%s: {PARAMETER: VALUE}; `tomostage stages %s` lists its parameters",
+                         set->owner, set->owner);
         return;
     }
     for (const struct node *entry = map->first; entry; entry = entry->next) {

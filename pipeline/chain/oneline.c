@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The reader goes through the text once, character by character. Words become the nodes that the same chain in YAML
- * would give, with the places of the words for messages.
+ * The reader goes through the text once, character by character. Words become the nodes that the
+ * same chain in YAML would give, with the places of the words for messages.
  */
 #include "pipeline/chain/oneline.h"
 
@@ -13,10 +13,10 @@
 #include "pipeline/chain/formats.h"
 #include "stages/engine/stage.h"
 
-/* ---- words, quoted texts, lists and sweeps ------------------------------------------------------- */
+/* ---- words, quoted texts, lists and sweeps --------------------------------------------------- */
 
-/* Values are read character by character, as far as the first that cannot belong to them. Quotes keep every character;
- * brackets keep blanks, so that an item such as 7.38 ms needs no quotes. */
+/* Values are read character by character, as far as the first that cannot belong to them. Quotes
+ * keep every character; brackets keep blanks, so that an item such as 7.38 ms needs no quotes. */
 
 struct reader {
     struct tree *tree;
@@ -24,7 +24,8 @@ struct reader {
     bool to_end;       /* spaces and | are part of a value */
     int depth;         /* of the brackets around the item that is read */
     bool knows_last;   /* last_stage is known */
-    size_t last_stage; /* where the last segment begins that is no output; 0: none was behind the place of the search */
+    size_t last_stage; /* where the last segment begins that is no output; 0: none was behind the
+                          place of the search */
 };
 
 static bool is_space(char c)
@@ -37,7 +38,8 @@ static bool is_of_name(char c)
     return isalnum((unsigned char)c) || c == '_' || c == '-';
 }
 
-/* Returns a place in the text. It is one line, so that no search for its start is needed, which would be quadratic. */
+/* Returns a place in the text. It is one line, so that no search for its start is needed, which
+ * would be quadratic. */
 static struct ts_span span_of(size_t offset, size_t length)
 {
     return (struct ts_span){.line = 1, .column = (int32_t)(offset + 1), .length = (int32_t)length};
@@ -47,7 +49,8 @@ static struct ts_span span_of(size_t offset, size_t length)
 static void oneline_refuse(struct reader *reader, size_t offset, size_t length, const char *message)
 {
     ts_diag_error(reader->tree->diag, TS_BAD_CHAIN,
-                  &(struct diag_site){.code = "oneline-syntax", .span = span_of(offset, length)}, "%s", message);
+                  &(struct diag_site){.code = "oneline-syntax", .span = span_of(offset, length)},
+                  "%s", message);
     reader->tree->stopped = true;
 }
 
@@ -77,7 +80,8 @@ static bool ends_item(const struct reader *reader, bool commas)
            ((!reader->to_end || reader->depth > 0) && is_space(c));
 }
 
-/* Reads a text between quotes, without them. Only between double ones does a backslash keep the next character. */
+/* Reads a text between quotes, without them. Only between double ones does a backslash keep the
+ * next character. */
 static struct node *read_quoted(struct reader *reader)
 {
     const char *bytes = reader->tree->text, quote = peek(reader);
@@ -87,7 +91,8 @@ static struct node *read_quoted(struct reader *reader)
             reader->at++;
     if (at_end(reader)) {
         oneline_refuse(reader, start, 1,
-                       quote == '"' ? "this double quote is not closed" : "this single quote is not closed");
+                       quote == '"' ? "this double quote is not closed"
+                                    : "this single quote is not closed");
         return NULL;
     }
     const size_t end = reader->at++;
@@ -113,8 +118,8 @@ static bool is_number(const struct reader *reader, size_t start, size_t end)
     return !ts_number_real(word, &value);
 }
 
-/* Goes over the blank behind a word between brackets, where the item that began at `start` goes on behind it, as
- * `7.38 ms` does. It does not between two numbers, where a comma was forgotten. */
+/* Goes over the blank behind a word between brackets, where the item that began at `start` goes on
+ * behind it, as `7.38 ms` does. It does not between two numbers, where a comma was forgotten. */
 static bool goes_on(struct reader *reader, size_t start)
 {
     const char *text = reader->tree->text;
@@ -130,8 +135,8 @@ static bool goes_on(struct reader *reader, size_t start)
     return true;
 }
 
-/* Read a word or a quoted text, which ends at a comma too where `commas`; and a value, which may be a list. NULL where
- * it is refused (reported). */
+/* Read a word or a quoted text, which ends at a comma too where `commas`; and a value, which may be
+ * a list. NULL where it is refused (reported). */
 static struct node *read_item(struct reader *reader, bool commas)
 {
     struct node *item;
@@ -139,18 +144,21 @@ static struct node *read_item(struct reader *reader, bool commas)
         const bool doubled = peek(reader) == '"';
         item = read_quoted(reader);
         if (item && !ends_item(reader, commas)) {
-            oneline_refuse(reader, reader->at, 1,
-                           doubled ? "a space or the end of the value is expected after the double quote"
-                                   : "a space or the end of the value is expected after the single quote");
+            oneline_refuse(
+                reader, reader->at, 1,
+                doubled ? "a space or the end of the value is expected after the double quote"
+                        : "a space or the end of the value is expected after the single quote");
             return NULL;
         }
         return item;
     }
     const size_t start = reader->at;
-    while (!ends_item(reader, commas) || (reader->depth > 0 && is_space(peek(reader)) && goes_on(reader, start)))
+    while (!ends_item(reader, commas) ||
+           (reader->depth > 0 && is_space(peek(reader)) && goes_on(reader, start)))
         reader->at++;
     const size_t length = reader->at - start;
-    return ts_tree_scalar(reader->tree, span_of(start, length), reader->tree->text + start, length, false);
+    return ts_tree_scalar(reader->tree, span_of(start, length), reader->tree->text + start, length,
+                          false);
 }
 
 /* Reads a list between brackets: items, or lists of items. */
@@ -162,7 +170,8 @@ static struct node *read_brackets(struct reader *reader)
         return NULL;
     reader->depth++;
     for (skip_spaces(reader); peek(reader) != ']'; skip_spaces(reader)) {
-        struct node *item = peek(reader) == '[' && reader->depth == 1 ? read_brackets(reader) : read_item(reader, true);
+        struct node *item = peek(reader) == '[' && reader->depth == 1 ? read_brackets(reader)
+                                                                      : read_item(reader, true);
         if (!item)
             return NULL;
         ts_tree_append(list, item);
@@ -172,7 +181,8 @@ static struct node *read_brackets(struct reader *reader)
             return NULL;
         }
         if (peek(reader) != ',' && peek(reader) != ']') {
-            oneline_refuse(reader, reader->at, 1, "a comma is expected here: it divides the items of a list");
+            oneline_refuse(reader, reader->at, 1,
+                           "a comma is expected here: it divides the items of a list");
             return NULL;
         }
         reader->at += peek(reader) == ',';
@@ -183,7 +193,8 @@ static struct node *read_brackets(struct reader *reader)
     return list;
 }
 
-/* Returns true where {sweep or {from begins here: no other value begins so, and a text that does stands in quotes. */
+/* Returns true where {sweep or {from begins here: no other value begins so, and a text that does
+ * stands in quotes. */
 static bool is_sweep(const struct reader *reader)
 {
     const size_t left = reader->tree->length - reader->at;
@@ -192,8 +203,8 @@ static bool is_sweep(const struct reader *reader)
            !is_of_name(text[*(text + 1) == 's' ? 6 : 5]);
 }
 
-/* Goes over blanks, commas and a colon, which divide the words of a sweep, so that both its form on one line and that
- * of YAML are understood. */
+/* Goes over blanks, commas and a colon, which divide the words of a sweep, so that both its form on
+ * one line and that of YAML are understood. */
 static void skip_dividers(struct reader *reader)
 {
     while (is_space(peek(reader)) || peek(reader) == ',' || peek(reader) == ':')
@@ -207,10 +218,12 @@ static struct node *read_sweep_word(struct reader *reader)
     while (!at_end(reader) && !strchr(" \t,:|{}[]", peek(reader)))
         reader->at++;
     const size_t length = reader->at - start;
-    return ts_tree_scalar(reader->tree, span_of(start, length), reader->tree->text + start, length, false);
+    return ts_tree_scalar(reader->tree, span_of(start, length), reader->tree->text + start, length,
+                          false);
 }
 
-/* Enters the next key of a sweep with its value: all words up to the brace under `sweep`, one under another key. */
+/* Enters the next key of a sweep with its value: all words up to the brace under `sweep`, one under
+ * another key. */
 static bool read_sweep_entry(struct reader *reader, struct node *map)
 {
     struct node *key = read_sweep_word(reader), *value = NULL;
@@ -251,7 +264,8 @@ static struct node *read_sweep(struct reader *reader)
     return map;
 }
 
-/* Reads one item, a list of items between commas, one between brackets, or a sweep between braces. */
+/* Reads one item, a list of items between commas, one between brackets, or a sweep between
+ * braces. */
 static struct node *read_value(struct reader *reader)
 {
     const size_t start = reader->at;
@@ -261,7 +275,8 @@ static struct node *read_value(struct reader *reader)
     if (item && item->kind == NODE_LIST) {
         if (ends_item(reader, false))
             return item;
-        oneline_refuse(reader, reader->at, 1, "a space or the end of the value is expected after the bracket");
+        oneline_refuse(reader, reader->at, 1,
+                       "a space or the end of the value is expected after the bracket");
         return NULL;
     }
     if (!item || peek(reader) != ',')
@@ -288,7 +303,7 @@ struct node *ts_oneline_value(struct tree *tree, size_t offset)
     return read_value(&reader);
 }
 
-/* ---- segments ------------------------------------------------------------------------------------ */
+/* ---- segments -------------------------------------------------------------------------------- */
 
 enum { CHAIN_NAMES = 128 }; /* more than there are stages, or formats */
 
@@ -337,7 +352,8 @@ static struct node *text_node(struct reader *reader, struct ts_span span, const 
 }
 
 /* Enters a value under a key that has no place of its own. */
-static bool enter(struct reader *reader, struct node *map, const char *key, struct ts_span span, struct node *value)
+static bool enter(struct reader *reader, struct node *map, const char *key, struct ts_span span,
+                  struct node *value)
 {
     struct node *key_node = value ? text_node(reader, span, key) : NULL;
     if (key_node)
@@ -354,8 +370,8 @@ static void enter_word(struct reader *reader, struct node *map, const struct wor
         ts_tree_enter(map, key, word->value);
 }
 
-/* Returns true where the word key=value is a parameter of the stage that the word before it names, and not of the
- * source: `dicom ./study box radius=2`. Reports the | that is missing. */
+/* Returns true where the word key=value is a parameter of the stage that the word before it names,
+ * and not of the source: `dicom ./study box radius=2`. Reports the | that is missing. */
 static bool lacks_bar(struct reader *reader, const char *format_name, const struct node *before,
                       const struct word *word)
 {
@@ -376,12 +392,14 @@ static bool lacks_bar(struct reader *reader, const char *format_name, const stru
 static bool add_paths(struct reader *reader, struct node **paths, struct node *value)
 {
     if (!*paths)
-        *paths = value->kind == NODE_LIST ? value : ts_tree_node(reader->tree, NODE_LIST, value->span);
+        *paths =
+            value->kind == NODE_LIST ? value : ts_tree_node(reader->tree, NODE_LIST, value->span);
     if (!*paths || *paths == value)
         return *paths != NULL;
     if (value->kind != NODE_LIST)
         ts_tree_append(*paths, value);
-    for (struct node *item = value->kind == NODE_LIST ? value->first : NULL, *next; item; item = next) {
+    for (struct node *item = value->kind == NODE_LIST ? value->first : NULL, *next; item;
+         item = next) {
         next = item->next;
         item->next = NULL;
         ts_tree_append(*paths, item);
@@ -389,7 +407,8 @@ static bool add_paths(struct reader *reader, struct node **paths, struct node *v
     return true;
 }
 
-/* Reads the words after the first of a source or output segment: the paths, and key=value. Paths go under `name`. */
+/* Reads the words after the first of a source or output segment: the paths, and key=value. Paths go
+ * under `name`. */
 static bool read_paths(struct reader *reader, struct node *map, const struct node *name)
 {
     struct node *paths = NULL;
@@ -423,8 +442,9 @@ static bool read_paths(struct reader *reader, struct node *map, const struct nod
            enter(reader, map, name->text, name->span, text_node(reader, name->span, ""));
 }
 
-/* Returns true where a word is a key whose = stands behind a space: `radius = 1`, `radius =1`. Reports it, and reads on
- * behind the =, so that the parameter does not seem to be missing as well. */
+/* Returns true where a word is a key whose = stands behind a space: `radius = 1`, `radius =1`.
+ * Reports it, and reads on behind the =, so that the parameter does not seem to be missing as
+ * well. */
 static bool read_spaced(struct reader *reader, struct word *word)
 {
     const char *text = reader->tree->text;
@@ -435,7 +455,8 @@ static bool read_spaced(struct reader *reader, struct word *word)
         return false;
     }
     ts_diag_error(reader->tree->diag, TS_BAD_CHAIN,
-                  &(struct diag_site){.code = "oneline-syntax", .span = span_of(start, reader->at + 1 - start)},
+                  &(struct diag_site){.code = "oneline-syntax",
+                                      .span = span_of(start, reader->at + 1 - start)},
                   "no space may stand beside =");
     ts_diag_hint(reader->tree->diag, "%.*s=VALUE", (int)length, text + word->start);
     reader->at++;
@@ -445,14 +466,15 @@ static bool read_spaced(struct reader *reader, struct word *word)
     return true;
 }
 
-/* Adds the way out to the error about a word that is no parameter: a colon in place of =, an option of the command in
- * the quotes of the chain, or a value alone. */
+/* Adds the way out to the error about a word that is no parameter: a colon in place of =, an option
+ * of the command in the quotes of the chain, or a value alone. */
 static void hint_at_word(struct reader *reader, const char *owner, const struct node *word)
 {
     const size_t length = strlen(word->text);
     if (*word->text == '-')
-        ts_diag_hint(reader->tree->diag,
-                     "options of the command, such as -o FILE, stand outside the quotes of the chain");
+        ts_diag_hint(
+            reader->tree->diag,
+            "options of the command, such as -o FILE, stand outside the quotes of the chain");
     else if (length > 1 && word->text[length - 1] == ':')
         ts_diag_hint(reader->tree->diag, "%.*s=VALUE", (int)length - 1, word->text);
     else
@@ -479,7 +501,8 @@ static bool read_parameters(struct reader *reader, const char *owner, struct nod
     return true;
 }
 
-/* Reads `input NAME FORMAT PATH key=value`, or `input NAME like=OTHER key=value`, into the map of the further inputs.
+/* Reads `input NAME FORMAT PATH key=value`, or `input NAME like=OTHER key=value`, into the map of
+ * the further inputs.
  */
 static bool read_further_input(struct reader *reader, const struct node *keyword, struct node *map)
 {
@@ -491,7 +514,8 @@ static bool read_further_input(struct reader *reader, const struct node *keyword
         if (!reader->tree->stopped)
             oneline_refuse(reader, (size_t)keyword->span.column - 1, (size_t)keyword->span.length,
                            "the name of the further input is expected after `input`");
-        ts_diag_hint(reader->tree->diag, "`input NAME FORMAT PATH`, or `input NAME like=input frames=flats`");
+        ts_diag_hint(reader->tree->diag,
+                     "`input NAME FORMAT PATH`, or `input NAME like=input frames=flats`");
         return false;
     }
     skip_spaces(reader);
@@ -501,7 +525,8 @@ static bool read_further_input(struct reader *reader, const struct node *keyword
     const bool has_format = reader->at > start && format.key_length == 0;
     if (!has_format)
         reader->at = start;
-    if (!(has_format ? read_paths(reader, map, format.value) : read_parameters(reader, keyword->text, map)))
+    if (!(has_format ? read_paths(reader, map, format.value)
+                     : read_parameters(reader, keyword->text, map)))
         return false;
     if (!inputs) {
         inputs = ts_tree_node(reader->tree, NODE_MAP, keyword->span);
@@ -513,7 +538,8 @@ static bool read_further_input(struct reader *reader, const struct node *keyword
     return !reader->tree->stopped;
 }
 
-/* Reads the name at the start of a segment; NULL where it is missing, or where something stands against it (reported).
+/* Reads the name at the start of a segment; NULL where it is missing, or where something stands
+ * against it (reported).
  */
 static struct node *read_name(struct reader *reader)
 {
@@ -531,23 +557,25 @@ static struct node *read_name(struct reader *reader)
     }
     snprintf(name, sizeof name, "%.*s", (int)(letters - start), reader->tree->text + start);
     if (letters < reader->at && ts_stage_find(name)) {
-        oneline_refuse(reader, letters, reader->at - letters, "a space is expected after the name of the stage");
+        oneline_refuse(reader, letters, reader->at - letters,
+                       "a space is expected after the name of the stage");
         ts_diag_hint(reader->tree->diag, "%s PARAMETER=VALUE", name);
         return NULL;
     }
-    return ts_tree_scalar(reader->tree, span_of(start, reader->at - start), reader->tree->text + start,
-                          reader->at - start, false);
+    return ts_tree_scalar(reader->tree, span_of(start, reader->at - start),
+                          reader->tree->text + start, reader->at - start, false);
 }
 
 static bool is_output(const char *text, size_t length)
 {
     char name[16];
-    snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1), text);
+    snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1),
+             text);
     return strlen(name) == length && (!strcmp(name, "hdf5") || ts_sink_find(name));
 }
 
-/* Returns true where every segment behind this one is an output, too. The text is searched once: a long one may have as
- * many outputs as words. */
+/* Returns true where every segment behind this one is an output, too. The text is searched once: a
+ * long one may have as many outputs as words. */
 static bool only_outputs_follow(struct reader *reader)
 {
     const char *text = reader->tree->text;
@@ -573,17 +601,19 @@ static bool only_outputs_follow(struct reader *reader)
     return reader->last_stage <= reader->at;
 }
 
-/* Reads the paths and parameters of an output into the map of all outputs, which the first of them makes. */
+/* Reads the paths and parameters of an output into the map of all outputs, which the first of them
+ * makes. */
 static bool read_output(struct reader *reader, const struct node *name, struct node *map)
 {
     struct node *root = reader->tree->root;
     struct node *outputs = (struct node *)ts_tree_find(root, "output");
-    return outputs ? read_paths(reader, outputs, name)
-                   : read_paths(reader, map, name) && enter(reader, root, "output", name->span, map);
+    return outputs
+               ? read_paths(reader, outputs, name)
+               : read_paths(reader, map, name) && enter(reader, root, "output", name->span, map);
 }
 
-/* Returns true where the first segment, of a name that is no stage's, is a source. A source has a path; a word that is
- * nearest to a stage's name is a stage that was misspelled. */
+/* Returns true where the first segment, of a name that is no stage's, is a source. A source has a
+ * path; a word that is nearest to a stage's name is a stage that was misspelled. */
 static bool is_source(const struct reader *reader, const char *name)
 {
     const char *names[2 * CHAIN_NAMES];
@@ -621,13 +651,15 @@ static bool read_segment(struct reader *reader, struct node *stages, bool first)
         if (!only_outputs_follow(reader)) {
             oneline_refuse(reader, (size_t)name->span.column - 1, (size_t)name->span.length,
                            "this is an output, and a stage stands behind it");
-            ts_diag_hint(reader->tree->diag, "outputs stand at the end of the line; `save` keeps an image before it");
+            ts_diag_hint(reader->tree->diag,
+                         "outputs stand at the end of the line; `save` keeps an image before it");
             return false;
         }
         return read_output(reader, name, map);
     }
-    struct node *stage =
-        read_parameters(reader, name->text, map) ? ts_tree_node(reader->tree, NODE_MAP, name->span) : NULL;
+    struct node *stage = read_parameters(reader, name->text, map)
+                             ? ts_tree_node(reader->tree, NODE_MAP, name->span)
+                             : NULL;
     if (!stage)
         return false;
     ts_tree_enter(stage, name, map);
@@ -643,7 +675,8 @@ bool ts_oneline_read(struct tree *tree)
         return false;
     tree->root = ts_tree_node(tree, NODE_MAP, start);
     struct node *stages = ts_tree_node(tree, NODE_LIST, start);
-    if (!tree->root || !stages || !enter(&reader, tree->root, "tomostage", start, text_node(&reader, start, "2")) ||
+    if (!tree->root || !stages ||
+        !enter(&reader, tree->root, "tomostage", start, text_node(&reader, start, "2")) ||
         !enter(&reader, tree->root, "stages", start, stages))
         return false;
     for (bool first = true;; first = false) {

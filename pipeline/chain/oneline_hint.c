@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Hints are written as YAML: `center: {center: 12}`, `range: [0, 1]`, `method: stack`. Where the chain stands on one
- * line, this writes them as that line does: `center center=12`, `range=0,1`, `method=stack`. A hint is prose with such
- * pieces in it, so that only what is known is rewritten: the name of a stage before a map, and the name of a parameter
- * before a list, a number, a text in quotes, true or false, or one of its own choices.
+ * Hints are written as YAML: `center: {center: 12}`, `range: [0, 1]`, `method: stack`. Where the
+ * chain stands on one line, this writes them as that line does: `center center=12`, `range=0,1`,
+ * `method=stack`. A hint is prose with such pieces in it, so that only what is known is rewritten:
+ * the name of a stage before a map, and the name of a parameter before a list, a number, a text in
+ * quotes, true or false, or one of its own choices.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -32,8 +33,8 @@ static bool takes(const struct param *params, size_t n_params, const char *name,
             return true;
     /* A number, or the capital letter of one that the reader puts in. */
     return param->kind != PARAM_CHOICE &&
-           (isdigit((unsigned char)*word) || isupper((unsigned char)*word) || !strcmp(word, ".inf") ||
-            (strchr("-.", *word) && isdigit((unsigned char)word[1])));
+           (isdigit((unsigned char)*word) || isupper((unsigned char)*word) ||
+            !strcmp(word, ".inf") || (strchr("-.", *word) && isdigit((unsigned char)word[1])));
 }
 
 static bool any_takes(const char *name, const char *word)
@@ -74,7 +75,8 @@ static size_t bracketed(const char *text)
     return 0;
 }
 
-/* Writes a list without spaces. Brackets around plain numbers go as well, since commas alone make a list. */
+/* Writes a list without spaces. Brackets around plain numbers go as well, since commas alone make a
+ * list. */
 static void write_list(FILE *out, const char *text, size_t length)
 {
     const bool nested = length > 1 && text[1] == '[';
@@ -94,7 +96,9 @@ static void write_map(FILE *out, const char *text, size_t length, bool bare)
             return;
         }
         const char *value = at + key + 2;
-        const size_t size = *value == '[' ? bracketed(value) : *value == '"' ? quoted(value) : strcspn(value, ",}");
+        const size_t size = *value == '['   ? bracketed(value)
+                            : *value == '"' ? quoted(value)
+                                            : strcspn(value, ",}");
         fprintf(out, bare && at == text + 1 ? "%.*s " : " %.*s=", (int)key, at);
         if (*value == '[')
             write_list(out, value, size);
@@ -105,8 +109,8 @@ static void write_map(FILE *out, const char *text, size_t length, bool bare)
     }
 }
 
-/* Writes what stands at `text`, a name with ": " after it, in the form of one line. Returns the length that was read; 0
- * where it is prose. */
+/* Writes what stands at `text`, a name with ": " after it, in the form of one line. Returns the
+ * length that was read; 0 where it is prose. */
 static size_t write_piece(FILE *out, const char *text, size_t name_length)
 {
     char name[64], word[64];
@@ -162,7 +166,8 @@ char *ts_oneline_hint(const char *hint)
         return NULL;
     while (*hint) {
         size_t name = 0;
-        while (islower((unsigned char)hint[name]) || isdigit((unsigned char)hint[name]) || hint[name] == '_')
+        while (islower((unsigned char)hint[name]) || isdigit((unsigned char)hint[name]) ||
+               hint[name] == '_')
             name++;
         size_t read = name > 0 && !strncmp(hint + name, ": ", 2) ? write_piece(out, hint, name) : 0;
         if (read == 0) {

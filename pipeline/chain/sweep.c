@@ -27,7 +27,8 @@ static bool is_number(enum param_kind kind, const void *at, double *number)
     return true;
 }
 
-bool ts_sweep_number(const struct chain_sweep *sweep, const struct param *param, int64_t k, double *number)
+bool ts_sweep_number(const struct chain_sweep *sweep, const struct param *param, int64_t k,
+                     double *number)
 {
     double other;
     for (int64_t i = 0; i < sweep->n; i++)
@@ -36,7 +37,8 @@ bool ts_sweep_number(const struct chain_sweep *sweep, const struct param *param,
     return true;
 }
 
-void ts_sweep_text(const struct chain_sweep *sweep, const struct param *param, int64_t k, char *out, size_t size)
+void ts_sweep_text(const struct chain_sweep *sweep, const struct param *param, int64_t k, char *out,
+                   size_t size)
 {
     double number;
     if (param->kind == PARAM_NUMBERS && ts_sweep_number(sweep, param, k, &number))
@@ -45,10 +47,12 @@ void ts_sweep_text(const struct chain_sweep *sweep, const struct param *param, i
         ts_param_format_value(param, ts_sweep_value(sweep, param, k), out, size);
 }
 
-void ts_sweep_named(const struct chain_sweep *sweep, const struct param *param, int64_t k, char *out, size_t size)
+void ts_sweep_named(const struct chain_sweep *sweep, const struct param *param, int64_t k,
+                    char *out, size_t size)
 {
     const bool has_unit = param->unit && *param->unit && strcmp(param->unit, "value") != 0;
     char value[64];
     ts_sweep_text(sweep, param, k, value, sizeof value);
-    snprintf(out, size, "%s %s%s%s", param->name, value, has_unit ? " " : "", has_unit ? param->unit : "");
+    snprintf(out, size, "%s %s%s%s", param->name, value, has_unit ? " " : "",
+             has_unit ? param->unit : "");
 }

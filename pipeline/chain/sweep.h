@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A sweep gives one parameter of one stage several values. The chain keeps all of them, and the stage's own field holds
- * the first; a plan then repeats the stage and those behind it for each value (pipeline/plan/plan_sweep.h).
+ * A sweep gives one parameter of one stage several values. The chain keeps all of them, and the
+ * stage's own field holds the first; a plan then repeats the stage and those behind it for each
+ * value (pipeline/plan/plan_sweep.h).
  */
 #ifndef PIPELINE_CHAIN_SWEEP_H
 #define PIPELINE_CHAIN_SWEEP_H
@@ -18,11 +19,16 @@ struct chain_sweep {
 
 /* Returns value k as a field of its parameter. */
 const void *ts_sweep_value(const struct chain_sweep *sweep, const struct param *param, int64_t k);
-/* Returns true where every value is one number, which a list of one is as well, and then writes value k to *number. */
-bool ts_sweep_number(const struct chain_sweep *sweep, const struct param *param, int64_t k, double *number);
-/* Writes value k as users read it: a list of one number without brackets, where all values are such. */
-void ts_sweep_text(const struct chain_sweep *sweep, const struct param *param, int64_t k, char *out, size_t size);
+/* Returns true where every value is one number, which a list of one is as well, and then writes
+ * value k to *number. */
+bool ts_sweep_number(const struct chain_sweep *sweep, const struct param *param, int64_t k,
+                     double *number);
+/* Writes value k as users read it: a list of one number without brackets, where all values are
+ * such. */
+void ts_sweep_text(const struct chain_sweep *sweep, const struct param *param, int64_t k, char *out,
+                   size_t size);
 /* Writes it with the name of its parameter and its unit: "radius 2 pixel". */
-void ts_sweep_named(const struct chain_sweep *sweep, const struct param *param, int64_t k, char *out, size_t size);
+void ts_sweep_named(const struct chain_sweep *sweep, const struct param *param, int64_t k,
+                    char *out, size_t size);
 
 #endif

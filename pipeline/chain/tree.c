@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Nodes live in one arena and are counted, so that a hostile text ends at a limit instead of using all memory.
+ * Nodes live in one arena and are counted, so that a hostile text ends at a limit instead of using
+ * all memory.
  */
 #include "pipeline/chain/tree.h"
 
@@ -13,7 +14,8 @@
 
 static void refuse(struct tree *tree, const char *code, struct ts_span span, const char *message)
 {
-    ts_diag_error(tree->diag, TS_BAD_CHAIN, &(struct diag_site){.code = code, .span = span}, "%s", message);
+    ts_diag_error(tree->diag, TS_BAD_CHAIN, &(struct diag_site){.code = code, .span = span}, "%s",
+                  message);
     tree->stopped = true;
 }
 
@@ -49,7 +51,8 @@ struct node *ts_tree_node(struct tree *tree, enum node_kind kind, struct ts_span
     return node;
 }
 
-struct node *ts_tree_scalar(struct tree *tree, struct ts_span span, const char *text, size_t length, bool quoted)
+struct node *ts_tree_scalar(struct tree *tree, struct ts_span span, const char *text, size_t length,
+                            bool quoted)
 {
     struct node *node = ts_tree_node(tree, NODE_SCALAR, span);
     if (!node)
@@ -59,7 +62,8 @@ struct node *ts_tree_scalar(struct tree *tree, struct ts_span span, const char *
     if (!node->text)
         return NULL;
     if (strlen(node->text) != length) {
-        ts_diag_error(tree->diag, TS_BAD_CHAIN, &(struct diag_site){.code = "text-nul", .span = span},
+        ts_diag_error(tree->diag, TS_BAD_CHAIN,
+                      &(struct diag_site){.code = "text-nul", .span = span},
                       "a text cannot hold the character NUL");
         node->kind = NODE_REFUSED;
     }
@@ -84,22 +88,25 @@ const struct node *ts_tree_find(const struct node *map, const char *key)
     return NULL;
 }
 
-/* Returns NULL where the key may stand in the map, else the code of the error, with its text in `message`. */
-static const char *key_problem(const struct node *map, const struct node *key, char *message, size_t size)
+/* Returns NULL where the key may stand in the map, else the code of the error, with its text in
+ * `message`. */
+static const char *key_problem(const struct node *map, const struct node *key, char *message,
+                               size_t size)
 {
     char shown[TREE_SHOWN_BYTES];
     const struct node *earlier = key->kind == NODE_SCALAR ? ts_tree_find(map, key->text) : NULL;
     const char *code = NULL;
     if (key->kind != NODE_SCALAR) {
         code = "key-not-text";
-        snprintf(message, size, "a key must be a text, not a %s", key->kind == NODE_LIST ? "list" : "map");
+        snprintf(message, size, "a key must be a text, not a %s",
+                 key->kind == NODE_LIST ? "list" : "map");
     } else if (!key->quoted && !strcmp(key->text, "<<")) {
         code = "merge-key";
         snprintf(message, size, "merge keys (<<) are not supported");
     } else if (earlier) {
         code = "duplicate-key";
-        snprintf(message, size, "the key '%s' stands twice, first in line %d", ts_tree_shown(key->text, shown),
-                 earlier->key->span.line);
+        snprintf(message, size, "the key '%s' stands twice, first in line %d",
+                 ts_tree_shown(key->text, shown), earlier->key->span.line);
     }
     return code;
 }
@@ -111,7 +118,8 @@ bool ts_tree_key_check(struct tree *tree, struct node *map, const struct node *k
     if (!code && map->n == TREE_MAX_KEYS)
         refuse(tree, "chain-limit", key->span, "a map of more than 256 keys");
     else if (code && key->kind != NODE_REFUSED)
-        ts_diag_error(tree->diag, TS_BAD_CHAIN, &(struct diag_site){.code = code, .span = key->span}, "%s", message);
+        ts_diag_error(tree->diag, TS_BAD_CHAIN,
+                      &(struct diag_site){.code = code, .span = key->span}, "%s", message);
     if (code && key->kind == NODE_SCALAR && ts_tree_find(map, key->text))
         ts_diag_hint(tree->diag, "keep one of the two");
     map->incomplete |= code != NULL;
@@ -131,17 +139,20 @@ struct ts_span ts_tree_span(const struct tree *tree, size_t offset, size_t lengt
     int32_t line = 1;
     size_t start = 0;
     for (const char *at = tree->text, *newline;
-         (newline = memchr(at, '\n', offset - (size_t)(at - tree->text))) != NULL; at = newline + 1) {
+         (newline = memchr(at, '\n', offset - (size_t)(at - tree->text))) != NULL;
+         at = newline + 1) {
         line++;
         start = (size_t)(newline + 1 - tree->text);
     }
-    return (struct ts_span){.line = line, .column = (int32_t)(offset - start + 1), .length = (int32_t)length};
+    return (struct ts_span){
+        .line = line, .column = (int32_t)(offset - start + 1), .length = (int32_t)length};
 }
 
 bool ts_tree_check_text(struct tree *tree)
 {
     if (tree->length > TREE_MAX_BYTES) {
-        refuse(tree, "chain-limit", (struct ts_span){.line = 1, .column = 1}, "the chain is larger than 1 MiB");
+        refuse(tree, "chain-limit", (struct ts_span){.line = 1, .column = 1},
+               "the chain is larger than 1 MiB");
         return false;
     }
     const char *text = tree->text;
@@ -151,7 +162,8 @@ bool ts_tree_check_text(struct tree *tree)
             continue;
         const struct diag_site site = {.code = "not-text", .span = ts_tree_span(tree, i, 1)};
         if (bytes == 0)
-            ts_diag_error(tree->diag, TS_BAD_CHAIN, &site, "the byte 0x%02X is not UTF-8 text", (unsigned char)text[i]);
+            ts_diag_error(tree->diag, TS_BAD_CHAIN, &site, "the byte 0x%02X is not UTF-8 text",
+                          (unsigned char)text[i]);
         else
             ts_diag_error(tree->diag, TS_BAD_CHAIN, &site, "U+%04X is a control character",
                           (unsigned char)text[i + bytes - 1]);

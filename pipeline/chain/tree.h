@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The tree holds the text of a chain as nodes with their places. Both readers (YAML and the one-line form) make the
- * same tree, so that everything after them is shared. A reader reports what it refuses and goes on where the rest still
- * makes sense.
+ * The tree holds the text of a chain as nodes with their places. Both readers (YAML and the
+ * one-line form) make the same tree, so that everything after them is shared. A reader reports what
+ * it refuses and goes on where the rest still makes sense.
  */
 #ifndef PIPELINE_CHAIN_TREE_H
 #define PIPELINE_CHAIN_TREE_H
@@ -12,7 +12,8 @@
 #include "core/arena.h"
 #include "core/diag.h"
 
-/* These limits bound the cost of a hostile text. They hold while reading, before anything is kept. */
+/* These limits bound the cost of a hostile text. They hold while reading, before anything is
+ * kept. */
 enum { TREE_MAX_BYTES = 1 << 20, TREE_MAX_DEPTH = 32, TREE_MAX_NODES = 10000, TREE_MAX_KEYS = 256 };
 
 enum node_kind {
@@ -25,10 +26,11 @@ enum node_kind {
 struct node {
     enum node_kind kind;
     bool quoted;
-    bool incomplete;     /* a map: keys of it were refused */
-    struct ts_span span; /* place in the text, the first line where it has several; columns count bytes */
-    const char *text;    /* text of a scalar; raw text of a list in the one-line form; else NULL */
-    struct node *key;    /* key of an entry of a map, else NULL */
+    bool incomplete; /* a map: keys of it were refused */
+    struct ts_span
+        span; /* place in the text, the first line where it has several; columns count bytes */
+    const char *text; /* text of a scalar; raw text of a list in the one-line form; else NULL */
+    struct node *key; /* key of an entry of a map, else NULL */
     struct node *first, *next;
     struct node *last; /* child */
     int32_t n;         /* children */
@@ -45,18 +47,21 @@ struct tree {
     bool stopped; /* by a limit or for want of memory */
 };
 
-/* Return zeroed memory and a copy of a text in the tree's arena; NULL where memory is out, which ends the reading
- * (reported).
+/* Return zeroed memory and a copy of a text in the tree's arena; NULL where memory is out, which
+ * ends the reading (reported).
  */
 void *ts_tree_alloc(struct tree *tree, size_t bytes);
 const char *ts_tree_text(struct tree *tree, const char *text, size_t length);
-/* Returns a new node that is in no parent yet; NULL where a limit or memory ends the reading (reported). */
+/* Returns a new node that is in no parent yet; NULL where a limit or memory ends the reading
+ * (reported). */
 struct node *ts_tree_node(struct tree *tree, enum node_kind kind, struct ts_span span);
 /* Returns a new scalar in the same way; its text is copied. */
-struct node *ts_tree_scalar(struct tree *tree, struct ts_span span, const char *text, size_t length, bool quoted);
+struct node *ts_tree_scalar(struct tree *tree, struct ts_span span, const char *text, size_t length,
+                            bool quoted);
 /* Appends an item to a list. */
 void ts_tree_append(struct node *list, struct node *item);
-/* Returns true where `key` may stand in the map. Reports duplicates, merge keys and too many keys. */
+/* Returns true where `key` may stand in the map. Reports duplicates, merge keys and too many
+ * keys. */
 bool ts_tree_key_check(struct tree *tree, struct node *map, const struct node *key);
 /* Appends an entry whose key was checked. */
 void ts_tree_enter(struct node *map, struct node *key, struct node *value);
@@ -66,9 +71,10 @@ const struct node *ts_tree_find(const struct node *map, const char *key);
 struct ts_span ts_tree_span(const struct tree *tree, size_t offset, size_t length);
 /* Checks size, UTF-8 and control characters; false where the text is refused (reported). */
 bool ts_tree_check_text(struct tree *tree);
-/* Reads a file to `out`, at most one byte more than TREE_MAX_BYTES. Returns the length, or -1 with errno. A shell's
- * pipe
- * (<(...)) is read to its end; a FIFO that nobody writes to is empty, and opening it does not wait. */
+/* Reads a file to `out`, at most one byte more than TREE_MAX_BYTES. Returns the length, or -1 with
+ * errno. A shell's pipe
+ * (<(...)) is read to its end; a FIFO that nobody writes to is empty, and opening it does not
+ * wait. */
 ssize_t ts_tree_read_file(const char *path, char *out);
 /* Copies at most 40 bytes of a text for messages, with "..." where it was cut. */
 enum { TREE_SHOWN_BYTES = 48 };

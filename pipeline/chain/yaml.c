@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * libyaml's events, never its documents: loading a document is quadratic in depth, and limits must hold while reading.
- * Source: YAML 1.1 as libyaml reads it.
+ * libyaml's events, never its documents: loading a document is quadratic in depth, and limits must
+ * hold while reading. Source: YAML 1.1 as libyaml reads it.
  */
 #include "pipeline/chain/yaml.h"
 
@@ -25,8 +25,8 @@ struct reader {
     int32_t line;
 };
 
-/* Moves the cursor to the character `index`. Marks come in nearly rising order, so that all moves together are about as
- * long as the text. */
+/* Moves the cursor to the character `index`. Marks come in nearly rising order, so that all moves
+ * together are about as long as the text. */
 static void seek(struct reader *reader, size_t index)
 {
     const char *text = reader->tree->text;
@@ -65,13 +65,16 @@ static struct ts_span span_of(struct reader *reader, yaml_mark_t start, yaml_mar
     const char *newline = memchr(at, '\n', length);
     if (newline)
         length = (size_t)(newline - at);
-    return (struct ts_span){
-        .line = reader->line, .column = (int32_t)(reader->byte - reader->line_start + 1), .length = (int32_t)length};
+    return (struct ts_span){.line = reader->line,
+                            .column = (int32_t)(reader->byte - reader->line_start + 1),
+                            .length = (int32_t)length};
 }
 
-static void refuse(struct reader *reader, struct ts_span span, const char *code, const char *message)
+static void refuse(struct reader *reader, struct ts_span span, const char *code,
+                   const char *message)
 {
-    ts_diag_error(reader->tree->diag, TS_BAD_CHAIN, &(struct diag_site){.code = code, .span = span}, "%s", message);
+    ts_diag_error(reader->tree->diag, TS_BAD_CHAIN, &(struct diag_site){.code = code, .span = span},
+                  "%s", message);
 }
 
 /* Puts a node where it belongs: the root, a list's item, a map's key, or a map's value. */
@@ -94,13 +97,14 @@ static void place(struct reader *reader, struct node *node)
     }
 }
 
-static void refuse_properties(struct reader *reader, const yaml_event_t *event, const unsigned char *anchor,
-                              const unsigned char *tag)
+static void refuse_properties(struct reader *reader, const yaml_event_t *event,
+                              const unsigned char *anchor, const unsigned char *tag)
 {
     const struct ts_span span = span_of(reader, event->start_mark, event->start_mark);
     if (anchor) {
         refuse(reader, span, "yaml-anchor", "anchors (&) are not supported");
-        ts_diag_hint(reader->tree->diag, "name: labels a stage's output, for later stages to refer to");
+        ts_diag_hint(reader->tree->diag,
+                     "name: labels a stage's output, for later stages to refer to");
     }
     if (tag)
         refuse(reader, span, "yaml-tag", "tags (!) are not supported");
@@ -110,7 +114,8 @@ static void begin_collection(struct reader *reader, const yaml_event_t *event, e
 {
     const struct ts_span span = span_of(reader, event->start_mark, event->end_mark);
     if (reader->depth == TREE_MAX_DEPTH) {
-        refuse(reader, span, "chain-limit", "maps and lists stand more than 32 deep in one another");
+        refuse(reader, span, "chain-limit",
+               "maps and lists stand more than 32 deep in one another");
         reader->tree->stopped = true;
         return;
     }
@@ -118,9 +123,11 @@ static void begin_collection(struct reader *reader, const yaml_event_t *event, e
     if (!node)
         return;
     if (kind == NODE_MAP)
-        refuse_properties(reader, event, event->data.mapping_start.anchor, event->data.mapping_start.tag);
+        refuse_properties(reader, event, event->data.mapping_start.anchor,
+                          event->data.mapping_start.tag);
     else
-        refuse_properties(reader, event, event->data.sequence_start.anchor, event->data.sequence_start.tag);
+        refuse_properties(reader, event, event->data.sequence_start.anchor,
+                          event->data.sequence_start.tag);
     place(reader, node);
     reader->stack[reader->depth++] = (struct frame){.node = node};
 }
@@ -128,7 +135,8 @@ static void begin_collection(struct reader *reader, const yaml_event_t *event, e
 static void end_collection(struct reader *reader, const yaml_event_t *event)
 {
     struct node *node = reader->stack[--reader->depth].node;
-    /* A collection in brackets ends here; one of indented lines ended before, and its first line is shown. */
+    /* A collection in brackets ends here; one of indented lines ended before, and its first line is
+     * shown. */
     seek(reader, event->end_mark.index);
     const int32_t end = (int32_t)(reader->byte - reader->line_start + 1);
     if (reader->line == node->span.line && event->end_mark.index > event->start_mark.index)
@@ -140,11 +148,12 @@ static void take_scalar(struct reader *reader, const yaml_event_t *event)
     const bool plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
     const struct ts_span span = span_of(reader, event->start_mark, event->end_mark);
     /* libyaml drops the tag "!" of a scalar; nothing else can start with it. */
-    const bool dropped_tag = reader->byte < reader->tree->length && reader->tree->text[reader->byte] == '!';
+    const bool dropped_tag =
+        reader->byte < reader->tree->length && reader->tree->text[reader->byte] == '!';
     refuse_properties(reader, event, event->data.scalar.anchor,
                       dropped_tag ? (const unsigned char *)"!" : event->data.scalar.tag);
-    struct node *node =
-        ts_tree_scalar(reader->tree, span, (const char *)event->data.scalar.value, event->data.scalar.length, !plain);
+    struct node *node = ts_tree_scalar(reader->tree, span, (const char *)event->data.scalar.value,
+                                       event->data.scalar.length, !plain);
     if (node)
         place(reader, node);
 }
@@ -207,8 +216,9 @@ static void report_syntax(struct reader *reader)
     const struct ts_span span = parser->error == YAML_READER_ERROR
                                     ? ts_tree_span(reader->tree, parser->problem_offset, 1)
                                     : span_of(reader, mark, mark);
-    ts_diag_error(reader->tree->diag, TS_BAD_CHAIN, &(struct diag_site){.code = "yaml-syntax", .span = span},
-                  "not YAML: %s%s%s", parser->problem ? parser->problem : "unreadable", parser->context ? " " : "",
+    ts_diag_error(reader->tree->diag, TS_BAD_CHAIN,
+                  &(struct diag_site){.code = "yaml-syntax", .span = span}, "not YAML: %s%s%s",
+                  parser->problem ? parser->problem : "unreadable", parser->context ? " " : "",
                   parser->context ? parser->context : "");
     if (parser->error == YAML_READER_ERROR)
         return;
@@ -219,25 +229,28 @@ static void report_syntax(struct reader *reader)
     }
     seek(reader, parser->context_mark.index);
     if (parser->context && strstr(parser->context, "flow"))
-        ts_diag_hint(reader->tree->diag, "a bracket or brace of line %d is not closed, or a comma is missing behind it",
+        ts_diag_hint(reader->tree->diag,
+                     "a bracket or brace of line %d is not closed, or a comma is missing behind it",
                      reader->line);
     else if (parser->context && reader->line != span.line)
         ts_diag_hint(reader->tree->diag, "it starts in line %d", reader->line);
     else
-        ts_diag_hint(reader->tree->diag,
-                     "a key ends in a colon and a space, and what belongs to it is indented by more "
-                     "spaces; a text with marks in it stands in quotes");
+        ts_diag_hint(
+            reader->tree->diag,
+            "a key ends in a colon and a space, and what belongs to it is indented by more "
+            "spaces; a text with marks in it stands in quotes");
 }
 
-/* Refuses directives. libyaml keeps them in a list that it searches for each new one, which is quadratic, and a chain
- * has no use for them. */
+/* Refuses directives. libyaml keeps them in a list that it searches for each new one, which is
+ * quadratic, and a chain has no use for them. */
 static bool check_directives(struct tree *tree)
 {
     for (const char *at = tree->text, *end = tree->text + tree->length; at && at < end;) {
         if (*at == '%') {
             ts_diag_error(
                 tree->diag, TS_BAD_CHAIN,
-                &(struct diag_site){.code = "yaml-directive", .span = ts_tree_span(tree, (size_t)(at - tree->text), 1)},
+                &(struct diag_site){.code = "yaml-directive",
+                                    .span = ts_tree_span(tree, (size_t)(at - tree->text), 1)},
                 "directives (%% at the start of a line) are not supported");
             return false;
         }
@@ -271,10 +284,11 @@ bool ts_yaml_read(struct tree *tree)
     yaml_parser_delete(&reader.parser);
     if (!tree->stopped && !tree->root) {
         ts_diag_error(tree->diag, TS_BAD_CHAIN,
-                      &(struct diag_site){.code = "chain-empty", .span = {.line = 1, .column = 1}}, "%s is empty",
-                      tree->what ? tree->what : "the chain");
+                      &(struct diag_site){.code = "chain-empty", .span = {.line = 1, .column = 1}},
+                      "%s is empty", tree->what ? tree->what : "the chain");
         if (!tree->what)
-            ts_diag_hint(tree->diag, "write `tomostage: 2`, and below it `input`, `stages` and `output`");
+            ts_diag_hint(tree->diag,
+                         "write `tomostage: 2`, and below it `input`, `stages` and `output`");
         return false;
     }
     return !tree->stopped;

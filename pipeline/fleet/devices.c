@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Several devices in one run. Slabs are dealt out to them in turn, in rising z, by one thread, which enqueues the work
- * of a slab on its device and goes on to the next slab: devices compute side by side, and what needs an order has that
- * of one device without a lock. So the sources are read and the writer is fed in rising z. A running total goes from
- * device to device with the slabs, and every device ends a reduction by itself: its bytes are those of one device,
- * whatever the reduction is.
+ * Several devices in one run. Slabs are dealt out to them in turn, in rising z, by one thread,
+ * which enqueues the work of a slab on its device and goes on to the next slab: devices compute
+ * side by side, and what needs an order has that of one device without a lock. So the sources are
+ * read and the writer is fed in rising z. A running total goes from device to device with the
+ * slabs, and every device ends a reduction by itself: its bytes are those of one device, whatever
+ * the reduction is.
  *
- * Halos are not exchanged. Each device computes those of its slabs, and an image that is kept whole has a place on
- * every device, of which each fills in what it needs.
+ * Halos are not exchanged. Each device computes those of its slabs, and an image that is kept whole
+ * has a place on every device, of which each fills in what it needs.
  */
 #include "pipeline/fleet/devices.h"
 
@@ -51,14 +52,15 @@ void ts_devices_free(struct run *run)
     }
 }
 
-/* ---- reductions -------------------------------------------------------------------------------- */
+/* ---- reductions ------------------------------------------------------------------------------ */
 
 enum ts_status ts_devices_bring_total(struct run *run, int32_t node, int input)
 {
     int *total = &run->results[node].totals[input];
     const int from = *total;
     *total = run->device;
-    return from < 0 || from == run->device ? TS_OK : run->back_end->bring_total(run, from, node, input);
+    return from < 0 || from == run->device ? TS_OK
+                                           : run->back_end->bring_total(run, from, node, input);
 }
 
 bool ts_devices_have_refused(const struct run *run, int32_t node)
@@ -133,7 +135,7 @@ enum ts_status ts_devices_renew(struct run *run, int32_t node)
     return status == TS_OK ? back : status;
 }
 
-/* ---- what each device knows of its slices ------------------------------------------------------ */
+/* ---- what each device knows of its slices ---------------------------------------------------- */
 
 static void join_bits(unsigned char *to, const unsigned char *from, size_t bytes)
 {
@@ -141,7 +143,8 @@ static void join_bits(unsigned char *to, const unsigned char *from, size_t bytes
         to[i] |= from[i];
 }
 
-/* A row that a device has not filled in is 0, and one that several have, of a slice that all needed, is the same. */
+/* A row that a device has not filled in is 0, and one that several have, of a slice that all
+ * needed, is the same. */
 static enum ts_status join_tables(struct run *run)
 {
     for (int32_t i = 0; run->device > 0 && i < run->plan->n_nodes; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a fleet does with the devices of its rank, of which there may be one: see struct run_fleet in
- * pipeline/run/run.h.
+ * What a fleet does with the devices of its rank, of which there may be one: see struct run_fleet
+ * in pipeline/run/run.h.
  */
 #ifndef PIPELINE_FLEET_DEVICES_H
 #define PIPELINE_FLEET_DEVICES_H

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Several ranks in one run. Slabs are dealt out to them in turn. In each round every rank computes a slab, all meet,
- * and rank 0 gets their slices of outputs, which it writes in rising z; totals are joined when a pass ends. So the
- * writer gets what it would get from one process. On the CPU no rank holds back slabs; those of devices leave some
- * rounds later (rounds_behind).
+ * Several ranks in one run. Slabs are dealt out to them in turn. In each round every rank computes
+ * a slab, all meet, and rank 0 gets their slices of outputs, which it writes in rising z; totals
+ * are joined when a pass ends. So the writer gets what it would get from one process. On the CPU no
+ * rank holds back slabs; those of devices leave some rounds later (rounds_behind).
  *
- * Halos are not exchanged. Each rank reads and computes those of its slabs, as one process does that does not keep the
- * images whole.
+ * Halos are not exchanged. Each rank reads and computes those of its slabs, as one process does
+ * that does not keep the images whole.
  */
 #include <assert.h>
 #include <math.h>
@@ -21,7 +21,7 @@
 #include "pipeline/fleet/devices.h"
 #include "pipeline/plan/plan_reuse.h"
 
-/* ---- a failure --------------------------------------------------------------------------------- */
+/* ---- a failure ------------------------------------------------------------------------------- */
 
 static void fleet_name_rank(const struct run *run)
 {
@@ -32,11 +32,12 @@ static void fleet_name_rank(const struct run *run)
         failed |= record->severity == TS_ERROR && !strncmp(record->code, "cuda-", 5);
     }
     if (failed && plan->n_ranks > 1)
-        ts_diag_note(run->diag, &(struct diag_site){.code = "ranks-device"}, "this is rank %d of %d, on %s (%s)",
-                     plan->rank, plan->n_ranks, plan->device, plan->cuda ? plan->cuda->name : "");
+        ts_diag_note(run->diag, &(struct diag_site){.code = "ranks-device"},
+                     "this is rank %d of %d, on %s (%s)", plan->rank, plan->n_ranks, plan->device,
+                     plan->cuda ? plan->cuda->name : "");
 }
 
-/* ---- plans ---------------------------------------------------------------------------------------*/
+/* ---- plans ------------------------------------------------------------------------------------*/
 
 static uint64_t add_bytes(uint64_t hash, const void *data, size_t bytes)
 {
@@ -61,8 +62,9 @@ static uint64_t add_source(uint64_t hash, const struct source *source)
 
 static uint64_t add_node(uint64_t hash, const struct plan_node *node)
 {
-    const int64_t numbers[] = {node->keep,      node->level,     node->first_pass, node->rounds,   node->domain,
-                               node->axes_pass, node->by_volume, node->image_node, node->out.dtype};
+    const int64_t numbers[] = {node->keep,      node->level,      node->first_pass,
+                               node->rounds,    node->domain,     node->axes_pass,
+                               node->by_volume, node->image_node, node->out.dtype};
     char grid[SOURCE_GRID_BYTES];
     ts_source_grid_text(&node->out, grid);
     hash = add_bytes(hash, numbers, sizeof numbers);
@@ -75,8 +77,9 @@ static uint64_t add_node(uint64_t hash, const struct plan_node *node)
     return add_bytes(hash, grid, strlen(grid));
 }
 
-/* Refuses a run of ranks that have made different plans (code ranks-differ). Each rank has read the headers of its own
- * inputs, so what these say of slices and axes is compared too. Pixels are compared when the run ends. */
+/* Refuses a run of ranks that have made different plans (code ranks-differ). Each rank has read the
+ * headers of its own inputs, so what these say of slices and axes is compared too. Pixels are
+ * compared when the run ends. */
 static enum ts_status fleet_compare_plans(const struct ts_plan *plan, struct ts_diag *diag)
 {
     const int64_t numbers[] = {plan->n_passes, plan->n_volumes,    plan->slab_slices,
@@ -97,18 +100,20 @@ static enum ts_status fleet_compare_plans(const struct ts_plan *plan, struct ts_
     if (status != TS_OK || plan->n_ranks == 1 || least[0] == -least[1])
         return status;
     ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "ranks-differ"},
-                  "the %d ranks do not see the same input or chain, and have made different plans", plan->n_ranks);
+                  "the %d ranks do not see the same input or chain, and have made different plans",
+                  plan->n_ranks);
     return ts_diag_hint(diag, "the inputs must be the same on every machine");
 }
 
-/* ---- totals ------------------------------------------------------------------------------------ */
+/* ---- totals ---------------------------------------------------------------------------------- */
 
 static struct stage_reduced *reduced_of(const struct run *run, int32_t node)
 {
     return run->nodes[node].driver->reduced;
 }
 
-/* Returns the bytes of 64-bit counts of which the total consists, where a device ends the reduction itself; else 0. */
+/* Returns the bytes of 64-bit counts of which the total consists, where a device ends the reduction
+ * itself; else 0. */
 static size_t counts_bytes(const struct run *run, int32_t node, int input)
 {
 #ifdef TS_HAVE_CUDA
@@ -137,7 +142,8 @@ static void send_total(const struct stage_reduced *reduced, int input, size_t by
 }
 
 /* Adds counts up: `to` is the total of this rank, where it has any. */
-static void join_counts(struct stage_reduced *reduced, int input, const uint64_t *counts, size_t bytes)
+static void join_counts(struct stage_reduced *reduced, int input, const uint64_t *counts,
+                        size_t bytes)
 {
     const bool begun = ts_stage_reduced_sum(reduced, input) != NULL;
     uint64_t *total = ts_stage_reduced_total(reduced, input);
@@ -145,10 +151,10 @@ static void join_counts(struct stage_reduced *reduced, int input, const uint64_t
         total[i] = begun ? total[i] + counts[i] : counts[i];
 }
 
-/* Rank 0 joins the totals of the others to its own. Each rank has reduced every n-th slab, so that the bytes are those
- * of one process only where merging in any grouping gives the same bytes: as on CUDA devices (cuda_reduction.reduce),
- * and in reductions of the CPU that are exact, as all are today. Float sums would have to go from rank to rank in
- * rising z.
+/* Rank 0 joins the totals of the others to its own. Each rank has reduced every n-th slab, so that
+ * the bytes are those of one process only where merging in any grouping gives the same bytes: as on
+ * CUDA devices (cuda_reduction.reduce), and in reductions of the CPU that are exact, as all are
+ * today. Float sums would have to go from rank to rank in rising z.
  */
 static void join_all(struct run *run, int32_t node, int input, size_t bytes)
 {
@@ -175,7 +181,8 @@ static void spread(struct run *run, int32_t node, int input, size_t bytes)
 {
     const void *total = ts_stage_reduced_sum(run->devices[0].nodes[node].driver->reduced, input);
     for (int device = 1; total && device < run->plan->n_devices; device++)
-        memcpy(ts_stage_reduced_total(run->devices[device].nodes[node].driver->reduced, input), total, bytes);
+        memcpy(ts_stage_reduced_total(run->devices[device].nodes[node].driver->reduced, input),
+               total, bytes);
 }
 
 /* Brings the total of an input to host memory. */
@@ -188,7 +195,8 @@ static enum ts_status collect_total(struct run *run, int32_t node, int input)
     if (status == TS_OK)
         status = run->back_end->collect(run, node, input);
     const size_t bytes = total_bytes(run, node, input);
-    struct stage_reduced *first = run->devices[0].nodes[node].driver->reduced, *own = reduced_of(run, node);
+    struct stage_reduced *first = run->devices[0].nodes[node].driver->reduced,
+                         *own = reduced_of(run, node);
     const void *total = ts_stage_reduced_sum(own, input);
     if (status == TS_OK && total && own != first)
         memcpy(ts_stage_reduced_total(first, input), total, bytes);
@@ -231,7 +239,7 @@ static enum ts_status fleet_join_totals(struct run *run, const unsigned *ends)
     return status;
 }
 
-/* ---- outputs ----------------------------------------------------------------------------------- */
+/* ---- outputs --------------------------------------------------------------------------------- */
 
 /* This goes to rank 0 before the slices or chunks of an output. */
 struct message {
@@ -249,22 +257,27 @@ static void send_part(struct run *run, const struct message *message, const void
     run->owed -= message->last;
 }
 
-static enum ts_status fleet_hand_slices(struct run *run, int32_t node, const struct ts_image *slices, bool last)
+static enum ts_status fleet_hand_slices(struct run *run, int32_t node,
+                                        const struct ts_image *slices, bool last)
 {
-    const struct message message = {
-        .z_first = slices->z_first, .slices = slices->axes[0].n, .bytes = ts_image_bytes(slices), .last = last};
+    const struct message message = {.z_first = slices->z_first,
+                                    .slices = slices->axes[0].n,
+                                    .bytes = ts_image_bytes(slices),
+                                    .last = last};
     if (run->plan->rank == 0)
         return ts_run_put(run, node, slices);
     send_part(run, &message, slices->data);
     return TS_OK;
 }
 
-static enum ts_status fleet_hand_chunks(struct run *run, int32_t node, const struct run_chunk *chunks, int64_t n,
+static enum ts_status fleet_hand_chunks(struct run *run, int32_t node,
+                                        const struct run_chunk *chunks, int64_t n,
                                         const unsigned char *data, bool last)
 {
     if (run->plan->rank == 0)
         return ts_run_put_chunks(run, node, chunks, n, data);
-    struct message message = {.chunks = n, .bytes = chunks[n - 1].offset + chunks[n - 1].bytes, .last = last};
+    struct message message = {
+        .chunks = n, .bytes = chunks[n - 1].offset + chunks[n - 1].bytes, .last = last};
     memcpy(message.places, chunks, (size_t)n * sizeof *chunks);
     send_part(run, &message, data);
     return TS_OK;
@@ -277,10 +290,11 @@ static void send_failure(struct run *run)
         send_part(run, &(struct message){.last = true, .failed = true}, NULL);
 }
 
-/* Takes the slab of an output from another rank and hands it to the outputs where `status` is TS_OK. Returns what comes
- * of it; the failure of the other rank is its own to report. `slices` describes the slab. */
-static enum ts_status receive(struct run *run, int from, int32_t node, const struct ts_image *slices,
-                              enum ts_status status)
+/* Takes the slab of an output from another rank and hands it to the outputs where `status` is
+ * TS_OK. Returns what comes of it; the failure of the other rank is its own to report. `slices`
+ * describes the slab. */
+static enum ts_status receive(struct run *run, int from, int32_t node,
+                              const struct ts_image *slices, enum ts_status status)
 {
     struct message message = {0};
     struct ts_image part = *slices;
@@ -303,9 +317,10 @@ static enum ts_status receive(struct run *run, int from, int32_t node, const str
 
 /* ---- outputs of the CPU -------------------------------------------------------------------- */
 
-/* A rank of the CPU compresses the chunks that lie whole in its slab, all at once, before rank 0 asks for the first: so
- * the ranks compress beside one another. Slices before and behind them go as values. Where the file holds halves, the
- * rank rounds its slab before. The bytes are those that the writer would make. */
+/* A rank of the CPU compresses the chunks that lie whole in its slab, all at once, before rank 0
+ * asks for the first: so the ranks compress beside one another. Slices before and behind them go as
+ * values. Where the file holds halves, the rank rounds its slab before. The bytes are those that
+ * the writer would make. */
 
 /* The chunks [first, end) of a grid, encoded one behind the other in `data`. */
 struct encoded {
@@ -314,7 +329,8 @@ struct encoded {
     unsigned char *data;
 };
 
-/* Rounds slices to halves, which begin run->received, and keeps the largest magnitude that none could hold. */
+/* Rounds slices to halves, which begin run->received, and keeps the largest magnitude that none
+ * could hold. */
 static void round_slices(struct run *run, int32_t node, struct ts_image *slices)
 {
     const int64_t n = slices->axes[0].n;
@@ -324,15 +340,16 @@ static void round_slices(struct run *run, int32_t node, struct ts_image *slices)
     float largest = run->results[node].largest;
 #pragma omp parallel for num_threads(run->plan->threads) reduction(max : largest)
     for (int64_t z = 0; z < n; z++)
-        largest = fmaxf(largest, ts_half_round(to + (size_t)z * values, from + (size_t)z * values, values));
+        largest = fmaxf(largest,
+                        ts_half_round(to + (size_t)z * values, from + (size_t)z * values, values));
     run->results[node].largest = largest;
     slices->dtype = TS_F16;
     slices->data = to;
 }
 
 /* Encodes chunk `first + i` to place i of `bound` bytes each. Returns false where memory is out. */
-static bool encode_all(const struct run *run, const struct plan_chunks *plan, const unsigned char *values,
-                       const struct encoded *encoded)
+static bool encode_all(const struct run *run, const struct plan_chunks *plan,
+                       const unsigned char *values, const struct encoded *encoded)
 {
     const size_t bytes = plan->grid.chunk_bytes;
     const int64_t n = encoded->end - encoded->first;
@@ -345,8 +362,10 @@ static bool encode_all(const struct run *run, const struct plan_chunks *plan, co
             unsigned char *to = encoded->data + (size_t)i * plan->bound;
             struct run_chunk *chunk = &encoded->chunks[i];
             chunk->offset = (uint64_t)i * plan->bound;
-            chunk->bytes =
-                coder ? ts_chunk_encode(coder, &plan->filters, values + (size_t)i * bytes, bytes, to, plan->bound) : 0;
+            chunk->bytes = coder
+                               ? ts_chunk_encode(coder, &plan->filters, values + (size_t)i * bytes,
+                                                 bytes, to, plan->bound)
+                               : 0;
             n_failed += chunk->bytes == 0;
         }
         ts_chunk_coder_destroy(coder);
@@ -355,7 +374,8 @@ static bool encode_all(const struct run *run, const struct plan_chunks *plan, co
 }
 
 /* Hands the chunks over, RUN_CHUNKS at once, without the gaps between them. */
-static enum ts_status hand_all(struct run *run, int32_t node, const struct encoded *encoded, bool last)
+static enum ts_status hand_all(struct run *run, int32_t node, const struct encoded *encoded,
+                               bool last)
 {
     unsigned char *data = encoded->data;
     const int64_t n = encoded->end - encoded->first;
@@ -375,16 +395,18 @@ static enum ts_status hand_all(struct run *run, int32_t node, const struct encod
 }
 
 /* Hands slices [z, end) over as values, where there are any. */
-static enum ts_status hand_values(struct run *run, int32_t node, const struct ts_image *slices, int64_t z, int64_t end,
-                                  bool last)
+static enum ts_status hand_values(struct run *run, int32_t node, const struct ts_image *slices,
+                                  int64_t z, int64_t end, bool last)
 {
-    const struct ts_image some = z < end ? ts_image_slices(slices, z - slices->z_first, end - z) : *slices;
+    const struct ts_image some =
+        z < end ? ts_image_slices(slices, z - slices->z_first, end - z) : *slices;
     return z < end ? fleet_hand_slices(run, node, &some, last) : TS_OK;
 }
 
-/* Hands the slab of an output, which lies in host memory, over: another rank than 0 rounds it to halves where the file
- * holds such, and compresses its whole chunks before. */
-static enum ts_status fleet_hand_output(struct run *run, int32_t node, const struct ts_image *computed)
+/* Hands the slab of an output, which lies in host memory, over: another rank than 0 rounds it to
+ * halves where the file holds such, and compresses its whole chunks before. */
+static enum ts_status fleet_hand_output(struct run *run, int32_t node,
+                                        const struct ts_image *computed)
 {
     struct plan_chunks plan;
     struct ts_image written = *computed, *slices = &written;
@@ -397,9 +419,10 @@ static enum ts_status fleet_hand_output(struct run *run, int32_t node, const str
     }
     const int64_t slice = (int64_t)ts_slice_bytes(slices);
     const int64_t z = slices->z_first, past = z + slices->axes[0].n;
-    const int64_t n = ts_plan_chunks(run->plan, node, &plan)
-                          ? ts_plan_whole_chunks(&plan, (size_t)slice, z, slices->axes[0].n, &encoded.first)
-                          : 0;
+    const int64_t n =
+        ts_plan_chunks(run->plan, node, &plan)
+            ? ts_plan_whole_chunks(&plan, (size_t)slice, z, slices->axes[0].n, &encoded.first)
+            : 0;
     if (n == 0)
         return fleet_hand_slices(run, node, slices, true);
     const int64_t chunk = (int64_t)plan.grid.chunk_bytes;
@@ -420,10 +443,11 @@ static enum ts_status fleet_hand_output(struct run *run, int32_t node, const str
     return status;
 }
 
-/* ---- slabs leave --------------------------------------------------------------------------------- */
+/* ---- slabs leave ----------------------------------------------------------------------------- */
 
-/* The outputs of the slabs of several ranks go to rank 0 in rising z, round by round, and all ranks take part together:
- * nothing else is sent meanwhile, and a rank that has failed says so in place of what it owes. */
+/* The outputs of the slabs of several ranks go to rank 0 in rising z, round by round, and all ranks
+ * take part together: nothing else is sent meanwhile, and a rank that has failed says so in place
+ * of what it owes. */
 
 /* Counts the outputs of which this pass writes slices. */
 static int count_written(const struct run *run, int32_t domain)
@@ -434,8 +458,10 @@ static int count_written(const struct run *run, int32_t domain)
     return n;
 }
 
-/* Writes the slabs that the other ranks have computed in this round. They are taken in every case. */
-static enum ts_status write_others(struct run *run, int32_t domain, int64_t round, enum ts_status status)
+/* Writes the slabs that the other ranks have computed in this round. They are taken in every
+ * case. */
+static enum ts_status write_others(struct run *run, int32_t domain, int64_t round,
+                                   enum ts_status status)
 {
     const struct ts_plan *plan = run->plan;
     const int64_t nz = plan->nodes[domain].out.axes[0].n;
@@ -453,30 +479,34 @@ static enum ts_status write_others(struct run *run, int32_t domain, int64_t roun
     return status;
 }
 
-/* The slabs of all ranks leave that were computed in the round of a slab number. Where the back end has only enqueued
- * its work this is an earlier round, so that the device has the later ones to work on meanwhile. All ranks call it
- * together, whatever their status is. */
-static enum ts_status let_leave(struct run *run, int32_t domain, int64_t slab_number, enum ts_status status)
+/* The slabs of all ranks leave that were computed in the round of a slab number. Where the back end
+ * has only enqueued its work this is an earlier round, so that the device has the later ones to
+ * work on meanwhile. All ranks call it together, whatever their status is. */
+static enum ts_status let_leave(struct run *run, int32_t domain, int64_t slab_number,
+                                enum ts_status status)
 {
     const struct ts_plan *plan = run->plan;
     const int64_t round = (slab_number - run->first_slab) * plan->slab_slices * plan->n_ranks;
     int64_t z;
-    const int64_t n = ts_plan_slab_of(plan->rank, plan->nodes[domain].out.axes[0].n, round, plan->slab_slices, &z);
+    const int64_t n = ts_plan_slab_of(plan->rank, plan->nodes[domain].out.axes[0].n, round,
+                                      plan->slab_slices, &z);
     run->owed = plan->rank > 0 && n > 0 ? count_written(run, domain) : 0;
     if (status == TS_OK && n > 0)
-        status = run->back_end->leave ? run->back_end->leave(run, slab_number) : ts_run_write_own(run, domain, z, n);
+        status = run->back_end->leave ? run->back_end->leave(run, slab_number)
+                                      : ts_run_write_own(run, domain, z, n);
     send_failure(run);
     return write_others(run, domain, round, status);
 }
 
-/* Returns how many rounds after its own a slab leaves. A device that is about to begin a slab needs the memory of the
- * one that it began PLAN_RING slabs before. */
+/* Returns how many rounds after its own a slab leaves. A device that is about to begin a slab needs
+ * the memory of the one that it began PLAN_RING slabs before. */
 static int64_t rounds_behind(const struct run *run)
 {
     return run->back_end->leave ? PLAN_RING * run->plan->n_devices - 1 : 0;
 }
 
-static enum ts_status fleet_write_slab(struct run *run, int32_t domain, int64_t z, int64_t n, enum ts_status status)
+static enum ts_status fleet_write_slab(struct run *run, int32_t domain, int64_t z, int64_t n,
+                                       enum ts_status status)
 {
     const int64_t behind = rounds_behind(run);
     if (run->back_end->leave && status == TS_OK && n > 0)
@@ -502,7 +532,7 @@ static enum ts_status fleet_write_rest(struct run *run, int32_t domain, enum ts_
     return status;
 }
 
-/* ---- what each rank knows of its slices -------------------------------------------------------- */
+/* ---- what each rank knows of its slices ------------------------------------------------------ */
 
 static enum ts_status fleet_unite_tables(struct run *run, enum ts_status status)
 {
@@ -519,10 +549,11 @@ static enum ts_status fleet_unite_tables(struct run *run, enum ts_status status)
     return TS_OK;
 }
 
-/* Joins what the ranks know of the slices of a source. Each rank has noted what its own readings lost, in slices that
- * others read as well, so that the largest loss of all is noted in the place of theirs. Refuses slices that have other
- * pixels on another rank. */
-static enum ts_status unite_facts(const struct source *source, const char *name, struct ts_diag *diag)
+/* Joins what the ranks know of the slices of a source. Each rank has noted what its own readings
+ * lost, in slices that others read as well, so that the largest loss of all is noted in the place
+ * of theirs. Refuses slices that have other pixels on another rank. */
+static enum ts_status unite_facts(const struct source *source, const char *name,
+                                  struct ts_diag *diag)
 {
     const int64_t n = ts_source_number(source, ts_source_total(source) - 1) + 1;
     struct ts_rounding some = {0};
@@ -548,8 +579,10 @@ static enum ts_status unite_facts(const struct source *source, const char *name,
         ts_rounding_join(&source->slices[0].rounding, &some);
     enum ts_status status = own ? TS_OK : ts_diag_no_memory(diag, bytes);
     for (int64_t i = 0; status == TS_OK && i < n; i++)
-        if (*own[i].pixel_sha256 && strcmp(own[i].pixel_sha256, source->slices[i].pixel_sha256) != 0) {
-            status = ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "ranks-differ", .stage = name},
+        if (*own[i].pixel_sha256 &&
+            strcmp(own[i].pixel_sha256, source->slices[i].pixel_sha256) != 0) {
+            status = ts_diag_error(diag, TS_RUN_FAILED,
+                                   &(struct diag_site){.code = "ranks-differ", .stage = name},
                                    "slice %lld has other pixels on another rank", (long long)i);
             ts_diag_hint(diag, "the inputs must be the same on every machine");
         }
@@ -566,7 +599,8 @@ static enum ts_status unite_saved(struct run *run, int32_t node)
         return TS_OK;
     }
     void *bits = malloc(bytes);
-    enum ts_status status = bits ? ts_devices_fetch_saved(run, node, bits, bytes) : ts_diag_no_memory(run->diag, bytes);
+    enum ts_status status =
+        bits ? ts_devices_fetch_saved(run, node, bits, bytes) : ts_diag_no_memory(run->diag, bytes);
     status = ts_ranks_agree(status);
     if (status == TS_OK) {
         ts_ranks_unite(bits, bytes);
@@ -598,10 +632,12 @@ static enum ts_status fleet_unite_slices(struct run *run, enum ts_status status)
         return status;
     for (int32_t i = 0; i < plan->n_nodes; i++) {
         const struct source *source = plan->nodes[i].source;
-        const enum ts_status united = source ? unite_facts(source, plan->nodes[i].label, run->diag) : TS_OK;
+        const enum ts_status united =
+            source ? unite_facts(source, plan->nodes[i].label, run->diag) : TS_OK;
         status = status == TS_OK ? united : status;
     }
-    /* Only the ranks that have read a slice find that its pixels differ, and all of them unite the bits or none. */
+    /* Only the ranks that have read a slice find that its pixels differ, and all of them unite the
+     * bits or none. */
     status = ts_ranks_agree(status);
     for (int32_t i = 0; status == TS_OK && i < plan->n_nodes; i++)
         if (ts_plan_saved_bytes(plan, i) > 0)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Plans and benchmarks choose a device by the same rules and refuse with the same messages: the word is parsed first,
- * then the driver is asked, then the device is checked against this build's code.
+ * Plans and benchmarks choose a device by the same rules and refuse with the same messages: the
+ * word is parsed first, then the driver is asked, then the device is checked against this build's
+ * code.
  */
 #include "pipeline/plan/device_choice.h"
 
@@ -27,7 +28,8 @@ static bool parse_numbers(const char *text, struct device_choice *choice)
     return false;
 }
 
-enum ts_status ts_device_choice_parse(const char *text, struct device_choice *choice, struct ts_diag *diag)
+enum ts_status ts_device_choice_parse(const char *text, struct device_choice *choice,
+                                      struct ts_diag *diag)
 {
     *choice = (struct device_choice){.kind = DEVICE_AUTO, .n = 1, .indices = {-1}};
     if (!text || !strcmp(text, "auto"))
@@ -37,7 +39,8 @@ enum ts_status ts_device_choice_parse(const char *text, struct device_choice *ch
         return TS_OK;
     if (!strncmp(text, "cuda:", 5) && parse_numbers(text + 5, choice))
         return TS_OK;
-    ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "device"}, "unknown device '%s'", text);
+    ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "device"}, "unknown device '%s'",
+                  text);
     return ts_diag_hint(diag, "auto, cpu, cuda, cuda:N, cuda:N,M or cuda:all");
 }
 
@@ -45,7 +48,8 @@ enum ts_status ts_device_choice_built(struct ts_diag *diag)
 {
     if (ts_cuda_built())
         return TS_OK;
-    ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "cuda-not-built"}, "this build has no CUDA code");
+    ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "cuda-not-built"},
+                  "this build has no CUDA code");
     return ts_diag_hint(diag, "build with -DTOMOSTAGE_CUDA=on, or use --device cpu");
 }
 
@@ -67,7 +71,8 @@ static int first_usable(const struct cuda_devices *found, struct ts_diag *diag)
     return index;
 }
 
-enum ts_status ts_device_choice_find(int wanted, struct cuda_devices *found, int *index, struct ts_diag *diag)
+enum ts_status ts_device_choice_find(int wanted, struct cuda_devices *found, int *index,
+                                     struct ts_diag *diag)
 {
     *found = (struct cuda_devices){0};
     *index = wanted;
@@ -79,7 +84,8 @@ enum ts_status ts_device_choice_find(int wanted, struct cuda_devices *found, int
     if (wanted >= found->n) {
         ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "cuda-index"},
                       "there is no CUDA device %d: the driver shows %d", wanted, found->n);
-        return ts_diag_hint(diag, "cuda:0 is the first; see `tomostage doctor` and CUDA_VISIBLE_DEVICES");
+        return ts_diag_hint(diag,
+                            "cuda:0 is the first; see `tomostage doctor` and CUDA_VISIBLE_DEVICES");
     }
     if (wanted >= 0)
         return ts_cuda_usable(&found->devices[wanted], diag);
@@ -119,9 +125,10 @@ int ts_device_choice_find_all(const struct device_choice *choice, struct cuda_de
         const struct device_numbers *other = &devices[indices[i]];
         if (are_alike(first, other))
             continue;
-        ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "devices-differ"},
-                      "device %d (%s) and device %d (%s) are of different models, whose floats differ", first->index,
-                      first->name, other->index, other->name);
+        ts_diag_error(
+            diag, TS_BAD_CHAIN, &(struct diag_site){.code = "devices-differ"},
+            "device %d (%s) and device %d (%s) are of different models, whose floats differ",
+            first->index, first->name, other->index, other->name);
         ts_diag_hint(diag, "name devices of one model, such as --device cuda:%d", first->index);
         return 0;
     }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Fits a plan to its memory budget. Images that would be computed more than once are kept whole; then a binary search
- * finds the largest slab that fits, and keeps are given up one by one where slabs would become too small. The whole run
- * is simulated for each candidate, so the bytes counted are those that the run needs.
+ * Fits a plan to its memory budget. Images that would be computed more than once are kept whole;
+ * then a binary search finds the largest slab that fits, and keeps are given up one by one where
+ * slabs would become too small. The whole run is simulated for each candidate, so the bytes counted
+ * are those that the run needs.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,8 @@ static int64_t chunk_slices(const struct ts_plan *plan, int32_t i)
     int64_t n[TS_MAX_RANK];
     for (int d = 0; d < image.rank; d++)
         n[d] = image.axes[d].n;
-    return ts_chunk_grid_init(&grid, image.rank, n, ts_dtype_bytes(image.dtype)) ? grid.chunk[0] : 1;
+    return ts_chunk_grid_init(&grid, image.rank, n, ts_dtype_bytes(image.dtype)) ? grid.chunk[0]
+                                                                                 : 1;
 }
 
 static int64_t greatest_divisor(int64_t a, int64_t b)
@@ -28,25 +30,28 @@ static int64_t greatest_divisor(int64_t a, int64_t b)
     return b == 0 ? a : greatest_divisor(b, a % b);
 }
 
-/* Returns the slices of which a slab has a multiple, so that no chunk of an output lies in slabs of two ranks; 1 where
- * that does not matter: a rank that compresses its chunks needs all of their values. */
+/* Returns the slices of which a slab has a multiple, so that no chunk of an output lies in slabs of
+ * two ranks; 1 where that does not matter: a rank that compresses its chunks needs all of their
+ * values. */
 static int64_t slab_unit(const struct ts_plan *plan)
 {
     int32_t outputs[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES];
-    const int32_t n =
-        plan->n_ranks > 1 && !plan->as_devices && ts_plan_encodes(plan) ? ts_plan_outputs(plan, outputs) : 0;
+    const int32_t n = plan->n_ranks > 1 && !plan->as_devices && ts_plan_encodes(plan)
+                          ? ts_plan_outputs(plan, outputs)
+                          : 0;
     int64_t unit = 1, nz = 1;
     for (int32_t i = 0; i < n; i++) {
         const int64_t slices = chunk_slices(plan, outputs[i]);
-        nz = plan->nodes[outputs[i]].out.axes[0].n > nz ? plan->nodes[outputs[i]].out.axes[0].n : nz;
+        nz =
+            plan->nodes[outputs[i]].out.axes[0].n > nz ? plan->nodes[outputs[i]].out.axes[0].n : nz;
         unit = unit >= nz ? nz : unit / greatest_divisor(unit, slices) * slices;
     }
     return unit < nz ? unit : nz;
 }
 
-/* Bytes of the largest image of a slab. On a CUDA device a slab is computed in well under a millisecond, and reading
- * and writing set the pace: short slabs let both begin early. Where nothing is computed a slab is written while it is
- * still in the processor's cache. */
+/* Bytes of the largest image of a slab. On a CUDA device a slab is computed in well under a
+ * millisecond, and reading and writing set the pace: short slabs let both begin early. Where
+ * nothing is computed a slab is written while it is still in the processor's cache. */
 enum {
     SLAB_BYTES = 16 << 20,
     CUDA_SLAB_BYTES = 8 << 20,
@@ -84,8 +89,9 @@ static int64_t count_new(const struct spans *spans, const struct spans *others)
 struct counting {
     struct ts_plan *plan;
     struct simulation *simulation;
-    int64_t z;                      /* of the slab before */
-    struct source_rereads *rereads; /* for each node; NULL in a simulation that holds what slabs share */
+    int64_t z; /* of the slab before */
+    struct source_rereads
+        *rereads; /* for each node; NULL in a simulation that holds what slabs share */
 };
 
 static void note_slab(void *user, const struct simulated_slab *slab)
@@ -102,12 +108,14 @@ static void note_slab(void *user, const struct simulated_slab *slab)
     counting->z = slab->z;
 }
 
-/* Steps through the whole run without computing. Fills buffer_slices, run_slices and the simulation's counts. */
+/* Steps through the whole run without computing. Fills buffer_slices, run_slices and the
+ * simulation's counts. */
 static void simulate(struct ts_plan *plan, struct simulation *simulation, int64_t slab)
 {
     struct counting counting = {plan, simulation, INT64_MAX, NULL};
     for (int32_t i = 0; i < plan->n_nodes; i++)
-        simulation->fetched[i] = simulation->computed[i] = plan->nodes[i].buffer_slices = plan->nodes[i].run_slices = 0;
+        simulation->fetched[i] = simulation->computed[i] = plan->nodes[i].buffer_slices =
+            plan->nodes[i].run_slices = 0;
     ts_simulation_run(plan, simulation, slab, note_slab, &counting);
 }
 
@@ -125,8 +133,8 @@ static void note_rereads(void *user, const struct simulated_slab *slab)
 }
 
 /* Corrects the slices that sources fetch for what they may hold, once that is known. */
-static enum ts_status count_rereads(struct ts_plan *plan, struct simulation *simulation, int64_t slab,
-                                    struct ts_diag *diag)
+static enum ts_status count_rereads(struct ts_plan *plan, struct simulation *simulation,
+                                    int64_t slab, struct ts_diag *diag)
 {
     const size_t n = (size_t)plan->n_nodes;
     struct counting counting = {plan, simulation, INT64_MAX, calloc(n, sizeof *counting.rereads)};
@@ -149,7 +157,8 @@ static enum ts_status count_rereads(struct ts_plan *plan, struct simulation *sim
     return TS_OK;
 }
 
-/* Returns the bytes of images, padded slabs and scratch, which lie in host memory where the CPU computes. */
+/* Returns the bytes of images, padded slabs and scratch, which lie in host memory where the CPU
+ * computes. */
 static size_t image_bytes(const struct ts_plan *plan)
 {
     size_t bytes = ts_plan_padded_bytes(plan) + ts_plan_scratch_bytes(plan);
@@ -183,14 +192,15 @@ static void count_bytes(struct ts_plan *plan, struct simulation *simulation, int
         if (reader && reader->ops->memory_bytes)
             bytes += reader->ops->memory_bytes(reader, plan->threads, ts_plan_read_ahead(plan, i));
         if (node->chain_stage && !node->reused)
-            bytes +=
-                (size_t)plan->n_devices * (ts_driver_transforms_bytes(&node->context) +
-                                           ts_stage_reduced_bytes(&node->context, ts_plan_reduced_slices(plan, i)));
+            bytes += (size_t)plan->n_devices *
+                     (ts_driver_transforms_bytes(&node->context) +
+                      ts_stage_reduced_bytes(&node->context, ts_plan_reduced_slices(plan, i)));
     }
     const int32_t n = ts_plan_outputs(plan, outputs);
     size_t n_images = 0;
     for (int32_t i = 0; i < n; i++) {
-        const struct ts_image written = ts_plan_written(plan, outputs[i]), mask = ts_plan_mask(plan, outputs[i]);
+        const struct ts_image written = ts_plan_written(plan, outputs[i]),
+                              mask = ts_plan_mask(plan, outputs[i]);
         images[n_images++] = ts_plan_with_volumes(plan, outputs[i], &written);
         if (!plan->nodes[outputs[i]].out.masked)
             continue;
@@ -202,7 +212,8 @@ static void count_bytes(struct ts_plan *plan, struct simulation *simulation, int
         bytes += ts_sink_memory_bytes(plan->chain->output.sinks[i].format, &request);
     }
     bytes += ts_plan_received_bytes(plan);
-    plan->memory_bytes = (int64_t)(bytes + ts_hdf5_memory_bytes(images, n_images, plan->writer_threads));
+    plan->memory_bytes =
+        (int64_t)(bytes + ts_hdf5_memory_bytes(images, n_images, plan->writer_threads));
     plan->gpu_bytes = (int64_t)device;
 }
 
@@ -255,10 +266,10 @@ static int64_t slab_bytes(const struct ts_plan *plan)
     return IDLE_SLAB_BYTES;
 }
 
-/* Returns how many slices have slab_bytes() in the largest image: enough for every thread, few enough to overlap. What
- * keeps a device busy yields to overlap, since reading and writing take far longer than the kernels: a volume is cut
- * into OVERLAP_SLABS slabs, but not below half of what the kernels want. They take half of their speed at a quarter.
- * Returns a multiple of `unit`. */
+/* Returns how many slices have slab_bytes() in the largest image: enough for every thread, few
+ * enough to overlap. What keeps a device busy yields to overlap, since reading and writing take far
+ * longer than the kernels: a volume is cut into OVERLAP_SLABS slabs, but not below half of what the
+ * kernels want. They take half of their speed at a quarter. Returns a multiple of `unit`. */
 static int64_t preferred_slab(const struct ts_plan *plan, int64_t nz, int64_t unit)
 {
     size_t largest = 1;
@@ -279,9 +290,10 @@ static int64_t preferred_slab(const struct ts_plan *plan, int64_t nz, int64_t un
     return slab > unit ? slab / unit * unit : unit;
 }
 
-/* Returns the largest slab up to `most` that fits, of whole units, or 0 where not even one fits. Memory grows with the
- * slab. */
-static int64_t largest_slab(struct ts_plan *plan, struct simulation *simulation, int64_t most, int64_t unit)
+/* Returns the largest slab up to `most` that fits, of whole units, or 0 where not even one fits.
+ * Memory grows with the slab. */
+static int64_t largest_slab(struct ts_plan *plan, struct simulation *simulation, int64_t most,
+                            int64_t unit)
 {
     int64_t found = 0;
     if (fits(plan, simulation, most))
@@ -298,9 +310,10 @@ static int64_t largest_slab(struct ts_plan *plan, struct simulation *simulation,
     return found;
 }
 
-/* Keeps, from the last node backwards, each image that would be computed more than once. Fills `kept` in that order and
- * returns how many. */
-static int32_t choose_keeps(struct ts_plan *plan, struct simulation *simulation, int64_t slab, int32_t *kept)
+/* Keeps, from the last node backwards, each image that would be computed more than once. Fills
+ * `kept` in that order and returns how many. */
+static int32_t choose_keeps(struct ts_plan *plan, struct simulation *simulation, int64_t slab,
+                            int32_t *kept)
 {
     int32_t n = 0;
     plan->weighing = true;
@@ -317,8 +330,8 @@ static int32_t choose_keeps(struct ts_plan *plan, struct simulation *simulation,
     return n;
 }
 
-/* Moves the images before a sweep to the front of the list, from whose end keeps are given up: each of them serves all
- * values, and those behind the sweep one. */
+/* Moves the images before a sweep to the front of the list, from whose end keeps are given up: each
+ * of them serves all values, and those behind the sweep one. */
 static void order_keeps(const struct ts_plan *plan, int32_t *kept, int32_t n)
 {
     int32_t shared = 0;
@@ -335,26 +348,29 @@ static enum ts_status refuse_budget(const struct ts_plan *plan, struct ts_diag *
 {
     const int64_t host = plan->memory_bytes, device = plan->gpu_bytes;
     if (host > plan->budget_bytes) {
-        ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "memory-budget"},
-                      "the chain needs at least %.1f MiB of memory, slice by slice; the budget is %.1f MiB",
-                      (double)host / 1048576.0, (double)plan->budget_bytes / 1048576.0);
+        ts_diag_error(
+            diag, TS_BAD_CHAIN, &(struct diag_site){.code = "memory-budget"},
+            "the chain needs at least %.1f MiB of memory, slice by slice; the budget is %.1f MiB",
+            (double)host / 1048576.0, (double)plan->budget_bytes / 1048576.0);
         ts_diag_hint(diag, "--memory %lldM would do", (long long)host / 1048576 + 1);
     }
     if (device > plan->gpu_budget_bytes) {
         ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "gpu-memory-budget"},
-                      "the chain needs at least %.1f MiB of GPU memory, slice by slice; the budget is %.1f MiB",
+                      "the chain needs at least %.1f MiB of GPU memory, slice by slice; the budget "
+                      "is %.1f MiB",
                       (double)device / 1048576.0, (double)plan->gpu_budget_bytes / 1048576.0);
         if ((size_t)device + (1 << 20) < plan->cuda->memory_bytes)
             ts_diag_hint(diag, "--gpu-memory %lldM would do", (long long)device / 1048576 + 1);
         else
-            ts_diag_hint(diag, "device %d (%s) has %.1f MiB; --device cpu would do", plan->cuda->index,
-                         plan->cuda->name, (double)plan->cuda->memory_bytes / 1048576.0);
+            ts_diag_hint(diag, "device %d (%s) has %.1f MiB; --device cpu would do",
+                         plan->cuda->index, plan->cuda->name,
+                         (double)plan->cuda->memory_bytes / 1048576.0);
     }
     return TS_BAD_CHAIN;
 }
 
-/* Returns the fewest slices of a slab for which keeping an image pays: a slice for each thread, or enough to fill a
- * CUDA device. */
+/* Returns the fewest slices of a slab for which keeping an image pays: a slice for each thread, or
+ * enough to fill a CUDA device. */
 static int64_t enough_slices(const struct ts_plan *plan, int64_t most)
 {
     enum { CUDA_SLICES = 4 };
@@ -362,10 +378,11 @@ static int64_t enough_slices(const struct ts_plan *plan, int64_t most)
     return enough < most ? enough : most;
 }
 
-/* Finds the largest slab with sources that hold as much as most scans need, or a quarter of a large budget. Where no
- * slab fits beside that they hold less, and read parts of their files several times. */
-static int64_t largest_slab_with_sources(struct ts_plan *plan, struct simulation *simulation, int64_t most,
-                                         int64_t unit)
+/* Finds the largest slab with sources that hold as much as most scans need, or a quarter of a large
+ * budget. Where no slab fits beside that they hold less, and read parts of their files several
+ * times. */
+static int64_t largest_slab_with_sources(struct ts_plan *plan, struct simulation *simulation,
+                                         int64_t most, int64_t unit)
 {
     enum { LEAST_HELD = 1 << 20 };
     size_t held = (size_t)plan->budget_bytes / 4;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This computes the memory of a plan that is cut into slabs: which images it stores, and how much of each is held at
- * once. The runner allocates by the same functions, so the memory planned is the memory used.
+ * This computes the memory of a plan that is cut into slabs: which images it stores, and how much
+ * of each is held at once. The runner allocates by the same functions, so the memory planned is the
+ * memory used.
  */
 #include <string.h>
 
@@ -9,8 +10,10 @@
 #include "pipeline/plan/plan.h"
 #include "pipeline/plan/plan_reuse.h"
 
-/* Returns the largest number of bytes that any stage needs for the most slices that it computes in one call. */
-static size_t largest(const struct ts_plan *plan, size_t (*bytes_of)(const struct stage_context *context, int64_t n))
+/* Returns the largest number of bytes that any stage needs for the most slices that it computes in
+ * one call. */
+static size_t largest(const struct ts_plan *plan,
+                      size_t (*bytes_of)(const struct stage_context *context, int64_t n))
 {
     size_t largest = 0;
     for (int32_t i = plan->n_sources; i < plan->n_nodes; i++) {
@@ -31,7 +34,8 @@ size_t ts_plan_scratch_bytes(const struct ts_plan *plan)
     return largest(plan, ts_driver_scratch_bytes);
 }
 
-int32_t ts_plan_outputs(const struct ts_plan *plan, int32_t nodes[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES])
+int32_t ts_plan_outputs(const struct ts_plan *plan,
+                        int32_t nodes[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES])
 {
     int32_t n = 0;
     for (int32_t i = 0; i < plan->n_nodes; i++) {
@@ -78,7 +82,8 @@ int32_t ts_plan_sink_node(const struct ts_plan *plan)
 {
     const int32_t last = plan->n_nodes - 1;
     int32_t i = 0;
-    while (i < last && !(plan->nodes[i].dataset && plan->nodes[i].axes_node == plan->nodes[last].axes_node))
+    while (i < last &&
+           !(plan->nodes[i].dataset && plan->nodes[i].axes_node == plan->nodes[last].axes_node))
         i++;
     return plan->nodes[i].leader;
 }
@@ -124,7 +129,9 @@ size_t ts_plan_saved_bytes(const struct ts_plan *plan, int32_t i)
 size_t ts_plan_seen_bytes(const struct ts_plan *plan, int32_t i)
 {
     const struct plan_node *node = &plan->nodes[i];
-    return node->image_node == i && node->out.dtype == TS_F32 ? (size_t)node->out.axes[0].n * sizeof(uint32_t) : 0;
+    return node->image_node == i && node->out.dtype == TS_F32
+               ? (size_t)node->out.axes[0].n * sizeof(uint32_t)
+               : 0;
 }
 
 int ts_plan_level(const struct ts_plan *plan)
@@ -135,21 +142,25 @@ int ts_plan_level(const struct ts_plan *plan)
 
 bool ts_plan_chunks(const struct ts_plan *plan, int32_t node, struct plan_chunks *chunks)
 {
-    const struct ts_image one = ts_plan_written(plan, node), image = ts_plan_with_volumes(plan, node, &one);
+    const struct ts_image one = ts_plan_written(plan, node),
+                          image = ts_plan_with_volumes(plan, node, &one);
     struct chunk_grid *grid = &chunks->grid;
     int64_t n[TS_MAX_RANK];
-    if (plan->n_ranks == 1 || plan->cuda || ts_plan_level(plan) == 0 || plan->chain->output.n_sinks > 0)
+    if (plan->n_ranks == 1 || plan->cuda || ts_plan_level(plan) == 0 ||
+        plan->chain->output.n_sinks > 0)
         return false;
     for (int d = 0; d < image.rank; d++)
         n[d] = image.axes[d].n;
     if (!ts_chunk_grid_init(grid, image.rank, n, ts_dtype_bytes(image.dtype)))
         return false;
-    chunks->filters = (struct chunk_filters){.element_bytes = grid->element_bytes, .level = ts_plan_level(plan)};
+    chunks->filters =
+        (struct chunk_filters){.element_bytes = grid->element_bytes, .level = ts_plan_level(plan)};
     chunks->bound = ts_chunk_bound(&chunks->filters, grid->chunk_bytes);
     return grid->split == 0 || grid->n[grid->split] % grid->chunk[grid->split] == 0;
 }
 
-int64_t ts_plan_whole_chunks(const struct plan_chunks *chunks, size_t slice_bytes, int64_t z, int64_t n, int64_t *first)
+int64_t ts_plan_whole_chunks(const struct plan_chunks *chunks, size_t slice_bytes, int64_t z,
+                             int64_t n, int64_t *first)
 {
     const int64_t slice = (int64_t)slice_bytes, chunk = (int64_t)chunks->grid.chunk_bytes;
     const int64_t end = (z + n) * slice / chunk;
@@ -190,7 +201,8 @@ const struct ts_axis *ts_plan_stack_axis(const struct ts_plan *plan, int32_t i)
     return plan->value_axis.n > 0 && plan->nodes[i].value >= 0 ? &plan->value_axis : NULL;
 }
 
-struct ts_image ts_plan_with_volumes(const struct ts_plan *plan, int32_t i, const struct ts_image *image)
+struct ts_image ts_plan_with_volumes(const struct ts_plan *plan, int32_t i,
+                                     const struct ts_image *image)
 {
     const struct ts_axis *stack = ts_plan_stack_axis(plan, i);
     struct ts_image all = *image;
@@ -202,12 +214,14 @@ struct ts_image ts_plan_with_volumes(const struct ts_plan *plan, int32_t i, cons
     return all;
 }
 
-struct ts_image ts_plan_table_of_all(const struct ts_plan *plan, int32_t i, const struct ts_image *table)
+struct ts_image ts_plan_table_of_all(const struct ts_plan *plan, int32_t i,
+                                     const struct ts_image *table)
 {
     return plan->nodes[i].series ? *table : ts_plan_with_volumes(plan, i, table);
 }
 
-/* A chunk may end in another volume than it began in, which the device's encoder does not follow. */
+/* A chunk may end in another volume than it began in, which the device's encoder does not
+ * follow. */
 bool ts_plan_encodes(const struct ts_plan *plan)
 {
     return plan->cuda && plan->n_volumes == 1 && plan->value_axis.n == 0 &&
@@ -231,7 +245,8 @@ int ts_plan_copies(const struct ts_plan *plan, int32_t i)
     if (ts_plan_reads_in_place(plan, i))
         return 2;
     const bool moves = plan->cuda && !plan->nodes[i].keep,
-               leaves = ts_plan_stored(plan, i) > 0 && !ts_plan_encodes(plan) && !ts_plan_leaves_rounded(plan, i);
+               leaves = ts_plan_stored(plan, i) > 0 && !ts_plan_encodes(plan) &&
+                        !ts_plan_leaves_rounded(plan, i);
     return moves && (ts_plan_reader(&plan->nodes[i]) || leaves) ? PLAN_RING : 1;
 }
 
@@ -240,7 +255,8 @@ int64_t ts_plan_read_ahead(const struct ts_plan *plan, int32_t source)
     const struct plan_node *node = &plan->nodes[source];
     if (ts_plan_reads_in_place(plan, source))
         return 0;
-    const int64_t wanted = node->buffer_slices > plan->threads ? node->buffer_slices : plan->threads;
+    const int64_t wanted =
+        node->buffer_slices > plan->threads ? node->buffer_slices : plan->threads;
     return wanted < node->out.axes[0].n ? wanted : node->out.axes[0].n;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This makes a plan of a chain: it takes the options, and what the machine has if they leave it open, opens the
- * sources, chooses the device, and has the whole worked out for it (work_out.c). Reads headers, no pixel.
+ * This makes a plan of a chain: it takes the options, and what the machine has if they leave it
+ * open, opens the sources, chooses the device, and has the whole worked out for it (work_out.c).
+ * Reads headers, no pixel.
  */
 #include "pipeline/plan/plan.h"
 
@@ -25,7 +26,7 @@
 #include "pipeline/plan/plan_sweep.h"
 #include "pipeline/plan/predict.h"
 
-/* ---- rates -------------------------------------------------------------------------------------- */
+/* ---- rates ----------------------------------------------------------------------------------- */
 
 /* Copies the newest error's message into the plan's arena. */
 static const char *message_of(struct ts_plan *plan, const struct ts_diag *diag)
@@ -34,8 +35,8 @@ static const char *message_of(struct ts_plan *plan, const struct ts_diag *diag)
     return ts_arena_text(plan->arena, message, strlen(message));
 }
 
-/* Reads the kept rates (NULL: there is no file). Sets plan->rates, or plan->no_prediction where they cannot be used,
- * which is no error. */
+/* Reads the kept rates (NULL: there is no file). Sets plan->rates, or plan->no_prediction where
+ * they cannot be used, which is no error. */
 static void load_rates(struct ts_plan *plan, const char *path)
 {
     struct ts_diag *diag = ts_diag_create();
@@ -62,12 +63,12 @@ static void predict(struct ts_plan *plan)
     ts_diag_destroy(diag);
 }
 
-/* ---- options ------------------------------------------------------------------------------------- */
+/* ---- options --------------------------------------------------------------------------------- */
 
 enum { MOST_THREADS = 1024 };
 
-/* Ranks that may use the same processors share them. The writer of rank 0 has them all: it compresses what all ranks of
- * all machines compute, and they wait for it. */
+/* Ranks that may use the same processors share them. The writer of rank 0 has them all: it
+ * compresses what all ranks of all machines compute, and they wait for it. */
 static void share_processors(struct ts_plan *plan)
 {
     const int share = ts_ranks().processors, all = ts_processors();
@@ -76,15 +77,16 @@ static void share_processors(struct ts_plan *plan)
         plan->threads = share;
 }
 
-/* Returns 60 % of the memory that is available, and 1 GiB where the system does not report it, for all ranks of this
- * machine. */
+/* Returns 60 % of the memory that is available, and 1 GiB where the system does not report it, for
+ * all ranks of this machine. */
 static int64_t default_budget(void)
 {
     const int64_t available = ts_memory_available();
     return (available > 0 ? available / 10 * 6 : (int64_t)1 << 30) / ts_ranks().on_host;
 }
 
-/* Ranks cut z alike, so all of them take the fewest threads and the least memory that one of them has. */
+/* Ranks cut z alike, so all of them take the fewest threads and the least memory that one of them
+ * has. */
 static enum ts_status take_ranks(struct ts_plan *plan)
 {
     const struct ranks ranks = ts_ranks();
@@ -104,7 +106,9 @@ static enum ts_status take_ranks(struct ts_plan *plan)
 static const char *beside_output(const struct ts_plan *plan)
 {
     const struct chain_output *output = &plan->chain->output;
-    const char *path = output->path ? output->path : output->n_sinks > 0 ? output->sinks[0].path : "";
+    const char *path = output->path          ? output->path
+                       : output->n_sinks > 0 ? output->sinks[0].path
+                                             : "";
     int length = (int)strlen(path);
     while (length > 1 && path[length - 1] == '/')
         length--;
@@ -120,7 +124,8 @@ static void take_budget(struct ts_plan *plan, const struct ts_options *options)
     const int now = ts_ranks().on_host;
     snprintf(path, sizeof path, "%s/" PLAN_CHECKPOINT_RUN, plan->options.checkpoint.folder);
     FILE *file = fopen(path, "re");
-    const bool read = file && fscanf(file, PLAN_CHECKPOINT_BUDGET, &memory, &threads, &writer, &on_host) == 4;
+    const bool read =
+        file && fscanf(file, PLAN_CHECKPOINT_BUDGET, &memory, &threads, &writer, &on_host) == 4;
     if (file)
         fclose(file);
     if (!read || memory <= 0 || threads <= 0 || writer <= 0 || on_host <= 0)
@@ -133,17 +138,20 @@ static void take_budget(struct ts_plan *plan, const struct ts_options *options)
     plan->writer_threads = writer;
 }
 
-/* Fills plan->options.checkpoint. A run that is resumed has the memory and the threads of the first one where the
- * options leave them open: it must be cut into the same slabs, and what is free differs from run to run. Where more
- * ranks share a machine than before, they share the memory of the former ones, and have the threads of their share. */
-static void take_checkpoint(struct ts_plan *plan, const struct ts_options *options, struct ts_diag *diag)
+/* Fills plan->options.checkpoint. A run that is resumed has the memory and the threads of the first
+ * one where the options leave them open: it must be cut into the same slabs, and what is free
+ * differs from run to run. Where more ranks share a machine than before, they share the memory of
+ * the former ones, and have the threads of their share. */
+static void take_checkpoint(struct ts_plan *plan, const struct ts_options *options,
+                            struct ts_diag *diag)
 {
     const bool wanted = options->checkpoint || options->resume || options->time_limit_s > 0;
     if (!wanted || plan->chain->part)
         return;
     plan->options.checkpoint = (struct plan_checkpoint){
-        .folder = options->checkpoint ? ts_arena_text(plan->arena, options->checkpoint, strlen(options->checkpoint))
-                                      : beside_output(plan),
+        .folder = options->checkpoint
+                      ? ts_arena_text(plan->arena, options->checkpoint, strlen(options->checkpoint))
+                      : beside_output(plan),
         .resume = options->resume,
         .ends = options->time_limit_s > 0 ? ts_seconds() + options->time_limit_s : 0};
     if (options->checkpoint && !plan->options.checkpoint.folder)
@@ -156,13 +164,15 @@ static void take_checkpoint(struct ts_plan *plan, const struct ts_options *optio
 static struct ts_options known_options(const struct ts_options *given)
 {
     struct ts_options options = {.size = sizeof options};
-    memcpy(&options, given, given->size > 0 && given->size < sizeof options ? given->size : sizeof options);
+    memcpy(&options, given,
+           given->size > 0 && given->size < sizeof options ? given->size : sizeof options);
     return options;
 }
 
-/* Fills the plan's threads, budget, ranks and all else that the options say but the device. What is wrong with them is
- * recorded. Returns the status of another rank that has failed, or TS_OK. */
-static enum ts_status take_options(struct ts_plan *plan, const struct ts_options *options, struct ts_diag *diag)
+/* Fills the plan's threads, budget, ranks and all else that the options say but the device. What is
+ * wrong with them is recorded. Returns the status of another rank that has failed, or TS_OK. */
+static enum ts_status take_options(struct ts_plan *plan, const struct ts_options *options,
+                                   struct ts_diag *diag)
 {
     share_processors(plan);
     if (options->threads > 0)
@@ -173,7 +183,8 @@ static enum ts_status take_options(struct ts_plan *plan, const struct ts_options
     plan->options.on_event = options->on_event;
     plan->options.user = options->user;
     plan->options.profile =
-        options->profile ? ts_arena_text(plan->arena, options->profile, strlen(options->profile)) : NULL;
+        options->profile ? ts_arena_text(plan->arena, options->profile, strlen(options->profile))
+                         : NULL;
     plan->state->trace = plan->options.profile ? ts_trace_create() : NULL;
     if (options->profile && !plan->state->trace)
         ts_diag_no_memory(diag, strlen(options->profile));
@@ -184,12 +195,14 @@ static enum ts_status take_options(struct ts_plan *plan, const struct ts_options
     return take_ranks(plan);
 }
 
-/* ---- sources ------------------------------------------------------------------------------------- */
+/* ---- sources --------------------------------------------------------------------------------- */
 
-/* The sources of a chain are opened, `input` first, because the range of its rows is a range of the detector: flats and
- * darks without a range of their own get the same one. Those that are put on the grid of another one come last. */
+/* The sources of a chain are opened, `input` first, because the range of its rows is a range of the
+ * detector: flats and darks without a range of their own get the same one. Those that are put on
+ * the grid of another one come last. */
 
-/* Returns true for flats and darks: the parameter `frames` names them, or `axes` names frames, which have no angles. */
+/* Returns true for flats and darks: the parameter `frames` names them, or `axes` names frames,
+ * which have no angles. */
 static bool is_reference(const struct param_set *set)
 {
     const char *frames = ts_param_choice_name(set, "frames");
@@ -198,7 +211,8 @@ static bool is_reference(const struct param_set *set)
     bool found = frames && strcmp(frames, "projections") != 0;
     if (!param || param->kind != PARAM_TEXTS)
         return found;
-    const struct ts_texts *axes = (const void *)((const unsigned char *)set->values + param->offset);
+    const struct ts_texts *axes =
+        (const void *)((const unsigned char *)set->values + param->offset);
     for (int64_t axis = 0; axis < axes->n; axis++)
         found |= !strcmp(axes->items[axis], "frame");
     return found;
@@ -207,9 +221,11 @@ static bool is_reference(const struct param_set *set)
 /* Gives flats and darks without `slices` those of `input`; false where they keep their own. */
 static bool follow(struct plan_node *node, const struct plan_node *input)
 {
-    const struct ts_numbers *slices = ts_source_slices(&input->set), *own = ts_source_slices(&node->set);
+    const struct ts_numbers *slices = ts_source_slices(&input->set),
+                            *own = ts_source_slices(&node->set);
     size_t i;
-    if (!input->source || !slices || slices->rows == 0 || !own || own->rows > 0 || !is_reference(&node->set))
+    if (!input->source || !slices || slices->rows == 0 || !own || own->rows > 0 ||
+        !is_reference(&node->set))
         return false;
     const struct param *param = ts_param_find(node->set.params, node->set.n_params, "slices", &i);
     *(struct ts_numbers *)((unsigned char *)node->set.values + param->offset) = *slices;
@@ -221,10 +237,12 @@ static void hint_if_outside(bool follows, struct ts_diag *diag)
 {
     const size_t n = ts_diag_count(diag);
     if (follows && n > 0 && !strcmp(ts_diag_get(diag, n - 1)->code, "slices-range"))
-        ts_diag_hint(diag, "they are those of `input`; slices: [first, end] here too says which of these they are");
+        ts_diag_hint(diag, "they are those of `input`; slices: [first, end] here too says which of "
+                           "these they are");
 }
 
-/* Adds the way out where the path of the source is what another format reads. A source of several paths keeps its own.
+/* Adds the way out where the path of the source is what another format reads. A source of several
+ * paths keeps its own.
  */
 static void hint_at_format(const struct plan_node *node, struct ts_diag *diag)
 {
@@ -236,14 +254,17 @@ static void hint_at_format(const struct plan_node *node, struct ts_diag *diag)
     const size_t n = ts_diag_count(diag);
     const char *found = NULL;
     char way_out[FOREIGN_HINT];
-    const char *only = !listed ? *(const char *const *)field : paths->n == 1 ? paths->items[0] : NULL;
+    const char *only = !listed         ? *(const char *const *)field
+                       : paths->n == 1 ? paths->items[0]
+                                       : NULL;
     const char *kind = only ? ts_file_kind(only, &found) : NULL;
     if (only && n > 0 && !strcmp(ts_diag_get(diag, n - 1)->code, "no-images")) {
         if (ts_foreign_hint(only, way_out))
             ts_diag_hint(diag, "%s", way_out);
         return;
     }
-    /* An error about the images of a folder names its own way out, whatever else lies in the folder. */
+    /* An error about the images of a folder names its own way out, whatever else lies in the
+     * folder. */
     if (kind && !strcmp(kind, "a folder"))
         return;
     if (!kind && only && ts_foreign_kind(only, way_out))
@@ -252,15 +273,17 @@ static void hint_at_format(const struct plan_node *node, struct ts_diag *diag)
         ts_diag_hint(diag, "%s", way_out);
 }
 
-/* Refuses a source that a path alone has made, where its format needs more: the chain has no line to add it to. */
+/* Refuses a source that a path alone has made, where its format needs more: the chain has no line
+ * to add it to. */
 static enum ts_status check_missing(const struct plan_node *node, struct ts_diag *diag)
 {
     if (ts_load_check_missing(diag, &node->set, node->set.given))
         return TS_OK;
-    return ts_diag_hint(diag,
-                        "begin the chain with the input, as `tomostage info FILE` writes it, or give each: --set "
-                        "%s.NAME=VALUE",
-                        node->chain_source->name);
+    return ts_diag_hint(
+        diag,
+        "begin the chain with the input, as `tomostage info FILE` writes it, or give each: --set "
+        "%s.NAME=VALUE",
+        node->chain_source->name);
 }
 
 /* Numbers the frames of reference of the inputs: those of one UID have one number. */
@@ -296,15 +319,20 @@ static enum ts_status open_source(struct ts_plan *plan, int32_t index, struct ts
         format->resolve(&node->set, node->source);
     if (!follows || node->source->n_whole == input->source->n_whole)
         return TS_OK;
-    ts_diag_error(diag, TS_BAD_CHAIN,
-                  &(struct diag_site){.code = "slices-follow", .span = node->set.span, .stage = node->label},
-                  "has %" PRId64 " slices and `input` %" PRId64 ", so that they are not the same rows of a detector",
-                  node->source->n_whole, input->source->n_whole);
-    return ts_diag_hint(diag, "slices: [first, end] here too says which of them are those of `input`");
+    ts_diag_error(
+        diag, TS_BAD_CHAIN,
+        &(struct diag_site){.code = "slices-follow", .span = node->set.span, .stage = node->label},
+        "has %" PRId64 " slices and `input` %" PRId64
+        ", so that they are not the same rows of a detector",
+        node->source->n_whole, input->source->n_whole);
+    return ts_diag_hint(diag,
+                        "slices: [first, end] here too says which of them are those of `input`");
 }
 
-/* Returns the node of the input that another one goes with, -1 where its name is none (reported). */
-static int32_t find_on(const struct ts_plan *plan, const struct plan_node *node, struct ts_diag *diag)
+/* Returns the node of the input that another one goes with, -1 where its name is none
+ * (reported). */
+static int32_t find_on(const struct ts_plan *plan, const struct plan_node *node,
+                       struct ts_diag *diag)
 {
     const char *name = ts_source_on(&node->set);
     for (int32_t i = 0; i < plan->n_sources; i++) {
@@ -317,7 +345,8 @@ static int32_t find_on(const struct ts_plan *plan, const struct plan_node *node,
     return -1;
 }
 
-/* Opens a source that is put on the grid of another one. Where that could not be opened, its own error says so. */
+/* Opens a source that is put on the grid of another one. Where that could not be opened, its own
+ * error says so. */
 static enum ts_status open_on(struct ts_plan *plan, int32_t index, struct ts_diag *diag)
 {
     struct plan_node *node = &plan->nodes[index];
@@ -326,7 +355,8 @@ static enum ts_status open_on(struct ts_plan *plan, int32_t index, struct ts_dia
     if (on < 0 || !plan->nodes[on].source)
         return TS_BAD_CHAIN;
     node->on = on;
-    const enum ts_status status = ts_source_open_on(format, &node->set, plan->nodes[on].source, &node->source, diag);
+    const enum ts_status status =
+        ts_source_open_on(format, &node->set, plan->nodes[on].source, &node->source, diag);
     if (status != TS_OK)
         return status;
     node->out = node->source->image;
@@ -335,7 +365,8 @@ static enum ts_status open_on(struct ts_plan *plan, int32_t index, struct ts_dia
     return TS_OK;
 }
 
-/* Finds how many volumes the run goes over. Sources of several must have as many, which are read side by side. */
+/* Finds how many volumes the run goes over. Sources of several must have as many, which are read
+ * side by side. */
 static enum ts_status count_volumes(struct ts_plan *plan, struct ts_diag *diag)
 {
     const struct plan_node *first = NULL;
@@ -343,11 +374,13 @@ static enum ts_status count_volumes(struct ts_plan *plan, struct ts_diag *diag)
         const struct plan_node *node = &plan->nodes[i];
         const int64_t n = node->source ? node->source->n_volumes : 0;
         if (n > 1 && first && n != plan->n_volumes)
-            return ts_diag_error(
-                diag, TS_BAD_CHAIN,
-                &(struct diag_site){.code = "volumes-differ", .span = node->set.span, .stage = node->label},
-                "has %" PRId64 " volumes and `%s` %" PRId64 ": those of several inputs are processed side by side", n,
-                first->label, plan->n_volumes);
+            return ts_diag_error(diag, TS_BAD_CHAIN,
+                                 &(struct diag_site){.code = "volumes-differ",
+                                                     .span = node->set.span,
+                                                     .stage = node->label},
+                                 "has %" PRId64 " volumes and `%s` %" PRId64
+                                 ": those of several inputs are processed side by side",
+                                 n, first->label, plan->n_volumes);
         if (n > 1 && !first) {
             first = node;
             plan->n_volumes = n;
@@ -357,20 +390,22 @@ static enum ts_status count_volumes(struct ts_plan *plan, struct ts_diag *diag)
     return TS_OK;
 }
 
-/* Fills the nodes of the sources. Where `input` reads a range of slices, flats and darks without a range of their own
- * get that range, which their set records. Returns TS_BAD_CHAIN (slices-follow) where they have another number of
- * slices than `input`. */
+/* Fills the nodes of the sources. Where `input` reads a range of slices, flats and darks without a
+ * range of their own get that range, which their set records. Returns TS_BAD_CHAIN (slices-follow)
+ * where they have another number of slices than `input`. */
 static enum ts_status open_sources(struct ts_plan *plan, struct ts_diag *diag)
 {
     const struct ts_chain *chain = plan->chain;
     if (chain->n_sources == 0 || !chain->sources[0].format) {
-        ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "no-input"}, "the chain names no input");
+        ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "no-input"},
+                      "the chain names no input");
         return ts_diag_hint(diag, "input: {dicom: FOLDER} in the chain, or -i FOLDER");
     }
     for (int32_t i = 0; i < plan->n_sources; i++) {
         const struct chain_source *source = &chain->sources[i];
         struct plan_node *node = &plan->nodes[i];
-        *node = (struct plan_node){.label = source->name, .chain_source = source, .set = source->set, .on = -1};
+        *node = (struct plan_node){
+            .label = source->name, .chain_source = source, .set = source->set, .on = -1};
         node->set.values = ts_arena_alloc(plan->arena, source->format->params_bytes + 1);
         if (!node->set.values)
             return ts_diag_no_memory(diag, source->format->params_bytes);
@@ -385,11 +420,12 @@ static enum ts_status open_sources(struct ts_plan *plan, struct ts_diag *diag)
     return ts_diag_status(diag);
 }
 
-/* ---- auto ---------------------------------------------------------------------------------------- */
+/* ---- auto ------------------------------------------------------------------------------------ */
 
-/* `auto` plans the chain for the device and for the CPU and compares the predictions. Starting a CUDA device takes a
- * good part of a second, so short runs end earlier on the CPU. The reason that a result records is the same for any
- * times, so that its bytes do not depend on the number of threads or on what was measured. */
+/* `auto` plans the chain for the device and for the CPU and compares the predictions. Starting a
+ * CUDA device takes a good part of a second, so short runs end earlier on the CPU. The reason that
+ * a result records is the same for any times, so that its bytes do not depend on the number of
+ * threads or on what was measured. */
 
 /* A CUDA device to which a plan can return. */
 struct chosen {
@@ -405,8 +441,9 @@ static void return_to(struct ts_plan *plan, const struct chosen *chosen)
     plan->gpu_budget_bytes = chosen->budget;
 }
 
-/* The plan is worked out on the device. Leaves it on the CPU where it is predicted to be done earlier there, else on
- * the device; it must be worked out again in both cases. `scratch` takes records that nobody reads. */
+/* The plan is worked out on the device. Leaves it on the CPU where it is predicted to be done
+ * earlier there, else on the device; it must be worked out again in both cases. `scratch` takes
+ * records that nobody reads. */
 static void take_earlier(struct ts_plan *plan, struct ts_diag *scratch)
 {
     const struct chosen chosen = {plan->device, plan->gpu_budget_bytes};
@@ -414,22 +451,25 @@ static void take_earlier(struct ts_plan *plan, struct ts_diag *scratch)
     if (ts_predict(plan, plan->rates, NULL, &there, scratch) != TS_OK)
         return;
     ts_plan_decline(plan, "predicted to be done first", NULL);
-    const bool both =
-        ts_plan_work_out(plan, scratch) == TS_OK && ts_predict(plan, plan->rates, NULL, &here, scratch) == TS_OK;
+    const bool both = ts_plan_work_out(plan, scratch) == TS_OK &&
+                      ts_predict(plan, plan->rates, NULL, &here, scratch) == TS_OK;
     if (both && here.seconds <= there.seconds) {
-        plan->device_times =
-            ts_arena_printf(plan->arena, "%.2f s against %.2f s on %s, of which %.2f s start it", here.seconds,
-                            there.seconds, chosen.device, plan->rates->values[RATE_CUDA_START]);
+        plan->device_times = ts_arena_printf(
+            plan->arena, "%.2f s against %.2f s on %s, of which %.2f s start it", here.seconds,
+            there.seconds, chosen.device, plan->rates->values[RATE_CUDA_START]);
         return;
     }
     return_to(plan, &chosen);
     if (both)
-        plan->device_times = ts_arena_printf(plan->arena, "predicted to be done first: %.2f s against %.2f s on cpu",
-                                             there.seconds, here.seconds);
+        plan->device_times =
+            ts_arena_printf(plan->arena, "predicted to be done first: %.2f s against %.2f s on cpu",
+                            there.seconds, here.seconds);
 }
 
-/* The chain cannot run on the device, which `message` explains. Leaves the plan on the CPU where it can run there. */
-static void take_cpu_if_it_can(struct ts_plan *plan, const char *message, struct ts_diag *scratch, struct ts_diag *diag)
+/* The chain cannot run on the device, which `message` explains. Leaves the plan on the CPU where it
+ * can run there. */
+static void take_cpu_if_it_can(struct ts_plan *plan, const char *message, struct ts_diag *scratch,
+                               struct ts_diag *diag)
 {
     const struct chosen chosen = {plan->device, plan->gpu_budget_bytes};
     ts_plan_decline(plan, ts_arena_text(plan->arena, message, strlen(message)), NULL);
@@ -439,15 +479,16 @@ static void take_cpu_if_it_can(struct ts_plan *plan, const char *message, struct
         return_to(plan, &chosen);
 }
 
-/* Works the plan out where `auto` has found a CUDA device: there, or on the CPU where that is predicted to be done
- * first or the chain can run there alone. */
+/* Works the plan out where `auto` has found a CUDA device: there, or on the CPU where that is
+ * predicted to be done first or the chain can run there alone. */
 static enum ts_status work_out_auto(struct ts_plan *plan, struct ts_diag *diag)
 {
     struct ts_diag *there = ts_diag_create(), *here = ts_diag_create();
     enum ts_status status = TS_OK;
     /* The records of a try are lost, so the plan is made again into diag. */
     bool again = !there || !here || plan->rates;
-    const bool predicts = plan->rates && plan->n_ranks == 1; /* ranks may have measured other rates */
+    const bool predicts =
+        plan->rates && plan->n_ranks == 1; /* ranks may have measured other rates */
     if (there && here && ts_plan_work_out(plan, there) != TS_OK) {
         take_cpu_if_it_can(plan, ts_diag_get(there, 0)->message, here, diag);
         again = true;
@@ -461,10 +502,10 @@ static enum ts_status work_out_auto(struct ts_plan *plan, struct ts_diag *diag)
     return status;
 }
 
-/* ---- the whole ----------------------------------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
-enum ts_status ts_plan_create(const struct ts_chain *chain, const struct ts_options *given, struct ts_plan **result,
-                              struct ts_diag *diag)
+enum ts_status ts_plan_create(const struct ts_chain *chain, const struct ts_options *given,
+                              struct ts_plan **result, struct ts_diag *diag)
 {
     const struct ts_options options = known_options(given);
     struct ts_plan *plan = calloc(1, sizeof *plan);
@@ -493,9 +534,11 @@ enum ts_status ts_plan_create(const struct ts_chain *chain, const struct ts_opti
         ts_plan_destroy(plan);
         return status;
     }
-    /* Sources first: the driver may be starting meanwhile. What is wrong with either is reported. */
+    /* Sources first: the driver may be starting meanwhile. What is wrong with either is
+     * reported. */
     (void)open_sources(plan, diag);
-    const enum ts_status device = ts_plan_device(plan, options.device, options.gpu_memory_bytes, diag);
+    const enum ts_status device =
+        ts_plan_device(plan, options.device, options.gpu_memory_bytes, diag);
     status = ts_diag_status(diag);
     status = status == TS_OK ? device : status; /* it may be that of another rank */
     const bool chosen = !options.device || !strcmp(options.device, "auto");
@@ -512,7 +555,8 @@ enum ts_status ts_plan_create(const struct ts_chain *chain, const struct ts_opti
     return TS_OK;
 }
 
-enum ts_status ts_plan_reuse_take(struct ts_plan *plan, struct plan_reuse *reuse, struct ts_diag *diag)
+enum ts_status ts_plan_reuse_take(struct ts_plan *plan, struct plan_reuse *reuse,
+                                  struct ts_diag *diag)
 {
     struct ts_diag *again = ts_diag_create();
     plan->reuse = reuse;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The rotation axis stands where detector positions are 0. A later stage with a parameter for it moves it, and so
- * does a stage that finds it at run time, so the search goes from a node towards the end of the chain and carries
- * detector indices through stages that shift them (`pad`).
+ * The rotation axis stands where detector positions are 0. A later stage with a parameter for it
+ * moves it, and so does a stage that finds it at run time, so the search goes from a node towards
+ * the end of the chain and carries detector indices through stages that shift them (`pad`).
  */
 #include "pipeline/plan/plan_axis.h"
 
@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns the rotation axis that the node's parameters give, a detector index; NULL: they give none. */
+/* Returns the rotation axis that the node's parameters give, a detector index; NULL: they give
+ * none. */
 static const double *own_center(const struct plan_node *node)
 {
     for (size_t i = 0; i < node->set.n_params; i++) {
@@ -21,12 +22,13 @@ static const double *own_center(const struct plan_node *node)
     return NULL;
 }
 
-/* Returns true where both are sinograms of one beam with one detector spacing: an index of one is an index of the
- * other. */
+/* Returns true where both are sinograms of one beam with one detector spacing: an index of one is
+ * an index of the other. */
 static bool keeps_axis(const struct plan_node *from, const struct plan_node *to)
 {
     return ts_image_is_sinogram(&to->out) && from->axes_pass == to->axes_pass &&
-           from->out.beam.kind == to->out.beam.kind && from->out.axes[2].spacing == to->out.axes[2].spacing;
+           from->out.beam.kind == to->out.beam.kind &&
+           from->out.axes[2].spacing == to->out.axes[2].spacing;
 }
 
 struct rotation_axis ts_plan_rotation_axis(const struct ts_plan *plan, int32_t node)
@@ -77,8 +79,8 @@ static double turn_of(const struct ts_axis *views)
                             : fabs(views->spacing) * (double)(views->n - 1);
 }
 
-/* Warns where an input says that its scan sees half of the object, and the chain makes a volume of its views without
- * making the detector wider by their opposites. */
+/* Warns where an input says that its scan sees half of the object, and the chain makes a volume of
+ * its views without making the detector wider by their opposites. */
 static void warn_of_half(const struct ts_plan *plan, struct ts_diag *diag)
 {
     bool joins = false, makes_volume = false;
@@ -87,17 +89,20 @@ static void warn_of_half(const struct ts_plan *plan, struct ts_diag *diag)
         const struct ts_image *in = node->inputs[0] >= 0 ? &plan->nodes[node->inputs[0]].out : NULL;
         const bool sinogram = in && ts_image_is_sinogram(in);
         makes_volume |= sinogram && !ts_image_is_sinogram(&node->out);
-        joins |= sinogram && ts_image_is_sinogram(&node->out) && node->out.axes[1].n < in->axes[1].n &&
-                 node->out.axes[2].n > in->axes[2].n;
+        joins |= sinogram && ts_image_is_sinogram(&node->out) &&
+                 node->out.axes[1].n < in->axes[1].n && node->out.axes[2].n > in->axes[2].n;
     }
     for (int32_t i = 0; i < plan->n_sources && makes_volume && !joins; i++) {
         const struct plan_node *node = &plan->nodes[i];
         const char *view = node->source ? attribute_of(node->source, "field_of_view") : NULL;
         if (!view || strcmp(view, "Half") != 0)
             continue;
-        ts_diag_warning(
-            diag, &(struct diag_site){.code = "half-not-joined", .span = node->set.span, .stage = node->label},
-            "the file says that the field of view is half of the object, and opposite views are not joined");
+        ts_diag_warning(diag,
+                        &(struct diag_site){.code = "half-not-joined",
+                                            .span = node->set.span,
+                                            .stage = node->label},
+                        "the file says that the field of view is half of the object, and opposite "
+                        "views are not joined");
         if (turn_of(&node->out.axes[1]) > 350)
             ts_diag_hint(diag, "after minus_log: center: {method: overlap}, then stitch: {}");
     }
@@ -117,19 +122,24 @@ void ts_plan_warn_axis(const struct ts_plan *plan, struct ts_diag *diag)
         const double position = text ? strtod(text, NULL) : taken;
         if (!(fabs(position - taken) > 0.5))
             continue;
-        ts_diag_warning(diag,
-                        &(struct diag_site){.code = "axis-elsewhere", .span = node->set.span, .stage = node->label},
-                        "x_rotation_axis_pixel_position of the file is %.6g, and the rotation axis is taken to "
-                        "stand at detector pixel %.6g, in the middle",
-                        position, taken);
+        ts_diag_warning(
+            diag,
+            &(struct diag_site){
+                .code = "axis-elsewhere", .span = node->set.span, .stage = node->label},
+            "x_rotation_axis_pixel_position of the file is %.6g, and the rotation axis is taken to "
+            "stand at detector pixel %.6g, in the middle",
+            position, taken);
         if (position >= 0 && position <= (double)detector->n - 1)
             ts_diag_hint(diag,
-                         "center: {center: %.6g} takes that for a detector pixel, center: {center: %.6g, convention: "
-                         "offset} for the distance from the middle, as files of the ESRF have it; center: {} searches",
+                         "center: {center: %.6g} takes that for a detector pixel, center: {center: "
+                         "%.6g, convention: "
+                         "offset} for the distance from the middle, as files of the ESRF have it; "
+                         "center: {} searches",
                          position, position);
         else
             ts_diag_hint(diag,
-                         "center: {center: %.6g, convention: offset} takes that for the distance from the middle, as "
+                         "center: {center: %.6g, convention: offset} takes that for the distance "
+                         "from the middle, as "
                          "files of the ESRF have it; center: {} searches",
                          position);
     }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The device of a plan is chosen once: the one that the user named, or for `auto` the first CUDA device that this build
- * can use, if every stage of the chain can run there. cuda/device/query.c says how the driver is asked.
+ * The device of a plan is chosen once: the one that the user named, or for `auto` the first CUDA
+ * device that this build can use, if every stage of the chain can run there. cuda/device/query.c
+ * says how the driver is asked.
  */
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +14,8 @@
 #include "cuda/device/session.h"
 #endif
 
-/* Returns a choice of the chain that only the CPU can run, such as a method; NULL where there is none. */
+/* Returns a choice of the chain that only the CPU can run, such as a method; NULL where there is
+ * none. */
 static const char *cpu_choice(const struct param_set *set)
 {
     for (size_t i = 0; i < set->n_params; i++) {
@@ -24,8 +26,8 @@ static const char *cpu_choice(const struct param_set *set)
     return NULL;
 }
 
-/* Returns "has no CUDA code: WHY" for a stage that runs on the CPU alone, and NULL for others. Stages that pass their
- * input on and reduce nothing need no code for any device. */
+/* Returns "has no CUDA code: WHY" for a stage that runs on the CPU alone, and NULL for others.
+ * Stages that pass their input on and reduce nothing need no code for any device. */
 static const char *lacks_cuda(const struct ts_plan *plan, const struct stage *stage)
 {
     if ((!stage->map && !stage->reduction) || (stage->cuda && !stage->cpu_only))
@@ -37,7 +39,8 @@ static const char *lacks_cuda(const struct ts_plan *plan, const struct stage *st
 
 bool ts_plan_may_use_cuda(const struct ts_chain *chain, const char *wanted)
 {
-    return ts_cuda_built() && !(wanted && !strcmp(wanted, "cpu")) && ts_plan_computes_on_cuda(chain);
+    return ts_cuda_built() && !(wanted && !strcmp(wanted, "cpu")) &&
+           ts_plan_computes_on_cuda(chain);
 }
 
 bool ts_plan_computes_on_cuda(const struct ts_chain *chain)
@@ -65,7 +68,8 @@ void ts_plan_decline(struct ts_plan *plan, const char *reason, struct ts_diag *d
 {
     take_cpu(plan, reason);
     if (diag && reason)
-        ts_diag_note(diag, &(struct diag_site){.code = "device-auto"}, "the chain runs on the CPU: %s", reason);
+        ts_diag_note(diag, &(struct diag_site){.code = "device-auto"},
+                     "the chain runs on the CPU: %s", reason);
 }
 
 _Static_assert((int)PLAN_DEVICES == (int)CUDA_MAX_DEVICES, "a plan takes all devices");
@@ -88,8 +92,8 @@ static const char *name_devices(const struct ts_plan *plan)
     return name;
 }
 
-static enum ts_status take_cuda(struct ts_plan *plan, const struct cuda_devices *found, const int *indices, int n,
-                                int64_t budget, struct ts_diag *diag)
+static enum ts_status take_cuda(struct ts_plan *plan, const struct cuda_devices *found,
+                                const int *indices, int n, int64_t budget, struct ts_diag *diag)
 {
     enum { DEFAULT_PERCENT = 80 };
     plan->device_note = NULL;
@@ -104,22 +108,26 @@ static enum ts_status take_cuda(struct ts_plan *plan, const struct cuda_devices 
     for (int i = 0; i < n; i++) {
         const struct device_numbers *device = &plan->cuda_devices[i];
         const int64_t memory = (int64_t)device->memory_bytes;
-        const int64_t share = (budget > 0 ? budget : memory / 100 * DEFAULT_PERCENT) / count_of(plan, device->index);
-        plan->gpu_budget_bytes = i == 0 || share < plan->gpu_budget_bytes ? share : plan->gpu_budget_bytes;
+        const int64_t share =
+            (budget > 0 ? budget : memory / 100 * DEFAULT_PERCENT) / count_of(plan, device->index);
+        plan->gpu_budget_bytes =
+            i == 0 || share < plan->gpu_budget_bytes ? share : plan->gpu_budget_bytes;
         if (budget <= memory)
             continue;
-        ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "gpu-memory"},
-                      "a budget of %.1f MiB of GPU memory is more than the %.1f MiB of device %d (%s)",
-                      (double)budget / 1048576.0, (double)memory / 1048576.0, device->index, device->name);
+        ts_diag_error(
+            diag, TS_BAD_CHAIN, &(struct diag_site){.code = "gpu-memory"},
+            "a budget of %.1f MiB of GPU memory is more than the %.1f MiB of device %d (%s)",
+            (double)budget / 1048576.0, (double)memory / 1048576.0, device->index, device->name);
         return ts_diag_hint(diag, "leave --gpu-memory out to take %d %% of it", DEFAULT_PERCENT);
     }
     return TS_OK;
 }
 
-/* ---- the devices of ranks ------------------------------------------------------------------------ */
+/* ---- the devices of ranks -------------------------------------------------------------------- */
 
-/* One rank a device is the rule: rank number i of a machine takes its device i. A launcher that shows each rank a
- * device of its own, as Slurm does, shows it as number 0 to all of them, so that ranks know a device by its address. */
+/* One rank a device is the rule: rank number i of a machine takes its device i. A launcher that
+ * shows each rank a device of its own, as Slurm does, shows it as number 0 to all of them, so that
+ * ranks know a device by its address. */
 #ifdef TS_HAVE_CUDA
 #include "cuda/device/session.h"
 #endif
@@ -131,9 +139,11 @@ static void widen_to_ranks(const struct ts_plan *plan, struct device_choice *cho
         choice->n = 0;
 }
 
-/* Leaves in indices[0 .. n - 1] those of this rank, and returns how many they are: the ranks of a machine have each the
- * same number of them where there are enough, or one where `single` is set, and share one where there are not. */
-static int deal_to_ranks(const struct ts_plan *plan, int indices[CUDA_MAX_DEVICES], int n, bool single)
+/* Leaves in indices[0 .. n - 1] those of this rank, and returns how many they are: the ranks of a
+ * machine have each the same number of them where there are enough, or one where `single` is set,
+ * and share one where there are not. */
+static int deal_to_ranks(const struct ts_plan *plan, int indices[CUDA_MAX_DEVICES], int n,
+                         bool single)
 {
     const struct ranks ranks = ts_ranks();
     int own[CUDA_MAX_DEVICES] = {0};
@@ -166,7 +176,8 @@ static int64_t model_of(const struct ts_plan *plan)
         return 0;
     for (const char *at = device->name; *at; at++)
         hash = (hash ^ (unsigned char)*at) * 0x100000001B3; /* FNV-1a */
-    const int numbers[] = {device->major, device->minor, device->multiprocessors, device->code, plan->n_devices};
+    const int numbers[] = {device->major, device->minor, device->multiprocessors, device->code,
+                           plan->n_devices};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         hash = (hash ^ (uint64_t)numbers[i]) * 0x100000001B3;
     return (int64_t)(hash >> 1 | 1);
@@ -174,18 +185,21 @@ static int64_t model_of(const struct ts_plan *plan)
 
 static enum ts_status refuse(const struct ts_plan *plan, struct ts_diag *diag)
 {
-    ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "ranks-devices"},
-                  "the %d ranks do not have the same number of devices of one model: this one has %d (%s)",
-                  plan->n_ranks, plan->n_devices, plan->cuda ? plan->cuda->name : "the CPU");
-    return ts_diag_hint(diag, "ask for GPUs of one model, as many for each rank, or take --device cpu");
+    ts_diag_error(
+        diag, TS_RUN_FAILED, &(struct diag_site){.code = "ranks-devices"},
+        "the %d ranks do not have the same number of devices of one model: this one has %d (%s)",
+        plan->n_ranks, plan->n_devices, plan->cuda ? plan->cuda->name : "the CPU");
+    return ts_diag_hint(diag,
+                        "ask for GPUs of one model, as many for each rank, or take --device cpu");
 }
 
-/* All ranks call this where there are several, with what each has chosen, and `status` where one could not. Divides the
- * memory of a device among the ranks that share it, unless its user has given a budget, and takes the least of all
- * ranks. Refuses ranks of which not all have devices of one model (code ranks-devices); with `automatic` they take the
- * CPU, and also where there are too few devices. */
-static enum ts_status agree_among_ranks(struct ts_plan *plan, bool automatic, bool budget_given, enum ts_status status,
-                                        struct ts_diag *diag)
+/* All ranks call this where there are several, with what each has chosen, and `status` where one
+ * could not. Divides the memory of a device among the ranks that share it, unless its user has
+ * given a budget, and takes the least of all ranks. Refuses ranks of which not all have devices of
+ * one model (code ranks-devices); with `automatic` they take the CPU, and also where there are too
+ * few devices. */
+static enum ts_status agree_among_ranks(struct ts_plan *plan, bool automatic, bool budget_given,
+                                        enum ts_status status, struct ts_diag *diag)
 {
     int64_t model[] = {model_of(plan), -model_of(plan)};
     if (plan->n_ranks == 1)
@@ -209,10 +223,10 @@ static enum ts_status agree_among_ranks(struct ts_plan *plan, bool automatic, bo
     return TS_OK;
 }
 
-/* ---- the choice ---------------------------------------------------------------------------------- */
+/* ---- the choice ------------------------------------------------------------------------------ */
 
-static enum ts_status choose_cuda(struct ts_plan *plan, struct device_choice *choice, int64_t budget,
-                                  struct ts_diag *diag)
+static enum ts_status choose_cuda(struct ts_plan *plan, struct device_choice *choice,
+                                  int64_t budget, struct ts_diag *diag)
 {
     const bool single = choice->n == 1;
     struct cuda_devices found;
@@ -223,7 +237,8 @@ static enum ts_status choose_cuda(struct ts_plan *plan, struct device_choice *ch
         const char *lacks = lacks_cuda(plan, stage->stage);
         if (!lacks)
             continue;
-        const struct diag_site site = {.code = "stage-device", .span = stage->span, .stage = stage->stage->name};
+        const struct diag_site site = {
+            .code = "stage-device", .span = stage->span, .stage = stage->stage->name};
         status = ts_diag_error(diag, TS_BAD_CHAIN, &site, "%s", lacks);
         ts_diag_hint(diag, "--device cpu");
     }
@@ -239,10 +254,11 @@ void ts_plan_device_text(const struct ts_plan *plan, char *text, size_t size)
 {
     const char *times = plan->device_times ? plan->device_times : "";
     if (plan->cuda)
-        snprintf(text, size, "%s (%s, compute capability %d.%d%s%s)", plan->device, plan->cuda->name, plan->cuda->major,
-                 plan->cuda->minor, *times ? "; " : "", times);
+        snprintf(text, size, "%s (%s, compute capability %d.%d%s%s)", plan->device,
+                 plan->cuda->name, plan->cuda->major, plan->cuda->minor, *times ? "; " : "", times);
     else if (plan->device_note)
-        snprintf(text, size, "%s (%s%s%s)", plan->device, plan->device_note, *times ? ": " : "", times);
+        snprintf(text, size, "%s (%s%s%s)", plan->device, plan->device_note, *times ? ": " : "",
+                 times);
     else
         snprintf(text, size, "%s", plan->device);
 }
@@ -263,11 +279,12 @@ static enum ts_status choose_auto(struct ts_plan *plan, int64_t budget, struct t
         const char *choice = cpu_choice(&stage->set), *lacks = lacks_cuda(plan, stage->stage);
         computes |= stage->stage->cuda != NULL;
         if (lacks || choice) {
-            ts_plan_decline(
-                plan,
-                choice ? ts_arena_printf(plan->arena, "'%s' of %s runs there alone", choice, stage->stage->name)
-                       : ts_arena_printf(plan->arena, "%s %s", stage->stage->name, lacks),
-                diag);
+            ts_plan_decline(plan,
+                            choice
+                                ? ts_arena_printf(plan->arena, "'%s' of %s runs there alone",
+                                                  choice, stage->stage->name)
+                                : ts_arena_printf(plan->arena, "%s %s", stage->stage->name, lacks),
+                            diag);
             return TS_OK;
         }
     }
@@ -281,7 +298,8 @@ static enum ts_status choose_auto(struct ts_plan *plan, int64_t budget, struct t
     enum ts_status status = ts_device_choice_find(-1, &found, &index, reasons);
     if (status != TS_OK) {
         const struct ts_diag_record *reason = ts_diag_get(reasons, 0);
-        /* A note is for machines where a user would expect a device to be used; the plan's table has it in any case. */
+        /* A note is for machines where a user would expect a device to be used; the plan's table
+         * has it in any case. */
         ts_plan_decline(plan, ts_arena_text(plan->arena, reason->message, strlen(reason->message)),
                         strcmp(reason->code, "cuda-no-device") != 0 ? diag : NULL);
     }
@@ -294,7 +312,8 @@ static enum ts_status choose_auto(struct ts_plan *plan, int64_t budget, struct t
     return take_cuda(plan, &found, indices, 1, budget, diag);
 }
 
-enum ts_status ts_plan_device(struct ts_plan *plan, const char *wanted, int64_t gpu_memory_bytes, struct ts_diag *diag)
+enum ts_status ts_plan_device(struct ts_plan *plan, const char *wanted, int64_t gpu_memory_bytes,
+                              struct ts_diag *diag)
 {
     struct device_choice choice;
     take_cpu(plan, NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This plans the outputs that a CUDA device compresses itself, so that only compressed bytes cross the bus: how many
- * chunks one call takes, and the memory for it. The plan must count that memory before the run, because it chooses the
- * slabs that fit into the device. Built only with CUDA.
+ * This plans the outputs that a CUDA device compresses itself, so that only compressed bytes cross
+ * the bus: how many chunks one call takes, and the memory for it. The plan must count that memory
+ * before the run, because it chooses the slabs that fit into the device. Built only with CUDA.
  */
 #ifndef PIPELINE_PLAN_PLAN_ENCODE_H
 #define PIPELINE_PLAN_PLAN_ENCODE_H
@@ -25,11 +25,12 @@ struct plan_encode {
     size_t scratch_bytes; /* scratch memory of a call */
 };
 
-/* Fills in how the output of a node is encoded. Returns false where it leaves the device as values: on the CPU, without
- * compression, and for nodes that are no output. */
+/* Fills in how the output of a node is encoded. Returns false where it leaves the device as values:
+ * on the CPU, without compression, and for nodes that are no output. */
 bool ts_plan_encode(const struct ts_plan *plan, int32_t node, struct plan_encode *encode);
 /* Describes a call for n chunks, of which the last has so many bytes inside the array. */
-struct cuda_deflate ts_plan_encode_job(const struct plan_encode *encode, int64_t n_chunks, size_t last_bytes);
+struct cuda_deflate ts_plan_encode_job(const struct plan_encode *encode, int64_t n_chunks,
+                                       size_t last_bytes);
 /* Returns the scratch memory of the largest call of all outputs, which follow one another. */
 size_t ts_plan_encode_scratch_bytes(const struct ts_plan *plan);
 /* Computes the memory of all outputs, on the device and pinned on the host. */

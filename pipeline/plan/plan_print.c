@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Prints the plan for `tomostage check`: for each node the image that it gives, where it runs, in which pass, and how
- * much memory it holds; as a table for people, or as one JSON object with the same numbers.
+ * Prints the plan for `tomostage check`: for each node the image that it gives, where it runs, in
+ * which pass, and how much memory it holds; as a table for people, or as one JSON object with the
+ * same numbers.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -13,10 +14,10 @@
 #include "pipeline/plan/predict.h"
 #include "pipeline/plan/simulation.h"
 
-/* ---- the prediction ------------------------------------------------------------------------------ */
+/* ---- the prediction -------------------------------------------------------------------------- */
 
-/* Parts that take less than a hundredth of a second are left out of the text, and what was assumed stands beside the
- * time, because a prediction is worth no more than its assumptions. */
+/* Parts that take less than a hundredth of a second are left out of the text, and what was assumed
+ * stands beside the time, because a prediction is worth no more than its assumptions. */
 enum { TEXT_BYTES = 160 };
 
 static void print_parts(const struct prediction *prediction, FILE *stream)
@@ -33,13 +34,16 @@ static void print_parts(const struct prediction *prediction, FILE *stream)
         fputc('\n', stream);
 }
 
-/* Writes one line with the time and what bounds it, and one with the parts; or why nothing is predicted. */
+/* Writes one line with the time and what bounds it, and one with the parts; or why nothing is
+ * predicted. */
 static void print_prediction(const struct ts_plan *plan, FILE *stream)
 {
     const struct prediction *prediction = plan->prediction;
     char bound[TEXT_BYTES];
     if (!prediction) {
-        fprintf(stream, "predicted: nothing, because %s; `tomostage bench rates` measures them in less than a minute\n",
+        fprintf(stream,
+                "predicted: nothing, because %s; `tomostage bench rates` measures them in less "
+                "than a minute\n",
                 plan->no_prediction);
         return;
     }
@@ -85,9 +89,10 @@ static void print_prediction_json(const struct ts_plan *plan, struct json *json)
     ts_json_close(json, '}');
 }
 
-/* ---- the checkpoint ------------------------------------------------------------------------------ */
+/* ---- the checkpoint -------------------------------------------------------------------------- */
 
-/* A run that is stepped through without computing anything shows how many bytes its checkpoint will have. */
+/* A run that is stepped through without computing anything shows how many bytes its checkpoint will
+ * have. */
 struct measured {
     const struct ts_plan *plan;
     int64_t bytes;
@@ -100,8 +105,8 @@ static void measure(void *user, const struct simulated_slab *slab)
         const struct ts_image *out = &measured->plan->nodes[i].out;
         const struct spans *todo = &slab->steps[i].todo;
         for (int s = 0; ts_plan_stores(measured->plan, slab->steps, i) && s < todo->n; s++)
-            measured->bytes +=
-                (todo->at[s].end - todo->at[s].first) * (int64_t)(ts_slice_bytes(out) + ts_valid_bytes(out));
+            measured->bytes += (todo->at[s].end - todo->at[s].first) *
+                               (int64_t)(ts_slice_bytes(out) + ts_valid_bytes(out));
     }
 }
 
@@ -117,20 +122,22 @@ static int64_t checkpoint_bytes(const struct ts_plan *plan)
     return measured.bytes * plan->n_volumes;
 }
 
-/* ---- nodes and devices --------------------------------------------------------------------------- */
+/* ---- nodes and devices ----------------------------------------------------------------------- */
 
 static void shape_text(const struct ts_image *image, char *out, size_t size)
 {
     size_t used = 0;
     for (int i = 0; i < image->rank && used < size; i++)
-        used += (size_t)snprintf(out + used, size - used, "%s%" PRId64, i > 0 ? " x " : "", image->axes[i].n);
+        used += (size_t)snprintf(out + used, size - used, "%s%" PRId64, i > 0 ? " x " : "",
+                                 image->axes[i].n);
 }
 
 static void axes_text(const struct ts_image *image, char *out, size_t size)
 {
     size_t used = 0;
     for (int i = 0; i < image->rank && used < size; i++)
-        used += (size_t)snprintf(out + used, size - used, "%s%s", i > 0 ? ", " : "", ts_axis_name(&image->axes[i]));
+        used += (size_t)snprintf(out + used, size - used, "%s%s", i > 0 ? ", " : "",
+                                 ts_axis_name(&image->axes[i]));
 }
 
 static const char *method_of(const struct plan_node *node)
@@ -152,7 +159,8 @@ static void print_spacing(const struct ts_image *image, FILE *stream)
 {
     for (int i = 0; i < image->rank; i++)
         if (image->axes[i].spacing != 0)
-            fprintf(stream, "%s%.6g %s", i > 0 ? " x " : "", image->axes[i].spacing, image->axes[i].unit);
+            fprintf(stream, "%s%.6g %s", i > 0 ? " x " : "", image->axes[i].spacing,
+                    image->axes[i].unit);
 }
 
 /* Prints the beam of a sinogram and the detector index of its rotation axis. */
@@ -164,15 +172,15 @@ static void print_rays(const struct ts_plan *plan, int32_t node, FILE *stream)
         return;
     fprintf(stream, "; %s beam", ts_beam_name(beam->kind));
     if (beam->kind != TS_BEAM_PARALLEL)
-        fprintf(stream, ", source to axis %.6g mm, source to detector %.6g mm", beam->source_axis_mm,
-                beam->source_detector_mm);
+        fprintf(stream, ", source to axis %.6g mm, source to detector %.6g mm",
+                beam->source_axis_mm, beam->source_detector_mm);
     const struct rotation_axis axis = ts_plan_rotation_axis(plan, node);
     if (axis.found_later)
         fprintf(stream, "; rotation axis found at run time%s%s", axis.owner ? " by " : "",
                 axis.owner ? axis.owner : "");
     else
-        fprintf(stream, "; rotation axis at detector pixel %.6g%s%s", axis.center, axis.owner ? ", as given to " : "",
-                axis.owner ? axis.owner : "");
+        fprintf(stream, "; rotation axis at detector pixel %.6g%s%s", axis.center,
+                axis.owner ? ", as given to " : "", axis.owner ? axis.owner : "");
 }
 
 static void print_rays_json(const struct ts_image *image, struct json *json)
@@ -197,8 +205,10 @@ static void print_parameters(const struct plan_node *node, FILE *stream)
     const char *separator = "";
     for (size_t i = 0; i < node->set.n_params; i++) {
         char value[256];
-        const bool unresolved = node->set.params[i].derived && !node->set.resolved && !(node->set.given >> i & 1);
-        if (ts_param_is_idle(&node->set, i) || unresolved || (node->source && node->set.params[i].kind == PARAM_TEXTS))
+        const bool unresolved =
+            node->set.params[i].derived && !node->set.resolved && !(node->set.given >> i & 1);
+        if (ts_param_is_idle(&node->set, i) || unresolved ||
+            (node->source && node->set.params[i].kind == PARAM_TEXTS))
             continue; /* paths: the user's own, and long */
         if (node->source && is_empty_list(&node->set, i))
             continue;
@@ -232,8 +242,9 @@ static void print_devices(const struct ts_plan *plan, FILE *stream)
         fprintf(stream,
                 "cuda:%d gets slabs %d, %d, ... of each pass: %" PRId64 " of %" PRId64
                 " slices; memory %.1f MiB of a budget of %.1f MiB\n",
-                plan->cuda_devices[i].index, i + 1, i + 1 + n, dealt(plan, i), plan->nodes[0].out.axes[0].n,
-                (double)plan->gpu_bytes / 1048576.0, (double)plan->gpu_budget_bytes / 1048576.0);
+                plan->cuda_devices[i].index, i + 1, i + 1 + n, dealt(plan, i),
+                plan->nodes[0].out.axes[0].n, (double)plan->gpu_bytes / 1048576.0,
+                (double)plan->gpu_budget_bytes / 1048576.0);
 }
 
 static void print_devices_json(const struct ts_plan *plan, struct json *json)
@@ -273,8 +284,9 @@ static void print_device(const struct ts_plan *plan, FILE *stream)
     print_devices(plan, stream);
 }
 
-/* Prints how often a run that holds a part of an image in memory makes it: in each pass that needs it, and its slices
- * at the ends of slabs for the slabs on both sides. The few slices at which a search looks are less than one in 200. */
+/* Prints how often a run that holds a part of an image in memory makes it: in each pass that needs
+ * it, and its slices at the ends of slabs for the slabs on both sides. The few slices at which a
+ * search looks are less than one in 200. */
 static void print_repeats(const struct plan_node *node, FILE *stream)
 {
     if (node->computed_slices - node->out.axes[0].n > node->out.axes[0].n / 200)
@@ -291,15 +303,16 @@ static void print_checkpoint(const struct ts_plan *plan, FILE *stream)
 
 static void print_text(const struct ts_plan *plan, FILE *stream)
 {
-    fprintf(stream, "%-12s %-20s %-5s %-13s %-8s %-12s %-6s %-4s %12s\n", "stage", "gives", "type", "quantity", "unit",
-            "method", "device", "pass", "holds");
+    fprintf(stream, "%-12s %-20s %-5s %-13s %-8s %-12s %-6s %-4s %12s\n", "stage", "gives", "type",
+            "quantity", "unit", "method", "device", "pass", "holds");
     for (int32_t i = 0; i < plan->n_nodes; i++) {
         const struct plan_node *node = &plan->nodes[i];
         char shape[96];
         shape_text(&node->out, shape, sizeof shape);
-        fprintf(stream, "%-12s %-20s %-5s %-13s %-8s %-12s %-6s %-4d %8.1f MiB%s\n", node->label, shape,
-                ts_dtype_name(node->out.dtype), ts_quantity_name(node->out.quantity), node->out.unit, method_of(node),
-                plan->device, node->level + 1, (double)held_bytes(plan, i) / 1048576.0,
+        fprintf(stream, "%-12s %-20s %-5s %-13s %-8s %-12s %-6s %-4d %8.1f MiB%s\n", node->label,
+                shape, ts_dtype_name(node->out.dtype), ts_quantity_name(node->out.quantity),
+                node->out.unit, method_of(node), plan->device, node->level + 1,
+                (double)held_bytes(plan, i) / 1048576.0,
                 !node->keep           ? ""
                 : plan->n_devices > 1 ? " (kept whole on each device)"
                                       : " (kept whole)");
@@ -311,28 +324,34 @@ static void print_text(const struct ts_plan *plan, FILE *stream)
         fputc('\n', stream);
         print_repeats(node, stream);
         if (node->reused)
-            fprintf(stream, "             %s from %s\n", node->reused->saved ? "read" : "taken", plan->reuse->path);
+            fprintf(stream, "             %s from %s\n", node->reused->saved ? "read" : "taken",
+                    plan->reuse->path);
         if (node->axes_pass > 0)
             fprintf(stream, "             axes%s found at run time, before pass %d\n",
-                    node->input_axes_pass > 0 ? ", and what is derived from them," : "", node->axes_pass + 1);
+                    node->input_axes_pass > 0 ? ", and what is derived from them," : "",
+                    node->axes_pass + 1);
     }
     print_device(plan, stream);
     if (plan->n_volumes > 1)
-        fprintf(stream, "the chain runs over %" PRId64 " volumes, one after the other (axis %s)\n", plan->n_volumes,
-                ts_axis_name(&plan->volume_axis));
+        fprintf(stream, "the chain runs over %" PRId64 " volumes, one after the other (axis %s)\n",
+                plan->n_volumes, ts_axis_name(&plan->volume_axis));
     if (plan->value_axis.n > 0)
-        fprintf(stream, "the stages from %s on run for %" PRId64 " values, one after the other (axis %s)\n",
+        fprintf(stream,
+                "the stages from %s on run for %" PRId64 " values, one after the other (axis %s)\n",
                 plan->nodes[plan->n_sources + plan->chain->sweep.stage].label, plan->value_axis.n,
                 ts_axis_name(&plan->value_axis));
     fprintf(stream,
-            "%d %s over z in slabs of %" PRId64 " slices, %d %s; memory %.1f MiB of a budget of %.1f MiB; "
+            "%d %s over z in slabs of %" PRId64
+            " slices, %d %s; memory %.1f MiB of a budget of %.1f MiB; "
             "output %.1f MiB%s before compression\n",
-            plan->n_passes, plan->n_passes == 1 ? "pass" : "passes", plan->slab_slices, plan->threads,
-            plan->threads == 1 ? "thread" : "threads", (double)plan->memory_bytes / 1048576.0,
-            (double)plan->budget_bytes / 1048576.0, (double)plan->output_bytes / 1048576.0,
+            plan->n_passes, plan->n_passes == 1 ? "pass" : "passes", plan->slab_slices,
+            plan->threads, plan->threads == 1 ? "thread" : "threads",
+            (double)plan->memory_bytes / 1048576.0, (double)plan->budget_bytes / 1048576.0,
+            (double)plan->output_bytes / 1048576.0,
             plan->chain->output.dtype == CHAIN_F16 ? " (f32 stored as f16)" : "");
     for (int32_t i = 0; i < plan->chain->output.n_sinks; i++)
-        fprintf(stream, "output of the last image as %s\n", plan->chain->output.sinks[i].format->name);
+        fprintf(stream, "output of the last image as %s\n",
+                plan->chain->output.sinks[i].format->name);
     print_checkpoint(plan, stream);
     print_prediction(plan, stream);
 }
@@ -365,7 +384,10 @@ static void print_node_json(const struct ts_plan *plan, int32_t i, struct json *
     ts_json_member_bool(json, "kept_whole", node->keep);
     ts_json_member_integer(json, "computed_slices", node->computed_slices);
     if (plan->reuse)
-        ts_json_member_text(json, "taken", !node->reused ? "no" : node->reused->saved ? "image" : "tables");
+        ts_json_member_text(json, "taken",
+                            !node->reused         ? "no"
+                            : node->reused->saved ? "image"
+                                                  : "tables");
     if (plan->cuda) {
         ts_json_member_integer(json, "upload_bytes", node->upload_bytes);
         ts_json_member_integer(json, "download_bytes", node->download_bytes);
@@ -377,7 +399,8 @@ static void print_node_json(const struct ts_plan *plan, int32_t i, struct json *
         if (node->source && node->set.params[p].kind == PARAM_TEXTS)
             continue;
         ts_json_key(json, node->set.params[p].name);
-        ts_json_param(json, &node->set.params[p], (const unsigned char *)node->set.values + node->set.params[p].offset);
+        ts_json_param(json, &node->set.params[p],
+                      (const unsigned char *)node->set.values + node->set.params[p].offset);
     }
     ts_json_close(json, '}');
     ts_json_close(json, '}');

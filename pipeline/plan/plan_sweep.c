@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Stages are copied one by one: stage s + j of value k stands at s + k * m + j, where s is the swept stage and m counts
- * it and those behind it. References of a copy to stages behind s move by k * m; stages before s are shared.
+ * Stages are copied one by one: stage s + j of value k stands at s + k * m + j, where s is the
+ * swept stage and m counts it and those behind it. References of a copy to stages behind s move by
+ * k * m; stages before s are shared.
  */
 #include "pipeline/plan/plan_sweep.h"
 
@@ -22,37 +23,44 @@ static enum ts_status check(const struct ts_chain *chain, struct ts_diag *diag)
         if (!stage->stage->search || !stage->stage->search->needed(&stage->set))
             continue;
         ts_diag_error(diag, TS_BAD_CHAIN,
-                      &(struct diag_site){.code = "sweep-searched", .span = stage->span, .stage = stage->stage->name},
+                      &(struct diag_site){.code = "sweep-searched",
+                                          .span = stage->span,
+                                          .stage = stage->stage->name},
                       "would search for its box for each value of the sweep");
-        return ts_diag_hint(diag, "state x, y and z, or let it stand before the stage that is swept");
+        return ts_diag_hint(diag,
+                            "state x, y and z, or let it stand before the stage that is swept");
     }
     if (chain->n_stages + (sweep->n - 1) * (chain->n_stages - sweep->stage) <= CHAIN_MAX_STAGES)
         return TS_OK;
-    ts_diag_error(diag, TS_BAD_CHAIN, &site, "%lld values of %d stages each are more than the %d stages of a chain",
+    ts_diag_error(diag, TS_BAD_CHAIN, &site,
+                  "%lld values of %d stages each are more than the %d stages of a chain",
                   (long long)sweep->n, chain->n_stages - sweep->stage, CHAIN_MAX_STAGES);
     return ts_diag_hint(diag, "sweep over fewer values, or sweep over a later stage");
 }
 
-/* Makes the copy of a stage for a value other than the first; its nodes move by `shift`. Returns false where memory is
- * out. */
-static bool copy_stage(struct ts_plan *plan, const struct ts_chain *chain, const struct chain_stage *from,
-                       int32_t shift, struct chain_stage *copy)
+/* Makes the copy of a stage for a value other than the first; its nodes move by `shift`. Returns
+ * false where memory is out. */
+static bool copy_stage(struct ts_plan *plan, const struct ts_chain *chain,
+                       const struct chain_stage *from, int32_t shift, struct chain_stage *copy)
 {
     const int32_t swept = chain->n_sources + chain->sweep.stage;
     *copy = *from;
-    copy->set.values = ts_arena_copy(plan->arena, from->set.values, 1, from->stage->params_bytes + 1);
+    copy->set.values =
+        ts_arena_copy(plan->arena, from->set.values, 1, from->stage->params_bytes + 1);
     if (!copy->set.values)
         return false;
     copy->input_node += from->input_node >= swept ? shift : 0;
     for (size_t i = 0; i < copy->set.n_params; i++) {
         struct ts_reference *reference = ts_param_field(&copy->set, i);
-        if (copy->set.params[i].kind == PARAM_REFERENCE && reference->name && reference->node >= swept)
+        if (copy->set.params[i].kind == PARAM_REFERENCE && reference->name &&
+            reference->node >= swept)
             reference->node += shift;
     }
     return true;
 }
 
-enum ts_status ts_plan_expand(struct ts_plan *plan, const struct ts_chain *chain, struct ts_diag *diag)
+enum ts_status ts_plan_expand(struct ts_plan *plan, const struct ts_chain *chain,
+                              struct ts_diag *diag)
 {
     const struct chain_sweep *sweep = &chain->sweep;
     const int32_t own = chain->n_stages - sweep->stage;
@@ -73,7 +81,8 @@ enum ts_status ts_plan_expand(struct ts_plan *plan, const struct ts_chain *chain
     for (int64_t k = 1; k < sweep->n; k++) {
         const struct param_set *set = &stages[sweep->stage + k * own].set;
         const struct param *param = &set->params[sweep->param];
-        memcpy(ts_param_field(set, sweep->param), ts_sweep_value(sweep, param, k), ts_param_bytes(param->kind));
+        memcpy(ts_param_field(set, sweep->param), ts_sweep_value(sweep, param, k),
+               ts_param_bytes(param->kind));
     }
     all->stages = stages;
     all->n_stages = n_stages;
@@ -103,8 +112,8 @@ bool ts_plan_place(struct ts_plan *plan, int32_t index)
         return true;
     char text[64];
     ts_sweep_text(sweep, swept_param(plan), node->value, text, sizeof text);
-    node->label =
-        ts_arena_printf(plan->arena, "%s[%s=%s]", plan->nodes[node->leader].label, swept_param(plan)->name, text);
+    node->label = ts_arena_printf(plan->arena, "%s[%s=%s]", plan->nodes[node->leader].label,
+                                  swept_param(plan)->name, text);
     return node->label != NULL;
 }
 
@@ -114,7 +123,8 @@ int ts_plan_first_pass(const struct ts_plan *plan, int32_t index)
     int pass = 0;
     for (int32_t i = plan->n_sources; i < index && value > 0; i++) {
         const struct plan_node *node = &plan->nodes[i];
-        const int ends[] = {node->level + 1, node->first_pass + node->rounds, node->tables_pass + 1};
+        const int ends[] = {node->level + 1, node->first_pass + node->rounds,
+                            node->tables_pass + 1};
         for (int e = 0; e < 3 && node->value >= 0 && node->value < value; e++)
             pass = ends[e] > pass ? ends[e] : pass;
     }
@@ -139,8 +149,8 @@ static enum ts_status make_axis(struct ts_plan *plan, struct ts_diag *diag)
     const struct chain_sweep *sweep = &plan->chain->sweep;
     const struct param *param = swept_param(plan);
     double *positions = ts_arena_alloc(plan->arena, (size_t)sweep->n * sizeof *positions);
-    const char *name =
-        ts_arena_printf(plan->arena, "%s_%s", plan->chain->stages[sweep->stage].stage->name, param->name);
+    const char *name = ts_arena_printf(plan->arena, "%s_%s",
+                                       plan->chain->stages[sweep->stage].stage->name, param->name);
     if (!positions || !name)
         return ts_diag_no_memory(diag, (size_t)sweep->n * sizeof *positions);
     bool number = false;
@@ -174,8 +184,11 @@ enum ts_status ts_plan_join_values(struct ts_plan *plan, struct ts_diag *diag)
             continue;
         site.stage = node->label;
         ts_diag_error(diag, TS_BAD_CHAIN, &site,
-                      "its image '%s' has other axes, units or values than that of the first value", node->dataset);
-        return ts_diag_hint(diag, "images of one sweep lie in one array; run the chain once for each value with --set");
+                      "its image '%s' has other axes, units or values than that of the first value",
+                      node->dataset);
+        return ts_diag_hint(
+            diag,
+            "images of one sweep lie in one array; run the chain once for each value with --set");
     }
     return make_axis(plan, diag);
 }
@@ -189,8 +202,11 @@ void ts_plan_note_sweep(const struct ts_plan *plan, struct ts_diag *diag)
     const struct plan_node *before = &plan->nodes[plan->nodes[swept->inputs[0]].image_node];
     if (before->keep)
         return;
-    ts_diag_note(diag, &(struct diag_site){.code = "sweep-again", .span = sweep->span, .stage = before->label},
-                 "its image does not fit into memory beside the rest, and is made again for each value of the sweep");
+    ts_diag_note(
+        diag,
+        &(struct diag_site){.code = "sweep-again", .span = sweep->span, .stage = before->label},
+        "its image does not fit into memory beside the rest, and is made again for each value of "
+        "the sweep");
     ts_diag_hint(diag, "--memory, or --gpu-memory, gives the run more");
 }
 
@@ -204,7 +220,8 @@ uint32_t ts_plan_varying(const struct ts_plan *plan, int32_t index)
             char one[1024], other[1024];
             ts_param_format(first, p, one, sizeof one);
             ts_param_format(set, p, other, sizeof other);
-            if (!(set->given >> p & 1) && (strcmp(one, other) != 0 || ((first->idle ^ set->idle) >> p & 1)))
+            if (!(set->given >> p & 1) &&
+                (strcmp(one, other) != 0 || ((first->idle ^ set->idle) >> p & 1)))
                 varying |= UINT32_C(1) << p;
         }
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a finished plan warns of. Stages are prepared anew whenever a choice of the plan changes, so that these warnings
- * are given once, when the whole plan is made.
+ * What a finished plan warns of. Stages are prepared anew whenever a choice of the plan changes, so
+ * that these warnings are given once, when the whole plan is made.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,83 +11,97 @@
 #include "pipeline/plan/plan_sweep.h"
 #include "stages/engine/traits.h"
 
-/* ---- padding ------------------------------------------------------------------------------------- */
+/* ---- padding --------------------------------------------------------------------------------- */
 
-/* A stage's table says what it does with invalid pixels (stages/engine/stage.h: enum stage_validity, order_free), so
- * that this needs no list of stages. */
+/* A stage's table says what it does with invalid pixels (stages/engine/stage.h: enum
+ * stage_validity, order_free), so that this needs no list of stages. */
 
-/* Warns (code padding-as-values) of each stage whose input is masked and that takes invalid pixels for values. */
+/* Warns (code padding-as-values) of each stage whose input is masked and that takes invalid pixels
+ * for values. */
 static void warn_of_padding(const struct ts_plan *plan, struct ts_diag *diag)
 {
     for (int32_t i = plan->n_sources; i < plan->n_nodes; i++) {
         const struct plan_node *node = &plan->nodes[i];
         if (!ts_stage_takes_invalid(&node->context))
             continue;
-        const struct diag_site site = {.code = "padding-as-values", .span = node->set.span, .stage = node->label};
-        ts_diag_warning(diag, &site, "takes padding, where nothing was measured, for measured values");
+        const struct diag_site site = {
+            .code = "padding-as-values", .span = node->set.span, .stage = node->label};
+        ts_diag_warning(diag, &site,
+                        "takes padding, where nothing was measured, for measured values");
         ts_diag_hint(diag, ts_image_is_sinogram(&node->context.in)
                                ? "`bad_pixels` before it fills such pixels from those beside them"
                                : "docs/padding.md lists the stages that know of it");
     }
 }
 
-/* ---- grids --------------------------------------------------------------------------------------- */
+/* ---- grids ----------------------------------------------------------------------------------- */
 
 /* If neither volume has a geometry there is nothing that one of them lacks, and no warning. */
 static void warn_of(const struct plan_node *node, int reference, struct ts_diag *diag)
 {
     const struct ts_image *in = &node->context.in, *image = node->context.references[reference];
-    const struct diag_site site = {.code = "grid-unknown", .span = node->set.span, .stage = node->label};
+    const struct diag_site site = {
+        .code = "grid-unknown", .span = node->set.span, .stage = node->label};
     if (in->has_geometry == image->has_geometry)
         return;
-    ts_diag_warning(diag, &site, "%s does not say how it lies in the patient: it is taken to have the grid of %s",
-                    in->has_geometry ? "a reference" : "the image", in->has_geometry ? "the image" : "its reference");
+    ts_diag_warning(
+        diag, &site,
+        "%s does not say how it lies in the patient: it is taken to have the grid of %s",
+        in->has_geometry ? "a reference" : "the image",
+        in->has_geometry ? "the image" : "its reference");
     ts_diag_hint(diag, "an input from DICOM, NIfTI, NRRD or a result of such a one says it");
 }
 
-/* Warns where the stage joins an image and one of another frame of reference: equal positions in the two need not be
- * one place. */
+/* Warns where the stage joins an image and one of another frame of reference: equal positions in
+ * the two need not be one place. */
 static void warn_of_frames(const struct plan_node *node, int frame, struct ts_diag *diag)
 {
-    const struct diag_site site = {.code = "frames-differ", .span = node->set.span, .stage = node->label};
+    const struct diag_site site = {
+        .code = "frames-differ", .span = node->set.span, .stage = node->label};
     if (node->context.in.frame == 0 || frame == 0 || node->context.in.frame == frame)
         return;
     ts_diag_warning(diag, &site,
-                    "the image and its reference have other Frame of Reference UIDs: that equal positions in both are "
+                    "the image and its reference have other Frame of Reference UIDs: that equal "
+                    "positions in both are "
                     "one place is not stated");
-    ts_diag_hint(diag, "this is right where the two were aligned, or lie in the patient as they were scanned");
+    ts_diag_hint(
+        diag,
+        "this is right where the two were aligned, or lie in the patient as they were scanned");
 }
 
 static void warn_of_reference(const struct plan_node *node, int reference, struct ts_diag *diag)
 {
     const struct ts_image *image = node->context.references[reference];
-    if (!image || !ts_stage_streams(&node->context, reference) || ts_image_is_sinogram(&node->context.in) ||
-        ts_image_is_sinogram(image))
+    if (!image || !ts_stage_streams(&node->context, reference) ||
+        ts_image_is_sinogram(&node->context.in) || ts_image_is_sinogram(image))
         return;
     warn_of(node, reference, diag);
     warn_of_frames(node, image->frame, diag);
 }
 
-/* Warns (code grid-unknown) of each reference that streams with an image where only one of the two says how it lies in
- * the patient; and (code frames-differ) of each stage that joins images of two frames of reference. Grids that both
- * state were compared when the stage was prepared (stages/engine/prepare.h). */
+/* Warns (code grid-unknown) of each reference that streams with an image where only one of the two
+ * says how it lies in the patient; and (code frames-differ) of each stage that joins images of two
+ * frames of reference. Grids that both state were compared when the stage was prepared
+ * (stages/engine/prepare.h). */
 static void warn_of_grids(const struct ts_plan *plan, struct ts_diag *diag)
 {
     for (int32_t i = plan->n_sources; i < plan->n_nodes; i++) {
         for (int reference = 0; reference < STAGE_REFERENCES; reference++)
             warn_of_reference(&plan->nodes[i], reference, diag);
-        warn_of_frames(&plan->nodes[i], plan->nodes[i].out.frame, diag); /* that of the grid that it gets */
+        warn_of_frames(&plan->nodes[i], plan->nodes[i].out.frame,
+                       diag); /* that of the grid that it gets */
     }
 }
 
-/* ---- sizes --------------------------------------------------------------------------------------- */
+/* ---- sizes ----------------------------------------------------------------------------------- */
 
-/* Both limits leave room for what is usual: the sinogram of a slice has 2 to 4 times its bytes, and floats twice those
- * of 16-bit integers. Stages behind the first one that is warned of work on its large image, so that they get no
- * warning of their own. */
+/* Both limits leave room for what is usual: the sinogram of a slice has 2 to 4 times its bytes, and
+ * floats twice those of 16-bit integers. Stages behind the first one that is warned of work on its
+ * large image, so that they get no warning of their own. */
 static const double unusual_bytes = 4e9, unusual_growth = 16;
 
-/* Warns (size-unusual) of the first stage whose image has at least 4 GB and 16 times the bytes of its input. */
+/* Warns (size-unusual) of the first stage whose image has at least 4 GB and 16 times the bytes of
+ * its input. */
 static void warn_of_sizes(const struct ts_plan *plan, struct ts_diag *diag)
 {
     for (int32_t i = plan->n_sources; i < plan->n_nodes; i++) {
@@ -95,20 +109,25 @@ static void warn_of_sizes(const struct ts_plan *plan, struct ts_diag *diag)
         const struct ts_axis *axes = node->out.axes;
         const double volumes = node->by_volume ? (double)plan->n_volumes : 1,
                      bytes = volumes * (double)ts_image_bytes(&node->out),
-                     growth = (double)ts_image_bytes(&node->out) / (double)ts_image_bytes(&node->context.in);
+                     growth = (double)ts_image_bytes(&node->out) /
+                              (double)ts_image_bytes(&node->context.in);
         char size[32];
         if (bytes < unusual_bytes || growth < unusual_growth)
             continue;
         ts_bytes_format(size, sizeof size, bytes);
-        ts_diag_warning(diag, &(struct diag_site){.code = "size-unusual", .span = node->set.span, .stage = node->label},
-                        "makes %s of %" PRId64 " x %" PRId64 " x %" PRId64 " values, %.0f times the bytes of its input",
+        ts_diag_warning(diag,
+                        &(struct diag_site){
+                            .code = "size-unusual", .span = node->set.span, .stage = node->label},
+                        "makes %s of %" PRId64 " x %" PRId64 " x %" PRId64
+                        " values, %.0f times the bytes of its input",
                         size, axes[0].n, axes[1].n, axes[2].n, growth);
-        ts_diag_hint(diag, "check its numbers; `tomostage check` prints the size that every stage makes");
+        ts_diag_hint(diag,
+                     "check its numbers; `tomostage check` prints the size that every stage makes");
         return;
     }
 }
 
-/* ---- notes --------------------------------------------------------------------------------------- */
+/* ---- notes ----------------------------------------------------------------------------------- */
 
 /* Notes what a run finds in the pixels before it plans. */
 static void note_searches(const struct ts_plan *plan, struct ts_diag *diag)
@@ -117,19 +136,24 @@ static void note_searches(const struct ts_plan *plan, struct ts_diag *diag)
         const struct plan_node *node = &plan->nodes[i];
         if (ts_plan_is_searched(node))
             ts_diag_note(diag,
-                         &(struct diag_site){.code = "found-in-pixels", .span = node->set.span, .stage = node->label},
-                         "a run finds its box first, by a pass over the pixels before it; planned here is the largest");
+                         &(struct diag_site){.code = "found-in-pixels",
+                                             .span = node->set.span,
+                                             .stage = node->label},
+                         "a run finds its box first, by a pass over the pixels before it; planned "
+                         "here is the largest");
     }
 }
 
-/* Lists the defaults that an older chain keeps: one note for all, since the chain's first line decides about all. */
+/* Lists the defaults that an older chain keeps: one note for all, since the chain's first line
+ * decides about all. */
 static void note_old_defaults(const struct ts_plan *plan, struct ts_diag *diag)
 {
     char list[1024] = "";
     size_t used = 0;
     for (int32_t n = 0; n < plan->n_nodes; n++) {
         const struct param_set *set = &plan->nodes[n].set;
-        for (size_t i = 0; plan->nodes[n].leader == n && i < set->n_params && used < sizeof list; i++) {
+        for (size_t i = 0; plan->nodes[n].leader == n && i < set->n_params && used < sizeof list;
+             i++) {
             const struct param *param = &set->params[i];
             if (!ts_param_keeps_old(set, i) || ts_param_is_idle(set, i))
                 continue;
@@ -139,19 +163,22 @@ static void note_old_defaults(const struct ts_plan *plan, struct ts_diag *diag)
                 snprintf(now, sizeof now, "%s", param->derived);
             else
                 ts_param_format_value(param, &param->init, now, sizeof now);
-            used += (size_t)snprintf(list + used, sizeof list - used, "%s%s.%s is %s, now %s", used > 0 ? "; " : "",
-                                     set->owner, param->name, old, now);
+            used += (size_t)snprintf(list + used, sizeof list - used, "%s%s.%s is %s, now %s",
+                                     used > 0 ? "; " : "", set->owner, param->name, old, now);
         }
     }
     if (used == 0)
         return;
     ts_diag_note(diag, &(struct diag_site){.code = "version-defaults"},
-                 "the chain is of version %d and keeps its defaults: %s", plan->chain->version, list);
-    ts_diag_hint(diag, "`tomostage: %d` takes the new ones; a value that is written is taken in every version",
-                 CHAIN_VERSION);
+                 "the chain is of version %d and keeps its defaults: %s", plan->chain->version,
+                 list);
+    ts_diag_hint(
+        diag,
+        "`tomostage: %d` takes the new ones; a value that is written is taken in every version",
+        CHAIN_VERSION);
 }
 
-/* ---- the whole ----------------------------------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 void ts_plan_warn(const struct ts_plan *plan, struct ts_diag *diag)
 {

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The run is simulated slab by slab, the work of each part is added up for each pass, and divided by its rate. Work of
- * threads is shared evenly by all of them: their parts run at once, on the same processors, so their times add.
+ * The run is simulated slab by slab, the work of each part is added up for each pass, and divided
+ * by its rate. Work of threads is shared evenly by all of them: their parts run at once, on the
+ * same processors, so their times add.
  *
- * Three things are assumed, because no plan knows them: files that are read lie in the page cache; deflate leaves the
- * shares that ratio_of() states; and stages are as fast with these parameters as with the benchmark's.
+ * Three things are assumed, because no plan knows them: files that are read lie in the page cache;
+ * deflate leaves the shares that ratio_of() states; and stages are as fast with these parameters as
+ * with the benchmark's.
  */
 #include "pipeline/plan/predict.h"
 
@@ -15,7 +17,8 @@
 #include "pipeline/plan/simulation.h"
 #include "stages/engine/work.h"
 
-/* The writer has the kernel write such windows as it goes, so at most one is left for the last fsync. */
+/* The writer has the kernel write such windows as it goes, so at most one is left for the last
+ * fsync. */
 enum { SYNC_BYTES = 32 << 20 };
 
 static const struct {
@@ -53,9 +56,11 @@ struct prediction_run {
     int32_t n_outputs;
     int rank; /* whose slabs are added now */
     int64_t volume;
-    /* For each pass: the work of this rank in this volume, that of the slowest one so far, and all of the run. */
+    /* For each pass: the work of this rank in this volume, that of the slowest one so far, and all
+     * of the run. */
     struct pass *own, *slowest, *passes;
-    int64_t digested[CHAIN_MAX_SOURCES + CHAIN_MAX_STAGES]; /* slices whose digest was made: a source makes each once */
+    int64_t digested[CHAIN_MAX_SOURCES +
+                     CHAIN_MAX_STAGES]; /* slices whose digest was made: a source makes each once */
 };
 
 static enum predict_lane lane_of(const struct ts_plan *plan, int part)
@@ -74,17 +79,18 @@ static double ratio_of(enum ts_dtype dtype)
     return dtype == TS_F32 || dtype == TS_F16 ? 0.75 : ts_dtype_bytes(dtype) == 2 ? 0.4 : 0.5;
 }
 
-/* ---- the work of a slab ------------------------------------------------------------------------- */
+/* ---- the work of a slab ---------------------------------------------------------------------- */
 
-static void add(struct prediction_run *run, struct pass *pass, enum predict_part part, double bytes, double seconds)
+static void add(struct prediction_run *run, struct pass *pass, enum predict_part part, double bytes,
+                double seconds)
 {
     pass->seconds[part] += seconds;
     run->prediction->parts[part].bytes += bytes;
 }
 
 /* Adds work of so many threads, which all take part in. */
-static void add_threads(struct prediction_run *run, struct pass *pass, enum predict_part part, double bytes,
-                        enum rate rate, int threads)
+static void add_threads(struct prediction_run *run, struct pass *pass, enum predict_part part,
+                        double bytes, enum rate rate, int threads)
 {
     add(run, pass, part, bytes, bytes / run->rates->values[rate] / threads);
 }
@@ -96,28 +102,32 @@ static void add_read(struct prediction_run *run, int pass, int32_t node, int64_t
     const double bytes = (double)n * (double)ts_slice_bytes(&source->out);
     const int threads = run->plan->threads;
     struct pass *own = &run->own[pass];
-    const double stored = reader->coding == SOURCE_STORED ? bytes : bytes * ratio_of(source->out.dtype);
+    const double stored =
+        reader->coding == SOURCE_STORED ? bytes : bytes * ratio_of(source->out.dtype);
     if (isfinite(run->links->read))
         add(run, &run->passes[pass], PREDICT_FETCH, stored, stored / run->links->read);
     add_threads(run, own, PREDICT_READ, bytes, RATE_READ, threads);
-    if (run->digested[node] < source->out.axes[0].n * (source->by_volume ? run->plan->n_volumes : 1))
+    if (run->digested[node] <
+        source->out.axes[0].n * (source->by_volume ? run->plan->n_volumes : 1))
         add_threads(run, own, PREDICT_DIGEST, bytes, RATE_DIGEST, threads);
     run->digested[node] += n;
     if (reader->coding != SOURCE_STORED)
-        add_threads(run, own, PREDICT_DECODE, bytes, reader->coding == SOURCE_ENCODED ? RATE_DECODE : RATE_INFLATE,
-                    threads);
+        add_threads(run, own, PREDICT_DECODE, bytes,
+                    reader->coding == SOURCE_ENCODED ? RATE_DECODE : RATE_INFLATE, threads);
     if (run->plan->cuda)
         add(run, own, PREDICT_UPLOAD, bytes, bytes / run->rates->values[RATE_UPLOAD]);
 }
 
 /* Adds calls of a stage that map and reduce these shares of its whole image. */
-static void add_stage(struct prediction_run *run, int pass, int32_t node, double mapped, double reduced, int calls)
+static void add_stage(struct prediction_run *run, int pass, int32_t node, double mapped,
+                      double reduced, int calls)
 {
     const struct ts_plan *plan = run->plan;
     const struct stage_context *context = &plan->nodes[node].context;
     const bool cuda = plan->cuda != NULL;
     const struct stage_rate *rate = ts_rates_find(run->rates, context->stage->name, cuda);
-    const double bytes = ts_stage_work_bytes(context, mapped, reduced), samples = ts_stage_work_samples(context);
+    const double bytes = ts_stage_work_bytes(context, mapped, reduced),
+                 samples = ts_stage_work_samples(context);
     double seconds;
     if (bytes <= 0)
         return;
@@ -150,7 +160,8 @@ static void add_reductions(struct prediction_run *run, const struct simulated_sl
     for (int input = 0; input < STAGE_INPUTS; input++) {
         const int32_t from = node->inputs[input];
         int64_t first = slab->z, end = slab->z + slab->n;
-        if (from < 0 || plan->nodes[from].domain != slab->domain || !ts_plan_reduces(plan, slab->pass, i, input) ||
+        if (from < 0 || plan->nodes[from].domain != slab->domain ||
+            !ts_plan_reduces(plan, slab->pass, i, input) ||
             !ts_plan_looks_at(plan, i, input, &first, &end))
             continue;
         const double all = (double)plan->nodes[from].out.axes[0].n * node->rounds;
@@ -171,9 +182,11 @@ static void add_gather(struct prediction_run *run, struct pass *pass, double byt
                 (run->plan->n_ranks - links->on_node) * each / links->network);
 }
 
-/* Returns how many of these bytes of a slab's output lie in chunks that the rank or its device compresses itself. They
- * are as many in each volume, since one has whole chunks or a part of one. */
-static double whole_bytes(const struct ts_plan *plan, const struct simulated_slab *slab, int32_t node, double bytes)
+/* Returns how many of these bytes of a slab's output lie in chunks that the rank or its device
+ * compresses itself. They are as many in each volume, since one has whole chunks or a part of
+ * one. */
+static double whole_bytes(const struct ts_plan *plan, const struct simulated_slab *slab,
+                          int32_t node, double bytes)
 {
     const struct ts_image image = ts_plan_written(plan, node);
     struct plan_chunks chunks;
@@ -182,27 +195,33 @@ static double whole_bytes(const struct ts_plan *plan, const struct simulated_sla
         return bytes;
     if (!ts_plan_chunks(plan, node, &chunks))
         return 0;
-    const int64_t n = ts_plan_whole_chunks(&chunks, ts_slice_bytes(&image), slab->z, slab->n, &first);
+    const int64_t n =
+        ts_plan_whole_chunks(&chunks, ts_slice_bytes(&image), slab->z, slab->n, &first);
     return (double)n * (double)chunks.grid.chunk_bytes;
 }
 
-/* Adds what becomes of a slab of an output. A device works for its rank alone, as a rank does that compresses its
- * chunks, and rank 0 writes for all. */
+/* Adds what becomes of a slab of an output. A device works for its rank alone, as a rank does that
+ * compresses its chunks, and rank 0 writes for all. */
 static void add_output(struct prediction_run *run, const struct simulated_slab *slab, int32_t node)
 {
     const struct ts_plan *plan = run->plan;
     const struct ts_image image = ts_plan_written(plan, node);
     const bool stored = plan->chain->output.compression == CHAIN_STORED;
-    const double bytes = (double)slab->n * (double)ts_slice_bytes(&image), whole = whole_bytes(plan, slab, node, bytes),
+    const double bytes = (double)slab->n * (double)ts_slice_bytes(&image),
+                 whole = whole_bytes(plan, slab, node, bytes),
                  ratio = stored ? 1 : ratio_of(image.dtype), left = bytes * ratio,
-                 moved = bytes - whole + whole * ratio, by_rank = plan->cuda || slab->rank > 0 ? whole : 0;
-    /* `small` takes about four times as long: 190 and 45 GB/s on an H200, 0.36 and 0.12 GB/s in a thread. */
+                 moved = bytes - whole + whole * ratio,
+                 by_rank = plan->cuda || slab->rank > 0 ? whole : 0;
+    /* `small` takes about four times as long: 190 and 45 GB/s on an H200, 0.36 and 0.12 GB/s in a
+     * thread. */
     const double effort = plan->chain->output.compression == CHAIN_SMALL ? 4 : 1,
                  rate = run->rates->values[stored ? RATE_CHECKSUM : RATE_COMPRESS];
     struct pass *own = &run->own[slab->pass], *pass = &run->passes[slab->pass];
     add(run, own, PREDICT_COMPRESS, by_rank,
-        effort * by_rank / (plan->cuda ? run->rates->values[RATE_CUDA_COMPRESS] : plan->threads * rate));
-    add(run, pass, PREDICT_COMPRESS, bytes - by_rank, effort * (bytes - by_rank) / (plan->writer_threads * rate));
+        effort * by_rank /
+            (plan->cuda ? run->rates->values[RATE_CUDA_COMPRESS] : plan->threads * rate));
+    add(run, pass, PREDICT_COMPRESS, bytes - by_rank,
+        effort * (bytes - by_rank) / (plan->writer_threads * rate));
     if (plan->cuda)
         add(run, own, PREDICT_DOWNLOAD, moved, moved / run->rates->values[RATE_DOWNLOAD]);
     add_gather(run, pass, moved);
@@ -264,14 +283,16 @@ static void add_slab(void *user, const struct simulated_slab *slab)
     for (int32_t i = 0; i < run->n_outputs; i++)
         for (int32_t k = run->outputs[i]; k < plan->n_nodes; k++)
             if (plan->nodes[k].leader == run->outputs[i] && plan->nodes[k].domain == slab->domain &&
-                ts_plan_writes(plan, slab->pass, k) && (run->volume == 0 || plan->nodes[k].by_volume))
+                ts_plan_writes(plan, slab->pass, k) &&
+                (run->volume == 0 || plan->nodes[k].by_volume))
                 add_output(run, slab, k);
 }
 
-/* ---- the whole ---------------------------------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 /* Adds a pass to the total, and the time of its busiest lane to that lane. */
-static void add_pass(const struct prediction_run *run, const struct pass *pass, double lane_bounds[PREDICT_LANES])
+static void add_pass(const struct prediction_run *run, const struct pass *pass,
+                     double lane_bounds[PREDICT_LANES])
 {
     double lanes[PREDICT_LANES] = {0}, others = 0;
     int busiest = LANE_THREADS;
@@ -282,7 +303,8 @@ static void add_pass(const struct prediction_run *run, const struct pass *pass, 
     for (int i = LANE_THREADS; i < PREDICT_LANES; i++)
         others += i == busiest ? 0 : lanes[i];
     lane_bounds[busiest] += lanes[busiest];
-    run->prediction->seconds += lanes[busiest] + (pass->slabs > 0 ? others / (double)pass->slabs : 0);
+    run->prediction->seconds +=
+        lanes[busiest] + (pass->slabs > 0 ? others / (double)pass->slabs : 0);
 }
 
 static void add_ends(struct prediction_run *run)
@@ -332,28 +354,34 @@ static bool take_memory(struct prediction_run *run)
 {
     const struct ts_plan *plan = run->plan;
     const size_t bytes = (size_t)plan->n_passes * sizeof *run->passes;
-    run->prediction->stage_seconds = ts_arena_alloc(plan->arena, (size_t)plan->n_nodes * sizeof(double));
+    run->prediction->stage_seconds =
+        ts_arena_alloc(plan->arena, (size_t)plan->n_nodes * sizeof(double));
     run->own = ts_arena_alloc(plan->arena, bytes);
     run->slowest = ts_arena_alloc(plan->arena, bytes);
     run->passes = ts_arena_alloc(plan->arena, bytes);
     return run->prediction->stage_seconds && run->own && run->slowest && run->passes;
 }
 
-enum ts_status ts_predict(const struct ts_plan *plan, const struct rates *rates, const struct predict_links *links,
-                          struct prediction *prediction, struct ts_diag *diag)
+enum ts_status ts_predict(const struct ts_plan *plan, const struct rates *rates,
+                          const struct predict_links *links, struct prediction *prediction,
+                          struct ts_diag *diag)
 {
     static const struct predict_links free_links = {1, 1, 0, INFINITY, INFINITY, INFINITY};
-    struct prediction_run run = {
-        .plan = plan, .rates = rates, .links = links ? links : &free_links, .prediction = prediction};
+    struct prediction_run run = {.plan = plan,
+                                 .rates = rates,
+                                 .links = links ? links : &free_links,
+                                 .prediction = prediction};
     struct simulation simulation;
     *prediction = (struct prediction){.bound = LANE_ALONE};
     if (plan->n_devices > 1)
         return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "rates-devices"},
-                             "the kept rates are of one device, and this run takes %d", plan->n_devices);
+                             "the kept rates are of one device, and this run takes %d",
+                             plan->n_devices);
     if (plan->cuda && strcmp(plan->cuda->name, rates->device) != 0)
         return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "rates-foreign"},
-                             *rates->device ? "the kept rates are of the device %s, and this one is %s"
-                                            : "the kept rates are of no device%s, and this run takes %s",
+                             *rates->device
+                                 ? "the kept rates are of the device %s, and this one is %s"
+                                 : "the kept rates are of no device%s, and this run takes %s",
                              rates->device, plan->cuda->name);
     run.n_outputs = ts_plan_outputs(plan, run.outputs);
     if (!take_memory(&run) || !ts_simulation_init(&simulation, plan))
@@ -368,7 +396,8 @@ enum ts_status ts_predict(const struct ts_plan *plan, const struct rates *rates,
 }
 
 /* Returns the longest of the parts that share a lane. */
-static int longest_part(const struct ts_plan *plan, const struct prediction *prediction, enum predict_lane lane)
+static int longest_part(const struct ts_plan *plan, const struct prediction *prediction,
+                        enum predict_lane lane)
 {
     int longest = -1;
     for (int i = 0; i < PREDICT_PARTS; i++)
@@ -378,21 +407,25 @@ static int longest_part(const struct ts_plan *plan, const struct prediction *pre
     return longest;
 }
 
-void ts_predict_bound_text(const struct ts_plan *plan, const struct prediction *prediction, char *text, size_t size)
+void ts_predict_bound_text(const struct ts_plan *plan, const struct prediction *prediction,
+                           char *text, size_t size)
 {
     const int longest = longest_part(plan, prediction, prediction->bound);
     const double seconds = prediction->parts[longest].seconds;
     if (prediction->bound == LANE_THREADS && plan->n_ranks > 1)
-        snprintf(text, size, "bound by the processors of rank 0's node (%.2f s, of which %s take %.2f s)",
+        snprintf(text, size,
+                 "bound by the processors of rank 0's node (%.2f s, of which %s take %.2f s)",
                  prediction->bound_seconds, parts[longest].name, seconds);
     else if (prediction->bound == LANE_THREADS)
         snprintf(text, size, "bound by the %s (%.2f s, of which %s take %.2f s)",
-                 plan->threads == 1 ? "thread" : "threads", prediction->bound_seconds, parts[longest].name, seconds);
-    else if (prediction->bound == LANE_DEVICE)
-        snprintf(text, size, "bound by the device (%.2f s, of which %s take %.2f s)", prediction->bound_seconds,
+                 plan->threads == 1 ? "thread" : "threads", prediction->bound_seconds,
                  parts[longest].name, seconds);
+    else if (prediction->bound == LANE_DEVICE)
+        snprintf(text, size, "bound by the device (%.2f s, of which %s take %.2f s)",
+                 prediction->bound_seconds, parts[longest].name, seconds);
     else
         snprintf(text, size, "bound by %s (%.2f s)",
-                 prediction->bound == LANE_ALONE ? parts[PREDICT_START].bound : parts[longest].bound,
+                 prediction->bound == LANE_ALONE ? parts[PREDICT_START].bound
+                                                 : parts[longest].bound,
                  prediction->bound_seconds);
 }

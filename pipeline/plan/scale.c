@@ -11,8 +11,8 @@
 
 enum { GIGA = 1000000000, BUDGET_PERCENT = 60, GPU_BUDGET_PERCENT = 80 };
 
-/* Stages choose their methods by the numbers of the device. The code has run on this one alone, so that a device that
- * is not here is planned as one. */
+/* Stages choose their methods by the numbers of the device. The code has run on this one alone, so
+ * that a device that is not here is planned as one. */
 static const struct device_numbers h200 = {.major = 9,
                                            .minor = 0,
                                            .code = 90,
@@ -34,8 +34,8 @@ static int64_t at_least_one(int64_t n)
 }
 
 /* Gives the plan the processors, the memory and the device of one rank. */
-static void move_plan(struct ts_plan *plan, const struct machine *machine, const struct rates *rates,
-                      const struct scale_row *row)
+static void move_plan(struct ts_plan *plan, const struct machine *machine,
+                      const struct rates *rates, const struct scale_row *row)
 {
     const double gib = 1 << 30;
     plan->n_ranks = (int)row->ranks;
@@ -44,7 +44,8 @@ static void move_plan(struct ts_plan *plan, const struct machine *machine, const
     plan->rank = 0;
     plan->writer_threads = (int)machine->cores;
     plan->threads = (int)at_least_one(machine->cores / row->on_node);
-    plan->budget_bytes = (int64_t)(machine->memory * gib / 100 * BUDGET_PERCENT / (double)row->on_node);
+    plan->budget_bytes =
+        (int64_t)(machine->memory * gib / 100 * BUDGET_PERCENT / (double)row->on_node);
     plan->cuda = NULL;
     plan->cuda_driver = 0;
     plan->device = "cpu";
@@ -61,7 +62,8 @@ static void move_plan(struct ts_plan *plan, const struct machine *machine, const
 }
 
 /* Returns the rates of one rank, of which the devices of a node share the bus. */
-static struct rates rates_of(const struct machine *machine, const struct rates *rates, const struct scale_row *row)
+static struct rates rates_of(const struct machine *machine, const struct rates *rates,
+                             const struct scale_row *row)
 {
     struct rates own = *rates;
     own.values[RATE_WRITE] = machine->disk_write * GIGA;
@@ -71,19 +73,21 @@ static struct rates rates_of(const struct machine *machine, const struct rates *
     return own;
 }
 
-enum ts_status ts_scale_predict(struct ts_plan *plan, const struct machine *machine, const struct rates *rates,
-                                int64_t ranks, struct scale_row *row, struct ts_diag *diag)
+enum ts_status ts_scale_predict(struct ts_plan *plan, const struct machine *machine,
+                                const struct rates *rates, int64_t ranks, struct scale_row *row,
+                                struct ts_diag *diag)
 {
     const int64_t room = ts_scale_most(machine) / machine->nodes;
     *row = (struct scale_row){.ranks = ranks, .on_node = ranks < room ? ranks : room};
     row->nodes = (ranks + row->on_node - 1) / row->on_node;
     const double threads = (double)at_least_one(machine->cores / row->on_node);
-    const struct predict_links links = {.on_node = (int)row->on_node,
-                                        .crowd = fmax(1, (double)row->on_node * threads / (double)machine->cores),
-                                        .launch_seconds = machine->gpus > 0 && row->nodes == 1 ? 0 : machine->launch,
-                                        .read = machine->disk_read * GIGA,
-                                        .exchange = machine->gpus > 0 ? INFINITY : machine->exchange * GIGA,
-                                        .network = machine->network * GIGA};
+    const struct predict_links links = {
+        .on_node = (int)row->on_node,
+        .crowd = fmax(1, (double)row->on_node * threads / (double)machine->cores),
+        .launch_seconds = machine->gpus > 0 && row->nodes == 1 ? 0 : machine->launch,
+        .read = machine->disk_read * GIGA,
+        .exchange = machine->gpus > 0 ? INFINITY : machine->exchange * GIGA,
+        .network = machine->network * GIGA};
     const struct rates own = rates_of(machine, rates, row);
     struct ts_diag *refusals = ts_diag_create();
     if (!refusals)
@@ -111,8 +115,9 @@ static void print_head(const struct machine *machine, const struct rates *rates,
             machine->nodes == 1 ? "node" : "nodes", machine->cores, machine->memory);
     if (machine->gpus > 0)
         fprintf(stream, ", each with %" PRId64 " x %s", machine->gpus, rates->device);
-    fprintf(stream, ":\n%7s %7s %12s %8s %14s%s  %s\n", machine->gpus > 0 ? "GPUs" : "ranks", "nodes", "predicted",
-            "gain", "node's memory", machine->gpus > 0 ? "   GPU's memory" : "", "bound");
+    fprintf(stream, ":\n%7s %7s %12s %8s %14s%s  %s\n", machine->gpus > 0 ? "GPUs" : "ranks",
+            "nodes", "predicted", "gain", "node's memory",
+            machine->gpus > 0 ? "   GPU's memory" : "", "bound");
 }
 
 static void print_row(const struct scale_row *row, bool cuda, double one, FILE *stream)
@@ -122,8 +127,8 @@ static void print_row(const struct scale_row *row, bool cuda, double one, FILE *
         fprintf(stream, " does not fit: %s\n", row->refusal);
         return;
     }
-    fprintf(stream, " %10.2f s %8.2f %10.1f GiB", row->prediction.seconds, one / row->prediction.seconds,
-            (double)row->node_bytes / (1 << 30));
+    fprintf(stream, " %10.2f s %8.2f %10.1f GiB", row->prediction.seconds,
+            one / row->prediction.seconds, (double)row->node_bytes / (1 << 30));
     if (cuda && row->gpu_bytes > 0)
         fprintf(stream, " %10.1f GiB", (double)row->gpu_bytes / (1 << 30));
     else if (cuda)
@@ -147,7 +152,8 @@ static void print_row_json(const struct scale_row *row, struct json *json)
             ts_json_member_integer(json, "gpu_memory_bytes", row->gpu_bytes);
         ts_json_open_member(json, "parts", '{');
         for (int i = 0; i < PREDICT_PARTS; i++)
-            ts_json_member_real(json, ts_predict_part_name((enum predict_part)i), row->prediction.parts[i].seconds);
+            ts_json_member_real(json, ts_predict_part_name((enum predict_part)i),
+                                row->prediction.parts[i].seconds);
         ts_json_close(json, '}');
     }
     ts_json_close(json, '}');
@@ -159,7 +165,8 @@ static void print_foot(const struct ts_plan *plan, const struct scale_row *last,
     if (last->prediction.ratio < 1 && !last->refusal)
         fprintf(stream, "assumes that compression leaves %.0f %%", 100 * last->prediction.ratio);
     if (last->prediction.no_rate_of)
-        fprintf(stream, "%s%s", last->prediction.ratio < 1 ? "; the rate is assumed of " : "assumes the rate of ",
+        fprintf(stream, "%s%s",
+                last->prediction.ratio < 1 ? "; the rate is assumed of " : "assumes the rate of ",
                 last->prediction.no_rate_of);
     if (last->prediction.ratio < 1 || last->prediction.no_rate_of)
         fputc('\n', stream);
@@ -167,8 +174,9 @@ static void print_foot(const struct ts_plan *plan, const struct scale_row *last,
         fputs("the memory of GPUs is not counted, since this build has no CUDA code\n", stream);
 }
 
-enum ts_status ts_scale_print(struct ts_plan *plan, const struct machine *machine, const struct rates *rates,
-                              FILE *stream, bool json, struct ts_diag *diag)
+enum ts_status ts_scale_print(struct ts_plan *plan, const struct machine *machine,
+                              const struct rates *rates, FILE *stream, bool json,
+                              struct ts_diag *diag)
 {
     const int64_t most = ts_scale_most(machine);
     struct scale_row row;
@@ -184,7 +192,8 @@ enum ts_status ts_scale_print(struct ts_plan *plan, const struct machine *machin
     } else {
         print_head(machine, rates, stream);
     }
-    for (int64_t ranks = 1; status == TS_OK; ranks = ranks < most && 2 * ranks > most ? most : 2 * ranks) {
+    for (int64_t ranks = 1; status == TS_OK;
+         ranks = ranks < most && 2 * ranks > most ? most : 2 * ranks) {
         if (ranks > most)
             break;
         status = ts_scale_predict(plan, machine, rates, ranks, &row, diag);

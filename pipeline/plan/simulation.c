@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The order of passes, domains and slabs, once for all that count something of a run before it begins.
+ * The order of passes, domains and slabs, once for all that count something of a run before it
+ * begins.
  */
 #include "pipeline/plan/simulation.h"
 
@@ -26,26 +27,28 @@ bool ts_simulation_init(struct simulation *simulation, const struct ts_plan *pla
                                       .computed = calloc(n, sizeof *simulation->computed),
                                       .fetched = calloc(n, sizeof *simulation->fetched),
                                       .before = calloc(n, sizeof *simulation->before)};
-    bool complete =
-        simulation->done && simulation->steps && simulation->computed && simulation->fetched && simulation->before;
+    bool complete = simulation->done && simulation->steps && simulation->computed &&
+                    simulation->fetched && simulation->before;
     for (size_t i = 0; complete && i < n; i++)
-        complete = (simulation->done[i] = calloc(1, (size_t)plan->nodes[i].out.axes[0].n + 1)) != NULL;
+        complete =
+            (simulation->done[i] = calloc(1, (size_t)plan->nodes[i].out.axes[0].n + 1)) != NULL;
     if (!complete)
         ts_simulation_clear(simulation, plan->n_nodes);
     return complete;
 }
 
 /* Deals the slabs out to `parts` devices of all ranks; `part` is one of them. */
-static void run_domain(const struct ts_plan *plan, struct simulation *simulation, struct simulated_slab *now, int part,
-                       int parts, int64_t slab, void (*on_slab)(void *user, const struct simulated_slab *slab),
-                       void *user)
+static void run_domain(const struct ts_plan *plan, struct simulation *simulation,
+                       struct simulated_slab *now, int part, int parts, int64_t slab,
+                       void (*on_slab)(void *user, const struct simulated_slab *slab), void *user)
 {
     const int64_t nz = plan->nodes[now->domain].out.axes[0].n;
     for (int64_t round = 0; round < nz; round += slab * parts) {
         now->n = ts_plan_slab_of(part, nz, round, slab, &now->z);
         if (now->n == 0)
             return;
-        ts_plan_step(plan, now->pass, now->domain, now->z, now->n, simulation->done, simulation->steps);
+        ts_plan_step(plan, now->pass, now->domain, now->z, now->n, simulation->done,
+                     simulation->steps);
         on_slab(user, now);
     }
 }

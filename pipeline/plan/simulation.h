@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A simulation steps through a whole run without computing anything: pass by pass and slab by slab, as
- * pipeline/run/run_walk.c does. The plan counts memory with it, and predictions count work.
+ * A simulation steps through a whole run without computing anything: pass by pass and slab by slab,
+ * as pipeline/run/run_walk.c does. The plan counts memory with it, and predictions count work.
  */
 #ifndef PIPELINE_PLAN_SIMULATION_H
 #define PIPELINE_PLAN_SIMULATION_H
 
 #include "pipeline/plan/plan.h"
 
-/* A slab of a simulated run: slices [z, z + n) of the domain, and what ts_plan_step() says of each node. */
+/* A slab of a simulated run: slices [z, z + n) of the domain, and what ts_plan_step() says of each
+ * node. */
 struct simulated_slab {
     int rank, pass;
     int32_t domain;
@@ -19,16 +20,18 @@ struct simulated_slab {
 struct simulation {
     unsigned char **done; /* per node, nz bytes each, used where kept */
     struct plan_step *steps;
-    int64_t *computed;    /* slices computed in the whole run, per node; for the caller to count */
-    int64_t *fetched;     /* those of them that the slab before, whose slices a source holds, did not have; as above */
+    int64_t *computed; /* slices computed in the whole run, per node; for the caller to count */
+    int64_t *fetched;  /* those of them that the slab before, whose slices a source holds, did not
+                          have; as above */
     struct spans *before; /* what the slab before had; as above */
 };
 
-/* Takes the memory of simulations of this plan. Returns false where memory is out; nothing is held then. */
+/* Takes the memory of simulations of this plan. Returns false where memory is out; nothing is held
+ * then. */
 bool ts_simulation_init(struct simulation *simulation, const struct ts_plan *plan);
 void ts_simulation_clear(struct simulation *simulation, int32_t n_nodes);
-/* Calls on_slab for every slab of the run, in the run's order, with z cut into slabs of so many slices: for those of
- * one device of one rank after the other. */
+/* Calls on_slab for every slab of the run, in the run's order, with z cut into slabs of so many
+ * slices: for those of one device of one rank after the other. */
 void ts_simulation_run(const struct ts_plan *plan, struct simulation *simulation, int64_t slab,
                        void (*on_slab)(void *user, const struct simulated_slab *slab), void *user);
 

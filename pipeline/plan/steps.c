@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Decides which slices are computed when. The demands of a pass (images to write, inputs to reduce) are followed
- * backwards to the sources, node by node: each node needs what later nodes need of it, computes what it has not kept,
- * and passes its own needs on to its inputs.
+ * Decides which slices are computed when. The demands of a pass (images to write, inputs to reduce)
+ * are followed backwards to the sources, node by node: each node needs what later nodes need of it,
+ * computes what it has not kept, and passes its own needs on to its inputs.
  */
 #include <string.h>
 
 #include "pipeline/plan/plan.h"
 
-/* Joins the two neighbors with the smallest gap, so that a set never holds more than PLAN_SPANS spans. */
+/* Joins the two neighbors with the smallest gap, so that a set never holds more than PLAN_SPANS
+ * spans. */
 static void join_nearest(struct span *at, int *n)
 {
     int best = 0;
@@ -42,8 +43,8 @@ static void add_span(struct spans *spans, int64_t first, int64_t end)
     spans->n = n;
 }
 
-/* Adds the slices of a stage's input that `todo` needs. Reflected and nearest slices always lie inside the
- * clipped window; only wrapping reaches to the other end. */
+/* Adds the slices of a stage's input that `todo` needs. Reflected and nearest slices always lie
+ * inside the clipped window; only wrapping reaches to the other end. */
 static void add_padded(struct spans *need, struct span todo, const struct stage_context *context)
 {
     const struct stage_reach reach = ts_stage_reach(context);
@@ -69,7 +70,8 @@ static void find_todo(struct plan_step *step, unsigned char *done)
             if (!done[z])
                 add_span(&step->todo, z, z + 1);
     for (int i = 0; i < step->todo.n; i++)
-        memset(done + step->todo.at[i].first, 1, (size_t)(step->todo.at[i].end - step->todo.at[i].first));
+        memset(done + step->todo.at[i].first, 1,
+               (size_t)(step->todo.at[i].end - step->todo.at[i].first));
 }
 
 bool ts_plan_writes(const struct ts_plan *plan, int pass, int32_t node)
@@ -84,7 +86,8 @@ bool ts_plan_reduces(const struct ts_plan *plan, int pass, int32_t index, int in
            ts_stage_reduces_volume(&node->context, input);
 }
 
-bool ts_plan_looks_at(const struct ts_plan *plan, int32_t index, int input, int64_t *z, int64_t *end)
+bool ts_plan_looks_at(const struct ts_plan *plan, int32_t index, int input, int64_t *z,
+                      int64_t *end)
 {
     const struct stage_context *context = &plan->nodes[index].context;
     const struct stage_reduction *reduction = context->stage->reduction;
@@ -102,9 +105,10 @@ bool ts_plan_tabulates(const struct ts_plan *plan, int pass, int32_t index)
     return node->chain_stage && pass == node->tables_pass;
 }
 
-/* Adds slices [z, end) to the needs of a node's input, and of the references that stream with it. */
-static void add_streaming(const struct ts_plan *plan, int32_t index, int input, int64_t z, int64_t end,
-                          struct plan_step *steps)
+/* Adds slices [z, end) to the needs of a node's input, and of the references that stream with
+ * it. */
+static void add_streaming(const struct ts_plan *plan, int32_t index, int input, int64_t z,
+                          int64_t end, struct plan_step *steps)
 {
     const struct plan_node *node = &plan->nodes[index];
     add_span(&steps[plan->nodes[node->inputs[input]].image_node].need, z, end);
@@ -113,8 +117,8 @@ static void add_streaming(const struct ts_plan *plan, int32_t index, int input, 
             add_span(&steps[plan->nodes[node->inputs[1 + i]].image_node].need, z, end);
 }
 
-static void add_demands(const struct ts_plan *plan, int pass, int32_t domain, int64_t z, int64_t end,
-                        struct plan_step *steps)
+static void add_demands(const struct ts_plan *plan, int pass, int32_t domain, int64_t z,
+                        int64_t end, struct plan_step *steps)
 {
     for (int32_t i = 0; i < plan->n_nodes; i++) {
         const struct plan_node *node = &plan->nodes[i];
@@ -127,7 +131,8 @@ static void add_demands(const struct ts_plan *plan, int pass, int32_t domain, in
         for (int input = 0; input < STAGE_INPUTS; input++) {
             const int32_t from = node->inputs[input];
             int64_t first = z, past = end;
-            if (from >= 0 && plan->nodes[from].domain == domain && ts_plan_reduces(plan, pass, i, input) &&
+            if (from >= 0 && plan->nodes[from].domain == domain &&
+                ts_plan_reduces(plan, pass, i, input) &&
                 ts_plan_looks_at(plan, i, input, &first, &past))
                 add_streaming(plan, i, input, first, past, steps);
         }
@@ -167,7 +172,8 @@ int64_t ts_plan_slab_of(int rank, int64_t nz, int64_t round, int64_t slab, int64
 bool ts_plan_pass_uses(const struct ts_plan *plan, int pass, int32_t domain)
 {
     struct plan_step steps[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES];
-    /* There is room for the longest chain, and a plan asks for each pass of each number of slices that it tries. */
+    /* There is room for the longest chain, and a plan asks for each pass of each number of slices
+     * that it tries. */
     memset(steps, 0, (size_t)plan->n_nodes * sizeof *steps);
     add_demands(plan, pass, domain, 0, plan->nodes[domain].out.axes[0].n, steps);
     for (int32_t i = 0; i < plan->n_nodes; i++)

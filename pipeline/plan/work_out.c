@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This works a plan out for the device that it has: it resolves every stage's parameters against its inputs, finds
- * shapes, passes and names, checks the outputs, and fits the whole to the memory budget. The sources are open; no pixel
- * is read.
+ * This works a plan out for the device that it has: it resolves every stage's parameters against
+ * its inputs, finds shapes, passes and names, checks the outputs, and fits the whole to the memory
+ * budget. The sources are open; no pixel is read.
  */
 #include <inttypes.h>
 #include <limits.h>
@@ -16,11 +16,11 @@
 #include "pipeline/plan/plan_sweep.h"
 #include "stages/values/scope.h"
 
-/* ---- frames of a scan ---------------------------------------------------------------------------- */
+/* ---- frames of a scan ------------------------------------------------------------------------ */
 
-/* The parameter `frames` of an input states which frames of a scan it holds, and those of a stage's references state
- * which they need. A scan holds projections, flats and darks of one shape, and a plan that mistakes one for another
- * would run to a wrong image. */
+/* The parameter `frames` of an input states which frames of a scan it holds, and those of a stage's
+ * references state which they need. A scan holds projections, flats and darks of one shape, and a
+ * plan that mistakes one for another would run to a wrong image. */
 
 /* Returns the source that the image of this node comes from. */
 static const struct plan_node *source_of(const struct ts_plan *plan, int32_t node)
@@ -30,8 +30,8 @@ static const struct plan_node *source_of(const struct ts_plan *plan, int32_t nod
     return &plan->nodes[node];
 }
 
-/* Returns which frames of a scan the image of this node is, or is made of: the choice of the parameter `frames` of the
- * source that it comes from. NULL: not known. */
+/* Returns which frames of a scan the image of this node is, or is made of: the choice of the
+ * parameter `frames` of the source that it comes from. NULL: not known. */
 static const char *frames_of(const struct ts_plan *plan, int32_t node)
 {
     const struct plan_node *source = source_of(plan, node);
@@ -39,48 +39,62 @@ static const char *frames_of(const struct ts_plan *plan, int32_t node)
     if (!ts_image_is_sinogram(&source->out))
         return NULL;
     const char *frames = ts_param_choice_name(&source->set, "frames");
-    return frames || !unit || strcmp(unit, "degree") != 0 ? frames : "projections"; /* they alone have angles */
+    return frames || !unit || strcmp(unit, "degree") != 0
+               ? frames
+               : "projections"; /* they alone have angles */
 }
 
 static enum ts_status check_reference(const struct ts_plan *plan, const struct plan_node *node,
-                                      const struct param *param, int32_t reference, struct ts_diag *diag)
+                                      const struct param *param, int32_t reference,
+                                      struct ts_diag *diag)
 {
     const char *frames = frames_of(plan, reference), *source = source_of(plan, reference)->label;
     if (!frames || !strcmp(frames, param->frames))
         return TS_OK;
     ts_param_error(&node->set, param->name, "reference-frames", diag,
-                   "'%s' holds the %s of its scan, and the %s were expected", source, frames, param->frames);
-    return ts_diag_hint(diag, "frames: %s where '%s' is defined, or another input", param->frames, source);
+                   "'%s' holds the %s of its scan, and the %s were expected", source, frames,
+                   param->frames);
+    return ts_diag_hint(diag, "frames: %s where '%s' is defined, or another input", param->frames,
+                        source);
 }
 
-/* Compares which rows of one detector were read. Inputs of another number of rows may have been cut before. */
-static enum ts_status check_rows(const struct ts_plan *plan, const struct plan_node *node, const struct param *param,
-                                 int32_t reference, struct ts_diag *diag)
+/* Compares which rows of one detector were read. Inputs of another number of rows may have been cut
+ * before. */
+static enum ts_status check_rows(const struct ts_plan *plan, const struct plan_node *node,
+                                 const struct param *param, int32_t reference, struct ts_diag *diag)
 {
-    const struct source *image = source_of(plan, node->inputs[0])->source, *other = source_of(plan, reference)->source;
+    const struct source *image = source_of(plan, node->inputs[0])->source,
+                        *other = source_of(plan, reference)->source;
     if (image->n_whole != other->n_whole || image->first_slice == other->first_slice)
         return TS_OK;
     ts_param_error(&node->set, param->name, "reference-rows", diag,
-                   "its rows are read from row %" PRId64 " of the detector on, those of the image from row %" PRId64,
+                   "its rows are read from row %" PRId64
+                   " of the detector on, those of the image from row %" PRId64,
                    other->first_slice, image->first_slice);
-    return ts_diag_hint(diag, "slices: [%" PRId64 ", %" PRId64 "] where '%s' is defined", image->first_slice,
-                        image->first_slice + image->n_slices, source_of(plan, reference)->label);
+    return ts_diag_hint(diag, "slices: [%" PRId64 ", %" PRId64 "] where '%s' is defined",
+                        image->first_slice, image->first_slice + image->n_slices,
+                        source_of(plan, reference)->label);
 }
 
-static enum ts_status check_image(const struct ts_plan *plan, const struct plan_node *node, struct ts_diag *diag)
+static enum ts_status check_image(const struct ts_plan *plan, const struct plan_node *node,
+                                  struct ts_diag *diag)
 {
-    const char *frames = frames_of(plan, node->inputs[0]), *source = source_of(plan, node->inputs[0])->label;
+    const char *frames = frames_of(plan, node->inputs[0]),
+               *source = source_of(plan, node->inputs[0])->label;
     if (!frames || !strcmp(frames, "projections"))
         return TS_OK;
     ts_diag_error(diag, TS_BAD_CHAIN,
-                  &(struct diag_site){.code = "input-frames", .span = node->set.span, .stage = node->set.owner},
-                  "'%s' holds the %s of its scan, and the projections were expected", source, frames);
-    return ts_diag_hint(diag, "frames: projections where '%s' is defined, or another input", source);
+                  &(struct diag_site){
+                      .code = "input-frames", .span = node->set.span, .stage = node->set.owner},
+                  "'%s' holds the %s of its scan, and the projections were expected", source,
+                  frames);
+    return ts_diag_hint(diag, "frames: projections where '%s' is defined, or another input",
+                        source);
 }
 
-/* Checks a stage whose parameters name `frames`, once its inputs are known. Returns TS_BAD_CHAIN with the code
- * reference-frames where a reference holds other frames, reference-rows where it holds other rows of the detector, and
- * input-frames where its own image holds flats or darks. */
+/* Checks a stage whose parameters name `frames`, once its inputs are known. Returns TS_BAD_CHAIN
+ * with the code reference-frames where a reference holds other frames, reference-rows where it
+ * holds other rows of the detector, and input-frames where its own image holds flats or darks. */
 static enum ts_status check_frames(const struct ts_plan *plan, int32_t stage, struct ts_diag *diag)
 {
     const struct plan_node *node = &plan->nodes[stage];
@@ -101,7 +115,7 @@ static enum ts_status check_frames(const struct ts_plan *plan, int32_t stage, st
     return good ? TS_OK : TS_BAD_CHAIN;
 }
 
-/* ---- searches ------------------------------------------------------------------------------------ */
+/* ---- searches -------------------------------------------------------------------------------- */
 
 bool ts_plan_is_searched(const struct plan_node *node)
 {
@@ -109,7 +123,8 @@ bool ts_plan_is_searched(const struct plan_node *node)
     return search && search->needed(&node->chain_stage->set);
 }
 
-/* Returns the source from which the node at an input has several volumes, or NULL where it has one. */
+/* Returns the source from which the node at an input has several volumes, or NULL where it has
+ * one. */
 static const struct plan_node *find_volumes(const struct ts_plan *plan, int32_t index)
 {
     if (index < 0 || !plan->nodes[index].by_volume)
@@ -123,30 +138,35 @@ static const struct plan_node *find_volumes(const struct ts_plan *plan, int32_t 
     return node;
 }
 
-enum ts_status ts_plan_refuse_volumes(const struct ts_plan *plan, int32_t index, struct ts_diag *diag)
+enum ts_status ts_plan_refuse_volumes(const struct ts_plan *plan, int32_t index,
+                                      struct ts_diag *diag)
 {
     const struct plan_node *node = &plan->nodes[index];
-    const struct plan_node *image = find_volumes(plan, node->inputs[0]), *mask = find_volumes(plan, node->inputs[1]);
+    const struct plan_node *image = find_volumes(plan, node->inputs[0]),
+                           *mask = find_volumes(plan, node->inputs[1]);
     if (!image && !mask)
         return TS_OK;
     const struct plan_node *from = image ? image : mask;
     const int64_t n = from->source->n_volumes;
     const bool both = image && mask && image != mask;
-    ts_diag_error(diag, TS_BAD_CHAIN,
-                  &(struct diag_site){.code = "volumes-axes", .span = node->set.span, .stage = node->label},
-                  "looks for one box, and its %s %" PRId64 " volumes, each of which may have another",
-                  !mask    ? "image has"
-                  : !image ? "mask has"
-                           : "image and its mask have",
-                  n);
-    return ts_diag_hint(diag, "beside the path of `%s`%s%s%s, take: N reads one volume, 0 to %" PRId64 "%s",
-                        from->label, both ? " and of `" : "", both ? mask->label : "", both ? "`" : "", n - 1,
-                        image ? "; its result records the box as x, y and z, which crop all volumes alike where the "
-                                "chain gives them"
-                              : "");
+    ts_diag_error(
+        diag, TS_BAD_CHAIN,
+        &(struct diag_site){.code = "volumes-axes", .span = node->set.span, .stage = node->label},
+        "looks for one box, and its %s %" PRId64 " volumes, each of which may have another",
+        !mask    ? "image has"
+        : !image ? "mask has"
+                 : "image and its mask have",
+        n);
+    return ts_diag_hint(
+        diag, "beside the path of `%s`%s%s%s, take: N reads one volume, 0 to %" PRId64 "%s",
+        from->label, both ? " and of `" : "", both ? mask->label : "", both ? "`" : "", n - 1,
+        image
+            ? "; its result records the box as x, y and z, which crop all volumes alike where the "
+              "chain gives them"
+            : "");
 }
 
-/* ---- nodes ------------------------------------------------------------------------------------- */
+/* ---- nodes ----------------------------------------------------------------------------------- */
 
 static const char *stage_label(struct ts_plan *plan, int32_t stage)
 {
@@ -174,7 +194,8 @@ static void find_inputs(struct plan_node *node)
     }
 }
 
-/* Returns the first pass in which an input, and the references that stream with it, can be computed. */
+/* Returns the first pass in which an input, and the references that stream with it, can be
+ * computed. */
 static int input_level(const struct ts_plan *plan, const struct plan_node *node, int input)
 {
     int level = plan->nodes[node->inputs[input]].level;
@@ -193,8 +214,8 @@ static int known_axes(const struct ts_plan *plan, const struct plan_node *node)
     return pass;
 }
 
-/* Finds the passes in which a stage runs. Its image follows its inputs; a reduction over volumes needs one pass for
- * each round, and whatever needs the result waits for them. */
+/* Finds the passes in which a stage runs. Its image follows its inputs; a reduction over volumes
+ * needs one pass for each round, and whatever needs the result waits for them. */
 static void find_passes(struct ts_plan *plan, int32_t index)
 {
     struct plan_node *node = &plan->nodes[index];
@@ -239,7 +260,8 @@ static void join_domains(struct ts_plan *plan, int32_t index)
         if (!ts_stage_streams(&node->context, i))
             continue;
         const int32_t other = plan->nodes[node->inputs[1 + i]].domain;
-        const int32_t first = node->domain < other ? node->domain : other, gone = node->domain + other - first;
+        const int32_t first = node->domain < other ? node->domain : other,
+                      gone = node->domain + other - first;
         for (int32_t n = 0; n <= index; n++)
             if (plan->nodes[n].domain == gone)
                 plan->nodes[n].domain = first;
@@ -251,7 +273,8 @@ enum ts_status ts_plan_resolve(struct ts_plan *plan, int32_t index, struct ts_di
     struct plan_node *node = &plan->nodes[index];
     const struct ts_image *references[STAGE_REFERENCES] = {NULL};
     void *values = node->set.values;
-    const bool again = node->set.resolved; /* for axes that were found; a stage warns of nothing twice */
+    const bool again =
+        node->set.resolved; /* for axes that were found; a stage warns of nothing twice */
     node->set = node->chain_stage->set;
     node->set.resolved |= again;
     node->set.values = values;
@@ -261,8 +284,8 @@ enum ts_status ts_plan_resolve(struct ts_plan *plan, int32_t index, struct ts_di
         if (node->inputs[1 + i] >= 0)
             references[i] = &plan->nodes[node->inputs[1 + i]].out;
     const enum ts_status status =
-        ts_stage_prepare(node->chain_stage->stage, &node->set, &plan->nodes[node->inputs[0]].out, references,
-                         plan->threads, plan->cuda, diag, &node->context);
+        ts_stage_prepare(node->chain_stage->stage, &node->set, &plan->nodes[node->inputs[0]].out,
+                         references, plan->threads, plan->cuda, diag, &node->context);
     node->context.joined = plan->n_ranks > 1 && !plan->as_devices;
     if (status == TS_OK)
         node->out = node->context.out;
@@ -275,12 +298,16 @@ static enum ts_status refuse_found_axes(const struct plan_node *node, struct ts_
     const bool swept = node->value >= 0;
     if ((!node->by_volume && !swept) || !ts_stage_finds_axes(&node->context))
         return TS_OK;
-    ts_diag_error(diag, TS_BAD_CHAIN,
-                  &(struct diag_site){.code = "volumes-axes", .span = node->set.span, .stage = node->label},
-                  swept ? "would find other axes for each value of the sweep, and a result has one set of axes"
-                        : "would find other axes in each of the volumes, and a result has one set of axes");
-    return ts_diag_hint(diag, swept ? "state what it would find"
-                                    : "state what it would find, or choose one volume with `take:` beside the input");
+    ts_diag_error(
+        diag, TS_BAD_CHAIN,
+        &(struct diag_site){.code = "volumes-axes", .span = node->set.span, .stage = node->label},
+        swept
+            ? "would find other axes for each value of the sweep, and a result has one set of axes"
+            : "would find other axes in each of the volumes, and a result has one set of axes");
+    return ts_diag_hint(
+        diag, swept
+                  ? "state what it would find"
+                  : "state what it would find, or choose one volume with `take:` beside the input");
 }
 
 /* Describes the images of a reduction of all volumes as if these were one, slice behind slice. */
@@ -293,7 +320,8 @@ static void join_series(const struct ts_plan *plan, struct plan_node *node)
     node->context.out.axes[0].n *= plan->n_volumes;
 }
 
-/* Tells a node, which is resolved, what is taken for it; axes that the earlier run found become those of its image. */
+/* Tells a node, which is resolved, what is taken for it; axes that the earlier run found become
+ * those of its image. */
 static enum ts_status put_reused(struct ts_plan *plan, int32_t index)
 {
     struct plan_node *node = &plan->nodes[index];
@@ -307,12 +335,14 @@ static enum ts_status put_reused(struct ts_plan *plan, int32_t index)
     return status;
 }
 
-static enum ts_status plan_stage(struct ts_plan *plan, int32_t stage_index, bool *usable, struct ts_diag *diag)
+static enum ts_status plan_stage(struct ts_plan *plan, int32_t stage_index, bool *usable,
+                                 struct ts_diag *diag)
 {
     const int32_t index = plan->n_sources + stage_index;
     struct plan_node *node = &plan->nodes[index];
     const struct chain_stage *stage = &plan->chain->stages[stage_index];
-    *node = (struct plan_node){.chain_stage = stage, .set = stage->set, .label = stage_label(plan, stage_index)};
+    *node = (struct plan_node){
+        .chain_stage = stage, .set = stage->set, .label = stage_label(plan, stage_index)};
     node->set.values = ts_arena_alloc(plan->arena, stage->stage->params_bytes + 1);
     if (!node->set.values || !node->label || !ts_plan_place(plan, index))
         return ts_diag_no_memory(diag, stage->stage->params_bytes);
@@ -365,7 +395,7 @@ static enum ts_status plan_stages(struct ts_plan *plan, struct ts_diag *diag)
     return ts_diag_status(diag);
 }
 
-/* ---- outputs ----------------------------------------------------------------------------------- */
+/* ---- outputs --------------------------------------------------------------------------------- */
 
 static void name_outputs(struct ts_plan *plan)
 {
@@ -386,13 +416,15 @@ static void name_outputs(struct ts_plan *plan)
             plan->n_passes = node->level + 1;
         const struct ts_image written = ts_plan_written(plan, i);
         if (node->dataset)
-            plan->output_bytes += (int64_t)ts_image_bytes(&written) * (node->by_volume ? plan->n_volumes : 1);
+            plan->output_bytes +=
+                (int64_t)ts_image_bytes(&written) * (node->by_volume ? plan->n_volumes : 1);
     }
 }
 
 static enum ts_status check_names(const struct ts_plan *plan, struct ts_diag *diag)
 {
-    /* The names that ts_provenance_begin writes into /entry, and the fields that NXentry defines. */
+    /* The names that ts_provenance_begin writes into /entry, and the fields that NXentry
+     * defines. */
     static const char *const reserved[] = {"data",
                                            "definition",
                                            "input",
@@ -414,13 +446,16 @@ static enum ts_status check_names(const struct ts_plan *plan, struct ts_diag *di
                                            "notes"};
     for (int32_t i = plan->n_sources; i < plan->n_nodes; i++) {
         const struct chain_stage *stage = plan->nodes[i].chain_stage;
-        const bool named = (stage->stage->traits & TRAIT_KEEPS_IMAGE) && stage->name && plan->nodes[i].leader == i;
+        const bool named =
+            (stage->stage->traits & TRAIT_KEEPS_IMAGE) && stage->name && plan->nodes[i].leader == i;
         bool taken = named && !strncmp(stage->name, "process_", 8);
         for (size_t r = 0; named && r < sizeof reserved / sizeof *reserved; r++)
             taken |= !strcmp(stage->name, reserved[r]);
         if (taken)
             ts_diag_error(diag, TS_BAD_CHAIN,
-                          &(struct diag_site){.code = "name-reserved", .span = stage->name_span, .stage = "save.name"},
+                          &(struct diag_site){.code = "name-reserved",
+                                              .span = stage->name_span,
+                                              .stage = "save.name"},
                           "'%s' is a name that the output file uses itself", stage->name);
     }
     return ts_diag_status(diag);
@@ -429,7 +464,8 @@ static enum ts_status check_names(const struct ts_plan *plan, struct ts_diag *di
 static const char *unused_hint(const struct ts_plan *plan, int32_t node)
 {
     if (node == 0)
-        return "name it as a stage's reference or input"; /* a chain needs it: it cannot be removed */
+        return "name it as a stage's reference or input"; /* a chain needs it: it cannot be
+                                                           * removed */
     if (node < plan->n_sources)
         return "name it as a stage's reference or input, or remove it from inputs";
     return "remove it, name it as a later stage's input or reference, or add a save stage after it";
@@ -453,19 +489,20 @@ static enum ts_status check_uses(const struct ts_plan *plan, struct ts_diag *dia
         if (used[i] || plan->chain->part)
             continue;
         const struct plan_node *node = &plan->nodes[i];
-        ts_diag_error(diag, TS_BAD_CHAIN,
-                      &(struct diag_site){.code = "unused", .span = node->set.span, .stage = node->label},
-                      "nothing takes its image");
+        ts_diag_error(
+            diag, TS_BAD_CHAIN,
+            &(struct diag_site){.code = "unused", .span = node->set.span, .stage = node->label},
+            "nothing takes its image");
         ts_diag_hint(diag, "%s", unused_hint(plan, i));
     }
     return ts_diag_status(diag);
 }
 
-/* ---- names of outputs ---------------------------------------------------------------------------- */
+/* ---- names of outputs ------------------------------------------------------------------------ */
 
-/* Every name that an output will write is listed, those beside it as well, with the real path of its folder, so that
- * two spellings of one name are found. A name collides with an equal one, and with a folder of which an output makes
- * all that is in it. */
+/* Every name that an output will write is listed, those beside it as well, with the real path of
+ * its folder, so that two spellings of one name are found. A name collides with an equal one, and
+ * with a folder of which an output makes all that is in it. */
 enum { MOST_NAMES = 1 + SINK_FORMATS * SINK_STAGED + 2 }; /* HDF5, other formats, a profile */
 
 /* This is a name that an output writes. */
@@ -482,7 +519,8 @@ struct names {
 };
 
 /* Adds a name: its folder is resolved where that exists. */
-static void add_name(struct names *names, const char *path, size_t length, const char *ending, const struct written *of)
+static void add_name(struct names *names, const char *path, size_t length, const char *ending,
+                     const struct written *of)
 {
     char given[PATH_MAX], folder[PATH_MAX], resolved[PATH_MAX];
     struct written *written = &names->items[names->n++];
@@ -490,9 +528,11 @@ static void add_name(struct names *names, const char *path, size_t length, const
     for (size_t n = strlen(given); n > 1 && given[n - 1] == '/'; n--)
         given[n - 1] = '\0';
     const char *base = ts_base_name(given);
-    snprintf(folder, sizeof folder, "%.*s", base > given ? (int)(base - given) : 1, base > given ? given : ".");
+    snprintf(folder, sizeof folder, "%.*s", base > given ? (int)(base - given) : 1,
+             base > given ? given : ".");
     *written = *of;
-    snprintf(written->path, sizeof written->path, "%s/%.255s", realpath(folder, resolved) ? resolved : folder, base);
+    snprintf(written->path, sizeof written->path, "%s/%.255s",
+             realpath(folder, resolved) ? resolved : folder, base);
 }
 
 static void list_names(const struct ts_plan *plan, struct names *names)
@@ -522,7 +562,8 @@ static void list_names(const struct ts_plan *plan, struct names *names)
 static bool collide(const struct written *a, const struct written *b)
 {
     const size_t n = strlen(a->path), m = strlen(b->path);
-    return !strcmp(a->path, b->path) || (a->is_folder && m > n && !strncmp(a->path, b->path, n) && b->path[n] == '/') ||
+    return !strcmp(a->path, b->path) ||
+           (a->is_folder && m > n && !strncmp(a->path, b->path, n) && b->path[n] == '/') ||
            (b->is_folder && n > m && !strncmp(a->path, b->path, m) && a->path[m] == '/');
 }
 
@@ -540,18 +581,21 @@ static void refuse_collisions(const struct ts_plan *plan, struct ts_diag *diag)
             if (one->owner == other->owner || !collide(one, other))
                 continue;
             ts_diag_error(diag, TS_BAD_CHAIN,
-                          &(struct diag_site){.code = "output-collides", .span = other->span, .stage = "output"},
-                          "the outputs %s and %s would both be written to '%s'", one->owner, other->owner,
+                          &(struct diag_site){
+                              .code = "output-collides", .span = other->span, .stage = "output"},
+                          "the outputs %s and %s would both be written to '%s'", one->owner,
+                          other->owner,
                           strlen(one->path) > strlen(other->path) ? one->path : other->path);
             ts_diag_hint(diag, "give each output a name, or a folder, of its own");
         }
     free(names.items);
 }
 
-/* Refuses a parameter that no output of the chain has. One that is set where -o has replaced the outputs of the chain,
- * which then have no line, is left alone. */
+/* Refuses a parameter that no output of the chain has. One that is set where -o has replaced the
+ * outputs of the chain, which then have no line, is left alone. */
 static void check_used(const struct chain_output *output, const char *name, bool given,
-                       bool (*has)(const struct sink_format *), const char *of, struct ts_diag *diag)
+                       bool (*has)(const struct sink_format *), const char *of,
+                       struct ts_diag *diag)
 {
     bool used = !given || (output->path && output->span.line == 0);
     char stage[64];
@@ -559,7 +603,8 @@ static void check_used(const struct chain_output *output, const char *name, bool
         used |= has(output->sinks[i].format) || output->sinks[i].span.line == 0;
     snprintf(stage, sizeof stage, "output.%s", name);
     if (!used)
-        ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "parameter-unused", .stage = stage},
+        ts_diag_error(diag, TS_BAD_CHAIN,
+                      &(struct diag_site){.code = "parameter-unused", .stage = stage},
                       "no output of this chain has a %s: %s", name, of);
 }
 
@@ -580,14 +625,16 @@ static bool has_dtype(const struct sink_format *format)
     return false;
 }
 
-/* Refuses outputs that cannot hold the last image, a codec that no output has, and outputs that would be written to one
- * name. Warns of images that no output holds. */
+/* Refuses outputs that cannot hold the last image, a codec that no output has, and outputs that
+ * would be written to one name. Warns of images that no output holds. */
 static enum ts_status check_outputs(const struct ts_plan *plan, struct ts_diag *diag)
 {
     const struct chain_output *output = &plan->chain->output;
     const int64_t columns = output->window.rows > 0 ? output->window.columns : 2;
-    if (columns != 2 || output->window.rows > 1 || (output->window.rows == 1 && !(output->window.values[1] > 0)))
-        ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "window", .stage = "output.window"},
+    if (columns != 2 || output->window.rows > 1 ||
+        (output->window.rows == 1 && !(output->window.values[1] > 0)))
+        ts_diag_error(diag, TS_BAD_CHAIN,
+                      &(struct diag_site){.code = "window", .stage = "output.window"},
                       "[center, width] is expected, with a width above 0");
     for (int32_t i = 0; i < output->n_sinks && columns == 2; i++) {
         const struct sink_format *format = output->sinks[i].format;
@@ -595,31 +642,39 @@ static enum ts_status check_outputs(const struct ts_plan *plan, struct ts_diag *
         const char *refusal = format->refusal(&request);
         char stage[64];
         snprintf(stage, sizeof stage, "output.%s", format->name);
-        const struct diag_site site = {.code = "output-cannot-hold", .span = output->sinks[i].span, .stage = stage};
+        const struct diag_site site = {
+            .code = "output-cannot-hold", .span = output->sinks[i].span, .stage = stage};
         if (refusal)
-            ts_diag_error(diag, TS_BAD_CHAIN, &site, "it cannot hold the image '%s': %s", request.name, refusal);
+            ts_diag_error(diag, TS_BAD_CHAIN, &site, "it cannot hold the image '%s': %s",
+                          request.name, refusal);
         else
             ts_sink_warn(format, &request, diag);
         if (refusal && ts_sink_folder_holds(format, &request))
             ts_diag_hint(diag, "a folder can: output: {%s: FOLDER} in the chain", format->name);
     }
-    for (int32_t i = plan->n_sources; output->n_sinks > 0 && !output->path && i < plan->n_nodes - 1; i++)
-        if (plan->nodes[i].dataset && plan->nodes[i].leader == i && i != plan->nodes[plan->n_nodes - 1].leader) {
-            ts_diag_warning(diag, &(struct diag_site){.code = "output-drops-image", .span = plan->nodes[i].set.span},
-                            "no output holds the image '%s': others than HDF5 hold the last image alone",
-                            plan->nodes[i].dataset);
+    for (int32_t i = plan->n_sources; output->n_sinks > 0 && !output->path && i < plan->n_nodes - 1;
+         i++)
+        if (plan->nodes[i].dataset && plan->nodes[i].leader == i &&
+            i != plan->nodes[plan->n_nodes - 1].leader) {
+            ts_diag_warning(
+                diag,
+                &(struct diag_site){.code = "output-drops-image", .span = plan->nodes[i].set.span},
+                "no output holds the image '%s': others than HDF5 hold the last image alone",
+                plan->nodes[i].dataset);
             ts_diag_hint(diag, "add hdf5: FILE.h5 to the output");
         }
-    check_used(output, "codec", output->codec != SINK_CODEC_NONE, has_codec, "that of dicom does", diag);
+    check_used(output, "codec", output->codec != SINK_CODEC_NONE, has_codec, "that of dicom does",
+               diag);
     /* Without an output there may be one later, as of a recorded chain. */
-    check_used(output, "dtype", output->dtype != CHAIN_OWN && !output->path && output->n_sinks > 0, has_dtype,
-               "that of hdf5 does", diag);
-    check_used(output, "window", output->window.rows > 0, has_window, "those of png and dicom do", diag);
+    check_used(output, "dtype", output->dtype != CHAIN_OWN && !output->path && output->n_sinks > 0,
+               has_dtype, "that of hdf5 does", diag);
+    check_used(output, "window", output->window.rows > 0, has_window, "those of png and dicom do",
+               diag);
     refuse_collisions(plan, diag);
     return ts_diag_status(diag);
 }
 
-/* ---- the whole ----------------------------------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 enum ts_status ts_plan_work_out(struct ts_plan *plan, struct ts_diag *diag)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The file of a machine is a map of parameters, with a table as every stage has one. The reader of chains reads it, so
- * that unknown keys, ranges and units are refused as they are there.
+ * The file of a machine is a map of parameters, with a table as every stage has one. The reader of
+ * chains reads it, so that unknown keys, ranges and units are refused as they are there.
  */
 #include "pipeline/rates/machine.h"
 
@@ -12,24 +12,32 @@
 #include "pipeline/chain/yaml.h"
 
 static const struct param params[] = {
-    PARAM(struct machine, nodes, .unit = "", .min = 1, .max = 1e6, .required = true, .doc = "nodes"),
-    PARAM(struct machine, cores, .unit = "", .min = 1, .max = 1024, .required = true, .doc = "processors of a node"),
-    PARAM(struct machine, memory, .unit = "GiB", .min = 1e-3, .max = 1e6, .required = true, .doc = "memory of a node"),
+    PARAM(struct machine, nodes, .unit = "", .min = 1, .max = 1e6, .required = true,
+          .doc = "nodes"),
+    PARAM(struct machine, cores, .unit = "", .min = 1, .max = 1024, .required = true,
+          .doc = "processors of a node"),
+    PARAM(struct machine, memory, .unit = "GiB", .min = 1e-3, .max = 1e6, .required = true,
+          .doc = "memory of a node"),
     PARAM(struct machine, ranks, .unit = "", .min = 1, .max = 1024, .init.i = 1,
           .doc = "most ranks of a node that computes on its processors"),
     PARAM(struct machine, gpus, .unit = "", .min = 0, .max = 64, .init.i = 0,
           .doc = "GPUs of a node; 0: chains run on its processors"),
-    PARAM(struct machine, gpu_memory, .unit = "GiB", .min = 1e-3, .max = 1e6, .derived = "none without GPUs",
+    PARAM(struct machine, gpu_memory, .unit = "GiB", .min = 1e-3, .max = 1e6,
+          .derived = "none without GPUs",
           .doc = "memory of a GPU, which a machine with GPUs must state"),
-    PARAM(struct machine, pcie, .unit = "GB/s", .min = 1e-6, .max = 1e6, .derived = "as the rates say",
-          .doc = "copies of a GPU in each direction"),
-    PARAM(struct machine, pcie_node, .unit = "GB/s", .min = 1e-6, .max = 1e6, .derived = "those of each GPU, added up",
+    PARAM(struct machine, pcie, .unit = "GB/s", .min = 1e-6, .max = 1e6,
+          .derived = "as the rates say", .doc = "copies of a GPU in each direction"),
+    PARAM(struct machine, pcie_node, .unit = "GB/s", .min = 1e-6, .max = 1e6,
+          .derived = "those of each GPU, added up",
           .doc = "copies of all GPUs of a node at once in each direction"),
-    PARAM(struct machine, disk_read, .unit = "GB/s", .min = 1e-6, .max = INFINITY, .init.r = INFINITY,
-          .doc = "what the file system gives to all nodes together; .inf: the input lies in their page caches"),
-    PARAM(struct machine, disk_write, .unit = "GB/s", .min = 1e-6, .max = 1e6, .derived = "as the rates say",
-          .doc = "what the file system takes, fsync included"),
-    PARAM(struct machine, network, .unit = "GB/s", .min = 1e-6, .max = 1e6, .derived = "none for one node",
+    PARAM(struct machine, disk_read, .unit = "GB/s", .min = 1e-6, .max = INFINITY,
+          .init.r = INFINITY,
+          .doc = "what the file system gives to all nodes together; .inf: the input lies in their "
+                 "page caches"),
+    PARAM(struct machine, disk_write, .unit = "GB/s", .min = 1e-6, .max = 1e6,
+          .derived = "as the rates say", .doc = "what the file system takes, fsync included"),
+    PARAM(struct machine, network, .unit = "GB/s", .min = 1e-6, .max = 1e6,
+          .derived = "none for one node",
           .doc = "what a node receives from others, which a machine of several nodes must state"),
     PARAM(struct machine, exchange, .unit = "GB/s", .min = 1e-6, .max = 1e6,
           .derived = "as the rates say of a thread that writes to the page cache and reads back",
@@ -37,16 +45,19 @@ static const struct param params[] = {
     PARAM(struct machine, launch, .unit = "s", .min = 0, .max = 1e4, .init.r = 0.7,
           .doc = "time in which mpirun and MPI start several ranks"),
     PARAM(struct machine, rates_file, .unit = "", .optional = true,
-          .doc = "rates that `tomostage bench rates --save` measured on such a node; without it, those kept of this "
+          .doc = "rates that `tomostage bench rates --save` measured on such a node; without it, "
+                 "those kept of this "
                  "machine"),
 };
 static const size_t n_params = sizeof params / sizeof *params;
 
 /* Reports a parameter that this machine needs. */
-static void need(const struct param_set *set, const char *name, const char *why, struct ts_diag *diag)
+static void need(const struct param_set *set, const char *name, const char *why,
+                 struct ts_diag *diag)
 {
     if (!ts_param_given(set, name))
-        ts_param_error(set, name, "machine-incomplete", diag, "required for %s, but not given", why);
+        ts_param_error(set, name, "machine-incomplete", diag, "required for %s, but not given",
+                       why);
 }
 
 static void fill(const struct param_set *set, const struct rates *rates, struct machine *machine)
@@ -65,26 +76,31 @@ static void fill(const struct param_set *set, const struct rates *rates, struct 
         machine->exchange = rates->values[RATE_STORE] / GIGA;
 }
 
-static enum ts_status load_rates(const struct machine *machine, const char *kept, struct rates *rates,
-                                 struct ts_diag *diag)
+static enum ts_status load_rates(const struct machine *machine, const char *kept,
+                                 struct rates *rates, struct ts_diag *diag)
 {
     const struct diag_site site = {.code = "machine-rates"};
     if (!machine->rates_file && !kept) {
-        ts_diag_error(diag, TS_BAD_CHAIN, &site, "the machine names no rates, and none are kept of this one");
+        ts_diag_error(diag, TS_BAD_CHAIN, &site,
+                      "the machine names no rates, and none are kept of this one");
         return ts_diag_hint(diag, "`tomostage bench rates` measures them in less than a minute");
     }
-    const enum ts_status status =
-        machine->rates_file ? ts_rates_read(machine->rates_file, rates, diag) : ts_rates_load(kept, rates, diag);
+    const enum ts_status status = machine->rates_file
+                                      ? ts_rates_read(machine->rates_file, rates, diag)
+                                      : ts_rates_load(kept, rates, diag);
     if (status == TS_OK && machine->gpus > 0 && !*rates->device)
-        return ts_diag_error(diag, TS_BAD_CHAIN, &site, "the machine has GPUs, and its rates are of no device");
+        return ts_diag_error(diag, TS_BAD_CHAIN, &site,
+                             "the machine has GPUs, and its rates are of no device");
     return status;
 }
 
-static void load_tree(struct tree *tree, const char *path, struct param_set *set, struct ts_diag *diag)
+static void load_tree(struct tree *tree, const char *path, struct param_set *set,
+                      struct ts_diag *diag)
 {
     char *slash = strrchr(path, '/');
     const char *folder = slash ? ts_arena_text(tree->arena, path, (size_t)(slash - path) + 1) : "";
-    const struct load load = {.arena = tree->arena, .diag = diag, .folder = folder, .path = "rates_file"};
+    const struct load load = {
+        .arena = tree->arena, .diag = diag, .folder = folder, .path = "rates_file"};
     if (!ts_load_begin(&load, params, n_params, sizeof(struct machine), "machine",
                        (struct ts_span){.line = 1, .column = 1}, set))
         return;
@@ -100,8 +116,8 @@ static void load_tree(struct tree *tree, const char *path, struct param_set *set
         need(set, "network", "several nodes", diag);
 }
 
-enum ts_status ts_machine_load(const char *path, const char *kept_rates, struct machine *machine, struct rates *rates,
-                               struct ts_diag *diag)
+enum ts_status ts_machine_load(const char *path, const char *kept_rates, struct machine *machine,
+                               struct rates *rates, struct ts_diag *diag)
 {
     const size_t count = ts_diag_count(diag), errors = ts_diag_error_count(diag);
     struct param_set set = {.n_params = 0};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The rates in memory, and what they are valid for: the program's version, the processor's name as Linux reports it,
- * and the number of processors that this process may use. A file from elsewhere would predict another machine.
+ * The rates in memory, and what they are valid for: the program's version, the processor's name as
+ * Linux reports it, and the number of processors that this process may use. A file from elsewhere
+ * would predict another machine.
  */
 #include "pipeline/rates/rates.h"
 
@@ -51,7 +52,8 @@ static void find_cpu(char *name, size_t size)
 void ts_rates_here(struct rates *rates)
 {
     cpu_set_t set;
-    *rates = (struct rates){.threads = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1};
+    *rates = (struct rates){.threads =
+                                sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1};
     snprintf(rates->version, sizeof rates->version, "%s", ts_version());
     find_cpu(rates->cpu, sizeof rates->cpu);
     for (int i = 0; i < RATES; i++)

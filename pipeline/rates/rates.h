@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The rates of a machine say how fast it does each part of a run. `tomostage bench rates` measures them once and keeps
- * them in a small JSON file, and ts_predict() works out from them how long a plan will take. They are plain data, so a
- * prediction for another machine needs nothing but its file.
+ * The rates of a machine say how fast it does each part of a run. `tomostage bench rates` measures
+ * them once and keeps them in a small JSON file, and ts_predict() works out from them how long a
+ * plan will take. They are plain data, so a prediction for another machine needs nothing but its
+ * file.
  */
 #ifndef PIPELINE_RATES_RATES_H
 #define PIPELINE_RATES_RATES_H
 
 #include "core/diag.h"
 
-/* The first are seconds, the others bytes a second; those of the processor are of one thread while all work. */
+/* The first are seconds, the others bytes a second; those of the processor are of one thread while
+ * all work. */
 enum rate {
-    RATE_START,      /* seconds of a run of a tiny volume on the CPU: the process, the plan, the file */
-    RATE_OPEN,       /* seconds to scan the header of one more DICOM file */
+    RATE_START, /* seconds of a run of a tiny volume on the CPU: the process, the plan, the file */
+    RATE_OPEN,  /* seconds to scan the header of one more DICOM file */
     RATE_CUDA_QUERY, /* seconds to ask the driver for its devices, which `auto` does in any case */
     RATE_CUDA_START, /* seconds that the tiny run takes longer on the device, the query included */
     RATE_READ,       /* from the page cache */
@@ -30,11 +32,13 @@ enum rate {
     RATES
 };
 
-/* This is the speed of a stage with its default method: on the CPU with all threads, or on the device. */
+/* This is the speed of a stage with its default method: on the CPU with all threads, or on the
+ * device. */
 struct stage_rate {
     char stage[32];
     bool cuda;
-    bool samples;        /* the unit of work is a sample along a ray or a view; else a byte (stages/engine/work.h) */
+    bool samples;        /* the unit of work is a sample along a ray or a view; else a byte
+                            (stages/engine/work.h) */
     double per_second;   /* units of work */
     double call_seconds; /* of each call, whatever its size */
 };
@@ -57,7 +61,8 @@ struct rate_name {
 };
 extern const struct rate_name ts_rate_names[RATES];
 
-/* Fills in version, processor and threads of this machine and program; no rate is known yet (NAN). */
+/* Fills in version, processor and threads of this machine and program; no rate is known yet
+ * (NAN). */
 void ts_rates_here(struct rates *rates);
 /* Adds the rate of a stage. Returns false where there are too many. */
 bool ts_rates_add(struct rates *rates, const struct stage_rate *rate);
@@ -68,11 +73,12 @@ const struct stage_rate *ts_rates_find(const struct rates *rates, const char *st
 void ts_rates_print(const struct rates *rates, FILE *stream);
 /* Replaces the file as a whole or not at all. TS_RUN_FAILED where it cannot be written. */
 enum ts_status ts_rates_save(const struct rates *rates, const char *path, struct ts_diag *diag);
-/* Reads a file of rates of any machine. TS_RUN_FAILED (code rates-unreadable) where it cannot be read or is damaged. */
+/* Reads a file of rates of any machine. TS_RUN_FAILED (code rates-unreadable) where it cannot be
+ * read or is damaged. */
 enum ts_status ts_rates_read(const char *path, struct rates *rates, struct ts_diag *diag);
-/* Reads a file of rates of this machine. TS_RUN_FAILED where it cannot be read or is damaged (code rates-unreadable),
- * and where it was measured by another version, on another processor or with another number of threads than
- * ts_rates_here() finds (code rates-foreign). */
+/* Reads a file of rates of this machine. TS_RUN_FAILED where it cannot be read or is damaged (code
+ * rates-unreadable), and where it was measured by another version, on another processor or with
+ * another number of threads than ts_rates_here() finds (code rates-foreign). */
 enum ts_status ts_rates_load(const char *path, struct rates *rates, struct ts_diag *diag);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The file of the rates. JSON is a part of YAML, so the reader of chains reads it, with its limits on size, depth and
- * duplicate keys. Every number must be positive and finite; a file in which one is not is refused as a whole, because a
- * prediction from half of the rates would look like one from all.
+ * The file of the rates. JSON is a part of YAML, so the reader of chains reads it, with its limits
+ * on size, depth and duplicate keys. Every number must be positive and finite; a file in which one
+ * is not is refused as a whole, because a prediction from half of the rates would look like one
+ * from all.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +22,7 @@
 
 static const char format[] = "tomostage rates 1";
 
-/* ---- writing ------------------------------------------------------------------------------------ */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 static void print_values(const struct rates *rates, struct json *json)
 {
@@ -73,7 +74,7 @@ enum ts_status ts_rates_save(const struct rates *rates, const char *path, struct
     return ts_whole_file_close(&file, diag);
 }
 
-/* ---- reading ------------------------------------------------------------------------------------ */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static bool read_text(const struct node *map, const char *key, char *text, size_t size)
 {
@@ -88,7 +89,8 @@ static bool read_text(const struct node *map, const char *key, char *text, size_
 static bool read_number(const struct node *map, const char *key, double low, double *value)
 {
     const struct node *node = ts_tree_find(map, key);
-    return node && node->kind == NODE_SCALAR && !ts_number_real(node->text, value) && isfinite(*value) && *value >= low;
+    return node && node->kind == NODE_SCALAR && !ts_number_real(node->text, value) &&
+           isfinite(*value) && *value >= low;
 }
 
 static bool read_values(const struct node *root, struct rates *rates)
@@ -114,7 +116,8 @@ static bool read_stages(const struct node *root, struct rates *rates)
         struct stage_rate rate;
         char device[8], unit[16];
         if (item->kind != NODE_MAP || !read_text(item, "stage", rate.stage, sizeof rate.stage) ||
-            !read_text(item, "device", device, sizeof device) || !read_text(item, "unit", unit, sizeof unit) ||
+            !read_text(item, "device", device, sizeof device) ||
+            !read_text(item, "unit", unit, sizeof unit) ||
             !read_number(item, "per_second", 1, &rate.per_second) ||
             !read_number(item, "call_seconds", 0, &rate.call_seconds))
             return false;
@@ -126,24 +129,28 @@ static bool read_stages(const struct node *root, struct rates *rates)
     return true;
 }
 
-static enum ts_status refuse_foreign(const char *path, const char *what, const char *there, const char *here,
-                                     struct ts_diag *diag)
+static enum ts_status refuse_foreign(const char *path, const char *what, const char *there,
+                                     const char *here, struct ts_diag *diag)
 {
     return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "rates-foreign"},
-                         "the rates in %s were measured %s %s, and this is %s", path, what, there, here);
+                         "the rates in %s were measured %s %s, and this is %s", path, what, there,
+                         here);
 }
 
-static enum ts_status read_tree(struct tree *tree, const char *path, struct rates *rates, struct ts_diag *diag)
+static enum ts_status read_tree(struct tree *tree, const char *path, struct rates *rates,
+                                struct ts_diag *diag)
 {
     struct ts_diag *refusals = tree->diag;
-    const struct node *root = ts_yaml_read(tree) && ts_diag_error_count(refusals) == 0 ? tree->root : NULL;
+    const struct node *root =
+        ts_yaml_read(tree) && ts_diag_error_count(refusals) == 0 ? tree->root : NULL;
     char found[32];
     double threads;
-    if (!root || root->kind != NODE_MAP || !read_text(root, "format", found, sizeof found) || strcmp(found, format) ||
+    if (!root || root->kind != NODE_MAP || !read_text(root, "format", found, sizeof found) ||
+        strcmp(found, format) ||
         !read_text(root, "version", rates->version, sizeof rates->version) ||
         !read_text(root, "cpu", rates->cpu, sizeof rates->cpu) ||
-        !read_text(root, "device", rates->device, sizeof rates->device) || !read_number(root, "threads", 1, &threads) ||
-        threads > INT_MAX)
+        !read_text(root, "device", rates->device, sizeof rates->device) ||
+        !read_number(root, "threads", 1, &threads) || threads > INT_MAX)
         return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "rates-unreadable"},
                              "%s holds no rates of a machine", path);
     rates->threads = (int)threads;
@@ -157,14 +164,17 @@ static enum ts_status read_tree(struct tree *tree, const char *path, struct rate
 static enum ts_status read_file(const char *path, char *text, size_t *length, struct ts_diag *diag)
 {
     struct stat status;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe without a writer must not stop the run */
-    FILE *file = fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) ? fdopen(fd, "r") : NULL;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC |
+                                  O_NONBLOCK); /* a pipe without a writer must not stop the run */
+    FILE *file =
+        fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) ? fdopen(fd, "r") : NULL;
     const int error = fd < 0 ? errno : 0;
     if (!file && fd >= 0)
         close(fd);
     if (!file)
         return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "rates-unreadable"},
-                             "%s cannot be read: %s", path, error ? strerror(error) : "it is no regular file");
+                             "%s cannot be read: %s", path,
+                             error ? strerror(error) : "it is no regular file");
     *length = fread(text, 1, TREE_MAX_BYTES + 1, file);
     fclose(file);
     return TS_OK;
@@ -199,7 +209,9 @@ static enum ts_status compare(const char *path, const struct rates *rates, const
         return refuse_foreign(path, "by version", rates->version, here->version, diag);
     if (strcmp(rates->cpu, here->cpu) != 0)
         return refuse_foreign(path, "on the processor", rates->cpu, here->cpu, diag);
-    return strcmp(now, then) ? refuse_foreign(path, "with a number of processors of", then, now, diag) : TS_OK;
+    return strcmp(now, then)
+               ? refuse_foreign(path, "with a number of processors of", then, now, diag)
+               : TS_OK;
 }
 
 enum ts_status ts_rates_load(const char *path, struct rates *rates, struct ts_diag *diag)

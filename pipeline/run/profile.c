@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Adds a trace up and draws it. How long a part was busy is the length of the union of its stretches, which shows
- * whether it bounds the run; how long its threads worked in all shows what more processors would gain.
- * Source of the file format: "Trace Event Format", Google, 2016 (complete events, "ph": "X").
+ * Adds a trace up and draws it. How long a part was busy is the length of the union of its
+ * stretches, which shows whether it bounds the run; how long its threads worked in all shows what
+ * more processors would gain. Source of the file format: "Trace Event Format", Google, 2016
+ * (complete events, "ph": "X").
  */
 #include "pipeline/run/profile.h"
 
@@ -16,8 +17,9 @@
 #include "core/svg.h"
 #include "io/file/whole_file.h"
 
-const char *const ts_profile_parts[TRACE_PARTS] = {"plan",     "prepare",  "read",  "upload", "compute",
-                                                   "download", "compress", "write", "check",  "finish"};
+const char *const ts_profile_parts[TRACE_PARTS] = {"plan",    "prepare",  "read",     "upload",
+                                                   "compute", "download", "compress", "write",
+                                                   "check",   "finish"};
 
 struct profile {
     struct trace_stretch *stretches; /* part by part, by time; owned */
@@ -81,23 +83,25 @@ void ts_profile_print(const struct trace *trace, FILE *stream)
     struct profile profile = {0};
     if (!profile_init(&profile, trace))
         return;
-    fprintf(stream, "%-9s %9s %9s %9s %7s %11s %11s %9s\n", "part", "first s", "last s", "busy s", "of all",
-            "threads s", "MB", "GB/s");
+    fprintf(stream, "%-9s %9s %9s %9s %7s %11s %11s %9s\n", "part", "first s", "last s", "busy s",
+            "of all", "threads s", "MB", "GB/s");
     for (int part = 0; part < TRACE_PARTS; part++) {
         const struct profile_sum *sum = &profile.sums[part];
         if (sum->n == 0)
             continue;
-        fprintf(stream, "%-9s %9.3f %9.3f %9.3f %6.0f%% %11.3f", ts_profile_parts[part], sum->first, sum->last,
-                sum->busy, profile.whole > 0 ? 100 * sum->busy / profile.whole : 0, sum->worked);
+        fprintf(stream, "%-9s %9.3f %9.3f %9.3f %6.0f%% %11.3f", ts_profile_parts[part], sum->first,
+                sum->last, sum->busy, profile.whole > 0 ? 100 * sum->busy / profile.whole : 0,
+                sum->worked);
         if (sum->bytes > 0 && sum->busy > 0)
-            fprintf(stream, " %11.1f %9.2f", (double)sum->bytes / 1e6, (double)sum->bytes / sum->busy / 1e9);
+            fprintf(stream, " %11.1f %9.2f", (double)sum->bytes / 1e6,
+                    (double)sum->bytes / sum->busy / 1e9);
         fputc('\n', stream);
     }
     fprintf(stream, "%-9s %19.3f\n", "all", profile.whole);
     free(profile.stretches);
 }
 
-/* ---- pictures ---------------------------------------------------------------------------------- */
+/* ---- pictures -------------------------------------------------------------------------------- */
 
 enum { LANE_HEIGHT = 26, LANE_GAP = 8, LEFT = 90, TOP = 46, WIDTH = 800, TICKS = 8 };
 
@@ -120,19 +124,24 @@ static void draw_axis(double whole, int bottom, FILE *stream)
                 "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%.6g</text>\n",
                 x, TOP - 4, x, bottom, x, bottom + 16, i * step);
     }
-    fprintf(stream, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">time since the start / s</text>\n",
+    fprintf(stream,
+            "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">time since the start / s</text>\n",
             LEFT + WIDTH / 2, bottom + 34);
 }
 
-static void draw_stretch(const struct profile *profile, const struct trace_stretch *stretch, int lane, FILE *stream)
+static void draw_stretch(const struct profile *profile, const struct trace_stretch *stretch,
+                         int lane, FILE *stream)
 {
-    static const char *const colors[TRACE_PARTS] = {"#666666", "#666666", "#0072b2", "#56b4e9", "#d55e00",
-                                                    "#56b4e9", "#009e73", "#cc79a7", "#e69f00", "#666666"};
+    static const char *const colors[TRACE_PARTS] = {"#666666", "#666666", "#0072b2", "#56b4e9",
+                                                    "#d55e00", "#56b4e9", "#009e73", "#cc79a7",
+                                                    "#e69f00", "#666666"};
     const struct profile_sum *sum = &profile->sums[stretch->part];
-    fprintf(stream, "<rect x=\"%.2f\" y=\"%d\" width=\"%.2f\" height=\"%d\" fill=\"%s\" fill-opacity=\"%.2f\"/>\n",
+    fprintf(stream,
+            "<rect x=\"%.2f\" y=\"%d\" width=\"%.2f\" height=\"%d\" fill=\"%s\" "
+            "fill-opacity=\"%.2f\"/>\n",
             LEFT + WIDTH * (stretch->begin / profile->whole), TOP + lane * (LANE_HEIGHT + LANE_GAP),
-            0.3 + WIDTH * ((stretch->end - stretch->begin) / profile->whole), LANE_HEIGHT, colors[stretch->part],
-            sum->worked > 1.5 * sum->busy ? 0.35 : 0.8);
+            0.3 + WIDTH * ((stretch->end - stretch->begin) / profile->whole), LANE_HEIGHT,
+            colors[stretch->part], sum->worked > 1.5 * sum->busy ? 0.35 : 0.8);
 }
 
 static void draw(const struct profile *profile, FILE *stream)
@@ -148,7 +157,8 @@ static void draw(const struct profile *profile, FILE *stream)
     for (int part = 0; part < TRACE_PARTS; part++)
         if (profile->sums[part].n > 0)
             fprintf(stream, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">%s</text>\n", LEFT - 8,
-                    TOP + lanes[part] * (LANE_HEIGHT + LANE_GAP) + LANE_HEIGHT / 2 + 4, ts_profile_parts[part]);
+                    TOP + lanes[part] * (LANE_HEIGHT + LANE_GAP) + LANE_HEIGHT / 2 + 4,
+                    ts_profile_parts[part]);
     for (size_t i = 0; profile->whole > 0 && i < profile->n; i++)
         draw_stretch(profile, &profile->stretches[i], lanes[profile->stretches[i].part], stream);
     fputs("</svg>\n", stream);
@@ -233,14 +243,18 @@ static const char *path_of(char *path, size_t size, const char *name, const char
 enum ts_status ts_profile_check(const char *name, bool force, struct ts_diag *diag)
 {
     char path[PATH_MAX];
-    const enum ts_status status = ts_whole_file_check(path_of(path, sizeof path, name, ".svg"), force, diag);
-    return status == TS_OK ? ts_whole_file_check(path_of(path, sizeof path, name, ".json"), force, diag) : status;
+    const enum ts_status status =
+        ts_whole_file_check(path_of(path, sizeof path, name, ".svg"), force, diag);
+    return status == TS_OK
+               ? ts_whole_file_check(path_of(path, sizeof path, name, ".json"), force, diag)
+               : status;
 }
 
 typedef void write_profile(const struct profile *profile, FILE *stream);
 
-static enum ts_status write_file(const struct profile *profile, const char *name, const char *ending, bool force,
-                                 write_profile *write, struct ts_diag *diag)
+static enum ts_status write_file(const struct profile *profile, const char *name,
+                                 const char *ending, bool force, write_profile *write,
+                                 struct ts_diag *diag)
 {
     char path[PATH_MAX];
     path_of(path, sizeof path, name, ending);
@@ -252,8 +266,9 @@ static enum ts_status write_file(const struct profile *profile, const char *name
     return ts_whole_file_close(&file, diag);
 }
 
-enum ts_status ts_profile_write(const struct trace *trace, struct profile_memory memory, const char *digest,
-                                const char *name, bool force, struct ts_diag *diag)
+enum ts_status ts_profile_write(const struct trace *trace, struct profile_memory memory,
+                                const char *digest, const char *name, bool force,
+                                struct ts_diag *diag)
 {
     struct profile profile = {.memory = memory, .digest = digest};
     struct rusage usage;

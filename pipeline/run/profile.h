@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A profile shows what a run did: as a table for people, as a picture with a lane for each part, and as a file for
- * programs that show traces.
+ * A profile shows what a run did: as a table for people, as a picture with a lane for each part,
+ * and as a file for programs that show traces.
  */
 #ifndef PIPELINE_RUN_PROFILE_H
 #define PIPELINE_RUN_PROFILE_H
@@ -27,27 +27,30 @@ struct profile_sum {
     uint64_t bytes;
     size_t n;
 };
-/* Adds the stretches of all parts up. Returns the seconds until the last one ends, or a negative number where memory is
- * out. */
+/* Adds the stretches of all parts up. Returns the seconds until the last one ends, or a negative
+ * number where memory is out. */
 double ts_profile_sums(const struct trace *trace, struct profile_sum sums[TRACE_PARTS]);
 /* Draws the picture with a lane for each part (SVG 1.1). Nothing is drawn where memory is out. */
 void ts_profile_draw(const struct trace *trace, FILE *stream);
 
-/* Writes a table of the parts: how long each was busy (stretches of several threads at once count once), how long its
- * threads worked in all, its bytes and their rate while it was busy. */
+/* Writes a table of the parts: how long each was busy (stretches of several threads at once count
+ * once), how long its threads worked in all, its bytes and their rate while it was busy. */
 void ts_profile_print(const struct trace *trace, FILE *stream);
-/* Checks before the run that both files can be written. Returns TS_RUN_FAILED where one cannot (not-written), or is
- * there and may not be replaced (output-exists). */
+/* Checks before the run that both files can be written. Returns TS_RUN_FAILED where one cannot
+ * (not-written), or is there and may not be replaced (output-exists). */
 enum ts_status ts_profile_check(const char *name, bool force, struct ts_diag *diag);
-/* Writes NAME.svg, the picture, and NAME.json, the stretches, the memory and the digest of the result ("": the run
- * wrote no HDF5) in Chrome's trace event format, which Perfetto shows. Files of these names are replaced with
- * `force`. Returns TS_RUN_FAILED as ts_profile_check does. memory->peak is measured here. */
-enum ts_status ts_profile_write(const struct trace *trace, struct profile_memory memory, const char *digest,
-                                const char *name, bool force, struct ts_diag *diag);
-/* Reads NAME.json again. The caller destroys *trace; the names of stages live in the arena, and are untrusted texts, as
- * the digest is ("": the profile has none). Returns TS_BAD_INPUT where the file is no such profile
- * (profile-unreadable), TS_RUN_FAILED where memory is out. */
+/* Writes NAME.svg, the picture, and NAME.json, the stretches, the memory and the digest of the
+ * result ("": the run wrote no HDF5) in Chrome's trace event format, which Perfetto shows. Files of
+ * these names are replaced with `force`. Returns TS_RUN_FAILED as ts_profile_check does.
+ * memory->peak is measured here. */
+enum ts_status ts_profile_write(const struct trace *trace, struct profile_memory memory,
+                                const char *digest, const char *name, bool force,
+                                struct ts_diag *diag);
+/* Reads NAME.json again. The caller destroys *trace; the names of stages live in the arena, and are
+ * untrusted texts, as the digest is ("": the profile has none). Returns TS_BAD_INPUT where the file
+ * is no such profile (profile-unreadable), TS_RUN_FAILED where memory is out. */
 enum ts_status ts_profile_read(const char *path, struct arena *arena, struct trace **trace,
-                               struct profile_memory *memory, char digest[DIGEST_TEXT_BYTES], struct ts_diag *diag);
+                               struct profile_memory *memory, char digest[DIGEST_TEXT_BYTES],
+                               struct ts_diag *diag);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This reads the file of a profile again: a list of events, which are objects of numbers, texts and one object `args`.
- * The reader of chains, which reads JSON too, stops at 10,000 values, and a run has as many stretches; so this one
- * knows just the form that ts_profile_write writes, and refuses every other.
- * Source: "Trace Event Format", Google, 2016.
+ * This reads the file of a profile again: a list of events, which are objects of numbers, texts and
+ * one object `args`. The reader of chains, which reads JSON too, stops at 10,000 values, and a run
+ * has as many stretches; so this one knows just the form that ts_profile_write writes, and refuses
+ * every other. Source: "Trace Event Format", Google, 2016.
  */
 #include <errno.h>
 #include <math.h>
@@ -133,11 +133,12 @@ static bool add_event(struct reader *reader, const struct event *event)
         reader->last_stage = ts_arena_text(reader->arena, event->stage, strlen(event->stage));
     for (int part = 0; part < TRACE_PARTS && !strcmp(event->kind, "X"); part++)
         if (!strcmp(event->name, ts_profile_parts[part])) {
-            const struct trace_stretch stretch = {.begin = 1e-6 * event->begin_us,
-                                                  .end = 1e-6 * (event->begin_us + event->length_us),
-                                                  .bytes = (uint64_t)event->bytes,
-                                                  .part = (enum trace_part)part,
-                                                  .stage = *event->stage ? reader->last_stage : NULL};
+            const struct trace_stretch stretch = {
+                .begin = 1e-6 * event->begin_us,
+                .end = 1e-6 * (event->begin_us + event->length_us),
+                .bytes = (uint64_t)event->bytes,
+                .part = (enum trace_part)part,
+                .stage = *event->stage ? reader->last_stage : NULL};
             ts_trace_put(reader->trace, stretch);
             return true;
         }
@@ -158,7 +159,8 @@ static bool take_events(struct reader *reader)
 
 static enum ts_status refuse(const char *path, const char *why, struct ts_diag *diag)
 {
-    ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "profile-unreadable"}, "%s %s", path, why);
+    ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "profile-unreadable"}, "%s %s",
+                  path, why);
     return ts_diag_hint(diag, "`tomostage run CHAIN --profile NAME` writes NAME.json");
 }
 
@@ -172,7 +174,8 @@ static char *read_file(const char *path, struct ts_diag *diag)
         return refuse(path, reason, diag), NULL;
     const size_t bytes = found.st_size <= PROFILE_BYTES ? (size_t)found.st_size : 0;
     char *text = malloc(bytes + 1);
-    const bool read = text && bytes > 0 && ts_file_read_at(fd, text, bytes, 0) && !memchr(text, '\0', bytes);
+    const bool read =
+        text && bytes > 0 && ts_file_read_at(fd, text, bytes, 0) && !memchr(text, '\0', bytes);
     close(fd);
     if (text)
         text[bytes] = '\0';
@@ -187,7 +190,8 @@ static char *read_file(const char *path, struct ts_diag *diag)
 }
 
 enum ts_status ts_profile_read(const char *path, struct arena *arena, struct trace **trace,
-                               struct profile_memory *memory, char digest[DIGEST_TEXT_BYTES], struct ts_diag *diag)
+                               struct profile_memory *memory, char digest[DIGEST_TEXT_BYTES],
+                               struct ts_diag *diag)
 {
     char *text = read_file(path, diag);
     *trace = NULL;
@@ -195,7 +199,8 @@ enum ts_status ts_profile_read(const char *path, struct arena *arena, struct tra
     *digest = '\0';
     if (!text)
         return ts_diag_status(diag);
-    struct reader reader = {.at = text, .arena = arena, .trace = ts_trace_create(), .memory = memory, .digest = digest};
+    struct reader reader = {
+        .at = text, .arena = arena, .trace = ts_trace_create(), .memory = memory, .digest = digest};
     enum ts_status status = TS_OK;
     if (!reader.trace)
         status = ts_diag_no_memory(diag, sizeof reader);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Layout (NeXus):
- *   /entry (NXentry)                         title, program_name, default image; NXtomoproc where it is one
- *   /entry/<image> (NXdata)                  written by the writer; /entry/data is the last one
- *   /entry/process_<k>_<stage> (NXprocess)   sequence_index, program, version, parameters, tables
+ *   /entry (NXentry)                         title, program_name, default image; NXtomoproc where
+ * it is one /entry/<image> (NXdata)                  written by the writer; /entry/data is the last
+ * one /entry/process_<k>_<stage> (NXprocess)   sequence_index, program, version, parameters, tables
  *   /entry/inputs/<name> (NXparameters)      format, attributes, one value a slice
- *   /entry/provenance (NXparameters)         the chain as text and its digest, libraries, build, warnings
+ *   /entry/provenance (NXparameters)         the chain as text and its digest, libraries, build,
+ * warnings
  */
 #include "pipeline/run/provenance.h"
 
@@ -23,12 +24,13 @@
 
 enum { PATH_BYTES = 256 };
 
-/* ---- tables -------------------------------------------------------------------------------------- */
+/* ---- tables ---------------------------------------------------------------------------------- */
 
-/* An NXdata group has one signal, which viewers plot. It is the table that says most of its stage; the others lie
- * beside it, and those of the same shape and unit that count the same thing, such as a reference's histogram, are drawn
- * with it. The axis of a histogram has the centers of its bins, because viewers disagree on edges, of which there is
- * one more than there are values. Tables of one row a slice are lists of curves, not pictures. Source: NeXus NXdata. */
+/* An NXdata group has one signal, which viewers plot. It is the table that says most of its stage;
+ * the others lie beside it, and those of the same shape and unit that count the same thing, such as
+ * a reference's histogram, are drawn with it. The axis of a histogram has the centers of its bins,
+ * because viewers disagree on edges, of which there is one more than there are values. Tables of
+ * one row a slice are lists of curves, not pictures. Source: NeXus NXdata. */
 
 static const struct stage_table *find(const struct stage_table *tables, int n, const char *name)
 {
@@ -41,9 +43,12 @@ static const struct stage_table *find(const struct stage_table *tables, int n, c
 /* The tables that say most of a stage, and those that hold the positions along their last axis. */
 static const struct plotted {
     const char *signal, *positions;
-} plotted[] = {{"counts", "edges"}, {"measure", "trial_center"}, {"residual"}, {"distance"}, {"strip"}, {"mean"}};
+} plotted[] = {{"counts", "edges"}, {"measure", "trial_center"},
+               {"residual"},        {"distance"},
+               {"strip"},           {"mean"}};
 
-/* Returns the table that is plotted, and that of its positions, or NULL. A table with an axis comes before a number. */
+/* Returns the table that is plotted, and that of its positions, or NULL. A table with an axis comes
+ * before a number. */
 static const struct stage_table *signal_of(const struct stage_table *tables, int n,
                                            const struct stage_table **positions)
 {
@@ -61,11 +66,14 @@ static const struct stage_table *signal_of(const struct stage_table *tables, int
     return tables;
 }
 
-/* Makes the positions of an axis of n values: those of the table, or the centers between its edges. They stay NULL
- * where the table has none for all slices alike. The caller frees them. */
-static enum ts_status positions_of(const struct stage_table *table, int64_t n, double **positions, struct ts_diag *diag)
+/* Makes the positions of an axis of n values: those of the table, or the centers between its edges.
+ * They stay NULL where the table has none for all slices alike. The caller frees them. */
+static enum ts_status positions_of(const struct stage_table *table, int64_t n, double **positions,
+                                   struct ts_diag *diag)
 {
-    const int64_t edges = table && table->image.rank == 1 && table->image.dtype == TS_F64 ? table->image.axes[0].n : 0;
+    const int64_t edges = table && table->image.rank == 1 && table->image.dtype == TS_F64
+                              ? table->image.axes[0].n
+                              : 0;
     const double *at = table ? table->image.data : NULL;
     *positions = NULL;
     if (edges < n || edges > n + 1)
@@ -77,8 +85,9 @@ static enum ts_status positions_of(const struct stage_table *table, int64_t n, d
 }
 
 /* Writes which other table is drawn with the signal: it counts the same bins. */
-static enum ts_status write_auxiliary(const struct stage_table *tables, int n, const struct stage_table *signal,
-                                      const char *group, struct hdf5_writer *writer)
+static enum ts_status write_auxiliary(const struct stage_table *tables, int n,
+                                      const struct stage_table *signal, const char *group,
+                                      struct hdf5_writer *writer)
 {
     const char *const name = "reference_counts";
     const struct stage_table *other = find(tables, n, name);
@@ -98,7 +107,8 @@ static enum ts_status write_signal(const struct stage_table *tables, int n, cons
     struct ts_image image = signal->image;
     double *positions = NULL;
     char path[PATH_BYTES];
-    enum ts_status status = last >= 0 ? positions_of(at, image.axes[last].n, &positions, diag) : TS_OK;
+    enum ts_status status =
+        last >= 0 ? positions_of(at, image.axes[last].n, &positions, diag) : TS_OK;
     if (positions) {
         image.axes[last].positions = positions;
         image.axes[last].unit = at->image.unit;
@@ -108,27 +118,31 @@ static enum ts_status write_signal(const struct stage_table *tables, int n, cons
     free(positions);
     snprintf(path, sizeof path, "%s/%s@interpretation", group, signal->name);
     if (status == TS_OK && last > 0)
-        status = ts_hdf5_text(writer, path, image.axes[last].kind == TS_AXIS_X ? "image" : "spectrum");
+        status =
+            ts_hdf5_text(writer, path, image.axes[last].kind == TS_AXIS_X ? "image" : "spectrum");
     return status == TS_OK ? write_auxiliary(tables, n, signal, group, writer) : status;
 }
 
-/* Writes a table. Viewers label its values with its name and unit, since its description would not fit there. */
-static enum ts_status write_table(const struct stage_table *table, const char *group, struct hdf5_writer *writer)
+/* Writes a table. Viewers label its values with its name and unit, since its description would not
+ * fit there. */
+static enum ts_status write_table(const struct stage_table *table, const char *group,
+                                  struct hdf5_writer *writer)
 {
     const char *unit = table->image.unit;
     char path[PATH_BYTES], label[96];
     snprintf(path, sizeof path, "%s/%s", group, table->name);
     enum ts_status status = ts_hdf5_values(writer, path, &table->image);
     snprintf(path, sizeof path, "%s/%s@long_name", group, table->name);
-    snprintf(label, sizeof label, *unit && strcmp(unit, "1") != 0 ? "%s (%s)" : "%s", table->name, unit);
+    snprintf(label, sizeof label, *unit && strcmp(unit, "1") != 0 ? "%s (%s)" : "%s", table->name,
+             unit);
     if (status == TS_OK)
         status = ts_hdf5_text(writer, path, label);
     snprintf(path, sizeof path, "%s/%s@description", group, table->name);
     return status == TS_OK ? ts_hdf5_text(writer, path, table->doc) : status;
 }
 
-/* Writes n tables, with their values on the host, into the new group `process`/tables. Nothing is written where n is 0.
- * Returns the writer's status. */
+/* Writes n tables, with their values on the host, into the new group `process`/tables. Nothing is
+ * written where n is 0. Returns the writer's status. */
 static enum ts_status write_tables(const struct stage_table *tables, int n, const char *process,
                                    struct hdf5_writer *writer, struct ts_diag *diag)
 {
@@ -142,17 +156,18 @@ static enum ts_status write_tables(const struct stage_table *tables, int n, cons
     return status == TS_OK ? write_signal(tables, n, group, writer, diag) : status;
 }
 
-/* ---- the NeXus application definition ------------------------------------------------------------ */
+/* ---- the NeXus application definition -------------------------------------------------------- */
 
-/* NXtomoproc is the definition of reconstructed volumes. It wants to know what the object was looked at with, so only a
- * volume of which that is known follows it: one computed from a CT series or from HU, or from a scan that names its
- * probe. Facts that no input has, or that would tell where and on whom it was measured, are "not recorded". The field
- * `date` is left out, because equal runs give equal files. `raw_file` names the groups of the inputs, not their paths.
- * Source: NeXus definitions, NXtomoproc. */
+/* NXtomoproc is the definition of reconstructed volumes. It wants to know what the object was
+ * looked at with, so only a volume of which that is known follows it: one computed from a CT series
+ * or from HU, or from a scan that names its probe. Facts that no input has, or that would tell
+ * where and on whom it was measured, are "not recorded". The field `date` is left out, because
+ * equal runs give equal files. `raw_file` names the groups of the inputs, not their paths. Source:
+ * NeXus definitions, NXtomoproc. */
 
 static const char unknown[] = "not recorded";
 
-/* ---- what the object was looked at with ---------------------------------------------------------- */
+/* ---- what the object was looked at with ------------------------------------------------------ */
 
 static const char *text_attribute(const struct source *source, const char *name)
 {
@@ -196,7 +211,8 @@ static bool is_volume(const struct ts_image *image)
     return true;
 }
 
-/* Returns true where a saved image has a name that the definition wants for something else. The image keeps it. */
+/* Returns true where a saved image has a name that the definition wants for something else. The
+ * image keeps it. */
 static bool names_collide(const struct ts_plan *plan)
 {
     static const char *const names[] = {"definition", "instrument", "sample", "reconstruction"};
@@ -207,15 +223,15 @@ static bool names_collide(const struct ts_plan *plan)
     return false;
 }
 
-/* Returns true where the last image is a volume of X-ray, neutron or electron tomography, which is written as
- * NXtomoproc. */
+/* Returns true where the last image is a volume of X-ray, neutron or electron tomography, which is
+ * written as NXtomoproc. */
 static bool is_tomography(const struct ts_plan *plan)
 {
-    return plan->n_volumes == 1 && plan->value_axis.n == 0 && is_volume(&plan->nodes[plan->n_nodes - 1].out) &&
-           probe(plan) && !names_collide(plan);
+    return plan->n_volumes == 1 && plan->value_axis.n == 0 &&
+           is_volume(&plan->nodes[plan->n_nodes - 1].out) && probe(plan) && !names_collide(plan);
 }
 
-/* ---- NXtomoproc ---------------------------------------------------------------------------------- */
+/* ---- NXtomoproc ------------------------------------------------------------------------------ */
 
 /* Returns the last stage that made a volume of projections; -1 where none did. */
 static int32_t reconstruction(const struct ts_plan *plan)
@@ -232,12 +248,14 @@ static enum ts_status write_raw_file(const struct ts_plan *plan, struct hdf5_wri
     char text[1024] = "";
     for (int32_t i = 0; i < plan->n_sources; i++) {
         const size_t used = strlen(text);
-        snprintf(text + used, sizeof text - used, "%s/entry/inputs/%s", used > 0 ? ", " : "", plan->nodes[i].label);
+        snprintf(text + used, sizeof text - used, "%s/entry/inputs/%s", used > 0 ? ", " : "",
+                 plan->nodes[i].label);
     }
     return ts_hdf5_text(writer, "/entry/reconstruction/parameters/raw_file", text);
 }
 
-/* The reconstruction is another name of the stage's process, or a process of its own where a scanner reconstructed. */
+/* The reconstruction is another name of the stage's process, or a process of its own where a
+ * scanner reconstructed. */
 static enum ts_status write_process(const struct ts_plan *plan, struct hdf5_writer *writer)
 {
     static const char group[] = "/entry/reconstruction";
@@ -256,21 +274,23 @@ static enum ts_status write_process(const struct ts_plan *plan, struct hdf5_writ
     return write_raw_file(plan, writer);
 }
 
-/* Writes what NXtomoproc asks for beyond the image and the processes. Call it after all of them; it does nothing where
- * the last image is no such volume. Returns the writer's status. */
+/* Writes what NXtomoproc asks for beyond the image and the processes. Call it after all of them; it
+ * does nothing where the last image is no such volume. Returns the writer's status. */
 static enum ts_status write_definition(const struct ts_plan *plan, struct hdf5_writer *writer)
 {
-    const char *const groups[][2] = {
-        {"/entry/instrument", "NXinstrument"}, {"/entry/instrument/source", "NXsource"}, {"/entry/sample", "NXsample"}};
-    const char *const texts[][2] = {{"/entry/definition", "NXtomoproc"},
-                                    {"/entry/instrument/source/type", unknown},
-                                    {"/entry/instrument/source/name", unknown},
-                                    {"/entry/instrument/source/probe", probe(plan)},
-                                    {"/entry/sample/name", unknown},
-                                    /* Values are those of the quantity as they stand: value * scaling + offset. */
-                                    {"/entry/data/data@transform", "none"},
-                                    {"/entry/data/data@scaling", "1"},
-                                    {"/entry/data/data@offset", "0"}};
+    const char *const groups[][2] = {{"/entry/instrument", "NXinstrument"},
+                                     {"/entry/instrument/source", "NXsource"},
+                                     {"/entry/sample", "NXsample"}};
+    const char *const texts[][2] = {
+        {"/entry/definition", "NXtomoproc"},
+        {"/entry/instrument/source/type", unknown},
+        {"/entry/instrument/source/name", unknown},
+        {"/entry/instrument/source/probe", probe(plan)},
+        {"/entry/sample/name", unknown},
+        /* Values are those of the quantity as they stand: value * scaling + offset. */
+        {"/entry/data/data@transform", "none"},
+        {"/entry/data/data@scaling", "1"},
+        {"/entry/data/data@offset", "0"}};
     const uint8_t yes = 1;
     const struct ts_image custom = {.dtype = TS_U8, .unit = "", .data = (void *)&yes};
     if (!is_tomography(plan))
@@ -285,9 +305,10 @@ static enum ts_status write_definition(const struct ts_plan *plan, struct hdf5_w
     return write_process(plan, writer);
 }
 
-/* ---- the entry ----------------------------------------------------------------------------------- */
+/* ---- the entry ------------------------------------------------------------------------------- */
 
-static enum ts_status write_text(struct hdf5_writer *writer, const char *group, const char *name, const char *text)
+static enum ts_status write_text(struct hdf5_writer *writer, const char *group, const char *name,
+                                 const char *text)
 {
     char path[PATH_BYTES];
     snprintf(path, sizeof path, "%s/%s", group, name);
@@ -299,7 +320,8 @@ struct text {
     const char *name, *text;
 };
 
-static enum ts_status write_texts(struct hdf5_writer *writer, const char *group, const struct text *texts, size_t n)
+static enum ts_status write_texts(struct hdf5_writer *writer, const char *group,
+                                  const struct text *texts, size_t n)
 {
     enum ts_status status = TS_OK;
     for (size_t i = 0; status == TS_OK && i < n; i++)
@@ -308,8 +330,9 @@ static enum ts_status write_texts(struct hdf5_writer *writer, const char *group,
     return status;
 }
 
-static enum ts_status write_array(struct hdf5_writer *writer, const char *group, const char *name, enum ts_dtype dtype,
-                                  const char *unit, int rank, const int64_t *shape, const void *data)
+static enum ts_status write_array(struct hdf5_writer *writer, const char *group, const char *name,
+                                  enum ts_dtype dtype, const char *unit, int rank,
+                                  const int64_t *shape, const void *data)
 {
     char path[PATH_BYTES];
     struct ts_image image = {.rank = rank, .dtype = dtype, .unit = unit, .data = (void *)data};
@@ -332,9 +355,10 @@ enum ts_status ts_provenance_begin(const struct ts_plan *plan, struct hdf5_write
     return status == TS_OK ? ts_hdf5_group(writer, "/entry/inputs", "NXparameters") : status;
 }
 
-/* ---- parameters -------------------------------------------------------------------------------- */
+/* ---- parameters ------------------------------------------------------------------------------ */
 
-/* Returns the unit of a parameter. Lengths are in pixels where the image's pixel size is not known. */
+/* Returns the unit of a parameter. Lengths are in pixels where the image's pixel size is not
+ * known. */
 static const char *unit_of(const struct param *param, const struct ts_image *in)
 {
     const char *length = in->axes[2].unit;
@@ -345,8 +369,9 @@ static const char *unit_of(const struct param *param, const struct ts_image *in)
     return !strcmp(param->unit, "mm") && length && !strcmp(length, "pixel") ? length : param->unit;
 }
 
-static enum ts_status write_parameter(const struct param_set *set, size_t i, const struct ts_image *in,
-                                      const char *group, struct hdf5_writer *writer)
+static enum ts_status write_parameter(const struct param_set *set, size_t i,
+                                      const struct ts_image *in, const char *group,
+                                      struct hdf5_writer *writer)
 {
     const struct param *param = &set->params[i];
     const void *at = (const unsigned char *)set->values + param->offset;
@@ -356,8 +381,9 @@ static enum ts_status write_parameter(const struct param_set *set, size_t i, con
         const int64_t integer = *(const int64_t *)at;
         const int32_t small = (int32_t)integer;
         const double real = (double)integer;
-        return integer == small ? write_array(writer, group, param->name, TS_I32, unit, 0, NULL, &small)
-                                : write_array(writer, group, param->name, TS_F64, unit, 0, NULL, &real);
+        return integer == small
+                   ? write_array(writer, group, param->name, TS_I32, unit, 0, NULL, &small)
+                   : write_array(writer, group, param->name, TS_F64, unit, 0, NULL, &real);
     }
     case PARAM_REAL:
         return write_array(writer, group, param->name, TS_F64, unit, 0, NULL, at);
@@ -367,11 +393,12 @@ static enum ts_status write_parameter(const struct param_set *set, size_t i, con
         const bool list = numbers->rows <= 1;
         if (numbers->rows * numbers->columns == 0)
             return write_text(writer, group, param->name, "none");
-        return write_array(writer, group, param->name, TS_F64, unit, list ? 1 : 2, list ? shape + 1 : shape,
-                           numbers->values);
+        return write_array(writer, group, param->name, TS_F64, unit, list ? 1 : 2,
+                           list ? shape + 1 : shape, numbers->values);
     }
     case PARAM_TEXT:
-        return write_text(writer, group, param->name, *(const char *const *)at ? *(const char *const *)at : "");
+        return write_text(writer, group, param->name,
+                          *(const char *const *)at ? *(const char *const *)at : "");
     case PARAM_CHOICE:
     case PARAM_BOOL:
     case PARAM_TEXTS:
@@ -384,7 +411,8 @@ static enum ts_status write_parameter(const struct param_set *set, size_t i, con
     return TS_OK;
 }
 
-static enum ts_status write_parameters(const struct plan_node *node, const char *process, struct hdf5_writer *writer)
+static enum ts_status write_parameters(const struct plan_node *node, const char *process,
+                                       struct hdf5_writer *writer)
 {
     char group[PATH_BYTES];
     snprintf(group, sizeof group, "%s/parameters", process);
@@ -395,12 +423,13 @@ static enum ts_status write_parameters(const struct plan_node *node, const char 
     return status;
 }
 
-/* ---- stages ------------------------------------------------------------------------------------ */
+/* ---- stages ---------------------------------------------------------------------------------- */
 
-/* The device is recorded by its kind: equal devices compute equal bytes, and the file must not say which of them it
- * was. */
-static enum ts_status write_stage(const struct ts_plan *plan, int32_t index, const struct stage_table *tables,
-                                  int n_tables, struct hdf5_writer *writer, struct ts_diag *diag)
+/* The device is recorded by its kind: equal devices compute equal bytes, and the file must not say
+ * which of them it was. */
+static enum ts_status write_stage(const struct ts_plan *plan, int32_t index,
+                                  const struct stage_table *tables, int n_tables,
+                                  struct hdf5_writer *writer, struct ts_diag *diag)
 {
     const struct plan_node *node = &plan->nodes[index];
     const int32_t sequence = index - plan->n_sources + 1;
@@ -410,7 +439,8 @@ static enum ts_status write_stage(const struct ts_plan *plan, int32_t index, con
         {"input", plan->nodes[node->inputs[0]].label},      {"device", plan->cuda ? "cuda" : "cpu"},
         {"quantity", ts_quantity_name(node->out.quantity)}, {"unit", node->out.unit}};
     char process[PATH_BYTES];
-    snprintf(process, sizeof process, "/entry/process_%d_%s", sequence, node->chain_stage->stage->name);
+    snprintf(process, sizeof process, "/entry/process_%d_%s", sequence,
+             node->chain_stage->stage->name);
     enum ts_status status = ts_hdf5_group(writer, process, "NXprocess");
     if (status == TS_OK)
         status = write_texts(writer, process, program, sizeof program / sizeof *program);
@@ -423,10 +453,10 @@ static enum ts_status write_stage(const struct ts_plan *plan, int32_t index, con
     return status == TS_OK ? write_tables(tables, n_tables, process, writer, diag) : status;
 }
 
-/* ---- sources ----------------------------------------------------------------------------------- */
+/* ---- sources --------------------------------------------------------------------------------- */
 
-static enum ts_status write_hashes(const struct source *source, const char *group, struct hdf5_writer *writer,
-                                   struct ts_diag *diag)
+static enum ts_status write_hashes(const struct source *source, const char *group,
+                                   struct hdf5_writer *writer, struct ts_diag *diag)
 {
     const size_t n = (size_t)ts_source_total(source);
     const char **hashes = calloc(2 * n, sizeof *hashes);
@@ -463,7 +493,8 @@ static enum ts_status write_slices(const struct source *source, const char *grou
         memcpy(position + 3 * i, slice->position_mm, 3 * sizeof *position);
         padding += (uint64_t)slice->padding_count;
     }
-    enum ts_status status = write_array(writer, group, "slice_slope", TS_F64, unit, 1, shape, slope);
+    enum ts_status status =
+        write_array(writer, group, "slice_slope", TS_F64, unit, 1, shape, slope);
     if (status == TS_OK)
         status = write_array(writer, group, "slice_intercept", TS_F64, unit, 1, shape, intercept);
     if (status == TS_OK)
@@ -475,8 +506,8 @@ static enum ts_status write_slices(const struct source *source, const char *grou
 }
 
 /* Writes the angles of projections. Flats and darks have none. */
-static enum ts_status write_angles(const struct ts_image *image, const char *group, struct hdf5_writer *writer,
-                                   struct ts_diag *diag)
+static enum ts_status write_angles(const struct ts_image *image, const char *group,
+                                   struct hdf5_writer *writer, struct ts_diag *diag)
 {
     const struct ts_axis *views = &image->axes[1];
     if (!ts_image_is_sinogram(image) || !views->unit || strcmp(views->unit, "degree") != 0)
@@ -485,15 +516,17 @@ static enum ts_status write_angles(const struct ts_image *image, const char *gro
     if (!angles)
         return ts_diag_no_memory(diag, (size_t)views->n * sizeof *angles);
     for (int64_t i = 0; i < views->n; i++)
-        angles[i] = views->positions ? views->positions[i] : views->first + (double)i * views->spacing;
-    const enum ts_status status = write_array(writer, group, "angles", TS_F64, "degree", 1, &views->n, angles);
+        angles[i] =
+            views->positions ? views->positions[i] : views->first + (double)i * views->spacing;
+    const enum ts_status status =
+        write_array(writer, group, "angles", TS_F64, "degree", 1, &views->n, angles);
     free(angles);
     return status;
 }
 
 /* Writes what the volumes of a series differ in, such as their times. */
-static enum ts_status write_volumes(const struct source *source, const char *group, struct hdf5_writer *writer,
-                                    struct ts_diag *diag)
+static enum ts_status write_volumes(const struct source *source, const char *group,
+                                    struct hdf5_writer *writer, struct ts_diag *diag)
 {
     const struct ts_axis *axis = &source->volume_axis;
     if (source->n_volumes <= 1)
@@ -505,8 +538,8 @@ static enum ts_status write_volumes(const struct source *source, const char *gro
         positions[i] = ts_axis_position(axis, i);
     enum ts_status status = write_text(writer, group, "volume_axis", ts_axis_name(axis));
     if (status == TS_OK)
-        status = write_array(writer, group, "volume_position", TS_F64, axis->unit ? axis->unit : "", 1,
-                             &source->n_volumes, positions);
+        status = write_array(writer, group, "volume_position", TS_F64, axis->unit ? axis->unit : "",
+                             1, &source->n_volumes, positions);
     free(positions);
     return status;
 }
@@ -517,12 +550,13 @@ static enum ts_status write_attribute(const struct source_attribute *attribute, 
 {
     const int64_t shape[] = {attribute->n, attribute->columns};
     const int rank = attribute->columns > 0 ? 2 : attribute->n > 1;
-    return attribute->numbers
-               ? write_array(writer, group, attribute->name, TS_F64, attribute->unit, rank, shape, attribute->numbers)
-               : write_text(writer, group, attribute->name, attribute->value);
+    return attribute->numbers ? write_array(writer, group, attribute->name, TS_F64, attribute->unit,
+                                            rank, shape, attribute->numbers)
+                              : write_text(writer, group, attribute->name, attribute->value);
 }
 
-static enum ts_status write_source(const struct plan_node *node, struct hdf5_writer *writer, struct ts_diag *diag)
+static enum ts_status write_source(const struct plan_node *node, struct hdf5_writer *writer,
+                                   struct ts_diag *diag)
 {
     char group[PATH_BYTES];
     snprintf(group, sizeof group, "/entry/inputs/%s", node->label);
@@ -539,17 +573,20 @@ static enum ts_status write_source(const struct plan_node *node, struct hdf5_wri
     ts_source_grid_text(&node->source->image, grid);
     if (status == TS_OK)
         status = write_text(writer, group, "grid", grid);
-    return status == TS_OK ? write_slices(node->source, group, node->out.unit, writer, diag) : status;
+    return status == TS_OK ? write_slices(node->source, group, node->out.unit, writer, diag)
+                           : status;
 }
 
-enum ts_status ts_provenance_node(const struct ts_plan *plan, int32_t index, const struct stage_table *tables,
-                                  int n_tables, struct hdf5_writer *writer, struct ts_diag *diag)
+enum ts_status ts_provenance_node(const struct ts_plan *plan, int32_t index,
+                                  const struct stage_table *tables, int n_tables,
+                                  struct hdf5_writer *writer, struct ts_diag *diag)
 {
     const struct plan_node *node = &plan->nodes[index];
-    return node->source ? write_source(node, writer, diag) : write_stage(plan, index, tables, n_tables, writer, diag);
+    return node->source ? write_source(node, writer, diag)
+                        : write_stage(plan, index, tables, n_tables, writer, diag);
 }
 
-/* ---- the whole --------------------------------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 /* Returns the chain's text with the plan's resolved values in place of the chain's own. */
 static char *resolved_chain(const struct ts_plan *plan)
@@ -574,7 +611,8 @@ static char *resolved_chain(const struct ts_plan *plan)
     return text;
 }
 
-static enum ts_status write_chain(const struct ts_plan *plan, struct hdf5_writer *writer, struct ts_diag *diag)
+static enum ts_status write_chain(const struct ts_plan *plan, struct hdf5_writer *writer,
+                                  struct ts_diag *diag)
 {
     char hex[DIGEST_TEXT_BYTES];
     char *text = resolved_chain(plan);
@@ -604,7 +642,8 @@ static enum ts_status write_links(const struct ts_plan *plan, struct hdf5_writer
                 continue;
             snprintf(path, sizeof path, "/entry/%s", node->dataset);
             snprintf(target, sizeof target, "/entry/%s", stored->dataset);
-            const enum ts_status status = outputs[j] != i ? ts_hdf5_link(writer, path, target) : TS_OK;
+            const enum ts_status status =
+                outputs[j] != i ? ts_hdf5_link(writer, path, target) : TS_OK;
             if (status != TS_OK)
                 return status;
         }
@@ -625,38 +664,45 @@ int ts_provenance_device(const struct ts_plan *plan, struct version versions[VER
     versions[0].name = "cuda_device";
     snprintf(versions[0].text, sizeof versions[0].text, "%s", plan->cuda->name);
     versions[1].name = "cuda_compute_capability";
-    snprintf(versions[1].text, sizeof versions[1].text, "%d.%d", plan->cuda->major, plan->cuda->minor);
+    snprintf(versions[1].text, sizeof versions[1].text, "%d.%d", plan->cuda->major,
+             plan->cuda->minor);
     versions[2].name = "cuda_code";
-    snprintf(versions[2].text, sizeof versions[2].text, "%d.%d", plan->cuda->code / 10, plan->cuda->code % 10);
+    snprintf(versions[2].text, sizeof versions[2].text, "%d.%d", plan->cuda->code / 10,
+             plan->cuda->code % 10);
     versions[3].name = "cuda_driver";
     snprintf(versions[3].text, sizeof versions[3].text, "%d.%d", plan->cuda_driver / 1000,
              plan->cuda_driver % 1000 / 10);
     versions[4].name = "cuda_runtime";
-    snprintf(versions[4].text, sizeof versions[4].text, "%d.%d", runtime / 1000, runtime % 1000 / 10);
+    snprintf(versions[4].text, sizeof versions[4].text, "%d.%d", runtime / 1000,
+             runtime % 1000 / 10);
     return 5;
 }
 
 /* Writes where the stages ran, beyond their `device`. */
-static enum ts_status write_device(const struct ts_plan *plan, const char *group, struct hdf5_writer *writer)
+static enum ts_status write_device(const struct ts_plan *plan, const char *group,
+                                   struct hdf5_writer *writer)
 {
     struct version versions[VERSIONS_MAX];
     const int n = ts_provenance_device(plan, versions);
-    enum ts_status status =
-        !plan->cuda && plan->device_note ? write_text(writer, group, "device_note", plan->device_note) : TS_OK;
+    enum ts_status status = !plan->cuda && plan->device_note
+                                ? write_text(writer, group, "device_note", plan->device_note)
+                                : TS_OK;
     for (int i = 0; status == TS_OK && i < n; i++)
         status = write_text(writer, group, versions[i].name, versions[i].text);
     return status;
 }
 
 /* Writes a version under a name that NeXus allows. */
-static enum ts_status write_version(struct hdf5_writer *writer, const char *group, const struct version *version)
+static enum ts_status write_version(struct hdf5_writer *writer, const char *group,
+                                    const struct version *version)
 {
     char name[64];
     ts_version_field(version, name);
     return write_text(writer, group, name, version->text);
 }
 
-enum ts_status ts_provenance_end(const struct ts_plan *plan, struct hdf5_writer *writer, struct ts_diag *diag)
+enum ts_status ts_provenance_end(const struct ts_plan *plan, struct hdf5_writer *writer,
+                                 struct ts_diag *diag)
 {
     const char *group = "/entry/provenance";
     enum ts_status status = write_links(plan, writer);

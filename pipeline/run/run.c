@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Carries a plan out. The sources' workers start before a device is opened and the writer's threads last. The first
- * slab is read, and the output created, while the device opens. All output files are left whole, or none is.
+ * Carries a plan out. The sources' workers start before a device is opened and the writer's threads
+ * last. The first slab is read, and the output created, while the device opens. All output files
+ * are left whole, or none is.
  */
 #include "pipeline/run/run.h"
 
@@ -53,24 +54,27 @@ struct run_position ts_run_position(const struct run *run)
                                  .iterating = atomic_load(&run->iterating)};
 }
 
-static struct run_pace pace_of(const struct ts_plan *plan, const struct run_position *at, double seconds,
-                               double pass_done)
+static struct run_pace pace_of(const struct ts_plan *plan, const struct run_position *at,
+                               double seconds, double pass_done)
 {
     const int32_t node = at->iterating - 1;
     const int64_t value = node >= 0 ? plan->nodes[node].value : -1;
-    return (struct run_pace){.seconds = seconds,
-                             .pass_seconds = seconds_since(&at->pass_started),
-                             .pass_done = pass_done,
-                             .passes = at->surveyed + at->volume * plan->n_passes + at->pass,
-                             .n_passes = at->surveyed + plan->n_volumes * plan->n_passes,
-                             .iterates = node >= 0,
-                             .volumes_left = at->volume < plan->n_volumes ? plan->n_volumes - at->volume - 1 : 0,
-                             .n_volumes = plan->n_volumes,
-                             .values_left = value >= 0 ? plan->chain->sweep.n - value - 1 : 0};
+    return (struct run_pace){
+        .seconds = seconds,
+        .pass_seconds = seconds_since(&at->pass_started),
+        .pass_done = pass_done,
+        .passes = at->surveyed + at->volume * plan->n_passes + at->pass,
+        .n_passes = at->surveyed + plan->n_volumes * plan->n_passes,
+        .iterates = node >= 0,
+        .volumes_left = at->volume < plan->n_volumes ? plan->n_volumes - at->volume - 1 : 0,
+        .n_volumes = plan->n_volumes,
+        .values_left = value >= 0 ? plan->chain->sweep.n - value - 1 : 0};
 }
 
-/* Reports an event of this position; `of_slab` is how much of the slab at hand is done beside the slices that are. */
-static void report_at(struct run *run, const struct run_position *at, struct ts_event event, double of_slab)
+/* Reports an event of this position; `of_slab` is how much of the slab at hand is done beside the
+ * slices that are. */
+static void report_at(struct run *run, const struct run_position *at, struct ts_event event,
+                      double of_slab)
 {
     if (!run->options->on_event)
         return;
@@ -96,14 +100,16 @@ static void report(struct run *run, struct ts_event event)
     report_at(run, &at, event, 0);
 }
 
-/* Where the back end only enqueues the iterations of a slab, that says nothing of how far they are. */
+/* Where the back end only enqueues the iterations of a slab, that says nothing of how far they
+ * are. */
 static void report_progress(struct run *run)
 {
     if (!run->back_end->begin_call || atomic_load(&run->iterating) == 0)
         report(run, (struct ts_event){.kind = TS_EVENT_PROGRESS});
 }
 
-void ts_run_report_iteration(struct run *run, const struct run_position *at, const struct stage_iteration *iteration)
+void ts_run_report_iteration(struct run *run, const struct run_position *at,
+                             const struct stage_iteration *iteration)
 {
     report_at(run, at,
               (struct ts_event){.kind = TS_EVENT_ITERATION,
@@ -115,7 +121,8 @@ void ts_run_report_iteration(struct run *run, const struct run_position *at, con
 }
 
 /* A stage on the CPU reports this within a call for which the walk waits. */
-static void take_iteration(void *user, const struct stage_context *context, const struct stage_iteration *iteration)
+static void take_iteration(void *user, const struct stage_context *context,
+                           const struct stage_iteration *iteration)
 {
     struct run *run = user;
     for (int32_t i = 0; i < run->plan->n_nodes; i++)
@@ -125,7 +132,7 @@ static void take_iteration(void *user, const struct stage_context *context, cons
     ts_run_report_iteration(run, &at, iteration);
 }
 
-/* ---- set-up ------------------------------------------------------------------------------------ */
+/* ---- set-up ---------------------------------------------------------------------------------- */
 
 static enum ts_status allocate_device(struct run *run)
 {
@@ -221,7 +228,8 @@ static void *free_devices(void *data)
     return NULL;
 }
 
-/* Ends the run's files. The devices are freed meanwhile, which takes a tenth of a second with CUDA. */
+/* Ends the run's files. The devices are freed meanwhile, which takes a tenth of a second with
+ * CUDA. */
 static enum ts_status finish_files(struct run *run, enum ts_status status)
 {
     pthread_t thread;
@@ -255,11 +263,12 @@ static void free_run(struct run *run)
     free(run->next);
 }
 
-/* Returns true where a slice may be read more than once: in several passes, for the halos of slabs, for several volumes
- * that are taken with it, or for a reduction of all volumes. */
+/* Returns true where a slice may be read more than once: in several passes, for the halos of slabs,
+ * for several volumes that are taken with it, or for a reduction of all volumes. */
 static bool may_read_again(const struct ts_plan *plan, int32_t node, const struct source *source)
 {
-    bool again = plan->n_passes > 1 || plan->nodes[node].computed_slices > plan->nodes[node].out.axes[0].n ||
+    bool again = plan->n_passes > 1 ||
+                 plan->nodes[node].computed_slices > plan->nodes[node].out.axes[0].n ||
                  (plan->n_volumes > 1 && source->n_volumes <= 1);
     for (int32_t i = plan->n_sources; i < plan->n_nodes; i++)
         again |= plan->nodes[i].series;
@@ -269,20 +278,21 @@ static bool may_read_again(const struct ts_plan *plan, int32_t node, const struc
 /* Starts the workers, which precedes the start of CUDA and of the writer's threads. */
 static enum ts_status start_sources(struct run *run)
 {
-    const bool proves = run->plan->reuse || run->checkpoint, records = run->plan->chain->output.path != NULL;
+    const bool proves = run->plan->reuse || run->checkpoint,
+               records = run->plan->chain->output.path != NULL;
     for (int32_t i = 0; i < run->plan->n_nodes; i++) {
         struct source *source = ts_plan_reader(&run->plan->nodes[i]);
         if (!source)
             continue;
-        /* The HDF5 file records the digests, of inputs alone. Where a slice may be read several times, they also show
-         * that it has not changed between. */
+        /* The HDF5 file records the digests, of inputs alone. Where a slice may be read several
+         * times, they also show that it has not changed between. */
         const bool wanted = i < run->plan->n_sources && (records || proves);
         source->no_digests = !wanted && !may_read_again(run->plan, i, source);
         source->no_rounding = !ts_run_maker_of_floats(run->plan, i);
         if (!source->ops->start)
             continue;
-        const enum ts_status status =
-            source->ops->start(source, run->plan->threads, ts_plan_read_ahead(run->plan, i), run->diag);
+        const enum ts_status status = source->ops->start(
+            source, run->plan->threads, ts_plan_read_ahead(run->plan, i), run->diag);
         if (status != TS_OK)
             return status;
     }
@@ -303,7 +313,8 @@ static bool is_mended(const struct ts_plan *plan, int32_t i, const struct stage_
 }
 
 /* Adds the hint of a table, whose %lld is the largest number of another table of the stage. */
-static void hint_of_count(const struct stage_table *tables, const struct stage_table *table, struct ts_diag *diag)
+static void hint_of_count(const struct stage_table *tables, const struct stage_table *table,
+                          struct ts_diag *diag)
 {
     const char *number = strstr(table->hint, "%lld");
     double largest = 0;
@@ -314,12 +325,14 @@ static void hint_of_count(const struct stage_table *tables, const struct stage_t
     const struct ts_image *others = &tables[table->number].image;
     for (size_t k = 0; k < ts_image_count(others); k++)
         largest = fmax(largest, ((const double *)others->data)[k]);
-    ts_diag_hint(diag, "%.*s%lld%s", (int)(number - table->hint), table->hint, (long long)largest, number + 4);
+    ts_diag_hint(diag, "%.*s%lld%s", (int)(number - table->hint), table->hint, (long long)largest,
+                 number + 4);
 }
 
-/* Reports table t, which a map counted slice by slice, such as dead pixels: users do not look for it in the file. */
-static enum ts_status report_count(const struct ts_plan *plan, int32_t i, const struct stage_table *tables, int t,
-                                   struct ts_diag *diag)
+/* Reports table t, which a map counted slice by slice, such as dead pixels: users do not look for
+ * it in the file. */
+static enum ts_status report_count(const struct ts_plan *plan, int32_t i,
+                                   const struct stage_table *tables, int t, struct ts_diag *diag)
 {
     const struct stage_context *context = &plan->nodes[i].context;
     const struct stage_table *table = &tables[t];
@@ -332,19 +345,22 @@ static enum ts_status report_count(const struct ts_plan *plan, int32_t i, const 
     counted.code = "counted";
     lost.code = "nothing-left";
     if (sum > 0 && sum == table->of * n) {
-        ts_diag_error(diag, TS_BAD_INPUT, &lost, "table '%s' counts all %llu: %s; fewer were expected", table->name,
-                      sum, table->doc);
+        ts_diag_error(diag, TS_BAD_INPUT, &lost,
+                      "table '%s' counts all %llu: %s; fewer were expected", table->name, sum,
+                      table->doc);
         return TS_BAD_INPUT;
     }
     if (sum > 0 && table->code && !is_mended(plan, i, table)) {
         counted.code = table->code;
-        ts_diag_warning(diag, &counted, "table '%s' adds up to %llu: %s", table->name, sum, table->doc);
+        ts_diag_warning(diag, &counted, "table '%s' adds up to %llu: %s", table->name, sum,
+                        table->doc);
         hint_of_count(tables, table, diag);
     } else if (sum > 0 && table->of)
         ts_diag_note(diag, &counted, "table '%s' adds up to %llu of %llu: %s", table->name, sum,
                      (unsigned long long)table->of * n, table->doc);
     else if (sum > 0)
-        ts_diag_note(diag, &counted, "table '%s' adds up to %llu: %s", table->name, sum, table->doc);
+        ts_diag_note(diag, &counted, "table '%s' adds up to %llu: %s", table->name, sum,
+                     table->doc);
     return TS_OK;
 }
 
@@ -374,10 +390,12 @@ static enum ts_status hand_tables(const struct run *run)
     const int32_t last = run->plan->n_nodes - 1;
     const struct stage_table *tables = NULL;
     const int n = ts_run_tables(run, last, &tables);
-    return run->options->on_tables(run->options->tables_user, &run->plan->nodes[last].context, tables, n);
+    return run->options->on_tables(run->options->tables_user, &run->plan->nodes[last].context,
+                                   tables, n);
 }
 
-/* Slices that were read once have nothing to be compared with, but what was written to a file between shows. */
+/* Slices that were read once have nothing to be compared with, but what was written to a file
+ * between shows. */
 static enum ts_status check_unchanged(const struct run *run)
 {
     enum ts_status status = TS_OK;
@@ -389,11 +407,12 @@ static enum ts_status check_unchanged(const struct run *run)
     return status;
 }
 
-/* ---- an earlier result --------------------------------------------------------------------------- */
+/* ---- an earlier result ----------------------------------------------------------------------- */
 
-/* A run that takes images from an earlier result reads them in place of computing them, and holds the inputs against
- * the digests that the result recorded. An input of which nothing is computed is read for that alone, before anything
- * else, so that a changed file is found early; no path or time of a file would prove as much. */
+/* A run that takes images from an earlier result reads them in place of computing them, and holds
+ * the inputs against the digests that the result recorded. An input of which nothing is computed is
+ * read for that alone, before anything else, so that a changed file is found early; no path or time
+ * of a file would prove as much. */
 
 enum { PROVE_BYTES = 8 << 20 };
 
@@ -409,7 +428,8 @@ static bool is_missing(const void *user, int64_t volume, int64_t z)
     const struct ts_plan *plan = proving->run->plan;
     const struct source *source = plan->nodes[proving->node].source;
     const int64_t k = volume * source->n_slices + z;
-    return plan->reuse->inputs[proving->node].read[k] && !*source->slices[ts_source_number(source, k)].pixel_sha256;
+    return plan->reuse->inputs[proving->node].read[k] &&
+           !*source->slices[ts_source_number(source, k)].pixel_sha256;
 }
 
 static enum ts_status check_stop(void *user, const struct source_slab *slab, struct ts_diag *diag)
@@ -439,16 +459,19 @@ static enum ts_status read_missing(struct run *run, int32_t node)
 static enum ts_status refuse(const struct run *run, int32_t node, const char *what)
 {
     const char *path = run->plan->reuse->path;
-    ts_diag_error(run->diag, TS_BAD_INPUT,
-                  &(struct diag_site){.code = "inputs-differ", .stage = run->plan->nodes[node].label},
-                  "%s than the one that %s was computed from", what, path);
+    ts_diag_error(
+        run->diag, TS_BAD_INPUT,
+        &(struct diag_site){.code = "inputs-differ", .stage = run->plan->nodes[node].label},
+        "%s than the one that %s was computed from", what, path);
     return ts_diag_hint(run->diag,
-                        "`tomostage verify %s --inputs PATH` names what changed; without --resume-from everything is "
+                        "`tomostage verify %s --inputs PATH` names what changed; without "
+                        "--resume-from everything is "
                         "computed",
                         path);
 }
 
-/* The same slices of pixels are other values where another padding value leaves other pixels out. */
+/* The same slices of pixels are other values where another padding value leaves other pixels
+ * out. */
 static enum ts_status compare(const struct run *run, int32_t node)
 {
     const struct plan_reused_input *input = &run->plan->reuse->inputs[node];
@@ -469,10 +492,10 @@ static enum ts_status compare(const struct run *run, int32_t node)
     return differs ? refuse(run, node, "it has another number of padding pixels") : TS_OK;
 }
 
-/* Proves that the inputs are those that the earlier result was computed from, by the digests of their slices: before
- * the walk (`read` is false) those of which the run computes nothing, and after it the others, of which the rest is
- * read. So every slice is read that a run without an earlier result would read, and recorded. TS_BAD_INPUT
- * (inputs-differ) where one is another. */
+/* Proves that the inputs are those that the earlier result was computed from, by the digests of
+ * their slices: before the walk (`read` is false) those of which the run computes nothing, and
+ * after it the others, of which the rest is read. So every slice is read that a run without an
+ * earlier result would read, and recorded. TS_BAD_INPUT (inputs-differ) where one is another. */
 static enum ts_status prove(struct run *run, bool read)
 {
     enum ts_status status = TS_OK;
@@ -486,7 +509,7 @@ static enum ts_status prove(struct run *run, bool read)
     return status;
 }
 
-/* ---- the whole ----------------------------------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 static enum ts_status run_all(struct run *run)
 {
@@ -535,16 +558,18 @@ static enum ts_status check_searched(const struct ts_plan *plan, struct ts_diag 
     for (int32_t i = plan->n_sources; i < plan->n_nodes; i++) {
         const struct plan_node *node = &plan->nodes[i];
         if (ts_plan_is_searched(node))
-            return ts_diag_error(
-                diag, TS_BAD_CHAIN,
-                &(struct diag_site){.code = "not-searched", .span = node->set.span, .stage = node->label},
-                "its box is found in the pixels before a plan is made, and this plan was made without");
+            return ts_diag_error(diag, TS_BAD_CHAIN,
+                                 &(struct diag_site){.code = "not-searched",
+                                                     .span = node->set.span,
+                                                     .stage = node->label},
+                                 "its box is found in the pixels before a plan is made, and this "
+                                 "plan was made without");
     }
     return TS_OK;
 }
 
-enum ts_status ts_run(const struct ts_plan *plan, const struct run_options *options, struct run_state *state,
-                      struct ts_diag *diag)
+enum ts_status ts_run(const struct ts_plan *plan, const struct run_options *options,
+                      struct run_state *state, struct ts_diag *diag)
 {
     struct run run = {.plan = plan,
                       .options = options,
@@ -598,8 +623,9 @@ enum ts_status ts_run(const struct ts_plan *plan, const struct run_options *opti
         run.fleet->name_rank(&run);
     if (status == TS_OK)
         report(&run, (struct ts_event){.kind = TS_EVENT_FINISHED,
-                                       .output = plan->chain->output.path ? plan->chain->output.path
-                                                                          : plan->chain->output.sinks[0].path});
+                                       .output = plan->chain->output.path
+                                                     ? plan->chain->output.path
+                                                     : plan->chain->output.sinks[0].path});
     free_run(&run);
     if (status == TS_OK && options->profile)
         status = ts_profile_write(state->trace,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Some axes are known only while a chain runs: a reduction finds them (stages/engine/stage.h: finds_axes), and the
- * stages after it are resolved again, from the chain's own values. Memory is planned and allocated by then, so sizes
- * must stay.
+ * Some axes are known only while a chain runs: a reduction finds them (stages/engine/stage.h:
+ * finds_axes), and the stages after it are resolved again, from the chain's own values. Memory is
+ * planned and allocated by then, so sizes must stay.
  */
 #include "pipeline/run/run.h"
 #ifdef TS_HAVE_CUDA
@@ -54,11 +54,13 @@ static bool same_transforms(const struct fft_shape *a, const struct fft_shape *b
 
 static bool same_sizes(const struct sizes *planned, const struct sizes *found)
 {
-    return ts_image_same_layout(&planned->out, &found->out) && planned->reach.halo == found->reach.halo &&
-           planned->reach.border == found->reach.border && planned->reach.constant == found->reach.constant &&
-           planned->rounds == found->rounds && planned->by_slice == found->by_slice &&
-           planned->scratch >= found->scratch && planned->reduced == found->reduced &&
-           planned->device == found->device && planned->host == found->host &&
+    return ts_image_same_layout(&planned->out, &found->out) &&
+           planned->reach.halo == found->reach.halo &&
+           planned->reach.border == found->reach.border &&
+           planned->reach.constant == found->reach.constant && planned->rounds == found->rounds &&
+           planned->by_slice == found->by_slice && planned->scratch >= found->scratch &&
+           planned->reduced == found->reduced && planned->device == found->device &&
+           planned->host == found->host &&
            same_transforms(planned->transforms[0], found->transforms[0]) &&
            same_transforms(planned->transforms[1], found->transforms[1]);
 }
@@ -66,7 +68,8 @@ static bool same_sizes(const struct sizes *planned, const struct sizes *found)
 /* Gives a stage's driver the node's context, which was prepared again. */
 static enum ts_status renew(struct run *run, int32_t i)
 {
-    return run->fleet ? run->fleet->renew(run, i) : ts_driver_renew(run->nodes[i].driver, &run->plan->nodes[i].context);
+    return run->fleet ? run->fleet->renew(run, i)
+                      : ts_driver_renew(run->nodes[i].driver, &run->plan->nodes[i].context);
 }
 
 /* Resolves a stage again whose input has other axes than were planned. */
@@ -79,17 +82,20 @@ static enum ts_status resolve_again(struct run *run, int32_t i)
         return status;
     const struct sizes found = sizes_of(plan, i);
     if (!same_sizes(&planned, &found))
-        return ts_diag_error(
-            run->diag, TS_RUN_FAILED,
-            &(struct diag_site){.code = "found-sizes", .span = plan->nodes[i].set.span, .stage = plan->nodes[i].label},
-            "it would need other sizes than were planned, with the axes that an earlier stage found");
+        return ts_diag_error(run->diag, TS_RUN_FAILED,
+                             &(struct diag_site){.code = "found-sizes",
+                                                 .span = plan->nodes[i].set.span,
+                                                 .stage = plan->nodes[i].label},
+                             "it would need other sizes than were planned, with the axes that an "
+                             "earlier stage found");
     return renew(run, i);
 }
 
 static enum ts_status take_axes(struct run *run, int32_t i)
 {
     struct plan_node *node = &run->own.nodes[i];
-    const enum ts_status status = ts_stage_find_axes(&node->context, ts_stage_reduced_result(ts_run_reduced(run, i)));
+    const enum ts_status status =
+        ts_stage_find_axes(&node->context, ts_stage_reduced_result(ts_run_reduced(run, i)));
     node->out = node->context.out;
     return status == TS_OK ? renew(run, i) : status;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The slabs of a checkpoint, and its folder: which run it is of, who is at work in it, and its end. A run is the same
- * where the program, the libraries, the device, the chain with its resolved images are; the pixels of the inputs are
- * held against each slab.
+ * The slabs of a checkpoint, and its folder: which run it is of, who is at work in it, and its end.
+ * A run is the same where the program, the libraries, the device, the chain with its resolved
+ * images are; the pixels of the inputs are held against each slab.
  */
 #include "pipeline/run/run_checkpoint.h"
 
@@ -29,15 +29,16 @@
 #include "pipeline/run/provenance.h"
 #include "pipeline/run/run_finite.h"
 
-/* ---- slabs --------------------------------------------------------------------------------------- */
+/* ---- slabs ----------------------------------------------------------------------------------- */
 
-/* A slab in a checkpoint. It is written and loaded by the same walk over its parts, so that both agree on their order.
- * ts_plan_step() says the same of a slab each time, and its answer stands at the beginning of the file: where it
- * differs, as with another memory budget, the file is not used. */
+/* A slab in a checkpoint. It is written and loaded by the same walk over its parts, so that both
+ * agree on their order. ts_plan_step() says the same of a slab each time, and its answer stands at
+ * the beginning of the file: where it differs, as with another memory budget, the file is not
+ * used. */
 
 enum { DIGEST_BYTES = DIGEST_TEXT_BYTES - 1 };
 
-/* ---- what a slab is ------------------------------------------------------------------------------ */
+/* ---- what a slab is -------------------------------------------------------------------------- */
 
 /* Writes which slices of which nodes the slab at hand has. Returns NULL where memory is out. */
 static char *key_of(const struct run *run, int32_t domain, int64_t z, int64_t n)
@@ -73,22 +74,23 @@ static bool add_slice(const struct run *run, int32_t node, int64_t z, struct dig
             ts_digest_add(digest, ts_run_read_valid(run, node, z), ts_valid_bytes(&source->image)));
 }
 
-/* Digests the slices of the sources that this slab needs. Which of them were kept before it depends on the ranks and
- * the devices that read them, and its images do not. */
+/* Digests the slices of the sources that this slab needs. Which of them were kept before it depends
+ * on the ranks and the devices that read them, and its images do not. */
 static bool digest_inputs(const struct run *run, char text[DIGEST_TEXT_BYTES])
 {
     struct digest *digest = ts_digest_create();
     bool complete = digest != NULL;
     for (int32_t i = 0; i < run->plan->n_sources; i++)
         for (int s = 0; s < run->now[i].need.n; s++)
-            for (int64_t z = run->now[i].need.at[s].first; complete && z < run->now[i].need.at[s].end; z++)
+            for (int64_t z = run->now[i].need.at[s].first;
+                 complete && z < run->now[i].need.at[s].end; z++)
                 complete = add_slice(run, i, z, digest);
     complete = complete && ts_digest_end(digest, text);
     ts_digest_destroy(digest);
     return complete;
 }
 
-/* ---- the bytes of a slab ------------------------------------------------------------------------- */
+/* ---- the bytes of a slab --------------------------------------------------------------------- */
 
 /* The file of a slab, while it is written or loaded. */
 struct slab_file {
@@ -102,9 +104,9 @@ struct slab_file {
 /* Writes bytes from host memory, or reads them to it. */
 static bool pass(struct slab_file *file, void *data, size_t bytes)
 {
-    const bool done =
-        file->digest ? ts_digest_add(file->digest, data, bytes) && ts_file_write_at(file->fd, data, bytes, file->at)
-                     : ts_file_read_at(file->fd, data, bytes, file->at);
+    const bool done = file->digest ? ts_digest_add(file->digest, data, bytes) &&
+                                         ts_file_write_at(file->fd, data, bytes, file->at)
+                                   : ts_file_read_at(file->fd, data, bytes, file->at);
     file->at += bytes;
     file->failed |= !done;
     return done;
@@ -135,10 +137,12 @@ static enum ts_status pass_node(struct slab_file *file, int32_t i)
     enum ts_status status = TS_OK;
     for (int s = 0; status == TS_OK && s < todo->n; s++) {
         const struct ts_image *part = &node->parts[file->run->plan->nodes[i].keep ? 0 : s];
-        const int64_t first = todo->at[s].first - part->z_first, n = todo->at[s].end - todo->at[s].first;
+        const int64_t first = todo->at[s].first - part->z_first,
+                      n = todo->at[s].end - todo->at[s].first;
         status = pass_image(file, ts_slice_data(part, first), (size_t)n * ts_slice_bytes(part));
         if (status == TS_OK && part->masked)
-            status = pass_image(file, ts_slice_valid(part, first), (size_t)n * ts_valid_bytes(part));
+            status =
+                pass_image(file, ts_slice_valid(part, first), (size_t)n * ts_valid_bytes(part));
         const struct ts_image slices = ts_image_slices(part, first, n);
         if (status == TS_OK && !file->digest)
             status = ts_run_look(file->run, i, &slices, LOOK_LOADED);
@@ -146,15 +150,16 @@ static enum ts_status pass_node(struct slab_file *file, int32_t i)
     return status;
 }
 
-/* Points *tables to the tables of which a slab writes the rows of its slices: those of the map, and of a reduction
- * slice by slice. Returns how many there are. */
+/* Points *tables to the tables of which a slab writes the rows of its slices: those of the map, and
+ * of a reduction slice by slice. Returns how many there are. */
 static int rows_of(const struct run *run, int32_t i, const struct stage_table **tables)
 {
     const struct stage_reduced *reduced = ts_run_reduced(run, i);
     if (!reduced)
         return 0;
-    return ts_stage_reduces_slices(&run->plan->nodes[i].context) ? ts_stage_reduced_tables(reduced, tables)
-                                                                 : ts_stage_reduced_map_tables(reduced, tables);
+    return ts_stage_reduces_slices(&run->plan->nodes[i].context)
+               ? ts_stage_reduced_tables(reduced, tables)
+               : ts_stage_reduced_map_tables(reduced, tables);
 }
 
 static enum ts_status pass_tables(struct slab_file *file, int32_t i)
@@ -163,11 +168,12 @@ static enum ts_status pass_tables(struct slab_file *file, int32_t i)
     const struct spans *todo = &run->now[i].todo;
     const struct stage_table *tables;
     const int n = todo->n > 0 ? rows_of(run, i, &tables) : 0;
-    enum ts_status status = n > 0 && run->back_end->fetch_tables ? run->back_end->fetch_tables(file->run, i) : TS_OK;
+    enum ts_status status =
+        n > 0 && run->back_end->fetch_tables ? run->back_end->fetch_tables(file->run, i) : TS_OK;
     for (int t = 0; status == TS_OK && t < n; t++)
         for (int s = 0; status == TS_OK && s < todo->n; s++) {
-            const struct ts_image rows =
-                ts_image_slices(&tables[t].image, todo->at[s].first, todo->at[s].end - todo->at[s].first);
+            const struct ts_image rows = ts_image_slices(&tables[t].image, todo->at[s].first,
+                                                         todo->at[s].end - todo->at[s].first);
             status = pass(file, rows.data, ts_image_bytes(&rows)) ? TS_OK : TS_RUN_FAILED;
         }
     if (status == TS_OK && n > 0 && !file->digest && run->back_end->load_tables)
@@ -203,7 +209,7 @@ static enum ts_status pass_slab(struct slab_file *file)
     return status;
 }
 
-/* ---- finding a slab ------------------------------------------------------------------------------ */
+/* ---- finding a slab -------------------------------------------------------------------------- */
 
 /* Compares the digest at the end of a file with that of all before it. */
 static bool is_whole(int fd, size_t bytes, unsigned char *piece)
@@ -216,14 +222,14 @@ static bool is_whole(int fd, size_t bytes, unsigned char *piece)
         n = end - at < RUN_PIECE_BYTES ? end - at : RUN_PIECE_BYTES;
         whole = ts_file_read_at(fd, piece, n, at) && ts_digest_add(digest, piece, n);
     }
-    whole = whole && ts_file_read_at(fd, stated, DIGEST_BYTES, end) && ts_digest_end(digest, found) &&
-            !strcmp(stated, found);
+    whole = whole && ts_file_read_at(fd, stated, DIGEST_BYTES, end) &&
+            ts_digest_end(digest, found) && !strcmp(stated, found);
     ts_digest_destroy(digest);
     return whole;
 }
 
-/* Opens the file of the slab at hand where it is whole and of this cut. `inputs` becomes the digest that it has of
- * them.
+/* Opens the file of the slab at hand where it is whole and of this cut. `inputs` becomes the digest
+ * that it has of them.
  */
 static bool open_slab(struct run *run, char inputs[DIGEST_TEXT_BYTES])
 {
@@ -237,7 +243,8 @@ static bool open_slab(struct run *run, char inputs[DIGEST_TEXT_BYTES])
     const bool whole = fstat(checkpoint->fd, &found) == 0 && found.st_size > 0 &&
                        is_whole(checkpoint->fd, (size_t)found.st_size, checkpoint->piece);
     const bool same = whole && key && ts_file_read_at(checkpoint->fd, key, length, 0) &&
-                      !strcmp(key, checkpoint->key) && ts_file_read_at(checkpoint->fd, inputs, DIGEST_BYTES, length);
+                      !strcmp(key, checkpoint->key) &&
+                      ts_file_read_at(checkpoint->fd, inputs, DIGEST_BYTES, length);
     free(key);
     inputs[DIGEST_BYTES] = '\0';
     if (!whole)
@@ -268,19 +275,22 @@ enum ts_status ts_run_find_slab(struct run *run, int32_t domain, int64_t z, int6
     if (!checkpoint || run->survey >= 0)
         return TS_OK;
     checkpoint->key = key_of(run, domain, z, n);
-    if (!checkpoint->key || asprintf(&checkpoint->path, "%s/v%lld-p%d-d%d-z%lld.slab", run->options->checkpoint.folder,
-                                     (long long)run->volume, run->pass, (int)domain, (long long)z) < 0) {
+    if (!checkpoint->key ||
+        asprintf(&checkpoint->path, "%s/v%lld-p%d-d%d-z%lld.slab", run->options->checkpoint.folder,
+                 (long long)run->volume, run->pass, (int)domain, (long long)z) < 0) {
         checkpoint->path = NULL;
         return ts_diag_no_memory(run->diag, strlen(run->options->checkpoint.folder));
     }
     if (!digest_inputs(run, checkpoint->inputs))
         return ts_diag_no_memory(run->diag, DIGEST_TEXT_BYTES);
-    if (!run->options->checkpoint.resume || !open_slab(run, inputs) || !strcmp(inputs, checkpoint->inputs))
+    if (!run->options->checkpoint.resume || !open_slab(run, inputs) ||
+        !strcmp(inputs, checkpoint->inputs))
         return TS_OK;
     ts_diag_error(run->diag, TS_BAD_INPUT, &(struct diag_site){.code = "checkpoint-inputs"},
-                  "the inputs of slices %lld to %lld are not those from which '%s' was computed", (long long)z,
-                  (long long)(z + n - 1), checkpoint->path);
-    return ts_diag_hint(run->diag, "remove '%s', and everything is computed", run->options->checkpoint.folder);
+                  "the inputs of slices %lld to %lld are not those from which '%s' was computed",
+                  (long long)z, (long long)(z + n - 1), checkpoint->path);
+    return ts_diag_hint(run->diag, "remove '%s', and everything is computed",
+                        run->options->checkpoint.folder);
 }
 
 bool ts_run_has_slab(const struct run *run)
@@ -288,17 +298,19 @@ bool ts_run_has_slab(const struct run *run)
     return run->checkpoint && run->checkpoint->fd >= 0;
 }
 
-/* ---- loading and keeping ------------------------------------------------------------------------- */
+/* ---- loading and keeping --------------------------------------------------------------------- */
 
 enum ts_status ts_run_load_slab(struct run *run)
 {
     if (!ts_run_has_slab(run))
         return TS_OK;
-    struct slab_file file = {.run = run, .fd = run->checkpoint->fd, .at = strlen(run->checkpoint->key) + DIGEST_BYTES};
+    struct slab_file file = {
+        .run = run, .fd = run->checkpoint->fd, .at = strlen(run->checkpoint->key) + DIGEST_BYTES};
     const enum ts_status status = pass_slab(&file);
     run->checkpoint->n_loaded += status == TS_OK;
     if (file.failed)
-        return ts_diag_error(run->diag, TS_RUN_FAILED, &(struct diag_site){.code = "checkpoint-read"},
+        return ts_diag_error(run->diag, TS_RUN_FAILED,
+                             &(struct diag_site){.code = "checkpoint-read"},
                              "'%s' cannot be read any more", run->checkpoint->path);
     return status;
 }
@@ -310,11 +322,12 @@ static enum ts_status write_slab(struct run *run, const struct file_commit *comm
     struct slab_file file = {.run = run, .fd = commit->fd, .digest = ts_digest_create()};
     enum ts_status status = file.digest ? TS_OK : ts_diag_no_memory(run->diag, DIGEST_TEXT_BYTES);
     if (status == TS_OK)
-        status = pass(&file, checkpoint->key, strlen(checkpoint->key)) && pass(&file, checkpoint->inputs, DIGEST_BYTES)
+        status = pass(&file, checkpoint->key, strlen(checkpoint->key)) &&
+                         pass(&file, checkpoint->inputs, DIGEST_BYTES)
                      ? pass_slab(&file)
                      : TS_RUN_FAILED;
-    if (status == TS_OK &&
-        !(ts_digest_end(file.digest, text) && ts_file_write_at(commit->fd, text, DIGEST_BYTES, file.at))) {
+    if (status == TS_OK && !(ts_digest_end(file.digest, text) &&
+                             ts_file_write_at(commit->fd, text, DIGEST_BYTES, file.at))) {
         status = TS_RUN_FAILED;
         file.failed = true;
     }
@@ -351,7 +364,7 @@ enum ts_status ts_run_keep_slab(struct run *run)
     return status;
 }
 
-/* ---- which run it is ----------------------------------------------------------------------------- */
+/* ---- which run it is ------------------------------------------------------------------------- */
 
 static void write_versions(FILE *out, const struct version *versions, int n)
 {
@@ -366,12 +379,14 @@ static void write_image(FILE *out, const struct plan_node *node)
     fprintf(out, "%s: %s\n", node->label, grid);
     for (int d = 0; d < node->out.rank; d++) {
         const struct ts_axis *axis = &node->out.axes[d];
-        if (axis->positions && ts_digest_of(axis->positions, (size_t)axis->n * sizeof *axis->positions, digest))
+        if (axis->positions &&
+            ts_digest_of(axis->positions, (size_t)axis->n * sizeof *axis->positions, digest))
             fprintf(out, "%s: positions %d %s\n", node->label, d, digest);
     }
 }
 
-/* Writes all on which the values of a run depend, beside the pixels of its inputs. Returns NULL where memory is out. */
+/* Writes all on which the values of a run depend, beside the pixels of its inputs. Returns NULL
+ * where memory is out. */
 static char *identity_of(const struct ts_plan *plan)
 {
     struct version versions[VERSIONS_MAX];
@@ -379,7 +394,8 @@ static char *identity_of(const struct ts_plan *plan)
     size_t length;
     FILE *out = chain ? open_memstream(&text, &length) : NULL;
     if (out) {
-        fprintf(out, "tomostage %s\nbuild %s\ndevice %s\n", ts_version(), ts_build_text(), plan->cuda ? "cuda" : "cpu");
+        fprintf(out, "tomostage %s\nbuild %s\ndevice %s\n", ts_version(), ts_build_text(),
+                plan->cuda ? "cuda" : "cpu");
         write_versions(out, versions, ts_versions(versions));
         write_versions(out, versions, ts_provenance_device(plan, versions));
         for (int32_t i = 0; i < plan->n_nodes; i++)
@@ -393,7 +409,7 @@ static char *identity_of(const struct ts_plan *plan)
     return NULL;
 }
 
-/* ---- the folder ---------------------------------------------------------------------------------- */
+/* ---- the folder ------------------------------------------------------------------------------ */
 
 static enum ts_status make_folder(struct run *run, const char *path, const char *identity)
 {
@@ -402,13 +418,14 @@ static enum ts_status make_folder(struct run *run, const char *path, const char 
     bool made;
     enum ts_status status = ts_new_folder(run->options->checkpoint.folder, &made, run->diag);
     if (status == TS_OK && made)
-        (void)chmod(run->options->checkpoint.folder, S_IRWXU); /* it holds images that the output may not */
+        (void)chmod(run->options->checkpoint.folder,
+                    S_IRWXU); /* it holds images that the output may not */
     if (status == TS_OK)
         status = ts_whole_file_open(&file, path, false, run->diag);
     if (status != TS_OK)
         return status;
-    fprintf(file.stream, PLAN_CHECKPOINT_BUDGET, (long long)plan->budget_bytes, plan->threads, plan->writer_threads,
-            ts_ranks().on_host);
+    fprintf(file.stream, PLAN_CHECKPOINT_BUDGET, (long long)plan->budget_bytes, plan->threads,
+            plan->writer_threads, ts_ranks().on_host);
     fputs(identity, file.stream);
     status = ts_whole_file_close(&file, run->diag);
     char *above = status == TS_OK ? ts_file_folder(run->options->checkpoint.folder) : NULL;
@@ -434,8 +451,8 @@ static enum ts_status compare(struct run *run, int descriptor, const char *ident
     same = same && !*own;
     if (!same) {
         ts_diag_error(run->diag, TS_RUN_FAILED, &(struct diag_site){.code = "checkpoint-differs"},
-                      "the checkpoint in '%s' is of another run: here stands '%.*s'", run->options->checkpoint.folder,
-                      (int)strcspn(own, "\n"), own);
+                      "the checkpoint in '%s' is of another run: here stands '%.*s'",
+                      run->options->checkpoint.folder, (int)strcspn(own, "\n"), own);
         ts_diag_hint(run->diag, "remove it, or name another folder with --checkpoint");
     }
     if (file)
@@ -466,7 +483,8 @@ static enum ts_status lock_folder(struct run *run, const char *path, const char 
             return status;
     }
     if (flock(*lock, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-        return ts_diag_error(run->diag, TS_RUN_FAILED, &(struct diag_site){.code = "checkpoint-used"},
+        return ts_diag_error(run->diag, TS_RUN_FAILED,
+                             &(struct diag_site){.code = "checkpoint-used"},
                              "another process is at work on the checkpoint in '%s'", folder);
     return compare(run, *lock, identity);
 }
@@ -506,7 +524,7 @@ bool ts_run_pauses(struct run *run)
            (atomic_load(&run->state->pause) || (ends > 0 && now + checkpoint->slab_seconds > ends));
 }
 
-/* ---- the end of a checkpoint --------------------------------------------------------------------- */
+/* ---- the end of a checkpoint ----------------------------------------------------------------- */
 
 static bool is_slab(const struct dirent *entry)
 {
@@ -526,8 +544,8 @@ static long long count_slabs(const struct run *run)
     return n;
 }
 
-/* Removes the files of a checkpoint, and the folder where it holds nothing else. run.txt goes last: a folder without it
- * is no checkpoint. */
+/* Removes the files of a checkpoint, and the folder where it holds nothing else. run.txt goes last:
+ * a folder without it is no checkpoint. */
 static void remove_folder(struct run *run)
 {
     const char *folder = run->options->checkpoint.folder;
@@ -543,7 +561,8 @@ static void remove_folder(struct run *run)
     if (rmdir(folder) == 0 && removed)
         return;
     ts_diag_warning(run->diag, &(struct diag_site){.code = "checkpoint-left"},
-                    "the output is complete, but its checkpoint in '%s' could not be removed whole", folder);
+                    "the output is complete, but its checkpoint in '%s' could not be removed whole",
+                    folder);
 }
 
 void ts_run_checkpoint_end(struct run *run, enum ts_status status)
@@ -559,8 +578,8 @@ void ts_run_checkpoint_end(struct run *run, enum ts_status status)
         remove_folder(run);
     else if (n_slabs > 0)
         ts_diag_note(run->diag, &(struct diag_site){.code = "checkpoint"},
-                     "%lld slab%s kept in '%s': the same command with --resume goes on from there", n_slabs,
-                     n_slabs == 1 ? " is" : "s are", run->options->checkpoint.folder);
+                     "%lld slab%s kept in '%s': the same command with --resume goes on from there",
+                     n_slabs, n_slabs == 1 ? " is" : "s are", run->options->checkpoint.folder);
     if (checkpoint->lock >= 0)
         close(checkpoint->lock);
     free(checkpoint->piece);

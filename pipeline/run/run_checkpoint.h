@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A checkpoint is a folder beside a run that keeps what its slabs compute, until the run has succeeded. A run that goes
- * on from it walks over all slabs again, in the same order. The sources are read again, but the images of a slab that
- * is kept are loaded in place of being computed; reductions, tables and outputs then get them as from the first run,
- * and come out with the same bytes. So nothing of reductions, of the output or of a device has to be saved, and a run
- * that was killed goes on as one that paused does.
+ * A checkpoint is a folder beside a run that keeps what its slabs compute, until the run has
+ * succeeded. A run that goes on from it walks over all slabs again, in the same order. The sources
+ * are read again, but the images of a slab that is kept are loaded in place of being computed;
+ * reductions, tables and outputs then get them as from the first run, and come out with the same
+ * bytes. So nothing of reductions, of the output or of a device has to be saved, and a run that was
+ * killed goes on as one that paused does.
  *
- *     run.txt                  which run it is: memory and threads, program, libraries, device, chain, images
- *     vV-pP-dD-zZ.slab         a slab, by volume, pass, domain and first slice: a text that says which slices of which
- *                              nodes follow, the digest of the slices of the inputs that it was computed from, the
- *                              values, the bits of valid pixels, the rows of tables, and the SHA-256 of all that
+ *     run.txt                  which run it is: memory and threads, program, libraries, device,
+ * chain, images vV-pP-dD-zZ.slab         a slab, by volume, pass, domain and first slice: a text
+ * that says which slices of which nodes follow, the digest of the slices of the inputs that it was
+ * computed from, the values, the bits of valid pixels, the rows of tables, and the SHA-256 of all
+ * that
  *
- * Every file appears whole or not at all and survives a power cut (io/file/file_commit.h). A slab of another cut of z,
- * or a damaged one, is computed again. With several ranks each keeps its own slabs in the one folder.
+ * Every file appears whole or not at all and survives a power cut (io/file/file_commit.h). A slab
+ * of another cut of z, or a damaged one, is computed again. With several ranks each keeps its own
+ * slabs in the one folder.
  */
 #ifndef PIPELINE_RUN_RUN_CHECKPOINT_H
 #define PIPELINE_RUN_RUN_CHECKPOINT_H
@@ -23,9 +26,10 @@ struct run_checkpoint {
     char identity[DIGEST_TEXT_BYTES]; /* of run.txt without its first line */
     int lock;                         /* descriptor of run.txt, on rank 0; -1: not open */
     int64_t n_kept, n_loaded;         /* slabs, by this process */
-    double slab_began, slab_seconds;  /* when the slab at hand began, and how long the longest one took */
+    double slab_began,
+        slab_seconds; /* when the slab at hand began, and how long the longest one took */
     /* The slab at hand. */
-    char *path, *key;               /* of its file, and the text at its beginning; NULL: there is none */
+    char *path, *key; /* of its file, and the text at its beginning; NULL: there is none */
     char inputs[DIGEST_TEXT_BYTES]; /* of the slices of the inputs from which it is computed */
     int fd;                         /* of its file, which is whole; -1: the slab is computed */
     unsigned char *piece;           /* RUN_PIECE_BYTES on the host, through which all bytes go */
@@ -33,20 +37,23 @@ struct run_checkpoint {
 
 enum { RUN_PIECE_BYTES = 4 << 20 };
 
-/* Makes the checkpoint of a run that has one, or opens it. TS_RUN_FAILED: it is there already and the run is not
- * resumed (checkpoint-exists), is of another run (checkpoint-differs), is at work in another process (checkpoint-used),
- * or its folder holds other files (folder-not-empty) or cannot be used. */
+/* Makes the checkpoint of a run that has one, or opens it. TS_RUN_FAILED: it is there already and
+ * the run is not resumed (checkpoint-exists), is of another run (checkpoint-differs), is at work in
+ * another process (checkpoint-used), or its folder holds other files (folder-not-empty) or cannot
+ * be used. */
 enum ts_status ts_run_checkpoint_begin(struct run *run);
-/* Removes the checkpoint where the run has succeeded, else says where it is (checkpoint). Frees what was allocated. */
+/* Removes the checkpoint where the run has succeeded, else says where it is (checkpoint). Frees
+ * what was allocated. */
 void ts_run_checkpoint_end(struct run *run, enum ts_status status);
-/* Returns true where the run should stop before the next slab: it was asked to, or the time is up. A process that has
- * kept no slab yet goes on, so that a run which is stopped again and again gets on. */
+/* Returns true where the run should stop before the next slab: it was asked to, or the time is up.
+ * A process that has kept no slab yet goes on, so that a run which is stopped again and again gets
+ * on. */
 bool ts_run_pauses(struct run *run);
 
 /* ---- the slab at hand; without a checkpoint these do nothing -------------- */
 
-/* Looks for the slab at hand once its slices of the inputs are read. TS_BAD_INPUT (checkpoint-inputs): they are not
- * those from which it was computed. */
+/* Looks for the slab at hand once its slices of the inputs are read. TS_BAD_INPUT
+ * (checkpoint-inputs): they are not those from which it was computed. */
 enum ts_status ts_run_find_slab(struct run *run, int32_t domain, int64_t z, int64_t n);
 /* Returns true from then on, until the slab ends, where the checkpoint has it. */
 bool ts_run_has_slab(const struct run *run);

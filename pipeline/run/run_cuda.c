@@ -2,10 +2,11 @@
  *
  * This is the back end of a CUDA device, where images lie. Built only with CUDA.
  *
- * Three slabs are under way at once, on three queues: slab t is read and uploaded while slab t - 1 is computed, and
- * slab t - 2 is downloaded and handed to the writer. So sources and outputs lie on the device three times. They pass
- * through a few pieces of pinned memory that go round, since pinning is slow (a third of a second for a GiB) and takes
- * the memory from everybody else: a slab may be much larger than all pieces together.
+ * Three slabs are under way at once, on three queues: slab t is read and uploaded while slab t - 1
+ * is computed, and slab t - 2 is downloaded and handed to the writer. So sources and outputs lie on
+ * the device three times. They pass through a few pieces of pinned memory that go round, since
+ * pinning is slow (a third of a second for a GiB) and takes the memory from everybody else: a slab
+ * may be much larger than all pieces together.
  */
 #include "pipeline/run/run_cuda.h"
 
@@ -18,10 +19,10 @@
 #include "pipeline/plan/plan_reuse.h"
 #include "pipeline/run/run_finite.h"
 
-/* ---- set-up ------------------------------------------------------------------------------------ */
+/* ---- set-up ---------------------------------------------------------------------------------- */
 
-/* Allocates the pieces of one direction; none where `bytes` is 0. Their pages are large ones where the system has them,
- * which are quicker to get and to pin. */
+/* Allocates the pieces of one direction; none where `bytes` is 0. Their pages are large ones where
+ * the system has them, which are quicker to get and to pin. */
 static bool allocate_staging(struct run *run, struct staging *staging, size_t bytes)
 {
     const size_t all = PLAN_PIECES * ts_cuda_stride(bytes);
@@ -90,7 +91,8 @@ static enum ts_status attach_saved(struct run *run, int32_t i)
     run->nodes[i].saved = ts_cuda_allocate(device->session, bytes);
     if (!run->nodes[i].saved)
         return TS_RUN_FAILED;
-    return bytes > 0 ? ts_cuda_fill(device->session, CUDA_COMPUTE, run->nodes[i].saved, 0, bytes) : TS_OK;
+    return bytes > 0 ? ts_cuda_fill(device->session, CUDA_COMPUTE, run->nodes[i].saved, 0, bytes)
+                     : TS_OK;
 }
 
 static enum ts_status attach_seen(struct run *run, int32_t i)
@@ -100,8 +102,9 @@ static enum ts_status attach_seen(struct run *run, int32_t i)
     if (bytes == 0)
         return TS_OK;
     run->nodes[i].seen = ts_cuda_allocate(device->session, bytes);
-    return run->nodes[i].seen ? ts_cuda_fill(device->session, CUDA_COMPUTE, run->nodes[i].seen, 0, bytes)
-                              : TS_RUN_FAILED;
+    return run->nodes[i].seen
+               ? ts_cuda_fill(device->session, CUDA_COMPUTE, run->nodes[i].seen, 0, bytes)
+               : TS_RUN_FAILED;
 }
 
 static enum ts_status attach_images(struct run *run, int32_t i)
@@ -128,7 +131,8 @@ static bool attach_staging(struct device *device, struct staging *staging, size_
 {
     if (bytes == 0)
         return true;
-    bool complete = ts_cuda_pin(device->session, staging->memory, PLAN_PIECES * ts_cuda_stride(bytes)) == TS_OK;
+    bool complete =
+        ts_cuda_pin(device->session, staging->memory, PLAN_PIECES * ts_cuda_stride(bytes)) == TS_OK;
     for (int k = 0; complete && k < PLAN_PIECES; k++)
         complete = (staging->started[k] = ts_cuda_event_create(device->session)) &&
                    (staging->copied[k] = ts_cuda_event_create(device->session));
@@ -146,8 +150,8 @@ static enum ts_status attach_node(struct run *run, int32_t i)
         return status;
     struct stage_context context = plan->context;
     context.device = numbers_of(run);
-    return ts_cuda_driver_create(device->session, &context, ts_plan_reduced_slices(run->plan, i), device->padded,
-                                 &run->nodes[i].driver);
+    return ts_cuda_driver_create(device->session, &context, ts_plan_reduced_slices(run->plan, i),
+                                 device->padded, &run->nodes[i].driver);
 }
 
 /* Gets the pages of the pieces, which the thread that opens the device need not wait for. */
@@ -164,13 +168,14 @@ static enum ts_status device_attach(struct run *run)
     touch_staging(&device->down, device->down_bytes);
     ts_cuda_open_end(device->opening);
     device->opening = NULL;
-    enum ts_status status =
-        ts_cuda_session_create(numbers_of(run), (size_t)run->plan->gpu_bytes, run->diag, &device->session);
+    enum ts_status status = ts_cuda_session_create(numbers_of(run), (size_t)run->plan->gpu_bytes,
+                                                   run->diag, &device->session);
     if (status != TS_OK)
         return status;
     device->padded = ts_cuda_allocate(device->session, ts_plan_padded_bytes(run->plan));
     device->uploaded = device->padded ? ts_cuda_event_create(device->session) : NULL;
-    device->encode_scratch = ts_cuda_allocate(device->session, ts_plan_encode_scratch_bytes(run->plan));
+    device->encode_scratch =
+        ts_cuda_allocate(device->session, ts_plan_encode_scratch_bytes(run->plan));
     device->reached = device->uploaded ? ts_cuda_event_create(device->session) : NULL;
     bool complete = device->reached && device->encode_scratch &&
                     attach_staging(device, &device->up, device->up_bytes) &&
@@ -226,19 +231,23 @@ static void device_free(struct run *run)
     free(device);
 }
 
-/* ---- reading and computing --------------------------------------------------------------------- */
+/* ---- reading and computing ------------------------------------------------------------------- */
 
-/* The device's copies of this slab's images were last used PLAN_RING of its slabs ago, or earlier. */
+/* The device's copies of this slab's images were last used PLAN_RING of its slabs ago, or
+ * earlier. */
 static enum ts_status device_begin_slab(struct run *run)
 {
     const struct device *device = run->back;
-    const enum ts_status status = ts_run_cuda_move(run, run->slab_number - PLAN_RING * run->plan->n_devices);
-    return status == TS_OK ? ts_cuda_queue_waits(device->session, CUDA_UPLOAD,
-                                                 device->computed[ts_run_cuda_place(run, run->slab_number)])
-                           : status;
+    const enum ts_status status =
+        ts_run_cuda_move(run, run->slab_number - PLAN_RING * run->plan->n_devices);
+    return status == TS_OK
+               ? ts_cuda_queue_waits(device->session, CUDA_UPLOAD,
+                                     device->computed[ts_run_cuda_place(run, run->slab_number)])
+               : status;
 }
 
-/* Reads slices of a node to the next piece, which its last upload must have left, and uploads them. */
+/* Reads slices of a node to the next piece, which its last upload must have left, and uploads
+ * them. */
 static enum ts_status read_piece(struct run *run, int32_t node, const struct ts_image *slices)
 {
     struct device *device = run->back;
@@ -257,8 +266,8 @@ static enum ts_status read_piece(struct run *run, int32_t node, const struct ts_
                               ts_run_read_valid(run, node, slices->z_first),
                               (size_t)slices->axes[0].n * ts_valid_bytes(slices));
     if (status == TS_OK)
-        status =
-            ts_cuda_copy(device->session, CUDA_UPLOAD, CUDA_TO_DEVICE, slices->data, piece, ts_image_bytes(slices));
+        status = ts_cuda_copy(device->session, CUDA_UPLOAD, CUDA_TO_DEVICE, slices->data, piece,
+                              ts_image_bytes(slices));
     if (status == TS_OK)
         status = ts_cuda_event_record(device->session, device->up.copied[place], CUDA_UPLOAD);
     return status;
@@ -282,11 +291,13 @@ static enum ts_status device_read(struct run *run, int32_t i, struct ts_image *t
     return status;
 }
 
-static enum ts_status device_look(struct run *run, int32_t node, const struct ts_image *slices, uint32_t also)
+static enum ts_status device_look(struct run *run, int32_t node, const struct ts_image *slices,
+                                  uint32_t also)
 {
     const struct device *device = run->back;
-    return ts_cuda_seen_look(numbers_of(run), slices, run->nodes[node].seen + slices->z_first, LOOK_INFINITE, LOOK_NAN,
-                             also, ts_cuda_stream(device->session, CUDA_COMPUTE), run->diag);
+    return ts_cuda_seen_look(numbers_of(run), slices, run->nodes[node].seen + slices->z_first,
+                             LOOK_INFINITE, LOOK_NAN, also,
+                             ts_cuda_stream(device->session, CUDA_COMPUTE), run->diag);
 }
 
 static enum ts_status device_end_slab(struct run *run)
@@ -326,15 +337,16 @@ static enum ts_status device_save(struct run *run, void *saved, const void *vali
 static enum ts_status device_fetch(struct run *run, void *host, const void *saved, size_t bytes)
 {
     const struct device *device = run->back;
-    const enum ts_status status = ts_cuda_copy(device->session, CUDA_COMPUTE, CUDA_TO_HOST, host, saved, bytes);
+    const enum ts_status status =
+        ts_cuda_copy(device->session, CUDA_COMPUTE, CUDA_TO_HOST, host, saved, bytes);
     return status == TS_OK ? ts_cuda_wait(device->session, CUDA_COMPUTE) : status;
 }
 
 static enum ts_status device_bring_total(struct run *run, int from, int32_t node, int input)
 {
     const struct device *other = run->devices[from].back;
-    return ts_cuda_driver_bring_total(run->nodes[node].driver, run->devices[from].nodes[node].driver, input,
-                                      other->reached);
+    return ts_cuda_driver_bring_total(run->nodes[node].driver,
+                                      run->devices[from].nodes[node].driver, input, other->reached);
 }
 
 static enum ts_status device_collect(struct run *run, int32_t node, int input)
@@ -348,7 +360,8 @@ static enum ts_status device_collect(struct run *run, int32_t node, int input)
 static enum ts_status device_load(struct run *run, void *data, const void *host, size_t bytes)
 {
     const struct device *device = run->back;
-    const enum ts_status status = ts_cuda_copy(device->session, CUDA_COMPUTE, CUDA_TO_DEVICE, data, host, bytes);
+    const enum ts_status status =
+        ts_cuda_copy(device->session, CUDA_COMPUTE, CUDA_TO_DEVICE, data, host, bytes);
     return status == TS_OK ? ts_cuda_wait(device->session, CUDA_COMPUTE) : status;
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Outputs are compressed where they are computed: only what the file will hold crosses the bus, and the processor's
- * threads inflate and check chunks, which is faster than making them. A chunk may need slices of several slabs, so
- * values wait here until their chunk is whole. Built only with CUDA.
+ * Outputs are compressed where they are computed: only what the file will hold crosses the bus, and
+ * the processor's threads inflate and check chunks, which is faster than making them. A chunk may
+ * need slices of several slabs, so values wait here until their chunk is whole. Built only with
+ * CUDA.
  */
 #include <stdlib.h>
 
@@ -24,12 +25,15 @@ enum ts_status ts_run_cuda_encoder_create(struct run *run, int32_t node)
     for (int copy = 0; complete && copy < PLAN_RING; copy++) {
         encoder->chunks[copy] = calloc((size_t)plan.slab_chunks, sizeof *encoder->chunks[copy]);
         if (!encoder->chunks[copy])
-            return ts_diag_no_memory(run->diag, (size_t)plan.slab_chunks * sizeof *encoder->chunks[copy]);
-        complete = (encoder->encoded[copy] = ts_cuda_allocate(device->session, plan.encoded_bytes)) &&
-                   (encoder->places[copy] = ts_cuda_allocate(device->session, plan.places_bytes)) &&
-                   (encoder->found[copy] = ts_cuda_allocate_pinned(device->session, plan.places_bytes));
+            return ts_diag_no_memory(run->diag,
+                                     (size_t)plan.slab_chunks * sizeof *encoder->chunks[copy]);
+        complete =
+            (encoder->encoded[copy] = ts_cuda_allocate(device->session, plan.encoded_bytes)) &&
+            (encoder->places[copy] = ts_cuda_allocate(device->session, plan.places_bytes)) &&
+            (encoder->found[copy] = ts_cuda_allocate_pinned(device->session, plan.places_bytes));
     }
-    return complete ? ts_cuda_deflate_load(plan.level, ts_cuda_session_device(device->session), run->diag)
+    return complete ? ts_cuda_deflate_load(plan.level, ts_cuda_session_device(device->session),
+                                           run->diag)
                     : TS_RUN_FAILED;
 }
 
@@ -40,9 +44,10 @@ void ts_run_cuda_encoder_destroy(struct encoder *encoder)
     free(encoder);
 }
 
-/* Counts the chunks of the next call: whole ones, of which the last alone may be cut by the array's end. Fills in the
- * bytes of all and of the last. */
-static int64_t next_call(const struct encoder *encoder, int64_t first, size_t available, size_t *bytes, size_t *last)
+/* Counts the chunks of the next call: whole ones, of which the last alone may be cut by the array's
+ * end. Fills in the bytes of all and of the last. */
+static int64_t next_call(const struct encoder *encoder, int64_t first, size_t available,
+                         size_t *bytes, size_t *last)
 {
     const struct chunk_grid *grid = &encoder->plan.grid;
     int64_t n = 0, start[TS_MAX_RANK];
@@ -60,20 +65,24 @@ static int64_t next_call(const struct encoder *encoder, int64_t first, size_t av
     return n;
 }
 
-/* Enqueues one call, whose chunks are numbered from `done` on within the slab and whose output begins at `at`. */
-static enum ts_status call(struct run *run, struct encoder *encoder, int copy, const struct cuda_deflate *job,
-                           const unsigned char *values, int64_t done, size_t at)
+/* Enqueues one call, whose chunks are numbered from `done` on within the slab and whose output
+ * begins at `at`. */
+static enum ts_status call(struct run *run, struct encoder *encoder, int copy,
+                           const struct cuda_deflate *job, const unsigned char *values,
+                           int64_t done, size_t at)
 {
     const struct device *device = run->back;
     for (int64_t i = done; i < done + job->n_chunks; i++)
-        encoder->chunks[copy][i] = (struct encoded_chunk){.call = at, .place = &encoder->found[copy][i]};
-    return ts_cuda_deflate(job, ts_cuda_session_device(device->session), values, device->encode_scratch,
-                           encoder->encoded[copy] + at, encoder->places[copy] + done,
+        encoder->chunks[copy][i] =
+            (struct encoded_chunk){.call = at, .place = &encoder->found[copy][i]};
+    return ts_cuda_deflate(job, ts_cuda_session_device(device->session), values,
+                           device->encode_scratch, encoder->encoded[copy] + at,
+                           encoder->places[copy] + done,
                            ts_cuda_stream(device->session, CUDA_COMPUTE), run->diag);
 }
 
-/* Several ranks have slabs of whole chunks (pipeline/plan/fit.c), so that none waits: the first one is that of the
- * slab.
+/* Several ranks have slabs of whole chunks (pipeline/plan/fit.c), so that none waits: the first one
+ * is that of the slab.
  */
 static void begin_slab(struct encoder *encoder, int64_t z)
 {
@@ -82,9 +91,9 @@ static void begin_slab(struct encoder *encoder, int64_t z)
     encoder->next_chunk = grid->split == 0 ? z / grid->chunk[0] : z * (grid->n_chunks / grid->n[0]);
 }
 
-/* Brings the values that wait for their chunk to be whole to the front, from the device that has them. Its next slab
- * overwrites them, and waits for all devices between. Less than a chunk waits, behind at least one that was encoded, so
- * that the two do not overlap. */
+/* Brings the values that wait for their chunk to be whole to the front, from the device that has
+ * them. Its next slab overwrites them, and waits for all devices between. Less than a chunk waits,
+ * behind at least one that was encoded, so that the two do not overlap. */
 static enum ts_status bring_values(struct run *run, int32_t node, struct encoder *encoder)
 {
     const struct device *device = run->back;
@@ -102,11 +111,13 @@ static enum ts_status bring_values(struct run *run, int32_t node, struct encoder
     encoder->left = 0;
     if (status != TS_OK || encoder->filled == 0 || (last == encoder && left == 0))
         return status;
-    return ts_cuda_copy(device->session, CUDA_COMPUTE, last == encoder ? CUDA_ON_DEVICE : CUDA_BETWEEN, encoder->values,
+    return ts_cuda_copy(device->session, CUDA_COMPUTE,
+                        last == encoder ? CUDA_ON_DEVICE : CUDA_BETWEEN, encoder->values,
                         last->values + left, encoder->filled);
 }
 
-enum ts_status ts_run_cuda_encode(struct run *run, int32_t node, const struct ts_image *slices, int64_t *n)
+enum ts_status ts_run_cuda_encode(struct run *run, int32_t node, const struct ts_image *slices,
+                                  int64_t *n)
 {
     struct device *device = run->back;
     struct encoder *encoder = device->encoders[node];
@@ -124,7 +135,8 @@ enum ts_status ts_run_cuda_encode(struct run *run, int32_t node, const struct ts
     encoder->filled += bytes;
     *n = 0;
     while (status == TS_OK) {
-        const int64_t count = next_call(encoder, encoder->next_chunk + *n, encoder->filled - from, &bytes, &last);
+        const int64_t count =
+            next_call(encoder, encoder->next_chunk + *n, encoder->filled - from, &bytes, &last);
         if (count == 0)
             break;
         const struct cuda_deflate job = ts_plan_encode_job(&encoder->plan, count, last);
@@ -137,7 +149,7 @@ enum ts_status ts_run_cuda_encode(struct run *run, int32_t node, const struct ts
     encoder->filled -= from;
     encoder->left = from;
     if (status == TS_OK && *n > 0)
-        status = ts_cuda_copy(device->session, CUDA_COMPUTE, CUDA_TO_HOST, encoder->found[copy], encoder->places[copy],
-                              (size_t)*n * sizeof *encoder->found[copy]);
+        status = ts_cuda_copy(device->session, CUDA_COMPUTE, CUDA_TO_HOST, encoder->found[copy],
+                              encoder->places[copy], (size_t)*n * sizeof *encoder->found[copy]);
     return status;
 }

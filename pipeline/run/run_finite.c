@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Looking costs one read of what was just written. What a slice holds is noted beside the image, on the device that has
- * it. Only when a volume ends is it compared with what the slices hold that the slice was made from, so a stage is
- * named only if it is the first one in the chain that makes such values. The slice that the warning names depends
- * neither on slabs nor on devices.
+ * Looking costs one read of what was just written. What a slice holds is noted beside the image, on
+ * the device that has it. Only when a volume ends is it compared with what the slices hold that the
+ * slice was made from, so a stage is named only if it is the first one in the chain that makes such
+ * values. The slice that the warning names depends neither on slabs nor on devices.
  */
 #include "pipeline/run/run_finite.h"
 
@@ -27,7 +27,8 @@ static TS_VECTORIZED uint32_t kinds_of(const uint32_t *values, size_t n)
     return (n_infinite > 0 ? LOOK_INFINITE : 0u) | (largest > infinity ? LOOK_NAN : 0u);
 }
 
-enum ts_status ts_run_look_host(struct run *run, int32_t node, const struct ts_image *slices, uint32_t also)
+enum ts_status ts_run_look_host(struct run *run, int32_t node, const struct ts_image *slices,
+                                uint32_t also)
 {
     const size_t count = ts_slice_count(slices);
     const int64_t chunks = (int64_t)((count + CHUNK - 1) / CHUNK), n = slices->axes[0].n;
@@ -44,12 +45,14 @@ enum ts_status ts_run_look_host(struct run *run, int32_t node, const struct ts_i
     return TS_OK;
 }
 
-enum ts_status ts_run_look(struct run *run, int32_t node, const struct ts_image *slices, uint32_t also)
+enum ts_status ts_run_look(struct run *run, int32_t node, const struct ts_image *slices,
+                           uint32_t also)
 {
     return run->nodes[node].seen ? run->back_end->look(run, node, slices, also) : TS_OK;
 }
 
-/* What every slice of every node holds, in host memory; NULL for a node without an image of floats. */
+/* What every slice of every node holds, in host memory; NULL for a node without an image of
+ * floats. */
 typedef uint32_t *all_seen[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES];
 
 static void free_seen(all_seen seen)
@@ -72,9 +75,10 @@ static enum ts_status fetch_seen(struct run *run, all_seen seen)
     return status;
 }
 
-/* Returns true where slice z of a node was made from a slice of the input that holds such values. */
-static bool is_inherited(const struct ts_plan *plan, const struct plan_node *node, int input, const all_seen seen,
-                         int64_t z)
+/* Returns true where slice z of a node was made from a slice of the input that holds such
+ * values. */
+static bool is_inherited(const struct ts_plan *plan, const struct plan_node *node, int input,
+                         const all_seen seen, int64_t z)
 {
     const struct stage_context *context = &node->context;
     const int32_t from = node->inputs[input] < 0 ? -1 : plan->nodes[node->inputs[input]].image_node;
@@ -96,12 +100,14 @@ static bool is_inherited(const struct ts_plan *plan, const struct plan_node *nod
 }
 
 /* Returns the first of slices [z, end) in which the stage makes such values of others, or -1. */
-static int64_t first_made(const struct ts_plan *plan, int32_t i, const all_seen seen, int64_t z, int64_t end)
+static int64_t first_made(const struct ts_plan *plan, int32_t i, const all_seen seen, int64_t z,
+                          int64_t end)
 {
     const struct plan_node *node = &plan->nodes[i];
     if (!seen[i] || ts_plan_reader(node) || !node->chain_stage)
         return -1;
-    const uint32_t kinds = node->context.stage->gives_nan ? LOOK_INFINITE : LOOK_INFINITE | LOOK_NAN;
+    const uint32_t kinds =
+        node->context.stage->gives_nan ? LOOK_INFINITE : LOOK_INFINITE | LOOK_NAN;
     for (; z < end; z++) {
         bool inherited = !(seen[i][z] & kinds) || (seen[i][z] & LOOK_LOADED);
         for (int input = 0; !inherited && input < STAGE_INPUTS; input++)
@@ -131,7 +137,8 @@ enum ts_status ts_run_note_not_finite(struct run *run)
     all_seen seen = {0};
     enum ts_status status = fetch_seen(run, seen);
     for (int32_t i = 0; status == TS_OK && i < run->plan->n_nodes; i++) {
-        const int64_t n = run->plan->nodes[i].out.axes[0].n, z = first_made(run->plan, i, seen, 0, n);
+        const int64_t n = run->plan->nodes[i].out.axes[0].n,
+                      z = first_made(run->plan, i, seen, 0, n);
         int64_t *first = &run->results[i].not_finite;
         if (z >= 0 && run->volume * n + z < *first)
             *first = run->volume * n + z;
@@ -159,16 +166,24 @@ enum ts_status ts_run_warn_not_finite(struct run *run)
         const int64_t n = node->out.axes[0].n;
         if (run->plan->n_volumes > 1 && node->by_volume)
             snprintf(volume, sizeof volume, " of volume %lld", (long long)(first[0] / n));
-        ts_diag_warning(
-            run->diag, &(struct diag_site){.code = "not-finite-result", .span = node->set.span, .stage = node->label},
-            "its image holds infinite values or NaN, first in slice %lld%s, though all values that the slice "
-            "is made from are finite: they are too large for sums in single precision, which ends at 3.4e38",
-            (long long)(first[0] % n), volume);
+        ts_diag_warning(run->diag,
+                        &(struct diag_site){.code = "not-finite-result",
+                                            .span = node->set.span,
+                                            .stage = node->label},
+                        "its image holds infinite values or NaN, first in slice %lld%s, though all "
+                        "values that the slice "
+                        "is made from are finite: they are too large for sums in single precision, "
+                        "which ends at 3.4e38",
+                        (long long)(first[0] % n), volume);
         if (node->context.in.quantity == TS_COUNTS)
-            ts_diag_hint(run->diag, "`bad_pixels: {highest: 1e+37}` before it fills counts that no detector gives");
+            ts_diag_hint(
+                run->diag,
+                "`bad_pixels: {highest: 1e+37}` before it fills counts that no detector gives");
         else
-            ts_diag_hint(run->diag, "`rescale: {range: [0, 3e+38]}` before it makes the values small enough, with the "
-                                    "range that `statistics` tells");
+            ts_diag_hint(
+                run->diag,
+                "`rescale: {range: [0, 3e+38]}` before it makes the values small enough, with the "
+                "range that `statistics` tells");
     }
     return status;
 }

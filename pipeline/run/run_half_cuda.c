@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Outputs of 32-bit floats that the file holds as halves are rounded where they were computed, so that the compressor
- * and the bus move two bytes a value. Where outputs are not compressed here, each slab of the ring has halves of its
- * own that wait for their download. Values that no half can hold are noted on the device, and reported when a pass is
- * over: the writer then refuses the file. Built only with CUDA.
+ * Outputs of 32-bit floats that the file holds as halves are rounded where they were computed, so
+ * that the compressor and the bus move two bytes a value. Where outputs are not compressed here,
+ * each slab of the ring has halves of its own that wait for their download. Values that no half can
+ * hold are noted on the device, and reported when a pass is over: the writer then refuses the file.
+ * Built only with CUDA.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -23,22 +24,28 @@ enum ts_status ts_run_cuda_half_create(struct run *run)
     bool complete = device->largest && device->found_largest;
     for (int32_t i = 0; complete && i < run->plan->n_nodes; i++) {
         const size_t slab = ts_plan_halves_bytes(run->plan, i);
-        complete = slab == 0 || (device->halves[i] = ts_cuda_allocate(device->session, PLAN_RING * slab));
+        complete =
+            slab == 0 || (device->halves[i] = ts_cuda_allocate(device->session, PLAN_RING * slab));
     }
     const enum ts_status status =
-        complete ? ts_cuda_half_load(ts_cuda_session_device(device->session), run->diag) : TS_RUN_FAILED;
-    return status == TS_OK ? ts_cuda_fill(device->session, CUDA_COMPUTE, device->largest, 0, bytes) : status;
+        complete ? ts_cuda_half_load(ts_cuda_session_device(device->session), run->diag)
+                 : TS_RUN_FAILED;
+    return status == TS_OK ? ts_cuda_fill(device->session, CUDA_COMPUTE, device->largest, 0, bytes)
+                           : status;
 }
 
-enum ts_status ts_run_cuda_leave(struct run *run, int32_t i, const struct ts_image *slices, void *to, size_t *bytes)
+enum ts_status ts_run_cuda_leave(struct run *run, int32_t i, const struct ts_image *slices,
+                                 void *to, size_t *bytes)
 {
     const struct device *device = run->back;
     *bytes = ts_image_bytes(slices);
     if (!ts_plan_rounds(run->plan, i))
-        return ts_cuda_copy(device->session, CUDA_COMPUTE, CUDA_ON_DEVICE, to, slices->data, *bytes);
+        return ts_cuda_copy(device->session, CUDA_COMPUTE, CUDA_ON_DEVICE, to, slices->data,
+                            *bytes);
     *bytes = ts_image_count(slices) * sizeof(uint16_t);
-    return ts_cuda_half_round(ts_cuda_session_device(device->session), slices->data, ts_image_count(slices), to,
-                              &device->largest[i], ts_cuda_stream(device->session, CUDA_COMPUTE), run->diag);
+    return ts_cuda_half_round(ts_cuda_session_device(device->session), slices->data,
+                              ts_image_count(slices), to, &device->largest[i],
+                              ts_cuda_stream(device->session, CUDA_COMPUTE), run->diag);
 }
 
 enum ts_status ts_run_cuda_half(struct run *run, int32_t i, struct ts_image *slices)
@@ -47,8 +54,8 @@ enum ts_status ts_run_cuda_half(struct run *run, int32_t i, struct ts_image *sli
     if (!ts_plan_leaves_rounded(run->plan, i))
         return TS_OK;
     size_t bytes;
-    void *to =
-        device->halves[i] + (size_t)ts_run_cuda_place(run, run->slab_number) * ts_plan_halves_bytes(run->plan, i);
+    void *to = device->halves[i] + (size_t)ts_run_cuda_place(run, run->slab_number) *
+                                       ts_plan_halves_bytes(run->plan, i);
     const enum ts_status status = ts_run_cuda_leave(run, i, slices, to, &bytes);
     slices->dtype = TS_F16;
     slices->data = to;
@@ -60,8 +67,9 @@ enum ts_status ts_run_cuda_half_report(struct run *run)
     const struct device *device = run->back;
     if (!device->largest)
         return TS_OK;
-    enum ts_status status = ts_cuda_copy(device->session, CUDA_COMPUTE, CUDA_TO_HOST, device->found_largest,
-                                         device->largest, ts_plan_largest_bytes(run->plan));
+    enum ts_status status =
+        ts_cuda_copy(device->session, CUDA_COMPUTE, CUDA_TO_HOST, device->found_largest,
+                     device->largest, ts_plan_largest_bytes(run->plan));
     if (status == TS_OK)
         status = ts_cuda_wait(device->session, CUDA_COMPUTE);
     for (int32_t i = 0; status == TS_OK && i < run->plan->n_nodes; i++) {

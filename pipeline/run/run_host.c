@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This is the back end of the CPU. Images lie in host memory and each call is done when it returns, so nothing has to
- * be begun, ended or waited for. All drivers share one padded slab and one scratch: their calls follow one another.
+ * This is the back end of the CPU. Images lie in host memory and each call is done when it returns,
+ * so nothing has to be begun, ended or waited for. All drivers share one padded slab and one
+ * scratch: their calls follow one another.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +12,8 @@
 #include "pipeline/run/run.h"
 #include "pipeline/run/run_finite.h"
 
-/* Allocates what lies beside an image: the bits of a masked one, of the slices at hand and of the whole one where it is
- * an output; and what is seen of floats. */
+/* Allocates what lies beside an image: the bits of a masked one, of the slices at hand and of the
+ * whole one where it is an output; and what is seen of floats. */
 static enum ts_status allocate_beside(struct run *run, int32_t i, int64_t slices)
 {
     const struct plan_node *plan = &run->plan->nodes[i];
@@ -45,12 +46,14 @@ static enum ts_status allocate_node(struct run *run, int32_t i)
         return status;
     if (!plan->chain_stage || plan->reused)
         return TS_OK;
-    return ts_driver_create(&plan->context, ts_plan_reduced_slices(run->plan, i), run->back, &node->driver);
+    return ts_driver_create(&plan->context, ts_plan_reduced_slices(run->plan, i), run->back,
+                            &node->driver);
 }
 
 static enum ts_status host_allocate(struct run *run)
 {
-    const size_t padded = ts_plan_padded_bytes(run->plan), scratch = ts_plan_scratch_bytes(run->plan);
+    const size_t padded = ts_plan_padded_bytes(run->plan),
+                 scratch = ts_plan_scratch_bytes(run->plan);
     struct stage_buffers *buffers = run->back = calloc(1, sizeof *buffers);
     if (buffers)
         *buffers = (struct stage_buffers){ts_memory_aligned(padded), ts_memory_aligned(scratch)};

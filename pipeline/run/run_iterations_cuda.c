@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reports the iterations of stages on a CUDA device. The walk only enqueues them, slabs ahead of the device, and waits
- * where it pleases; so a thread of each device looks ten times a second at what the kernels have written to pinned
- * memory, without any call to CUDA, and reports it as of the slab to which that call belongs. Built only with CUDA.
+ * Reports the iterations of stages on a CUDA device. The walk only enqueues them, slabs ahead of
+ * the device, and waits where it pleases; so a thread of each device looks ten times a second at
+ * what the kernels have written to pinned memory, without any call to CUDA, and reports it as of
+ * the slab to which that call belongs. Built only with CUDA.
  */
 #include <errno.h>
 #include <string.h>

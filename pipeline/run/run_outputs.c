@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The outputs of a run: the HDF5 file, which holds every image and how it was made, and outputs of other formats, which
- * hold the last image. Slices go to all of them. At the end all are completed, and then they get their names, the HDF5
- * file last; where one does not get its name the others lose theirs again.
+ * The outputs of a run: the HDF5 file, which holds every image and how it was made, and outputs of
+ * other formats, which hold the last image. Slices go to all of them. At the end all are completed,
+ * and then they get their names, the HDF5 file last; where one does not get its name the others
+ * lose theirs again.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -15,18 +16,22 @@
 #include "pipeline/run/provenance.h"
 #include "pipeline/run/run.h"
 
-/* ---- before the run ---------------------------------------------------------------------------- */
+/* ---- before the run -------------------------------------------------------------------------- */
 
 /* This is an output: HDF5 without a format. */
 struct written {
     const char *path;
     const struct sink_format *format;
     struct ts_span span;
-    enum { WRITTEN_OUTPUT, WRITTEN_PROFILE /* NAME.svg and NAME.json; `path` is NAME */, WRITTEN_PICTURE } owner;
+    enum {
+        WRITTEN_OUTPUT,
+        WRITTEN_PROFILE /* NAME.svg and NAME.json; `path` is NAME */,
+        WRITTEN_PICTURE
+    } owner;
 };
 
-/* Fills in the files that an output at this path replaces: the one there, or those of the folder. Returns false where
- * memory is out. */
+/* Fills in the files that an output at this path replaces: the one there, or those of the folder.
+ * Returns false where memory is out. */
 static bool find_replaced(const char *path, struct file_set *files)
 {
     struct stat found;
@@ -36,7 +41,8 @@ static bool find_replaced(const char *path, struct file_set *files)
     if (!S_ISDIR(found.st_mode))
         return ts_file_set_add(files, &found);
     DIR *folder = opendir(path);
-    for (const struct dirent *entry = folder ? readdir(folder) : NULL; entry && complete; entry = readdir(folder))
+    for (const struct dirent *entry = folder ? readdir(folder) : NULL; entry && complete;
+         entry = readdir(folder))
         if (fstatat(dirfd(folder), entry->d_name, &found, 0) == 0 && S_ISREG(found.st_mode))
             complete = ts_file_set_add(files, &found);
     if (folder)
@@ -49,15 +55,18 @@ static bool find_replaced(const char *path, struct file_set *files)
 static bool leads_to(const char *path, const struct file_set *files)
 {
     struct stat found;
-    return path && *path && stat(path, &found) == 0 && ts_file_set_has(files, found.st_dev, found.st_ino);
+    return path && *path && stat(path, &found) == 0 &&
+           ts_file_set_has(files, found.st_dev, found.st_ino);
 }
 
-/* Returns the text parameter that names one of the files, as a file of angles or of a key; n_params where none does. */
+/* Returns the text parameter that names one of the files, as a file of angles or of a key; n_params
+ * where none does. */
 static size_t param_that_names(const struct param_set *set, const struct file_set *files)
 {
     for (size_t p = 0; p < set->n_params; p++) {
         const struct ts_texts *texts = ts_param_field(set, p);
-        if (set->params[p].kind == PARAM_TEXT && leads_to(*(const char *const *)ts_param_field(set, p), files))
+        if (set->params[p].kind == PARAM_TEXT &&
+            leads_to(*(const char *const *)ts_param_field(set, p), files))
             return p;
         for (int64_t i = 0; set->params[p].kind == PARAM_TEXTS && i < texts->n; i++)
             if (leads_to(texts->items[i], files))
@@ -66,36 +75,42 @@ static size_t param_that_names(const struct param_set *set, const struct file_se
     return set->n_params;
 }
 
-/* Writes what reads one of the files: "the chain itself", the name of a source, or that of a parameter. Returns false
- * where nothing does. `resumes`: the result that an earlier run left may be replaced. */
-static bool find_reader(const struct ts_plan *plan, const struct file_set *files, bool resumes, char *name, size_t size)
+/* Writes what reads one of the files: "the chain itself", the name of a source, or that of a
+ * parameter. Returns false where nothing does. `resumes`: the result that an earlier run left may
+ * be replaced. */
+static bool find_reader(const struct ts_plan *plan, const struct file_set *files, bool resumes,
+                        char *name, size_t size)
 {
     for (int32_t i = 0; i < plan->n_nodes; i++) {
         const struct plan_node *node = &plan->nodes[i];
         const size_t p = param_that_names(&node->set, files);
         snprintf(name, size, "%s", node->label);
-        if (node->source && node->source->ops->holds && node->source->ops->holds(node->source, files))
+        if (node->source && node->source->ops->holds &&
+            node->source->ops->holds(node->source, files))
             return true;
-        snprintf(name, size, "%s.%s", node->label, p < node->set.n_params ? node->set.params[p].name : "");
+        snprintf(name, size, "%s.%s", node->label,
+                 p < node->set.n_params ? node->set.params[p].name : "");
         if (p < node->set.n_params)
             return true;
     }
     snprintf(name, size, "the result that --resume-from names");
     if (plan->reuse && !resumes && leads_to(plan->reuse->path, files))
         return true;
-    snprintf(name, size, "the chain itself"); /* one that came from elsewhere has a name, but no file */
+    snprintf(name, size,
+             "the chain itself"); /* one that came from elsewhere has a name, but no file */
     return leads_to(plan->chain->source_name, files);
 }
 
 /* Refuses to replace what the run reads. */
-static enum ts_status check_replaced(const struct ts_plan *plan, const struct written *written, const char *path,
-                                     struct ts_diag *diag)
+static enum ts_status check_replaced(const struct ts_plan *plan, const struct written *written,
+                                     const char *path, struct ts_diag *diag)
 {
     struct file_set files = {0};
     char reader[128];
     const bool complete = find_replaced(path, &files);
     const bool resumes = !written->format && written->owner == WRITTEN_OUTPUT;
-    const bool refused = complete && files.n > 0 && find_reader(plan, &files, resumes, reader, sizeof reader);
+    const bool refused =
+        complete && files.n > 0 && find_reader(plan, &files, resumes, reader, sizeof reader);
     const size_t bytes = 2 * files.capacity * sizeof *files.files;
     ts_file_set_clear(&files);
     if (!complete)
@@ -105,28 +120,33 @@ static enum ts_status check_replaced(const struct ts_plan *plan, const struct wr
     const struct sink_format *format = written->format;
     const struct diag_site site = {.code = "output-is-input", .span = written->span};
     const bool folder = format && !ts_sink_is_file(format, written->path);
-    ts_diag_error(diag, TS_BAD_CHAIN, &site, "the output '%s' is a %s that the run reads%s: %s", path,
-                  folder ? "folder" : "file", folder ? " from" : "", reader);
+    ts_diag_error(diag, TS_BAD_CHAIN, &site, "the output '%s' is a %s that the run reads%s: %s",
+                  path, folder ? "folder" : "file", folder ? " from" : "", reader);
     if (written->owner != WRITTEN_OUTPUT)
         return ts_diag_hint(diag, "give the %s",
-                            written->owner == WRITTEN_PROFILE ? "profile a name of its own: --profile NAME"
-                                                              : "picture a name of its own: --picture FILE.svg");
+                            written->owner == WRITTEN_PROFILE
+                                ? "profile a name of its own: --profile NAME"
+                                : "picture a name of its own: --picture FILE.svg");
     if (folder)
-        return ts_diag_hint(diag, "give the output a folder of its own: output: {%s: FOLDER} in the chain",
-                            format->name);
+        return ts_diag_hint(
+            diag, "give the output a folder of its own: output: {%s: FOLDER} in the chain",
+            format->name);
     const char *suffix = format ? format->suffixes[0] : ".h5";
-    return ts_diag_hint(diag, "give the output a name of its own: output: {%s: FILE%s} in the chain, or -o FILE%s",
-                        format ? format->name : "hdf5", suffix, suffix);
+    return ts_diag_hint(
+        diag, "give the output a name of its own: output: {%s: FILE%s} in the chain, or -o FILE%s",
+        format ? format->name : "hdf5", suffix, suffix);
 }
 
-enum ts_status ts_plan_keep_inputs(const struct ts_plan *plan, const char *path, struct ts_diag *diag)
+enum ts_status ts_plan_keep_inputs(const struct ts_plan *plan, const char *path,
+                                   struct ts_diag *diag)
 {
-    return check_replaced(plan, &(struct written){.path = path, .owner = WRITTEN_PICTURE}, path, diag);
+    return check_replaced(plan, &(struct written){.path = path, .owner = WRITTEN_PICTURE}, path,
+                          diag);
 }
 
 /* Checks the first `length` bytes of the path, and behind them the ending. */
-static enum ts_status check_ending(const struct ts_plan *plan, const struct written *written, size_t length,
-                                   const char *ending, struct ts_diag *diag)
+static enum ts_status check_ending(const struct ts_plan *plan, const struct written *written,
+                                   size_t length, const char *ending, struct ts_diag *diag)
 {
     char *path = NULL;
     if (asprintf(&path, "%.*s%s", (int)length, written->path, ending) < 0)
@@ -137,37 +157,45 @@ static enum ts_status check_ending(const struct ts_plan *plan, const struct writ
 }
 
 /* Checks an output with the files beside it. */
-static enum ts_status check_written(const struct ts_plan *plan, const struct written *written, struct ts_diag *diag)
+static enum ts_status check_written(const struct ts_plan *plan, const struct written *written,
+                                    struct ts_diag *diag)
 {
     static const char *const of_profile[] = {".svg", ".json", NULL};
     const struct sink_format *format = written->format;
-    const char *const *beside = written->owner == WRITTEN_PROFILE ? of_profile : format ? format->beside : NULL;
+    const char *const *beside = written->owner == WRITTEN_PROFILE ? of_profile
+                                : format                          ? format->beside
+                                                                  : NULL;
     enum ts_status status = TS_OK;
     if (written->owner == WRITTEN_OUTPUT)
         status = check_replaced(plan, written, written->path, diag);
     for (int b = 0; status == TS_OK && beside && b < SINK_STAGED && beside[b]; b++)
-        status = check_ending(plan, written, format ? ts_sink_stem(format, written->path) : strlen(written->path),
+        status = check_ending(plan, written,
+                              format ? ts_sink_stem(format, written->path) : strlen(written->path),
                               beside[b], diag);
     return status;
 }
 
-static enum ts_status check_all_written(const struct ts_plan *plan, const char *profile, struct ts_diag *diag)
+static enum ts_status check_all_written(const struct ts_plan *plan, const char *profile,
+                                        struct ts_diag *diag)
 {
     const struct chain_output *output = &plan->chain->output;
     enum ts_status status = TS_OK;
     if (output->path)
-        status = check_written(plan, &(struct written){.path = output->path, .span = output->span}, diag);
+        status = check_written(plan, &(struct written){.path = output->path, .span = output->span},
+                               diag);
     for (int32_t i = 0; i < output->n_sinks && status == TS_OK; i++) {
-        const struct written written = {output->sinks[i].path, output->sinks[i].format, output->sinks[i].span,
-                                        WRITTEN_OUTPUT};
+        const struct written written = {output->sinks[i].path, output->sinks[i].format,
+                                        output->sinks[i].span, WRITTEN_OUTPUT};
         status = check_written(plan, &written, diag);
     }
     if (status == TS_OK && profile)
-        status = check_written(plan, &(struct written){.path = profile, .owner = WRITTEN_PROFILE}, diag);
+        status =
+            check_written(plan, &(struct written){.path = profile, .owner = WRITTEN_PROFILE}, diag);
     return status;
 }
 
-enum ts_status ts_run_check_outputs(const struct ts_plan *plan, const struct run_options *options, struct ts_diag *diag)
+enum ts_status ts_run_check_outputs(const struct ts_plan *plan, const struct run_options *options,
+                                    struct ts_diag *diag)
 {
     const struct chain_output *output = &plan->chain->output;
     enum ts_status status = check_all_written(plan, options->profile, diag);
@@ -179,7 +207,8 @@ enum ts_status ts_run_check_outputs(const struct ts_plan *plan, const struct run
     }
     if (status != TS_OK || output->path || output->n_sinks > 0 || plan->chain->part)
         return status;
-    ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "no-output"}, "the chain names no output file");
+    ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "no-output"},
+                  "the chain names no output file");
     return ts_diag_hint(diag, "output: {hdf5: FILE.h5} in the chain, or -o FILE.h5");
 }
 
@@ -205,11 +234,13 @@ void ts_plan_warn_output(const struct ts_plan *plan, struct ts_diag *diag)
     ts_diag_destroy(found);
 }
 
-/* ---- during the run ---------------------------------------------------------------------------- */
+/* ---- during the run -------------------------------------------------------------------------- */
 
-/* Gives `place` in run->state a copy of the path (NULL: none), which a signal handler may read after the path is freed.
+/* Gives `place` in run->state a copy of the path (NULL: none), which a signal handler may read
+ * after the path is freed.
  */
-static enum ts_status remember_temporary(struct run *run, _Atomic(const char *) *place, const char *path)
+static enum ts_status remember_temporary(struct run *run, _Atomic(const char *) *place,
+                                         const char *path)
 {
     const char *copy = path ? ts_arena_text(run->plan->arena, path, strlen(path)) : NULL;
     if (path && !copy)
@@ -224,7 +255,8 @@ static void forget_temporaries(struct run_state *state)
         atomic_store(&state->sink_temporaries[i], NULL);
 }
 
-/* Opens the HDF5 output, where the chain has one and this is rank 0, with an entry that says what it is of. */
+/* Opens the HDF5 output, where the chain has one and this is rank 0, with an entry that says what
+ * it is of. */
 static enum ts_status open_hdf5(struct run *run)
 {
     const struct ts_plan *plan = run->plan;
@@ -233,7 +265,8 @@ static enum ts_status open_hdf5(struct run *run)
                                          .threads = plan->writer_threads,
                                          .trace = run->state->trace,
                                          .digest = run->digest};
-    const struct sink_request request = {.path = path, .force = run->options->force, .hdf5 = &options};
+    const struct sink_request request = {
+        .path = path, .force = run->options->force, .hdf5 = &options};
     struct sink **sink = &run->sinks[SINK_FORMATS];
     if (!path || plan->rank > 0)
         return TS_OK;
@@ -259,7 +292,8 @@ static enum ts_status create_datasets(struct run *run, int pass)
         char path[128];
         if (node->axes_pass != pass)
             continue;
-        /* Datasets are made between images, so that the file's bytes do not depend on pending downloads. */
+        /* Datasets are made between images, so that the file's bytes do not depend on pending
+         * downloads. */
         if (!drained)
             status = ts_run_on_devices(run, run->back_end->drain);
         drained = true;
@@ -275,7 +309,8 @@ static enum ts_status create_datasets(struct run *run, int pass)
     return status;
 }
 
-/* Opens the outputs of other formats than HDF5 once the axes of their image are known, in this pass and not before. */
+/* Opens the outputs of other formats than HDF5 once the axes of their image are known, in this pass
+ * and not before. */
 static enum ts_status open_sinks(struct run *run, int pass)
 {
     const struct chain_output *output = &run->plan->chain->output;
@@ -286,7 +321,8 @@ static enum ts_status open_sinks(struct run *run, int pass)
         const struct sink_request request = ts_plan_sink_request(run->plan, i);
         status = ts_sink_open(output->sinks[i].format, &request, &run->sinks[i], run->diag);
         if (status == TS_OK)
-            status = remember_temporary(run, &run->state->sink_temporaries[i], ts_sink_temporary(run->sinks[i]));
+            status = remember_temporary(run, &run->state->sink_temporaries[i],
+                                        ts_sink_temporary(run->sinks[i]));
     }
     return status;
 }
@@ -301,12 +337,12 @@ enum ts_status ts_run_open_outputs(struct run *run, int pass)
 
 bool ts_run_holds(const struct run *run, int32_t node)
 {
-    return run->results[node].dataset >= 0 ||
-           (run->plan->chain->output.n_sinks > 0 && run->plan->nodes[node].leader == run->sink_node);
+    return run->results[node].dataset >= 0 || (run->plan->chain->output.n_sinks > 0 &&
+                                               run->plan->nodes[node].leader == run->sink_node);
 }
 
-enum ts_status ts_run_put_chunks(struct run *run, int32_t node, const struct run_chunk *chunks, int64_t n,
-                                 const unsigned char *data)
+enum ts_status ts_run_put_chunks(struct run *run, int32_t node, const struct run_chunk *chunks,
+                                 int64_t n, const unsigned char *data)
 {
     enum ts_status status = TS_OK;
     for (int64_t i = 0; status == TS_OK && i < n; i++) {
@@ -314,13 +350,15 @@ enum ts_status ts_run_put_chunks(struct run *run, int32_t node, const struct run
         if (!encoded)
             return ts_diag_no_memory(run->diag, chunks[i].bytes);
         memcpy(encoded, data + chunks[i].offset, chunks[i].bytes);
-        status = ts_hdf5_write_chunk_take(run->writer, run->results[node].dataset, encoded, chunks[i].bytes);
+        status = ts_hdf5_write_chunk_take(run->writer, run->results[node].dataset, encoded,
+                                          chunks[i].bytes);
     }
     return status;
 }
 
 /* A single file needs no lock: it replaces another one, or does not. */
-static void lock_folders(struct sink *const *sinks, int n, struct publish_lock *lock, struct ts_diag *diag)
+static void lock_folders(struct sink *const *sinks, int n, struct publish_lock *lock,
+                         struct ts_diag *diag)
 {
     const char *folders[RUN_SINKS] = {NULL};
     int n_files = 0;

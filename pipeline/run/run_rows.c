@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Levels are means over blocks (stages/geometry/view_blocks.h), of more views than a 16th if a block would have less
- * than 64 values: noise of a tenth of the largest value is then an 80th of it. Rows whose two outermost values are the
- * same in all views were extended, as `pad` does. Transmissions are too bright if more than a 20th of the blocks is
- * above 1.3: a beam that drifts by 20 % gives less. Both ends are air if they see the same and are flat: what they see,
- * instead of 1, is then the beam of the views divided by that of the flats.
+ * Levels are means over blocks (stages/geometry/view_blocks.h), of more views than a 16th if a
+ * block would have less than 64 values: noise of a tenth of the largest value is then an 80th of
+ * it. Rows whose two outermost values are the same in all views were extended, as `pad` does.
+ * Transmissions are too bright if more than a 20th of the blocks is above 1.3: a beam that drifts
+ * by 20 % gives less. Both ends are air if they see the same and are flat: what they see, instead
+ * of 1, is then the beam of the views divided by that of the flats.
  */
 #include "pipeline/run/run_rows.h"
 
@@ -19,13 +20,15 @@
 enum { LEAST_VALUES = 64, WHOLE = 1000 };
 
 static const double bright = 1.3, few_bright = 0.05;
-/* Air may have this transmission, or 1 / 1.13, in the mean of the views: less than by a beam that drifts by 20 %. */
+/* Air may have this transmission, or 1 / 1.13, in the mean of the views: less than by a beam that
+ * drifts by 20 %. */
 static const double air_most = 1.13;
-/* Both ends are air if they, and the strips beside them, differ by less than these parts of what they see and of what
- * they lack of the most. An object that goes on beyond the detector has a slope and turns. */
+/* Both ends are air if they, and the strips beside them, differ by less than these parts of what
+ * they see and of what they lack of the most. An object that goes on beyond the detector has a
+ * slope and turns. */
 static const double flat_of_level = 0.1, flat_of_rest = 0.05;
 
-/* ---- levels ------------------------------------------------------------------------------------- */
+/* ---- levels ---------------------------------------------------------------------------------- */
 
 static double most_of(const struct view_blocks *blocks, int64_t first)
 {
@@ -34,7 +37,8 @@ static double most_of(const struct view_blocks *blocks, int64_t first)
     return most;
 }
 
-/* Returns whether detector pixels a and b, at an end, are the same in all views; `varies` tells whether views differ.
+/* Returns whether detector pixels a and b, at an end, are the same in all views; `varies` tells
+ * whether views differ.
  */
 static bool is_extended(const struct view_blocks *blocks, int64_t a, int64_t b, bool *varies)
 {
@@ -47,7 +51,8 @@ static bool is_extended(const struct view_blocks *blocks, int64_t a, int64_t b, 
     return same;
 }
 
-/* Returns whether an end was extended and is no air without noise, which is the same in all views. */
+/* Returns whether an end was extended and is no air without noise, which is the same in all
+ * views. */
 static bool shows_object(const struct view_blocks *blocks, int64_t a, int64_t b)
 {
     bool varies;
@@ -70,8 +75,8 @@ static double mean_level(const struct view_blocks *blocks, bool light, int64_t f
     return sum / (double)blocks->groups;
 }
 
-/* Returns whether both ends see the same in all views, and so do the strips beside them. `most` is the most that is
- * seen. */
+/* Returns whether both ends see the same in all views, and so do the strips beside them. `most` is
+ * the most that is seen. */
 static bool ends_are_air(const struct view_blocks *blocks, bool light, double most)
 {
     const int64_t n = blocks->n, strip = blocks->strip;
@@ -79,7 +84,8 @@ static bool ends_are_air(const struct view_blocks *blocks, bool light, double mo
     if (n < 4 * strip)
         return false;
     for (int64_t group = 0; group < blocks->groups; group++) {
-        const double left = level_of(blocks, light, group, 0), right = level_of(blocks, light, group, n - strip),
+        const double left = level_of(blocks, light, group, 0),
+                     right = level_of(blocks, light, group, n - strip),
                      from_left = left - level_of(blocks, light, group, strip),
                      from_right = right - level_of(blocks, light, group, n - 2 * strip);
         levels += 0.5 * (left * left + right * right);
@@ -121,14 +127,16 @@ static double share_of_ends(const struct view_blocks *blocks)
 /* Returns the mean level of both ends. */
 static double level_of_ends(const struct view_blocks *blocks)
 {
-    return 0.5 * (mean_level(blocks, true, 0) + mean_level(blocks, true, blocks->n - blocks->strip));
+    return 0.5 *
+           (mean_level(blocks, true, 0) + mean_level(blocks, true, blocks->n - blocks->strip));
 }
 
 /* Returns whether both ends of transmissions are air, whatever their level is. */
 static bool have_air(const struct view_blocks *blocks)
 {
     const int64_t last = blocks->n - blocks->strip;
-    if (last < 0 || shows_object(blocks, 0, 1) || shows_object(blocks, blocks->n - 1, blocks->n - 2))
+    if (last < 0 || shows_object(blocks, 0, 1) ||
+        shows_object(blocks, blocks->n - 1, blocks->n - 2))
         return false;
     double most = level_of_ends(blocks);
     for (int64_t first = 0; first <= last; first += blocks->strip)
@@ -146,8 +154,9 @@ static double light_of_air(const struct view_blocks *blocks)
     return fabs(end) > log(air_most) ? exp(-end) : 0;
 }
 
-/* Finds the view before which air at both ends, seen by a 16th of the views, differs most from that of as many views
- * from there on, by more than noise. A beam that drifts changes by little there. `air` is room for n_views numbers. */
+/* Finds the view before which air at both ends, seen by a 16th of the views, differs most from that
+ * of as many views from there on, by more than noise. A beam that drifts changes by little there.
+ * `air` is room for n_views numbers. */
 static struct rows_found find_step(const struct view_blocks *blocks, double *air)
 {
     enum { PARTS = 16, LEAST = 4, DEVIATIONS = 6 };
@@ -190,7 +199,13 @@ static double share_of_bright(const struct view_blocks *blocks)
     return n > 0 ? (double)above / (double)n : 0;
 }
 
-enum { LEAST_PIXELS = 8, LEAST_DIFFERENT = 2, DEPTH_STRIPS = 16, LEAST_DEPTH_STRIP = 4, LEAST_VIEWS = 4 };
+enum {
+    LEAST_PIXELS = 8,
+    LEAST_DIFFERENT = 2,
+    DEPTH_STRIPS = 16,
+    LEAST_DEPTH_STRIP = 4,
+    LEAST_VIEWS = 4
+};
 
 static const double object = 0.2;
 
@@ -202,7 +217,7 @@ static void note(struct rows_found *found, int64_t view)
     found->amount++;
 }
 
-/* ---- frames that were given again --------------------------------------------------------------- */
+/* ---- frames that were given again ------------------------------------------------------------ */
 
 static bool is_constant(const float *row, int64_t n)
 {
@@ -212,8 +227,8 @@ static bool is_constant(const float *row, int64_t n)
     return d == n;
 }
 
-/* Returns whether the views that differ from the one before do so by noise: at least nine of ten detector pixels differ
- * in at least half of them. */
+/* Returns whether the views that differ from the one before do so by noise: at least nine of ten
+ * detector pixels differ in at least half of them. */
 static bool is_noisy(const float *values, int64_t n_views, int64_t n, int32_t *changes)
 {
     int64_t different = 0, noisy = 0;
@@ -231,9 +246,11 @@ static bool is_noisy(const float *values, int64_t n_views, int64_t n, int32_t *c
     return different >= LEAST_DIFFERENT && 10 * noisy >= 9 * n;
 }
 
-/* Finds views at another angle whose values are those of the view before, among views with noise. Noiseless air stays
- * the same, so that the views of a symmetric phantom are none. `changes` is room for n numbers. */
-static struct rows_found find_repeated(const struct ts_axis *views, const float *values, int64_t n, int32_t *changes)
+/* Finds views at another angle whose values are those of the view before, among views with noise.
+ * Noiseless air stays the same, so that the views of a symmetric phantom are none. `changes` is
+ * room for n numbers. */
+static struct rows_found find_repeated(const struct ts_axis *views, const float *values, int64_t n,
+                                       int32_t *changes)
 {
     const int64_t n_views = views->n;
     struct rows_found found = {0};
@@ -243,15 +260,17 @@ static struct rows_found find_repeated(const struct ts_axis *views, const float 
         if (turned && memcmp(row, row - n, (size_t)n * sizeof *row) == 0 && !is_constant(row, n))
             note(&found, v);
     }
-    return found.amount > 0 && is_noisy(values, n_views, n, changes) ? found : (struct rows_found){0};
+    return found.amount > 0 && is_noisy(values, n_views, n, changes) ? found
+                                                                     : (struct rows_found){0};
 }
 
-/* ---- frames without the object ------------------------------------------------------------------ */
+/* ---- frames without the object --------------------------------------------------------------- */
 
 /* Returns the share of the light that the object takes away in a view, 0 where the row is air. */
 static double depth_of(const float *row, int64_t n)
 {
-    const int64_t strip = n / DEPTH_STRIPS > LEAST_DEPTH_STRIP ? n / DEPTH_STRIPS : LEAST_DEPTH_STRIP;
+    const int64_t strip =
+        n / DEPTH_STRIPS > LEAST_DEPTH_STRIP ? n / DEPTH_STRIPS : LEAST_DEPTH_STRIP;
     double least = INFINITY, most = -INFINITY;
     for (int64_t first = 0; first + strip <= n; first += strip) {
         double sum = 0;
@@ -269,9 +288,11 @@ static int compare_depths(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-/* Finds views whose least transmission is as good as the most, where half of the views show an object that takes away a
- * fifth at least, and so do the views beside. `depths` is room for 2 * n_views numbers. */
-static struct rows_found find_blank(const float *transmission, int64_t n_views, int64_t n, double *depths)
+/* Finds views whose least transmission is as good as the most, where half of the views show an
+ * object that takes away a fifth at least, and so do the views beside. `depths` is room for 2 *
+ * n_views numbers. */
+static struct rows_found find_blank(const float *transmission, int64_t n_views, int64_t n,
+                                    double *depths)
 {
     struct rows_found found = {0};
     double *sorted = depths + n_views;
@@ -285,7 +306,8 @@ static struct rows_found find_blank(const float *transmission, int64_t n_views, 
         for (end = v; end < n_views && depths[end] < usual / 4; end++)
             continue;
         /* An object that is thin in some directions comes and goes by and by. */
-        if (end > v && (v == 0 || depths[v - 1] > usual / 2) && (end == n_views || depths[end] > usual / 2))
+        if (end > v && (v == 0 || depths[v - 1] > usual / 2) &&
+            (end == n_views || depths[end] > usual / 2))
             for (int64_t k = v; k < end; k++)
                 note(&found, k);
         end += end == v;
@@ -293,7 +315,7 @@ static struct rows_found find_blank(const float *transmission, int64_t n_views, 
     return found;
 }
 
-/* ---- what a node looks at ---------------------------------------------------------------------- */
+/* ---- what a node looks at -------------------------------------------------------------------- */
 
 /* Returns whether a node is the first one that takes a source's image. */
 static bool is_first(const struct ts_plan *plan, int32_t node)
@@ -310,7 +332,8 @@ static unsigned kinds_of(const struct ts_plan *plan, int32_t i)
 {
     const struct plan_node *node = &plan->nodes[i];
     const struct stage_context *context = &node->context;
-    const bool scan = ts_image_is_sinogram(&context->in) && context->in.axes[1].kind == TS_AXIS_VIEW,
+    const bool scan =
+                   ts_image_is_sinogram(&context->in) && context->in.axes[1].kind == TS_AXIS_VIEW,
                first = scan && is_first(plan, i);
     unsigned kinds = context->stage->traits & TRAIT_ROWS_END_IN_AIR ? 1U << ROWS_CUT_OFF : 0;
     if (scan && context->in.quantity == TS_TRANSMISSION && node->out.quantity == TS_LINE_INTEGRAL)
@@ -380,9 +403,10 @@ enum ts_status ts_run_look_at_rows(struct run *run, int32_t node, const struct t
     void *stored = malloc(bytes);
     float *values = malloc(2 * count * sizeof *values);
     const struct look look = {&input->axes[1], values, values + count, malloc(room_bytes), n};
-    enum ts_status status = stored && values && look.room
-                                ? run->back_end->fetch(run, stored, ts_slice_data(input, z), bytes)
-                                : ts_diag_no_memory(run->diag, bytes + 2 * count * sizeof *values + room_bytes);
+    enum ts_status status =
+        stored && values && look.room
+            ? run->back_end->fetch(run, stored, ts_slice_data(input, z), bytes)
+            : ts_diag_no_memory(run->diag, bytes + 2 * count * sizeof *values + room_bytes);
     if (status == TS_OK)
         load(&look, stored, input->dtype, count, in->quantity);
     for (int kind = 0; status == TS_OK && kind < ROWS_KINDS; kind++) {
@@ -398,7 +422,7 @@ enum ts_status ts_run_look_at_rows(struct run *run, int32_t node, const struct t
     return status;
 }
 
-/* ---- warnings ----------------------------------------------------------------------------------- */
+/* ---- warnings -------------------------------------------------------------------------------- */
 
 /* Makes `found` that of the rank that has found the most. */
 static enum ts_status join(struct rows_found *found)
@@ -419,13 +443,17 @@ static void warn_of_cut_off(struct ts_diag *diag, struct diag_site *site, double
 {
     site->code = "rows-cut-off";
     ts_diag_warning(diag, site,
-                    "the rows do not end in air: an end of them in the middle slice sees %.0f %% of the most that "
-                    "is seen. The object goes on beyond the detector, which is taken for air, so that values come "
+                    "the rows do not end in air: an end of them in the middle slice sees %.0f %% "
+                    "of the most that "
+                    "is seen. The object goes on beyond the detector, which is taken for air, so "
+                    "that values come "
                     "out too high; or air is not 0 there, because the flats or the beam changed",
                     100 * share);
-    ts_diag_hint(diag, "`pad: {}` before it goes on with the outermost values, which lessens that of an object that "
-                       "is cut off; if both ends are air, `air` before minus_log makes it 0, with as many "
-                       "`detectors` as see no object");
+    ts_diag_hint(
+        diag, "`pad: {}` before it goes on with the outermost values, which lessens that of an "
+              "object that "
+              "is cut off; if both ends are air, `air` before minus_log makes it 0, with as many "
+              "`detectors` as see no object");
 }
 
 /* Of transmissions `air` makes good what is wrong; line integrals have to be made anew. */
@@ -435,51 +463,62 @@ static void warn_of_light(struct ts_diag *diag, struct diag_site *site, enum row
     const double amount = (double)found->amount / WHOLE;
     if (kind == ROWS_BRIGHT) {
         site->code = "transmission-bright";
-        ts_diag_warning(
-            diag, site,
-            "%.0f %% of the middle slice have a transmission above %.3g: the flats were darker than the beam of "
-            "the views, as of another exposure",
-            100 * amount, bright);
+        ts_diag_warning(diag, site,
+                        "%.0f %% of the middle slice have a transmission above %.3g: the flats "
+                        "were darker than the beam of "
+                        "the views, as of another exposure",
+                        100 * amount, bright);
     } else if (kind == ROWS_STEP) {
         site->code = "air-level";
-        ts_diag_warning(diag, site,
-                        "the transmission of the air at both ends of the rows becomes %.2f times that of the views "
-                        "before from view %lld of the middle slice on: the beam or the exposure changed",
-                        amount, (long long)found->first);
+        ts_diag_warning(
+            diag, site,
+            "the transmission of the air at both ends of the rows becomes %.2f times that of the "
+            "views "
+            "before from view %lld of the middle slice on: the beam or the exposure changed",
+            amount, (long long)found->first);
     } else {
         site->code = "air-level";
-        ts_diag_warning(diag, site,
-                        "the air at both ends of the rows has a transmission of %.2f in the middle slice, and 1 was "
-                        "expected%s: the flats were of another exposure than the views, or the beam changed",
-                        amount, quantity == TS_LINE_INTEGRAL ? ", a line integral of 0" : "");
+        ts_diag_warning(
+            diag, site,
+            "the air at both ends of the rows has a transmission of %.2f in the middle slice, and "
+            "1 was "
+            "expected%s: the flats were of another exposure than the views, or the beam changed",
+            amount, quantity == TS_LINE_INTEGRAL ? ", a line integral of 0" : "");
     }
     if (quantity == TS_TRANSMISSION)
-        ts_diag_hint(diag, "if both ends of the rows are air, `air` before minus_log makes it 1, with as many "
-                           "`detectors` as see no object");
+        ts_diag_hint(
+            diag,
+            "if both ends of the rows are air, `air` before minus_log makes it 1, with as many "
+            "`detectors` as see no object");
 }
 
 static void warn_of_views(struct ts_diag *diag, struct diag_site *site, enum rows_kind kind,
                           const struct rows_found *found, const struct ts_image *image)
 {
-    const long long amount = found->amount, of = image->axes[1].n, first = found->first, last = found->last;
+    const long long amount = found->amount, of = image->axes[1].n, first = found->first,
+                    last = found->last;
     if (kind == ROWS_REPEATED) {
         site->code = "frames-repeated";
         ts_diag_warning(diag, site,
-                        "%lld of %lld views have the very %s of the view before them in the middle slice, noise "
+                        "%lld of %lld views have the very %s of the view before them in the middle "
+                        "slice, noise "
                         "included, from view %lld to view %lld: the camera has given a frame again",
-                        amount, of, image->quantity == TS_COUNTS ? "counts" : "values", first, last);
+                        amount, of, image->quantity == TS_COUNTS ? "counts" : "values", first,
+                        last);
         return;
     }
     site->code = "view-blank";
     if (amount == 1)
         ts_diag_warning(diag, site,
-                        "view %lld of %lld views, counted from 0, shows nothing of the object in the middle slice, and "
+                        "view %lld of %lld views, counted from 0, shows nothing of the object in "
+                        "the middle slice, and "
                         "those beside it do: it may be a flat, or the object leaves the detector",
                         first, of);
     else
         ts_diag_warning(
             diag, site,
-            "%lld of %lld views show nothing of the object in the middle slice, and those beside them do, from "
+            "%lld of %lld views show nothing of the object in the middle slice, and those beside "
+            "them do, from "
             "view %lld to view %lld: they may be flats, or the object leaves the detector",
             amount, of, first, last);
 }

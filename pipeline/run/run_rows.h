@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A filtered reconstruction takes what lies beyond the ends of a sinogram's rows for air. Where the rows end within the
- * object its values come out too high, most of all near the rim, so that a run warns (rows-cut-off) of a stage with
- * TRAIT_ROWS_END_IN_AIR whose input does not. Of what takes the logarithm, and of line integrals that are read, it
- * warns if a view shows no object (view-blank) or air is not 1 (air-level, or transmission-bright if much is above 1),
- * and of all scans that are read if views are the same to the noise (frames-repeated). One slice of each volume is
- * looked at, the middle one.
+ * A filtered reconstruction takes what lies beyond the ends of a sinogram's rows for air. Where the
+ * rows end within the object its values come out too high, most of all near the rim, so that a run
+ * warns (rows-cut-off) of a stage with TRAIT_ROWS_END_IN_AIR whose input does not. Of what takes
+ * the logarithm, and of line integrals that are read, it warns if a view shows no object
+ * (view-blank) or air is not 1 (air-level, or transmission-bright if much is above 1), and of all
+ * scans that are read if views are the same to the noise (frames-repeated). One slice of each
+ * volume is looked at, the middle one.
  */
 #ifndef PIPELINE_RUN_RUN_ROWS_H
 #define PIPELINE_RUN_RUN_ROWS_H
 
 #include "pipeline/run/run.h"
 
-/* Looks at the slices that a node is computed from, if they have the middle one and its stage has that trait. */
+/* Looks at the slices that a node is computed from, if they have the middle one and its stage has
+ * that trait. */
 enum ts_status ts_run_look_at_rows(struct run *run, int32_t node, const struct ts_image *input);
 /* Warns of what was found in all volumes, on all ranks. */
 enum ts_status ts_run_warn_of_rows(struct run *run);

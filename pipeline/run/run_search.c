@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Finds the parameters of a chain that are in the pixels of it, such as the box of a region (stages/engine/stage.h:
- * struct stage_search). The stages before, with one that searches at their end, are a chain of their own, which is
- * planned and run for its tables; what they say is written into the chain as if it had been given there. So a plan
- * knows every size before it is carried out, and the recorded chain needs no search. Stages are searched for in list
- * order, because a box that was found changes what those after it see.
+ * Finds the parameters of a chain that are in the pixels of it, such as the box of a region
+ * (stages/engine/stage.h: struct stage_search). The stages before, with one that searches at their
+ * end, are a chain of their own, which is planned and run for its tables; what they say is written
+ * into the chain as if it had been given there. So a plan knows every size before it is carried
+ * out, and the recorded chain needs no search. Stages are searched for in list order, because a box
+ * that was found changes what those after it see.
  *
- * So the stages before a search run twice, and their input is read twice. Their image is not kept from the first time,
- * because the box may let the plan cut the volume otherwise, and it may not fit into memory.
+ * So the stages before a search run twice, and their input is read twice. Their image is not kept
+ * from the first time, because the box may let the plan cut the volume otherwise, and it may not
+ * fit into memory.
  */
 #include "pipeline/run/run_search.h"
 
@@ -32,18 +34,21 @@ static void take_params(struct param_set *to, const struct param_set *from)
         size_t other;
         if (!ts_param_find(from->params, from->n_params, to->params[i].name, &other))
             continue;
-        memcpy(ts_param_field(to, i), ts_param_field(from, other), ts_param_bytes(to->params[i].kind));
+        memcpy(ts_param_field(to, i), ts_param_field(from, other),
+               ts_param_bytes(to->params[i].kind));
         to->spans[i] = from->spans[other];
         to->given |= (from->given >> other & 1) << i;
     }
 }
 
-/* Makes the chain of the stages before stage `index` and of the one that searches, which bears its name in messages. */
+/* Makes the chain of the stages before stage `index` and of the one that searches, which bears its
+ * name in messages. */
 static bool make_part(const struct ts_chain *chain, int32_t index, struct ts_chain *part)
 {
     const struct chain_stage *of = &chain->stages[index];
     struct stage *by = ts_arena_copy(chain->arena, of->stage->search->by, 1, sizeof *by);
-    struct chain_stage *stages = ts_arena_copy(chain->arena, chain->stages, (size_t)index + 1, sizeof *stages);
+    struct chain_stage *stages =
+        ts_arena_copy(chain->arena, chain->stages, (size_t)index + 1, sizeof *stages);
     void *values = ts_arena_alloc(chain->arena, of->stage->search->by->params_bytes + 1);
     if (!by || !stages || !values)
         return false;
@@ -68,14 +73,15 @@ static bool make_part(const struct ts_chain *chain, int32_t index, struct ts_cha
     return true;
 }
 
-static enum ts_status take_tables(void *user, const struct stage_context *context, const struct stage_table *tables,
-                                  int n)
+static enum ts_status take_tables(void *user, const struct stage_context *context,
+                                  const struct stage_table *tables, int n)
 {
     const struct search *search = user;
     return search->search->found(search->set, context, tables, n, search->memory);
 }
 
-/* Passes on how far the search is. That it starts and ends are no events of the run that follows. */
+/* Passes on how far the search is. That it starts and ends are no events of the run that
+ * follows. */
 static void on_event(void *user, const struct ts_event *event)
 {
     const struct search *search = user;
@@ -85,12 +91,14 @@ static void on_event(void *user, const struct ts_event *event)
         search->options->on_event(search->options->user, &of_search);
 }
 
-static enum ts_status run_part(const struct ts_chain *part, struct search *search, struct ts_diag *diag)
+static enum ts_status run_part(const struct ts_chain *part, struct search *search,
+                               struct ts_diag *diag)
 {
     const struct ts_options *given = search->options;
     struct ts_options options = {.size = 0};
     struct ts_plan *plan = NULL;
-    memcpy(&options, given, given->size > 0 && given->size < sizeof options ? given->size : sizeof options);
+    memcpy(&options, given,
+           given->size > 0 && given->size < sizeof options ? given->size : sizeof options);
     options.on_event = options.on_event ? on_event : NULL;
     options.user = search;
     options.profile = NULL;
@@ -109,8 +117,10 @@ static enum ts_status run_part(const struct ts_chain *part, struct search *searc
     return status;
 }
 
-/* The run gives the warnings of the search again, so that the search reports them only where it fails. */
-static enum ts_status search_stage(struct ts_chain *chain, int32_t index, const struct ts_options *options,
+/* The run gives the warnings of the search again, so that the search reports them only where it
+ * fails. */
+static enum ts_status search_stage(struct ts_chain *chain, int32_t index,
+                                   const struct ts_options *options,
                                    const struct search_prepare *prepare, struct ts_diag *diag)
 {
     struct chain_stage *stage = &chain->stages[index];
@@ -141,12 +151,14 @@ enum ts_status ts_run_search(struct ts_chain *chain, const struct ts_options *op
 {
     enum ts_status status = TS_OK;
     for (int32_t i = 0; status == TS_OK && i < chain->n_stages; i++)
-        if (is_needed(&chain->stages[i]) && (chain->sweep.n == 0 || i < chain->sweep.stage)) /* else the plan refuses */
+        if (is_needed(&chain->stages[i]) &&
+            (chain->sweep.n == 0 || i < chain->sweep.stage)) /* else the plan refuses */
             status = search_stage(chain, i, options, prepare, diag);
     return status;
 }
 
-enum ts_status ts_chain_search(struct ts_chain *chain, const struct ts_options *options, struct ts_diag *diag)
+enum ts_status ts_chain_search(struct ts_chain *chain, const struct ts_options *options,
+                               struct ts_diag *diag)
 {
     return ts_run_search(chain, options, NULL, diag);
 }

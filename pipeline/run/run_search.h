@@ -7,7 +7,8 @@
 
 #include "pipeline/plan/plan.h"
 
-/* Is called with each such plan before it is carried out; what it returns ends the search where it is not TS_OK. */
+/* Is called with each such plan before it is carried out; what it returns ends the search where it
+ * is not TS_OK. */
 struct search_prepare {
     enum ts_status (*call)(const void *user, struct ts_plan *plan, struct ts_diag *diag);
     const void *user;

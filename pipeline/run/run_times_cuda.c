@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The time of a stage on a CUDA device is what passes in the queue between two events around each of its calls, since
- * the calls themselves only enqueue work. The pairs of events go round: the oldest call is waited for where all pairs
- * are in use, and the queue then holds so many later calls that the device does not idle. Built only with CUDA.
+ * The time of a stage on a CUDA device is what passes in the queue between two events around each
+ * of its calls, since the calls themselves only enqueue work. The pairs of events go round: the
+ * oldest call is waited for where all pairs are in use, and the queue then holds so many later
+ * calls that the device does not idle. Built only with CUDA.
  */
 #include "pipeline/run/run_cuda.h"
 
-/* ---- the profile ------------------------------------------------------------------------------- */
+/* ---- the profile ----------------------------------------------------------------------------- */
 
 enum ts_status ts_run_cuda_begin_profile(struct run *run)
 {
@@ -15,16 +16,18 @@ enum ts_status ts_run_cuda_begin_profile(struct run *run)
         return TS_OK;
     device->origin = ts_cuda_event_create(device->session);
     enum ts_status status =
-        device->origin ? ts_cuda_event_record(device->session, device->origin, CUDA_COMPUTE) : TS_RUN_FAILED;
+        device->origin ? ts_cuda_event_record(device->session, device->origin, CUDA_COMPUTE)
+                       : TS_RUN_FAILED;
     if (status == TS_OK)
         status = ts_cuda_host_waits(device->session, device->origin);
     device->origin_seconds = ts_trace_begin(run->state->trace);
     return status;
 }
 
-/* Returns how long a queue took from one event to another, for which this waits, and adds it to the profile. */
-static enum ts_status measure(struct run *run, struct trace_stretch stretch, struct cuda_event *from,
-                              struct cuda_event *to, double *seconds)
+/* Returns how long a queue took from one event to another, for which this waits, and adds it to the
+ * profile. */
+static enum ts_status measure(struct run *run, struct trace_stretch stretch,
+                              struct cuda_event *from, struct cuda_event *to, double *seconds)
 {
     const struct device *device = run->back;
     float begin_ms = 0, ms = 0;
@@ -40,7 +43,8 @@ static enum ts_status measure(struct run *run, struct trace_stretch stretch, str
     return status;
 }
 
-enum ts_status ts_run_cuda_trace_piece(struct run *run, enum trace_part part, struct staging *staging, int place)
+enum ts_status ts_run_cuda_trace_piece(struct run *run, enum trace_part part,
+                                       struct staging *staging, int place)
 {
     const struct trace_stretch stretch = {.part = part, .bytes = staging->bytes[place]};
     double seconds;
@@ -50,7 +54,7 @@ enum ts_status ts_run_cuda_trace_piece(struct run *run, enum trace_part part, st
                : TS_OK;
 }
 
-/* ---- calls ------------------------------------------------------------------------------------- */
+/* ---- calls ----------------------------------------------------------------------------------- */
 
 /* Adds the oldest call to its node's time and to the profile, which frees its events. */
 static enum ts_status add_oldest(struct run *run)
@@ -71,7 +75,8 @@ enum ts_status ts_run_cuda_begin_call(struct run *run, int32_t node)
 {
     struct device *device = run->back;
     struct timed_call *call = &device->calls[device->n_calls % TIMED_CALLS];
-    const enum ts_status status = device->n_calls - device->n_added == TIMED_CALLS ? add_oldest(run) : TS_OK;
+    const enum ts_status status =
+        device->n_calls - device->n_added == TIMED_CALLS ? add_oldest(run) : TS_OK;
     if (!call->began)
         call->began = ts_cuda_event_create(device->session);
     if (!call->ended)

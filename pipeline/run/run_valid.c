@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Invalid pixels in a run: a source has the bits of what it has read, the walk carries them along, and the bits of
- * outputs are kept until the run ends. Only then is it known whether any pixel is invalid, and where none is
- * the file has no mask. What the inputs lost by rounding is known then too.
+ * Invalid pixels in a run: a source has the bits of what it has read, the walk carries them along,
+ * and the bits of outputs are kept until the run ends. Only then is it known whether any pixel is
+ * invalid, and where none is the file has no mask. What the inputs lost by rounding is known then
+ * too.
  */
 #include <stdlib.h>
 
@@ -16,12 +17,14 @@ enum ts_status ts_run_save_valid(struct run *run, int32_t node, const struct ts_
     if (slice_bytes == 0)
         return TS_OK;
     return run->back_end->save(run,
-                               run->nodes[run->plan->nodes[node].leader].saved + (size_t)slices->z_first * slice_bytes,
+                               run->nodes[run->plan->nodes[node].leader].saved +
+                                   (size_t)slices->z_first * slice_bytes,
                                slices->valid, (size_t)slices->axes[0].n * slice_bytes);
 }
 
 /* Writes the mask slice by slice, through memory for one slice of bytes. */
-static enum ts_status write_slices(struct run *run, const struct ts_image *image, struct ts_image mask, int dataset)
+static enum ts_status write_slices(struct run *run, const struct ts_image *image,
+                                   struct ts_image mask, int dataset)
 {
     uint8_t *values = mask.data;
     const size_t n = ts_slice_count(image);
@@ -53,7 +56,8 @@ static enum ts_status write_mask(struct run *run, int32_t node, const struct ts_
     return status;
 }
 
-/* Fetches the bits of an output, and where a pixel is invalid gives them to all that hold it. The sinks keep them. */
+/* Fetches the bits of an output, and where a pixel is invalid gives them to all that hold it. The
+ * sinks keep them. */
 static enum ts_status give_mask(struct run *run, int32_t node)
 {
     struct ts_image image = run->plan->nodes[node].out; /* of all volumes, one behind the other */
@@ -64,8 +68,9 @@ static enum ts_status give_mask(struct run *run, int32_t node)
     image.valid = malloc(bytes);
     if (!image.valid)
         return ts_diag_no_memory(run->diag, bytes);
-    enum ts_status status = run->fleet ? run->fleet->fetch_saved(run, node, image.valid, bytes)
-                                       : run->back_end->fetch(run, image.valid, run->nodes[node].saved, bytes);
+    enum ts_status status =
+        run->fleet ? run->fleet->fetch_saved(run, node, image.valid, bytes)
+                   : run->back_end->fetch(run, image.valid, run->nodes[node].saved, bytes);
     const bool whole = status != TS_OK || ts_valid_count(&image) == ts_image_count(&image);
     if (!whole && run->writer && run->results[node].dataset >= 0)
         status = write_mask(run, node, &image);
@@ -90,13 +95,18 @@ static void warn_of(struct run *run, int32_t node)
         n += source->slices[ts_source_number(source, z)].padding_count;
     if (n == 0)
         return;
-    ts_diag_warning(run->diag, &(struct diag_site){.code = "padding-excluded", .stage = run->plan->nodes[node].label},
-                    "%lld of its pixels (%.3g %%) are padding: nothing was measured there, and they are left out",
-                    (long long)n, 100 * (double)n / all);
-    ts_diag_hint(run->diag, run->plan->chain->output.n_sinks > 0
-                                ? "pixel_mask of an HDF5 output shows them, Pixel Padding Value of DICOM, NAME_mask of "
-                                  "NIfTI, black of PNG; TIFF marks none; padding: value takes them for measured values"
-                                : "the output's pixel_mask shows them; padding: value takes them for measured values");
+    ts_diag_warning(
+        run->diag,
+        &(struct diag_site){.code = "padding-excluded", .stage = run->plan->nodes[node].label},
+        "%lld of its pixels (%.3g %%) are padding: nothing was measured there, and they are left "
+        "out",
+        (long long)n, 100 * (double)n / all);
+    ts_diag_hint(
+        run->diag,
+        run->plan->chain->output.n_sinks > 0
+            ? "pixel_mask of an HDF5 output shows them, Pixel Padding Value of DICOM, NAME_mask of "
+              "NIfTI, black of PNG; TIFF marks none; padding: value takes them for measured values"
+            : "the output's pixel_mask shows them; padding: value takes them for measured values");
 }
 
 const struct plan_node *ts_run_maker_of_floats(const struct ts_plan *plan, int32_t source)
@@ -105,7 +115,8 @@ const struct plan_node *ts_run_maker_of_floats(const struct ts_plan *plan, int32
         int32_t from = plan->nodes[i].inputs[0];
         if (plan->nodes[i].out.dtype != TS_F32 || plan->nodes[from].out.dtype == TS_F32)
             continue;
-        while (from >= plan->n_sources && ts_dtype_bytes(plan->nodes[from].out.dtype) == sizeof(uint32_t))
+        while (from >= plan->n_sources &&
+               ts_dtype_bytes(plan->nodes[from].out.dtype) == sizeof(uint32_t))
             from = plan->nodes[from].inputs[0];
         if (from == source)
             return &plan->nodes[i];
@@ -116,7 +127,8 @@ const struct plan_node *ts_run_maker_of_floats(const struct ts_plan *plan, int32
 static void warn_of_rounding(struct run *run, int32_t node)
 {
     const struct plan_node *of = &run->plan->nodes[node];
-    const struct plan_node *maker = of->source->image.dtype == TS_F32 ? of : ts_run_maker_of_floats(run->plan, node);
+    const struct plan_node *maker =
+        of->source->image.dtype == TS_F32 ? of : ts_run_maker_of_floats(run->plan, node);
     struct ts_rounding rounding = {0};
     for (int64_t z = 0; z < ts_source_total(of->source); z++)
         ts_rounding_join(&rounding, &of->source->slices[ts_source_number(of->source, z)].rounding);
@@ -126,8 +138,9 @@ static void warn_of_rounding(struct run *run, int32_t node)
     if (rounding.n != ROUNDING_SOME)
         snprintf(count, sizeof count, "%lld", (long long)rounding.n);
     ts_diag_warning(run->diag, &(struct diag_site){.code = "values-rounded", .stage = maker->label},
-                    "%s values of %s have no 32-bit float and are rounded %s, by at most %.6g", count, of->label,
-                    maker == of ? "to one" : "where floats are made of them", rounding.most);
+                    "%s values of %s have no 32-bit float and are rounded %s, by at most %.6g",
+                    count, of->label, maker == of ? "to one" : "where floats are made of them",
+                    rounding.most);
 }
 
 /* Warns of a mask that was read whole and has no label, as where its region lies elsewhere. */

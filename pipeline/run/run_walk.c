@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A run goes volume by volume, pass by pass and slab by slab: in each slab the nodes compute the slices that
- * ts_plan_step() lists, in list order, and then hand it to reductions, tables and the file. While a slab is computed
- * the sources' workers decode the next one and the writer's threads compress the last one. What several ranks or
- * devices do besides is in pipeline/fleet.
+ * A run goes volume by volume, pass by pass and slab by slab: in each slab the nodes compute the
+ * slices that ts_plan_step() lists, in list order, and then hand it to reductions, tables and the
+ * file. While a slab is computed the sources' workers decode the next one and the writer's threads
+ * compress the last one. What several ranks or devices do besides is in pipeline/fleet.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -17,14 +17,16 @@
 #include "pipeline/run/run_finite.h"
 #include "pipeline/run/run_rows.h"
 
-/* ---- volumes ------------------------------------------------------------------------------------- */
+/* ---- volumes --------------------------------------------------------------------------------- */
 
-/* A run of several volumes carries its passes out for one after the other. The output's images grow from volume to
- * volume; the tables of each are copied here when it ends, since a driver forgets them when it is made ready for the
- * next one. In the output a table then has the axis of the volumes before its own. */
+/* A run of several volumes carries its passes out for one after the other. The output's images grow
+ * from volume to volume; the tables of each are copied here when it ends, since a driver forgets
+ * them when it is made ready for the next one. In the output a table then has the axis of the
+ * volumes before its own. */
 
 /* Allocates a node's tables of all volumes. */
-static enum ts_status create_tables(struct run *run, int32_t i, const struct stage_table *tables, int n)
+static enum ts_status create_tables(struct run *run, int32_t i, const struct stage_table *tables,
+                                    int n)
 {
     for (int t = 0; t < n; t++) {
         struct stage_table *all = &run->results[i].tables[t];
@@ -38,18 +40,21 @@ static enum ts_status create_tables(struct run *run, int32_t i, const struct sta
     return TS_OK;
 }
 
-/* Copies the tables of the volume that has ended. Those of a node that is the same for all volumes are overwritten. */
+/* Copies the tables of the volume that has ended. Those of a node that is the same for all volumes
+ * are overwritten. */
 static enum ts_status keep_tables(struct run *run, int32_t i)
 {
     const struct run_result *result = &run->results[i];
     const struct stage_table *tables;
     const struct stage_reduced *reduced = ts_run_reduced(run, i);
     const int n = reduced ? ts_stage_reduced_tables(reduced, &tables) : 0;
-    const int64_t place = run->plan->nodes[i].by_volume && !run->plan->nodes[i].series ? run->volume : 0;
+    const int64_t place =
+        run->plan->nodes[i].by_volume && !run->plan->nodes[i].series ? run->volume : 0;
     const enum ts_status status = run->volume == 0 ? create_tables(run, i, tables, n) : TS_OK;
     for (int t = 0; status == TS_OK && t < n; t++) {
         const size_t bytes = ts_image_bytes(&tables[t].image);
-        memcpy((unsigned char *)result->tables[t].image.data + (size_t)place * bytes, tables[t].image.data, bytes);
+        memcpy((unsigned char *)result->tables[t].image.data + (size_t)place * bytes,
+               tables[t].image.data, bytes);
     }
     return status;
 }
@@ -107,14 +112,14 @@ void ts_run_free_tables(struct run *run)
             free(run->results[i].tables[t].image.data);
 }
 
-/* ---- reading -----------------------------------------------------------------------------------*/
+/* ---- reading ----------------------------------------------------------------------------------*/
 
 enum ts_status ts_run_read(struct run *run, int32_t node, const struct ts_image *slices, void *to)
 {
     struct source *source = ts_plan_reader(&run->plan->nodes[node]);
     const double trace = ts_trace_begin(run->state->trace), begin = ts_seconds();
-    const enum ts_status status =
-        ts_source_read(source, ts_run_slice(run, node, slices->z_first), slices->axes[0].n, to, run->diag);
+    const enum ts_status status = ts_source_read(source, ts_run_slice(run, node, slices->z_first),
+                                                 slices->axes[0].n, to, run->diag);
     run->state->seconds[node] += ts_seconds() - begin;
     ts_trace_add(run->state->trace, TRACE_READ, trace, ts_image_bytes(slices));
     return status;
@@ -130,7 +135,7 @@ static enum ts_status read_slices(struct run *run, int32_t i, struct ts_image *t
     return status;
 }
 
-/* ---- one slab ---------------------------------------------------------------------------------- */
+/* ---- one slab -------------------------------------------------------------------------------- */
 
 /* Places a span to compute in the node's buffer, or in its image where the node is kept whole. */
 static struct ts_image target_of(struct run *run, int32_t i, int span, int64_t *offset)
@@ -158,7 +163,8 @@ static struct ts_image target_of(struct run *run, int32_t i, int span, int64_t *
     return whole;
 }
 
-/* Returns a view of slices [z, z + n) of a node's image, as this node describes it. One part holds them all. */
+/* Returns a view of slices [z, z + n) of a node's image, as this node describes it. One part holds
+ * them all. */
 static struct ts_image view_of(const struct run *run, int32_t index, int64_t z, int64_t n)
 {
     const struct run_node *node = &run->nodes[run->plan->nodes[index].image_node];
@@ -175,7 +181,8 @@ static struct ts_image view_of(const struct run *run, int32_t index, int64_t z, 
     return view;
 }
 
-/* Fills in views of an input's slices, and for input 0 also of the references that stream with it. */
+/* Fills in views of an input's slices, and for input 0 also of the references that stream with
+ * it. */
 static void views_of(const struct run *run, int32_t index, int input, int64_t z, int64_t n,
                      struct ts_image slices[STAGE_INPUTS])
 {
@@ -199,17 +206,18 @@ static enum ts_status begin_call(struct run *run, int32_t i, struct call *call)
 }
 
 /* Adds the call to the node's time and to the profile. Returns its status, or that of timing it. */
-static enum ts_status end_call(struct run *run, const struct call *call, const struct ts_image *made,
-                               enum ts_status status)
+static enum ts_status end_call(struct run *run, const struct call *call,
+                               const struct ts_image *made, enum ts_status status)
 {
     if (run->back_end->end_call)
         return status == TS_OK ? run->back_end->end_call(run, made) : status;
     run->state->seconds[call->node] += ts_seconds() - call->seconds;
-    ts_trace_put(run->state->trace, (struct trace_stretch){.begin = call->trace,
-                                                           .end = ts_trace_begin(run->state->trace),
-                                                           .bytes = ts_image_bytes(made),
-                                                           .part = TRACE_COMPUTE,
-                                                           .stage = run->plan->nodes[call->node].label});
+    ts_trace_put(run->state->trace,
+                 (struct trace_stretch){.begin = call->trace,
+                                        .end = ts_trace_begin(run->state->trace),
+                                        .bytes = ts_image_bytes(made),
+                                        .part = TRACE_COMPUTE,
+                                        .stage = run->plan->nodes[call->node].label});
     return status;
 }
 
@@ -239,8 +247,8 @@ static enum ts_status compute(struct run *run, int32_t i, struct ts_image *targe
     return end_call(run, &call, target, status);
 }
 
-/* Computes the slices of a node that are to do. Where the slab is in the checkpoint those of a stage only get their
- * place, to which ts_run_load_slab brings them. */
+/* Computes the slices of a node that are to do. Where the slab is in the checkpoint those of a
+ * stage only get their place, to which ts_run_load_slab brings them. */
 static enum ts_status compute_node(struct run *run, int32_t i)
 {
     const bool loaded = ts_run_has_slab(run) && !ts_plan_reader(&run->plan->nodes[i]);
@@ -256,21 +264,24 @@ static enum ts_status compute_node(struct run *run, int32_t i)
     return TS_OK;
 }
 
-/* Returns true where this input is reduced in the pass at hand: a reduction of a series while its pass is surveyed, and
- * no other then, as they are done when the volumes are mapped. A reference of one volume counts once. */
+/* Returns true where this input is reduced in the pass at hand: a reduction of a series while its
+ * pass is surveyed, and no other then, as they are done when the volumes are mapped. A reference of
+ * one volume counts once. */
 static bool reduces_now(const struct run *run, int32_t i, int input)
 {
     const struct plan_node *node = &run->plan->nodes[i];
     if (!ts_plan_reduces(run->plan, run->pass, i, input))
         return false;
     if (node->series)
-        return run->survey == run->pass && (run->volume == 0 || run->plan->nodes[node->inputs[input]].by_volume);
+        return run->survey == run->pass &&
+               (run->volume == 0 || run->plan->nodes[node->inputs[input]].by_volume);
     return run->survey != run->pass;
 }
 
-/* Returns true where this input is reduced in this pass, and has the domain's slices. Narrows [*z, *past) to those that
- * the reduction looks at; *z == *past: it looks at none of these. */
-static bool reduces(const struct run *run, int32_t i, int input, int32_t domain, int64_t *z, int64_t *past)
+/* Returns true where this input is reduced in this pass, and has the domain's slices. Narrows [*z,
+ * *past) to those that the reduction looks at; *z == *past: it looks at none of these. */
+static bool reduces(const struct run *run, int32_t i, int input, int32_t domain, int64_t *z,
+                    int64_t *past)
 {
     const struct ts_plan *plan = run->plan;
     const int32_t from = plan->nodes[i].inputs[input];
@@ -294,7 +305,8 @@ static enum ts_status add_slices(struct run *run, int32_t i, int32_t domain, int
             continue;
         views_of(run, i, input, first, past - first, slices);
         for (int k = 0; plan->nodes[i].series && k < STAGE_INPUTS; k++)
-            slices[k].z_first += run->volume * plan->nodes[plan->nodes[i].inputs[input]].out.axes[0].n;
+            slices[k].z_first +=
+                run->volume * plan->nodes[plan->nodes[i].inputs[input]].out.axes[0].n;
         status = run->fleet ? run->fleet->bring_total(run, i, input) : TS_OK;
         if (status != TS_OK)
             break;
@@ -313,7 +325,8 @@ static enum ts_status tabulate(struct run *run, int32_t domain, int64_t z, int64
     struct call call;
     enum ts_status status = TS_OK;
     for (int32_t i = 0; status == TS_OK && i < run->plan->n_nodes; i++) {
-        if (run->survey >= 0 || run->plan->nodes[i].domain != domain || !ts_plan_tabulates(run->plan, run->pass, i))
+        if (run->survey >= 0 || run->plan->nodes[i].domain != domain ||
+            !ts_plan_tabulates(run->plan, run->pass, i))
             continue;
         views_of(run, i, 0, z, n, slices);
         status = begin_call(run, i, &call);
@@ -346,10 +359,11 @@ static enum ts_status finish_here(struct run *run, int32_t i)
     return status == TS_OK ? ts_driver_finish(run->nodes[i].driver) : status;
 }
 
-/* A stage has failed. Upstream stages that only check values, such as minus_log, report at the end of a pass, and those
- * that check on a device once the host learns of it. This pass ends early, so they are asked now whether they know the
- * cause in the slices seen so far, the slab's n from z on included. If one does, its status is the run's, and the
- * records of the failed stage, from record `from` on, are removed. */
+/* A stage has failed. Upstream stages that only check values, such as minus_log, report at the end
+ * of a pass, and those that check on a device once the host learns of it. This pass ends early, so
+ * they are asked now whether they know the cause in the slices seen so far, the slab's n from z on
+ * included. If one does, its status is the run's, and the records of the failed stage, from record
+ * `from` on, are removed. */
 static enum ts_status find_cause(struct run *run, int32_t failed, int64_t z, int64_t n, size_t from,
                                  enum ts_status status)
 {
@@ -357,7 +371,8 @@ static enum ts_status find_cause(struct run *run, int32_t failed, int64_t z, int
     const int32_t domain = nodes[failed].domain;
     for (int32_t i = nodes[failed].inputs[0]; i >= run->plan->n_sources; i = nodes[i].inputs[0]) {
         const struct stage_reduction *reduction = nodes[i].context.stage->reduction;
-        if (!reduction || reduction->finds_axes || nodes[i].rounds != 1 || nodes[i].domain != domain)
+        if (!reduction || reduction->finds_axes || nodes[i].rounds != 1 ||
+            nodes[i].domain != domain)
             continue;
         enum ts_status cause = ask_refused(run, i, z, n);
         if (cause == TS_OK && !reduction->feeds_map && !nodes[i].series && reduces_now(run, i, 0)) {
@@ -425,11 +440,13 @@ static void prefetch(struct run *run, const struct plan_step *steps, int64_t num
             if (todo->n == 1)
                 source->ops->prefetch_to(source, ts_run_slice(run, s, todo->at[0].first),
                                          todo->at[0].end - todo->at[0].first,
-                                         node->buffer + (size_t)(number % node->copies) * node->copy_bytes);
+                                         node->buffer +
+                                             (size_t)(number % node->copies) * node->copy_bytes);
             continue;
         }
         for (int i = 0; source->ops->prefetch && i < todo->n; i++)
-            source->ops->prefetch(source, ts_run_slice(run, s, todo->at[i].first), todo->at[i].end - todo->at[i].first);
+            source->ops->prefetch(source, ts_run_slice(run, s, todo->at[i].first),
+                                  todo->at[i].end - todo->at[i].first);
     }
 }
 
@@ -447,7 +464,8 @@ static void announce_next(struct run *run, int32_t domain, int64_t round)
     prefetch(run, run->next, run->slab_number + 1);
 }
 
-static enum ts_status compute_slab(struct run *run, int32_t domain, int64_t round, int64_t z, int64_t n)
+static enum ts_status compute_slab(struct run *run, int32_t domain, int64_t round, int64_t z,
+                                   int64_t n)
 {
     const struct ts_plan *plan = run->plan;
     enum ts_status status = run->back_end->begin_slab ? run->back_end->begin_slab(run) : TS_OK;
@@ -474,7 +492,7 @@ static enum ts_status compute_slab(struct run *run, int32_t domain, int64_t roun
     return status == TS_OK ? ts_run_keep_slab(run) : status;
 }
 
-/* ---- slabs leave --------------------------------------------------------------------------------- */
+/* ---- slabs leave ----------------------------------------------------------------------------- */
 
 bool ts_run_is_written(const struct run *run, int32_t i, int32_t domain)
 {
@@ -494,8 +512,11 @@ enum ts_status ts_run_put(struct run *run, int32_t node, const struct ts_image *
 {
     enum ts_status status = TS_OK;
     if (run->results[node].dataset >= 0)
-        status = ts_sink_put_image(run->sinks[SINK_FORMATS], run->results[node].dataset, slices, run->diag);
-    for (int i = 0; i < SINK_FORMATS && run->plan->nodes[node].leader == run->sink_node && status == TS_OK; i++)
+        status = ts_sink_put_image(run->sinks[SINK_FORMATS], run->results[node].dataset, slices,
+                                   run->diag);
+    for (int i = 0;
+         i < SINK_FORMATS && run->plan->nodes[node].leader == run->sink_node && status == TS_OK;
+         i++)
         if (run->sinks[i])
             status = ts_sink_put(run->sinks[i], slices, run->diag);
     return status;
@@ -531,7 +552,7 @@ static enum ts_status write_slab(struct run *run, int32_t domain, int64_t z, int
     return status == TS_OK && run->back_end->end_slab ? run->back_end->end_slab(run) : status;
 }
 
-/* ---- rounds -------------------------------------------------------------------------------------- */
+/* ---- rounds ---------------------------------------------------------------------------------- */
 
 /* Every rank computes a slab, from slice `round` on; the last round has none for some of them. */
 static enum ts_status run_round(struct run *run, int32_t domain, int64_t round)
@@ -555,14 +576,16 @@ static enum ts_status run_round(struct run *run, int32_t domain, int64_t round)
     return status;
 }
 
-/* ---- passes ------------------------------------------------------------------------------------ */
+/* ---- passes ---------------------------------------------------------------------------------- */
 
-/* Plans the first slab of a domain, which the walk does once: the slices to be kept count as done from then on. */
+/* Plans the first slab of a domain, which the walk does once: the slices to be kept count as done
+ * from then on. */
 static void plan_first(struct run *run, int32_t domain)
 {
     const struct ts_plan *plan = run->plan;
     int64_t z;
-    const int64_t n = ts_plan_slab_of(plan->rank, plan->nodes[domain].out.axes[0].n, 0, plan->slab_slices, &z);
+    const int64_t n =
+        ts_plan_slab_of(plan->rank, plan->nodes[domain].out.axes[0].n, 0, plan->slab_slices, &z);
     if (!run->first_planned)
         ts_plan_step(plan, run->pass, domain, z, n, run->done, run->now);
     run->first_planned = false;
@@ -610,7 +633,8 @@ static enum ts_status run_domain(struct run *run, int32_t domain, void (*on_slab
     return status == TS_OK ? back : status;
 }
 
-/* Returns true where the reductions of this input end with the pass at hand: those of a series with the last volume. */
+/* Returns true where the reductions of this input end with the pass at hand: those of a series with
+ * the last volume. */
 static bool ends_now(const struct run *run, int32_t i, int input)
 {
     const struct plan_node *node = &run->plan->nodes[i];
@@ -631,7 +655,8 @@ static enum ts_status finish_reductions(struct run *run)
     enum ts_status status = run->fleet ? run->fleet->join_totals(run, ends) : TS_OK;
     for (int32_t i = plan->n_sources; status == TS_OK && i < plan->n_nodes; i++)
         if (ends[i])
-            status = run->fleet ? run->fleet->finish_reduction(run, i) : ts_driver_finish(run->nodes[i].driver);
+            status = run->fleet ? run->fleet->finish_reduction(run, i)
+                                : ts_driver_finish(run->nodes[i].driver);
     return status;
 }
 
@@ -675,15 +700,16 @@ static bool is_surveyed(const struct ts_plan *plan, int pass)
     bool other = !has_series(plan, pass);
     for (int32_t i = plan->n_sources; i < plan->n_nodes; i++) {
         const struct plan_node *node = &plan->nodes[i];
-        other |= ts_plan_writes(plan, pass, i) || ts_plan_tabulates(plan, pass, i) || node->axes_pass == pass + 1;
+        other |= ts_plan_writes(plan, pass, i) || ts_plan_tabulates(plan, pass, i) ||
+                 node->axes_pass == pass + 1;
         for (int input = 0; input < STAGE_INPUTS; input++)
             other |= !node->series && ts_plan_reduces(plan, pass, i, input);
     }
     return !other;
 }
 
-/* Reduces all volumes for the reductions of a series that have a round in pass run->survey. The passes before it are
- * carried out for each volume, as reductions of the volume may feed it. */
+/* Reduces all volumes for the reductions of a series that have a round in pass run->survey. The
+ * passes before it are carried out for each volume, as reductions of the volume may feed it. */
 static enum ts_status survey(struct run *run, void (*on_slab)(struct run *))
 {
     const int64_t n = run->plan->n_volumes;

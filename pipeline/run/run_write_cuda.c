@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Brings outputs from a CUDA device to the writer, as encoded chunks or as values, through pinned pieces that go round.
- * A slab's downloads begin when it is computed; how long its encoded chunks are is known only then. Built only with
- * CUDA.
+ * Brings outputs from a CUDA device to the writer, as encoded chunks or as values, through pinned
+ * pieces that go round. A slab's downloads begin when it is computed; how long its encoded chunks
+ * are is known only then. Built only with CUDA.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +12,10 @@
 enum ts_status ts_run_cuda_write(struct run *run, int32_t i, const struct ts_image *slices)
 {
     struct device *device = run->back;
-    struct download download = {
-        .slab_number = run->slab_number, .node = i, .slices = *slices, .encoder = device->encoders[i]};
+    struct download download = {.slab_number = run->slab_number,
+                                .node = i,
+                                .slices = *slices,
+                                .encoder = device->encoders[i]};
     enum ts_status status = ts_run_cuda_begin_call(run, -1);
     if (status == TS_OK)
         status = download.encoder ? ts_run_cuda_encode(run, i, slices, &download.end)
@@ -21,42 +23,51 @@ enum ts_status ts_run_cuda_write(struct run *run, int32_t i, const struct ts_ima
     if (status == TS_OK)
         status = ts_run_cuda_end_call(run, NULL);
     if (download.encoder ? download.end > 0 : slices->axes[0].n > 0)
-        device->downloads[(device->first_download + device->n_downloads++) % device->most_downloads] = download;
+        device
+            ->downloads[(device->first_download + device->n_downloads++) % device->most_downloads] =
+            download;
     return status;
 }
 
-static const struct encoded_chunk *chunk_of(const struct run *run, const struct encoder *encoder, int64_t slab_number,
-                                            int64_t i)
+static const struct encoded_chunk *chunk_of(const struct run *run, const struct encoder *encoder,
+                                            int64_t slab_number, int64_t i)
 {
     return &encoder->chunks[ts_run_cuda_place(run, slab_number)][i];
 }
 
-/* Takes as many encoded chunks of the download as lie side by side and fit a piece. Returns their first byte on the
- * device. */
-static const void *take_chunks(const struct run *run, struct download *download, struct arrival *arrival, size_t *bytes)
+/* Takes as many encoded chunks of the download as lie side by side and fit a piece. Returns their
+ * first byte on the device. */
+static const void *take_chunks(const struct run *run, struct download *download,
+                               struct arrival *arrival, size_t *bytes)
 {
     const struct device *device = run->back;
     const struct encoder *encoder = download->encoder;
-    const struct encoded_chunk *first = chunk_of(run, encoder, download->slab_number, download->first);
+    const struct encoded_chunk *first =
+        chunk_of(run, encoder, download->slab_number, download->first);
     arrival->first = download->first;
     *bytes = 0;
     while (download->first < download->end) {
-        const struct encoded_chunk *next = chunk_of(run, encoder, download->slab_number, download->first);
-        const size_t end = (size_t)(next->place->offset - first->place->offset + next->place->bytes);
+        const struct encoded_chunk *next =
+            chunk_of(run, encoder, download->slab_number, download->first);
+        const size_t end =
+            (size_t)(next->place->offset - first->place->offset + next->place->bytes);
         if (next->call != first->call || end > device->down_bytes)
             break;
         *bytes = end;
         download->first++;
     }
     arrival->end = download->first;
-    return encoder->encoded[ts_run_cuda_place(run, download->slab_number)] + first->call + first->place->offset;
+    return encoder->encoded[ts_run_cuda_place(run, download->slab_number)] + first->call +
+           first->place->offset;
 }
 
 /* Takes as many slices of the download as fit a piece. */
-static const void *take_slices(const struct run *run, struct download *download, struct arrival *arrival, size_t *bytes)
+static const void *take_slices(const struct run *run, struct download *download,
+                               struct arrival *arrival, size_t *bytes)
 {
     struct ts_image *left = &download->slices;
-    const int64_t most = ts_plan_piece_slices(run->plan, left), n = left->axes[0].n < most ? left->axes[0].n : most;
+    const int64_t most = ts_plan_piece_slices(run->plan, left),
+                  n = left->axes[0].n < most ? left->axes[0].n : most;
     const void *from = left->data;
     arrival->slices = ts_image_slices(left, 0, n);
     *bytes = ts_image_bytes(&arrival->slices);
@@ -72,23 +83,25 @@ static enum ts_status start_piece(struct run *run)
     struct staging *down = &device->down;
     const int place = (int)(down->n_used++ % PLAN_PIECES);
     struct arrival *arrival = &device->arrivals[place];
-    *arrival =
-        (struct arrival){.slab_number = download->slab_number, .node = download->node, .encoder = download->encoder};
+    *arrival = (struct arrival){
+        .slab_number = download->slab_number, .node = download->node, .encoder = download->encoder};
     const void *from = download->encoder ? take_chunks(run, download, arrival, &down->bytes[place])
                                          : take_slices(run, download, arrival, &down->bytes[place]);
     arrival->slices.data = down->pieces[place];
-    arrival->last = download->encoder ? download->first == download->end : download->slices.axes[0].n == 0;
+    arrival->last =
+        download->encoder ? download->first == download->end : download->slices.axes[0].n == 0;
     if (arrival->last) {
         device->first_download = (device->first_download + 1) % device->most_downloads;
         device->n_downloads--;
     }
-    enum ts_status status = ts_cuda_queue_waits(device->session, CUDA_DOWNLOAD,
-                                                device->computed[ts_run_cuda_place(run, arrival->slab_number)]);
+    enum ts_status status =
+        ts_cuda_queue_waits(device->session, CUDA_DOWNLOAD,
+                            device->computed[ts_run_cuda_place(run, arrival->slab_number)]);
     if (status == TS_OK)
         status = ts_cuda_event_record(device->session, down->started[place], CUDA_DOWNLOAD);
     if (status == TS_OK)
-        status =
-            ts_cuda_copy(device->session, CUDA_DOWNLOAD, CUDA_TO_HOST, down->pieces[place], from, down->bytes[place]);
+        status = ts_cuda_copy(device->session, CUDA_DOWNLOAD, CUDA_TO_HOST, down->pieces[place],
+                              from, down->bytes[place]);
     if (status == TS_OK)
         status = ts_cuda_event_record(device->session, down->copied[place], CUDA_DOWNLOAD);
     return status;
@@ -113,26 +126,30 @@ static bool can_start(struct run *run, int64_t slab_number, enum ts_status *stat
 /* Hands the encoded chunks of a piece over. */
 static enum ts_status hand_chunks(struct run *run, const struct arrival *arrival)
 {
-    const uint64_t start = chunk_of(run, arrival->encoder, arrival->slab_number, arrival->first)->place->offset;
+    const uint64_t start =
+        chunk_of(run, arrival->encoder, arrival->slab_number, arrival->first)->place->offset;
     const unsigned char *piece = arrival->slices.data;
     struct run_chunk chunks[RUN_CHUNKS];
     enum ts_status status = TS_OK;
     for (int64_t i = arrival->first, n; status == TS_OK && i < arrival->end; i += n) {
-        const uint64_t from = chunk_of(run, arrival->encoder, arrival->slab_number, i)->place->offset;
+        const uint64_t from =
+            chunk_of(run, arrival->encoder, arrival->slab_number, i)->place->offset;
         for (n = 0; n < RUN_CHUNKS && i + n < arrival->end; n++) {
             const struct cuda_deflate_place *place =
                 chunk_of(run, arrival->encoder, arrival->slab_number, i + n)->place;
             chunks[n] = (struct run_chunk){place->offset - from, place->bytes};
         }
-        status = run->fleet ? run->fleet->hand_chunks(run, arrival->node, chunks, n, piece + (from - start),
-                                                      arrival->last && i + n == arrival->end)
-                            : ts_run_put_chunks(run, arrival->node, chunks, n, piece + (from - start));
+        status =
+            run->fleet
+                ? run->fleet->hand_chunks(run, arrival->node, chunks, n, piece + (from - start),
+                                          arrival->last && i + n == arrival->end)
+                : ts_run_put_chunks(run, arrival->node, chunks, n, piece + (from - start));
     }
     return status;
 }
 
-/* Starts what can be downloaded from each device. Returns the device that has the oldest piece or download, which is
- * next; -1: none has any. */
+/* Starts what can be downloaded from each device. Returns the device that has the oldest piece or
+ * download, which is next; -1: none has any. */
 static int start_downloads(struct run *run, int64_t slab_number, enum ts_status *status)
 {
     int64_t oldest = 0;
@@ -146,8 +163,9 @@ static int start_downloads(struct run *run, int64_t slab_number, enum ts_status 
         const bool arrives = device->n_arrived < device->down.n_used;
         if (!arrives && device->n_downloads == 0)
             continue;
-        const int64_t number = arrives ? device->arrivals[device->n_arrived % PLAN_PIECES].slab_number
-                                       : device->downloads[device->first_download].slab_number;
+        const int64_t number = arrives
+                                   ? device->arrivals[device->n_arrived % PLAN_PIECES].slab_number
+                                   : device->downloads[device->first_download].slab_number;
         if (next < 0 || number < oldest) {
             next = i;
             oldest = number;
@@ -156,8 +174,8 @@ static int start_downloads(struct run *run, int64_t slab_number, enum ts_status 
     return next;
 }
 
-/* Hands the oldest piece of a device to the writer. Returns false where it is not there yet, and need not be waited
- * for. */
+/* Hands the oldest piece of a device to the writer. Returns false where it is not there yet, and
+ * need not be waited for. */
 static bool hand_over(struct run *run, int64_t slab_number, enum ts_status *status)
 {
     struct device *device = run->back;
@@ -167,7 +185,8 @@ static bool hand_over(struct run *run, int64_t slab_number, enum ts_status *stat
     if (device->n_arrived == device->down.n_used)
         return false;
     if (arrival->slab_number > slab_number &&
-        (run->plan->n_ranks > 1 || !ts_cuda_event_passed(copied) || (run->writer && ts_hdf5_is_full(run->writer))))
+        (run->plan->n_ranks > 1 || !ts_cuda_event_passed(copied) ||
+         (run->writer && ts_hdf5_is_full(run->writer))))
         return false;
     *status = ts_cuda_host_waits(device->session, copied);
     if (*status == TS_OK)

@@ -14,7 +14,8 @@ struct version {
 
 /* Writes the name of a version that NeXus allows for a dataset: "isa_l" for ISA-L. */
 void ts_version_field(const struct version *version, char name[64]);
-/* Writes the versions of the compiler, and of each library as it is loaded now. Returns how many there are. */
+/* Writes the versions of the compiler, and of each library as it is loaded now. Returns how many
+ * there are. */
 int ts_versions(struct version versions[VERSIONS_MAX]);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sentences of warnings are made for the terminal of the user, and some name files, whose names may be those of
- * patients. So a sentence is kept only where its origin knows no file: a stage of the chain, or one of the codes below.
- * The texts are sorted, because sources warn in the order in which they are opened, and a search opens them twice.
+ * Sentences of warnings are made for the terminal of the user, and some name files, whose names may
+ * be those of patients. So a sentence is kept only where its origin knows no file: a stage of the
+ * chain, or one of the codes below. The texts are sorted, because sources warn in the order in
+ * which they are opened, and a search opens them twice.
  */
 #include "pipeline/run/warnings.h"
 
@@ -31,14 +32,17 @@ static bool is_of_stage(const struct ts_plan *plan, const char *stage)
 {
     bool found = false;
     for (int32_t i = plan->n_sources; stage && i < plan->n_nodes; i++)
-        found |= !strcmp(stage, plan->nodes[i].label) || !strcmp(stage, plan->nodes[i].context.stage->name);
+        found |= !strcmp(stage, plan->nodes[i].label) ||
+                 !strcmp(stage, plan->nodes[i].context.stage->name);
     return found;
 }
 
 /* Returns the text of a warning, or NULL where memory is out. */
-static const char *text_of(const struct ts_plan *plan, const struct ts_diag_record *record, struct arena *arena)
+static const char *text_of(const struct ts_plan *plan, const struct ts_diag_record *record,
+                           struct arena *arena)
 {
-    const bool kept = is_of_stage(plan, record->stage) || (record->code && HOLDS(without_names, record->code));
+    const bool kept =
+        is_of_stage(plan, record->stage) || (record->code && HOLDS(without_names, record->code));
     char sentence[4096];
     ts_text_escape(sentence, sizeof sentence,
                    kept ? record->message : "the sentence is not kept, as it may name files");
@@ -46,7 +50,8 @@ static const char *text_of(const struct ts_plan *plan, const struct ts_diag_reco
                            record->stage ? record->stage : "", record->stage ? ": " : "", sentence);
 }
 
-/* Puts a text in its place among n sorted ones, unless it is there. Returns how many there are then. */
+/* Puts a text in its place among n sorted ones, unless it is there. Returns how many there are
+ * then. */
 static size_t insert(const char **texts, size_t n, const char *text)
 {
     size_t at = n;
@@ -59,7 +64,8 @@ static size_t insert(const char **texts, size_t n, const char *text)
     return n + 1;
 }
 
-enum ts_status ts_warnings_write(const struct ts_plan *plan, struct hdf5_writer *writer, struct ts_diag *diag)
+enum ts_status ts_warnings_write(const struct ts_plan *plan, struct hdf5_writer *writer,
+                                 struct ts_diag *diag)
 {
     const size_t n_records = ts_diag_count(diag);
     const char **texts = calloc(n_records + 1, sizeof *texts);
@@ -75,8 +81,8 @@ enum ts_status ts_warnings_write(const struct ts_plan *plan, struct hdf5_writer 
     }
     if (complete && n == 0)
         texts[n++] = WARNINGS_NONE;
-    const enum ts_status status =
-        complete ? ts_hdf5_texts(writer, WARNINGS_PATH, texts, n) : ts_diag_no_memory(diag, n_records * sizeof *texts);
+    const enum ts_status status = complete ? ts_hdf5_texts(writer, WARNINGS_PATH, texts, n)
+                                           : ts_diag_no_memory(diag, n_records * sizeof *texts);
     free(texts);
     return status;
 }

@@ -2,10 +2,11 @@
  *
  * Plans the studies of a batch, recognizes results that are there already, and runs what is left.
  *
- * One loop starts processes, waits for them, and looks for signals, many times a second: none of the three ends the
- * waiting for the others. What a process says is kept in a file without a name and printed when it has ended, so that
- * the messages of several do not mix. The lock of an output is taken before its process starts; an output that has
- * appeared in the meantime is another batch's, and is verified.
+ * One loop starts processes, waits for them, and looks for signals, many times a second: none of
+ * the three ends the waiting for the others. What a process says is kept in a file without a name
+ * and printed when it has ended, so that the messages of several do not mix. The lock of an output
+ * is taken before its process starts; an output that has appeared in the meantime is another
+ * batch's, and is verified.
  */
 #include "program/batch/batch.h"
 
@@ -32,10 +33,11 @@
 #include "program/batch/process.h"
 #include "program/record/same_plan.h"
 
-/* ---- locks of outputs ---------------------------------------------------------------------------- */
+/* ---- locks of outputs ------------------------------------------------------------------------ */
 
-/* Whoever unlocks removes the file first. A process that had opened it before then locks a file without a name, which
- * excludes nobody: that is found by the number of its links, and it tries again. */
+/* Whoever unlocks removes the file first. A process that had opened it before then locks a file
+ * without a name, which excludes nobody: that is found by the number of its links, and it tries
+ * again. */
 
 enum { OUTPUT_LOCK_BUSY = -1 };
 
@@ -44,9 +46,11 @@ static void lock_path(char path[PATH_MAX], const char *folder, const char *name)
     snprintf(path, PATH_MAX, "%s/.%s.lock", folder, name);
 }
 
-/* Tries to lock the output `name` in the folder, without waiting. *lock is the descriptor, or OUTPUT_LOCK_BUSY where
- * another process has it. Returns TS_RUN_FAILED (batch-lock) where the folder takes no locks. */
-static enum ts_status lock_output(const char *folder, const char *name, int *lock, struct ts_diag *diag)
+/* Tries to lock the output `name` in the folder, without waiting. *lock is the descriptor, or
+ * OUTPUT_LOCK_BUSY where another process has it. Returns TS_RUN_FAILED (batch-lock) where the
+ * folder takes no locks. */
+static enum ts_status lock_output(const char *folder, const char *name, int *lock,
+                                  struct ts_diag *diag)
 {
     char path[PATH_MAX];
     struct stat found = {0};
@@ -65,7 +69,8 @@ static enum ts_status lock_output(const char *folder, const char *name, int *loc
         if (!locked)
             return fd >= 0 && error == EWOULDBLOCK
                        ? TS_OK
-                       : ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "batch-lock"},
+                       : ts_diag_error(diag, TS_RUN_FAILED,
+                                       &(struct diag_site){.code = "batch-lock"},
                                        "%s: cannot be locked: %s", path, ts_errno_text(error));
     }
     return TS_OK;
@@ -80,10 +85,11 @@ static void unlock_output(const char *folder, const char *name, int lock)
     close(lock);
 }
 
-/* ---- the plans of studies ------------------------------------------------------------------------ */
+/* ---- the plans of studies -------------------------------------------------------------------- */
 
-/* Studies are planned one after the other in this process, as `check` does it: headers are read, pixels only of a
- * result that is to be recognized. Each study has a list of messages of its own, so that none crowds out another's. */
+/* Studies are planned one after the other in this process, as `check` does it: headers are read,
+ * pixels only of a result that is to be recognized. Each study has a list of messages of its own,
+ * so that none crowds out another's. */
 
 void ts_batch_take_shard(struct batch *batch)
 {
@@ -94,8 +100,8 @@ void ts_batch_take_shard(struct batch *batch)
     batch->studies.n = n;
 }
 
-/* Divides among the jobs what the first plan would take, and the first one on a device of the device's memory. Returns
- * true where the plan has less now than it was made with. */
+/* Divides among the jobs what the first plan would take, and the first one on a device of the
+ * device's memory. Returns true where the plan has less now than it was made with. */
 static bool share(struct batch *batch, const struct ts_plan *plan)
 {
     struct ts_options *options = &batch->options;
@@ -111,8 +117,8 @@ static bool share(struct batch *batch, const struct ts_plan *plan)
     return (first || first_gpu) && batch->jobs > 1;
 }
 
-static enum ts_status create_plan(struct batch *batch, const struct ts_chain *chain, struct ts_plan **plan,
-                                  struct ts_diag *diag)
+static enum ts_status create_plan(struct batch *batch, const struct ts_chain *chain,
+                                  struct ts_plan **plan, struct ts_diag *diag)
 {
     enum ts_status status = ts_plan_create(chain, &batch->options, plan, diag);
     if (status == TS_OK && share(batch, *plan)) {
@@ -123,8 +129,8 @@ static enum ts_status create_plan(struct batch *batch, const struct ts_chain *ch
     return status;
 }
 
-/* Plans one study, which needs its lock where others may write its output. Where the output exists it is verified, and
- * the state becomes STUDY_FOUND. */
+/* Plans one study, which needs its lock where others may write its output. Where the output exists
+ * it is verified, and the state becomes STUDY_FOUND. */
 static enum ts_status examine(struct batch *batch, struct batch_study *study, struct ts_diag *diag)
 {
     struct stat found;
@@ -145,9 +151,10 @@ static enum ts_status examine(struct batch *batch, struct batch_study *study, st
     return status;
 }
 
-/* Records why a study was refused or failed, prints it, and destroys the diag. NULL: there was no memory for one. */
-static void refuse_take(struct batch *batch, struct batch_study *study, enum study_state state, enum ts_status status,
-                        struct ts_diag *diag)
+/* Records why a study was refused or failed, prints it, and destroys the diag. NULL: there was no
+ * memory for one. */
+static void refuse_take(struct batch *batch, struct batch_study *study, enum study_state state,
+                        enum ts_status status, struct ts_diag *diag)
 {
     study->state = state;
     study->status = status;
@@ -164,14 +171,16 @@ static void refuse_take(struct batch *batch, struct batch_study *study, enum stu
     ts_diag_destroy(diag);
 }
 
-static enum ts_status plan_study(struct batch *batch, struct batch_study *study, struct ts_diag *diag)
+static enum ts_status plan_study(struct batch *batch, struct batch_study *study,
+                                 struct ts_diag *diag)
 {
     struct stat found;
     if (batch->resume || lstat(study->output, &found) != 0)
         return examine(batch, study, diag);
-    ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "output-exists"}, "'%s' already exists",
-                  study->output);
-    return ts_diag_hint(diag, "--resume verifies results that are there and goes on with the others");
+    ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "output-exists"},
+                  "'%s' already exists", study->output);
+    return ts_diag_hint(diag,
+                        "--resume verifies results that are there and goes on with the others");
 }
 
 bool ts_batch_plan(struct batch *batch)
@@ -179,7 +188,8 @@ bool ts_batch_plan(struct batch *batch)
     bool clean = true;
     for (size_t i = 0; i < batch->studies.n; i++) {
         struct ts_diag *diag = ts_diag_create();
-        const enum ts_status status = diag ? plan_study(batch, &batch->studies.items[i], diag) : TS_RUN_FAILED;
+        const enum ts_status status =
+            diag ? plan_study(batch, &batch->studies.items[i], diag) : TS_RUN_FAILED;
         if (status == TS_OK) {
             ts_diag_destroy(diag); /* its warnings come again from the run */
             continue;
@@ -190,7 +200,7 @@ bool ts_batch_plan(struct batch *batch)
     return clean;
 }
 
-/* ---- the runs of studies ------------------------------------------------------------------------- */
+/* ---- the runs of studies --------------------------------------------------------------------- */
 
 enum {
     STEP_MS = 20,      /* between two looks at what has ended */
@@ -206,7 +216,7 @@ struct runs {
     bool failed, told;
 };
 
-/* ---- messages ---------------------------------------------------------------------------------- */
+/* ---- messages -------------------------------------------------------------------------------- */
 
 static void print_state(const struct runs *runs, const struct batch_study *study)
 {
@@ -225,17 +235,20 @@ static void print_state(const struct runs *runs, const struct batch_study *study
     fflush(stdout);
 }
 
-/* Returns the length of a message without the code behind it, which a line ends with: " [output-exists]". */
+/* Returns the length of a message without the code behind it, which a line ends with: "
+ * [output-exists]". */
 static size_t message_length(const char *message)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789-";
     const char *code = strrchr(message, '[');
-    const bool found = code && code > message && code[-1] == ' ' && !strcmp(code + 1 + strspn(code + 1, letters), "]");
+    const bool found = code && code > message && code[-1] == ' ' &&
+                       !strcmp(code + 1 + strspn(code + 1, letters), "]");
     return found ? (size_t)(code - 1 - message) : strlen(message);
 }
 
-/* Counts the warnings among the lines of a process and finds its first error. A record's line begins with a place, or
- * the program's name, and the severity; the lines that belong to it begin with blanks. */
+/* Counts the warnings among the lines of a process and finds its first error. A record's line
+ * begins with a place, or the program's name, and the severity; the lines that belong to it begin
+ * with blanks. */
 static void take_messages(struct runs *runs, struct batch_study *study, char *said)
 {
     static const char error[] = ": error: ";
@@ -261,7 +274,7 @@ static void print_said(struct runs *runs, struct batch_study *study)
     close(study->errors);
 }
 
-/* ---- the end of a study ------------------------------------------------------------------------ */
+/* ---- the end of a study ---------------------------------------------------------------------- */
 
 static void end_study(struct runs *runs, struct batch_study *study)
 {
@@ -270,7 +283,8 @@ static void end_study(struct runs *runs, struct batch_study *study)
     print_state(runs, study);
 }
 
-static void fail(struct runs *runs, struct batch_study *study, enum ts_status status, struct ts_diag *diag)
+static void fail(struct runs *runs, struct batch_study *study, enum ts_status status,
+                 struct ts_diag *diag)
 {
     refuse_take(runs->batch, study, STUDY_FAILED, status, diag);
     end_study(runs, study);
@@ -297,7 +311,9 @@ static void reap(struct runs *runs, struct batch_study *study, int ended)
     if (status == TS_OK)
         status = diag ? verify(study, diag) : TS_RUN_FAILED;
     unlock_output(runs->batch->folder, study->name, study->lock);
-    study->state = status == TS_OK ? STUDY_DONE : code > 128 && runs->batch->stopped() ? STUDY_STOPPED : STUDY_FAILED;
+    study->state = status == TS_OK                        ? STUDY_DONE
+                   : code > 128 && runs->batch->stopped() ? STUDY_STOPPED
+                                                          : STUDY_FAILED;
     if (status != TS_OK && !study->message && study->state == STUDY_FAILED) {
         if (diag && ts_diag_error_count(diag) == 0)
             ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "batch-run-ended"},
@@ -321,17 +337,21 @@ static void reap_all(struct runs *runs)
     }
 }
 
-/* ---- the start of a study ---------------------------------------------------------------------- */
+/* ---- the start of a study -------------------------------------------------------------------- */
 
 /* Starts `tomostage run` with the study's part of everything. Returns 0 or an errno. */
 static int start_process(struct runs *runs, struct batch_study *study)
 {
     const struct batch *batch = runs->batch;
     char threads[16], memory[24], gpu_memory[24];
-    const char *first[] = {
-        "tomostage",    "run",       batch->chain, "-i",       study->input, "-o",       study->output,
-        "--quiet",      "--threads", threads,      "--memory", memory,       "--device", batch->options.device,
-        "--gpu-memory", gpu_memory};
+    const char *first[] = {"tomostage",    "run",
+                           batch->chain,   "-i",
+                           study->input,   "-o",
+                           study->output,  "--quiet",
+                           "--threads",    threads,
+                           "--memory",     memory,
+                           "--device",     batch->options.device,
+                           "--gpu-memory", gpu_memory};
     const size_t n = sizeof first / sizeof *first - (batch->options.gpu_memory_bytes > 0 ? 0 : 2);
     const int n_sets = batch->n_sets + study->n_sets;
     char **arguments = calloc(n + 2 * (size_t)n_sets + 1, sizeof *arguments);
@@ -352,7 +372,8 @@ static int start_process(struct runs *runs, struct batch_study *study)
         arguments[n + 2 * (size_t)i + 1] = (char *)set;
     }
     study->begin = ts_seconds();
-    const int error = ts_process_start(runs->program, arguments, study->errors, study->lock, &study->pid);
+    const int error =
+        ts_process_start(runs->program, arguments, study->errors, study->lock, &study->pid);
     free(arguments);
     if (error)
         close(study->errors);
@@ -369,8 +390,9 @@ static void start_locked(struct runs *runs, struct batch_study *study, struct ts
     } else {
         const int error = start_process(runs, study);
         if (error)
-            status = ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "batch-run-ended"},
-                                   "%s: cannot be started: %s", runs->program, ts_errno_text(error));
+            status =
+                ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "batch-run-ended"},
+                              "%s: cannot be started: %s", runs->program, ts_errno_text(error));
         else
             study->state = STUDY_RUNNING;
     }
@@ -416,14 +438,16 @@ static void start(struct runs *runs, struct batch_study *study)
 static void start_all(struct runs *runs)
 {
     const struct batch *batch = runs->batch;
-    for (size_t i = 0; i < batch->studies.n && runs->running < batch->jobs && !batch->stopped(); i++)
+    for (size_t i = 0; i < batch->studies.n && runs->running < batch->jobs && !batch->stopped();
+         i++)
         if (batch->studies.items[i].state == STUDY_PLANNED && (!runs->failed || batch->keep_going))
             start(runs, &batch->studies.items[i]);
 }
 
-/* ---- the batch ----------------------------------------------------------------------------------- */
+/* ---- the batch ------------------------------------------------------------------------------- */
 
-/* Passes the signal on to all runs, once. A terminal sends it to them too, which changes nothing. */
+/* Passes the signal on to all runs, once. A terminal sends it to them too, which changes
+ * nothing. */
 static void stop_all(struct runs *runs)
 {
     const struct batch *batch = runs->batch;
@@ -453,18 +477,18 @@ void ts_batch_run(struct batch *batch)
         start_all(&runs);
         if (batch->stopped())
             stop_all(&runs);
-        const bool waits =
-            ts_batch_count(batch, STUDY_PLANNED) > 0 && !batch->stopped() && (!runs.failed || batch->keep_going);
+        const bool waits = ts_batch_count(batch, STUDY_PLANNED) > 0 && !batch->stopped() &&
+                           (!runs.failed || batch->keep_going);
         if (runs.running == 0 && !waits)
             return;
         nanosleep(&step, NULL);
     }
 }
 
-/* ---- events as JSON -------------------------------------------------------------------------------- */
+/* ---- events as JSON -------------------------------------------------------------------------- */
 
-/* This prints what happens in a batch as JSON, one event a line. A study is printed when it starts, and again when
- * it has ended. */
+/* This prints what happens in a batch as JSON, one event a line. A study is printed when it starts,
+ * and again when it has ended. */
 
 static void open_event(struct json *json, const char *name)
 {
@@ -519,18 +543,20 @@ void ts_batch_print_finished(const struct batch *batch, const char *table)
     ts_json_member_integer(&json, "studies", (int64_t)batch->studies.n);
     for (int state = STUDY_PLANNED; state <= STUDY_STOPPED; state++)
         if (state != STUDY_RUNNING)
-            ts_json_member_integer(&json, ts_batch_state_name(state), (int64_t)ts_batch_count(batch, state));
+            ts_json_member_integer(&json, ts_batch_state_name(state),
+                                   (int64_t)ts_batch_count(batch, state));
     close_event(&json);
 }
 
-/* ---- tables ---------------------------------------------------------------------------------------- */
+/* ---- tables ---------------------------------------------------------------------------------- */
 
-/* A table for programs and a page for people tell how a batch went; the page needs no other file. Both are committed
- * like results. */
+/* A table for programs and a page for people tell how a batch went; the page needs no other file.
+ * Both are committed like results. */
 
 const char *ts_batch_state_name(enum study_state state)
 {
-    static const char *const names[] = {"not run", "refused", "running", "done", "found", "failed", "stopped"};
+    static const char *const names[] = {"not run", "refused", "running", "done",
+                                        "found",   "failed",  "stopped"};
     return names[state];
 }
 
@@ -561,7 +587,8 @@ enum ts_status ts_batch_status(const struct batch *batch)
 void ts_batch_table_path(const struct batch *batch, const char *suffix, char *path, size_t size)
 {
     if (batch->shards > 1)
-        snprintf(path, size, "%s/batch-%d-of-%d.%s", batch->folder, batch->shard, batch->shards, suffix);
+        snprintf(path, size, "%s/batch-%d-of-%d.%s", batch->folder, batch->shard, batch->shards,
+                 suffix);
     else
         snprintf(path, size, "%s/batch.%s", batch->folder, suffix);
 }
@@ -586,7 +613,8 @@ static void row(FILE *out, bool html, const struct batch_study *study)
     snprintf(seconds, sizeof seconds, "%.2f", study->seconds);
     snprintf(warnings, sizeof warnings, "%d", study->warnings);
     if (html)
-        fprintf(out, "<tr class=\"%s\"><td>%s", study->state == STUDY_PLANNED ? "open" : state, state);
+        fprintf(out, "<tr class=\"%s\"><td>%s", study->state == STUDY_PLANNED ? "open" : state,
+                state);
     else
         fputs(state, out);
     cell(out, html, study->name);
@@ -606,18 +634,26 @@ static void write_rows(FILE *out, bool html, const struct batch *batch)
 
 static void write_page(FILE *out, const struct batch *batch)
 {
-    fputs("<!DOCTYPE html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>tomostage batch</title>\n"
+    fputs("<!DOCTYPE html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>tomostage "
+          "batch</title>\n"
           "<meta name=\"viewport\" content=\"width=device-width\">\n"
-          "<style>body{font:14px sans-serif;margin:2em}table{border-collapse:collapse}td,th{border:1px solid #ccc;"
-          "padding:3px 8px;text-align:left;vertical-align:top}td:nth-child(5){font-family:monospace;max-width:10em;"
-          "overflow:hidden;text-overflow:ellipsis}.done,.found{background:#eaf6ea}.failed,.refused{background:#fde8e8}"
+          "<style>body{font:14px "
+          "sans-serif;margin:2em}table{border-collapse:collapse}td,th{border:1px solid #ccc;"
+          "padding:3px "
+          "8px;text-align:left;vertical-align:top}td:nth-child(5){font-family:monospace;max-width:"
+          "10em;"
+          "overflow:hidden;text-overflow:ellipsis}.done,.found{background:#eaf6ea}.failed,.refused{"
+          "background:#fde8e8}"
           ".stopped,.open{background:#fff6dc}</style>\n<h1>tomostage batch</h1>\n<p>",
           out);
     fprintf(out, "%zu studies", batch->studies.n);
     for (int state = STUDY_PLANNED; state <= STUDY_STOPPED; state++)
         if (ts_batch_count(batch, state) > 0)
             fprintf(out, ", %zu %s", ts_batch_count(batch, state), ts_batch_state_name(state));
-    fputs("</p>\n<table>\n<tr><th>state<th>output<th>seconds<th>warnings<th>digest<th>input<th>message\n", out);
+    fputs("</"
+          "p>\n<table>\n<tr><th>state<th>output<th>seconds<th>warnings<th>digest<th>input<th>"
+          "message\n",
+          out);
     write_rows(out, true, batch);
     fputs("</table>\n</html>\n", out);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * exec() gives caught signals their usual effect by itself; only the mask of held ones has to be emptied.
+ * exec() gives caught signals their usual effect by itself; only the mask of held ones has to be
+ * emptied.
  */
 #include "program/batch/process.h"
 

@@ -17,9 +17,11 @@
 
 enum { LIST_COLUMNS = 64 };
 
-static enum ts_status add(struct studies *studies, const struct batch_study *study, struct ts_diag *diag)
+static enum ts_status add(struct studies *studies, const struct batch_study *study,
+                          struct ts_diag *diag)
 {
-    struct batch_study *items = ts_memory_grow(studies->items, studies->n, &studies->capacity, sizeof *items);
+    struct batch_study *items =
+        ts_memory_grow(studies->items, studies->n, &studies->capacity, sizeof *items);
     if (!items)
         return ts_diag_no_memory(diag, sizeof *items);
     studies->items = items;
@@ -27,19 +29,22 @@ static enum ts_status add(struct studies *studies, const struct batch_study *stu
     return TS_OK;
 }
 
-/* Adds a path of the command line. One that a pattern has added before, or the shell, is not added twice. */
+/* Adds a path of the command line. One that a pattern has added before, or the shell, is not added
+ * twice. */
 static enum ts_status add_path(struct studies *studies, const char *path, struct ts_diag *diag)
 {
     for (size_t i = 0; i < studies->n; i++)
-        if (!studies->items[i].name && studies->items[i].n_sets == 0 && !strcmp(studies->items[i].input, path))
+        if (!studies->items[i].name && studies->items[i].n_sets == 0 &&
+            !strcmp(studies->items[i].input, path))
             return TS_OK;
     const struct batch_study study = {.input = ts_arena_text(studies->arena, path, strlen(path))};
     return study.input ? add(studies, &study, diag) : ts_diag_no_memory(diag, strlen(path));
 }
 
-/* ---- lists ------------------------------------------------------------------------------------- */
+/* ---- lists ----------------------------------------------------------------------------------- */
 
-/* A list that is being read, and the columns of its first row; a plain list has the one column `input`. */
+/* A list that is being read, and the columns of its first row; a plain list has the one column
+ * `input`. */
 struct list {
     const char *path;
     bool table;
@@ -48,14 +53,16 @@ struct list {
     int n_columns;
 };
 
-static enum ts_status refuse(const struct list *list, struct ts_diag *diag, const char *what, const char *hint)
+static enum ts_status refuse(const struct list *list, struct ts_diag *diag, const char *what,
+                             const char *hint)
 {
-    ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "batch-list"}, "%s, line %ld: %s", list->path,
-                  list->line, what);
+    ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "batch-list"}, "%s, line %ld: %s",
+                  list->path, list->line, what);
     return ts_diag_hint(diag, "%s", hint);
 }
 
-/* Parts a row at its tabs, in place. Returns the number of cells, or -1 where there are too many. */
+/* Parts a row at its tabs, in place. Returns the number of cells, or -1 where there are too
+ * many. */
 static int split(char *row, char *cells[LIST_COLUMNS])
 {
     int n = 0;
@@ -67,7 +74,8 @@ static int split(char *row, char *cells[LIST_COLUMNS])
     return n;
 }
 
-static enum ts_status take_header(struct studies *studies, struct list *list, char *row, struct ts_diag *diag)
+static enum ts_status take_header(struct studies *studies, struct list *list, char *row,
+                                  struct ts_diag *diag)
 {
     bool input = false;
     char *copy = ts_arena_text(studies->arena, row, strlen(row));
@@ -78,25 +86,29 @@ static enum ts_status take_header(struct studies *studies, struct list *list, ch
         input |= !strcmp(list->columns[i], "input");
     return input ? TS_OK
                  : refuse(list, diag, "the first row names no column 'input'",
-                          "columns are parted by tabs: input, perhaps output, and parameters such as box.radius");
+                          "columns are parted by tabs: input, perhaps output, and parameters such "
+                          "as box.radius");
 }
 
 /* Returns the path as seen from the list's folder. */
 static const char *path_of(const struct studies *studies, const struct list *list, const char *cell)
 {
-    return *cell == '/' ? ts_arena_text(studies->arena, cell, strlen(cell))
-                        : ts_arena_printf(studies->arena, "%.*s%s", (int)(ts_base_name(list->path) - list->path),
-                                          list->path, cell);
+    return *cell == '/'
+               ? ts_arena_text(studies->arena, cell, strlen(cell))
+               : ts_arena_printf(studies->arena, "%.*s%s",
+                                 (int)(ts_base_name(list->path) - list->path), list->path, cell);
 }
 
-static enum ts_status take_row(struct studies *studies, const struct list *list, char *row, struct ts_diag *diag)
+static enum ts_status take_row(struct studies *studies, const struct list *list, char *row,
+                               struct ts_diag *diag)
 {
     char *cells[LIST_COLUMNS] = {row};
     struct batch_study study = {0};
     const char **sets = ts_arena_alloc(studies->arena, (size_t)list->n_columns * sizeof *sets);
     bool memory = sets != NULL;
     if (list->table && split(row, cells) != list->n_columns)
-        return refuse(list, diag, "the row has not as many cells as the first", "cells are parted by tabs");
+        return refuse(list, diag, "the row has not as many cells as the first",
+                      "cells are parted by tabs");
     for (int i = 0; i < list->n_columns && memory; i++) {
         const char *text = "";
         if (!strcmp(list->columns[i], "input"))
@@ -104,7 +116,8 @@ static enum ts_status take_row(struct studies *studies, const struct list *list,
         else if (*cells[i] && !strcmp(list->columns[i], "output"))
             text = study.name = ts_arena_text(studies->arena, cells[i], strlen(cells[i]));
         else if (*cells[i])
-            text = sets[study.n_sets++] = ts_arena_printf(studies->arena, "%s=%s", list->columns[i], cells[i]);
+            text = sets[study.n_sets++] =
+                ts_arena_printf(studies->arena, "%s=%s", list->columns[i], cells[i]);
         memory = text != NULL;
     }
     if (!memory)
@@ -115,7 +128,8 @@ static enum ts_status take_row(struct studies *studies, const struct list *list,
                : refuse(list, diag, "the row names no input", "a path is expected");
 }
 
-static enum ts_status read_list(struct studies *studies, struct list *list, FILE *file, struct ts_diag *diag)
+static enum ts_status read_list(struct studies *studies, struct list *list, FILE *file,
+                                struct ts_diag *diag)
 {
     static const char byte_order_mark[] = "\xEF\xBB\xBF";
     enum ts_status status = TS_OK;
@@ -135,35 +149,40 @@ static enum ts_status read_list(struct studies *studies, struct list *list, FILE
     return status;
 }
 
-static enum ts_status add_list(struct studies *studies, const char *path, bool table, struct ts_diag *diag)
+static enum ts_status add_list(struct studies *studies, const char *path, bool table,
+                               struct ts_diag *diag)
 {
-    struct list list = {.path = path, .table = table, .columns = {"input"}, .n_columns = table ? 0 : 1};
+    struct list list = {
+        .path = path, .table = table, .columns = {"input"}, .n_columns = table ? 0 : 1};
     struct stat found;
     char reason[512];
     const size_t before = studies->n;
     const int fd = ts_regular_file_open(path, &found, reason, sizeof reason);
     FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
     if (!file)
-        return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "batch-list-unreadable"}, "%s %s", path,
+        return ts_diag_error(diag, TS_BAD_INPUT,
+                             &(struct diag_site){.code = "batch-list-unreadable"}, "%s %s", path,
                              fd < 0 ? reason : "cannot be read");
     const enum ts_status status = read_list(studies, &list, file, diag);
     fclose(file);
     if (status == TS_OK && studies->n == before)
-        return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "batch-no-study"}, "%s names no study",
-                             path);
+        return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "batch-no-study"},
+                             "%s names no study", path);
     return status;
 }
 
-/* ---- operands ---------------------------------------------------------------------------------- */
+/* ---- operands -------------------------------------------------------------------------------- */
 
 /* Adds what fits a pattern, and a folder that has the pattern's characters in its own name. */
-static enum ts_status add_pattern(struct studies *studies, const char *pattern, bool there, struct ts_diag *diag)
+static enum ts_status add_pattern(struct studies *studies, const char *pattern, bool there,
+                                  struct ts_diag *diag)
 {
     glob_t found;
     enum ts_status status = TS_OK;
     const bool fits = glob(pattern, 0, NULL, &found) == 0;
     if (!fits && !there) {
-        ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "batch-no-study"}, "nothing fits '%s'", pattern);
+        ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "batch-no-study"},
+                      "nothing fits '%s'", pattern);
         return ts_diag_hint(diag, "a folder of studies is given as 'FOLDER/*'");
     }
     if (there)
@@ -182,21 +201,22 @@ enum ts_status ts_studies_add(struct studies *studies, const char *operand, stru
     const char *suffix = strrchr(ts_base_name(operand), '.');
     if (strpbrk(operand, "*?["))
         return add_pattern(studies, operand, there, diag);
-    if (there && S_ISREG(found.st_mode) && suffix && (!strcmp(suffix, ".txt") || !strcmp(suffix, ".tsv")))
+    if (there && S_ISREG(found.st_mode) && suffix &&
+        (!strcmp(suffix, ".txt") || !strcmp(suffix, ".tsv")))
         return add_list(studies, operand, !strcmp(suffix, ".tsv"), diag);
     return add_path(studies, operand, diag);
 }
 
-/* ---- names of outputs ------------------------------------------------------------------------------ */
+/* ---- names of outputs ------------------------------------------------------------------------ */
 
-/* Names of outputs are compared without regard to case, because some file systems do so, and a collision is found by
- * sorting. The digits that part studies of one name come from each study alone: the same study has the same output
- * in every list in which its name collides. */
+/* Names of outputs are compared without regard to case, because some file systems do so, and a
+ * collision is found by sorting. The digits that part studies of one name come from each study
+ * alone: the same study has the same output in every list in which its name collides. */
 
 enum { DIGITS = 8 };
 
-/* Returns the study's own name without the suffixes of a file, or NULL where memory is out. A character that a terminal
- * might obey, and a leading dot, become an underscore. */
+/* Returns the study's own name without the suffixes of a file, or NULL where memory is out. A
+ * character that a terminal might obey, and a leading dot, become an underscore. */
 static char *own_name(const struct batch_study *study, struct arena *arena)
 {
     char path[PATH_MAX], name[NAME_MAX + 1];
@@ -215,7 +235,8 @@ static char *own_name(const struct batch_study *study, struct arena *arena)
     return ts_arena_text(arena, name, strlen(name));
 }
 
-/* Returns the name with digits of the digest of the study's absolute path and parameters; NULL where it fails. */
+/* Returns the name with digits of the digest of the study's absolute path and parameters; NULL
+ * where it fails. */
 static char *distinct_name(const struct batch_study *study, struct arena *arena)
 {
     char path[PATH_MAX], text[DIGEST_TEXT_BYTES];
@@ -245,8 +266,8 @@ static void find_equal(struct batch_study **sorted, unsigned char *equal, size_t
             equal[i - 1] = equal[i] = 1;
 }
 
-static enum ts_status name_all(struct studies *studies, struct batch_study **sorted, unsigned char *equal,
-                               struct ts_diag *diag)
+static enum ts_status name_all(struct studies *studies, struct batch_study **sorted,
+                               unsigned char *equal, struct ts_diag *diag)
 {
     size_t n = 0;
     bool memory = true;
@@ -270,16 +291,20 @@ static enum ts_status name_all(struct studies *studies, struct batch_study **sor
     return memory ? TS_OK : ts_diag_no_memory(diag, NAME_MAX);
 }
 
-static enum ts_status refuse_equal(struct batch_study **sorted, unsigned char *equal, size_t n, struct ts_diag *diag)
+static enum ts_status refuse_equal(struct batch_study **sorted, unsigned char *equal, size_t n,
+                                   struct ts_diag *diag)
 {
     enum ts_status status = TS_OK;
     find_equal(sorted, equal, n);
     for (size_t i = 1; i < n; i++)
         if (equal[i] && !strcasecmp(sorted[i - 1]->name, sorted[i]->name)) {
-            status = ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "batch-same-output"},
-                                   "%s and %s would both be written to %s", sorted[i - 1]->input, sorted[i]->input,
-                                   sorted[i]->name);
-            ts_diag_hint(diag, "a study stands twice in the list, or its column 'output' names a result twice");
+            status =
+                ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "batch-same-output"},
+                              "%s and %s would both be written to %s", sorted[i - 1]->input,
+                              sorted[i]->input, sorted[i]->name);
+            ts_diag_hint(
+                diag,
+                "a study stands twice in the list, or its column 'output' names a result twice");
         }
     return status;
 }
@@ -288,12 +313,14 @@ enum ts_status ts_studies_name(struct studies *studies, const char *folder, stru
 {
     struct batch_study **sorted = malloc((studies->n + 1) * sizeof *sorted);
     unsigned char *equal = malloc(studies->n + 1);
-    enum ts_status status = sorted && equal ? TS_OK : ts_diag_no_memory(diag, studies->n * sizeof *sorted);
+    enum ts_status status =
+        sorted && equal ? TS_OK : ts_diag_no_memory(diag, studies->n * sizeof *sorted);
     for (size_t i = 0; i < studies->n && status == TS_OK; i++) {
         const char *name = studies->items[i].name;
         if (name && (strchr(name, '/') || *name == '.'))
-            status = ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "batch-output-name"},
-                                   "'%s' is no plain file name for the result of %s", name, studies->items[i].input);
+            status = ts_diag_error(
+                diag, TS_BAD_CHAIN, &(struct diag_site){.code = "batch-output-name"},
+                "'%s' is no plain file name for the result of %s", name, studies->items[i].input);
     }
     if (status == TS_OK)
         status = name_all(studies, sorted, equal, diag);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This makes the list of studies of a batch from what the command line names: folders, files, patterns, and lists in
- * text files. The order is that of the command line and of the lists, so that shards of equal lists never overlap.
- * Outputs are named after the studies, and no two of a list have the same name.
+ * This makes the list of studies of a batch from what the command line names: folders, files,
+ * patterns, and lists in text files. The order is that of the command line and of the lists, so
+ * that shards of equal lists never overlap. Outputs are named after the studies, and no two of a
+ * list have the same name.
  */
 #ifndef PROGRAM_BATCH_STUDIES_H
 #define PROGRAM_BATCH_STUDIES_H
@@ -46,17 +47,18 @@ struct studies {
     size_t n, capacity; /* free(items) */
 };
 
-/* Adds what an operand names: a folder or a file, which is one study; a pattern of the shell, such as 'studies/x*',
- * sorted by bytes (a folder with such a name is one of them); a file `*.txt` with a path in each line; a file `*.tsv`
- * whose first row names columns, of which `input` is required, `output` names the result, and any other is a parameter,
- * as --set names it. Paths in lists are relative to the list's folder. An empty cell changes nothing, and lines that
- * are empty or begin with # are passed over. An operand that comes twice is one study. Returns TS_BAD_INPUT where
+/* Adds what an operand names: a folder or a file, which is one study; a pattern of the shell, such
+ * as 'studies/x*', sorted by bytes (a folder with such a name is one of them); a file `*.txt` with
+ * a path in each line; a file `*.tsv` whose first row names columns, of which `input` is required,
+ * `output` names the result, and any other is a parameter, as --set names it. Paths in lists are
+ * relative to the list's folder. An empty cell changes nothing, and lines that are empty or begin
+ * with # are passed over. An operand that comes twice is one study. Returns TS_BAD_INPUT where
  * nothing fits a pattern or a list cannot be read, TS_BAD_CHAIN where a list is malformed. */
 enum ts_status ts_studies_add(struct studies *studies, const char *operand, struct ts_diag *diag);
-/* Names the outputs that no list has named: the study's own name and `.h5`. Where several studies have the same, in
- * whichever letters, each also gets 8 digits of the SHA-256 of its absolute path and its parameters, which do not
- * depend on the order of the list. Returns TS_BAD_CHAIN where two outputs still have the same name or a name is no
- * plain file name. */
+/* Names the outputs that no list has named: the study's own name and `.h5`. Where several studies
+ * have the same, in whichever letters, each also gets 8 digits of the SHA-256 of its absolute path
+ * and its parameters, which do not depend on the order of the list. Returns TS_BAD_CHAIN where two
+ * outputs still have the same name or a name is no plain file name. */
 enum ts_status ts_studies_name(struct studies *studies, const char *folder, struct ts_diag *diag);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The commands of the program tomostage: a table each (program/cli/command.h), in a file each (cli_NAME.c); main.c
- * lists them. Programs of their own carry out `bench` and `study` (cli_lab.c).
+ * The commands of the program tomostage: a table each (program/cli/command.h), in a file each
+ * (cli_NAME.c); main.c lists them. Programs of their own carry out `bench` and `study` (cli_lab.c).
  */
 #ifndef PROGRAM_CLI_CLI_H
 #define PROGRAM_CLI_CLI_H
@@ -9,16 +9,25 @@
 #include "program/cli/command.h"
 #include "program/show/window.h"
 
-extern const struct command ts_cli_run, ts_cli_check, ts_cli_stages, ts_cli_schema, ts_cli_info, ts_cli_phantom,
-    ts_cli_preview, ts_cli_plot, ts_cli_view, ts_cli_verify, ts_cli_diff, ts_cli_rerun, ts_cli_export, ts_cli_doctor,
-    ts_cli_batch, ts_cli_report, ts_cli_bench, ts_cli_study;
+extern const struct command ts_cli_run, ts_cli_check, ts_cli_stages, ts_cli_schema, ts_cli_info,
+    ts_cli_phantom, ts_cli_preview, ts_cli_plot, ts_cli_view, ts_cli_verify, ts_cli_diff,
+    ts_cli_rerun, ts_cli_export, ts_cli_doctor, ts_cli_batch, ts_cli_report, ts_cli_bench,
+    ts_cli_study;
 
-/* ---- run, check and view --------------------------------------------------------------------------- */
+/* ---- run, check and view --------------------------------------------------------------------- */
 
 enum { CLI_MAX_SETS = 256 };
-/* Pictures are shown in a window, nowhere, through EGL, or in a terminal: by the way that it says it has, or by one of
- * the last three, which stand in the order of enum terminal_way. */
-enum cli_screen { SCREEN_WINDOW, SCREEN_NONE, SCREEN_EGL, SCREEN_TERMINAL, SCREEN_KITTY, SCREEN_SIXEL, SCREEN_BLOCKS };
+/* Pictures are shown in a window, nowhere, through EGL, or in a terminal: by the way that it says
+ * it has, or by one of the last three, which stand in the order of enum terminal_way. */
+enum cli_screen {
+    SCREEN_WINDOW,
+    SCREEN_NONE,
+    SCREEN_EGL,
+    SCREEN_TERMINAL,
+    SCREEN_KITTY,
+    SCREEN_SIXEL,
+    SCREEN_BLOCKS
+};
 
 /* The arguments of `run`, `check` and `view`. */
 struct cli_chain {
@@ -63,12 +72,12 @@ command_parse ts_cli_parse_set, ts_cli_parse_device;
      "events and messages as one JSON object per line on standard output"}
 /* clang-format on */
 
-/* Shows an image, or runs a chain and shows what it computes: `view`, and `run --view`, which keeps the output. Returns
- * the exit code. */
+/* Shows an image, or runs a chain and shows what it computes: `view`, and `run --view`, which keeps
+ * the output. Returns the exit code. */
 int ts_cli_show(const char *path, bool keeps_output);
 
-/* Returns true for a text with a bar, or one that begins with the name of a source format and a space, or with the name
- * of a stage, whose input -i gives. A file of that name wins. */
+/* Returns true for a text with a bar, or one that begins with the name of a source format and a
+ * space, or with the name of a stage, whose input -i gives. A file of that name wins. */
 bool ts_cli_is_one_line(const char *text);
 /* Loads the chain from its file or its one-line form, and puts -i, -o and --set in it. */
 enum ts_status ts_cli_chain_load(const char *text, struct ts_chain **chain, struct ts_diag *diag);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `tomostage batch`: runs one chain over many studies, each in a process of its own, and writes a table of how it went.
+ * `tomostage batch`: runs one chain over many studies, each in a process of its own, and writes a
+ * table of how it went.
  */
 #include <errno.h>
 #include <limits.h>
@@ -18,7 +19,8 @@
 
 static struct batch batch = {.jobs = 1, .shard = 1, .shards = 1, .stopped = ts_cli_signals_came};
 
-static bool parse_shard(const struct command *command, const struct command_option *option, const char *value)
+static bool parse_shard(const struct command *command, const struct command_option *option,
+                        const char *value)
 {
     enum { MOST = 1000000 };
     char first[16];
@@ -36,17 +38,20 @@ static bool parse_shard(const struct command *command, const struct command_opti
 }
 
 static const struct command_option options[] = {
-    {"output", 'o', OPTION_TEXT, OPTION_AT(struct batch, folder), "FOLDER", "where the results and the table go"},
-    {"jobs", 0, OPTION_INTEGER, OPTION_AT(struct batch, jobs), "N", "studies that run at once; default: 1", 1, 1024},
+    {"output", 'o', OPTION_TEXT, OPTION_AT(struct batch, folder), "FOLDER",
+     "where the results and the table go"},
+    {"jobs", 0, OPTION_INTEGER, OPTION_AT(struct batch, jobs), "N",
+     "studies that run at once; default: 1", 1, 1024},
     {"resume", 0, OPTION_FLAG, OPTION_AT(struct batch, resume), NULL,
      "verify results that exist, and run the other studies"},
     {"keep-going", 0, OPTION_FLAG, OPTION_AT(struct batch, keep_going), NULL,
      "run the others where a study is refused or fails"},
-    {"shard", 0, OPTION_PARSED, 0, 0, "I/N", "run study I of the list, and every N-th after it", .parse = parse_shard},
-    {"set", 0, OPTION_PARSED, 0, 0, "NAME=VALUE", "one parameter, for all studies; may be given several times",
-     .parse = ts_cli_parse_set},
-    {"device", 0, OPTION_PARSED, 0, 0, "DEVICE", "auto (default), cpu, cuda, cuda:N, cuda:N,M or cuda:all",
-     .parse = ts_cli_parse_device},
+    {"shard", 0, OPTION_PARSED, 0, 0, "I/N", "run study I of the list, and every N-th after it",
+     .parse = parse_shard},
+    {"set", 0, OPTION_PARSED, 0, 0, "NAME=VALUE",
+     "one parameter, for all studies; may be given several times", .parse = ts_cli_parse_set},
+    {"device", 0, OPTION_PARSED, 0, 0, "DEVICE",
+     "auto (default), cpu, cuda, cuda:N, cuda:N,M or cuda:all", .parse = ts_cli_parse_device},
     {"threads", 0, OPTION_INTEGER, OPTION_AT(struct batch, options.threads), "N",
      "threads of all jobs together; default: one per core", 1, 4096},
     {"memory", 0, OPTION_BYTES, OPTION_AT(struct batch, options.memory_bytes), "SIZE",
@@ -54,9 +59,11 @@ static const struct command_option options[] = {
     {"gpu-memory", 0, OPTION_BYTES, OPTION_AT(struct batch, options.gpu_memory_bytes), "SIZE",
      "GPU memory of all jobs together; default: 80 % of what the device has"},
     {"quiet", 0, OPTION_FLAG, OPTION_AT(struct batch, quiet), NULL, "print nothing but messages"},
-    {"json", 0, OPTION_FLAG, OPTION_AT(struct batch, json), NULL, "what happens as JSON objects, one a line"}};
+    {"json", 0, OPTION_FLAG, OPTION_AT(struct batch, json), NULL,
+     "what happens as JSON objects, one a line"}};
 
-static enum ts_status load(const struct batch_study *study, struct ts_chain **chain, struct ts_diag *diag)
+static enum ts_status load(const struct batch_study *study, struct ts_chain **chain,
+                           struct ts_diag *diag)
 {
     ts_cli_chain.input = study->input;
     ts_cli_chain.output = study->output;
@@ -86,8 +93,10 @@ static enum ts_status check_folder(struct ts_diag *diag)
     ts_batch_table_path(&batch, "tsv", path, sizeof path);
     if (batch.resume || lstat(path, &found) != 0)
         return TS_OK;
-    ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "output-exists"}, "'%s' already exists", path);
-    return ts_diag_hint(diag, "choose another folder; --resume verifies its results and goes on with the others");
+    ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "output-exists"},
+                  "'%s' already exists", path);
+    return ts_diag_hint(
+        diag, "choose another folder; --resume verifies its results and goes on with the others");
 }
 
 static enum ts_status make_folder(struct ts_diag *diag)
@@ -180,10 +189,12 @@ static int run(char **operands)
     batch.studies.arena = ts_arena_create();
     enum ts_status status = ts_ranks_refuse_several("batch", diag);
     if (status == TS_OK)
-        status = batch.studies.arena ? prepare(operands + 1, diag) : ts_diag_no_memory(diag, sizeof batch);
+        status = batch.studies.arena ? prepare(operands + 1, diag)
+                                     : ts_diag_no_memory(diag, sizeof batch);
     if (status == TS_OK)
         status = run_studies(diag);
-    const bool judged = status != TS_OK && ts_diag_error_count(diag) == 0; /* each study's messages were printed */
+    const bool judged =
+        status != TS_OK && ts_diag_error_count(diag) == 0; /* each study's messages were printed */
     ts_command_flush();
     const int code = ts_command_finish_take(diag, judged ? TS_OK : status, batch.json);
     free(batch.studies.items);
@@ -195,12 +206,17 @@ const struct command ts_cli_batch = {
     .name = "batch",
     .usage = "CHAIN STUDY... -o FOLDER [options]",
     .summary = "run a chain over many studies, each to a result, with a table of all",
-    .help = "A STUDY is a folder or a file; a pattern such as 'studies/*'; a file .txt with a path in each line; or a\n"
-            "file .tsv whose first row names columns: input, perhaps output (the result's name), and parameters such\n"
-            "as box.radius. All studies are planned before the first runs, and all that is wrong is reported.\n"
-            "FOLDER gets NAME.h5 for each study, named after it, and batch.tsv and batch.html. Names of folders may\n"
+    .help = "A STUDY is a folder or a file; a pattern such as 'studies/*'; a file .txt with a path "
+            "in each line; or a\n"
+            "file .tsv whose first row names columns: input, perhaps output (the result's name), "
+            "and parameters such\n"
+            "as box.radius. All studies are planned before the first runs, and all that is wrong "
+            "is reported.\n"
+            "FOLDER gets NAME.h5 for each study, named after it, and batch.tsv and batch.html. "
+            "Names of folders may\n"
             "be names of patients: the column output names the results otherwise.\n"
-            "Exit code 0: all are done; 1: a run failed; 2: the chain is wrong; 3: an input is wrong.\n",
+            "Exit code 0: all are done; 1: a run failed; 2: the chain is wrong; 3: an input is "
+            "wrong.\n",
     COMMAND_ARGUMENTS(options, batch),
     .operands = {2, INT_MAX, "a CHAIN and a STUDY"},
     .run = run,

@@ -13,23 +13,27 @@
 #include "program/cli/cli.h"
 #include "stages/engine/stage.h"
 
-struct cli_chain ts_cli_chain = {.options = TS_OPTIONS_DEFAULT, .every = 30, .viewer = VIEWER_REQUEST_DEFAULT};
+struct cli_chain ts_cli_chain = {
+    .options = TS_OPTIONS_DEFAULT, .every = 30, .viewer = VIEWER_REQUEST_DEFAULT};
 
 const char ts_cli_chain_help[] =
     "CHAIN is a file, or a chain in one line: 'dicom ./study | box radius=2 | hdf5 out.h5'.\n"
     "One that begins with a stage takes its input from -i: 'box radius=2' -i ./study -o out.h5.\n";
 
-bool ts_cli_parse_set(const struct command *command, const struct command_option *option, const char *value)
+bool ts_cli_parse_set(const struct command *command, const struct command_option *option,
+                      const char *value)
 {
     if (ts_cli_chain.n_sets == CLI_MAX_SETS) {
-        ts_command_wrong(command, "more than %d '--%s'; write them into the chain", CLI_MAX_SETS, option->name);
+        ts_command_wrong(command, "more than %d '--%s'; write them into the chain", CLI_MAX_SETS,
+                         option->name);
         return false;
     }
     ts_cli_chain.sets[ts_cli_chain.n_sets++] = value;
     return true;
 }
 
-bool ts_cli_parse_device(const struct command *command, const struct command_option *option, const char *value)
+bool ts_cli_parse_device(const struct command *command, const struct command_option *option,
+                         const char *value)
 {
     struct device_choice choice;
     struct ts_diag *diag = ts_diag_create();
@@ -38,8 +42,9 @@ bool ts_cli_parse_device(const struct command *command, const struct command_opt
     if (is_device)
         ts_cli_chain.options.device = value;
     else
-        ts_command_wrong(command, "'--%s %s' is none of auto, cpu, cuda, cuda:N, cuda:N,M, cuda:all", option->name,
-                         value);
+        ts_command_wrong(command,
+                         "'--%s %s' is none of auto, cpu, cuda, cuda:N, cuda:N,M, cuda:all",
+                         option->name, value);
     return is_device;
 }
 
@@ -49,8 +54,8 @@ static size_t name_length(const char *text)
     return strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-");
 }
 
-/* A text that names no file is a chain where it has the form of one, even with an unknown stage: then the message names
- * the stage, and not a file that nobody meant. */
+/* A text that names no file is a chain where it has the form of one, even with an unknown stage:
+ * then the message names the stage, and not a file that nobody meant. */
 bool ts_cli_is_one_line(const char *text)
 {
     struct stat status;
@@ -74,23 +79,26 @@ bool ts_cli_is_one_line(const char *text)
     return length > 0 && apart && rest[name_length(rest)] == '=';
 }
 
-/* Refuses an image, and hints at what it can be used for: as an input, or for the chain that a result holds. */
+/* Refuses an image, and hints at what it can be used for: as an input, or for the chain that a
+ * result holds. */
 static enum ts_status refuse_image(const char *path, struct ts_diag *diag)
 {
     const char *format, *kind = ts_file_kind(path, &format);
     if (!kind)
         return TS_OK;
-    ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "not-a-chain"}, "%s is %s, not a chain", path, kind);
+    ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "not-a-chain"},
+                  "%s is %s, not a chain", path, kind);
     if (!strcmp(format, "result"))
-        ts_diag_hint(
-            diag,
-            "`tomostage rerun %s -i INPUT` runs the chain that it holds and compares; as an input: 'result %s | "
-            "STAGE | hdf5 OUT.h5', or of a scan 'nexus %s' or 'exchange %s'",
-            path, path, path, path);
+        ts_diag_hint(diag,
+                     "`tomostage rerun %s -i INPUT` runs the chain that it holds and compares; as "
+                     "an input: 'result %s | "
+                     "STAGE | hdf5 OUT.h5', or of a scan 'nexus %s' or 'exchange %s'",
+                     path, path, path, path);
     else if (ts_file_unpack_hint(format))
         ts_diag_hint(diag, "%s", ts_file_unpack_hint(format));
     else if (!strcmp(kind, "a folder"))
-        ts_diag_hint(diag, "as an input: 'dicom %s | STAGE | hdf5 OUT.h5', or of a scan 'tiff %s'", path, path);
+        ts_diag_hint(diag, "as an input: 'dicom %s | STAGE | hdf5 OUT.h5', or of a scan 'tiff %s'",
+                     path, path);
     else
         ts_diag_hint(diag, "as an input: '%s %s | STAGE | hdf5 OUT.h5'", format, path);
     return TS_BAD_CHAIN;
@@ -101,14 +109,16 @@ enum ts_status ts_cli_chain_load(const char *text, struct ts_chain **chain, stru
     const struct cli_chain *arguments = &ts_cli_chain;
     const bool one_line = ts_cli_is_one_line(text);
     enum ts_status status =
-        one_line ? ts_chain_parse(text, strlen(text), "command line", NULL, chain, diag) : refuse_image(text, diag);
+        one_line ? ts_chain_parse(text, strlen(text), "command line", NULL, chain, diag)
+                 : refuse_image(text, diag);
     if (status == TS_OK && !one_line)
         status = ts_chain_load(text, chain, diag);
     if (status == TS_OK && arguments->input)
         status = ts_chain_set_input(*chain, arguments->input, diag);
     if (status == TS_OK && arguments->output)
         status = ts_chain_set_output(*chain, arguments->output, diag);
-    for (int i = 0; i < arguments->n_sets && (status == TS_OK || status == TS_BAD_CHAIN) && *chain; i++) {
+    for (int i = 0; i < arguments->n_sets && (status == TS_OK || status == TS_BAD_CHAIN) && *chain;
+         i++) {
         const enum ts_status set = ts_chain_set(*chain, arguments->sets[i], diag);
         if (status == TS_OK)
             status = set;

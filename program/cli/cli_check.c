@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `tomostage check`: plans a chain, prints the plan, and draws the geometry of its scan where that is asked for.
+ * `tomostage check`: plans a chain, prints the plan, and draws the geometry of its scan where that
+ * is asked for.
  */
 #include <string.h>
 
@@ -21,14 +22,17 @@ static const struct command_option options[] = {
      "draws how the chain's sinogram is taken: source, detector, rotation axis, sense of\n"
      "the angle, field of view, with numbers"}};
 
-/* Predicts the chain for the machine that --machine names. The plan is no longer one of this machine then. */
-static enum ts_status predict_elsewhere(struct ts_plan *plan, struct machine *machine, const struct rates *rates,
-                                        struct ts_diag *diag)
+/* Predicts the chain for the machine that --machine names. The plan is no longer one of this
+ * machine then. */
+static enum ts_status predict_elsewhere(struct ts_plan *plan, struct machine *machine,
+                                        const struct rates *rates, struct ts_diag *diag)
 {
     const char *device = ts_cli_chain.options.device;
     if (!ts_plan_computes_on_cuda(plan->chain) || (device && !strcmp(device, "cpu")))
         machine->gpus = 0;
-    return ts_cli_chain.quiet ? TS_OK : ts_scale_print(plan, machine, rates, stdout, ts_cli_chain.json, diag);
+    return ts_cli_chain.quiet
+               ? TS_OK
+               : ts_scale_print(plan, machine, rates, stdout, ts_cli_chain.json, diag);
 }
 
 static int check(char **operands)
@@ -44,7 +48,8 @@ static int check(char **operands)
     arguments->options.rates = ts_rates_path_found();
     enum ts_status status = TS_OK;
     if (arguments->machine)
-        status = ts_machine_load(arguments->machine, arguments->options.rates, &machine, &rates, diag);
+        status =
+            ts_machine_load(arguments->machine, arguments->options.rates, &machine, &rates, diag);
     if (status == TS_OK)
         status = ts_cli_chain_load(operands[0], &chain, diag);
     if (status == TS_OK)

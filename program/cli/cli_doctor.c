@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `tomostage doctor`: what this machine and this build have, and for what is missing the command that mends it.
+ * `tomostage doctor`: what this machine and this build have, and for what is missing the command
+ * that mends it.
  */
 #include <sched.h>
 #include <stdlib.h>
@@ -53,9 +54,11 @@ static void print_sandbox(void)
     puts("sandboxes of decoders and of readers of HDF5");
     printf("  %-14s %s\n", "locked by", state);
     if (!filtered)
-        printf("  %-14s a file that exploits a decoder could read, write and send what this user can; run images of\n"
-               "  %-14s unknown origin on a kernel with seccomp, or in a container without network\n",
-               "that means", "");
+        printf(
+            "  %-14s a file that exploits a decoder could read, write and send what this user can; "
+            "run images of\n"
+            "  %-14s unknown origin on a kernel with seccomp, or in a container without network\n",
+            "that means", "");
 }
 
 static void print_device(const struct device_numbers *device, struct ts_diag *diag)
@@ -65,14 +68,16 @@ static void print_device(const struct device_numbers *device, struct ts_diag *di
     ts_command_format_bytes(device->l2_bytes, cache, sizeof cache);
     ts_command_format_bytes(device->shared_bytes, shared, sizeof shared);
     ts_command_format_bytes(device->block_shared_bytes, block, sizeof block);
-    printf("  cuda:%-9d %s, compute capability %d.%d, %s\n", device->index, device->name, device->major, device->minor,
-           memory);
-    printf("  %-14s %d multiprocessors of %d threads and %s of shared memory (%s a block), %s of cache\n", "",
-           device->multiprocessors, device->threads, shared, block, cache);
+    printf("  cuda:%-9d %s, compute capability %d.%d, %s\n", device->index, device->name,
+           device->major, device->minor, memory);
+    printf("  %-14s %d multiprocessors of %d threads and %s of shared memory (%s a block), %s of "
+           "cache\n",
+           "", device->multiprocessors, device->threads, shared, block, cache);
     if (!ts_cuda_built())
         return;
     ts_diag_clear(diag);
-    const bool usable = ts_cuda_usable(device, diag) == TS_OK && ts_cuda_selftest(device->index, diag) == TS_OK;
+    const bool usable =
+        ts_cuda_usable(device, diag) == TS_OK && ts_cuda_selftest(device->index, diag) == TS_OK;
     printf("  %-14s %s\n", "", usable ? "runs this build's code" : ts_diag_get(diag, 0)->message);
 }
 
@@ -128,14 +133,16 @@ static void print_limits(void)
         printf("  %-14s %d\n", "cores", CPU_COUNT(&cores));
     const double memory = (double)ts_memory_available();
     if (memory > 0)
-        printf("  %-14s %s free now\n", "memory", ts_command_format_bytes(memory, text, sizeof text));
+        printf("  %-14s %s free now\n", "memory",
+               ts_command_format_bytes(memory, text, sizeof text));
     print_limit("address space", RLIMIT_AS, true);
     print_limit("file size", RLIMIT_FSIZE, true);
     print_limit("open files", RLIMIT_NOFILE, false);
     print_limit("processes", RLIMIT_NPROC, false);
     if (statvfs(".", &disk) == 0)
         printf("  %-14s %s free\n", "this folder",
-               ts_command_format_bytes((double)disk.f_bavail * (double)disk.f_frsize, text, sizeof text));
+               ts_command_format_bytes((double)disk.f_bavail * (double)disk.f_frsize, text,
+                                       sizeof text));
 }
 
 static int doctor(char **operands)

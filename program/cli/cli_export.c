@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `tomostage export` writes an image of a finished result to a file or folder of another format, through the same
- * sinks that a run writes to. Slices are read and handed on in pieces, so that the image need not fit memory. It also
- * writes how the result was made, for programs that know RO-Crates or PROV.
+ * `tomostage export` writes an image of a finished result to a file or folder of another format,
+ * through the same sinks that a run writes to. Slices are read and handed on in pieces, so that the
+ * image need not fit memory. It also writes how the result was made, for programs that know
+ * RO-Crates or PROV.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -24,44 +25,53 @@ static struct arguments {
     bool force;
 } arguments;
 
-static bool parse_window(const struct command *command, const struct command_option *option, const char *value)
+static bool parse_window(const struct command *command, const struct command_option *option,
+                         const char *value)
 {
     char end;
-    const bool fits = sscanf(value, "%lf,%lf%c", &arguments.window[0], &arguments.window[1], &end) == 2;
+    const bool fits =
+        sscanf(value, "%lf,%lf%c", &arguments.window[0], &arguments.window[1], &end) == 2;
     if (fits && arguments.window[1] > 0)
         return true;
-    ts_command_wrong(command, "--%s=%s: CENTER,WIDTH is expected, with a width above 0", option->name, value);
+    ts_command_wrong(command, "--%s=%s: CENTER,WIDTH is expected, with a width above 0",
+                     option->name, value);
     return false;
 }
 
-static bool parse_date(const struct command *command, const struct command_option *option, const char *value)
+static bool parse_date(const struct command *command, const struct command_option *option,
+                       const char *value)
 {
     int year, month, day, end = 0;
     arguments.date = value;
-    if (sscanf(value, "%4d-%2d-%2d%n", &year, &month, &day, &end) == 3 && end == 10 && !value[end]) {
+    if (sscanf(value, "%4d-%2d-%2d%n", &year, &month, &day, &end) == 3 && end == 10 &&
+        !value[end]) {
         struct tm date = {.tm_year = year - 1900, .tm_mon = month - 1, .tm_mday = day};
         (void)timegm(&date); /* which makes the 1st of March of a 29th of February that is none */
         if (date.tm_mon == month - 1 && date.tm_mday == day)
             return true;
     }
-    ts_command_wrong(command, "--%s=%s: a date such as 2026-11-23 is expected", option->name, value);
+    ts_command_wrong(command, "--%s=%s: a date such as 2026-11-23 is expected", option->name,
+                     value);
     return false;
 }
 
 static const struct command_option options[] = {
-    {"output", 'o', OPTION_TEXT, OPTION_AT(struct arguments, output), "PATH", "the file or folder to write"},
+    {"output", 'o', OPTION_TEXT, OPTION_AT(struct arguments, output), "PATH",
+     "the file or folder to write"},
     {"dataset", 0, OPTION_TEXT, OPTION_AT(struct arguments, dataset), "NAME",
      "the image: what `save` called it; default: data, the last one"},
     {"format", 0, OPTION_TEXT, OPTION_AT(struct arguments, format), "FORMAT",
      "nifti, tiff, png, dicom, or of projections nxtomo; default:\nwhat the suffix of PATH says"},
-    {"window", 0, OPTION_PARSED, 0, 0, "CENTER,WIDTH", "values that pictures show from black to white",
-     .parse = parse_window},
+    {"window", 0, OPTION_PARSED, 0, 0, "CENTER,WIDTH",
+     "values that pictures show from black to white", .parse = parse_window},
     {"provenance", 0, OPTION_TEXT, OPTION_AT(struct arguments, provenance), "FOLDER",
-     "write how the result was made as an RO-Crate (Provenance Run\nCrate) with PROV-JSON, instead of or beside an "
+     "write how the result was made as an RO-Crate (Provenance Run\nCrate) with PROV-JSON, instead "
+     "of or beside an "
      "image"},
-    {"date", 0, OPTION_PARSED, 0, 0, "DATE", "date of the crate, such as 2026-11-23; default: it has none",
-     .parse = parse_date},
-    {"force", 0, OPTION_FLAG, OPTION_AT(struct arguments, force), NULL, "replace an existing output"}};
+    {"date", 0, OPTION_PARSED, 0, 0, "DATE",
+     "date of the crate, such as 2026-11-23; default: it has none", .parse = parse_date},
+    {"force", 0, OPTION_FLAG, OPTION_AT(struct arguments, force), NULL,
+     "replace an existing output"}};
 
 /* Lists the suffixes of all formats but HDF5. */
 static void listed_suffixes(char *out, size_t size)
@@ -72,18 +82,21 @@ static void listed_suffixes(char *out, size_t size)
         char suffixes[64];
         ts_sink_list_suffixes(ts_sink_formats[i]->name, suffixes, sizeof suffixes);
         if (*suffixes)
-            used += (size_t)snprintf(out + used, size - used, "%s%s", used > 0 ? ", " : "", suffixes);
+            used +=
+                (size_t)snprintf(out + used, size - used, "%s%s", used > 0 ? ", " : "", suffixes);
     }
 }
 
-/* Returns true where the output is a scan, which is no format of a run: a run's HDF5 file holds its sinogram. */
+/* Returns true where the output is a scan, which is no format of a run: a run's HDF5 file holds its
+ * sinogram. */
 static bool writes_scan(void)
 {
-    return arguments.format ? !strcmp(arguments.format, "nxtomo") : ts_sink_is_hdf5(arguments.output);
+    return arguments.format ? !strcmp(arguments.format, "nxtomo")
+                            : ts_sink_is_hdf5(arguments.output);
 }
 
-/* Finds the format by its name or by the suffix; it is NULL where a scan is written. Returns false where it is neither
- * (reported). */
+/* Finds the format by its name or by the suffix; it is NULL where a scan is written. Returns false
+ * where it is neither (reported). */
 static bool find_format(const struct sink_format **format, struct ts_diag *diag)
 {
     const char *path = arguments.output;
@@ -100,11 +113,15 @@ static bool find_format(const struct sink_format **format, struct ts_diag *diag)
         return false;
     }
     if (arguments.format)
-        ts_diag_error(diag, TS_BAD_CHAIN, &site, "'%s' is no format that export writes", arguments.format);
+        ts_diag_error(diag, TS_BAD_CHAIN, &site, "'%s' is no format that export writes",
+                      arguments.format);
     else
-        ts_diag_error(diag, TS_BAD_CHAIN, &site, "'%s' has no suffix of a format that export writes", path);
+        ts_diag_error(diag, TS_BAD_CHAIN, &site,
+                      "'%s' has no suffix of a format that export writes", path);
     listed_suffixes(text, sizeof text);
-    ts_diag_hint(diag, "known: %s, and .nxs for projections; --format tiff, png or dicom writes a folder", text);
+    ts_diag_hint(diag,
+                 "known: %s, and .nxs for projections; --format tiff, png or dicom writes a folder",
+                 text);
     return false;
 }
 
@@ -113,7 +130,8 @@ static bool takes_window(const struct sink_format *format, struct ts_diag *diag)
 {
     if (!(arguments.window[1] > 0) || (format && format->has_window))
         return true;
-    ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "parameter-unused", .stage = "--window"},
+    ts_diag_error(diag, TS_BAD_CHAIN,
+                  &(struct diag_site){.code = "parameter-unused", .stage = "--window"},
                   "%s keeps values and has no window", format ? format->name : "nxtomo");
     ts_diag_hint(diag, "png and dicom have one; the stage `window` changes the values themselves");
     return false;
@@ -130,13 +148,14 @@ static const char *image_name(struct arena *arena, const char *dataset)
 }
 
 /* Refuses to replace the result, by the output or a file beside it. */
-static enum ts_status check_kept(const char *path, const struct sink_format *format, struct ts_diag *diag)
+static enum ts_status check_kept(const char *path, const struct sink_format *format,
+                                 struct ts_diag *diag)
 {
     enum ts_status status = ts_command_keep_input(arguments.output, path, diag);
     for (int b = 0; status == TS_OK && format && b < SINK_STAGED && format->beside[b]; b++) {
         char *beside = NULL;
-        if (asprintf(&beside, "%.*s%s", (int)ts_sink_stem(format, arguments.output), arguments.output,
-                     format->beside[b]) < 0)
+        if (asprintf(&beside, "%.*s%s", (int)ts_sink_stem(format, arguments.output),
+                     arguments.output, format->beside[b]) < 0)
             return ts_diag_no_memory(diag, strlen(path));
         status = ts_command_keep_input(beside, path, diag);
         free(beside);
@@ -168,20 +187,21 @@ static bool has_invalid(const struct source *source)
     return n > 0;
 }
 
-static enum ts_status write_image(struct source *source, const char *image, const struct sink_format *format,
-                                  struct ts_diag *diag)
+static enum ts_status write_image(struct source *source, const char *image,
+                                  const struct sink_format *format, struct ts_diag *diag)
 {
     const double center = arguments.window[0], width = arguments.window[1];
-    const struct sink_request request = {.path = arguments.output,
-                                         .image = &source->image,
-                                         .volumes = source->n_volumes > 1 ? &source->volume_axis : NULL,
-                                         .input = &source->image,
-                                         .name = image,
-                                         .attributes = source->attributes,
-                                         .n_attributes = source->n_attributes,
-                                         .window = {width > 0, center - width / 2, center + width / 2},
-                                         .threads = ts_processors(),
-                                         .force = arguments.force};
+    const struct sink_request request = {
+        .path = arguments.output,
+        .image = &source->image,
+        .volumes = source->n_volumes > 1 ? &source->volume_axis : NULL,
+        .input = &source->image,
+        .name = image,
+        .attributes = source->attributes,
+        .n_attributes = source->n_attributes,
+        .window = {width > 0, center - width / 2, center + width / 2},
+        .threads = ts_processors(),
+        .force = arguments.force};
     struct sink *sink;
     ts_sink_warn(format, &request, diag);
     enum ts_status status = ts_sink_open(format, &request, &sink, diag);
@@ -189,8 +209,10 @@ static enum ts_status write_image(struct source *source, const char *image, cons
         ts_diag_hint(diag, "a folder can: --format %s -o FOLDER", format->name);
     if (status != TS_OK)
         return status;
-    status = ts_source_walk(
-        &(struct source_walk){.source = source, .take = copy_slab, .user = &(struct copying){source, sink}}, diag);
+    status = ts_source_walk(&(struct source_walk){.source = source,
+                                                  .take = copy_slab,
+                                                  .user = &(struct copying){source, sink}},
+                            diag);
     if (status == TS_OK && has_invalid(source))
         ts_sink_mask(sink, source->valid);
     if (status == TS_OK)
@@ -214,7 +236,8 @@ static enum ts_status write_scan(struct source *source, struct ts_diag *diag)
 static enum ts_status export_file(const char *path, struct ts_diag *diag)
 {
     struct arena *arena = ts_arena_create();
-    const char *image = arena ? image_name(arena, arguments.dataset ? arguments.dataset : "data") : NULL;
+    const char *image =
+        arena ? image_name(arena, arguments.dataset ? arguments.dataset : "data") : NULL;
     const struct sink_format *format = NULL;
     struct source *source = NULL;
     enum ts_status status = !image ? ts_diag_no_memory(diag, sizeof *source)
@@ -244,13 +267,15 @@ static enum ts_status export_provenance(const char *path, struct ts_diag *diag)
     struct staged crate = {.file.fd = -1};
     enum ts_status status = ts_run_record_read(path, &record, diag);
     if (status == TS_OK)
-        status = ts_crate_write(&record, arguments.provenance, arguments.date, arguments.force, &crate, diag);
+        status = ts_crate_write(&record, arguments.provenance, arguments.date, arguments.force,
+                                &crate, diag);
     if (status == TS_OK && arguments.output)
         status = export_file(path, diag);
     if (status == TS_OK) {
         ts_text_print(stdout, "wrote ", arguments.provenance);
-        printf(": %d stage%s and %d input%s as an RO-Crate\n", record.n_steps, record.n_steps == 1 ? "" : "s",
-               (int)record.made.n_inputs, record.made.n_inputs == 1 ? "" : "s");
+        printf(": %d stage%s and %d input%s as an RO-Crate\n", record.n_steps,
+               record.n_steps == 1 ? "" : "s", (int)record.made.n_inputs,
+               record.made.n_inputs == 1 ? "" : "s");
     } else {
         ts_staged_retract(&crate);
     }
@@ -266,16 +291,17 @@ static int export_command(char **operands)
     struct ts_diag *diag = ts_command_diag();
     if (!diag)
         return TS_RUN_FAILED;
-    const enum ts_status status =
-        arguments.provenance ? export_provenance(operands[0], diag) : export_file(operands[0], diag);
+    const enum ts_status status = arguments.provenance ? export_provenance(operands[0], diag)
+                                                       : export_file(operands[0], diag);
     return ts_command_finish_take(diag, status, false);
 }
 
 const struct command ts_cli_export = {
     .name = "export",
-    .usage =
-        "FILE.h5 -o PATH [--dataset NAME] [--format FORMAT] [--window CENTER,WIDTH] [--provenance FOLDER] [--force]",
-    .summary = "write an image of a result as NIfTI, TIFF, PNG, DICOM or NXtomo, or how it was made as an RO-Crate",
+    .usage = "FILE.h5 -o PATH [--dataset NAME] [--format FORMAT] [--window CENTER,WIDTH] "
+             "[--provenance FOLDER] [--force]",
+    .summary = "write an image of a result as NIfTI, TIFF, PNG, DICOM or NXtomo, or how it was "
+               "made as an RO-Crate",
     COMMAND_ARGUMENTS(options, arguments),
     .operands = {1, 1, "a FILE"},
     .run = export_command,

@@ -28,7 +28,8 @@ static const struct command_option options[] = {
     {"json", 0, OPTION_FLAG, OPTION_AT(struct arguments, json), NULL,
      "one JSON object instead; errors follow as a record, on a line of their own"},
     {"names", 0, OPTION_FLAG, OPTION_AT(struct arguments, names), NULL,
-     "texts that people write, such as descriptions of series, also where the output is no terminal"}};
+     "texts that people write, such as descriptions of series, also where the output is no "
+     "terminal"}};
 
 /* A terminal shows descriptions to the user of the files alone; logs and pipes go further. */
 static bool shows_names(void)
@@ -36,7 +37,8 @@ static bool shows_names(void)
     return arguments.names || isatty(STDOUT_FILENO);
 }
 
-/* A folder without a DICOM image may hold the pages of a scan, volumes, or files that were compressed for an archive.
+/* A folder without a DICOM image may hold the pages of a scan, volumes, or files that were
+ * compressed for an archive.
  */
 static enum ts_status describe_folder(const char *path, bool json, struct ts_diag *diag)
 {
@@ -52,7 +54,8 @@ static enum ts_status describe_folder(const char *path, bool json, struct ts_dia
         status = ts_tiff_info(path, json, stdout, diag);
     else
         ts_diag_append(diag, found);
-    if (no_images && status == TS_BAD_INPUT && !ts_folder_holds(path, tiff) && ts_foreign_hint(path, way_out))
+    if (no_images && status == TS_BAD_INPUT && !ts_folder_holds(path, tiff) &&
+        ts_foreign_hint(path, way_out))
         ts_diag_hint(diag, "%s", way_out);
     ts_diag_destroy(found);
     return status;
@@ -79,8 +82,8 @@ static enum ts_status describe(const char *path, bool json, struct ts_diag *diag
         return describe_folder(path, json, diag);
     const int fd = ts_regular_file_open(path, &found, reason, sizeof reason);
     if (fd < 0)
-        return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "input-unreadable"}, "%s %s", path,
-                             reason);
+        return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "input-unreadable"},
+                             "%s %s", path, reason);
     const bool hdf5 = ts_hdf5_has_signature(fd);
     const int error = hdf5 ? 0 : errno;
     close(fd);
@@ -99,9 +102,10 @@ static enum ts_status describe(const char *path, bool json, struct ts_diag *diag
     if (!known && ts_foreign_refuse(path, diag) != TS_OK)
         return TS_BAD_INPUT;
     bool has_regions = false;
-    const enum ts_status status = known && !strcmp(format, "dicom")
-                                      ? ts_region_info(path, json, shows_names(), stdout, &has_regions, diag)
-                                      : TS_OK;
+    const enum ts_status status =
+        known && !strcmp(format, "dicom")
+            ? ts_region_info(path, json, shows_names(), stdout, &has_regions, diag)
+            : TS_OK;
     return has_regions || status != TS_OK ? status : describe_dicom(path, json, diag);
 }
 
@@ -110,7 +114,8 @@ static int info(char **operands)
     struct ts_diag *diag = ts_command_diag();
     if (diag)
         ts_diag_spell_hints(diag, ts_oneline_hint); /* as what it says to try is written */
-    return diag ? ts_command_finish_take(diag, describe(operands[0], arguments.json, diag), arguments.json)
+    return diag ? ts_command_finish_take(diag, describe(operands[0], arguments.json, diag),
+                                         arguments.json)
                 : TS_RUN_FAILED;
 }
 
@@ -118,14 +123,16 @@ const struct command ts_cli_info = {
     .name = "info",
     .usage = "PATH [--json] [--names]",
     .summary = "report what a DICOM folder, a NIfTI, NRRD or HDF5 file, or TIFF pages hold",
-    .help =
-        "A DICOM folder or file: its series, sizes, spacing and orientation, what would be refused and why. A DICOM\n"
-        "segmentation or structure set: its regions.\n"
-        "An HDF5 file: its datasets and how they were made; of a scan in NXtomo or Data Exchange its frames, detector\n"
-        "and angles too. Another file is searched for what looks like a scan or a volume.\n"
-        "A NIfTI or NRRD file: the volume or volumes, with their place in the patient.\n"
-        "A TIFF file, or a folder of them: pages, size and type, and the inputs that a chain can make of them.\n"
-        "The exit code is 3 where nothing could be an input.\n",
+    .help = "A DICOM folder or file: its series, sizes, spacing and orientation, what would be "
+            "refused and why. A DICOM\n"
+            "segmentation or structure set: its regions.\n"
+            "An HDF5 file: its datasets and how they were made; of a scan in NXtomo or Data "
+            "Exchange its frames, detector\n"
+            "and angles too. Another file is searched for what looks like a scan or a volume.\n"
+            "A NIfTI or NRRD file: the volume or volumes, with their place in the patient.\n"
+            "A TIFF file, or a folder of them: pages, size and type, and the inputs that a chain "
+            "can make of them.\n"
+            "The exit code is 3 where nothing could be an input.\n",
     COMMAND_ARGUMENTS(options, arguments),
     .operands = {1, 1, "a PATH"},
     .run = info,

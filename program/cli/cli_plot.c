@@ -14,17 +14,22 @@ static struct arguments {
 } arguments;
 
 static const struct command_option options[] = {
-    {"output", 'o', OPTION_TEXT, OPTION_AT(struct arguments, output), "FILE", "the picture; default FILE.h5.svg"},
-    {"force", 0, OPTION_FLAG, OPTION_AT(struct arguments, force), NULL, "replace an existing picture"}};
+    {"output", 'o', OPTION_TEXT, OPTION_AT(struct arguments, output), "FILE",
+     "the picture; default FILE.h5.svg"},
+    {"force", 0, OPTION_FLAG, OPTION_AT(struct arguments, force), NULL,
+     "replace an existing picture"}};
 
-static enum ts_status plot_file(const char *path, const char *output, struct arena *arena, struct ts_diag *diag)
+static enum ts_status plot_file(const char *path, const char *output, struct arena *arena,
+                                struct ts_diag *diag)
 {
     struct residuals residuals;
     enum ts_status status = ts_residuals_read(path, arena, &residuals, diag);
-    if (ts_diag_count(diag) > 0 && !strcmp(ts_diag_get(diag, ts_diag_count(diag) - 1)->code, "hdf5-no-table"))
+    if (ts_diag_count(diag) > 0 &&
+        !strcmp(ts_diag_get(diag, ts_diag_count(diag) - 1)->code, "hdf5-no-table"))
         ts_diag_hint(diag, "`sirt` and `cgls` leave one in the result of their chain");
     const struct chart_panel panel = ts_residuals_panel(&residuals);
-    const struct chart chart = {.title = "residuals of iterative reconstruction", .panels = &panel, .n_panels = 1};
+    const struct chart chart = {
+        .title = "residuals of iterative reconstruction", .panels = &panel, .n_panels = 1};
     if (status == TS_OK)
         status = ts_chart_write(&chart, output, arguments.force, diag);
     if (status == TS_OK)
@@ -43,7 +48,8 @@ static int plot(char **operands)
     snprintf(name, sizeof name, "%s.svg", operands[0]);
     const char *output = arguments.output ? arguments.output : name;
     if (diag)
-        status = arena ? ts_command_check_suffix(output, ".svg", diag) : ts_diag_no_memory(diag, sizeof name);
+        status = arena ? ts_command_check_suffix(output, ".svg", diag)
+                       : ts_diag_no_memory(diag, sizeof name);
     if (diag && status == TS_OK)
         status = ts_command_keep_input(output, operands[0], diag);
     if (diag && status == TS_OK)

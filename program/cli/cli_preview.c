@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `tomostage preview`: writes a picture of the images of a file, in their right proportions, with scale bars and
- * captions that state slice and window.
+ * `tomostage preview`: writes a picture of the images of a file, in their right proportions, with
+ * scale bars and captions that state slice and window.
  */
 #include <string.h>
 #include <unistd.h>
@@ -16,30 +16,37 @@ static struct arguments {
     bool force;
 } arguments = {.request = {.plane = PLANE_STORED, .slice = -1}};
 
-static bool parse_window(const struct command *command, const struct command_option *option, const char *value)
+static bool parse_window(const struct command *command, const struct command_option *option,
+                         const char *value)
 {
     const bool fits = ts_gray_window_parse(value, &arguments.style.window);
     if (!fits)
-        ts_command_wrong(command, "'--%s %s' is none of auto, percentiles, full, CENTER/WIDTH such as 40/400",
-                         option->name, value);
+        ts_command_wrong(
+            command, "'--%s %s' is none of auto, percentiles, full, CENTER/WIDTH such as 40/400",
+            option->name, value);
     return fits;
 }
 
-static bool parse_plane(const struct command *command, const struct command_option *option, const char *value)
+static bool parse_plane(const struct command *command, const struct command_option *option,
+                        const char *value)
 {
-    static const char *const names[] = {
-        [PLANE_SAGITTAL] = "sagittal", [PLANE_CORONAL] = "coronal", [PLANE_AXIAL] = "axial", [PLANE_ALL] = "all"};
+    static const char *const names[] = {[PLANE_SAGITTAL] = "sagittal",
+                                        [PLANE_CORONAL] = "coronal",
+                                        [PLANE_AXIAL] = "axial",
+                                        [PLANE_ALL] = "all"};
     for (int i = 0; i <= PLANE_ALL; i++)
         if (!strcmp(value, names[i])) {
             arguments.request.plane = (enum picture_plane_name)i;
             return true;
         }
-    ts_command_wrong(command, "'--%s %s' is none of axial, coronal, sagittal, all", option->name, value);
+    ts_command_wrong(command, "'--%s %s' is none of axial, coronal, sagittal, all", option->name,
+                     value);
     return false;
 }
 
 static const struct command_option options[] = {
-    {"output", 'o', OPTION_TEXT, OPTION_AT(struct arguments, output), "FILE", "the picture; default PATH.png"},
+    {"output", 'o', OPTION_TEXT, OPTION_AT(struct arguments, output), "FILE",
+     "the picture; default PATH.png"},
     {"dataset", 0, OPTION_TEXT, OPTION_AT(struct arguments, request.dataset), "NAME",
      "of a result: this image only; or the path of any dataset of an HDF5 file;\n"
      "default: every image, in the order of the chain"},
@@ -49,8 +56,8 @@ static const struct command_option options[] = {
      .parse = parse_plane},
     {"slice", 0, OPTION_INTEGER, OPTION_AT(struct arguments, request.slice), "N",
      "the slice of that plane, from 0; default: the middle one", 0, INT64_MAX},
-    {"montage", 0, OPTION_INTEGER, OPTION_AT(struct arguments, request.montage), "N", "so many slices, evenly spread",
-     2, PREVIEW_MONTAGE},
+    {"montage", 0, OPTION_INTEGER, OPTION_AT(struct arguments, request.montage), "N",
+     "so many slices, evenly spread", 2, PREVIEW_MONTAGE},
     {"window", 0, OPTION_PARSED, 0, 0, "WINDOW",
      "CENTER/WIDTH such as 40/400; percentiles: the 1st is black and the 99th\n"
      "white; full: smallest and largest value; auto (default): 40/400 for HU, else\n"
@@ -60,7 +67,8 @@ static const struct command_option options[] = {
      "enlarged samples are rectangles; default: values between them are interpolated"},
     {"plain", 0, OPTION_FLAG, OPTION_AT(struct arguments, style.plain), NULL,
      "one pixel for each value, without captions, scale bar and proportions"},
-    {"force", 0, OPTION_FLAG, OPTION_AT(struct arguments, force), NULL, "replace an existing picture"}};
+    {"force", 0, OPTION_FLAG, OPTION_AT(struct arguments, force), NULL,
+     "replace an existing picture"}};
 
 /* Names the picture after the path, or "preview.png" for an input in one line. */
 static const char *default_output(const struct preview_request *request, char *name, size_t size)
@@ -68,7 +76,8 @@ static const char *default_output(const struct preview_request *request, char *n
     size_t n = strlen(request->text);
     while (n > 1 && request->text[n - 1] == '/')
         n--;
-    snprintf(name, size, "%.*s.png", request->one_line ? 7 : (int)n, request->one_line ? "preview" : request->text);
+    snprintf(name, size, "%.*s.png", request->one_line ? 7 : (int)n,
+             request->one_line ? "preview" : request->text);
     return name;
 }
 
@@ -77,14 +86,17 @@ static int preview(char **operands)
     char name[4096];
     struct preview_request *request = &arguments.request;
     if (request->plane == PLANE_ALL && (request->slice >= 0 || request->montage > 0))
-        return ts_command_wrong(&ts_cli_preview,
-                                "--plane all shows the middle slices; --slice and --montage are for one "
-                                "plane");
+        return ts_command_wrong(
+            &ts_cli_preview,
+            "--plane all shows the middle slices; --slice and --montage are for one "
+            "plane");
     if (request->slice >= 0 && request->montage > 0)
-        return ts_command_wrong(&ts_cli_preview, "--slice shows one slice and --montage several; give one of them");
+        return ts_command_wrong(&ts_cli_preview,
+                                "--slice shows one slice and --montage several; give one of them");
     request->text = operands[0];
     request->one_line = ts_cli_is_one_line(operands[0]);
-    const char *output = arguments.output ? arguments.output : default_output(request, name, sizeof name);
+    const char *output =
+        arguments.output ? arguments.output : default_output(request, name, sizeof name);
     struct ts_diag *diag = ts_command_diag();
     if (!diag)
         return TS_RUN_FAILED;
@@ -92,7 +104,8 @@ static int preview(char **operands)
     if (status == TS_OK)
         status = ts_command_keep_input(output, operands[0], diag);
     if (status == TS_OK && !arguments.force && access(output, F_OK) == 0) {
-        status = ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "output-exists"}, "%s exists", output);
+        status = ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "output-exists"},
+                               "%s exists", output);
         ts_diag_hint(diag, "--force replaces it, -o FILE.png names another");
     } else if (status == TS_OK) {
         status = ts_preview_write(request, &arguments.style, output, stdout, diag);
@@ -106,10 +119,11 @@ const struct command ts_cli_preview = {
     .name = "preview",
     .usage = "PATH [-o OUT.png] [--plane PLANE] [--slice N] [--window WINDOW] [options]",
     .summary = "draw slices of an image with scale bars and captions as one PNG",
-    .help =
-        "PATH is a result or another HDF5 file, a DICOM folder or file, a scan, or a file of NIfTI, NRRD, TIFF or\n"
-        ".npy, or an input as a chain in one line has it: 'dicom ./study series=2'. Padding and NaN are black, and\n"
-        "have no part in the window, which is printed.\n",
+    .help = "PATH is a result or another HDF5 file, a DICOM folder or file, a scan, or a file of "
+            "NIfTI, NRRD, TIFF or\n"
+            ".npy, or an input as a chain in one line has it: 'dicom ./study series=2'. Padding "
+            "and NaN are black, and\n"
+            "have no part in the window, which is printed.\n",
     COMMAND_ARGUMENTS(options, arguments),
     .operands = {1, 1, "a PATH"},
     .run = preview,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Events may come a thousand times a second, and are shown at most ten times: the first and the last of a pass are.
+ * Events may come a thousand times a second, and are shown at most ten times: the first and the
+ * last of a pass are.
  */
 #include "program/cli/cli_progress.h"
 
@@ -84,14 +85,17 @@ static void print_event(const struct ts_plan *plan, const struct ts_event *event
     ts_command_flush();
 }
 
-/* Writes the state of a run as a text: the search, the pass and its slices, the iteration, the time left. */
+/* Writes the state of a run as a text: the search, the pass and its slices, the iteration, the time
+ * left. */
 static void print_state(const struct ts_event *event)
 {
-    const long left = event->seconds_left > 0 && event->seconds_left < 1e6 ? (long)(event->seconds_left + 0.5) : 0;
+    const long left = event->seconds_left > 0 && event->seconds_left < 1e6
+                          ? (long)(event->seconds_left + 0.5)
+                          : 0;
     if (event->search)
         fprintf(stderr, "looking for the box of %s: ", event->search);
-    fprintf(stderr, "pass %d of %d: %lld of %lld slices", event->pass, event->n_passes, (long long)event->slices_done,
-            (long long)event->n_slices);
+    fprintf(stderr, "pass %d of %d: %lld of %lld slices", event->pass, event->n_passes,
+            (long long)event->slices_done, (long long)event->n_slices);
     if (event->kind == TS_EVENT_ITERATION)
         fprintf(stderr, ", %s: iteration %lld of %lld", event->stage, (long long)event->iteration,
                 (long long)event->n_iterations);
@@ -121,14 +125,17 @@ void ts_cli_progress_event(void *user, const struct ts_event *event)
                         (event->kind == TS_EVENT_PROGRESS && event->slices_done == event->n_slices);
     if (event->kind == TS_EVENT_FINISHED) {
         progress->seconds = event->seconds;
-        snprintf(progress->output, sizeof progress->output, "%s", event->output ? event->output : "");
+        snprintf(progress->output, sizeof progress->output, "%s",
+                 event->output ? event->output : "");
     }
-    if (time - progress->last < progress->every && !(is_end && (progress->json || progress->terminal)))
+    if (time - progress->last < progress->every &&
+        !(is_end && (progress->json || progress->terminal)))
         return;
     progress->last = time;
     if (progress->json)
         print_event(progress->plan, event);
-    else if (!progress->quiet && (event->kind == TS_EVENT_PROGRESS || event->kind == TS_EVENT_ITERATION))
+    else if (!progress->quiet &&
+             (event->kind == TS_EVENT_PROGRESS || event->kind == TS_EVENT_ITERATION))
         draw(progress, event);
 }
 

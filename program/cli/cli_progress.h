@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This shows how far a run is: on a terminal as one line that is drawn again and again, elsewhere as a line on standard
- * error every so many seconds, so that the log of a long run shows that it lives, and with --json as one event a line.
+ * This shows how far a run is: on a terminal as one line that is drawn again and again, elsewhere
+ * as a line on standard error every so many seconds, so that the log of a long run shows that it
+ * lives, and with --json as one event a line.
  */
 #ifndef PROGRAM_CLI_CLI_PROGRESS_H
 #define PROGRAM_CLI_CLI_PROGRESS_H

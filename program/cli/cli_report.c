@@ -8,10 +8,12 @@
 static struct report_request arguments;
 
 static const struct command_option options[] = {
-    {"output", 'o', OPTION_TEXT, OPTION_AT(struct report_request, output), "FILE", "the page; default FILE.h5.html"},
+    {"output", 'o', OPTION_TEXT, OPTION_AT(struct report_request, output), "FILE",
+     "the page; default FILE.h5.html"},
     {"profile", 0, OPTION_TEXT, OPTION_AT(struct report_request, profile), "NAME.json",
      "the profile that `run --profile NAME` wrote: time and memory"},
-    {"force", 0, OPTION_FLAG, OPTION_AT(struct report_request, force), NULL, "replace an existing page"}};
+    {"force", 0, OPTION_FLAG, OPTION_AT(struct report_request, force), NULL,
+     "replace an existing page"}};
 
 static int report(char **operands)
 {
@@ -35,10 +37,11 @@ const struct command ts_cli_report = {
     .name = "report",
     .usage = "FILE.h5 [-o OUT.html] [--profile NAME.json] [--force]",
     .summary = "write one page of HTML that shows a result and how it was made",
-    .help =
-        "The page needs no other file and no network. It shows the images with a slider for their window, histograms,\n"
-        "tables, every parameter, every input slice with its digest, warnings, device and versions. The result is\n"
-        "verified first; a damaged one is refused (exit code 3).\n",
+    .help = "The page needs no other file and no network. It shows the images with a slider for "
+            "their window, histograms,\n"
+            "tables, every parameter, every input slice with its digest, warnings, device and "
+            "versions. The result is\n"
+            "verified first; a damaged one is refused (exit code 3).\n",
     COMMAND_ARGUMENTS(options, arguments),
     .operands = {1, 1, "a FILE"},
     .run = report,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `tomostage rerun`: verifies a result, runs the chain that it holds once more, and compares. Without -o the second
- * result lies among the temporary files for as long as that takes.
+ * `tomostage rerun`: verifies a result, runs the chain that it holds once more, and compares.
+ * Without -o the second result lies among the temporary files for as long as that takes.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -27,10 +27,12 @@ static struct arguments {
     struct ts_options options; /* device NULL: that of the result */
     int every;
     bool json;
-} arguments = {.tolerance = (double)NAN, .every = 30, .options = {.size = sizeof(struct ts_options)}};
+} arguments = {
+    .tolerance = (double)NAN, .every = 30, .options = {.size = sizeof(struct ts_options)}};
 
 /* Adds a text to one of the two lists. */
-static bool parse_text(const struct command *command, const struct command_option *option, const char *value)
+static bool parse_text(const struct command *command, const struct command_option *option,
+                       const char *value)
 {
     const bool is_input = option->letter == 'i';
     int *n = is_input ? &arguments.n_inputs : &arguments.n_sets;
@@ -43,7 +45,8 @@ static bool parse_text(const struct command *command, const struct command_optio
     return true;
 }
 
-static bool parse_device(const struct command *command, const struct command_option *option, const char *value)
+static bool parse_device(const struct command *command, const struct command_option *option,
+                         const char *value)
 {
     const bool fits = ts_cli_parse_device(command, option, value);
     if (fits)
@@ -61,20 +64,25 @@ static const struct command_option options[] = {
     {"tolerance", 0, OPTION_REAL, OPTION_AT(struct arguments, tolerance), "X",
      "the largest difference of two values that passes on another build or\n"
      "device; default: what the chain's stages state"},
-    {"set", 0, OPTION_PARSED, 0, 0, "NAME=VALUE", "one parameter of the chain, such as a method that this device has",
-     .parse = parse_text},
+    {"set", 0, OPTION_PARSED, 0, 0, "NAME=VALUE",
+     "one parameter of the chain, such as a method that this device has", .parse = parse_text},
     {"device", 0, OPTION_PARSED, 0, 0, "DEVICE",
      "auto, cpu, cuda, cuda:N, cuda:N,M or cuda:all;\ndefault: the class that FILE was computed on",
      .parse = parse_device},
-    {"threads", 0, OPTION_INTEGER, OPTION_AT(struct arguments, options.threads), "N", "threads that compute", 1, 4096},
-    {"memory", 0, OPTION_BYTES, OPTION_AT(struct arguments, options.memory_bytes), "SIZE", "memory the run may use"},
-    {"force", 0, OPTION_FLAG, OPTION_AT(struct arguments, options.force), NULL, "replace an existing OUT.h5"},
+    {"threads", 0, OPTION_INTEGER, OPTION_AT(struct arguments, options.threads), "N",
+     "threads that compute", 1, 4096},
+    {"memory", 0, OPTION_BYTES, OPTION_AT(struct arguments, options.memory_bytes), "SIZE",
+     "memory the run may use"},
+    {"force", 0, OPTION_FLAG, OPTION_AT(struct arguments, options.force), NULL,
+     "replace an existing OUT.h5"},
     {"every", 0, OPTION_INTEGER, OPTION_AT(struct arguments, every), "SECONDS",
-     "how often to print a line of progress where standard error is no\nterminal; default: 30, and 0 prints every step",
+     "how often to print a line of progress where standard error is no\nterminal; default: 30, and "
+     "0 prints every step",
      0, 86400},
-    {"json", 0, OPTION_FLAG, OPTION_AT(struct arguments, json), NULL, "everything as JSON objects, one a line"}};
+    {"json", 0, OPTION_FLAG, OPTION_AT(struct arguments, json), NULL,
+     "everything as JSON objects, one a line"}};
 
-/* ---- the second run ------------------------------------------------------------------------------ */
+/* ---- the second run -------------------------------------------------------------------------- */
 
 /* The second result. `folder` is "" unless nobody keeps it, and the folder is this user's alone. */
 struct second {
@@ -94,7 +102,8 @@ static enum ts_status name_output(struct second *second, struct ts_diag *diag)
 }
 
 /* The plan removes the folder where a signal ends the program. */
-static enum ts_status make_folder(const struct second *second, struct ts_plan *plan, struct ts_diag *diag)
+static enum ts_status make_folder(const struct second *second, struct ts_plan *plan,
+                                  struct ts_diag *diag)
 {
     if (!*second->folder)
         return TS_OK;
@@ -103,10 +112,10 @@ static enum ts_status make_folder(const struct second *second, struct ts_plan *p
     return ts_private_folder_make(second->folder, diag);
 }
 
-/* Runs the chain. The plan stays, for the signals that may come while its result is compared: what is not kept is then
- * removed as the temporary file of a run is. */
-static enum ts_status run_chain(struct ts_chain *chain, const struct second *second, struct ts_plan **plan,
-                                struct ts_diag *diag)
+/* Runs the chain. The plan stays, for the signals that may come while its result is compared: what
+ * is not kept is then removed as the temporary file of a run is. */
+static enum ts_status run_chain(struct ts_chain *chain, const struct second *second,
+                                struct ts_plan **plan, struct ts_diag *diag)
 {
     struct cli_progress progress;
     ts_cli_progress_init(&progress, false, arguments.json, arguments.every);
@@ -132,7 +141,7 @@ static enum ts_status run_chain(struct ts_chain *chain, const struct second *sec
     return status;
 }
 
-/* ---- the comparison ------------------------------------------------------------------------------ */
+/* ---- the comparison -------------------------------------------------------------------------- */
 
 #define OTHER_INPUTS "other inputs"
 
@@ -158,13 +167,15 @@ static void print_event(const char *verdict, const struct hdf5_proof proofs[2])
     ts_json_close(&json, '}');
 }
 
-static enum ts_status print_verdict(const struct comparison *comparison, const struct hdf5_proof proofs[2],
-                                    struct ts_diag *diag)
+static enum ts_status print_verdict(const struct comparison *comparison,
+                                    const struct hdf5_proof proofs[2], struct ts_diag *diag)
 {
-    static const char *const names[] = {"same", "within tolerance", "beyond tolerance", "not reproduced"};
+    static const char *const names[] = {"same", "within tolerance", "beyond tolerance",
+                                        "not reproduced"};
     static const char *const sentences[] = {
         "the same: every image and table has the same bytes",
-        "within the tolerance: another build or device computed it", "different, beyond the tolerance",
+        "within the tolerance: another build or device computed it",
+        "different, beyond the tolerance",
         "not reproduced: the build and the device are the same, and the bytes should be"};
     const char *input;
     const enum rerun_verdict verdict = ts_rerun_judge(comparison, &input);
@@ -183,15 +194,16 @@ static enum ts_status print_verdict(const struct comparison *comparison, const s
     return verdict <= RERUN_WITHIN ? TS_OK : TS_RUN_FAILED;
 }
 
-static enum ts_status compare(const struct recorded *recorded, const char *output, const struct hdf5_proof proofs[2],
-                              struct ts_diag *diag)
+static enum ts_status compare(const struct recorded *recorded, const char *output,
+                              const struct hdf5_proof proofs[2], struct ts_diag *diag)
 {
     const bool own = !isnan(arguments.tolerance);
-    const struct comparison_request request = {.sides = {{.text = recorded->path}, {.text = output}},
-                                               .tolerance = own ? arguments.tolerance : 0,
-                                               .tolerance_of = own ? NULL : ts_rerun_tolerance,
-                                               .user = recorded->chain,
-                                               .by_digest = true};
+    const struct comparison_request request = {
+        .sides = {{.text = recorded->path}, {.text = output}},
+        .tolerance = own ? arguments.tolerance : 0,
+        .tolerance_of = own ? NULL : ts_rerun_tolerance,
+        .user = recorded->chain,
+        .by_digest = true};
     struct comparison comparison;
     enum ts_status status = ts_comparison_make(&request, &comparison, diag);
     comparison.names[1] = arguments.output ? arguments.output : "the second run";
@@ -207,7 +219,8 @@ static enum ts_status check_output(const char *path, struct ts_diag *diag)
     if (!ts_file_is_same(arguments.output, path))
         return TS_OK;
     ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "output-is-input"},
-                  "the second result would replace '%s', with which it is compared", arguments.output);
+                  "the second result would replace '%s', with which it is compared",
+                  arguments.output);
     return ts_diag_hint(diag, "give the second result a name of its own, or leave -o out");
 }
 
@@ -256,8 +269,9 @@ static int rerun(char **operands)
     if (!diag)
         return TS_RUN_FAILED;
     const enum ts_status status = rerun_result(operands[0], diag);
-    ts_command_flush();                                                            /* before the messages */
-    const bool judged = status == TS_RUN_FAILED && ts_diag_error_count(diag) == 0; /* its sentence was printed */
+    ts_command_flush(); /* before the messages */
+    const bool judged =
+        status == TS_RUN_FAILED && ts_diag_error_count(diag) == 0; /* its sentence was printed */
     const int code = ts_command_finish_take(diag, judged ? TS_OK : status, arguments.json);
     ts_cuda_start_end();
     return status == TS_STOPPED ? ts_cli_signals_stopped() : judged ? TS_RUN_FAILED : code;
@@ -267,11 +281,13 @@ const struct command ts_cli_rerun = {
     .name = "rerun",
     .usage = "FILE [-i PATH]... [-o OUT.h5] [options]",
     .summary = "run the chain that a result holds once more, and compare",
-    .help =
-        "FILE is verified first. Its chain then runs with the parameters that the result recorded, on the same class\n"
-        "of device, and the results are compared. The same build and device give the same bytes; another one is\n"
-        "held to the tolerances that the stages state. Exit code 0: the same, or within the tolerance; 1: not;\n"
-        "3: FILE is damaged, or the inputs are not those that were used.\n",
+    .help = "FILE is verified first. Its chain then runs with the parameters that the result "
+            "recorded, on the same class\n"
+            "of device, and the results are compared. The same build and device give the same "
+            "bytes; another one is\n"
+            "held to the tolerances that the stages state. Exit code 0: the same, or within the "
+            "tolerance; 1: not;\n"
+            "3: FILE is damaged, or the inputs are not those that were used.\n",
     COMMAND_ARGUMENTS(options, arguments),
     .operands = {1, 1, "a FILE"},
     .run = rerun,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `tomostage run`: runs a chain, shows how far it is (program/cli/cli_progress.h), and sums up what was written and
- * which stage took how long.
+ * `tomostage run`: runs a chain, shows how far it is (program/cli/cli_progress.h), and sums up what
+ * was written and which stage took how long.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,8 @@ static void print_times(const struct ts_plan *plan)
 {
     for (int32_t i = 0; i < plan->n_nodes; i++)
         if (!plan->nodes[i].reused || plan->nodes[i].reused->saved)
-            printf("%s%s %.2f s", i > 0 ? ", " : "times: ", plan->nodes[i].label, plan->state->seconds[i]);
+            printf("%s%s %.2f s", i > 0 ? ", " : "times: ", plan->nodes[i].label,
+                   plan->state->seconds[i]);
     putchar('\n');
 }
 
@@ -42,14 +43,16 @@ static void print_summary(const struct cli_progress *progress)
 }
 
 /* --picture is named here for the sake of its error alone. */
-static bool refuse_picture(const struct command *command, const struct command_option *option, const char *value)
+static bool refuse_picture(const struct command *command, const struct command_option *option,
+                           const char *value)
 {
     (void)value;
     ts_command_wrong(command, "'--%s' is an option of `tomostage check`", option->name);
     return false;
 }
 
-/* Returns the seconds of a time as Slurm writes it, HOURS:MINUTES:SECONDS behind DAYS- or not; 0 where it is none. */
+/* Returns the seconds of a time as Slurm writes it, HOURS:MINUTES:SECONDS behind DAYS- or not; 0
+ * where it is none. */
 static double clock_seconds(const char *value)
 {
     enum { DAYS, HOURS, MINUTES, SECONDS };
@@ -65,7 +68,8 @@ static double clock_seconds(const char *value)
     return total;
 }
 
-static bool parse_time_limit(const struct command *command, const struct command_option *option, const char *value)
+static bool parse_time_limit(const struct command *command, const struct command_option *option,
+                             const char *value)
 {
     static const struct {
         const char *name;
@@ -78,8 +82,9 @@ static bool parse_time_limit(const struct command *command, const struct command
             ts_cli_chain.options.time_limit_s = units[i].seconds * atof(value);
     if (ts_cli_chain.options.time_limit_s > 0)
         return true;
-    ts_command_wrong(command, "'--%s %s' is not a time such as 90m, 2h, 1d, 4:00:00 or 3600 (seconds)", option->name,
-                     value);
+    ts_command_wrong(command,
+                     "'--%s %s' is not a time such as 90m, 2h, 1d, 4:00:00 or 3600 (seconds)",
+                     option->name, value);
     return false;
 }
 
@@ -105,15 +110,16 @@ static const struct command_option options[] = {
      "show the slices as they are computed, and then the result"},
     {"picture", 0, OPTION_PARSED, .parse = refuse_picture}};
 
-/* Returns true where the program could read the chain again: it starts anew where the driver crashes. */
+/* Returns true where the program could read the chain again: it starts anew where the driver
+ * crashes. */
 static bool can_read_again(const struct ts_chain *chain)
 {
     struct stat status;
     return stat(chain->source_name, &status) != 0 || S_ISREG(status.st_mode);
 }
 
-/* A rank cannot start anew, since MPI runs already; nor may it ask the driver in a process of its own. A driver that
- * crashes then ends it, and the launcher ends the others. */
+/* A rank cannot start anew, since MPI runs already; nor may it ask the driver in a process of its
+ * own. A driver that crashes then ends it, and the launcher ends the others. */
 static void start_cuda(const struct ts_chain *chain)
 {
     if (ts_ranks().begun)
@@ -130,7 +136,8 @@ struct running {
 };
 
 /* Rank 0 alone shows how far all are, and has a profile. */
-static enum ts_status take_ranks(struct cli_chain *arguments, struct cli_progress *progress, struct ts_diag *diag)
+static enum ts_status take_ranks(struct cli_chain *arguments, struct cli_progress *progress,
+                                 struct ts_diag *diag)
 {
     const enum ts_status status = ts_ranks_begin(diag);
     const struct ranks ranks = ts_ranks();
@@ -143,11 +150,12 @@ static enum ts_status take_ranks(struct cli_chain *arguments, struct cli_progres
     if (status != TS_OK || ranks.count == 1 || !arguments->resume_from)
         return status;
     return ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "ranks-resume"},
-                         "several ranks cannot start from an earlier result: run without --resume-from, or one rank");
+                         "several ranks cannot start from an earlier result: run without "
+                         "--resume-from, or one rank");
 }
 
-/* The time limit is one of the whole run, of which the start of MPI and searches in the pixels are a part. One that has
- * passed already lets the run keep one slab, as ever. */
+/* The time limit is one of the whole run, of which the start of MPI and searches in the pixels are
+ * a part. One that has passed already lets the run keep one slab, as ever. */
 static void spend_time_limit(struct ts_options *of_run, double began)
 {
     const double least = 1e-3;
@@ -157,14 +165,15 @@ static void spend_time_limit(struct ts_options *of_run, double began)
     of_run->time_limit_s = of_run->time_limit_s > least ? of_run->time_limit_s : least;
 }
 
-static enum ts_status run_chain(const char *path, struct cli_chain *arguments, double began, struct running *running,
-                                struct ts_diag *diag)
+static enum ts_status run_chain(const char *path, struct cli_chain *arguments, double began,
+                                struct running *running, struct ts_diag *diag)
 {
     enum ts_status status = ts_cli_chain_load(path, &running->chain, diag);
     if (status == TS_OK && ts_plan_may_use_cuda(running->chain, arguments->options.device))
         start_cuda(running->chain);
     if (status == TS_OK)
-        status = ts_resume_search(running->chain, &arguments->options, arguments->resume_from, diag);
+        status =
+            ts_resume_search(running->chain, &arguments->options, arguments->resume_from, diag);
     spend_time_limit(&arguments->options, began);
     if (status == TS_OK)
         status = ts_plan_create(running->chain, &arguments->options, &running->plan, diag);
@@ -215,7 +224,8 @@ static int run(char **operands)
         status = run_chain(operands[0], arguments, began, &running, diag);
     status = ts_ranks_agree(status);
     ts_cli_progress_clear(&running.progress);
-    const bool sums_up = status == TS_OK && !arguments->quiet && !arguments->json && ts_ranks_speaks();
+    const bool sums_up =
+        status == TS_OK && !arguments->quiet && !arguments->json && ts_ranks_speaks();
     if (sums_up) {
         print_summary(&running.progress);
         ts_plan_print_profile(running.plan, stdout);

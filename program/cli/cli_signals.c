@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Signals that end the program. Before a plan runs, nothing exists that would have to be cleaned up, and the handler
- * ends the process at once. While a plan runs, the handler asks the plan to stop, and cleaning up happens on the
- * ordinary way out. A stage in the midst of a long slab does not hear that: after its patience the plan's temporary
- * files are removed and the process ends as it is. Either way the exit code is 128 + the signal's number, and one
- * sentence names the signal. Signals that arrive before the handlers are set wait for them.
+ * Signals that end the program. Before a plan runs, nothing exists that would have to be cleaned
+ * up, and the handler ends the process at once. While a plan runs, the handler asks the plan to
+ * stop, and cleaning up happens on the ordinary way out. A stage in the midst of a long slab does
+ * not hear that: after its patience the plan's temporary files are removed and the process ends as
+ * it is. Either way the exit code is 128 + the signal's number, and one sentence names the signal.
+ * Signals that arrive before the handlers are set wait for them.
  */
 #include "program/cli/cli_signals.h"
 
@@ -20,7 +21,8 @@
 #include "pipeline/fleet/ranks/ranks.h"
 #include "pipeline/plan/plan.h"
 
-/* Open MPI's launcher kills a rank one second after it has asked it to end, and what is temporary must be gone by then.
+/* Open MPI's launcher kills a rank one second after it has asked it to end, and what is temporary
+ * must be gone by then.
  */
 enum { PATIENCE_SECONDS = 1, PATIENCE_OF_RANK_US = 700000 };
 
@@ -31,7 +33,8 @@ static const struct stop {
              {SIGTERM, "SIGTERM", "143"},
              {SIGHUP, "SIGHUP", "129"},
              {SIGQUIT, "SIGQUIT", "131"},
-             {SIGUSR1, "SIGUSR1", "138"}}; /* it pauses a run that has a checkpoint, and comes once that is known */
+             {SIGUSR1, "SIGUSR1",
+              "138"}}; /* it pauses a run that has a checkpoint, and comes once that is known */
 enum { STOPS = sizeof stops / sizeof *stops, STOPS_AT_ONCE = STOPS - 1 };
 
 /* A handler has no argument to carry these. */
@@ -40,7 +43,8 @@ static char **volatile arguments; /* of the program */
 static const char *volatile consequence;
 static const struct stop *volatile stopped_by;
 static volatile sig_atomic_t plan_ended, print_json, pause_asked, line_stands;
-/* The sentence is printed once, although the alarm may go off while the ordinary way out prints it. */
+/* The sentence is printed once, although the alarm may go off while the ordinary way out prints
+ * it. */
 static atomic_int sentence;
 enum { NOT_PRINTED, BEING_PRINTED, PRINTED };
 
@@ -63,15 +67,16 @@ void ts_cli_signals_hold(void)
     mask_stops(SIG_BLOCK, STOPS);
 }
 
-/* Writes all texts at once, so that lines of other processes do not fall between. A reader who does not read must not
- * keep the process alive. */
+/* Writes all texts at once, so that lines of other processes do not fall between. A reader who does
+ * not read must not keep the process alive. */
 static void put(int fd, const char *const *texts)
 {
     enum { WAIT_MS = 100 };
     struct pollfd ready = {.fd = fd, .events = POLLOUT};
     char line[512];
     size_t used = 0;
-    for (size_t length; *texts && used + (length = strlen(*texts)) <= sizeof line; texts++, used += length)
+    for (size_t length; *texts && used + (length = strlen(*texts)) <= sizeof line;
+         texts++, used += length)
         memcpy(line + used, *texts, length);
     if (poll(&ready, 1, WAIT_MS) == 1 && write(fd, line, used) < 0)
         return; /* nobody is left to read it */
@@ -79,17 +84,18 @@ static void put(int fd, const char *const *texts)
 
 int ts_cli_signals_stopped(void)
 {
-    static const char start[] = "{\"event\": \"diagnostic\", \"severity\": \"error\", \"code\": \"stopped\", "
-                                "\"message\": \"stopped by ";
+    static const char start[] =
+        "{\"event\": \"diagnostic\", \"severity\": \"error\", \"code\": \"stopped\", "
+        "\"message\": \"stopped by ";
     const char *name = stopped_by->name, *then = consequence;
     int expected = NOT_PRINTED;
     if (!atomic_compare_exchange_strong(&sentence, &expected, BEING_PRINTED))
         return 128 + stopped_by->number;
-    put(STDERR_FILENO,
-        (const char *const[]){line_stands ? CLI_CLEAR_LINE : "", "tomostage: stopped by ", name, then, "\n", NULL});
+    put(STDERR_FILENO, (const char *const[]){line_stands ? CLI_CLEAR_LINE : "",
+                                             "tomostage: stopped by ", name, then, "\n", NULL});
     if (print_json)
-        put(STDOUT_FILENO,
-            (const char *const[]){start, name, then, "\", \"exit_code\": ", stopped_by->code, "}\n", NULL});
+        put(STDOUT_FILENO, (const char *const[]){start, name, then, "\", \"exit_code\": ",
+                                                 stopped_by->code, "}\n", NULL});
     sentence = PRINTED;
     return 128 + stopped_by->number;
 }
@@ -164,7 +170,8 @@ void ts_cli_signals_catch(char **argv, const char *then, bool json)
     sigaction(SIGALRM, &action, NULL);
     action.sa_handler = on_signal;
     for (int i = 0; i < STOPS; i++)
-        if (sigaction(stops[i].number, NULL, &before) == 0 && before.sa_handler != SIG_IGN) /* nohup */
+        if (sigaction(stops[i].number, NULL, &before) == 0 &&
+            before.sa_handler != SIG_IGN) /* nohup */
             sigaction(stops[i].number, &action, NULL);
     /* A size limit becomes an error of write(), which is reported. */
     signal(SIGXFSZ, SIG_IGN);
@@ -191,9 +198,10 @@ void ts_cli_signals_catch_pause(bool pauses)
     mask(SIG_UNBLOCK, SIGUSR1);
 }
 
-/* ---- a driver that crashes --------------------------------------------------------------------- */
+/* ---- a driver that crashes ------------------------------------------------------------------- */
 
-#define STARTED_ANEW "TOMOSTAGE_DRIVER_CRASHED" /* a variable of the environment, set for the second start */
+#define STARTED_ANEW                                                                               \
+    "TOMOSTAGE_DRIVER_CRASHED" /* a variable of the environment, set for the second start */
 
 static void on_fault(int number)
 {
@@ -211,7 +219,8 @@ void ts_cli_signals_start_cuda(void)
     struct sigaction action = {.sa_handler = on_fault};
     if (getenv(STARTED_ANEW) || setenv(STARTED_ANEW, "1", 1) != 0)
         return;
-    for (const int *fault = (const int[]){SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, 0}; *fault; fault++)
+    for (const int *fault = (const int[]){SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, 0}; *fault;
+         fault++)
         sigaction(*fault, &action, NULL);
     ts_cuda_start();
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The command `tomostage stages` prints the list of stages or the page of one, or writes all pages as files for the
- * docs. The pages are made from the stages' tables (pipeline/chain/describe.h), so that they always describe this
- * program.
+ * The command `tomostage stages` prints the list of stages or the page of one, or writes all pages
+ * as files for the docs. The pages are made from the stages' tables (pipeline/chain/describe.h), so
+ * that they always describe this program.
  */
 #include <errno.h>
 #include <string.h>
@@ -14,8 +14,9 @@ static struct arguments {
     const char *folder; /* for pages; NULL: none */
 } arguments;
 
-static const struct command_option options[] = {{"markdown", 0, OPTION_TEXT, OPTION_AT(struct arguments, folder), "DIR",
-                                                 "write every stage's page as DIR/NAME.md instead"}};
+static const struct command_option options[] = {
+    {"markdown", 0, OPTION_TEXT, OPTION_AT(struct arguments, folder), "DIR",
+     "write every stage's page as DIR/NAME.md instead"}};
 
 /* Writes one page per stage into a folder that exists: what docs/stages holds. */
 static int write_pages(const char *folder)
@@ -38,7 +39,8 @@ static int write_pages(const char *folder)
 static int stages(char **operands)
 {
     if (arguments.folder)
-        return operands[0] ? ts_command_too_many(&ts_cli_stages, operands[0]) : write_pages(arguments.folder);
+        return operands[0] ? ts_command_too_many(&ts_cli_stages, operands[0])
+                           : write_pages(arguments.folder);
     if (!operands[0]) {
         ts_describe_stages(stdout);
         return 0;

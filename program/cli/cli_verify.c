@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `tomostage verify`: checks every digest of a result and, with --inputs, whether images are those that it was computed
- * from; prints what that has proved.
+ * `tomostage verify`: checks every digest of a result and, with --inputs, whether images are those
+ * that it was computed from; prints what that has proved.
  */
 #include "core/number.h"
 #include "io/hdf5/hdf5_verify.h"
@@ -13,7 +13,8 @@ static struct arguments {
     int n_inputs;
 } arguments;
 
-static bool parse_input(const struct command *command, const struct command_option *option, const char *value)
+static bool parse_input(const struct command *command, const struct command_option *option,
+                        const char *value)
 {
     if (arguments.n_inputs == CHAIN_MAX_SOURCES) {
         ts_command_wrong(command, "more than %d '--%s'", CHAIN_MAX_SOURCES, option->name);
@@ -35,12 +36,14 @@ static void print_proof(const char *file, const struct hdf5_proof *proof)
     ts_text_escape(path, sizeof path, file);
     ts_bytes_format(values, sizeof values, (double)proof->value_bytes);
     if (proof->version == 1)
-        printf("%s: values only: %zu datasets (%s of values); attributes, structure and other bytes have no digest in "
+        printf("%s: values only: %zu datasets (%s of values); attributes, structure and other "
+               "bytes have no digest in "
                "files of this version\n",
                path, proof->datasets, values);
     else
-        printf("%s: whole: %zu datasets (%s of values), %zu attributes, the structure, every byte\n", path,
-               proof->datasets, values, proof->attributes);
+        printf(
+            "%s: whole: %zu datasets (%s of values), %zu attributes, the structure, every byte\n",
+            path, proof->datasets, values, proof->attributes);
     printf("  digest %s\n", proof->digest);
 }
 
@@ -49,16 +52,19 @@ static void print_inputs(const struct inputs_found *found, int32_t n)
     for (int32_t i = 0; i < n; i++) {
         const long long n_read = (long long)(found[i].n - found[i].n_unread);
         ts_text_print(stdout, "  input ", found[i].name);
-        printf(": the pixels of %lld of %lld slices are those that were used", n_read, (long long)found[i].n);
+        printf(": the pixels of %lld of %lld slices are those that were used", n_read,
+               (long long)found[i].n);
         if (found[i].n_instances == n_read && n_read > 0)
             printf(", of the very same DICOM instances");
         else if (found[i].n_instances >= 0 && n_read > 0)
-            printf(", %lld of them of another DICOM instance", n_read - (long long)found[i].n_instances);
+            printf(", %lld of them of another DICOM instance",
+                   n_read - (long long)found[i].n_instances);
         if (found[i].n_unread > 0)
             printf("; the run read no pixel of the others, whose places are the same");
         putchar('\n');
         if (*found[i].headers)
-            printf("    what its headers say besides is not what was recorded: %s\n", found[i].headers);
+            printf("    what its headers say besides is not what was recorded: %s\n",
+                   found[i].headers);
     }
 }
 
@@ -66,7 +72,8 @@ static enum ts_status verify_inputs(const char *path, struct ts_diag *diag)
 {
     struct inputs_found found[CHAIN_MAX_SOURCES];
     struct recorded recorded;
-    enum ts_status status = ts_recorded_open(path, arguments.inputs, arguments.n_inputs, &recorded, diag);
+    enum ts_status status =
+        ts_recorded_open(path, arguments.inputs, arguments.n_inputs, &recorded, diag);
     if (status == TS_OK)
         status = ts_recorded_check_inputs(&recorded, "--inputs", diag);
     if (status == TS_OK)
@@ -96,12 +103,14 @@ const struct command ts_cli_verify = {
     .name = "verify",
     .usage = "FILE [--inputs PATH]...",
     .summary = "check every digest of a result, and whether images are those that it came from",
-    .help =
-        "Recomputes the SHA-256 of every dataset, of all attributes, links and structure, and of all bytes, names the\n"
-        "first thing that differs (exit code 3), and says what it has proved. With --inputs it also decodes the "
-        "images\n"
-        "there and compares each slice with the digests that the result recorded; the first slice that is missing,\n"
-        "changed, moved or additional is named (exit code 3).\n",
+    .help = "Recomputes the SHA-256 of every dataset, of all attributes, links and structure, and "
+            "of all bytes, names the\n"
+            "first thing that differs (exit code 3), and says what it has proved. With --inputs it "
+            "also decodes the "
+            "images\n"
+            "there and compares each slice with the digests that the result recorded; the first "
+            "slice that is missing,\n"
+            "changed, moved or additional is named (exit code 3).\n",
     COMMAND_ARGUMENTS(options, arguments),
     .operands = {1, 1, "a FILE"},
     .run = verify,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `tomostage view`: shows a result, a DICOM folder, a scan or a chain. The program tomostage hands it over to
- * tomostage-view, which has windows. Pictures in files (--frames) need none, and no OpenGL either: they are drawn by
- * the same renderer, and where OpenGL is asked for (--screen egl) they take its whole way first.
+ * `tomostage view`: shows a result, a DICOM folder, a scan or a chain. The program tomostage hands
+ * it over to tomostage-view, which has windows. Pictures in files (--frames) need none, and no
+ * OpenGL either: they are drawn by the same renderer, and where OpenGL is asked for (--screen egl)
+ * they take its whole way first.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,34 +17,38 @@
 #include "program/cli/cli_signals.h"
 #include "program/show/terminal.h"
 
-static bool parse_size(const struct command *command, const struct command_option *option, const char *value)
+static bool parse_size(const struct command *command, const struct command_option *option,
+                       const char *value)
 {
     struct viewer_request *viewer = &ts_cli_chain.viewer;
     int width, height;
     char rest;
-    if (sscanf(value, "%dx%d%c", &width, &height, &rest) == 2 && width >= SCENE_LEAST && height >= SCENE_LEAST &&
-        width <= SCENE_MOST && height <= SCENE_MOST) {
+    if (sscanf(value, "%dx%d%c", &width, &height, &rest) == 2 && width >= SCENE_LEAST &&
+        height >= SCENE_LEAST && width <= SCENE_MOST && height <= SCENE_MOST) {
         viewer->width = width;
         viewer->height = height;
         return true;
     }
-    ts_command_wrong(command, "'--%s %s' is not WIDTHxHEIGHT, each from %d to %d pixels", option->name, value,
-                     SCENE_LEAST, SCENE_MOST);
+    ts_command_wrong(command, "'--%s %s' is not WIDTHxHEIGHT, each from %d to %d pixels",
+                     option->name, value, SCENE_LEAST, SCENE_MOST);
     return false;
 }
 
-static bool parse_screen(const struct command *command, const struct command_option *option, const char *value)
+static bool parse_screen(const struct command *command, const struct command_option *option,
+                         const char *value)
 {
     static const char *const names[] = {
-        [SCREEN_WINDOW] = "window", [SCREEN_NONE] = "none",   [SCREEN_EGL] = "egl",      [SCREEN_TERMINAL] = "terminal",
-        [SCREEN_KITTY] = "kitty",   [SCREEN_SIXEL] = "sixel", [SCREEN_BLOCKS] = "blocks"};
+        [SCREEN_WINDOW] = "window",     [SCREEN_NONE] = "none",   [SCREEN_EGL] = "egl",
+        [SCREEN_TERMINAL] = "terminal", [SCREEN_KITTY] = "kitty", [SCREEN_SIXEL] = "sixel",
+        [SCREEN_BLOCKS] = "blocks"};
     for (int32_t i = 0; i <= SCREEN_BLOCKS; i++)
         if (!strcmp(value, names[i])) {
             ts_cli_chain.screen = i;
             return true;
         }
-    ts_command_wrong(command, "'--%s %s' is none of window, none, egl, terminal, kitty, sixel, blocks", option->name,
-                     value);
+    ts_command_wrong(command,
+                     "'--%s %s' is none of window, none, egl, terminal, kitty, sixel, blocks",
+                     option->name, value);
     return false;
 }
 
@@ -60,8 +65,8 @@ static const struct command_option options[] = {
      "no window: a PNG of each slice, of the one --slice, or of each step\n"
      "of the slider, as FOLDER/frame_0000.png and so on; the folder is new or\n"
      "empty, or --force writes over the pictures in it"},
-    {"size", 0, OPTION_PARSED, 0, 0, "WxH", "of the window or the pictures, in pixels; default 1280x800",
-     .parse = parse_size},
+    {"size", 0, OPTION_PARSED, 0, 0, "WxH",
+     "of the window or the pictures, in pixels; default 1280x800", .parse = parse_size},
     {"keys", 0, OPTION_TEXT, OPTION_AT(struct cli_chain, viewer.keys), "KEYS",
      "pressed before the first picture, such as 4x for brain without cross-hair"},
     {"screen", 0, OPTION_PARSED, 0, 0, "WAY",
@@ -74,11 +79,13 @@ static const struct command_option options[] = {
 
 static enum ts_status refuse_window(struct ts_diag *diag)
 {
-    ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "view-not-built"},
-                  "tomostage-view, the program that opens windows, is not installed beside this one");
-    return ts_diag_hint(diag,
-                        "it is built where GLFW, EGL and OpenGL are found: apt-get install libglfw3-dev libegl-dev "
-                        "libgl-dev, then ./bootstrap.sh build; --frames FOLDER needs none of them");
+    ts_diag_error(
+        diag, TS_RUN_FAILED, &(struct diag_site){.code = "view-not-built"},
+        "tomostage-view, the program that opens windows, is not installed beside this one");
+    return ts_diag_hint(
+        diag,
+        "it is built where GLFW, EGL and OpenGL are found: apt-get install libglfw3-dev libegl-dev "
+        "libgl-dev, then ./bootstrap.sh build; --frames FOLDER needs none of them");
 }
 
 /* Claims the folder of the frames, before a chain runs for them. With --force it may hold files. */
@@ -92,7 +99,8 @@ static enum ts_status claim_folder(const char *folder, bool force, bool *made, s
 }
 
 /* Writes the frames, and prints how many there are and what drew them. */
-static enum ts_status write_frames(struct viewer *viewer, const struct cli_chain *arguments, struct ts_diag *diag)
+static enum ts_status write_frames(struct viewer *viewer, const struct cli_chain *arguments,
+                                   struct ts_diag *diag)
 {
     const bool egl = arguments->screen == SCREEN_EGL;
     struct offscreen *offscreen = NULL;
@@ -103,28 +111,32 @@ static enum ts_status write_frames(struct viewer *viewer, const struct cli_chain
     if (status == TS_OK)
         status = ts_viewer_frames(viewer, egl ? ts_view_window->draw : NULL, offscreen, &frames);
     if (status == TS_OK && !arguments->quiet) {
-        printf("wrote %lld frame%s of %d x %d", (long long)frames.n, frames.n == 1 ? "" : "s", viewer->scene.width,
-               viewer->scene.height);
+        printf("wrote %lld frame%s of %d x %d", (long long)frames.n, frames.n == 1 ? "" : "s",
+               viewer->scene.width, viewer->scene.height);
         ts_text_print(stdout, " to ", arguments->viewer.frames);
         printf(", each drawn in %.2f ms (median) by %s%s\n", 1e3 * frames.seconds,
-               viewer->renderer.cuda ? viewer->device->name : "the CPU", egl ? " through OpenGL" : "");
+               viewer->renderer.cuda ? viewer->device->name : "the CPU",
+               egl ? " through OpenGL" : "");
     }
     if (offscreen)
         ts_view_window->screen->close(offscreen);
     return status;
 }
 
-/* Returns true where the picture goes to the terminal: by an option, or because there is no window to open. */
+/* Returns true where the picture goes to the terminal: by an option, or because there is no window
+ * to open. */
 static bool is_for_terminal(const struct cli_chain *arguments)
 {
     const bool display = ts_view_window && (getenv("DISPLAY") || getenv("WAYLAND_DISPLAY"));
     return !arguments->viewer.frames &&
-           (arguments->terminal || arguments->screen >= SCREEN_TERMINAL || (!display && isatty(STDOUT_FILENO)));
+           (arguments->terminal || arguments->screen >= SCREEN_TERMINAL ||
+            (!display && isatty(STDOUT_FILENO)));
 }
 
-/* Draws one picture on standard output. Half blocks are too few for three planes and text, so that they show the slices
- * alone. */
-static enum ts_status show_in_terminal(struct viewer *viewer, const struct cli_chain *arguments, struct ts_diag *diag)
+/* Draws one picture on standard output. Half blocks are too few for three planes and text, so that
+ * they show the slices alone. */
+static enum ts_status show_in_terminal(struct viewer *viewer, const struct cli_chain *arguments,
+                                       struct ts_diag *diag)
 {
     const enum terminal_way way = arguments->screen >= SCREEN_KITTY
                                       ? (enum terminal_way)(arguments->screen - SCREEN_KITTY)
@@ -152,13 +164,14 @@ static enum ts_status show_in_terminal(struct viewer *viewer, const struct cli_c
     return status;
 }
 
-/* Refuses a text that is no chain in one line and looks like a path, where there is nothing under that path: most such
- * paths are mistyped ones of images, and not of chains. */
+/* Refuses a text that is no chain in one line and looks like a path, where there is nothing under
+ * that path: most such paths are mistyped ones of images, and not of chains. */
 static enum ts_status refuse_missing(const char *text, struct ts_diag *diag)
 {
     struct stat found;
     const bool is_path = strchr(text, '/') || !strpbrk(text, " |");
-    if (!is_path || ts_cli_is_one_line(text) || stat(text, &found) == 0 || (errno != ENOENT && errno != ENOTDIR))
+    if (!is_path || ts_cli_is_one_line(text) || stat(text, &found) == 0 ||
+        (errno != ENOENT && errno != ENOTDIR))
         return TS_OK;
     return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "no-such-file"},
                          "there is no file or folder %s", text);
@@ -181,7 +194,8 @@ static enum ts_status show(const char *path, struct ts_diag *diag)
     struct viewer viewer;
     bool made = false;
     const bool terminal = is_for_terminal(arguments);
-    enum ts_status status = arguments->viewer.frames || terminal || ts_view_window ? TS_OK : refuse_window(diag);
+    enum ts_status status =
+        arguments->viewer.frames || terminal || ts_view_window ? TS_OK : refuse_window(diag);
     arguments->viewer.waits = terminal;
     if (ts_file_kind(path, &format)) {
         shown->path = path;
@@ -191,7 +205,8 @@ static enum ts_status show(const char *path, struct ts_diag *diag)
         status = shown->keeps_output ? TS_OK : refuse_missing(path, diag);
         if (status == TS_OK)
             status = ts_cli_chain_load(path, &shown->chain, diag);
-        if (status == TS_OK && shown->keeps_output && !shown->chain->output.path && shown->chain->output.n_sinks > 0) {
+        if (status == TS_OK && shown->keeps_output && !shown->chain->output.path &&
+            shown->chain->output.n_sinks > 0) {
             status = ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "view-output"},
                                    "run --view shows the HDF5 output, and the chain has none");
             ts_diag_hint(diag, "add hdf5: FILE.h5 to the output, or leave --view out");
@@ -242,9 +257,10 @@ const struct command ts_cli_view = {
     .name = "view",
     .usage = "PATH|CHAIN [options]",
     .summary = "show a result, a DICOM folder, a scan or a running chain in a window",
-    .help =
-        "PATH is a result, a DICOM folder or file, or a scan in HDF5 or TIFF. A CHAIN is run, and shown as it comes;\n"
-        "its result goes to a temporary file (`run --view` keeps it). '?' in the window lists the keys.\n",
+    .help = "PATH is a result, a DICOM folder or file, or a scan in HDF5 or TIFF. A CHAIN is run, "
+            "and shown as it comes;\n"
+            "its result goes to a temporary file (`run --view` keeps it). '?' in the window lists "
+            "the keys.\n",
     COMMAND_ARGUMENTS(options, ts_cli_chain),
     .operands = {1, 1, "a PATH or CHAIN"},
     .run = view,

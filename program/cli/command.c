@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads a command line by the tables of its command (getopt_long does the splitting), prints pages of --help from the
- * same tables, and reports what is wrong. What the program remembers between these calls (whether --json was asked for,
- * whether standard output failed) stands here, since a program has one command line and one standard output.
+ * Reads a command line by the tables of its command (getopt_long does the splitting), prints pages
+ * of --help from the same tables, and reports what is wrong. What the program remembers between
+ * these calls (whether --json was asked for, whether standard output failed) stands here, since a
+ * program has one command line and one standard output.
  */
 #include "program/cli/command.h"
 
@@ -23,7 +24,7 @@
 
 enum { MOST_OPTIONS = 32, LONG_ONLY = 256, HELP_COLUMN = 26 };
 
-/* ---- the page of --help -------------------------------------------------------------------------- */
+/* ---- the page of --help ---------------------------------------------------------------------- */
 
 const char ts_command_exit_codes[] =
     "exit codes: 0 done, 1 the run failed, 2 the chain or the command line is wrong,\n"
@@ -53,7 +54,8 @@ static void print_option(const struct command_option *option, FILE *stream)
 static void print_help(const struct command *command, FILE *stream)
 {
     bool any = false;
-    fprintf(stream, "usage: %s %s %s\n\n%s\n", program_of(command), command->name, command->usage, command->summary);
+    fprintf(stream, "usage: %s %s %s\n\n%s\n", program_of(command), command->name, command->usage,
+            command->summary);
     if (command->help)
         fprintf(stream, "\n%s", command->help);
     for (size_t i = 0; i < command->n_options; i++)
@@ -67,7 +69,7 @@ static void print_help(const struct command *command, FILE *stream)
     fprintf(stream, "\n  -h, --help              this page\n\n%s", ts_command_exit_codes);
 }
 
-/* ---- what is wrong ------------------------------------------------------------------------------- */
+/* ---- what is wrong --------------------------------------------------------------------------- */
 
 static bool json_asked;
 
@@ -75,7 +77,8 @@ static bool json_asked;
 bool ts_command_json_find(int argc, char **argv)
 {
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
-        json_asked = json_asked || (strlen(argv[i]) > 2 && !strncmp("--json", argv[i], strlen(argv[i])));
+        json_asked =
+            json_asked || (strlen(argv[i]) > 2 && !strncmp("--json", argv[i], strlen(argv[i])));
     return json_asked;
 }
 
@@ -97,17 +100,19 @@ int ts_command_wrong(const struct command *command, const char *format, ...)
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
     ts_text_escape(shown, sizeof shown, message);
-    fprintf(stderr, "%s%s%s: %s\n", program_of(command), command ? " " : "", command ? command->name : "", shown);
+    fprintf(stderr, "%s%s%s: %s\n", program_of(command), command ? " " : "",
+            command ? command->name : "", shown);
     if (json_asked)
         print_wrong_json(message);
     return COMMAND_WRONG;
 }
 
-int ts_command_wrong_name(const struct command *command, const char *kind, const char *name, const char *const *names,
-                          size_t n, const char *otherwise)
+int ts_command_wrong_name(const struct command *command, const char *kind, const char *name,
+                          const char *const *names, size_t n, const char *otherwise)
 {
     const char *nearest = ts_nearest_name(name, names, n);
-    return nearest ? ts_command_wrong(command, "unknown %s '%s'; did you mean '%s'?", kind, name, nearest)
+    return nearest ? ts_command_wrong(command, "unknown %s '%s'; did you mean '%s'?", kind, name,
+                                      nearest)
                    : ts_command_wrong(command, "unknown %s '%s'; %s", kind, name, otherwise);
 }
 
@@ -115,7 +120,8 @@ int ts_command_wrong_stage(const struct command *command, const char *name)
 {
     const char *names[256];
     size_t n = 0;
-    for (const struct stage *const *stage = ts_stages; *stage && n < sizeof names / sizeof *names; stage++)
+    for (const struct stage *const *stage = ts_stages; *stage && n < sizeof names / sizeof *names;
+         stage++)
         names[n++] = (*stage)->name;
     return ts_command_wrong_name(command, "stage", name, names, n, "'tomostage stages' lists them");
 }
@@ -123,8 +129,9 @@ int ts_command_wrong_stage(const struct command *command, const char *name)
 int ts_command_too_many(const struct command *command, const char *operand)
 {
     const bool is_chain = command->usage && !strncmp(command->usage, "CHAIN", 5);
-    return ts_command_wrong(command, "'%s' is one argument too many: %s %s %s%s", operand, program_of(command),
-                            command->name, command->usage, is_chain ? "; a chain on one line stands in quotes" : "");
+    return ts_command_wrong(command, "'%s' is one argument too many: %s %s %s%s", operand,
+                            program_of(command), command->name, command->usage,
+                            is_chain ? "; a chain on one line stands in quotes" : "");
 }
 
 /* Returns true where a file of the folder is this one, under whatever name. */
@@ -134,8 +141,9 @@ static bool folder_has(const char *folder, const char *file)
     bool has = false;
     DIR *directory = stat(file, &wanted) == 0 ? opendir(folder) : NULL;
     for (const struct dirent *entry; directory && !has && (entry = readdir(directory)) != NULL;)
-        has = fstatat(dirfd(directory), entry->d_name, &found, 0) == 0 && found.st_dev == wanted.st_dev &&
-              found.st_ino == wanted.st_ino && S_ISREG(found.st_mode);
+        has = fstatat(dirfd(directory), entry->d_name, &found, 0) == 0 &&
+              found.st_dev == wanted.st_dev && found.st_ino == wanted.st_ino &&
+              S_ISREG(found.st_mode);
     if (directory)
         closedir(directory);
     return has;
@@ -155,8 +163,8 @@ enum ts_status ts_command_check_suffix(const char *path, const char *suffix, str
     const size_t n = strlen(path), n_suffix = strlen(suffix);
     if (n > n_suffix && !strcasecmp(path + n - n_suffix, suffix))
         return TS_OK;
-    ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "output-suffix"}, "'%s' does not end in %s", path,
-                  suffix);
+    ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "output-suffix"},
+                  "'%s' does not end in %s", path, suffix);
     return ts_diag_hint(diag, "-o FILE%s", suffix);
 }
 
@@ -170,12 +178,14 @@ static int unknown_option(const struct command *command, const char *text)
         names[n] = command->options[n].name;
     if (!strncmp(name, "--", 2))
         nearest = ts_nearest_name(name + 2, names, n);
-    return nearest ? ts_command_wrong(command, "unknown option '%s'; did you mean '--%s'?", name, nearest)
-                   : ts_command_wrong(command, "unknown option '%s'; '%s %s --help' lists the options", name,
-                                      program_of(command), command->name);
+    return nearest
+               ? ts_command_wrong(command, "unknown option '%s'; did you mean '--%s'?", name,
+                                  nearest)
+               : ts_command_wrong(command, "unknown option '%s'; '%s %s --help' lists the options",
+                                  name, program_of(command), command->name);
 }
 
-/* ---- commands of other programs ------------------------------------------------------------------ */
+/* ---- commands of other programs -------------------------------------------------------------- */
 
 static char apart_path[4096]; /* of the program that was to be started */
 static int apart_error;       /* errno of that */
@@ -196,7 +206,8 @@ void ts_command_hand_over(const struct command *command, char **argv)
     const ssize_t length = readlink("/proc/self/exe", apart_path, sizeof apart_path - 1);
     apart_path[length > 0 ? length : 0] = '\0';
     char *slash = strrchr(apart_path, '/');
-    if (slash && strcmp(slash + 1, name) != 0 && (size_t)(slash + 1 - apart_path) + strlen(name) < sizeof apart_path) {
+    if (slash && strcmp(slash + 1, name) != 0 &&
+        (size_t)(slash + 1 - apart_path) + strlen(name) < sizeof apart_path) {
         strcpy(slash + 1, name);
         execv(apart_path, argv);
     }
@@ -210,20 +221,22 @@ static int report_apart(const struct command *command)
     if (!diag)
         return TS_RUN_FAILED;
     ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "program-missing"},
-                  "`tomostage %s` is carried out by %s, which could not be started: %s", command->name,
-                  *apart_path ? apart_path : command->apart, strerror(apart_error));
-    (void)ts_diag_hint(diag, "%s is built and installed with tomostage; copy it there", command->apart);
+                  "`tomostage %s` is carried out by %s, which could not be started: %s",
+                  command->name, *apart_path ? apart_path : command->apart, strerror(apart_error));
+    (void)ts_diag_hint(diag, "%s is built and installed with tomostage; copy it there",
+                       command->apart);
     return ts_command_finish_take(diag, TS_RUN_FAILED, json_asked);
 }
 
-/* ---- options ------------------------------------------------------------------------------------- */
+/* ---- options --------------------------------------------------------------------------------- */
 
 static int code_of(const struct command_option *option, size_t i)
 {
     return option->letter ? option->letter : LONG_ONLY + (int)i;
 }
 
-/* Returns the option that getopt_long names with `code`; NULL for --help, or where there is none. */
+/* Returns the option that getopt_long names with `code`; NULL for --help, or where there is
+ * none. */
 static const struct command_option *option_of(const struct command *command, int code)
 {
     for (size_t i = 0; i < command->n_options; i++)
@@ -232,8 +245,8 @@ static const struct command_option *option_of(const struct command *command, int
     return NULL;
 }
 
-/* Writes the command's options as getopt_long expects them, with their short forms in `letters`. A colon first: the
- * caller reports.
+/* Writes the command's options as getopt_long expects them, with their short forms in `letters`. A
+ * colon first: the caller reports.
  */
 static void list_options(const struct command *command, struct option options[MOST_OPTIONS + 2],
                          char letters[2 * MOST_OPTIONS + 3])
@@ -242,27 +255,30 @@ static void list_options(const struct command *command, struct option options[MO
     for (; i < command->n_options; i++) {
         const struct command_option *option = &command->options[i];
         const bool has_value = option->kind != OPTION_FLAG;
-        options[i] =
-            (struct option){option->name, has_value ? required_argument : no_argument, NULL, code_of(option, i)};
+        options[i] = (struct option){option->name, has_value ? required_argument : no_argument,
+                                     NULL, code_of(option, i)};
         if (option->letter)
-            length += (size_t)sprintf(letters + length, "%c%s", option->letter, has_value ? ":" : "");
+            length +=
+                (size_t)sprintf(letters + length, "%c%s", option->letter, has_value ? ":" : "");
     }
     options[i] = (struct option){"help", no_argument, NULL, 'h'};
     options[i + 1] = (struct option){0};
 }
 
-static bool parse_integer(const struct command *command, const struct command_option *option, const char *text)
+static bool parse_integer(const struct command *command, const struct command_option *option,
+                          const char *text)
 {
     int64_t value;
     void *at = (char *)command->arguments + option->offset;
     if (!ts_command_parse_integer(text, option->low, option->high, &value)) {
         char range[64];
         if (option->high < INT64_MAX)
-            snprintf(range, sizeof range, "%lld to %lld", (long long)option->low, (long long)option->high);
+            snprintf(range, sizeof range, "%lld to %lld", (long long)option->low,
+                     (long long)option->high);
         else
             snprintf(range, sizeof range, "%lld on", (long long)option->low);
-        ts_command_wrong(command, "'--%s %s' is not a whole number from %s%s", option->name, text, range,
-                         option->unit ? option->unit : "");
+        ts_command_wrong(command, "'--%s %s' is not a whole number from %s%s", option->name, text,
+                         range, option->unit ? option->unit : "");
         return false;
     }
     if (option->size == sizeof value)
@@ -272,7 +288,8 @@ static bool parse_integer(const struct command *command, const struct command_op
     return true;
 }
 
-static bool parse_real(const struct command *command, const struct command_option *option, const char *text)
+static bool parse_real(const struct command *command, const struct command_option *option,
+                       const char *text)
 {
     double value;
     if (ts_number_real(text, &value) || !isfinite(value) || value < 0) {
@@ -283,8 +300,8 @@ static bool parse_real(const struct command *command, const struct command_optio
     return true;
 }
 
-/* Reads a size such as "512M", "2GiB" or "1048576": K, M, G, T (KiB, MiB, ...) are powers of 1024. Returns false for
- * anything else, 0 and overflow. */
+/* Reads a size such as "512M", "2GiB" or "1048576": K, M, G, T (KiB, MiB, ...) are powers of 1024.
+ * Returns false for anything else, 0 and overflow. */
 static bool parse_size(const char *text, int64_t *bytes)
 {
     static const char *const units[] = {"", "K", "M", "G", "T", "B", "KiB", "MiB", "GiB", "TiB"};
@@ -305,7 +322,8 @@ static bool parse_size(const char *text, int64_t *bytes)
     return false;
 }
 
-static bool parse_value(const struct command *command, const struct command_option *option, const char *text)
+static bool parse_value(const struct command *command, const struct command_option *option,
+                        const char *text)
 {
     void *at = (char *)command->arguments + option->offset;
     switch (option->kind) {
@@ -322,7 +340,8 @@ static bool parse_value(const struct command *command, const struct command_opti
     case OPTION_BYTES:
         if (parse_size(text, at))
             return true;
-        ts_command_wrong(command, "'--%s %s' is not a size such as 512M, 2GiB or 1048576 (bytes)", option->name, text);
+        ts_command_wrong(command, "'--%s %s' is not a size such as 512M, 2GiB or 1048576 (bytes)",
+                         option->name, text);
         return false;
     default:
         return option->parse(command, option, text);
@@ -332,13 +351,15 @@ static bool parse_value(const struct command *command, const struct command_opti
 /* Reports why getopt_long refused an option. `current` is the argument that it read last. */
 static int refuse_option(const struct command *command, int code, const char *current)
 {
-    /* optopt is the letter of a short option, the code of a long one that is known, 0 for an unknown long one. */
+    /* optopt is the letter of a short option, the code of a long one that is known, 0 for an
+     * unknown long one. */
     const struct command_option *option = optopt ? option_of(command, optopt) : NULL;
     char letter[8];
     if (code == ':')
         return ts_command_wrong(command, "option '--%s' needs a value", option ? option->name : "");
     if (option || optopt == 'h')
-        return ts_command_wrong(command, "option '--%s' takes no value", option ? option->name : "help");
+        return ts_command_wrong(command, "option '--%s' takes no value",
+                                option ? option->name : "help");
     snprintf(letter, sizeof letter, "-%c", optopt);
     return unknown_option(command, optopt ? letter : current);
 }
@@ -374,14 +395,14 @@ int ts_command_run(const struct command *command, int argc, char **argv)
             return COMMAND_WRONG;
     }
     if (argc - optind < command->operands.least)
-        return ts_command_wrong(command, "%s is missing: %s %s %s", command->operands.name, program_of(command),
-                                command->name, command->usage);
+        return ts_command_wrong(command, "%s is missing: %s %s %s", command->operands.name,
+                                program_of(command), command->name, command->usage);
     if (argc - optind > command->operands.most)
         return ts_command_too_many(command, argv[optind + command->operands.most]);
     return command->run(argv + optind);
 }
 
-/* ---- what was printed ---------------------------------------------------------------------------- */
+/* ---- what was printed ------------------------------------------------------------------------ */
 
 /* errno of the first write to standard output that failed, -1 where it is not known. */
 static int output_error;
@@ -395,7 +416,8 @@ void ts_command_print_written(const char *path)
     if (there)
         ts_command_format_bytes((double)found.st_size, size, sizeof size);
     ts_text_escape(shown, sizeof shown, path);
-    printf("wrote %s: %s", shown, there && S_ISDIR(found.st_mode) ? "a folder of one file a slice" : size);
+    printf("wrote %s: %s", shown,
+           there && S_ISDIR(found.st_mode) ? "a folder of one file a slice" : size);
 }
 
 void ts_command_written(const char *path)
@@ -408,7 +430,8 @@ void ts_command_flush(void)
     errno = 0;
     if ((fflush(stdout) == 0 && !ferror(stdout)) || output_error)
         return;
-    /* A write before this one failed and left nothing in the buffer: an empty write asks the device for its reason. */
+    /* A write before this one failed and left nothing in the buffer: an empty write asks the device
+     * for its reason. */
     output_error = errno || write(STDOUT_FILENO, "", 0) < 0 ? errno : -1;
 }
 
@@ -418,8 +441,8 @@ int ts_command_output_end(int code)
     if (!output_error)
         return code;
     fprintf(stderr, "tomostage: standard output could not be written: %s%s%s%s\n",
-            output_error > 0 ? strerror(output_error) : "a part of it was lost", *written ? "; " : "", written,
-            *written ? " is written and whole" : "");
+            output_error > 0 ? strerror(output_error) : "a part of it was lost",
+            *written ? "; " : "", written, *written ? " is written and whole" : "");
     return code == 0 ? TS_RUN_FAILED : code;
 }
 
@@ -437,7 +460,8 @@ struct ts_diag *ts_command_diag(void)
 
 int ts_command_finish_take(struct ts_diag *diag, enum ts_status status, bool json)
 {
-    if (status != TS_OK && status != TS_STOPPED && status != TS_PAUSED && ts_diag_error_count(diag) == 0)
+    if (status != TS_OK && status != TS_STOPPED && status != TS_PAUSED &&
+        ts_diag_error_count(diag) == 0)
         ts_diag_error(diag, status, &(struct diag_site){.code = "no-reason"},
                       "failed, and no reason was recorded; memory may have run out");
     if (json)
@@ -448,7 +472,7 @@ int ts_command_finish_take(struct ts_diag *diag, enum ts_status status, bool jso
     return (int)status;
 }
 
-/* ---- numbers ------------------------------------------------------------------------------------- */
+/* ---- numbers --------------------------------------------------------------------------------- */
 
 bool ts_command_parse_integer(const char *text, int64_t low, int64_t high, int64_t *value)
 {

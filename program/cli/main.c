@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The program: finds the command, gives it the rest of the command line, and checks that what it printed arrived.
- * Commands of another program beside this one are handed over to it: `bench`, `study`, and those that open a window.
- * tomostage-view is this program with windows, and hands nothing over to itself.
+ * The program: finds the command, gives it the rest of the command line, and checks that what it
+ * printed arrived. Commands of another program beside this one are handed over to it: `bench`,
+ * `study`, and those that open a window. tomostage-view is this program with windows, and hands
+ * nothing over to itself.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -41,17 +42,19 @@ static const struct command *const commands[] = {&ts_cli_run,
 
 static void print_help(FILE *stream)
 {
-    fputs(
-        "usage: tomostage COMMAND [arguments]\n\n"
-        "tomostage runs a chain of stages over a medical image and writes the result and how it was made to HDF5.\n\n",
-        stream);
+    fputs("usage: tomostage COMMAND [arguments]\n\n"
+          "tomostage runs a chain of stages over a medical image and writes the result and how it "
+          "was made to HDF5.\n\n",
+          stream);
     for (size_t i = 0; commands[i]; i++)
         fprintf(stream, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
     fputs("\n  tomostage COMMAND --help    the page of one command\n"
           "  tomostage --version         the version\n\n",
           stream);
     fputs(ts_command_exit_codes, stream);
-    fputs("errors, warnings and notes end with their [code]; docs/errors.md has its cause and a way out\n", stream);
+    fputs("errors, warnings and notes end with their [code]; docs/errors.md has its cause and a "
+          "way out\n",
+          stream);
 }
 
 static int unknown_command(const char *name)
@@ -60,7 +63,8 @@ static int unknown_command(const char *name)
     size_t n = 0;
     for (; commands[n] && n < sizeof names / sizeof *names; n++)
         names[n] = commands[n]->name;
-    return ts_command_wrong_name(NULL, "command", name, names, n, "'tomostage --help' lists the commands");
+    return ts_command_wrong_name(NULL, "command", name, names, n,
+                                 "'tomostage --help' lists the commands");
 }
 
 static const struct command *find_command(const char *name)
@@ -88,8 +92,9 @@ static int no_command(int argc, char **argv)
     return unknown_command(argv[1]);
 }
 
-/* A file that is opened takes the lowest free number: without this an output file could become standard output or
- * standard error, and messages would go into it. A folder holds the place where there is no /dev/null. */
+/* A file that is opened takes the lowest free number: without this an output file could become
+ * standard output or standard error, and messages would go into it. A folder holds the place where
+ * there is no /dev/null. */
 static void fill_standard_streams(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
@@ -99,25 +104,29 @@ static void fill_standard_streams(void)
 
 static bool ended, json;
 
-/* libhdf5 and libgomp call exit() without a word or with a code of their own where memory or threads have run out. */
+/* libhdf5 and libgomp call exit() without a word or with a code of their own where memory or
+ * threads have run out. */
 static void report_exit(void)
 {
     if (ended)
         return;
     ts_cli_signals_abandon();
-    fputs("tomostage: error: a library ended the program, as it does where memory or threads have run out "
+    fputs("tomostage: error: a library ended the program, as it does where memory or threads have "
+          "run out "
           "[library-exit]\n",
           stderr);
     if (json)
         puts("{\"event\": \"diagnostic\", \"severity\": \"error\", \"code\": \"library-exit\", "
-             "\"message\": \"a library ended the program, as it does where memory or threads have run out\", "
+             "\"message\": \"a library ended the program, as it does where memory or threads have "
+             "run out\", "
              "\"exit_code\": 1}");
     fflush(stdout);
     _exit(TS_RUN_FAILED);
 }
 
-/* Gives the program the stack that it needs where `ulimit -s` has left it less, and its threads, whose stack has that
- * size as well. Returns false, with a message, where the limit may not be raised. */
+/* Gives the program the stack that it needs where `ulimit -s` has left it less, and its threads,
+ * whose stack has that size as well. Returns false, with a message, where the limit may not be
+ * raised. */
 static bool take_stack(int argc, char **argv)
 {
     const rlim_t needed = 1 << 20, taken = 8 << 20;
@@ -151,28 +160,32 @@ int main(int argc, char **argv)
     if (!take_stack(argc, argv))
         return TS_RUN_FAILED;
     const struct command *command = argc < 2 ? NULL : find_command(argv[1]);
-    if (command && command->apart) { /* before signals are held, which the other program would inherit */
+    if (command &&
+        command->apart) { /* before signals are held, which the other program would inherit */
         fill_standard_streams();
         ts_command_hand_over(command, argv);
     }
     ts_cli_signals_hold();
     fill_standard_streams();
     ts_omp_wait_asleep(argv);
-    /* Nothing exists yet that a child could inherit. Where this fails, the first child reports why. */
+    /* Nothing exists yet that a child could inherit. Where this fails, the first child reports
+     * why. */
     (void)ts_sandbox_begin();
-    signal(SIGCHLD, SIG_DFL);           /* ignored, it would keep the children's ends from us */
-    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* no process of this user can look into this one's memory */
+    signal(SIGCHLD, SIG_DFL); /* ignored, it would keep the children's ends from us */
+    prctl(PR_SET_DUMPABLE, 0, 0, 0,
+          0); /* no process of this user can look into this one's memory */
     atexit(report_exit);
     json = ts_command_json_find(argc, argv);
     ts_cli_signals_catch(argv, command ? command->stopped : NULL, json);
     if (command != &ts_cli_run) /* which decides by its options */
         ts_cli_signals_catch_pause(false);
-    const int code =
-        ts_command_output_end(command ? ts_command_run(command, argc - 1, argv + 1) : no_command(argc, argv));
+    const int code = ts_command_output_end(command ? ts_command_run(command, argc - 1, argv + 1)
+                                                   : no_command(argc, argv));
     ended = true;
     ts_sandbox_finish();
 #ifndef TS_SANITIZED
-    /* Destructors of libraries (DCMTK's log) need memory, and abort where a run has failed for want of it. */
+    /* Destructors of libraries (DCMTK's log) need memory, and abort where a run has failed for want
+     * of it. */
     if (code == TS_RUN_FAILED)
         _exit(code);
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The environment is read here, for commands alone: plans get the path as an option (struct ts_options), so that a
- * caller of the library decides what is read.
+ * The environment is read here, for commands alone: plans get the path as an option (struct
+ * ts_options), so that a caller of the library decides what is read.
  */
 #include "program/cli/rates_path.h"
 
@@ -13,7 +13,8 @@
 
 bool ts_rates_path(char path[RATES_PATH_BYTES])
 {
-    const char *named = getenv("TOMOSTAGE_RATES"), *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    const char *named = getenv("TOMOSTAGE_RATES"), *cache = getenv("XDG_CACHE_HOME"),
+               *home = getenv("HOME");
     int length = 0;
     if (named)
         length = snprintf(path, RATES_PATH_BYTES, "%s", named);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Images are compared one after the other, so that the buffers of one pair of them are all the memory that is held. A
- * result may have several names for an image; each pair of names is compared once.
+ * Images are compared one after the other, so that the buffers of one pair of them are all the
+ * memory that is held. A result may have several names for an image; each pair of names is compared
+ * once.
  */
 #include "program/record/comparison.h"
 
@@ -13,10 +14,11 @@
 #include "core/json.h"
 #include "core/params.h"
 
-/* ---- grids ----------------------------------------------------------------------------------------- */
+/* ---- grids ----------------------------------------------------------------------------------- */
 
-/* Places are linear in the indices, so the corners of the image are where the same pixel is farthest apart. Axes of
- * angles and detector pixels, and those of images without a place, are compared position by position. */
+/* Places are linear in the indices, so the corners of the image are where the same pixel is
+ * farthest apart. Axes of angles and detector pixels, and those of images without a place, are
+ * compared position by position. */
 
 static struct grid_note *add_note(struct grid_difference *grid, const char *what, bool counts)
 {
@@ -32,13 +34,14 @@ static void write_numbers(char out[GRID_TEXT], const double *numbers, int n, con
 {
     size_t used = 0;
     for (int i = 0; i < n && used < GRID_TEXT; i++)
-        used += (size_t)snprintf(out + used, GRID_TEXT - used, "%s%.7g", i > 0 ? " " : "", numbers[i]);
+        used +=
+            (size_t)snprintf(out + used, GRID_TEXT - used, "%s%.7g", i > 0 ? " " : "", numbers[i]);
     if (used < GRID_TEXT)
         snprintf(out + used, GRID_TEXT - used, "%s%s", *unit ? " " : "", unit);
 }
 
-static void add_numbers(struct grid_difference *grid, const char *what, const double *const numbers[2], int n,
-                        const char *const units[2])
+static void add_numbers(struct grid_difference *grid, const char *what,
+                        const double *const numbers[2], int n, const char *const units[2])
 {
     struct grid_note *note = add_note(grid, what, true);
     for (int side = 0; side < 2; side++)
@@ -51,7 +54,8 @@ static const char *text_of(const char *text)
 }
 
 /* Notes texts that are not the same. */
-static void compare_texts(struct grid_difference *grid, const char *what, bool counts, const char *a, const char *b)
+static void compare_texts(struct grid_difference *grid, const char *what, bool counts,
+                          const char *a, const char *b)
 {
     if (!strcmp(a, b))
         return;
@@ -67,8 +71,9 @@ static void write_shape(char out[GRID_TEXT], const struct source *source)
     if (source->n_volumes > 1)
         used = snprintf(out, GRID_TEXT, "%" PRId64 " volumes by %.40s of ", source->n_volumes,
                         ts_axis_name(&source->volume_axis));
-    snprintf(out + used, (size_t)(GRID_TEXT - used), "%" PRId64 " x %" PRId64 " x %" PRId64 " (%s, %s, %s)", axes[0].n,
-             axes[1].n, axes[2].n, ts_axis_name(&axes[0]), ts_axis_name(&axes[1]), ts_axis_name(&axes[2]));
+    snprintf(out + used, (size_t)(GRID_TEXT - used),
+             "%" PRId64 " x %" PRId64 " x %" PRId64 " (%s, %s, %s)", axes[0].n, axes[1].n,
+             axes[2].n, ts_axis_name(&axes[0]), ts_axis_name(&axes[1]), ts_axis_name(&axes[2]));
 }
 
 /* Returns how far the same pixel is apart, in mm. */
@@ -110,7 +115,8 @@ static double largest_apart(const double *a, const double *b, int n)
 }
 
 /* Names the parts of the geometry that put the same pixel elsewhere. */
-static void compare_places(const struct ts_image *a, const struct ts_image *b, struct grid_difference *grid)
+static void compare_places(const struct ts_image *a, const struct ts_image *b,
+                           struct grid_difference *grid)
 {
     static const char *const mm[2] = {"mm", "mm"}, *const none[2] = {"", ""};
     const double least = GRID_TOLERANCE * fmin(smallest_spacing(a), smallest_spacing(b));
@@ -121,9 +127,12 @@ static void compare_places(const struct ts_image *a, const struct ts_image *b, s
     if (largest_apart(a->origin_mm, b->origin_mm, 3) > least)
         add_numbers(grid, "origin", (const double *const[]){a->origin_mm, b->origin_mm}, 3, mm);
     if (largest_apart(a->direction, b->direction, 9) > 1e-6)
-        add_numbers(grid, "direction", (const double *const[]){a->direction, b->direction}, 9, none);
-    if (grid->n == before || largest_apart(a->step_z_mm, b->step_z_mm, 3) > 1e-6 * a->axes[0].spacing)
-        add_numbers(grid, "step from slice to slice", (const double *const[]){a->step_z_mm, b->step_z_mm}, 3, mm);
+        add_numbers(grid, "direction", (const double *const[]){a->direction, b->direction}, 9,
+                    none);
+    if (grid->n == before ||
+        largest_apart(a->step_z_mm, b->step_z_mm, 3) > 1e-6 * a->axes[0].spacing)
+        add_numbers(grid, "step from slice to slice",
+                    (const double *const[]){a->step_z_mm, b->step_z_mm}, 3, mm);
 }
 
 /* Returns true where an axis of volumes has no values, only numbers. */
@@ -135,7 +144,8 @@ static bool is_numbered(const struct ts_axis *axis)
     return numbered;
 }
 
-/* Compares the spacing of one axis, and the positions where no place in a patient stands for them. */
+/* Compares the spacing of one axis, and the positions where no place in a patient stands for
+ * them. */
 static void compare_axis(const struct ts_axis *a, const struct ts_axis *b, bool has_places,
                          struct grid_difference *grid)
 {
@@ -145,7 +155,8 @@ static void compare_axis(const struct ts_axis *a, const struct ts_axis *b, bool 
     const char *const units[2] = {text_of(a->unit), text_of(b->unit)};
     int64_t at = -1;
     for (int i = 0; i < 2; i++)
-        snprintf(names[i], sizeof names[i], "%s along %s", i ? "positions" : "spacing", ts_axis_name(a));
+        snprintf(names[i], sizeof names[i], "%s along %s", i ? "positions" : "spacing",
+                 ts_axis_name(a));
     if (strcmp(units[0], units[1]) != 0 || is_numbered(a) != is_numbered(b)) {
         compare_texts(grid, names[0], false,
                       is_numbered(a) ? "numbered"
@@ -156,11 +167,13 @@ static void compare_axis(const struct ts_axis *a, const struct ts_axis *b, bool 
                                      : "without a unit");
         return;
     }
-    if (!a->positions && !b->positions && fabs(spacing[0] - spacing[1]) * (double)(a->n > 1 ? a->n - 1 : 1) > least) {
+    if (!a->positions && !b->positions &&
+        fabs(spacing[0] - spacing[1]) * (double)(a->n > 1 ? a->n - 1 : 1) > least) {
         add_numbers(grid, names[0], (const double *const[]){&spacing[0], &spacing[1]}, 1, units);
         return;
     }
-    const bool rises = a->kind == TS_AXIS_VIEW || a->kind == TS_AXIS_DETECTOR || a->kind >= TS_AXIS_ITEM;
+    const bool rises =
+        a->kind == TS_AXIS_VIEW || a->kind == TS_AXIS_DETECTOR || a->kind >= TS_AXIS_ITEM;
     for (int64_t i = 0; i < a->n && at < 0 && rises && !has_places; i++)
         if (fabs(ts_axis_position(a, i) - ts_axis_position(b, i)) > least)
             at = i;
@@ -168,8 +181,8 @@ static void compare_axis(const struct ts_axis *a, const struct ts_axis *b, bool 
         return;
     struct grid_note *note = add_note(grid, names[1], true);
     for (int side = 0; side < 2; side++)
-        snprintf(note->sides[side], GRID_TEXT, "%.9g%s%s at %" PRId64, ts_axis_position(side ? b : a, at),
-                 *units[side] ? " " : "", units[side], at);
+        snprintf(note->sides[side], GRID_TEXT, "%.9g%s%s at %" PRId64,
+                 ts_axis_position(side ? b : a, at), *units[side] ? " " : "", units[side], at);
 }
 
 static void compare_lengths(const struct side sides[2], struct grid_difference *grid)
@@ -208,25 +221,28 @@ void ts_grid_compare(const struct side sides[2], struct grid_difference *grid)
     if (grid->same_shape && ts_image_is_sinogram(a))
         compare_texts(grid, "beam", true, ts_beam_name(a->beam.kind), ts_beam_name(b->beam.kind));
     compare_texts(grid, "type", false, ts_dtype_name(a->dtype), ts_dtype_name(b->dtype));
-    compare_texts(grid, "quantity", false, ts_quantity_name(a->quantity), ts_quantity_name(b->quantity));
+    compare_texts(grid, "quantity", false, ts_quantity_name(a->quantity),
+                  ts_quantity_name(b->quantity));
     compare_texts(grid, "unit of values", false, text_of(a->unit), text_of(b->unit));
 }
 
-/* ---- images and results ---------------------------------------------------------------------------- */
+/* ---- images and results ---------------------------------------------------------------------- */
 
 static enum comparison_state worse(enum comparison_state a, enum comparison_state b)
 {
     return a > b ? a : b;
 }
 
-/* ---- one image ----------------------------------------------------------------------------------- */
+/* ---- one image ------------------------------------------------------------------------------- */
 
-static enum comparison_state judge(const struct comparison_request *request, struct compared_image *image)
+static enum comparison_state judge(const struct comparison_request *request,
+                                   struct compared_image *image)
 {
     const struct difference *difference = &image->difference;
     if (image->grid.differs || difference->n_invalid_apart > 0)
         return COMPARED_BEYOND;
-    image->tolerance = request->tolerance_of ? request->tolerance_of(request->user, image->name, difference->magnitude)
+    image->tolerance = request->tolerance_of ? request->tolerance_of(request->user, image->name,
+                                                                     difference->magnitude)
                                              : request->tolerance;
     if (difference->n_differ == 0) /* hidden values have other digests all the same */
         return request->by_digest && difference->n_hidden > 0 ? COMPARED_WITHIN : COMPARED_EQUAL;
@@ -235,13 +251,15 @@ static enum comparison_state judge(const struct comparison_request *request, str
 
 static const double first_rounded = 0x1p53; /* larger integers need not be doubles */
 
-static enum ts_status compare_image(const struct comparison_request *request, const char *const names[2],
-                                    struct compared_image *image, struct arena *arena, struct ts_diag *diag)
+static enum ts_status compare_image(const struct comparison_request *request,
+                                    const char *const names[2], struct compared_image *image,
+                                    struct arena *arena, struct ts_diag *diag)
 {
     struct side sides[2] = {0};
     enum ts_status status = TS_OK;
     for (int i = 0; i < 2 && status == TS_OK; i++)
-        status = ts_side_open(request->sides[i].text, request->sides[i].one_line, names[i], &sides[i], diag);
+        status = ts_side_open(request->sides[i].text, request->sides[i].one_line, names[i],
+                              &sides[i], diag);
     if (status == TS_OK) {
         const char *unit = sides[0].source->image.unit ? sides[0].source->image.unit : "";
         ts_grid_compare(sides, &image->grid);
@@ -250,44 +268,50 @@ static enum ts_status compare_image(const struct comparison_request *request, co
             status = ts_diag_no_memory(diag, strlen(unit));
     }
     if (status == TS_OK && image->grid.same_shape)
-        status = ts_difference(sides[0].source, sides[1].source, &request->difference, &image->difference, diag);
+        status = ts_difference(sides[0].source, sides[1].source, &request->difference,
+                               &image->difference, diag);
     if (status == TS_OK)
-        image->rounded = (sides[0].source->image.dtype == TS_F64 || sides[1].source->image.dtype == TS_F64) &&
-                         image->difference.magnitude >= first_rounded;
+        image->rounded =
+            (sides[0].source->image.dtype == TS_F64 || sides[1].source->image.dtype == TS_F64) &&
+            image->difference.magnitude >= first_rounded;
     for (int i = 0; i < 2; i++)
         ts_side_close(&sides[i]);
     image->state = judge(request, image);
     return status;
 }
 
-/* ---- all images ---------------------------------------------------------------------------------- */
+/* ---- all images ------------------------------------------------------------------------------ */
 
-static enum ts_status add_pair(const struct comparison_request *request, struct comparison *comparison,
-                               const struct made_image *a, const struct made_image *b, struct ts_diag *diag)
+static enum ts_status add_pair(const struct comparison_request *request,
+                               struct comparison *comparison, const struct made_image *a,
+                               const struct made_image *b, struct ts_diag *diag)
 {
     struct compared_image *image = &comparison->images[comparison->n_images++];
-    *image = (struct compared_image){.name = a ? a->name : b->name, .tolerance = request->tolerance, .unit = ""};
+    *image = (struct compared_image){
+        .name = a ? a->name : b->name, .tolerance = request->tolerance, .unit = ""};
     if (a && b && request->by_digest && !strcmp(a->digest, b->digest)) {
         image->by_digest = true;
         return TS_OK;
     }
     if (a && b)
-        return compare_image(request, (const char *const[]){a->name, b->name}, image, comparison->arena, diag);
+        return compare_image(request, (const char *const[]){a->name, b->name}, image,
+                             comparison->arena, diag);
     image->state = COMPARED_LACKED;
     image->lacked_by = a ? 1 : 0;
     return TS_OK;
 }
 
-/* Compares the images of two results, by all their names: `data` may be another name of a saved image in one of them
- * and not in the other. */
-static enum ts_status compare_results(const struct comparison_request *request, struct comparison *comparison,
-                                      struct ts_diag *diag)
+/* Compares the images of two results, by all their names: `data` may be another name of a saved
+ * image in one of them and not in the other. */
+static enum ts_status compare_results(const struct comparison_request *request,
+                                      struct comparison *comparison, struct ts_diag *diag)
 {
     const struct made *a = &comparison->made[0], *b = &comparison->made[1];
     enum ts_status status = TS_OK;
     for (size_t i = 0; i < a->n_images && status == TS_OK; i++)
         if (!a->images[i].same)
-            status = add_pair(request, comparison, &a->images[i], ts_made_image(b, a->images[i].name), diag);
+            status = add_pair(request, comparison, &a->images[i],
+                              ts_made_image(b, a->images[i].name), diag);
     for (size_t i = 0; i < b->n_images && status == TS_OK; i++) {
         const struct made_image *image = &b->images[i], *other = ts_made_image(a, image->name);
         const bool compared = other && ts_made_image(b, other->name) == image;
@@ -299,9 +323,10 @@ static enum ts_status compare_results(const struct comparison_request *request, 
 
 static enum ts_status compare_made(struct comparison *comparison, struct ts_diag *diag)
 {
-    if (!ts_made_compare(&comparison->made[0], &comparison->made[1], comparison->arena, &comparison->differences,
-                         &comparison->n_differences))
-        return ts_diag_no_memory(diag, comparison->made[0].n_facts * sizeof *comparison->differences);
+    if (!ts_made_compare(&comparison->made[0], &comparison->made[1], comparison->arena,
+                         &comparison->differences, &comparison->n_differences))
+        return ts_diag_no_memory(diag,
+                                 comparison->made[0].n_facts * sizeof *comparison->differences);
     for (size_t i = 0; i < comparison->n_differences; i++)
         for (int side = 0; side < 2; side++)
             if (comparison->differences[i].sides[side]) {
@@ -312,8 +337,8 @@ static enum ts_status compare_made(struct comparison *comparison, struct ts_diag
 }
 
 /* Reads what both sides say of themselves, where both are results. */
-static enum ts_status read_made(const struct comparison_request *request, struct comparison *comparison,
-                                struct ts_diag *diag)
+static enum ts_status read_made(const struct comparison_request *request,
+                                struct comparison *comparison, struct ts_diag *diag)
 {
     enum ts_status status = TS_OK;
     comparison->has_made = true;
@@ -323,18 +348,20 @@ static enum ts_status read_made(const struct comparison_request *request, struct
             status = ts_side_is_hdf5(request->sides[i].text, &comparison->has_made, diag);
     }
     for (int i = 0; i < 2 && comparison->has_made && status == TS_OK; i++)
-        status = ts_made_read(request->sides[i].text, comparison->arena, &comparison->made[i], diag);
+        status =
+            ts_made_read(request->sides[i].text, comparison->arena, &comparison->made[i], diag);
     if (status == TS_OK && comparison->has_made)
         status = compare_made(comparison, diag);
     return status;
 }
 
-enum ts_status ts_comparison_make(const struct comparison_request *request, struct comparison *comparison,
-                                  struct ts_diag *diag)
+enum ts_status ts_comparison_make(const struct comparison_request *request,
+                                  struct comparison *comparison, struct ts_diag *diag)
 {
     const struct comparison_side *sides = request->sides;
-    *comparison = (struct comparison){
-        .arena = ts_arena_create(), .names = {sides[0].text, sides[1].text}, .tolerance = request->tolerance};
+    *comparison = (struct comparison){.arena = ts_arena_create(),
+                                      .names = {sides[0].text, sides[1].text},
+                                      .tolerance = request->tolerance};
     if (!comparison->arena)
         return ts_diag_no_memory(diag, sizeof *comparison);
     enum ts_status status = read_made(request, comparison, diag);
@@ -347,9 +374,10 @@ enum ts_status ts_comparison_make(const struct comparison_request *request, stru
     } else if (status == TS_OK) {
         struct compared_image *image = &comparison->images[comparison->n_images++];
         const char *name = sides[0].image ? sides[0].image : sides[1].image;
-        *image = (struct compared_image){.name = name ? name : "", .tolerance = request->tolerance, .unit = ""};
-        status = compare_image(request, (const char *const[]){sides[0].image, sides[1].image}, image, comparison->arena,
-                               diag);
+        *image = (struct compared_image){
+            .name = name ? name : "", .tolerance = request->tolerance, .unit = ""};
+        status = compare_image(request, (const char *const[]){sides[0].image, sides[1].image},
+                               image, comparison->arena, diag);
     }
     for (size_t i = 0; i < comparison->n_images; i++)
         comparison->state = worse(comparison->state, comparison->images[i].state);
@@ -365,18 +393,18 @@ void ts_comparison_free(struct comparison *comparison)
     *comparison = (struct comparison){0};
 }
 
-/* ---- printing -------------------------------------------------------------------------------------- */
+/* ---- printing -------------------------------------------------------------------------------- */
 
-/* A comparison is printed as text for people, or as one JSON object with the same numbers. Texts of files are
- * escaped. */
+/* A comparison is printed as text for people, or as one JSON object with the same numbers. Texts of
+ * files are escaped. */
 
 enum { MOST_VALUE = 100, MOST_DIFFERENCES = 40 };
 
-static const char *const measure_names[COMPARE_MEASURES] = {"largest_finite_difference", "rms", "relative", "psnr",
-                                                            "ssim"};
+static const char *const measure_names[COMPARE_MEASURES] = {"largest_finite_difference", "rms",
+                                                            "relative", "psnr", "ssim"};
 static const char *const state_names[] = {"equal", "within tolerance", "different", "missing"};
 
-/* ---- for people ---------------------------------------------------------------------------------- */
+/* ---- for people ------------------------------------------------------------------------------ */
 
 static void print_unit(const char *unit, FILE *stream)
 {
@@ -404,8 +432,10 @@ static void print_place(const struct difference *difference, bool volumes, FILE 
     fprintf(stream, "%" PRId64 ", %" PRId64 ", %" PRId64 "]", at[1], at[2], at[3]);
 }
 
-/* Prints a measure; it is NaN where there is nothing to compute it from, such as no whole window for SSIM. */
-static void print_measure(const char *name, double value, int digits, const char *unit, FILE *stream)
+/* Prints a measure; it is NaN where there is nothing to compute it from, such as no whole window
+ * for SSIM. */
+static void print_measure(const char *name, double value, int digits, const char *unit,
+                          FILE *stream)
 {
     if (isnan(value))
         fprintf(stream, ", %s none", name);
@@ -433,7 +463,8 @@ static void print_values(const struct compared_image *image, FILE *stream)
 {
     const struct difference *difference = &image->difference;
     if (difference->n_differ > 0) {
-        fprintf(stream, "  %" PRId64 " of %" PRId64 " values differ (%.3g %%)\n", difference->n_differ, difference->n,
+        fprintf(stream, "  %" PRId64 " of %" PRId64 " values differ (%.3g %%)\n",
+                difference->n_differ, difference->n,
                 100.0 * (double)difference->n_differ / (double)difference->n);
         print_number(difference->largest, "  largest difference ", image->unit, stream);
         print_place(difference, difference->at[0] > 0, stream);
@@ -443,16 +474,21 @@ static void print_values(const struct compared_image *image, FILE *stream)
         print_measures(image, stream);
     }
     if (difference->n_nan[0] > 0 || difference->n_nan[1] > 0)
-        fprintf(stream, "  NaN: %" PRId64 " and %" PRId64 "\n", difference->n_nan[0], difference->n_nan[1]);
+        fprintf(stream, "  NaN: %" PRId64 " and %" PRId64 "\n", difference->n_nan[0],
+                difference->n_nan[1]);
     if (image->rounded)
-        fputs("  values of 2^53 and more are compared as doubles, to which 64-bit integers are rounded\n", stream);
+        fputs("  values of 2^53 and more are compared as doubles, to which 64-bit integers are "
+              "rounded\n",
+              stream);
     if (difference->n_invalid_both > 0)
         fprintf(stream,
                 "  invalid on both sides: %" PRId64 " pixels, %" PRId64
                 " of them with different values (no difference of the image)\n",
                 difference->n_invalid_both, difference->n_hidden);
     if (difference->n_invalid_apart > 0)
-        fprintf(stream, "  invalid pixels: %" PRId64 " and %" PRId64 ", %" PRId64 " of them on one side alone\n",
+        fprintf(stream,
+                "  invalid pixels: %" PRId64 " and %" PRId64 ", %" PRId64
+                " of them on one side alone\n",
                 difference->n_invalid[0], difference->n_invalid[1], difference->n_invalid_apart);
 }
 
@@ -468,7 +504,8 @@ static void print_grid(const struct grid_difference *grid, FILE *stream)
         fprintf(stream, "  the same pixel is up to %.4g mm apart\n", grid->apart_mm);
 }
 
-static void print_image(const struct comparison *comparison, const struct compared_image *image, FILE *stream)
+static void print_image(const struct comparison *comparison, const struct compared_image *image,
+                        FILE *stream)
 {
     ts_text_print(stream, "", *image->name ? image->name : "image");
     if (image->state == COMPARED_LACKED) {
@@ -476,9 +513,12 @@ static void print_image(const struct comparison *comparison, const struct compar
         fputc('\n', stream);
         return;
     }
-    fprintf(stream, ": %s", image->by_digest ? "equal, by the digest of its values" : state_names[image->state]);
-    if (image->state == COMPARED_WITHIN || (image->state == COMPARED_BEYOND && image->tolerance > 0))
-        print_number(image->tolerance, image->state == COMPARED_WITHIN ? " " : ", beyond ", image->unit, stream);
+    fprintf(stream, ": %s",
+            image->by_digest ? "equal, by the digest of its values" : state_names[image->state]);
+    if (image->state == COMPARED_WITHIN ||
+        (image->state == COMPARED_BEYOND && image->tolerance > 0))
+        print_number(image->tolerance, image->state == COMPARED_WITHIN ? " " : ", beyond ",
+                     image->unit, stream);
     fputc('\n', stream);
     print_values(image, stream);
     print_grid(&image->grid, stream);
@@ -501,7 +541,8 @@ static void print_fact(const struct made_fact *fact, const char *before, FILE *s
 static void print_made(const struct comparison *comparison, FILE *stream)
 {
     const size_t n = comparison->n_differences;
-    fprintf(stream, n > 0 ? "how they were made, and tables:\n" : "both were made in the same way\n");
+    fprintf(stream,
+            n > 0 ? "how they were made, and tables:\n" : "both were made in the same way\n");
     for (size_t i = 0; i < n && i < MOST_DIFFERENCES; i++) {
         const struct made_difference *difference = &comparison->differences[i];
         ts_text_print(stream, "  ", difference->sides[difference->sides[0] ? 0 : 1]->path);
@@ -521,7 +562,7 @@ void ts_comparison_print(const struct comparison *comparison, FILE *stream)
         print_made(comparison, stream);
 }
 
-/* ---- JSON ---------------------------------------------------------------------------------------- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
 static void json_pair(struct json *json, const char *key, int64_t a, int64_t b)
 {
@@ -607,7 +648,8 @@ void ts_comparison_print_json(const struct comparison *comparison, FILE *stream)
     ts_json_member_text(&json, "a", comparison->names[0]);
     ts_json_member_text(&json, "b", comparison->names[1]);
     ts_json_member_text(&json, "state",
-                        comparison->state == COMPARED_LACKED ? "different" : state_names[comparison->state]);
+                        comparison->state == COMPARED_LACKED ? "different"
+                                                             : state_names[comparison->state]);
     ts_json_open_member(&json, "images", '[');
     for (size_t i = 0; i < comparison->n_images; i++)
         json_image(&json, &comparison->images[i]);
@@ -617,7 +659,8 @@ void ts_comparison_print_json(const struct comparison *comparison, FILE *stream)
         for (size_t i = 0; i < comparison->n_differences; i++) {
             const struct made_difference *difference = &comparison->differences[i];
             ts_json_open(&json, '{');
-            ts_json_member_text(&json, "path", difference->sides[difference->sides[0] ? 0 : 1]->path);
+            ts_json_member_text(&json, "path",
+                                difference->sides[difference->sides[0] ? 0 : 1]->path);
             json_fact(&json, "a", difference->sides[0]);
             json_fact(&json, "b", difference->sides[1]);
             ts_json_close(&json, '}');

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads how a result was made, and writes it as a crate. The three files are written one after the other, into a folder
- * that gets its name when all are there. The chain is the text that the result holds, so that the crate has the
- * workflow itself, and `tomostage run chain.yaml` reads it.
+ * Reads how a result was made, and writes it as a crate. The three files are written one after the
+ * other, into a folder that gets its name when all are there. The chain is the text that the result
+ * holds, so that the crate has the workflow itself, and `tomostage run chain.yaml` reads it.
  */
 #include "program/record/crate.h"
 
@@ -15,10 +15,11 @@
 #include "io/file/staged.h"
 #include "stages/engine/stage.h"
 
-/* ---- the record of a run ------------------------------------------------------------------------- */
+/* ---- the record of a run --------------------------------------------------------------------- */
 
-/* Facts are sorted by path, so those of one group stand together. The groups of stages have numbers, which give the
- * order of the steps. A step names its input by the label of an input or of a stage before it: the nearest one counts.
+/* Facts are sorted by path, so those of one group stand together. The groups of stages have
+ * numbers, which give the order of the steps. A step names its input by the label of an input or of
+ * a stage before it: the nearest one counts.
  */
 
 /* Returns the text, or "" for NULL. */
@@ -27,16 +28,19 @@ static const char *known(const char *text)
     return text ? text : "";
 }
 
-/* Returns the value of a fact of a step, such as "unit" or "parameters/radius"; "" where there is none. */
-static const char *record_fact(const struct run_record *record, const struct record_step *step, const char *name)
+/* Returns the value of a fact of a step, such as "unit" or "parameters/radius"; "" where there is
+ * none. */
+static const char *record_fact(const struct run_record *record, const struct record_step *step,
+                               const char *name)
 {
     return ts_made_value(&record->made, "%s/%s", step->of->group, name);
 }
 
-/* Finds the next parameter of a step from fact *at on, and moves *at behind it. Returns NULL behind the last one, else
- * the fact, whose name without the group is in *name. */
-static const struct made_fact *record_parameter(const struct run_record *record, const struct record_step *step,
-                                                size_t *at, const char **name)
+/* Finds the next parameter of a step from fact *at on, and moves *at behind it. Returns NULL behind
+ * the last one, else the fact, whose name without the group is in *name. */
+static const struct made_fact *record_parameter(const struct run_record *record,
+                                                const struct record_step *step, size_t *at,
+                                                const char **name)
 {
     static const char parameters[] = "/parameters/";
     const size_t length = strlen(step->of->group);
@@ -44,7 +48,8 @@ static const struct made_fact *record_parameter(const struct run_record *record,
         const struct made_fact *fact = &record->made.facts[*at];
         if (strncmp(fact->path, step->of->group, length) != 0 ||
             strncmp(fact->path + length, parameters, strlen(parameters)) != 0 ||
-            !strcmp(fact->path + length + strlen(parameters), "raw_file")) /* NXtomoproc's, and no parameter */
+            !strcmp(fact->path + length + strlen(parameters),
+                    "raw_file")) /* NXtomoproc's, and no parameter */
             continue;
         *name = fact->path + length + strlen(parameters);
         ++*at;
@@ -53,7 +58,7 @@ static const struct made_fact *record_parameter(const struct run_record *record,
     return NULL;
 }
 
-/* ---- steps ---------------------------------------------------------------------------------------- */
+/* ---- steps ----------------------------------------------------------------------------------- */
 
 /* Adds what has this label to what step k uses. */
 static void add_use(struct run_record *record, int k, const char *label)
@@ -76,7 +81,8 @@ static void find_uses(struct run_record *record, int k)
     const struct stage *stage = ts_stage_find(step->of->stage);
     add_use(record, k, step->of->input);
     for (size_t i = 0; stage && i < stage->n_params; i++) {
-        const char *name = stage->params[i].name, *path = ts_arena_printf(record->arena, "parameters/%s", name);
+        const char *name = stage->params[i].name,
+                   *path = ts_arena_printf(record->arena, "parameters/%s", name);
         if (path && stage->params[i].kind == PARAM_REFERENCE && strcmp(name, "input") != 0)
             add_use(record, k, record_fact(record, step, path));
     }
@@ -99,7 +105,7 @@ static void find_image(struct run_record *record, int k)
     }
 }
 
-/* ---- reading the record -------------------------------------------------------------------------- */
+/* ---- reading the record ---------------------------------------------------------------------- */
 
 static enum ts_status take_steps(struct run_record *record, const char *path, struct ts_diag *diag)
 {
@@ -110,7 +116,8 @@ static enum ts_status take_steps(struct run_record *record, const char *path, st
                                  "%s: stage %d of %d is not recorded", path, record->n_steps + 1,
                                  made->stages[made->n_stages - 1].number);
         if (made->stages[i].number == record->n_steps + 1)
-            record->steps[record->n_steps++] = (struct record_step){.of = &made->stages[i], .digest = "", .image = ""};
+            record->steps[record->n_steps++] =
+                (struct record_step){.of = &made->stages[i], .digest = "", .image = ""};
     }
     for (int k = 0; k < record->n_steps; k++) {
         find_uses(record, k);
@@ -139,18 +146,20 @@ void ts_run_record_clear(struct run_record *record)
     record->arena = NULL;
 }
 
-/* ---- ro-crate-metadata.json ---------------------------------------------------------------------- */
+/* ---- ro-crate-metadata.json ------------------------------------------------------------------ */
 
-/* The metadata file is one list of entities that refer to each other. Entities of the chain (a workflow of steps, each
- * done by a tool with formal parameters) stand beside those of its run (actions with the values of parameters). The
- * values of parameters are texts, as the result lists them. The result itself is no file of the crate, since its name
- * is the user's: its images are creative works that their digests identify. */
+/* The metadata file is one list of entities that refer to each other. Entities of the chain (a
+ * workflow of steps, each done by a tool with formal parameters) stand beside those of its run
+ * (actions with the values of parameters). The values of parameters are texts, as the result lists
+ * them. The result itself is no file of the crate, since its name is the user's: its images are
+ * creative works that their digests identify. */
 
 enum { ID_BYTES = 64 };
 
 static const char context[] = "https://w3id.org/ro/crate/1.1/context",
                   terms[] = "https://w3id.org/ro/terms/workflow-run", workflow[] = "chain.yaml",
-                  language[] = "#language", program[] = "#tomostage", run[] = "#run", engine[] = "#engine-run";
+                  language[] = "#language", program[] = "#tomostage", run[] = "#run",
+                  engine[] = "#engine-run";
 
 static const char *const profiles[][3] = {
     {"https://w3id.org/ro/wfrun/process/0.5", "Process Run Crate", "0.5"},
@@ -167,7 +176,7 @@ static const char *entity_id(char id[ID_BYTES], const char *kind, int number)
     return id;
 }
 
-/* ---- members of entities -------------------------------------------------------------------------- */
+/* ---- members of entities --------------------------------------------------------------------- */
 
 static void open_entity(struct json *json, const char *id, const char *type)
 {
@@ -207,7 +216,8 @@ static const char *parameter_id(char id[256], const char *kind, int step, const 
 }
 
 /* Writes links to all parameters of a step. */
-static void put_parameters(struct json *json, const struct run_record *record, int k, const char *kind)
+static void put_parameters(struct json *json, const struct run_record *record, int k,
+                           const char *kind)
 {
     const char *name;
     char id[256];
@@ -215,7 +225,7 @@ static void put_parameters(struct json *json, const struct run_record *record, i
         put_id(json, parameter_id(id, kind, k, name));
 }
 
-/* ---- the crate ------------------------------------------------------------------------------------- */
+/* ---- the crate ------------------------------------------------------------------------------- */
 
 static void put_root(struct json *json, const char *date)
 {
@@ -228,9 +238,10 @@ static void put_root(struct json *json, const char *date)
     ts_json_close(json, '}');
     open_entity(json, "./", "Dataset");
     ts_json_member_text(json, "name", "How a result of tomostage was made");
-    ts_json_member_text(json, "description",
-                        "The chain with every resolved parameter, the digests of its inputs and of its images, and "
-                        "what each stage did");
+    ts_json_member_text(
+        json, "description",
+        "The chain with every resolved parameter, the digests of its inputs and of its images, and "
+        "what each stage did");
     if (date)
         ts_json_member_text(json, "datePublished", date);
     ts_json_member_text(json, "license", "Not stated: ask those who hold the inputs.");
@@ -263,7 +274,8 @@ static void put_file(struct json *json, const char *id, const char *name, const 
 
 static void put_workflow(struct json *json, const struct run_record *record)
 {
-    static const char *const types[] = {"File", "SoftwareSourceCode", "ComputationalWorkflow", "HowTo"};
+    static const char *const types[] = {"File", "SoftwareSourceCode", "ComputationalWorkflow",
+                                        "HowTo"};
     char digest[DIGEST_TEXT_BYTES];
     ts_json_open(json, '{');
     ts_json_member_text(json, "@id", workflow);
@@ -290,7 +302,7 @@ static void put_workflow(struct json *json, const struct run_record *record)
     ts_json_close(json, '}');
 }
 
-/* ---- what the chain is, and what was done ------------------------------------------------------------ */
+/* ---- what the chain is, and what was done ---------------------------------------------------- */
 
 static void put_inputs(struct json *json, const struct run_record *record)
 {
@@ -352,7 +364,8 @@ static void put_action(struct json *json, const struct run_record *record, int k
     put_link(json, "instrument", entity_id(id, "tool", k + 1));
     ts_json_open_member(json, "object", '[');
     for (int u = 0; u < step->n_uses; u++)
-        put_id(json, entity_id(id, step->uses[u].is_input ? "input" : "image", step->uses[u].index + 1));
+        put_id(json,
+               entity_id(id, step->uses[u].is_input ? "input" : "image", step->uses[u].index + 1));
     put_parameters(json, record, k, "value");
     ts_json_close(json, ']');
     put_link(json, "result", entity_id(id, "image", k + 1));
@@ -422,11 +435,12 @@ static void write_metadata(const struct run_record *record, const char *date, FI
     ts_json_close(&json, '}');
 }
 
-/* ---- prov.json ----------------------------------------------------------------------------------- */
+/* ---- prov.json ------------------------------------------------------------------------------- */
 
-/* PROV-JSON: inputs and images are entities, stages are activities, the chain is their plan and this program their
- * agent. A stage used its inputs and generated its image, which derives from them. Names are numbers, so that no text
- * of the file can be taken for an identifier; `prov:label` has the words. */
+/* PROV-JSON: inputs and images are entities, stages are activities, the chain is their plan and
+ * this program their agent. A stage used its inputs and generated its image, which derives from
+ * them. Names are numbers, so that no text of the file can be taken for an identifier; `prov:label`
+ * has the words. */
 
 enum { NAME_BYTES = 64 };
 
@@ -518,7 +532,8 @@ static void put_activities(struct json *json, const struct run_record *record)
     ts_json_close(json, '}');
 }
 
-/* Writes `relation` from each step to each thing that it used: the step itself used it, or its image derives from it.
+/* Writes `relation` from each step to each thing that it used: the step itself used it, or its
+ * image derives from it.
  */
 static void put_uses(struct json *json, const struct run_record *record, bool derived)
 {
@@ -529,7 +544,8 @@ static void put_uses(struct json *json, const struct run_record *record, bool de
             char name[NAME_BYTES];
             snprintf(name, sizeof name, "_:%s%d", derived ? "derived" : "used", ++n);
             ts_json_open_member(json, name, '{');
-            put_reference(json, derived ? "prov:generatedEntity" : "prov:activity", derived ? "image" : "step", k + 1);
+            put_reference(json, derived ? "prov:generatedEntity" : "prov:activity",
+                          derived ? "image" : "step", k + 1);
             put_use(json, derived ? "prov:usedEntity" : "prov:entity", &record->steps[k].uses[u]);
             ts_json_close(json, '}');
         }
@@ -571,11 +587,12 @@ static void write_prov(const struct run_record *record, FILE *stream)
     ts_json_close(&json, '}');
 }
 
-/* ---- the folder ---------------------------------------------------------------------------------- */
+/* ---- the folder ------------------------------------------------------------------------------ */
 
 enum { FILES = 3 };
 
-static const char *const names[FILES + 1] = {"chain.yaml", "prov.json", "ro-crate-metadata.json", NULL};
+static const char *const names[FILES + 1] = {"chain.yaml", "prov.json", "ro-crate-metadata.json",
+                                             NULL};
 
 static void write_text(const struct run_record *record, int file, const char *date, FILE *stream)
 {
@@ -588,7 +605,8 @@ static void write_text(const struct run_record *record, int file, const char *da
 }
 
 /* Writes one file into the staged folder. Returns 0 or errno. */
-static int write_file(const struct run_record *record, const struct staged *staged, int file, const char *date)
+static int write_file(const struct run_record *record, const struct staged *staged, int file,
+                      const char *date)
 {
     char *path = ts_arena_printf(record->arena, "%s/%s", staged->temporary, names[file]);
     FILE *stream = path ? fopen(path, "wx") : NULL;
@@ -603,14 +621,16 @@ static int write_file(const struct run_record *record, const struct staged *stag
     return written ? 0 : error;
 }
 
-enum ts_status ts_crate_write(const struct run_record *record, const char *folder, const char *date, bool force,
-                              struct staged *staged, struct ts_diag *diag)
+enum ts_status ts_crate_write(const struct run_record *record, const char *folder, const char *date,
+                              bool force, struct staged *staged, struct ts_diag *diag)
 {
-    enum ts_status status = ts_staged_folder(staged, folder, &(struct staged_content){NULL, names}, force, diag);
+    enum ts_status status =
+        ts_staged_folder(staged, folder, &(struct staged_content){NULL, names}, force, diag);
     for (int i = 0; i < FILES && status == TS_OK; i++) {
         const int error = write_file(record, staged, i, date);
         if (error)
-            status = ts_file_failed(diag, "output-write", error, "cannot write the output '%s/%s'", folder, names[i]);
+            status = ts_file_failed(diag, "output-write", error, "cannot write the output '%s/%s'",
+                                    folder, names[i]);
     }
     if (status == TS_OK)
         status = ts_staged_sync(staged, diag);

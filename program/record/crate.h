@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This writes how a result was made as an RO-Crate of the Provenance Run Crate profile, with W3C PROV beside it.
- * Source: RO-Crate 1.1; Workflow Run RO-Crate profiles 0.5 (Leo et al., 2024); PROV-JSON (W3C member submission, 2013).
+ * This writes how a result was made as an RO-Crate of the Provenance Run Crate profile, with W3C
+ * PROV beside it. Source: RO-Crate 1.1; Workflow Run RO-Crate profiles 0.5 (Leo et al., 2024);
+ * PROV-JSON (W3C member submission, 2013).
  */
 #ifndef PROGRAM_RECORD_CRATE_H
 #define PROGRAM_RECORD_CRATE_H
@@ -33,16 +34,19 @@ struct run_record {
     int n_steps;
 };
 
-/* Reads a result; the arena of the record owns all texts. Returns TS_BAD_INPUT where the file cannot be read, is no
- * result or holds no chain. ts_run_record_clear frees the arena, whether it fails or not. */
-enum ts_status ts_run_record_read(const char *path, struct run_record *record, struct ts_diag *diag);
+/* Reads a result; the arena of the record owns all texts. Returns TS_BAD_INPUT where the file
+ * cannot be read, is no result or holds no chain. ts_run_record_clear frees the arena, whether it
+ * fails or not. */
+enum ts_status ts_run_record_read(const char *path, struct run_record *record,
+                                  struct ts_diag *diag);
 void ts_run_record_clear(struct run_record *record);
 
-/* Writes chain.yaml, prov.json and ro-crate-metadata.json into the folder, which must be absent or empty, or with
- * `force` an earlier crate that holds nothing else, and appears whole or not at all. `date` is the crate's
- * datePublished in ISO 8601; NULL leaves it out. Returns TS_RUN_FAILED where the folder cannot be used or written. In
- * every case ts_staged_clear ends `staged`; ts_staged_retract before it takes the crate back. */
-enum ts_status ts_crate_write(const struct run_record *record, const char *folder, const char *date, bool force,
-                              struct staged *staged, struct ts_diag *diag);
+/* Writes chain.yaml, prov.json and ro-crate-metadata.json into the folder, which must be absent or
+ * empty, or with `force` an earlier crate that holds nothing else, and appears whole or not at all.
+ * `date` is the crate's datePublished in ISO 8601; NULL leaves it out. Returns TS_RUN_FAILED where
+ * the folder cannot be used or written. In every case ts_staged_clear ends `staged`;
+ * ts_staged_retract before it takes the crate back. */
+enum ts_status ts_crate_write(const struct run_record *record, const char *folder, const char *date,
+                              bool force, struct staged *staged, struct ts_diag *diag);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A first walk over both images counts the values that differ and finds the largest difference and the range of the
- * first image. Where values differ, a second walk sums what RMS, PSNR and SSIM need, by the code of the stage
- * `compare`; equal images need none. Slices are shared out among threads and joined in their order.
+ * A first walk over both images counts the values that differ and finds the largest difference and
+ * the range of the first image. Where values differ, a second walk sums what RMS, PSNR and SSIM
+ * need, by the code of the stage `compare`; equal images need none. Slices are shared out among
+ * threads and joined in their order.
  */
 #include "program/record/comparison.h"
 
@@ -20,7 +21,8 @@ struct counts {
     double largest, values[2], low, high, magnitude;
 };
 
-/* Both images are walked over, and their slabs handed to `slab`, whose first slice is `z` of volume `volume`. */
+/* Both images are walked over, and their slabs handed to `slab`, whose first slice is `z` of volume
+ * `volume`. */
 struct walk {
     struct source *sources[2];
     int threads;
@@ -33,7 +35,7 @@ struct walk {
     double low, high;
 };
 
-/* ---- counts -------------------------------------------------------------------------------------- */
+/* ---- counts ---------------------------------------------------------------------------------- */
 
 static double distance(double a, double b)
 {
@@ -42,8 +44,8 @@ static double distance(double a, double b)
     return same ? 0 : isfinite(apart) ? apart : (double)INFINITY;
 }
 
-static void count_row(struct counts *counts, const uint64_t *valid, const double *a, const double *b, int64_t first,
-                      int64_t n)
+static void count_row(struct counts *counts, const uint64_t *valid, const double *a,
+                      const double *b, int64_t first, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
         const double apart = distance(a[i], b[i]);
@@ -102,7 +104,8 @@ static void add_counts(struct walk *walk, const struct counts *counts, int64_t v
         return;
     all->largest = counts->largest;
     memcpy(all->values, counts->values, sizeof all->values);
-    memcpy(all->at, (int64_t[]){volume, z, counts->at / columns, counts->at % columns}, sizeof all->at);
+    memcpy(all->at, (int64_t[]){volume, z, counts->at / columns, counts->at % columns},
+           sizeof all->at);
 }
 
 static void count_slab(struct walk *walk, const struct ts_image slabs[2], int64_t volume, int64_t z)
@@ -116,9 +119,10 @@ static void count_slab(struct walk *walk, const struct ts_image slabs[2], int64_
         add_counts(walk, &counts[i], volume, z + i);
 }
 
-/* ---- measures ------------------------------------------------------------------------------------ */
+/* ---- measures -------------------------------------------------------------------------------- */
 
-static void measure_slab(struct walk *walk, const struct ts_image slabs[2], int64_t volume, int64_t z)
+static void measure_slab(struct walk *walk, const struct ts_image slabs[2], int64_t volume,
+                         int64_t z)
 {
     struct compare_sums *sums = walk->partials;
     const struct ts_image images[2] = {slabs[1], slabs[0]}; /* against the first */
@@ -133,15 +137,17 @@ static void measure_slab(struct walk *walk, const struct ts_image slabs[2], int6
         ts_compare_add(&walk->sums, &sums[i]);
 }
 
-/* ---- the walk ------------------------------------------------------------------------------------ */
+/* ---- the walk -------------------------------------------------------------------------------- */
 
 /* Leaves out the pixels of a slab that both sides have marked as invalid while they were read. */
 static void choose_pixels(const struct walk *walk, int64_t first, int64_t n)
 {
     const size_t words = ts_valid_bytes(&walk->sources[0]->image) / sizeof(uint64_t);
     for (int64_t z = 0; z < n; z++) {
-        const uint64_t *a = ts_source_valid(walk->sources[0], ts_source_number(walk->sources[0], first + z)),
-                       *b = ts_source_valid(walk->sources[1], ts_source_number(walk->sources[1], first + z));
+        const uint64_t *a = ts_source_valid(walk->sources[0],
+                                            ts_source_number(walk->sources[0], first + z)),
+                       *b = ts_source_valid(walk->sources[1],
+                                            ts_source_number(walk->sources[1], first + z));
         for (size_t word = 0; word < words; word++)
             walk->valid[(size_t)z * words + word] = a[word] | b[word];
     }
@@ -167,24 +173,29 @@ static enum ts_status take_slab(void *user, const struct source_slab *slab, stru
 
 static enum ts_status walk_all(struct walk *walk, struct ts_diag *diag)
 {
-    return ts_source_walk(
-        &(struct source_walk){.source = walk->sources[0], .beside = walk->sources[1], .take = take_slab, .user = walk},
-        diag);
+    return ts_source_walk(&(struct source_walk){.source = walk->sources[0],
+                                                .beside = walk->sources[1],
+                                                .take = take_slab,
+                                                .user = walk},
+                          diag);
 }
 
 /* Counts what both sides mark as invalid, once all slices were read. */
 static void count_invalid(struct difference *difference, struct source *const sources[2])
 {
-    const size_t words = ts_valid_bytes(&sources[0]->image) / sizeof(uint64_t), n = ts_slice_count(&sources[0]->image);
+    const size_t words = ts_valid_bytes(&sources[0]->image) / sizeof(uint64_t),
+                 n = ts_slice_count(&sources[0]->image);
     const bool both = sources[0]->valid && sources[1]->valid;
     for (int64_t i = 0; i < ts_source_total(sources[0]); i++) {
         const int64_t at[2] = {ts_source_number(sources[0], i), ts_source_number(sources[1], i)};
-        const uint64_t *a = ts_source_valid(sources[0], at[0]), *b = ts_source_valid(sources[1], at[1]);
+        const uint64_t *a = ts_source_valid(sources[0], at[0]),
+                       *b = ts_source_valid(sources[1], at[1]);
         for (int side = 0; side < 2; side++)
             if (sources[side]->image.masked)
                 difference->n_invalid[side] += sources[side]->slices[at[side]].padding_count;
         for (size_t word = 0; both && word < words; word++) {
-            const uint64_t pixels = n - 64 * word < 64 ? UINT64_MAX >> (64 - (n - 64 * word)) : UINT64_MAX;
+            const uint64_t pixels =
+                n - 64 * word < 64 ? UINT64_MAX >> (64 - (n - 64 * word)) : UINT64_MAX;
             difference->n_invalid_apart += __builtin_popcountll((a[word] ^ b[word]) & pixels);
             difference->n_invalid_both += __builtin_popcountll(~(a[word] | b[word]) & pixels);
         }
@@ -193,23 +204,28 @@ static void count_invalid(struct difference *difference, struct source *const so
 
 static enum ts_status prepare(struct walk *walk, struct ts_diag *diag)
 {
-    const size_t partial =
-        sizeof(struct counts) > sizeof(struct compare_sums) ? sizeof(struct counts) : sizeof(struct compare_sums);
+    const size_t partial = sizeof(struct counts) > sizeof(struct compare_sums)
+                               ? sizeof(struct counts)
+                               : sizeof(struct compare_sums);
     const size_t most = (size_t)ts_source_slab_slices(walk->sources[0], walk->sources[1]);
     const size_t valid = most * ts_valid_bytes(&walk->sources[0]->image);
     const bool masked = walk->sources[0]->valid && walk->sources[1]->valid;
     walk->threads = ts_processors();
     walk->partials = malloc(most * partial);
     walk->valid = masked ? malloc(valid) : NULL;
-    return !walk->partials || (masked && !walk->valid) ? ts_diag_no_memory(diag, most * partial + valid) : TS_OK;
+    return !walk->partials || (masked && !walk->valid)
+               ? ts_diag_no_memory(diag, most * partial + valid)
+               : TS_OK;
 }
 
-static enum ts_status measure(struct walk *walk, const struct difference_request *request, struct ts_diag *diag)
+static enum ts_status measure(struct walk *walk, const struct difference_request *request,
+                              struct ts_diag *diag)
 {
     struct difference *difference = walk->difference;
     const double range = walk->high > walk->low ? walk->high - walk->low : (double)NAN;
     difference->data_range = request->data_range > 0 ? request->data_range : range;
-    const struct compare_params params = {.data_range = difference->data_range, .window = request->window};
+    const struct compare_params params = {.data_range = difference->data_range,
+                                          .window = request->window};
     enum ts_status status = TS_OK;
     walk->rule = ts_compare_rule(&params);
     walk->slab = measure_slab;
@@ -222,7 +238,8 @@ static enum ts_status measure(struct walk *walk, const struct difference_request
     return status;
 }
 
-enum ts_status ts_difference(struct source *a, struct source *b, const struct difference_request *request,
+enum ts_status ts_difference(struct source *a, struct source *b,
+                             const struct difference_request *request,
                              struct difference *difference, struct ts_diag *diag)
 {
     struct walk walk = {.sources = {a, b},

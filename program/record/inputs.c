@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Compares the inputs of a result with the images that are there now. The inputs are opened by a plan of the result's
- * chain without its stages, so that series, ranges of slices and masks are chosen as they were in the run. Where that
- * gives other slices, or a DICOM series is refused because one is missing, every file is decoded by itself, and those
- * that are missing, changed or additional can be named.
+ * Compares the inputs of a result with the images that are there now. The inputs are opened by a
+ * plan of the result's chain without its stages, so that series, ranges of slices and masks are
+ * chosen as they were in the run. Where that gives other slices, or a DICOM series is refused
+ * because one is missing, every file is decoded by itself, and those that are missing, changed or
+ * additional can be named.
  */
 #include "program/record/inputs.h"
 
@@ -24,11 +25,12 @@
 #include "pipeline/chain/chain_input.h"
 #include "pipeline/plan/plan.h"
 
-/* ---- slices of inputs ---------------------------------------------------------------------------- */
+/* ---- slices of inputs ------------------------------------------------------------------------ */
 
-/* A slice is the one that was used where it has the same pixels at the same place. Those of the same pixels at another
- * place have been moved: a volume that stands upside down is another one. Of what is left over, the place says where
- * pixels have changed. Blank slices have equal digests, so that those that are at their place are matched first. */
+/* A slice is the one that was used where it has the same pixels at the same place. Those of the
+ * same pixels at another place have been moved: a volume that stands upside down is another one. Of
+ * what is left over, the place says where pixels have changed. Blank slices have equal digests, so
+ * that those that are at their place are matched first. */
 
 struct input_slice {
     const char *pixels, *instance; /* digests, as struct source_slice has them */
@@ -43,7 +45,7 @@ struct input_slices {
     size_t n;
 };
 
-/* ---- lists of slices ----------------------------------------------------------------------------- */
+/* ---- lists of slices ------------------------------------------------------------------------- */
 
 static bool grow(struct input_slices *slices, size_t more, struct arena *arena)
 {
@@ -55,8 +57,9 @@ static bool grow(struct input_slices *slices, size_t more, struct arena *arena)
 }
 
 /* Adds the slices of a source that was read, in the order of the result's lists. */
-static enum ts_status add_slices(struct input_slices *slices, const struct source *source, const char *name,
-                                 const char *series, struct arena *arena, struct ts_diag *diag)
+static enum ts_status add_slices(struct input_slices *slices, const struct source *source,
+                                 const char *name, const char *series, struct arena *arena,
+                                 struct ts_diag *diag)
 {
     const size_t n = (size_t)ts_source_total(source);
     bool complete = grow(slices, n, arena);
@@ -73,8 +76,8 @@ static enum ts_status add_slices(struct input_slices *slices, const struct sourc
 }
 
 /* Reads the slices that a result recorded of this input. */
-static enum ts_status read_recorded(const struct recorded *recorded, const char *name, struct input_slices *slices,
-                                    struct ts_diag *diag)
+static enum ts_status read_recorded(const struct recorded *recorded, const char *name,
+                                    struct input_slices *slices, struct ts_diag *diag)
 {
     const char *const *pixels = NULL, *const *instances = NULL;
     size_t n = 0, n_instances = 0;
@@ -82,21 +85,25 @@ static enum ts_status read_recorded(const struct recorded *recorded, const char 
     char dataset[256];
     *slices = (struct input_slices){0};
     snprintf(dataset, sizeof dataset, "/entry/inputs/%s/slice_pixel_sha256", name);
-    enum ts_status status = ts_hdf5_read_texts(recorded->path, dataset, recorded->arena, &pixels, &n, diag);
+    enum ts_status status =
+        ts_hdf5_read_texts(recorded->path, dataset, recorded->arena, &pixels, &n, diag);
     snprintf(dataset, sizeof dataset, "/entry/inputs/%s/slice_instance_hmac", name);
     if (status == TS_OK)
-        status = ts_hdf5_read_texts(recorded->path, dataset, recorded->arena, &instances, &n_instances, diag);
+        status = ts_hdf5_read_texts(recorded->path, dataset, recorded->arena, &instances,
+                                    &n_instances, diag);
     snprintf(dataset, sizeof dataset, "/entry/inputs/%s/slice_position", name);
     if (status == TS_OK)
         status = ts_hdf5_read_slice(recorded->path, dataset, 0, &places, diag);
     const bool fits = n > 0 && n_instances == n && places.rows == (int64_t)n && places.columns == 3;
     if (status == TS_OK && !fits)
-        status = ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "inputs-not-recorded"},
-                               "%s records no digests of the slices of '%s'", recorded->path, name);
+        status =
+            ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "inputs-not-recorded"},
+                          "%s records no digests of the slices of '%s'", recorded->path, name);
     if (status == TS_OK && !grow(slices, n, recorded->arena))
         status = ts_diag_no_memory(diag, n * sizeof *slices->items);
     for (size_t i = 0; status == TS_OK && i < n; i++) {
-        slices->items[i] = (struct input_slice){.pixels = pixels[i], .instance = instances[i], .series = ""};
+        slices->items[i] =
+            (struct input_slice){.pixels = pixels[i], .instance = instances[i], .series = ""};
         for (int d = 0; d < 3; d++)
             slices->items[i].place[d] = (double)places.values[3 * i + (size_t)d];
     }
@@ -105,10 +112,11 @@ static enum ts_status read_recorded(const struct recorded *recorded, const char 
     return status;
 }
 
-/* ---- files by themselves ------------------------------------------------------------------------- */
+/* ---- files by themselves --------------------------------------------------------------------- */
 
-static enum ts_status add_file(struct ts_chain *chain, const struct dicom_file *file, struct arena *arena,
-                               struct input_slices *slices, struct ts_diag *diag)
+static enum ts_status add_file(struct ts_chain *chain, const struct dicom_file *file,
+                               struct arena *arena, struct input_slices *slices,
+                               struct ts_diag *diag)
 {
     struct ts_diag *own = ts_diag_create(); /* what is wrong with the file alone is no fault here */
     struct source *source = NULL;
@@ -128,8 +136,8 @@ static enum ts_status add_file(struct ts_chain *chain, const struct dicom_file *
     return added;
 }
 
-/* Lists the slices of every DICOM image in the paths, each file by itself, so that it can be named. Files that cannot
- * be read are left out. */
+/* Lists the slices of every DICOM image in the paths, each file by itself, so that it can be named.
+ * Files that cannot be read are left out. */
 static enum ts_status list_files(const char *const *paths, size_t n_paths, struct arena *arena,
                                  struct input_slices *slices, struct ts_diag *diag)
 {
@@ -138,18 +146,20 @@ static enum ts_status list_files(const char *const *paths, size_t n_paths, struc
     *slices = (struct input_slices){0};
     enum ts_status status = ts_dicom_scan(paths, n_paths, arena, &folder, diag);
     if (status == TS_OK)
-        status = ts_chain_of_input("dicom x burned_in=allow incomplete=allow", "verify", NULL, &chain, diag);
+        status = ts_chain_of_input("dicom x burned_in=allow incomplete=allow", "verify", NULL,
+                                   &chain, diag);
     for (size_t i = 0; i < folder.n_files && status == TS_OK; i++)
         status = add_file(chain, &folder.files[i], arena, slices, diag);
     ts_chain_destroy(chain);
     return status;
 }
 
-/* ---- matching ------------------------------------------------------------------------------------ */
+/* ---- matching -------------------------------------------------------------------------------- */
 
 static int by_pixels(const void *a, const void *b)
 {
-    return strcmp((*(struct input_slice *const *)a)->pixels, (*(struct input_slice *const *)b)->pixels);
+    return strcmp((*(struct input_slice *const *)a)->pixels,
+                  (*(struct input_slice *const *)b)->pixels);
 }
 
 static void match(struct input_slice *a, struct input_slice *b, struct inputs_found *found)
@@ -168,13 +178,16 @@ static bool same_place(const struct input_slice *a, const struct input_slice *b)
     return same;
 }
 
-/* Matches slices of which the run read no pixel, as of an image that only gave its grid, by their places. */
-static void match_unread(const struct input_slices *used, const struct input_slices *there, struct inputs_found *found)
+/* Matches slices of which the run read no pixel, as of an image that only gave its grid, by their
+ * places. */
+static void match_unread(const struct input_slices *used, const struct input_slices *there,
+                         struct inputs_found *found)
 {
     for (size_t i = 0; i < used->n; i++) {
         struct input_slice *slice = &used->items[i];
         for (size_t k = 0; k < there->n && !*slice->pixels && !slice->matched; k++) {
-            struct input_slice *other = &there->items[(i + k) % there->n]; /* that of the same number comes first */
+            struct input_slice *other =
+                &there->items[(i + k) % there->n]; /* that of the same number comes first */
             if (!other->matched && same_place(slice, other)) {
                 match(slice, other, found);
                 found->n_unread++;
@@ -183,9 +196,10 @@ static void match_unread(const struct input_slices *used, const struct input_sli
     }
 }
 
-/* Finds a slice with these pixels that is not matched yet: one at the same place, or where `anywhere` is true any. */
-static struct input_slice *find_pixels(const struct input_slice *slice, struct input_slice **sorted, size_t n,
-                                       bool anywhere)
+/* Finds a slice with these pixels that is not matched yet: one at the same place, or where
+ * `anywhere` is true any. */
+static struct input_slice *find_pixels(const struct input_slice *slice, struct input_slice **sorted,
+                                       size_t n, bool anywhere)
 {
     size_t low = 0, high = n;
     while (low < high) {
@@ -215,19 +229,21 @@ static void describe(char out[512], const struct input_slice *slice, size_t i, c
 {
     char shown[300];
     ts_text_escape(shown, sizeof shown, slice->name ? slice->name : "");
-    snprintf(out, 512, "%s%sslice %zu at (%.6g, %.6g, %.6g)%s", shown, *shown ? ", " : "", i, slice->place[0],
-             slice->place[1], slice->place[2], what);
+    snprintf(out, 512, "%s%sslice %zu at (%.6g, %.6g, %.6g)%s", shown, *shown ? ", " : "", i,
+             slice->place[0], slice->place[1], slice->place[2], what);
 }
 
-static void count(struct inputs_found *found, enum inputs_kind kind, const struct input_slice *slice, size_t i)
+static void count(struct inputs_found *found, enum inputs_kind kind,
+                  const struct input_slice *slice, size_t i)
 {
     if (found->counts[kind]++ == 0)
         describe(found->first[kind], slice, i, "");
 }
 
-/* Counts slices of which the pixels are those of another slice now. `there` is where they were looked for. */
-static void match_moved(const struct input_slices *used, const struct input_slices *there, struct input_slice **sorted,
-                        struct inputs_found *found)
+/* Counts slices of which the pixels are those of another slice now. `there` is where they were
+ * looked for. */
+static void match_moved(const struct input_slices *used, const struct input_slices *there,
+                        struct input_slice **sorted, struct inputs_found *found)
 {
     for (size_t i = 0; i < used->n; i++) {
         struct input_slice *slice = &used->items[i];
@@ -244,17 +260,20 @@ static void match_moved(const struct input_slices *used, const struct input_slic
         if (same_place(slice, other))
             snprintf(now, sizeof now, ", now slice %td", other - there->items);
         else
-            snprintf(now, sizeof now, ", now at (%.6g, %.6g, %.6g)", other->place[0], other->place[1], other->place[2]);
+            snprintf(now, sizeof now, ", now at (%.6g, %.6g, %.6g)", other->place[0],
+                     other->place[1], other->place[2]);
         describe(found->first[INPUTS_MOVED], slice, i, now);
     }
 }
 
-/* Matches slices by their pixels and their places and counts what is left over into *found. Where both lists are as
- * long and `there` is in the order of the image too (`ordered`), the number of a slice is its place. Slices of other
- * DICOM series than those that match count as additional in no case, and none does unless `count_additional`. Returns
- * TS_RUN_FAILED where memory is out. */
-static enum ts_status match_slices(const struct input_slices *used, const struct input_slices *there, bool ordered,
-                                   bool count_additional, struct inputs_found *found, struct ts_diag *diag)
+/* Matches slices by their pixels and their places and counts what is left over into *found. Where
+ * both lists are as long and `there` is in the order of the image too (`ordered`), the number of a
+ * slice is its place. Slices of other DICOM series than those that match count as additional in no
+ * case, and none does unless `count_additional`. Returns TS_RUN_FAILED where memory is out. */
+static enum ts_status match_slices(const struct input_slices *used,
+                                   const struct input_slices *there, bool ordered,
+                                   bool count_additional, struct inputs_found *found,
+                                   struct ts_diag *diag)
 {
     const bool by_number = ordered && used->n == there->n;
     struct input_slice **sorted = malloc((there->n + 1) * sizeof *sorted);
@@ -289,12 +308,13 @@ static enum ts_status match_slices(const struct input_slices *used, const struct
             count(found, other ? INPUTS_CHANGED : INPUTS_MISSING, slice, i);
     }
     for (size_t k = 0; k < there->n && count_additional; k++)
-        if (!there->items[k].matched && found->n_same > 0 && is_of_series(used, &there->items[k], found))
+        if (!there->items[k].matched && found->n_same > 0 &&
+            is_of_series(used, &there->items[k], found))
             count(found, INPUTS_ADDITIONAL, &there->items[k], k);
     return TS_OK;
 }
 
-/* ---- what is recorded beside pixels ------------------------------------------------------------- */
+/* ---- what is recorded beside pixels ---------------------------------------------------------- */
 
 /* Notes that a fact is another now. Returns true where it is the first one, which is described. */
 static bool differs(struct inputs_found *found, const char *name)
@@ -304,10 +324,10 @@ static bool differs(struct inputs_found *found, const char *name)
     return first;
 }
 
-/* Compares the digest that the result has of a fact of this input with that of what it is now. Older results do not
- * have all facts. */
-static enum inputs_fact compare_fact(const struct recorded *recorded, const char *input, const char *name,
-                                     const void *data, size_t bytes)
+/* Compares the digest that the result has of a fact of this input with that of what it is now.
+ * Older results do not have all facts. */
+static enum inputs_fact compare_fact(const struct recorded *recorded, const char *input,
+                                     const char *name, const void *data, size_t bytes)
 {
     char path[300], digest[DIGEST_TEXT_BYTES];
     snprintf(path, sizeof path, "inputs/%s/%s", input, name);
@@ -319,10 +339,12 @@ static enum inputs_fact compare_fact(const struct recorded *recorded, const char
 }
 
 /* Describes the first of the numbers that is visibly another one than the file has. */
-static void describe_number(const struct recorded *recorded, const char *input, const char *name, const double *numbers,
-                            size_t n, const char *what, size_t columns, struct inputs_found *found)
+static void describe_number(const struct recorded *recorded, const char *input, const char *name,
+                            const double *numbers, size_t n, const char *what, size_t columns,
+                            struct inputs_found *found)
 {
-    struct ts_diag *own = ts_diag_create(); /* without the file's numbers the name of the fact is all there is */
+    struct ts_diag *own =
+        ts_diag_create(); /* without the file's numbers the name of the fact is all there is */
     struct hdf5_slice old = {0};
     char path[300];
     snprintf(path, sizeof path, "/entry/inputs/%s/%s", input, name);
@@ -331,29 +353,33 @@ static void describe_number(const struct recorded *recorded, const char *input, 
     for (size_t i = 0; i < n && i < n_old && !*found->detail; i++) {
         const double was = (double)old.values[i];
         if (fabs(numbers[i] - was) > 1e-6 * fmax(fabs(was), fabs(numbers[i])))
-            snprintf(found->detail, sizeof found->detail, ": %s %zu has %.9g, not %.9g", what, i / columns, numbers[i],
-                     was);
+            snprintf(found->detail, sizeof found->detail, ": %s %zu has %.9g, not %.9g", what,
+                     i / columns, numbers[i], was);
     }
     free(old.values);
     ts_diag_destroy(own);
 }
 
 /* Compares a list of numbers, `columns` for each slice, view or volume. */
-static void check_numbers(const struct recorded *recorded, const char *input, const char *name, const char *what,
-                          size_t columns, const double *numbers, size_t n, struct inputs_found *found)
+static void check_numbers(const struct recorded *recorded, const char *input, const char *name,
+                          const char *what, size_t columns, const double *numbers, size_t n,
+                          struct inputs_found *found)
 {
-    if (compare_fact(recorded, input, name, numbers, n * sizeof *numbers) == INPUTS_FACT_OTHER && differs(found, name))
+    if (compare_fact(recorded, input, name, numbers, n * sizeof *numbers) == INPUTS_FACT_OTHER &&
+        differs(found, name))
         describe_number(recorded, input, name, numbers, n, what, columns, found);
 }
 
 /* Compares how many pixels are padding, which is known once all slices were read. */
-static void check_padding(const struct recorded *recorded, const struct source *source, struct inputs_found *found)
+static void check_padding(const struct recorded *recorded, const struct source *source,
+                          struct inputs_found *found)
 {
     uint64_t count = 0;
     for (int64_t i = 0; i < ts_source_total(source); i++)
         count += (uint64_t)source->slices[ts_source_number(source, i)].padding_count;
     const char *was = ts_made_value(&recorded->made, "inputs/%s/padding_count", found->name);
-    if (compare_fact(recorded, found->name, "padding_count", &count, sizeof count) == INPUTS_FACT_OTHER &&
+    if (compare_fact(recorded, found->name, "padding_count", &count, sizeof count) ==
+            INPUTS_FACT_OTHER &&
         differs(found, "padding_count") && *was)
         snprintf(found->detail, sizeof found->detail, ": %" PRIu64 ", not %.40s", count, was);
 }
@@ -372,20 +398,21 @@ static void describe_part(const char *now, const char *was, struct inputs_found 
     snprintf(text, sizeof text, "%.*s", (int)n_was, was);
     char shown[300];
     ts_text_escape(shown, sizeof shown, text);
-    snprintf(found->detail, sizeof found->detail, ": '%.*s', not '%.180s'", (int)(n_now < 180 ? n_now : 180), now,
-             shown);
+    snprintf(found->detail, sizeof found->detail, ": '%.*s', not '%.180s'",
+             (int)(n_now < 180 ? n_now : 180), now, shown);
 }
 
-static void check_text(const struct recorded *recorded, const char *input, const char *name, const char *text,
-                       struct inputs_found *found)
+static void check_text(const struct recorded *recorded, const char *input, const char *name,
+                       const char *text, struct inputs_found *found)
 {
     const char *was = ts_made_value(&recorded->made, "inputs/%s/%s", input, name);
-    if (compare_fact(recorded, input, name, text, strlen(text)) == INPUTS_FACT_OTHER && differs(found, name) && *was)
+    if (compare_fact(recorded, input, name, text, strlen(text)) == INPUTS_FACT_OTHER &&
+        differs(found, name) && *was)
         describe_part(text, was, found);
 }
 
-enum ts_status ts_inputs_facts(const struct recorded *recorded, const struct source *source, const char *input,
-                               struct inputs_found *found, struct ts_diag *diag)
+enum ts_status ts_inputs_facts(const struct recorded *recorded, const struct source *source,
+                               const char *input, struct inputs_found *found, struct ts_diag *diag)
 {
     const size_t n = (size_t)ts_source_total(source);
     const struct ts_axis *views = &source->image.axes[1];
@@ -394,7 +421,8 @@ enum ts_status ts_inputs_facts(const struct recorded *recorded, const struct sou
     double *numbers = malloc((5 * n + n_views + n_volumes + 1) * sizeof *numbers);
     if (!numbers)
         return ts_diag_no_memory(diag, (5 * n + n_views + n_volumes) * sizeof *numbers);
-    double *slope = numbers, *intercept = numbers + n, *place = numbers + 2 * n, *angles = numbers + 5 * n;
+    double *slope = numbers, *intercept = numbers + n, *place = numbers + 2 * n,
+           *angles = numbers + 5 * n;
     double *volumes = angles + n_views;
     for (size_t i = 0; i < n; i++) {
         const struct source_slice *slice = &source->slices[ts_source_number(source, (int64_t)i)];
@@ -403,7 +431,8 @@ enum ts_status ts_inputs_facts(const struct recorded *recorded, const struct sou
         memcpy(place + 3 * i, slice->position_mm, 3 * sizeof *place);
     }
     for (size_t i = 0; i < n_views; i++)
-        angles[i] = views->positions ? views->positions[i] : views->first + (double)i * views->spacing;
+        angles[i] =
+            views->positions ? views->positions[i] : views->first + (double)i * views->spacing;
     for (size_t i = 0; i < n_volumes; i++)
         volumes[i] = ts_axis_position(&source->volume_axis, (int64_t)i);
     check_numbers(recorded, input, "slice_slope", "slice", 1, slope, n, found);
@@ -422,7 +451,7 @@ enum ts_status ts_inputs_facts(const struct recorded *recorded, const struct sou
     return TS_OK;
 }
 
-/* ---- what headers say ---------------------------------------------------------------------------- */
+/* ---- what headers say ------------------------------------------------------------------------ */
 
 enum inputs_fact ts_inputs_attribute(const struct recorded *recorded, const char *input,
                                      const struct source_attribute *attribute)
@@ -451,43 +480,51 @@ bool ts_inputs_is_of_folder(const char *name)
     return !strncmp(name, "files_", 6) || !strcmp(name, "warnings");
 }
 
-/* Lists the facts that both have and state differently, without the number that a series has in its folder. */
-static void compare_headers(const struct recorded *recorded, const struct source *source, struct inputs_found *found)
+/* Lists the facts that both have and state differently, without the number that a series has in its
+ * folder. */
+static void compare_headers(const struct recorded *recorded, const struct source *source,
+                            struct inputs_found *found)
 {
     size_t used = 0;
     for (size_t i = 0; i < source->n_attributes; i++) {
         const struct source_attribute *attribute = &source->attributes[i];
         const size_t left = sizeof found->headers - used;
-        const bool of_folder = ts_inputs_is_of_folder(attribute->name) || !strcmp(attribute->name, "series_of_input");
+        const bool of_folder =
+            ts_inputs_is_of_folder(attribute->name) || !strcmp(attribute->name, "series_of_input");
         if (!of_folder && strlen(attribute->name) + 3 < left &&
             ts_inputs_attribute(recorded, found->name, attribute) == INPUTS_FACT_OTHER)
-            used += (size_t)snprintf(found->headers + used, left, "%s%s", used > 0 ? ", " : "", attribute->name);
+            used += (size_t)snprintf(found->headers + used, left, "%s%s", used > 0 ? ", " : "",
+                                     attribute->name);
     }
 }
 
-/* ---- one input ----------------------------------------------------------------------------------- */
+/* ---- one input ------------------------------------------------------------------------------- */
 
 static bool is_whole(const struct inputs_found *found)
 {
     return found->n_same == found->n && !found->facts && found->counts[INPUTS_ADDITIONAL] == 0;
 }
 
-/* Returns the parameters of a DICOM input whose files can be looked at one by one: masked pixels are others than those
- * of the file. */
+/* Returns the parameters of a DICOM input whose files can be looked at one by one: masked pixels
+ * are others than those of the file. */
 static const struct dicom_params *files_of(const struct chain_source *source)
 {
     const struct dicom_params *params = source->set.values;
     return source->format == &dicom_format && params->burned_in != BURNED_IN_MASK ? params : NULL;
 }
 
-/* Looks at the files of a DICOM input. Additional files are counted where the run took all slices of its series. One
- * that was chosen can share its UID with others, such as those of other echoes. */
-static enum ts_status check_files(struct recorded *recorded, const struct dicom_params *params, bool opened,
-                                  const struct input_slices *used, struct inputs_found *found, struct ts_diag *diag)
+/* Looks at the files of a DICOM input. Additional files are counted where the run took all slices
+ * of its series. One that was chosen can share its UID with others, such as those of other
+ * echoes. */
+static enum ts_status check_files(struct recorded *recorded, const struct dicom_params *params,
+                                  bool opened, const struct input_slices *used,
+                                  struct inputs_found *found, struct ts_diag *diag)
 {
     struct input_slices there;
-    const bool all = params->slices.rows == 0 && params->take.n == 0 && params->split.n == 0 && !*params->series;
-    enum ts_status status = list_files(params->dicom.items, params->dicom.n, recorded->arena, &there, diag);
+    const bool all =
+        params->slices.rows == 0 && params->take.n == 0 && params->split.n == 0 && !*params->series;
+    enum ts_status status =
+        list_files(params->dicom.items, params->dicom.n, recorded->arena, &there, diag);
     struct inputs_found files = *found;
     files.n_same = files.n_unread = files.n_instances = 0;
     memset(files.counts, 0, sizeof files.counts);
@@ -495,7 +532,8 @@ static enum ts_status check_files(struct recorded *recorded, const struct dicom_
         used->items[i].matched = false;
     if (status == TS_OK)
         status = match_slices(used, &there, false, all, &files, diag);
-    /* Single files do not say which volume of a series they are of: what the input has shown as a whole holds. */
+    /* Single files do not say which volume of a series they are of: what the input has shown as a
+     * whole holds. */
     if (!opened || !is_whole(&files))
         *found = files;
     return status;
@@ -532,7 +570,7 @@ static enum ts_status check_input(struct recorded *recorded, int32_t index, stru
     return status;
 }
 
-/* ---- all inputs ---------------------------------------------------------------------------------- */
+/* ---- all inputs ------------------------------------------------------------------------------ */
 
 static enum ts_status refuse(const struct inputs_found *found, struct ts_diag *diag)
 {
@@ -541,16 +579,20 @@ static enum ts_status refuse(const struct inputs_found *found, struct ts_diag *d
     size_t used = 0;
     for (int kind = 0; kind < INPUTS_KINDS; kind++)
         if (found->counts[kind] > 0)
-            used += (size_t)snprintf(text + used, sizeof text - used, "; %lld %s, the first: %s",
-                                     (long long)found->counts[kind], kinds[kind], found->first[kind]);
+            used +=
+                (size_t)snprintf(text + used, sizeof text - used, "; %lld %s, the first: %s",
+                                 (long long)found->counts[kind], kinds[kind], found->first[kind]);
     if (found->facts)
-        snprintf(text + used, sizeof text - used, "; %s is not what was recorded%s", found->facts, found->detail);
-    return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "inputs-differ", .stage = found->name},
+        snprintf(text + used, sizeof text - used, "; %s is not what was recorded%s", found->facts,
+                 found->detail);
+    return ts_diag_error(diag, TS_BAD_INPUT,
+                         &(struct diag_site){.code = "inputs-differ", .stage = found->name},
                          "%lld of %lld slices are those that were used%s", (long long)found->n_same,
                          (long long)found->n, text);
 }
 
-/* Checks the DICOM inputs file by file where no plan can open them: then the reason is kept as a hint. */
+/* Checks the DICOM inputs file by file where no plan can open them: then the reason is kept as a
+ * hint. */
 static enum ts_status check_without_plan(struct recorded *recorded, struct inputs_found *found,
                                          const struct ts_diag *reason, struct ts_diag *diag)
 {
@@ -573,9 +615,10 @@ static enum ts_status check_without_plan(struct recorded *recorded, struct input
     return TS_BAD_INPUT;
 }
 
-/* Plans the chain without its stages, which opens its inputs. What is wrong goes to a list of its own, *own. */
-static enum ts_status open_inputs(const struct recorded *recorded, struct ts_plan **plan, struct ts_diag **own,
-                                  struct ts_diag *diag)
+/* Plans the chain without its stages, which opens its inputs. What is wrong goes to a list of its
+ * own, *own. */
+static enum ts_status open_inputs(const struct recorded *recorded, struct ts_plan **plan,
+                                  struct ts_diag **own, struct ts_diag *diag)
 {
     struct ts_chain inputs = *recorded->chain;
     const struct ts_options options = {.size = sizeof options, .device = "cpu"};
@@ -589,8 +632,8 @@ static enum ts_status open_inputs(const struct recorded *recorded, struct ts_pla
     return ts_plan_create(&inputs, &options, plan, *own);
 }
 
-enum ts_status ts_inputs_check(struct recorded *recorded, struct inputs_found found[CHAIN_MAX_SOURCES],
-                               struct ts_diag *diag)
+enum ts_status ts_inputs_check(struct recorded *recorded,
+                               struct inputs_found found[CHAIN_MAX_SOURCES], struct ts_diag *diag)
 {
     struct ts_diag *own;
     struct ts_plan *plan;
@@ -611,8 +654,8 @@ enum ts_status ts_inputs_check(struct recorded *recorded, struct inputs_found fo
 }
 
 /* Compares one input by its headers and its first slice. */
-static enum ts_status glance(struct recorded *recorded, struct source *source, const char *name, bool *differs,
-                             struct ts_diag *diag)
+static enum ts_status glance(struct recorded *recorded, struct source *source, const char *name,
+                             bool *differs, struct ts_diag *diag)
 {
     struct input_slices used;
     struct inputs_found found = {.name = name};
@@ -645,7 +688,8 @@ enum ts_status ts_inputs_glance(struct recorded *recorded, const char **other, s
     enum ts_status status = open_inputs(recorded, &plan, &own, diag);
     if (own && status != TS_RUN_FAILED)
         status = TS_OK; /* an input that cannot be opened is the run's to refuse */
-    for (int32_t i = 0; plan && i < recorded->chain->n_sources && status == TS_OK && !differs; i++) {
+    for (int32_t i = 0; plan && i < recorded->chain->n_sources && status == TS_OK && !differs;
+         i++) {
         *other = recorded->chain->sources[i].name;
         status = glance(recorded, plan->nodes[i].source, *other, &differs, own);
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The listing of the file (io/hdf5/hdf5_list.h) has a digest for every dataset, so that facts are compared by their
- * digests, and only shown by their values. Below /entry the groups process_..., inputs and provenance hold facts; any
- * other group with a dataset `data` is an image.
+ * The listing of the file (io/hdf5/hdf5_list.h) has a digest for every dataset, so that facts are
+ * compared by their digests, and only shown by their values. Below /entry the groups process_...,
+ * inputs and provenance hold facts; any other group with a dataset `data` is an image.
  */
 #include "program/record/made.h"
 
@@ -33,7 +33,9 @@ static bool is_fact(const char *path)
 static const char *image_name(const char *path, struct arena *arena)
 {
     const char *slash = strchr(path, '/');
-    return !slash || strcmp(slash, "/data") != 0 ? NULL : ts_arena_text(arena, path, (size_t)(slash - path));
+    return !slash || strcmp(slash, "/data") != 0
+               ? NULL
+               : ts_arena_text(arena, path, (size_t)(slash - path));
 }
 
 static void add_object(struct made *made, const struct hdf5_listed *object, struct arena *arena)
@@ -45,23 +47,29 @@ static void add_object(struct made *made, const struct hdf5_listed *object, stru
         const struct made_fact fact = {path, object->value, digest ? digest : ""};
         made->facts[made->n_facts++] = fact;
     } else if (is_dataset && image_name(path, arena)) {
-        made->images[made->n_images++] = (struct made_image){image_name(path, arena), NULL, digest ? digest : ""};
-    } else if (object->kind == HDF5_SEEN && !strchr(path, '/') && object->target && starts(object->target, entry) &&
-               !starts(object->target + strlen(entry), "process_")) { /* as NXtomoproc's reconstruction */
-        made->images[made->n_images++] = (struct made_image){path, object->target + strlen(entry), NULL};
+        made->images[made->n_images++] =
+            (struct made_image){image_name(path, arena), NULL, digest ? digest : ""};
+    } else if (object->kind == HDF5_SEEN && !strchr(path, '/') && object->target &&
+               starts(object->target, entry) &&
+               !starts(object->target + strlen(entry),
+                       "process_")) { /* as NXtomoproc's reconstruction */
+        made->images[made->n_images++] =
+            (struct made_image){path, object->target + strlen(entry), NULL};
     }
 }
 
-/* ---- stages and inputs --------------------------------------------------------------------------- */
+/* ---- stages and inputs ----------------------------------------------------------------------- */
 
-/* Returns the number of the stage to whose group, process_NUMBER_STAGE, the path of a fact leads, and the length of the
- * group's name; 0: it leads to no stage. */
+/* Returns the number of the stage to whose group, process_NUMBER_STAGE, the path of a fact leads,
+ * and the length of the group's name; 0: it leads to no stage. */
 static int made_stage_number(const char *fact, size_t *length)
 {
     int number = 0, end = 0;
     const char *slash = strchr(fact, '/');
     *length = slash ? (size_t)(slash - fact) : 0;
-    return slash && sscanf(fact, "process_%9d_%n", &number, &end) == 1 && end > 0 && number > 0 ? number : 0;
+    return slash && sscanf(fact, "process_%9d_%n", &number, &end) == 1 && end > 0 && number > 0
+               ? number
+               : 0;
 }
 
 static int by_stage(const void *a, const void *b)
@@ -83,12 +91,13 @@ static bool find_stages(struct made *made, struct arena *arena)
         const char *group = ts_arena_text(arena, path, length);
         if (!group)
             return false;
-        made->stages[made->n_stages++] = (struct made_stage){.number = number,
-                                                             .group = group,
-                                                             .stage = ts_made_value(made, "%s/stage", group),
-                                                             .name = ts_made_value(made, "%s/name", group),
-                                                             .input = ts_made_value(made, "%s/input", group),
-                                                             .device = ts_made_value(made, "%s/device", group)};
+        made->stages[made->n_stages++] =
+            (struct made_stage){.number = number,
+                                .group = group,
+                                .stage = ts_made_value(made, "%s/stage", group),
+                                .name = ts_made_value(made, "%s/name", group),
+                                .input = ts_made_value(made, "%s/input", group),
+                                .device = ts_made_value(made, "%s/device", group)};
     }
     if (made->stages)
         qsort(made->stages, made->n_stages, sizeof *made->stages, by_stage);
@@ -106,26 +115,28 @@ static bool find_inputs(struct made *made, struct arena *arena)
         if (!slash || slash == name || (starts(name, last) && name + strlen(last) == slash))
             continue;
         last = ts_arena_text(arena, name, (size_t)(slash - name));
-        const char *digests = last ? ts_arena_printf(arena, "inputs/%s/slice_pixel_sha256", last) : NULL;
+        const char *digests =
+            last ? ts_arena_printf(arena, "inputs/%s/slice_pixel_sha256", last) : NULL;
         if (!digests)
             return false;
         const struct made_fact *slices = ts_made_find(made, digests);
-        made->inputs[made->n_inputs++] = (struct made_input){.name = last,
-                                                             .format = ts_made_value(made, "inputs/%s/format", last),
-                                                             .digest = slices ? slices->digest : ""};
+        made->inputs[made->n_inputs++] =
+            (struct made_input){.name = last,
+                                .format = ts_made_value(made, "inputs/%s/format", last),
+                                .digest = slices ? slices->digest : ""};
     }
     return made->inputs != NULL;
 }
 
-/* ---- reading ------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static int by_path(const void *a, const void *b)
 {
     return strcmp(((const struct made_fact *)a)->path, ((const struct made_fact *)b)->path);
 }
 
-static enum ts_status take(const struct hdf5_listing *listing, const char *path, struct arena *arena, struct made *made,
-                           struct ts_diag *diag)
+static enum ts_status take(const struct hdf5_listing *listing, const char *path,
+                           struct arena *arena, struct made *made, struct ts_diag *diag)
 {
     size_t n = 0;
     for (const struct hdf5_listed *object = listing->objects; object; object = object->next)
@@ -133,8 +144,10 @@ static enum ts_status take(const struct hdf5_listing *listing, const char *path,
     if (!listing->ours) {
         ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "result-foreign"},
                       "%s was not written by tomostage", path);
-        return ts_diag_hint(diag, "`diff` takes scans of other programs as 'exchange FILE', 'nexus FILE' or 'hdf5 FILE "
-                                  "path=DATASET axes=...'");
+        return ts_diag_hint(
+            diag,
+            "`diff` takes scans of other programs as 'exchange FILE', 'nexus FILE' or 'hdf5 FILE "
+            "path=DATASET axes=...'");
     }
     *made = (struct made){.facts = ts_arena_alloc(arena, (n + 1) * sizeof *made->facts),
                           .images = ts_arena_alloc(arena, (n + 1) * sizeof *made->images),
@@ -150,7 +163,8 @@ static enum ts_status take(const struct hdf5_listing *listing, const char *path,
                : ts_diag_no_memory(diag, made->n_facts * sizeof *made->stages);
 }
 
-enum ts_status ts_made_read(const char *path, struct arena *arena, struct made *made, struct ts_diag *diag)
+enum ts_status ts_made_read(const char *path, struct arena *arena, struct made *made,
+                            struct ts_diag *diag)
 {
     struct hdf5_listing listing = {.arena = arena, .flat = true};
     struct hdf5_session *session;
@@ -158,7 +172,8 @@ enum ts_status ts_made_read(const char *path, struct arena *arena, struct made *
     size_t bytes = 0;
     bool whole = false;
     *made = (struct made){0};
-    enum ts_status status = ts_hdf5_session_open(&(struct hdf5_session_options){.path = path}, &session, NULL, diag);
+    enum ts_status status =
+        ts_hdf5_session_open(&(struct hdf5_session_options){.path = path}, &session, NULL, diag);
     if (status == TS_OK)
         status = ts_hdf5_session_call(session, ts_hdf5_task_list, NULL, 0, &answer, &bytes, diag);
     char *kept = status == TS_OK ? ts_arena_copy(arena, answer, bytes, 1) : NULL;
@@ -190,12 +205,14 @@ const char *ts_made_value(const struct made *made, const char *format, ...)
     return fact && fact->value ? fact->value : "";
 }
 
-enum ts_status ts_made_chain(const char *path, struct arena *arena, const char **chain, struct ts_diag *diag)
+enum ts_status ts_made_chain(const char *path, struct arena *arena, const char **chain,
+                             struct ts_diag *diag)
 {
     const char *const *texts = NULL;
     size_t n = 0;
     *chain = NULL;
-    const enum ts_status status = ts_hdf5_read_texts(path, "/entry/provenance/chain", arena, &texts, &n, diag);
+    const enum ts_status status =
+        ts_hdf5_read_texts(path, "/entry/provenance/chain", arena, &texts, &n, diag);
     if (status == TS_OK && n != 1)
         return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "result-no-chain"},
                              "%s holds no chain in /entry/provenance", path);
@@ -215,7 +232,7 @@ const struct made_image *ts_made_image(const struct made *made, const char *name
     return NULL;
 }
 
-/* ---- comparing ----------------------------------------------------------------------------------- */
+/* ---- comparing ------------------------------------------------------------------------------- */
 
 /* The facts of one stage, which follow each other, or those of no stage. */
 struct group {
@@ -228,7 +245,8 @@ struct group {
 static int by_number(const void *a, const void *b)
 {
     const struct group *x = a, *y = b;
-    return x->number != y->number ? x->number - y->number : (x->facts > y->facts) - (x->facts < y->facts);
+    return x->number != y->number ? x->number - y->number
+                                  : (x->facts > y->facts) - (x->facts < y->facts);
 }
 
 /* Cuts the facts of stages into groups, in the order of the chain. */
@@ -262,25 +280,29 @@ struct list {
     size_t n;
 };
 
-/* Adds what differs between two lists of facts in the order of their paths behind the group's name. */
+/* Adds what differs between two lists of facts in the order of their paths behind the group's
+ * name. */
 static void merge(struct list *list, const struct group *a, const struct group *b)
 {
     for (size_t i = 0, j = 0; i < a->n || j < b->n;) {
-        const int order = i == a->n   ? 1
-                          : j == b->n ? -1
-                                      : strcmp(a->facts[i].path + a->skip, b->facts[j].path + b->skip);
-        const struct made_fact *left = order <= 0 ? &a->facts[i++] : NULL, *right = order >= 0 ? &b->facts[j++] : NULL;
-        const bool is_place =
-            left && right && a->number != b->number && !strcmp(left->path + a->skip, "sequence_index");
+        const int order = i == a->n ? 1
+                          : j == b->n
+                              ? -1
+                              : strcmp(a->facts[i].path + a->skip, b->facts[j].path + b->skip);
+        const struct made_fact *left = order <= 0 ? &a->facts[i++] : NULL,
+                               *right = order >= 0 ? &b->facts[j++] : NULL;
+        const bool is_place = left && right && a->number != b->number &&
+                              !strcmp(left->path + a->skip, "sequence_index");
         if (!is_place && (!left || !right || strcmp(left->digest, right->digest) != 0))
             list->items[list->n++] = (struct made_difference){{left, right}};
     }
 }
 
-/* Pairs the stages of two chains so that as many as possible have a partner of the same name, and none cross. `longest`
- * holds (na + 1) * (nb + 1) numbers: of how many pairs the rests of the chains can have. */
-static void merge_stages(struct list *list, const struct group *a, size_t na, const struct group *b, size_t nb,
-                         int *longest)
+/* Pairs the stages of two chains so that as many as possible have a partner of the same name, and
+ * none cross. `longest` holds (na + 1) * (nb + 1) numbers: of how many pairs the rests of the
+ * chains can have. */
+static void merge_stages(struct list *list, const struct group *a, size_t na, const struct group *b,
+                         size_t nb, int *longest)
 {
     static const struct group none = {0};
     const size_t row = nb + 1;
@@ -306,7 +328,8 @@ static void merge_stages(struct list *list, const struct group *a, size_t na, co
 static int by_first_path(const void *a, const void *b)
 {
     const struct made_difference *x = a, *y = b;
-    const int order = strcmp(x->sides[x->sides[0] ? 0 : 1]->path, y->sides[y->sides[0] ? 0 : 1]->path);
+    const int order =
+        strcmp(x->sides[x->sides[0] ? 0 : 1]->path, y->sides[y->sides[0] ? 0 : 1]->path);
     return order ? order : (x->sides[0] == NULL) - (y->sides[0] == NULL);
 }
 
@@ -321,15 +344,16 @@ static struct group rest_of(const struct made *made, struct made_fact *facts)
     return rest;
 }
 
-bool ts_made_compare(const struct made *a, const struct made *b, struct arena *arena, struct made_difference **list,
-                     size_t *n)
+bool ts_made_compare(const struct made *a, const struct made *b, struct arena *arena,
+                     struct made_difference **list, size_t *n)
 {
     const size_t most = a->n_facts + b->n_facts + 1;
     struct list found = {.items = ts_arena_alloc(arena, most * sizeof *found.items)};
     struct group *groups = ts_arena_alloc(arena, most * sizeof *groups);
     struct made_fact *facts = ts_arena_alloc(arena, most * sizeof *facts);
     const size_t na = groups ? cut(a, groups) : 0, nb = groups ? cut(b, groups + na) : 0;
-    const bool aligned = na <= MOST_STAGES && nb <= MOST_STAGES; /* a file that is made up can have any number */
+    const bool aligned =
+        na <= MOST_STAGES && nb <= MOST_STAGES; /* a file that is made up can have any number */
     int *longest = ts_arena_alloc(arena, (aligned ? (na + 1) * (nb + 1) : 1) * sizeof *longest);
     *list = found.items;
     *n = 0;
@@ -340,7 +364,8 @@ bool ts_made_compare(const struct made *a, const struct made *b, struct arena *a
         merge(&found, &rest[0], &rest[1]);
         merge_stages(&found, groups, na, groups + na, nb, longest);
     } else {
-        const struct group all[] = {{.facts = a->facts, .n = a->n_facts}, {.facts = b->facts, .n = b->n_facts}};
+        const struct group all[] = {{.facts = a->facts, .n = a->n_facts},
+                                    {.facts = b->facts, .n = b->n_facts}};
         merge(&found, &all[0], &all[1]);
     }
     qsort(found.items, found.n, sizeof *found.items, by_first_path);
@@ -353,11 +378,12 @@ bool ts_made_is_table(const struct made_fact *fact)
     return starts(fact->path, "process_") && strstr(fact->path, "/tables/");
 }
 
-/* ---- the chain of a result ------------------------------------------------------------------------- */
+/* ---- the chain of a result ------------------------------------------------------------------- */
 
-/* The text of the chain is parsed as any other, so that a chain of an older version keeps the defaults of its
- * version. Flats and darks of the same file as their projections are recorded as inputs of their own, which is why a
- * path without a name stands for every input: a wrong guess shows in the digests. */
+/* The text of the chain is parsed as any other, so that a chain of an older version keeps the
+ * defaults of its version. Flats and darks of the same file as their projections are recorded as
+ * inputs of their own, which is why a path without a name stands for every input: a wrong guess
+ * shows in the digests. */
 
 static enum ts_status read_chain(struct recorded *recorded, struct ts_diag *diag)
 {
@@ -388,8 +414,10 @@ static int32_t named_input(const struct ts_chain *chain, const char *text, const
     return -1;
 }
 
-/* Refuses a text that looks like a name with a path and names no input; a path may hold '=' where it is one. */
-static enum ts_status check_name(const struct ts_chain *chain, const char *text, struct ts_diag *diag)
+/* Refuses a text that looks like a name with a path and names no input; a path may hold '=' where
+ * it is one. */
+static enum ts_status check_name(const struct ts_chain *chain, const char *text,
+                                 struct ts_diag *diag)
 {
     const char *names[CHAIN_MAX_SOURCES];
     char list[512] = "", name[128];
@@ -399,15 +427,18 @@ static enum ts_status check_name(const struct ts_chain *chain, const char *text,
     snprintf(name, sizeof name, "%.*s", (int)length, text);
     for (int32_t i = 0; i < chain->n_sources; i++) {
         names[i] = chain->sources[i].name;
-        snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", i > 0 ? ", " : "", names[i]);
+        snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", i > 0 ? ", " : "",
+                 names[i]);
     }
     const char *nearest = ts_nearest_name(name, names, (size_t)chain->n_sources);
-    ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "unknown-input"}, "the chain has no input '%s'%s%s%s",
-                  name, nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+    ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "unknown-input"},
+                  "the chain has no input '%s'%s%s%s", name, nearest ? "; did you mean '" : "",
+                  nearest ? nearest : "", nearest ? "'?" : "");
     return ts_diag_hint(diag, "it has: %s", list);
 }
 
-static enum ts_status put_paths(struct recorded *recorded, const char *const *inputs, int n, struct ts_diag *diag)
+static enum ts_status put_paths(struct recorded *recorded, const char *const *inputs, int n,
+                                struct ts_diag *diag)
 {
     struct ts_chain *chain = recorded->chain;
     const char *paths[CHAIN_MAX_SOURCES] = {NULL}, *others = NULL;
@@ -420,8 +451,8 @@ static enum ts_status put_paths(struct recorded *recorded, const char *const *in
             return TS_BAD_CHAIN;
         if (*at)
             return ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "input-twice"},
-                                 "'%s' and '%s' are both given as the input%s%s", *at, path, named < 0 ? "" : " ",
-                                 named < 0 ? "" : chain->sources[named].name);
+                                 "'%s' and '%s' are both given as the input%s%s", *at, path,
+                                 named < 0 ? "" : " ", named < 0 ? "" : chain->sources[named].name);
         *at = path;
     }
     for (int32_t i = 0; i < chain->n_sources && status == TS_OK; i++) {
@@ -433,8 +464,8 @@ static enum ts_status put_paths(struct recorded *recorded, const char *const *in
     return status;
 }
 
-enum ts_status ts_recorded_open(const char *path, const char *const *inputs, int n, struct recorded *recorded,
-                                struct ts_diag *diag)
+enum ts_status ts_recorded_open(const char *path, const char *const *inputs, int n,
+                                struct recorded *recorded, struct ts_diag *diag)
 {
     *recorded = (struct recorded){.arena = ts_arena_create(), .path = path};
     if (!recorded->arena)
@@ -445,7 +476,8 @@ enum ts_status ts_recorded_open(const char *path, const char *const *inputs, int
     return status == TS_OK ? put_paths(recorded, inputs, n, diag) : status;
 }
 
-enum ts_status ts_recorded_check_inputs(const struct recorded *recorded, const char *option, struct ts_diag *diag)
+enum ts_status ts_recorded_check_inputs(const struct recorded *recorded, const char *option,
+                                        struct ts_diag *diag)
 {
     const int folder = (int)(ts_base_name(recorded->path) - recorded->path);
     for (int32_t i = 0; i < recorded->chain->n_sources; i++) {
@@ -454,9 +486,11 @@ enum ts_status ts_recorded_check_inputs(const struct recorded *recorded, const c
         snprintf(path, sizeof path, "%.*s%s", folder, recorded->path, name);
         if (recorded->given[i] || access(path, F_OK) == 0)
             continue;
-        ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "input-not-given", .stage = name},
+        ts_diag_error(diag, TS_BAD_INPUT,
+                      &(struct diag_site){.code = "input-not-given", .stage = name},
                       "nothing says where this input is, and there is no '%s'", path);
-        return ts_diag_hint(diag, "%s PATH gives all inputs of the chain, %s %s=PATH this one", option, option, name);
+        return ts_diag_hint(diag, "%s PATH gives all inputs of the chain, %s %s=PATH this one",
+                            option, option, name);
     }
     return TS_OK;
 }

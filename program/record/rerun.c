@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The same build on the same device computes the same bytes, whatever the number of threads and the budget of memory,
- * so that any difference then is a fault. Another build or device is held to the tolerances that the stages state.
+ * The same build on the same device computes the same bytes, whatever the number of threads and the
+ * budget of memory, so that any difference then is a fault. Another build or device is held to the
+ * tolerances that the stages state.
  */
 #include "program/record/rerun.h"
 
@@ -14,7 +15,8 @@
 const char *ts_rerun_device(const struct made *made)
 {
     for (size_t i = 0; i < made->n_facts; i++) {
-        const char *path = made->facts[i].path, *name = strrchr(path, '/'), *value = made->facts[i].value;
+        const char *path = made->facts[i].path, *name = strrchr(path, '/'),
+                   *value = made->facts[i].value;
         const bool is_device = !strncmp(path, "process_", 8) && name && !strcmp(name, "/device");
         if (is_device && value && !strncmp(value, "cuda", 4))
             return "cuda";
@@ -29,29 +31,35 @@ double ts_rerun_tolerance(const void *chain, const char *image, double magnitude
     double sum = recorded->output.dtype == CHAIN_F16 ? half_rounding * magnitude : 0;
     (void)image;
     for (int32_t i = 0; i < recorded->n_stages; i++) {
-        const struct stage_context context = {.stage = recorded->stages[i].stage, .set = &recorded->stages[i].set};
+        const struct stage_context context = {.stage = recorded->stages[i].stage,
+                                              .set = &recorded->stages[i].set};
         const struct stage_tolerance tolerance = ts_stage_tolerance(&context);
         sum += tolerance.relative * magnitude + tolerance.absolute;
     }
     return 2 * sum;
 }
 
-/* Returns true where the fact says what computed the values, and not what was computed or what was said of it. */
+/* Returns true where the fact says what computed the values, and not what was computed or what was
+ * said of it. */
 static bool is_of_build(const struct made_fact *fact)
 {
     const char *name = strrchr(fact->path, '/');
-    return strcmp(fact->path, "provenance/chain") != 0 && strcmp(fact->path, "provenance/warnings") != 0 &&
+    return strcmp(fact->path, "provenance/chain") != 0 &&
+           strcmp(fact->path, "provenance/warnings") != 0 &&
            (!strncmp(fact->path, "provenance/", 11) ||
-            (!strncmp(fact->path, "process_", 8) && name && (!strcmp(name, "/device") || !strcmp(name, "/version"))));
+            (!strncmp(fact->path, "process_", 8) && name &&
+             (!strcmp(name, "/device") || !strcmp(name, "/version"))));
 }
 
-/* Returns the name of an input, "ct", for "inputs/ct/slice_pixel_sha256" and other facts on which values depend; NULL
- * for the rest. */
+/* Returns the name of an input, "ct", for "inputs/ct/slice_pixel_sha256" and other facts on which
+ * values depend; NULL for the rest. */
 static const char *changed_input(const struct made_fact *fact, struct arena *arena)
 {
     const char *name = strchr(fact->path, '/');
     const char *end = name && !strncmp(fact->path, "inputs/", 7) ? strchr(name + 1, '/') : NULL;
-    return end && ts_inputs_is_of_values(end + 1) ? ts_arena_text(arena, name + 1, (size_t)(end - name - 1)) : NULL;
+    return end && ts_inputs_is_of_values(end + 1)
+               ? ts_arena_text(arena, name + 1, (size_t)(end - name - 1))
+               : NULL;
 }
 
 enum rerun_verdict ts_rerun_judge(const struct comparison *comparison, const char **input)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This decides on which device a recorded chain runs again, how far the second result may be from the first, and what
- * their comparison proves.
+ * This decides on which device a recorded chain runs again, how far the second result may be from
+ * the first, and what their comparison proves.
  */
 #ifndef PROGRAM_RECORD_RERUN_H
 #define PROGRAM_RECORD_RERUN_H
@@ -9,12 +9,13 @@
 #include "program/record/comparison.h"
 #include "program/record/made.h"
 
-/* Returns the device on which the result was computed, as --device takes it: "cpu", "cuda", or "auto" where `auto` had
- * chosen the CPU, which the result says. */
+/* Returns the device on which the result was computed, as --device takes it: "cpu", "cuda", or
+ * "auto" where `auto` had chosen the CPU, which the result says. */
 const char *ts_rerun_device(const struct made *made);
-/* Returns the tolerance of images whose values have at most this magnitude: twice the sum of the tolerances that the
- * stages of the chain state against the exact values, since each run may be as far from them, with the rounding to
- * halves where the output has them. `chain` is a struct ts_chain. For comparison_request.tolerance_of. */
+/* Returns the tolerance of images whose values have at most this magnitude: twice the sum of the
+ * tolerances that the stages of the chain state against the exact values, since each run may be as
+ * far from them, with the rounding to halves where the output has them. `chain` is a struct
+ * ts_chain. For comparison_request.tolerance_of. */
 double ts_rerun_tolerance(const void *chain, const char *image, double magnitude);
 
 enum rerun_verdict {
@@ -23,8 +24,8 @@ enum rerun_verdict {
     RERUN_BEYOND,     /* it */
     RERUN_UNEXPLAINED /* other bytes although build and device are the same */
 };
-/* Judges a comparison of the first result with the second. *input is the name of an input whose pixels were others, or
- * NULL; then nothing follows for the chain. */
+/* Judges a comparison of the first result with the second. *input is the name of an input whose
+ * pixels were others, or NULL; then nothing follows for the chain. */
 enum rerun_verdict ts_rerun_judge(const struct comparison *comparison, const char **input);
 
 #endif

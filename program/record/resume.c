@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Decides what a plan takes from an earlier result. Demands are followed backwards from what must be computed, the
- * stages without a match, and from the images that are written: an image that the result holds is read, and what it was
- * made of is not looked at. So each branch starts at its latest saved image.
+ * Decides what a plan takes from an earlier result. Demands are followed backwards from what must
+ * be computed, the stages without a match, and from the images that are written: an image that the
+ * result holds is read, and what it was made of is not looked at. So each branch starts at its
+ * latest saved image.
  */
 #include "program/record/resume.h"
 
@@ -19,15 +20,16 @@
 #include "pipeline/run/run_search.h"
 #include "pipeline/run/warnings.h"
 
-/* ---- images and tables of the result ------------------------------------------------------------- */
+/* ---- images and tables of the result --------------------------------------------------------- */
 
-/* A saved image stands for the image of a stage only where reading it gives the very values that the stage would
- * compute: with the type of the plan, so not where floats were stored as halves, on the axes of the plan to the last
- * bit, and with the same pixels invalid. */
+/* A saved image stands for the image of a stage only where reading it gives the very values that
+ * the stage would compute: with the type of the plan, so not where floats were stored as halves, on
+ * the axes of the plan to the last bit, and with the same pixels invalid. */
 
-/* ---- tables -------------------------------------------------------------------------------------- */
+/* ---- tables ---------------------------------------------------------------------------------- */
 
-static bool read_table(struct resume *resume, int32_t node, struct stage_table *table, struct ts_diag *diag)
+static bool read_table(struct resume *resume, int32_t node, struct stage_table *table,
+                       struct ts_diag *diag)
 {
     const int32_t stage = resume->match[node] - resume->recorded.chain->n_sources;
     char path[256];
@@ -36,7 +38,8 @@ static bool read_table(struct resume *resume, int32_t node, struct stage_table *
     table->image.data = ts_arena_alloc(resume->arena, bytes > 0 ? bytes : sizeof(double));
     snprintf(path, sizeof path, "/entry/process_%d_%s/tables/%s", (int)stage + 1,
              resume->old.chain->stages[stage].stage->name, table->name);
-    return table->image.data && ts_hdf5_read_values(resume->recorded.path, path, &table->image, diag) == TS_OK;
+    return table->image.data &&
+           ts_hdf5_read_values(resume->recorded.path, path, &table->image, diag) == TS_OK;
 }
 
 /* Returns true where the tables of a stage that matches could be read, or there are none. */
@@ -52,7 +55,7 @@ static bool take_tables(struct resume *resume, int32_t node)
     return complete;
 }
 
-/* ---- images -------------------------------------------------------------------------------------- */
+/* ---- images ---------------------------------------------------------------------------------- */
 
 static bool unfit(struct resume *resume, const char *name, const char *why)
 {
@@ -61,8 +64,8 @@ static bool unfit(struct resume *resume, const char *name, const char *why)
     return false;
 }
 
-/* Returns the name of the dataset that holds the image of a recorded stage, with the number of its value in a sweep (0
- * without), or NULL. */
+/* Returns the name of the dataset that holds the image of a recorded stage, with the number of its
+ * value in a sweep (0 without), or NULL. */
 static const char *dataset_of(const struct resume *resume, int32_t stage, int64_t *value)
 {
     const struct ts_chain *given = resume->recorded.chain;
@@ -82,7 +85,8 @@ static bool same_axes(const struct ts_image *a, const struct ts_image *b)
     bool same = a->rank == b->rank;
     for (int d = 0; same && d < a->rank; d++) {
         const struct ts_axis *x = &a->axes[d], *y = &b->axes[d];
-        same = x->kind == y->kind && x->n == y->n && !strcmp(x->unit ? x->unit : "", y->unit ? y->unit : "");
+        same = x->kind == y->kind && x->n == y->n &&
+               !strcmp(x->unit ? x->unit : "", y->unit ? y->unit : "");
         for (int64_t i = 0; same && i < x->n; i++)
             same = ts_axis_position(x, i) == ts_axis_position(y, i);
     }
@@ -93,15 +97,17 @@ static bool same_geometry(const struct ts_image *a, const struct ts_image *b)
 {
     bool same = a->has_geometry == b->has_geometry;
     for (int i = 0; same && a->has_geometry && i < 9; i++)
-        same = a->direction[i] == b->direction[i] &&
-               (i > 2 || (a->origin_mm[i] == b->origin_mm[i] && a->step_z_mm[i] == b->step_z_mm[i]));
-    return same && a->beam.kind == b->beam.kind && a->beam.source_axis_mm == b->beam.source_axis_mm &&
+        same =
+            a->direction[i] == b->direction[i] &&
+            (i > 2 || (a->origin_mm[i] == b->origin_mm[i] && a->step_z_mm[i] == b->step_z_mm[i]));
+    return same && a->beam.kind == b->beam.kind &&
+           a->beam.source_axis_mm == b->beam.source_axis_mm &&
            a->beam.source_detector_mm == b->beam.source_detector_mm;
 }
 
 /* Checks the open image against what the plan expects of a node, whose image it would be. */
-static bool check_image(struct resume *resume, const struct source *source, const struct plan_node *node, int32_t stage,
-                        const char *name)
+static bool check_image(struct resume *resume, const struct source *source,
+                        const struct plan_node *node, int32_t stage, const char *name)
 {
     const struct ts_image *image = &source->image, *out = &node->out;
     const struct chain_sweep *sweep = &resume->recorded.chain->sweep;
@@ -109,11 +115,15 @@ static bool check_image(struct resume *resume, const struct source *source, cons
     const int64_t n = node->by_volume ? resume->plan->n_volumes : swept ? sweep->n : 1;
     if (resume->recorded.chain->output.dtype == CHAIN_F16 && out->dtype == TS_F32)
         return unfit(resume, name, "is stored as f16, which rounds its values");
-    if (image->dtype != out->dtype || image->quantity != out->quantity || strcmp(image->unit, out->unit) != 0)
+    if (image->dtype != out->dtype || image->quantity != out->quantity ||
+        strcmp(image->unit, out->unit) != 0)
         return unfit(resume, name, "has values of another type or unit");
-    if ((source->n_volumes > 1 ? source->n_volumes : 1) != n || !same_axes(image, out) || !same_geometry(image, out))
+    if ((source->n_volumes > 1 ? source->n_volumes : 1) != n || !same_axes(image, out) ||
+        !same_geometry(image, out))
         return unfit(resume, name, "has other axes or another geometry than were planned");
-    return out->masked || !image->masked ? true : unfit(resume, name, "has invalid pixels, which the plan has not");
+    return out->masked || !image->masked
+               ? true
+               : unfit(resume, name, "has invalid pixels, which the plan has not");
 }
 
 /* Opens an image of the result, which must still be the file that was verified. */
@@ -123,13 +133,15 @@ static struct source *open_image(struct resume *resume, const char *name, struct
     if (ts_result_open(resume->recorded.path, name, true, "resume", &source, diag) != TS_OK)
         return NULL;
     for (size_t i = 0; i < source->n_attributes; i++)
-        if (!strcmp(source->attributes[i].name, "digest") && !strcmp(source->attributes[i].value, resume->proof.digest))
+        if (!strcmp(source->attributes[i].name, "digest") &&
+            !strcmp(source->attributes[i].value, resume->proof.digest))
             return source;
     source->ops->close(source);
     return NULL;
 }
 
-/* Makes bits of valid pixels where the plan has a masked image, and the file no mask since all of them are. */
+/* Makes bits of valid pixels where the plan has a masked image, and the file no mask since all of
+ * them are. */
 static bool make_valid(struct plan_reused *reused, const struct ts_image *out)
 {
     const struct source *source = reused->saved;
@@ -144,7 +156,8 @@ static bool make_valid(struct plan_reused *reused, const struct ts_image *out)
 }
 
 /* Tries the image that a recorded stage has left in the result; `keeper` has its axes. */
-static bool try_image(struct resume *resume, int32_t node, const struct plan_node *keeper, int32_t stage)
+static bool try_image(struct resume *resume, int32_t node, const struct plan_node *keeper,
+                      int32_t stage)
 {
     struct plan_reused *reused = &resume->reuse.nodes[node];
     int64_t value;
@@ -152,12 +165,14 @@ static bool try_image(struct resume *resume, int32_t node, const struct plan_nod
     struct ts_diag *apart = name ? ts_diag_create() : NULL;
     reused->saved = apart ? open_image(resume, name, apart) : NULL;
     if (apart && !reused->saved)
-        unfit(resume, name, ts_diag_count(apart) > 0 ? ts_diag_get(apart, 0)->message : "has changed");
+        unfit(resume, name,
+              ts_diag_count(apart) > 0 ? ts_diag_get(apart, 0)->message : "has changed");
     ts_diag_destroy(apart);
     if (!reused->saved)
         return false;
     reused->saved_first = value * keeper->out.axes[0].n;
-    if (check_image(resume, reused->saved, keeper, stage, name) && make_valid(reused, &resume->plan->nodes[node].out))
+    if (check_image(resume, reused->saved, keeper, stage, name) &&
+        make_valid(reused, &resume->plan->nodes[node].out))
         return true;
     reused->saved->ops->close(reused->saved);
     reused->saved = NULL;
@@ -173,30 +188,33 @@ static const struct plan_node *matched_by(const struct resume *resume, int32_t r
     return NULL;
 }
 
-/* Opens an image of the result that is the image of this node, which matches. Returns false where there is none that
- * has the same values, axes and units. */
+/* Opens an image of the result that is the image of this node, which matches. Returns false where
+ * there is none that has the same values, axes and units. */
 static bool take_image(struct resume *resume, int32_t node)
 {
     const struct ts_chain *old = resume->old.chain;
     bool found = resume->reuse.nodes[node].saved != NULL;
     for (int32_t j = 0; !found && j < old->n_stages; j++) {
         const int32_t recorded = old->n_sources + j;
-        const struct plan_node *keeper = ts_resume_origin(old, recorded, false) == resume->match[node]
-                                             ? matched_by(resume, ts_resume_origin(old, recorded, true))
-                                             : NULL;
+        const struct plan_node *keeper =
+            ts_resume_origin(old, recorded, false) == resume->match[node]
+                ? matched_by(resume, ts_resume_origin(old, recorded, true))
+                : NULL;
         found = keeper && try_image(resume, node, keeper, j);
     }
     return found;
 }
 
-/* ---- warnings of the stages that are taken ------------------------------------------------------- */
+/* ---- warnings of the stages that are taken --------------------------------------------------- */
 
-/* A result lists its warnings as "CODE: STAGE: SENTENCE" (pipeline/run/warnings.h). Those of sources come again, since
- * the sources are opened and read again, and those of a plan as well; what stages warned of while they ran is taken. */
+/* A result lists its warnings as "CODE: STAGE: SENTENCE" (pipeline/run/warnings.h). Those of
+ * sources come again, since the sources are opened and read again, and those of a plan as well;
+ * what stages warned of while they ran is taken. */
 
 struct warning {
     const char *code, *stage, *sentence;
-    size_t name_length; /* of the stage's name, without what tells several of them apart: "box#2", "box[radius=2]" */
+    size_t name_length; /* of the stage's name, without what tells several of them apart: "box#2",
+                           "box[radius=2]" */
 };
 
 /* Cuts a text into its parts, in place. Returns false where it has fewer. */
@@ -212,10 +230,12 @@ static bool cut(char *text, struct warning *warning)
 
 static bool is_of(const struct warning *warning, const char *stage)
 {
-    return strlen(stage) == warning->name_length && !strncmp(stage, warning->stage, warning->name_length);
+    return strlen(stage) == warning->name_length &&
+           !strncmp(stage, warning->stage, warning->name_length);
 }
 
-/* Returns true where a stage of this name was taken, and in *other whether the result has one that was not. */
+/* Returns true where a stage of this name was taken, and in *other whether the result has one that
+ * was not. */
 static bool is_taken(const struct resume *resume, const struct warning *warning, bool *other)
 {
     const struct ts_chain *old = resume->old.chain;
@@ -225,7 +245,8 @@ static bool is_taken(const struct resume *resume, const struct warning *warning,
     for (int32_t j = 0; j < old->n_stages; j++) {
         bool taken = false;
         for (int32_t i = plan->n_sources; i < plan->n_nodes; i++)
-            taken |= !resume->computed[i] && resume->match[i] == resume->recorded.chain->n_sources + j;
+            taken |=
+                !resume->computed[i] && resume->match[i] == resume->recorded.chain->n_sources + j;
         if (!is_of(warning, old->stages[j].stage->name))
             continue;
         any |= taken;
@@ -241,19 +262,21 @@ static bool is_there(const struct warning *warning, const struct ts_diag *diag)
         const struct ts_diag_record *record = ts_diag_get(diag, i);
         char sentence[4096];
         ts_text_escape(sentence, sizeof sentence, record->message);
-        there |= record->severity == TS_WARNING && record->stage && !strcmp(record->stage, warning->stage) &&
-                 record->code && !strcmp(record->code, warning->code) && !strcmp(sentence, warning->sentence);
+        there |= record->severity == TS_WARNING && record->stage &&
+                 !strcmp(record->stage, warning->stage) && record->code &&
+                 !strcmp(record->code, warning->code) && !strcmp(sentence, warning->sentence);
     }
     return there;
 }
 
-/* Adds to diag what the stages that are taken warned of while they ran. Returns TS_RUN_FAILED (resume-warnings) where a
- * warning may be theirs or that of another stage of the same name. */
+/* Adds to diag what the stages that are taken warned of while they ran. Returns TS_RUN_FAILED
+ * (resume-warnings) where a warning may be theirs or that of another stage of the same name. */
 static enum ts_status take_warnings(struct resume *resume, struct ts_diag *diag)
 {
     const char *const *texts;
     size_t n;
-    enum ts_status status = ts_hdf5_read_texts(resume->recorded.path, WARNINGS_PATH, resume->arena, &texts, &n, diag);
+    enum ts_status status =
+        ts_hdf5_read_texts(resume->recorded.path, WARNINGS_PATH, resume->arena, &texts, &n, diag);
     for (size_t i = 0; status == TS_OK && i < n; i++) {
         struct warning warning;
         bool other;
@@ -263,18 +286,21 @@ static enum ts_status take_warnings(struct resume *resume, struct ts_diag *diag)
         if (!cut(text, &warning) || !is_taken(resume, &warning, &other) || is_there(&warning, diag))
             continue;
         if (other) {
-            ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "resume-warnings", .stage = warning.stage},
-                          "%s warns of it (%s), and has another %.*s that is not taken: it does not say of which",
-                          resume->recorded.path, warning.code, (int)warning.name_length, warning.stage);
+            ts_diag_error(diag, TS_RUN_FAILED,
+                          &(struct diag_site){.code = "resume-warnings", .stage = warning.stage},
+                          "%s warns of it (%s), and has another %.*s that is not taken: it does "
+                          "not say of which",
+                          resume->recorded.path, warning.code, (int)warning.name_length,
+                          warning.stage);
             return ts_diag_hint(diag, "without --resume-from everything is computed");
         }
-        ts_diag_warning(diag, &(struct diag_site){.code = warning.code, .stage = warning.stage}, "%s",
-                        warning.sentence);
+        ts_diag_warning(diag, &(struct diag_site){.code = warning.code, .stage = warning.stage},
+                        "%s", warning.sentence);
     }
     return status;
 }
 
-/* ---- what must be computed ----------------------------------------------------------------------- */
+/* ---- what must be computed ------------------------------------------------------------------- */
 
 static void compute(struct resume *resume, int32_t index);
 
@@ -311,10 +337,10 @@ static void decide(struct resume *resume)
             need_image(resume, i);
 }
 
-/* ---- telling the plan ---------------------------------------------------------------------------- */
+/* ---- telling the plan ------------------------------------------------------------------------ */
 
-/* Takes the axes that stages found, so that those after them are resolved and can be compared. Returns true where that
- * is new to the plan. */
+/* Takes the axes that stages found, so that those after them are resolved and can be compared.
+ * Returns true where that is new to the plan. */
 static bool take_axes(struct resume *resume)
 {
     bool any = false;
@@ -329,8 +355,8 @@ static bool take_axes(struct resume *resume)
     return any;
 }
 
-/* Puts the decision in what the plan is given, and returns how many stages are taken. An input on which none of them
- * depends may have changed. */
+/* Puts the decision in what the plan is given, and returns how many stages are taken. An input on
+ * which none of them depends may have changed. */
 static int32_t put(struct resume *resume)
 {
     const struct ts_plan *plan = resume->plan;
@@ -359,8 +385,8 @@ static bool any_image(const struct resume *resume)
     return any;
 }
 
-/* Returns true where a stage makes an image of its own. Else all images of the chain are those of its inputs, and only
- * tables can be taken. */
+/* Returns true where a stage makes an image of its own. Else all images of the chain are those of
+ * its inputs, and only tables can be taken. */
 static bool makes_images(const struct ts_plan *plan)
 {
     bool any = false;
@@ -390,17 +416,19 @@ static void tell(const struct resume *resume, int32_t n_taken, struct ts_diag *d
     for (int32_t i = 0; i < resume->plan->n_nodes; i++) {
         const size_t used = strlen(images);
         if (resume->reuse.nodes[i].saved && !resume->computed[i])
-            snprintf(images + used, sizeof images - used, "%s%s", used > 0 ? ", " : "", resume->plan->nodes[i].label);
+            snprintf(images + used, sizeof images - used, "%s%s", used > 0 ? ", " : "",
+                     resume->plan->nodes[i].label);
     }
     ts_diag_note(diag, &(struct diag_site){.code = "resumed"},
                  "%d of %d stages are taken from %s, which has %s%s%s%s%s%s%s%s", (int)n_taken,
                  (int)(resume->plan->n_nodes - resume->plan->n_sources), resume->recorded.path,
-                 *images ? "the image of " : "their tables", images, resume->label ? "; not taken is " : "",
-                 resume->label ? resume->label : "", resume->label ? ": " : "", resume->label ? resume->why : "",
+                 *images ? "the image of " : "their tables", images,
+                 resume->label ? "; not taken is " : "", resume->label ? resume->label : "",
+                 resume->label ? ": " : "", resume->label ? resume->why : "",
                  *resume->unfit ? "; " : "", resume->unfit);
 }
 
-/* ---- the whole ----------------------------------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 static void note_reads(void *user, const struct simulated_slab *slab)
 {
@@ -410,7 +438,8 @@ static void note_reads(void *user, const struct simulated_slab *slab)
         const struct source *source = plan->nodes[i].source;
         const int64_t volumes = ts_source_total(source) / source->n_slices;
         for (int s = 0; s < slab->steps[i].todo.n; s++)
-            for (int64_t z = slab->steps[i].todo.at[s].first; z < slab->steps[i].todo.at[s].end; z++)
+            for (int64_t z = slab->steps[i].todo.at[s].first; z < slab->steps[i].todo.at[s].end;
+                 z++)
                 for (int64_t v = 0; v < volumes; v++)
                     resume->reuse.inputs[i].read[v * source->n_slices + z] = true;
     }
@@ -502,7 +531,8 @@ static enum ts_status match(struct resume *resume, struct ts_diag *diag)
 }
 
 /* Finds what can be taken. `label` and `why` say what cannot. */
-static enum ts_status find(struct ts_plan *plan, const char *path, struct resume **result, struct ts_diag *diag)
+static enum ts_status find(struct ts_plan *plan, const char *path, struct resume **result,
+                           struct ts_diag *diag)
 {
     enum ts_status status = create(plan, result, diag);
     plan->reuse = *result ? &(*result)->reuse : NULL; /* which frees it, and takes nothing yet */
@@ -545,8 +575,8 @@ static enum ts_status prepare(const void *path, struct ts_plan *plan, struct ts_
     return ts_plan_reuse_take(plan, &resume->reuse, diag);
 }
 
-enum ts_status ts_resume_search(struct ts_chain *chain, const struct ts_options *options, const char *path,
-                                struct ts_diag *diag)
+enum ts_status ts_resume_search(struct ts_chain *chain, const struct ts_options *options,
+                                const char *path, struct ts_diag *diag)
 {
     const struct search_prepare from = {prepare, path};
     return ts_run_search(chain, options, path ? &from : NULL, diag);

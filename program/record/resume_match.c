@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A stage matches one of the recorded chain where it is the same stage with the same parameters, as both were resolved,
- * where its inputs match, and where the same program computed it on the same device. A source matches where its
- * parameters, and all that the result recorded of it beside the pixels, are the same. Where stages stand in the chain
- * does not matter, so that one may be added before a saved image.
+ * A stage matches one of the recorded chain where it is the same stage with the same parameters, as
+ * both were resolved, where its inputs match, and where the same program computed it on the same
+ * device. A source matches where its parameters, and all that the result recorded of it beside the
+ * pixels, are the same. Where stages stand in the chain does not matter, so that one may be added
+ * before a saved image.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -33,7 +34,8 @@ static bool differs(struct resume *resume, const char *label, const char *format
     return false;
 }
 
-static bool differs_in(struct resume *resume, const char *label, struct param_difference *difference)
+static bool differs_in(struct resume *resume, const char *label,
+                       struct param_difference *difference)
 {
     differs(resume, label, "%s is %.200s there, not %.200s", difference->name, difference->recorded,
             difference->planned);
@@ -41,7 +43,7 @@ static bool differs_in(struct resume *resume, const char *label, struct param_di
     return false;
 }
 
-/* ---- the program and the device ------------------------------------------------------------------ */
+/* ---- the program and the device -------------------------------------------------------------- */
 
 static bool same_version(struct resume *resume, const struct version *version)
 {
@@ -49,10 +51,12 @@ static bool same_version(struct resume *resume, const struct version *version)
     ts_version_field(version, field);
     const char *there = ts_made_value(&resume->recorded.made, "provenance/%s", field);
     return !strcmp(there, version->text) ||
-           differs(resume, "the program", "%s is %.200s there, not %s", field, there, version->text);
+           differs(resume, "the program", "%s is %.200s there, not %s", field, there,
+                   version->text);
 }
 
-/* Returns true where this program, with the same libraries and the same kind of device, computed the result. */
+/* Returns true where this program, with the same libraries and the same kind of device, computed
+ * the result. */
 static bool same_program(struct resume *resume)
 {
     struct version versions[VERSIONS_MAX];
@@ -62,14 +66,15 @@ static bool same_program(struct resume *resume)
     for (int i = 0; same && i < n; i++)
         same = same_version(resume, &versions[i]);
     if (same && strcmp(build, ts_build_text()) != 0)
-        same = differs(resume, "the program", "build is %.200s there, not %s", build, ts_build_text());
+        same =
+            differs(resume, "the program", "build is %.200s there, not %s", build, ts_build_text());
     n = same ? ts_provenance_device(resume->plan, versions) : 0;
     for (int i = 0; same && i < n; i++)
         same = same_version(resume, &versions[i]);
     return same;
 }
 
-/* ---- sources ------------------------------------------------------------------------------------- */
+/* ---- sources --------------------------------------------------------------------------------- */
 
 /* Compares all that a source records of itself, in both directions. */
 static bool same_attributes(struct resume *resume, const struct plan_node *node)
@@ -80,13 +85,14 @@ static bool same_attributes(struct resume *resume, const struct plan_node *node)
     char group[256];
     for (size_t i = 0; i < source->n_attributes; i++)
         if (!ts_inputs_is_of_folder(source->attributes[i].name) &&
-            ts_inputs_attribute(&resume->recorded, node->label, &source->attributes[i]) != INPUTS_FACT_SAME)
+            ts_inputs_attribute(&resume->recorded, node->label, &source->attributes[i]) !=
+                INPUTS_FACT_SAME)
             return differs(resume, node->label, "%s is another there", source->attributes[i].name);
     const size_t length = (size_t)snprintf(group, sizeof group, "inputs/%s/", node->label);
     for (size_t i = 0; i < made->n_facts; i++) {
         const char *name = made->facts[i].path + length;
-        bool known = strncmp(made->facts[i].path, group, length) != 0 || ts_inputs_is_of_folder(name) ||
-                     ts_inputs_is_of_values(name);
+        bool known = strncmp(made->facts[i].path, group, length) != 0 ||
+                     ts_inputs_is_of_folder(name) || ts_inputs_is_of_values(name);
         for (size_t k = 0; !known && k < sizeof others / sizeof *others; k++)
             known = !strcmp(name, others[k]);
         for (size_t k = 0; !known && k < source->n_attributes; k++)
@@ -106,7 +112,8 @@ static enum ts_status read_digests(struct resume *resume, int32_t index, struct 
     size_t n;
     if (input->digests)
         return TS_OK;
-    const char *count = ts_made_value(&resume->recorded.made, "inputs/%s/padding_count", node->label);
+    const char *count =
+        ts_made_value(&resume->recorded.made, "inputs/%s/padding_count", node->label);
     if (sscanf(count, "%" SCNd64, &input->padding_count) != 1)
         input->padding_count = -1;
     snprintf(path, sizeof path, "/entry/inputs/%s/slice_pixel_sha256", node->label);
@@ -116,7 +123,8 @@ static enum ts_status read_digests(struct resume *resume, int32_t index, struct 
         return TS_OK;
     input->digests = NULL;
     if (status == TS_OK)
-        differs(resume, node->label, "it has %zu slices there, not %" PRId64, n, ts_source_total(node->source));
+        differs(resume, node->label, "it has %zu slices there, not %" PRId64, n,
+                ts_source_total(node->source));
     return status;
 }
 
@@ -134,17 +142,20 @@ static enum ts_status match_source(struct resume *resume, int32_t index, struct 
         return TS_OK;
     }
     const struct chain_source *source = &chain->sources[other];
-    if (!ts_same_params(&node->set, &source->set, ts_chain_path_param(source->format), true, &difference)) {
+    if (!ts_same_params(&node->set, &source->set, ts_chain_path_param(source->format), true,
+                        &difference)) {
         differs_in(resume, node->label, &difference);
         return TS_OK;
     }
     char grid[300];
     snprintf(grid, sizeof grid, "inputs/%s/grid", node->label);
     if (!ts_made_find(&resume->recorded.made, grid)) {
-        differs(resume, node->label, "an older version made it, which does not record the grid of an input");
+        differs(resume, node->label,
+                "an older version made it, which does not record the grid of an input");
         return TS_OK;
     }
-    enum ts_status status = ts_inputs_facts(&resume->recorded, node->source, node->label, &found, diag);
+    enum ts_status status =
+        ts_inputs_facts(&resume->recorded, node->source, node->label, &found, diag);
     if (status == TS_OK && found.facts)
         differs(resume, node->label, "%s is not what was recorded there", found.facts);
     else if (status == TS_OK && same_attributes(resume, node))
@@ -153,7 +164,7 @@ static enum ts_status match_source(struct resume *resume, int32_t index, struct 
     return status;
 }
 
-/* ---- stages -------------------------------------------------------------------------------------- */
+/* ---- stages ---------------------------------------------------------------------------------- */
 
 int32_t ts_resume_origin(const struct ts_chain *chain, int32_t node, bool of_axes)
 {
@@ -166,7 +177,8 @@ int32_t ts_resume_origin(const struct ts_chain *chain, int32_t node, bool of_axe
     return node;
 }
 
-/* Returns true where an input of the plan is the same image, on the same axes, as a node of the recorded chain. */
+/* Returns true where an input of the plan is the same image, on the same axes, as a node of the
+ * recorded chain. */
 static bool same_input(const struct resume *resume, int32_t own, int32_t other)
 {
     const struct plan_node *node = &resume->plan->nodes[own];
@@ -175,7 +187,8 @@ static bool same_input(const struct resume *resume, int32_t own, int32_t other)
 }
 
 /* Returns true where all inputs of a stage match those of the recorded one. */
-static bool same_inputs(const struct resume *resume, const struct plan_node *node, const struct chain_stage *old)
+static bool same_inputs(const struct resume *resume, const struct plan_node *node,
+                        const struct chain_stage *old)
 {
     int reference = 1;
     if (!same_input(resume, node->inputs[0], old->input_node))
@@ -198,17 +211,20 @@ static bool same_device(struct resume *resume, const struct plan_node *node, int
     const char *name = resume->old.chain->stages[stage].stage->name;
     const char *version = ts_made_value(made, "process_%d_%s/version", (int)stage + 1, name);
     if (strcmp(version, ts_version()) != 0)
-        return differs(resume, node->label, "version %.60s computed it there, not %s", version, ts_version());
+        return differs(resume, node->label, "version %.60s computed it there, not %s", version,
+                       ts_version());
     /* Results of older versions have a number behind the kind: cuda:0. */
     const char *device = ts_made_value(made, "process_%d_%s/device", (int)stage + 1, name),
                *own = resume->plan->cuda ? "cuda" : "cpu";
     const size_t kind = strlen(own);
     if (strncmp(device, own, kind) != 0 || (device[kind] && device[kind] != ':'))
-        return differs(resume, node->label, "it was computed on %.60s there, not on %s", device, own);
+        return differs(resume, node->label, "it was computed on %.60s there, not on %s", device,
+                       own);
     return true;
 }
 
-/* Notes in what a stage differs from one that takes the same images there: the same stage, else another. */
+/* Notes in what a stage differs from one that takes the same images there: the same stage, else
+ * another. */
 static void tell_difference(struct resume *resume, const struct plan_node *node, const bool *used)
 {
     const struct ts_chain *chain = resume->old.chain;
@@ -239,7 +255,8 @@ static void match_stage(struct resume *resume, int32_t index, bool *used)
     struct param_difference difference = {0};
     bool inputs_match = true;
     for (int i = 0; i < STAGE_INPUTS; i++)
-        inputs_match &= node->inputs[i] < 0 || resume->match[plan->nodes[node->inputs[i]].image_node] >= 0;
+        inputs_match &=
+            node->inputs[i] < 0 || resume->match[plan->nodes[node->inputs[i]].image_node] >= 0;
     if (!inputs_match || node->input_axes_pass > 0)
         return;
     for (int32_t j = 0; j < chain->n_stages; j++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * TIFF states neither what its pages are nor how large they are: a path alone is taken for slices, and has no grid.
+ * TIFF states neither what its pages are nor how large they are: a path alone is taken for slices,
+ * and has no grid.
  */
 #include "program/record/side.h"
 
@@ -32,8 +33,8 @@ enum ts_status ts_side_is_hdf5(const char *path, bool *is_hdf5, struct ts_diag *
             fd = ts_regular_file_fail(path, error, reason, sizeof reason);
     }
     if (fd < 0)
-        return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "input-unreadable"}, "%s %s", path,
-                             reason);
+        return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "input-unreadable"},
+                             "%s %s", path, reason);
     return TS_OK;
 }
 
@@ -49,8 +50,8 @@ static const char *format_of(const char *path)
 }
 
 /* Opens the source that a chain in one line describes, at the path where there is one. */
-static enum ts_status open_input(const char *input, const char *path, const char *image, struct side *side,
-                                 struct ts_diag *diag)
+static enum ts_status open_input(const char *input, const char *path, const char *image,
+                                 struct side *side, struct ts_diag *diag)
 {
     enum ts_status status = ts_chain_of_input(input, "command line", path, &side->chain, diag);
     if (status == TS_OK && image)
@@ -68,7 +69,8 @@ static enum ts_status open_input(const char *input, const char *path, const char
     return status;
 }
 
-enum ts_status ts_side_open(const char *text, bool one_line, const char *image, struct side *side, struct ts_diag *diag)
+enum ts_status ts_side_open(const char *text, bool one_line, const char *image, struct side *side,
+                            struct ts_diag *diag)
 {
     struct stat found;
     *side = (struct side){0};
@@ -82,8 +84,8 @@ enum ts_status ts_side_open(const char *text, bool one_line, const char *image, 
     return open_input(input, one_line ? NULL : text, image, side, diag);
 }
 
-enum ts_status ts_side_open_as(const char *path, const char *format, const char *image, struct side *side,
-                               struct ts_diag *diag)
+enum ts_status ts_side_open_as(const char *path, const char *format, const char *image,
+                               struct side *side, struct ts_diag *diag)
 {
     *side = (struct side){0};
     return open_input(format, path, image, side, diag);

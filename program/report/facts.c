@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The facts are those that `diff` compares (program/record/made.h). Labels are counted as the plan counts them.
+ * The facts are those that `diff` compares (program/record/made.h). Labels are counted as the plan
+ * counts them.
  */
 #include "program/report/facts.h"
 
@@ -11,7 +12,8 @@
 
 enum { PATH_BYTES = 512 };
 
-const struct hdf5_listed *ts_report_dataset(const struct report_facts *facts, const char *format, ...)
+const struct hdf5_listed *ts_report_dataset(const struct report_facts *facts, const char *format,
+                                            ...)
 {
     char path[PATH_BYTES];
     va_list arguments;
@@ -32,7 +34,7 @@ const struct report_stage *ts_report_stage(const struct report_facts *facts, con
     return NULL;
 }
 
-/* ---- texts and the sweep ----------------------------------------------------------------------- */
+/* ---- texts and the sweep --------------------------------------------------------------------- */
 
 static enum ts_status read_texts(struct report_facts *facts, struct ts_diag *diag)
 {
@@ -40,7 +42,8 @@ static enum ts_status read_texts(struct report_facts *facts, struct ts_diag *dia
     facts->chain = "";
     if (ts_made_find(&facts->made, "provenance/chain"))
         status = ts_made_chain(facts->path, facts->arena, &facts->chain, diag);
-    return status == TS_OK ? ts_result_warnings(facts->path, facts->arena, &facts->warnings, diag) : status;
+    return status == TS_OK ? ts_result_warnings(facts->path, facts->arena, &facts->warnings, diag)
+                           : status;
 }
 
 /* Returns false where memory is out. */
@@ -59,7 +62,8 @@ static bool name_values(struct report_facts *facts, const struct ts_chain *chain
         names[k] = ts_arena_text(facts->arena, name, strlen(name));
         complete = values[k] && names[k];
     }
-    facts->sweep = (struct report_sweep){(size_t)sweep->stage, param->name, values, names, complete ? sweep->n : 0};
+    facts->sweep = (struct report_sweep){(size_t)sweep->stage, param->name, values, names,
+                                         complete ? sweep->n : 0};
     return complete;
 }
 
@@ -69,7 +73,9 @@ static enum ts_status read_sweep(struct report_facts *facts, struct ts_diag *dia
     struct ts_chain *chain = NULL;
     struct ts_diag *apart = ts_diag_create();
     bool complete = apart != NULL;
-    if (complete && ts_chain_parse(facts->chain, strlen(facts->chain), "report", NULL, &chain, apart) == TS_OK &&
+    if (complete &&
+        ts_chain_parse(facts->chain, strlen(facts->chain), "report", NULL, &chain, apart) ==
+            TS_OK &&
         chain->sweep.n > 0)
         complete = name_values(facts, chain);
     ts_chain_destroy(chain);
@@ -77,24 +83,28 @@ static enum ts_status read_sweep(struct report_facts *facts, struct ts_diag *dia
     return complete ? TS_OK : ts_diag_no_memory(diag, sizeof *facts);
 }
 
-/* ---- stages and inputs ------------------------------------------------------------------------- */
+/* ---- stages and inputs ----------------------------------------------------------------------- */
 
-/* Labels stage i: by the number of its kind, or by its value of the sweep, where it stands behind its beginning. */
+/* Labels stage i: by the number of its kind, or by its value of the sweep, where it stands behind
+ * its beginning. */
 static const char *label_of(const struct report_facts *facts, size_t i)
 {
     const struct report_stage *stage = &facts->stages[i];
     int before = 0;
     if (stage->value > 0) {
         const size_t own = (facts->n_stages - facts->sweep.stage) / (size_t)facts->sweep.n;
-        return ts_arena_printf(facts->arena, "%s[%s=%s]", facts->stages[i - own * (size_t)stage->value].label,
+        return ts_arena_printf(facts->arena, "%s[%s=%s]",
+                               facts->stages[i - own * (size_t)stage->value].label,
                                facts->sweep.param, facts->sweep.values[stage->value]);
     }
     for (size_t k = 0; k < i; k++)
         before += !strcmp(facts->stages[k].of->stage, stage->of->stage);
-    return before == 0 ? stage->of->stage : ts_arena_printf(facts->arena, "%s#%d", stage->of->stage, before + 1);
+    return before == 0 ? stage->of->stage
+                       : ts_arena_printf(facts->arena, "%s#%d", stage->of->stage, before + 1);
 }
 
-/* Finds the value of each stage: those behind the beginning of a sweep stand once for each value, one after the other.
+/* Finds the value of each stage: those behind the beginning of a sweep stand once for each value,
+ * one after the other.
  */
 static void place_stages(struct report_facts *facts)
 {
@@ -103,17 +113,20 @@ static void place_stages(struct report_facts *facts)
     if (sweep->n > 0 && (behind == 0 || behind % (size_t)sweep->n != 0))
         sweep->n = 0; /* the file is made up */
     for (size_t i = 0; i < facts->n_stages; i++)
-        facts->stages[i].value =
-            sweep->n > 0 && i >= sweep->stage ? (int64_t)((i - sweep->stage) / (behind / (size_t)sweep->n)) : -1;
+        facts->stages[i].value = sweep->n > 0 && i >= sweep->stage
+                                     ? (int64_t)((i - sweep->stage) / (behind / (size_t)sweep->n))
+                                     : -1;
 }
 
 static bool label_stages(struct report_facts *facts)
 {
-    facts->stages = ts_arena_alloc(facts->arena, (facts->made.n_stages + 1) * sizeof *facts->stages);
+    facts->stages =
+        ts_arena_alloc(facts->arena, (facts->made.n_stages + 1) * sizeof *facts->stages);
     if (!facts->stages)
         return false;
     for (; facts->n_stages < facts->made.n_stages; facts->n_stages++)
-        facts->stages[facts->n_stages] = (struct report_stage){.of = &facts->made.stages[facts->n_stages]};
+        facts->stages[facts->n_stages] =
+            (struct report_stage){.of = &facts->made.stages[facts->n_stages]};
     place_stages(facts);
     bool complete = true;
     for (size_t i = 0; complete && i < facts->n_stages; i++)
@@ -123,36 +136,43 @@ static bool label_stages(struct report_facts *facts)
 
 static bool name_inputs(struct report_facts *facts)
 {
-    facts->inputs = ts_arena_alloc(facts->arena, (facts->made.n_inputs + 1) * sizeof *facts->inputs);
+    facts->inputs =
+        ts_arena_alloc(facts->arena, (facts->made.n_inputs + 1) * sizeof *facts->inputs);
     for (size_t i = 0; facts->inputs && i < facts->made.n_inputs; i++) {
         size_t at = facts->n_inputs++;
-        for (; at > 0 && !strcmp(facts->made.inputs[i].name, "input"); at--) /* that of the first stage comes first */
+        for (; at > 0 && !strcmp(facts->made.inputs[i].name, "input");
+             at--) /* that of the first stage comes first */
             facts->inputs[at] = facts->inputs[at - 1];
         facts->inputs[at] = facts->made.inputs[i].name;
     }
     return facts->inputs != NULL;
 }
 
-/* ---- the profile ------------------------------------------------------------------------------- */
+/* ---- the profile ----------------------------------------------------------------------------- */
 
 /* Reads a profile, and refuses that of a run that wrote another result. */
-static enum ts_status read_profile(struct report_facts *facts, const char *path, struct ts_diag *diag)
+static enum ts_status read_profile(struct report_facts *facts, const char *path,
+                                   struct ts_diag *diag)
 {
     char digest[DIGEST_TEXT_BYTES];
-    const enum ts_status status = ts_profile_read(path, facts->arena, &facts->trace, &facts->memory, digest, diag);
+    const enum ts_status status =
+        ts_profile_read(path, facts->arena, &facts->trace, &facts->memory, digest, diag);
     if (status != TS_OK || !strcmp(digest, facts->proof.digest))
         return status;
     if (*digest)
-        ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "profile-foreign"},
-                      "%s is the profile of another run, whose result has the digest %.8s..., not %.8s...", path,
-                      digest, facts->proof.digest);
+        ts_diag_error(
+            diag, TS_BAD_INPUT, &(struct diag_site){.code = "profile-foreign"},
+            "%s is the profile of another run, whose result has the digest %.8s..., not %.8s...",
+            path, digest, facts->proof.digest);
     else
         ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "profile-foreign"},
-                      "%s names no result: its run wrote no HDF5, or an older version made it", path);
+                      "%s names no result: its run wrote no HDF5, or an older version made it",
+                      path);
     return ts_diag_hint(diag, "give the profile of the run that wrote the result");
 }
 
-enum ts_status ts_report_facts(const struct report_request *request, struct report_facts *facts, struct ts_diag *diag)
+enum ts_status ts_report_facts(const struct report_request *request, struct report_facts *facts,
+                               struct ts_diag *diag)
 {
     *facts = (struct report_facts){.path = request->path, .arena = ts_arena_create()};
     if (!facts->arena)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * These are the facts that a report states: what the result says about how it was made, and what a profile of its run
- * says about time and memory. All texts come from files and may hold anything.
+ * These are the facts that a report states: what the result says about how it was made, and what a
+ * profile of its run says about time and memory. All texts come from files and may hold anything.
  */
 #ifndef PROGRAM_REPORT_FACTS_H
 #define PROGRAM_REPORT_FACTS_H
@@ -15,8 +15,10 @@
 /* This is a stage of the chain. */
 struct report_stage {
     const struct made_stage *of;
-    const char *label; /* "box#2" for the second one, "box[radius=2]", as messages and `input` call it */
-    int64_t value;     /* index of the value of a sweep for which it stands; -1: it stands before the sweep */
+    const char
+        *label; /* "box#2" for the second one, "box[radius=2]", as messages and `input` call it */
+    int64_t value; /* index of the value of a sweep for which it stands; -1: it stands before the
+                      sweep */
 };
 
 /* These are the values of a sweep. */
@@ -45,11 +47,12 @@ struct report_facts {
 };
 
 /* Verifies the file and reads everything but images. The caller closes `facts` in every case. */
-enum ts_status ts_report_facts(const struct report_request *request, struct report_facts *facts, struct ts_diag *diag);
+enum ts_status ts_report_facts(const struct report_request *request, struct report_facts *facts,
+                               struct ts_diag *diag);
 void ts_report_facts_close(struct report_facts *facts);
 /* Returns the dataset at this path of the file, or NULL. */
-const struct hdf5_listed *ts_report_dataset(const struct report_facts *facts, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+const struct hdf5_listed *ts_report_dataset(const struct report_facts *facts, const char *format,
+                                            ...) __attribute__((format(printf, 2, 3)));
 /* Returns the stage with this label, or NULL where the label is that of an input. */
 const struct report_stage *ts_report_stage(const struct report_facts *facts, const char *label);
 

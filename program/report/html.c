@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Texts are escaped as those of SVG pictures are: by numeric entities alone, which HTML and XML share.
+ * Texts are escaped as those of SVG pictures are: by numeric entities alone, which HTML and XML
+ * share.
  */
 #include "program/report/html.h"
 
@@ -30,7 +31,8 @@ const char *ts_html_unit(const char *unit)
 void ts_html_row(FILE *stream, const char *name, const char *value, const char *unit)
 {
     fputs("<tr><th>", stream);
-    for (size_t n = strcspn(name, "_/"); *name; name += n, n = strcspn(name, "_/")) { /* lines may break behind these */
+    for (size_t n = strcspn(name, "_/"); *name;
+         name += n, n = strcspn(name, "_/")) { /* lines may break behind these */
         n += name[n] != '\0';
         ts_html_print(stream, "%.*s", (int)n, name);
         fputs("<wbr>", stream);
@@ -45,10 +47,11 @@ void ts_html_svg(FILE *stream, const char *svg)
 {
     int width = 0, height = 0, end = 0;
     const char *rest = strstr(svg, " font-family");
-    if (!rest ||
-        sscanf(svg, "<svg xmlns='http://www.w3.org/2000/svg' width='%9d' height='%9d'%n", &width, &height, &end) != 2)
+    if (!rest || sscanf(svg, "<svg xmlns='http://www.w3.org/2000/svg' width='%9d' height='%9d'%n",
+                        &width, &height, &end) != 2)
         return;
-    fprintf(stream, "<div class=\"drawing\" style=\"max-width:%dpx\"><svg viewBox=\"0 0 %d %d\"", width, width, height);
+    fprintf(stream, "<div class=\"drawing\" style=\"max-width:%dpx\"><svg viewBox=\"0 0 %d %d\"",
+            width, width, height);
     fputs(rest, stream);
     fputs("</div>\n", stream);
 }

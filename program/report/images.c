@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An image is opened as a run opens the result of another one, so that axes, units, geometry and invalid pixels are
- * those that a chain would see. Of a series of volumes the middle one is shown, of a sweep each value, and all are
- * counted.
+ * An image is opened as a run opens the result of another one, so that axes, units, geometry and
+ * invalid pixels are those that a chain would see. Of a series of volumes the middle one is shown,
+ * of a sweep each value, and all are counted.
  */
 #include "program/report/images.h"
 
@@ -12,14 +12,15 @@
 
 enum { FEWEST_SLICES = 8 };
 
-/* ---- which images ------------------------------------------------------------------------------ */
+/* ---- which images ---------------------------------------------------------------------------- */
 
 static bool has_image(const struct report_facts *facts, const char *name)
 {
     return *name && ts_made_image(&facts->made, name) != NULL;
 }
 
-static void add_image(struct report_images *images, const char *name, const struct report_stage *stage)
+static void add_image(struct report_images *images, const char *name,
+                      const struct report_stage *stage)
 {
     if (images->n < REPORT_IMAGES)
         images->at[images->n++] = (struct report_image){.name = name, .stage = stage};
@@ -27,9 +28,10 @@ static void add_image(struct report_images *images, const char *name, const stru
         images->left_out++;
 }
 
-/* Stages that keep their image give it their name; the last image of a chain is `data` where it has no other. Those of
- * the first value of a sweep stand for all. */
-static enum ts_status list_images(const struct report_facts *facts, struct report_images *images, struct ts_diag *diag)
+/* Stages that keep their image give it their name; the last image of a chain is `data` where it has
+ * no other. Those of the first value of a sweep stand for all. */
+static enum ts_status list_images(const struct report_facts *facts, struct report_images *images,
+                                  struct ts_diag *diag)
 {
     images->at = calloc(REPORT_IMAGES, sizeof *images->at);
     if (!images->at)
@@ -46,7 +48,7 @@ static enum ts_status list_images(const struct report_facts *facts, struct repor
     return TS_OK;
 }
 
-/* ---- planes ------------------------------------------------------------------------------------ */
+/* ---- planes ---------------------------------------------------------------------------------- */
 
 static void make_planes(const struct report_facts *facts, struct report_image *image)
 {
@@ -70,27 +72,30 @@ static void count_values(void *user, const float *values, size_t n)
     ts_value_bins_add(user, values, n);
 }
 
-/* ---- all --------------------------------------------------------------------------------------- */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 static enum ts_status find_window(struct report_image *image, struct ts_diag *diag)
 {
     const struct gray_window_request request = {.kind = GRAY_AUTO};
-    return ts_gray_window_find(&request, image->source->image.quantity, image->planes, image->n_planes, &image->window,
-                               diag);
+    return ts_gray_window_find(&request, image->source->image.quantity, image->planes,
+                               image->n_planes, &image->window, diag);
 }
 
-enum ts_status ts_report_images(const struct report_facts *facts, struct report_images *images, struct ts_diag *diag)
+enum ts_status ts_report_images(const struct report_facts *facts, struct report_images *images,
+                                struct ts_diag *diag)
 {
     *images = (struct report_images){0};
     enum ts_status status = list_images(facts, images, diag);
     for (size_t i = 0; status == TS_OK && i < images->n; i++) {
         struct report_image *image = &images->at[i];
-        status = ts_result_open(facts->path, image->name, true, "report", &image->source, diag); /* facts proved it */
+        status = ts_result_open(facts->path, image->name, true, "report", &image->source,
+                                diag); /* facts proved it */
         if (status != TS_OK)
             break;
         ts_value_bins_init(&image->bins, ts_dtype_is_integer(image->source->image.dtype));
         make_planes(facts, image);
-        status = ts_picture_read(image->source, image->planes, image->n_planes, count_values, &image->bins, diag);
+        status = ts_picture_read(image->source, image->planes, image->n_planes, count_values,
+                                 &image->bins, diag);
         if (status == TS_OK)
             status = find_window(image, diag);
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This reads what a report shows of an image: the central plane along each axis, or of a sweep the central slice of
- * each value, and the counts of all values.
+ * This reads what a report shows of an image: the central plane along each axis, or of a sweep the
+ * central slice of each value, and the counts of all values.
  */
 #ifndef PROGRAM_REPORT_IMAGES_H
 #define PROGRAM_REPORT_IMAGES_H
@@ -15,13 +15,15 @@
 enum { REPORT_AXES = 3, REPORT_PLANES = 64, REPORT_IMAGES = 16 };
 
 struct report_image {
-    const char *name;                           /* of the image in the file */
-    const struct report_stage *stage;           /* whose image it is; NULL: the input's */
-    struct source *source;                      /* describes the image */
-    struct picture_plane planes[REPORT_PLANES]; /* of the middle volume of a series; of a sweep one of each value */
+    const char *name;                 /* of the image in the file */
+    const struct report_stage *stage; /* whose image it is; NULL: the input's */
+    struct source *source;            /* describes the image */
+    struct picture_plane
+        planes[REPORT_PLANES]; /* of the middle volume of a series; of a sweep one of each value */
     int n_planes; /* one where the image has so few slices that planes across them would be lines */
     struct value_bins bins;
-    struct gray_window window; /* that is shown at first, and the range of the finite values in the planes */
+    struct gray_window
+        window; /* that is shown at first, and the range of the finite values in the planes */
 };
 
 struct report_images {
@@ -30,7 +32,8 @@ struct report_images {
 };
 
 /* Reads every image of the result once, slab by slab. The caller closes `images` in every case. */
-enum ts_status ts_report_images(const struct report_facts *facts, struct report_images *images, struct ts_diag *diag);
+enum ts_status ts_report_images(const struct report_facts *facts, struct report_images *images,
+                                struct ts_diag *diag);
 void ts_report_images_close(struct report_images *images);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Over the iterations a line stands for the median slice and a band from the least to the largest. A slice counts until
- * it is done (its residuals are NaN from there on), and a line ends where all slices are.
+ * Over the iterations a line stands for the median slice and a band from the least to the largest.
+ * A slice counts until it is done (its residuals are NaN from there on), and a line ends where all
+ * slices are.
  */
 #include "program/report/residuals.h"
 
@@ -29,13 +30,14 @@ static size_t sort_residuals(const struct hdf5_slice *table, int64_t i, float *s
 static bool make_line(const struct hdf5_slice *table, struct arena *arena, struct chart_line *line)
 {
     const size_t most = (size_t)table->columns;
-    double *x = ts_arena_alloc(arena, (4 * most + 1) * sizeof *x), *median = x + most, *least = median + most,
-           *largest = least + most;
+    double *x = ts_arena_alloc(arena, (4 * most + 1) * sizeof *x), *median = x + most,
+           *least = median + most, *largest = least + most;
     float *sorted = ts_arena_alloc(arena, ((size_t)table->rows + 1) * sizeof *sorted);
     *line = (struct chart_line){.x = x, .y = median, .low = least, .high = largest};
     if (!x || !sorted)
         return false;
-    for (size_t i = 0, n; i < most && (n = sort_residuals(table, (int64_t)i, sorted)) > 0; i++, line->n++) {
+    for (size_t i = 0, n; i < most && (n = sort_residuals(table, (int64_t)i, sorted)) > 0;
+         i++, line->n++) {
         x[i] = (double)i;
         least[i] = (double)sorted[0];
         median[i] = (double)sorted[(n - 1) / 2];
@@ -44,27 +46,30 @@ static bool make_line(const struct hdf5_slice *table, struct arena *arena, struc
     return true;
 }
 
-/* Returns "process_2_sirt, 24 slices: median, least to largest" for "/entry/process_2_sirt/tables/residual". */
+/* Returns "process_2_sirt, 24 slices: median, least to largest" for
+ * "/entry/process_2_sirt/tables/residual". */
 static const char *name_of(const char *dataset, int64_t slices, struct arena *arena)
 {
     const char *start = strstr(dataset, "/process_"), *end = start ? strchr(start + 1, '/') : NULL;
     const char *name = end ? start + 1 : dataset;
     const int length = (int)(end ? end - name : (ptrdiff_t)strlen(name));
-    return slices > 1
-               ? ts_arena_printf(arena, "%.*s, %lld slices: median, least to largest", length, name, (long long)slices)
-               : ts_arena_text(arena, name, (size_t)length);
+    return slices > 1 ? ts_arena_printf(arena, "%.*s, %lld slices: median, least to largest",
+                                        length, name, (long long)slices)
+                      : ts_arena_text(arena, name, (size_t)length);
 }
 
-/* Reads the residuals of one dataset into a line. `shown` receives its name as it may be printed. */
-static enum ts_status read_line(const char *path, const char *dataset, struct arena *arena, struct chart_line *line,
-                                const char **shown, struct ts_diag *diag)
+/* Reads the residuals of one dataset into a line. `shown` receives its name as it may be
+ * printed. */
+static enum ts_status read_line(const char *path, const char *dataset, struct arena *arena,
+                                struct chart_line *line, const char **shown, struct ts_diag *diag)
 {
     struct hdf5_slice table = {0};
     char escaped[2048];
     ts_text_escape(escaped, sizeof escaped, dataset);
     const enum ts_status status = ts_hdf5_read_slice(path, dataset, -1, &table, diag);
     bool complete = status != TS_OK || make_line(&table, arena, line);
-    *shown = ts_arena_printf(arena, "%s: %lld x %lld", escaped, (long long)table.rows, (long long)table.columns);
+    *shown = ts_arena_printf(arena, "%s: %lld x %lld", escaped, (long long)table.rows,
+                             (long long)table.columns);
     line->name = name_of(escaped, table.rows, arena);
     complete = complete && *shown && line->name;
     free(table.values);
@@ -80,7 +85,8 @@ enum ts_status ts_residuals_read(const char *path, struct arena *arena, struct r
     enum ts_status status = ts_hdf5_list_datasets(path, "residual", arena, &datasets, &n, diag);
     n = n < RESIDUALS_MOST ? n : RESIDUALS_MOST;
     for (size_t i = 0; i < n && status == TS_OK; i++) {
-        status = read_line(path, datasets[i], arena, &residuals->lines[i], &residuals->shown[i], diag);
+        status =
+            read_line(path, datasets[i], arena, &residuals->lines[i], &residuals->shown[i], diag);
         residuals->lines[i].color = (int)i;
         residuals->n++;
     }
@@ -89,9 +95,10 @@ enum ts_status ts_residuals_read(const char *path, struct arena *arena, struct r
 
 struct chart_panel ts_residuals_panel(const struct residuals *residuals)
 {
-    return (struct chart_panel){.title = "",
-                                .x = {.title = "iterations", .low = 0, .high = 1},
-                                .y = {.title = "residual ||b - A x|| / ||b|| after them", .logarithmic = true},
-                                .lines = residuals->lines,
-                                .n_lines = residuals->n};
+    return (struct chart_panel){
+        .title = "",
+        .x = {.title = "iterations", .low = 0, .high = 1},
+        .y = {.title = "residual ||b - A x|| / ||b|| after them", .logarithmic = true},
+        .lines = residuals->lines,
+        .n_lines = residuals->n};
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This reads the residuals of the iterative reconstructions that a result records, as the lines of a chart: `tomostage
- * plot` and the report draw it.
+ * This reads the residuals of the iterative reconstructions that a result records, as the lines of
+ * a chart: `tomostage plot` and the report draw it.
  */
 #ifndef PROGRAM_REPORT_RESIDUALS_H
 #define PROGRAM_REPORT_RESIDUALS_H
@@ -17,8 +17,8 @@ struct residuals {
     int n;
 };
 
-/* Reads every table `residual` of the file. The arena holds the lines. Returns TS_BAD_INPUT where the file cannot be
- * read or has none (hdf5-no-table). */
+/* Reads every table `residual` of the file. The arena holds the lines. Returns TS_BAD_INPUT where
+ * the file cannot be read or has none (hdf5-no-table). */
 enum ts_status ts_residuals_read(const char *path, struct arena *arena, struct residuals *residuals,
                                  struct ts_diag *diag);
 /* Returns the panel with these lines, which are borrowed. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Joining bins 2i and 2i + 1 gives bin i of twice the width, because floor(floor(v / w) / 2) = floor(v / 2w). Floats
- * begin with bins that are 2^-40 as wide as the first value is large, finer than any that are left in the end.
+ * Joining bins 2i and 2i + 1 gives bin i of twice the width, because floor(floor(v / w) / 2) =
+ * floor(v / 2w). Floats begin with bins that are 2^-40 as wide as the first value is large, finer
+ * than any that are left in the end.
  */
 #include "program/report/value_bins.h"
 
@@ -44,7 +45,9 @@ static int64_t make_place(struct value_bins *bins, double value)
     int64_t number = (int64_t)floor(value / bins->width);
     if (bins->n == 0)
         bins->first = bins->last = number;
-    while ((number > bins->last ? number : bins->last) - (number < bins->first ? number : bins->first) >= VALUE_BINS) {
+    while ((number > bins->last ? number : bins->last) -
+               (number < bins->first ? number : bins->first) >=
+           VALUE_BINS) {
         join(bins);
         number = half(number);
     }
@@ -67,7 +70,8 @@ void ts_value_bins_add(struct value_bins *bins, const float *values, size_t n)
             continue;
         }
         const double place = bins->width > 0 ? floor(value / bins->width) : INFINITY;
-        const bool fits = bins->n > 0 && place >= (double)bins->first && place <= (double)bins->last;
+        const bool fits =
+            bins->n > 0 && place >= (double)bins->first && place <= (double)bins->last;
         const int64_t number = fits ? (int64_t)place : make_place(bins, value);
         bins->counts[number - bins->first]++;
         bins->n++;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An axis maps values to pixels over a range that ends at ticks: multiples of 1, 2 or 5 times a power of ten on a
- * linear axis, and these numbers themselves on a logarithmic one.
+ * An axis maps values to pixels over a range that ends at ticks: multiples of 1, 2 or 5 times a
+ * power of ten on a linear axis, and these numbers themselves on a logarithmic one.
  */
 #include "program/show/chart.h"
 
@@ -11,11 +11,22 @@
 #include "io/file/whole_file.h"
 #include "program/show/picture.h"
 
-enum { LEFT = 70, TOP = 60, WIDTH = 460, HEIGHT = 280, BOTTOM = 50, KEY_LINE = 16, GAP = 20, USUAL_TICKS = 4 };
-/* Values outside of these magnitudes have no place on an axis, whose length must be a number as well. */
+enum {
+    LEFT = 70,
+    TOP = 60,
+    WIDTH = 460,
+    HEIGHT = 280,
+    BOTTOM = 50,
+    KEY_LINE = 16,
+    GAP = 20,
+    USUAL_TICKS = 4
+};
+/* Values outside of these magnitudes have no place on an axis, whose length must be a number as
+ * well. */
 static const double least_shown = 1e-300, most_shown = 1e300;
 
-static const char *const colors[CHART_COLORS] = {"#2a5fa5", "#c0503c", "#2a7f3f", "#8a5fa5", "#b08020", "#3a9aa5"};
+static const char *const colors[CHART_COLORS] = {"#2a5fa5", "#c0503c", "#2a7f3f",
+                                                 "#8a5fa5", "#b08020", "#3a9aa5"};
 
 /* An axis with the range that it shows and the pixels of its two ends. */
 struct scale {
@@ -34,7 +45,7 @@ static const char *color_of(const struct chart_line *line)
     return line->color == CHART_GRAY ? "#aaaaaa" : colors[line->color % CHART_COLORS];
 }
 
-/* ---- axes -------------------------------------------------------------------------------------- */
+/* ---- axes ------------------------------------------------------------------------------------ */
 
 static bool is_shown(const struct scale *scale, double value)
 {
@@ -43,8 +54,9 @@ static bool is_shown(const struct scale *scale, double value)
 
 static double pixel_of(const struct scale *scale, double value)
 {
-    const double share = scale->logarithmic ? log(value / scale->low) / log(scale->high / scale->low)
-                                            : (value - scale->low) / (scale->high - scale->low);
+    const double share = scale->logarithmic
+                             ? log(value / scale->low) / log(scale->high / scale->low)
+                             : (value - scale->low) / (scale->high - scale->low);
     return scale->first + share * (scale->last - scale->first);
 }
 
@@ -78,10 +90,12 @@ static void widen(struct scale *scale)
         scale->high = scale->low + fmax(1, 1e-6 * size);
 }
 
-static struct scale scale_of(const struct chart_panel *panel, bool across, double first, double last)
+static struct scale scale_of(const struct chart_panel *panel, bool across, double first,
+                             double last)
 {
     const struct chart_axis *axis = across ? &panel->x : &panel->y;
-    struct scale scale = {.logarithmic = axis->logarithmic, .low = INFINITY, .high = -INFINITY, first, last, 0, 6};
+    struct scale scale = {
+        .logarithmic = axis->logarithmic, .low = INFINITY, .high = -INFINITY, first, last, 0, 6};
     include(&scale, (double[]){axis->low, axis->high}, 2);
     for (int i = 0; i < panel->n_lines; i++) {
         const struct chart_line *line = &panel->lines[i];
@@ -147,19 +161,20 @@ static void write_frame(FILE *file, const struct chart_panel *panel, const struc
     write_ticks(file, place, true);
     write_ticks(file, place, false);
     fprintf(file,
-            "<rect x='%d' y='%d' width='%d' height='%d' fill='none' stroke='black' stroke-width='0.7'/>\n"
+            "<rect x='%d' y='%d' width='%d' height='%d' fill='none' stroke='black' "
+            "stroke-width='0.7'/>\n"
             "<text x='%d' y='%d' text-anchor='middle'>",
             place->x, place->y, WIDTH, HEIGHT, place->x + WIDTH / 2, place->y + HEIGHT + 36);
     ts_svg_text(file, panel->x.title);
-    fprintf(file, "</text>\n<text transform='translate(%d %d) rotate(-90)' text-anchor='middle'>", place->x - 57,
-            place->y + HEIGHT / 2);
+    fprintf(file, "</text>\n<text transform='translate(%d %d) rotate(-90)' text-anchor='middle'>",
+            place->x - 57, place->y + HEIGHT / 2);
     ts_svg_text(file, panel->y.title);
     fprintf(file, "</text>\n<text x='%d' y='%d' font-weight='bold'>", place->x, place->y - 8);
     ts_svg_text(file, panel->title);
     fprintf(file, "</text>\n");
 }
 
-/* ---- lines ------------------------------------------------------------------------------------- */
+/* ---- lines ----------------------------------------------------------------------------------- */
 
 static bool has_point(const struct place *place, const struct chart_line *line, int i)
 {
@@ -175,7 +190,8 @@ static void write_band(FILE *file, const struct place *place, const struct chart
         const double value = k < line->n ? line->high[i] : line->low[i];
         if (!has_point(place, line, i) || !is_shown(&place->up, value))
             continue;
-        fprintf(file, "%c%.1f %.1f", command, pixel_of(&place->across, line->x[i]), pixel_of(&place->up, value));
+        fprintf(file, "%c%.1f %.1f", command, pixel_of(&place->across, line->x[i]),
+                pixel_of(&place->up, value));
         command = 'L';
     }
     fprintf(file, "'/>\n");
@@ -184,9 +200,11 @@ static void write_band(FILE *file, const struct place *place, const struct chart
 static void write_error_bars(FILE *file, const struct place *place, const struct chart_line *line)
 {
     for (int i = 0; i < line->n; i++)
-        if (has_point(place, line, i) && is_shown(&place->up, line->low[i]) && is_shown(&place->up, line->high[i]))
-            fprintf(file, "<path d='M%.1f %.1fV%.1f' stroke='%s'/>\n", pixel_of(&place->across, line->x[i]),
-                    pixel_of(&place->up, line->low[i]), pixel_of(&place->up, line->high[i]), color_of(line));
+        if (has_point(place, line, i) && is_shown(&place->up, line->low[i]) &&
+            is_shown(&place->up, line->high[i]))
+            fprintf(file, "<path d='M%.1f %.1fV%.1f' stroke='%s'/>\n",
+                    pixel_of(&place->across, line->x[i]), pixel_of(&place->up, line->low[i]),
+                    pixel_of(&place->up, line->high[i]), color_of(line));
 }
 
 static void write_line(FILE *file, const struct place *place, const struct chart_line *line)
@@ -197,12 +215,14 @@ static void write_line(FILE *file, const struct place *place, const struct chart
             line->dashed ? " stroke-dasharray='5,3'" : "");
     for (int i = 0; i < line->n; i++)
         if (has_point(place, line, i))
-            fprintf(file, " %.1f,%.1f", pixel_of(&place->across, line->x[i]), pixel_of(&place->up, line->y[i]));
+            fprintf(file, " %.1f,%.1f", pixel_of(&place->across, line->x[i]),
+                    pixel_of(&place->up, line->y[i]));
     fprintf(file, "'/>\n");
     for (int i = 0; line->points && i < line->n; i++)
         if (has_point(place, line, i))
-            fprintf(file, "<circle cx='%.1f' cy='%.1f' r='2.2' fill='%s'/>\n", pixel_of(&place->across, line->x[i]),
-                    pixel_of(&place->up, line->y[i]), color_of(line));
+            fprintf(file, "<circle cx='%.1f' cy='%.1f' r='2.2' fill='%s'/>\n",
+                    pixel_of(&place->across, line->x[i]), pixel_of(&place->up, line->y[i]),
+                    color_of(line));
 }
 
 static void write_key(FILE *file, const struct chart_panel *panel, const struct place *place)
@@ -213,8 +233,9 @@ static void write_key(FILE *file, const struct chart_panel *panel, const struct 
         if (!line->name)
             continue;
         y += KEY_LINE;
-        fprintf(file, "<path d='M%d %dh24' stroke='%s' stroke-width='1.5'%s/><text x='%d' y='%d'>", place->x, y - 4,
-                color_of(line), line->dashed ? " stroke-dasharray='5,3'" : "", place->x + 32, y);
+        fprintf(file, "<path d='M%d %dh24' stroke='%s' stroke-width='1.5'%s/><text x='%d' y='%d'>",
+                place->x, y - 4, color_of(line), line->dashed ? " stroke-dasharray='5,3'" : "",
+                place->x + 32, y);
         ts_svg_text(file, line->name);
         fprintf(file, "</text>\n");
     }
@@ -228,11 +249,12 @@ static int names_of(const struct chart_panel *panel)
     return n;
 }
 
-/* ---- all --------------------------------------------------------------------------------------- */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 void ts_chart_draw(const struct chart *chart, FILE *file)
 {
-    const int columns = chart->columns > 0 ? chart->columns : 1, rows = (chart->n_panels + columns - 1) / columns;
+    const int columns = chart->columns > 0 ? chart->columns : 1,
+              rows = (chart->n_panels + columns - 1) / columns;
     int names = 0;
     for (int i = 0; i < chart->n_panels; i++)
         names = names_of(&chart->panels[i]) > names ? names_of(&chart->panels[i]) : names;
@@ -251,7 +273,8 @@ void ts_chart_draw(const struct chart *chart, FILE *file)
     fprintf(file, "</svg>\n");
 }
 
-enum ts_status ts_chart_write(const struct chart *chart, const char *path, bool replace, struct ts_diag *diag)
+enum ts_status ts_chart_write(const struct chart *chart, const char *path, bool replace,
+                              struct ts_diag *diag)
 {
     struct whole_file file;
     const enum ts_status status = ts_whole_file_open(&file, path, replace, diag);

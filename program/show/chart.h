@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Line charts as SVG 1.1: panels with titled axes, linear or logarithmic, with lines, points, bands or error bars, and
- * a key below each panel. Benchmarks, studies and `tomostage plot` draw with it.
+ * Line charts as SVG 1.1: panels with titled axes, linear or logarithmic, with lines, points, bands
+ * or error bars, and a key below each panel. Benchmarks, studies and `tomostage plot` draw with it.
  */
 #ifndef PROGRAM_SHOW_CHART_H
 #define PROGRAM_SHOW_CHART_H
@@ -15,10 +15,11 @@ enum chart_spread { CHART_BAND, CHART_ERROR_BARS };
 
 struct chart_line {
     const char *name; /* in the key; NULL: the key leaves the line out */
-    int color;        /* counts the CHART_COLORS, which repeat; CHART_GRAY: a line to compare with */
+    int color; /* counts the CHART_COLORS, which repeat; CHART_GRAY: a line to compare with */
     bool dashed, points;
     int n;
-    const double *x, *y;      /* values that are not finite, or not above 0 on a logarithmic axis, are left out */
+    const double *x,
+        *y; /* values that are not finite, or not above 0 on a logarithmic axis, are left out */
     const double *low, *high; /* around each y; NULL: nothing */
     enum chart_spread spread; /* how low and high are drawn */
 };
@@ -44,9 +45,10 @@ struct chart {
 
 /* Draws the chart. A failed write sets the stream's error indicator. */
 void ts_chart_draw(const struct chart *chart, FILE *stream);
-/* Writes the chart to a file. Returns TS_RUN_FAILED where it cannot be written (not-written), or exists and must not be
- * replaced (output-exists).
+/* Writes the chart to a file. Returns TS_RUN_FAILED where it cannot be written (not-written), or
+ * exists and must not be replaced (output-exists).
  */
-enum ts_status ts_chart_write(const struct chart *chart, const char *path, bool replace, struct ts_diag *diag);
+enum ts_status ts_chart_write(const struct chart *chart, const char *path, bool replace,
+                              struct ts_diag *diag);
 
 #endif

@@ -7,10 +7,12 @@
 
 #include "cuda/view/picture.h"
 
-/* Gray; hot (black, red, yellow, white); cubehelix, whose brightness rises evenly as that of gray does. */
+/* Gray; hot (black, red, yellow, white); cubehelix, whose brightness rises evenly as that of gray
+ * does. */
 enum view_colors { COLORS_GRAY, COLORS_HOT, COLORS_CUBEHELIX, COLORS_MAPS };
 
-/* INK_CLEAR shows the image below. INK_SHADE is the ground of panels, INK_DARK the ground of text on images. */
+/* INK_CLEAR shows the image below. INK_SHADE is the ground of panels, INK_DARK the ground of text
+ * on images. */
 enum view_ink { INK_CLEAR, INK_TEXT, INK_SHADE, INK_LINE, INK_CURVE, INK_BARS, INK_MARK, INK_DARK };
 
 /* Fills in the color of each gray level, 0xAABBGGRR. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Two passes over the values: the first finds the range, the second counts. Values are converted in short runs, so that
- * no copy of the image is made. NaN and infinities are left out.
+ * Two passes over the values: the first finds the range, the second counts. Values are converted in
+ * short runs, so that no copy of the image is made. NaN and infinities are left out.
  */
 #include "program/show/display_histogram.h"
 
@@ -10,7 +10,8 @@
 enum { RUN = 4096 };
 
 /* Calls for each run of values of the slices. */
-static void each_value(const struct ts_image *image, int64_t z, int64_t n, struct display_histogram *histogram,
+static void each_value(const struct ts_image *image, int64_t z, int64_t n,
+                       struct display_histogram *histogram,
                        void (*take)(struct display_histogram *, const double *, size_t))
 {
     const struct ts_image slices = ts_image_slices(image, z, n);
@@ -43,7 +44,8 @@ static void take_counts(struct display_histogram *histogram, const double *value
     }
 }
 
-void ts_display_histogram(const struct ts_image *image, int64_t z, int64_t n, struct display_histogram *histogram)
+void ts_display_histogram(const struct ts_image *image, int64_t z, int64_t n,
+                          struct display_histogram *histogram)
 {
     int64_t total = 0, sum = 0;
     *histogram = (struct display_histogram){.low = INFINITY, .high = -INFINITY};
@@ -56,7 +58,8 @@ void ts_display_histogram(const struct ts_image *image, int64_t z, int64_t n, st
     const double width = (histogram->high - histogram->low) / DISPLAY_BINS;
     histogram->dark = histogram->bright = histogram->low;
     for (int i = 0; i < DISPLAY_BINS; i++) {
-        const bool below = (double)sum < 0.01 * (double)total, under = (double)sum < 0.99 * (double)total;
+        const bool below = (double)sum < 0.01 * (double)total,
+                   under = (double)sum < 0.99 * (double)total;
         sum += histogram->counts[i];
         histogram->curve[i] = total ? (float)((double)sum / (double)total) : 0;
         histogram->dark = below ? histogram->low + width * i : histogram->dark;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The histogram of what is shown: counts between the smallest and the largest value, and their running sum, which is
- * the curve by which equalization would map the values.
+ * The histogram of what is shown: counts between the smallest and the largest value, and their
+ * running sum, which is the curve by which equalization would map the values.
  */
 #ifndef PROGRAM_SHOW_DISPLAY_HISTOGRAM_H
 #define PROGRAM_SHOW_DISPLAY_HISTOGRAM_H
@@ -18,6 +18,7 @@ struct display_histogram {
 };
 
 /* Counts slices [z, z + n) of an image. */
-void ts_display_histogram(const struct ts_image *image, int64_t z, int64_t n, struct display_histogram *histogram);
+void ts_display_histogram(const struct ts_image *image, int64_t z, int64_t n,
+                          struct display_histogram *histogram);
 
 #endif

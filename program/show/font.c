@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The letters are those of the X Window System's font misc-fixed "6x13" (Debian's package xfonts-base), whose notice
- * reads "Public domain font. Share and enjoy." They are a table, because a program that draws on a bare buffer has no
- * other way to letters that takes no time to start.
+ * The letters are those of the X Window System's font misc-fixed "6x13" (Debian's package
+ * xfonts-base), whose notice reads "Public domain font. Share and enjoy." They are a table, because
+ * a program that draws on a bare buffer has no other way to letters that takes no time to start.
  */
 #include "program/show/font.h"
 
@@ -109,7 +109,8 @@ static const uint8_t letters[][FONT_HEIGHT] = {
     {0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x30, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00},
 };
 
-/* U+00B0 degree, U+00B2 superscript two, U+00B5 micro, U+00B7 middle dot: in UTF-8 each is 0xC2 and one of these. */
+/* U+00B0 degree, U+00B2 superscript two, U+00B5 micro, U+00B7 middle dot: in UTF-8 each is 0xC2 and
+ * one of these. */
 static const uint8_t others[] = {0xB0, 0xB2, 0xB5, 0xB7};
 
 enum { ASCII = 127 - 32 };

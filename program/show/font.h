@@ -9,8 +9,9 @@
 
 enum { FONT_WIDTH = 6, FONT_HEIGHT = 13 };
 
-/* Returns the rows of the character at *text, from the top, whose highest bit is the leftmost pixel, and moves *text
- * behind it. The text is UTF-8; a character that the font lacks is shown as '?'. */
+/* Returns the rows of the character at *text, from the top, whose highest bit is the leftmost
+ * pixel, and moves *text behind it. The text is UTF-8; a character that the font lacks is shown as
+ * '?'. */
 const uint8_t *ts_font_letter(const char **text);
 /* Returns how many characters a text has. */
 int ts_font_letters(const char *text);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This draws the geometry of a scan as SVG 1.1. x points right and y up, in mm from the rotation axis; the first view
- * is drawn. With theta its angle, e = (cos, sin) and w = (-sin, cos), detector positions rise along e; a fan's source
- * stands at source_axis * w and parallel rays come from there.
+ * This draws the geometry of a scan as SVG 1.1. x points right and y up, in mm from the rotation
+ * axis; the first view is drawn. With theta its angle, e = (cos, sin) and w = (-sin, cos), detector
+ * positions rise along e; a fan's source stands at source_axis * w and parallel rays come from
+ * there.
  */
 #include "program/show/geometry_picture.h"
 
@@ -12,7 +13,15 @@
 #include "io/file/whole_file.h"
 #include "stages/geometry/view_angles.h"
 
-enum { SIDE = 760, MARGIN = 70, TEXT_TOP = SIDE + 10, LINE = 18, LINES = 10, N_RAYS = 7, ARC_STEPS = 48 };
+enum {
+    SIDE = 760,
+    MARGIN = 70,
+    TEXT_TOP = SIDE + 10,
+    LINE = 18,
+    LINES = 10,
+    N_RAYS = 7,
+    ARC_STEPS = 48
+};
 
 static const double pi = 3.14159265358979323846;
 
@@ -28,11 +37,12 @@ struct picture {
     bool fan;
 };
 
-/* ---- what is drawn where ----------------------------------------------------------------------- */
+/* ---- what is drawn where --------------------------------------------------------------------- */
 
 static double gamma_of(const struct picture *picture, double u)
 {
-    return picture->sinogram->beam.kind == TS_BEAM_FAN_ARC ? u / picture->far : atan(u / picture->far);
+    return picture->sinogram->beam.kind == TS_BEAM_FAN_ARC ? u / picture->far
+                                                           : atan(u / picture->far);
 }
 
 /* Writes the point of the detector at position u. */
@@ -85,9 +95,11 @@ static struct picture prepare(const struct ts_image *sinogram, FILE *stream)
                               .theta = ts_view_degree(view, 0),
                               .last_theta = ts_view_degree(view, view->n - 1),
                               .first = detector->first,
-                              .last = detector->first + (double)(detector->n - 1) * detector->spacing,
+                              .last =
+                                  detector->first + (double)(detector->n - 1) * detector->spacing,
                               .fan = sinogram->beam.kind != TS_BEAM_PARALLEL};
-    const double side = fmin(-picture.first, picture.last), reach = fmax(fabs(picture.first), fabs(picture.last));
+    const double side = fmin(-picture.first, picture.last),
+                 reach = fmax(fabs(picture.first), fabs(picture.last));
     picture.e[0] = cos(picture.theta * pi / 180);
     picture.e[1] = sin(picture.theta * pi / 180);
     picture.w[0] = -picture.e[1];
@@ -105,7 +117,7 @@ static struct picture prepare(const struct ts_image *sinogram, FILE *stream)
     return picture;
 }
 
-/* ---- drawing ----------------------------------------------------------------------------------- */
+/* ---- drawing --------------------------------------------------------------------------------- */
 
 static double to_x(const struct picture *picture, double x)
 {
@@ -117,25 +129,30 @@ static double to_y(const struct picture *picture, double y)
     return picture->origin[1] - y * picture->scale;
 }
 
-static void line(const struct picture *picture, const double from[2], const double to[2], const char *style)
+static void line(const struct picture *picture, const double from[2], const double to[2],
+                 const char *style)
 {
-    fprintf(picture->stream, "<line x1='%.1f' y1='%.1f' x2='%.1f' y2='%.1f' %s/>\n", to_x(picture, from[0]),
-            to_y(picture, from[1]), to_x(picture, to[0]), to_y(picture, to[1]), style);
+    fprintf(picture->stream, "<line x1='%.1f' y1='%.1f' x2='%.1f' y2='%.1f' %s/>\n",
+            to_x(picture, from[0]), to_y(picture, from[1]), to_x(picture, to[0]),
+            to_y(picture, to[1]), style);
 }
 
-static void text(const struct picture *picture, double x, double y, const char *anchor, const char *words)
+static void text(const struct picture *picture, double x, double y, const char *anchor,
+                 const char *words)
 {
-    fprintf(picture->stream, "<text x='%.1f' y='%.1f' text-anchor='%s'>%s</text>\n", to_x(picture, x), to_y(picture, y),
-            anchor, words);
+    fprintf(picture->stream, "<text x='%.1f' y='%.1f' text-anchor='%s'>%s</text>\n",
+            to_x(picture, x), to_y(picture, y), anchor, words);
 }
 
 /* Draws an arc about the axis from one angle to another, in degrees, in either direction. */
-static void arc(const struct picture *picture, double radius, double from, double to, const char *style)
+static void arc(const struct picture *picture, double radius, double from, double to,
+                const char *style)
 {
     fprintf(picture->stream, "<polyline fill='none' %s points='", style);
     for (int i = 0; i <= ARC_STEPS; i++) {
         const double angle = (from + (to - from) * i / ARC_STEPS) * pi / 180;
-        fprintf(picture->stream, "%.1f,%.1f ", to_x(picture, radius * cos(angle)), to_y(picture, radius * sin(angle)));
+        fprintf(picture->stream, "%.1f,%.1f ", to_x(picture, radius * cos(angle)),
+                to_y(picture, radius * sin(angle)));
     }
     fputs("'/>\n", picture->stream);
 }
@@ -153,7 +170,8 @@ static void draw_axes(const struct picture *picture, double reach)
     arc(picture, 0.3 * reach, 0, picture->theta + (fabs(picture->theta) < 1 ? 25 : 0),
         "stroke='#b03030' marker-end='url(#arrow)'");
     text(picture, 0.36 * reach, 0.2 * reach, "start", "theta rises from x to y");
-    fprintf(picture->stream, "<circle cx='%.1f' cy='%.1f' r='4' fill='black'/>\n", to_x(picture, 0), to_y(picture, 0));
+    fprintf(picture->stream, "<circle cx='%.1f' cy='%.1f' r='4' fill='black'/>\n", to_x(picture, 0),
+            to_y(picture, 0));
     text(picture, -0.05 * reach, -0.12 * reach, "end", "rotation axis");
 }
 
@@ -189,12 +207,12 @@ static void draw_detector(const struct picture *picture)
     if (!picture->fan)
         return;
     origin_of(picture, 0, point);
-    fprintf(picture->stream, "<circle cx='%.1f' cy='%.1f' r='6' fill='#d08000'/>\n", to_x(picture, point[0]),
-            to_y(picture, point[1]));
+    fprintf(picture->stream, "<circle cx='%.1f' cy='%.1f' r='6' fill='#d08000'/>\n",
+            to_x(picture, point[0]), to_y(picture, point[1]));
     text(picture, point[0], point[1] + 12 / picture->scale, "middle", "source");
 }
 
-/* ---- numbers ----------------------------------------------------------------------------------- */
+/* ---- numbers --------------------------------------------------------------------------------- */
 
 static void write_line(const struct picture *picture, int i, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -207,28 +225,33 @@ static void write_line(const struct picture *picture, int i, const char *format,
     va_start(arguments, format);
     vfprintf(picture->numbers ? picture->numbers : picture->stream, format, arguments);
     va_end(arguments);
-    fputs(picture->numbers ? "\n" : "</text>\n", picture->numbers ? picture->numbers : picture->stream);
+    fputs(picture->numbers ? "\n" : "</text>\n",
+          picture->numbers ? picture->numbers : picture->stream);
 }
 
-static void write_axis(const struct picture *picture, const struct rotation_axis *axis, int first_line)
+static void write_axis(const struct picture *picture, const struct rotation_axis *axis,
+                       int first_line)
 {
     const char *unit = picture->sinogram->axes[2].unit ? picture->sinogram->axes[2].unit : "mm";
     const double middle = 0.5 * (picture->first + picture->last);
     if (axis->found_later) {
-        write_line(picture, first_line,
-                   "rotation axis: found at run time; drawn as if at detector pixel %.6g (0 is the first)",
-                   axis->center);
+        write_line(
+            picture, first_line,
+            "rotation axis: found at run time; drawn as if at detector pixel %.6g (0 is the first)",
+            axis->center);
         write_line(picture, first_line + 1, "field of view: known once the axis is found");
         return;
     }
-    write_line(picture, first_line, "rotation axis at detector pixel %.6g (0 is the first%s%s):", axis->center,
+    write_line(picture, first_line,
+               "rotation axis at detector pixel %.6g (0 is the first%s%s):", axis->center,
                axis->owner ? "; as given to " : "", axis->owner ? axis->owner : "");
     write_line(picture, first_line + 1, "the detector's middle is at u = %.6g %s", middle, unit);
     if (picture->field > 0)
-        write_line(picture, first_line + 2, "field of view: a circle of %.6g %s about the axis", 2 * picture->field,
-                   unit);
+        write_line(picture, first_line + 2, "field of view: a circle of %.6g %s about the axis",
+                   2 * picture->field, unit);
     else
-        write_line(picture, first_line + 2, "field of view: none, the rotation axis lies outside the detector");
+        write_line(picture, first_line + 2,
+                   "field of view: none, the rotation axis lies outside the detector");
 }
 
 static void write_numbers(const struct picture *picture, const struct rotation_axis *axis)
@@ -239,19 +262,24 @@ static void write_numbers(const struct picture *picture, const struct rotation_a
     int i = 0;
     write_line(picture, i++, "%s beam", ts_beam_name(sinogram->beam.kind));
     if (picture->fan) {
-        write_line(picture, i++,
-                   "source to axis %.6g mm, source to detector %.6g mm: an object at the axis is %.4g "
-                   "times as large on the detector",
-                   picture->near, picture->far, picture->far / picture->near);
+        write_line(
+            picture, i++,
+            "source to axis %.6g mm, source to detector %.6g mm: an object at the axis is %.4g "
+            "times as large on the detector",
+            picture->near, picture->far, picture->far / picture->near);
         write_line(picture, i++, "fan angle %.6g degree, from %.6g to %.6g",
-                   (gamma_of(picture, picture->last) - gamma_of(picture, picture->first)) * 180 / pi,
-                   gamma_of(picture, picture->first) * 180 / pi, gamma_of(picture, picture->last) * 180 / pi);
+                   (gamma_of(picture, picture->last) - gamma_of(picture, picture->first)) * 180 /
+                       pi,
+                   gamma_of(picture, picture->first) * 180 / pi,
+                   gamma_of(picture, picture->last) * 180 / pi);
     }
-    write_line(picture, i++,
-               "%lld views, theta from %.6g to %.6g degree; the first one is drawn, the dashed arc is the "
-               "source's way",
-               (long long)view->n, picture->theta, picture->last_theta);
-    write_line(picture, i++, "%lld detector pixels, %.6g %s apart%s", (long long)detector->n, detector->spacing, unit,
+    write_line(
+        picture, i++,
+        "%lld views, theta from %.6g to %.6g degree; the first one is drawn, the dashed arc is the "
+        "source's way",
+        (long long)view->n, picture->theta, picture->last_theta);
+    write_line(picture, i++, "%lld detector pixels, %.6g %s apart%s", (long long)detector->n,
+               detector->spacing, unit,
                sinogram->beam.kind == TS_BEAM_FAN_ARC ? " along the arc" : "");
     write_axis(picture, axis, i);
     write_line(picture, i + 3, "%lld slice%s, %.6g %s apart", (long long)sinogram->axes[0].n,
@@ -259,20 +287,24 @@ static void write_numbers(const struct picture *picture, const struct rotation_a
                sinogram->axes[0].unit ? sinogram->axes[0].unit : "mm");
 }
 
-void ts_geometry_picture(const struct ts_image *sinogram, const struct rotation_axis *axis, FILE *stream, FILE *numbers)
+void ts_geometry_picture(const struct ts_image *sinogram, const struct rotation_axis *axis,
+                         FILE *stream, FILE *numbers)
 {
     struct picture picture = prepare(sinogram, stream);
     const double reach = picture.field > 0 ? 0.8 * picture.field : 0.5 * picture.near;
-    fprintf(stream,
-            "<svg xmlns='http://www.w3.org/2000/svg' width='%d' height='%d' font-family='sans-serif' font-size='13'>\n"
-            "<defs><marker id='arrow' markerWidth='8' markerHeight='8' refX='7' refY='3' orient='auto'>"
-            "<path d='M0,0 L8,3 L0,6 z' fill='#555'/></marker></defs>\n"
-            "<rect width='100%%' height='100%%' fill='white'/>\n",
-            SIDE, numbers ? SIDE : TEXT_TOP + LINE * LINES);
+    fprintf(
+        stream,
+        "<svg xmlns='http://www.w3.org/2000/svg' width='%d' height='%d' font-family='sans-serif' "
+        "font-size='13'>\n"
+        "<defs><marker id='arrow' markerWidth='8' markerHeight='8' refX='7' refY='3' orient='auto'>"
+        "<path d='M0,0 L8,3 L0,6 z' fill='#555'/></marker></defs>\n"
+        "<rect width='100%%' height='100%%' fill='white'/>\n",
+        SIDE, numbers ? SIDE : TEXT_TOP + LINE * LINES);
     picture.numbers = numbers;
     if (picture.field > 0)
         arc(&picture, picture.field, 0, 360, "stroke='#30a050' stroke-width='1.5'");
-    arc(&picture, picture.near, picture.theta + 90, picture.last_theta + 90, "stroke='#d08000' stroke-dasharray='3 5'");
+    arc(&picture, picture.near, picture.theta + 90, picture.last_theta + 90,
+        "stroke='#d08000' stroke-dasharray='3 5'");
     draw_rays(&picture);
     draw_detector(&picture);
     draw_axes(&picture, reach);
@@ -286,18 +318,21 @@ static int32_t last_sinogram(const struct ts_plan *plan)
     int32_t found = -1;
     for (int32_t i = 0; i < plan->n_nodes; i++) {
         const struct ts_image *image = &plan->nodes[i].out;
-        if (ts_image_is_sinogram(image) && image->axes[1].unit && !strcmp(image->axes[1].unit, "degree"))
+        if (ts_image_is_sinogram(image) && image->axes[1].unit &&
+            !strcmp(image->axes[1].unit, "degree"))
             found = i;
     }
     return found;
 }
 
-enum ts_status ts_geometry_write(const struct ts_plan *plan, const char *path, bool force, struct ts_diag *diag)
+enum ts_status ts_geometry_write(const struct ts_plan *plan, const char *path, bool force,
+                                 struct ts_diag *diag)
 {
     const int32_t node = last_sinogram(plan);
     if (node < 0)
-        return ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "picture-nothing"},
-                             "no image of this chain is a sinogram with angles, whose geometry could be drawn");
+        return ts_diag_error(
+            diag, TS_BAD_CHAIN, &(struct diag_site){.code = "picture-nothing"},
+            "no image of this chain is a sinogram with angles, whose geometry could be drawn");
     struct whole_file file;
     const enum ts_status status = ts_whole_file_open(&file, path, force, diag);
     if (status != TS_OK)

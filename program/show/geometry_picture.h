@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This draws how a sinogram was measured: source, detector, rotation axis, sense of the angle, field of view.
+ * This draws how a sinogram was measured: source, detector, rotation axis, sense of the angle,
+ * field of view.
  */
 #ifndef PROGRAM_SHOW_GEOMETRY_PICTURE_H
 #define PROGRAM_SHOW_GEOMETRY_PICTURE_H
 
 #include "pipeline/plan/plan_axis.h"
 
-/* Draws the sinogram's first view as SVG, in mm from the rotation axis, with the numbers below it. They go to `numbers`
- * instead, one a line, as plain text that may hold anything that the axis' owner does; NULL: they stand in the SVG. */
-void ts_geometry_picture(const struct ts_image *sinogram, const struct rotation_axis *axis, FILE *stream,
-                         FILE *numbers);
-/* Draws a plan's last sinogram with angles to a file, about the axis that its reconstruction uses; an existing file is
- * replaced only with `force`. TS_BAD_CHAIN (code picture-nothing) where the plan has no such image,
- * TS_RUN_FAILED (picture-exists, picture-write). */
-enum ts_status ts_geometry_write(const struct ts_plan *plan, const char *path, bool force, struct ts_diag *diag);
+/* Draws the sinogram's first view as SVG, in mm from the rotation axis, with the numbers below it.
+ * They go to `numbers` instead, one a line, as plain text that may hold anything that the axis'
+ * owner does; NULL: they stand in the SVG. */
+void ts_geometry_picture(const struct ts_image *sinogram, const struct rotation_axis *axis,
+                         FILE *stream, FILE *numbers);
+/* Draws a plan's last sinogram with angles to a file, about the axis that its reconstruction uses;
+ * an existing file is replaced only with `force`. TS_BAD_CHAIN (code picture-nothing) where the
+ * plan has no such image, TS_RUN_FAILED (picture-exists, picture-write). */
+enum ts_status ts_geometry_write(const struct ts_plan *plan, const char *path, bool force,
+                                 struct ts_diag *diag);
 
 #endif

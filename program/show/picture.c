@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Each of the patient's axes (x to the left, y to the back, z to the head: DICOM PS3.3 C.7.6.2) is given the axis of
- * the image that runs along it most, so that slices in any orientation have axial, coronal and sagittal planes. Oblique
- * slices are not resampled: their planes are the nearest ones.
+ * Each of the patient's axes (x to the left, y to the back, z to the head: DICOM PS3.3 C.7.6.2) is
+ * given the axis of the image that runs along it most, so that slices in any orientation have
+ * axial, coronal and sagittal planes. Oblique slices are not resampled: their planes are the
+ * nearest ones.
  */
 #include "program/show/picture.h"
 
@@ -15,7 +16,7 @@
 #include "io/source/source_walk.h"
 #include "stages/engine/validity.h"
 
-/* ---- axes ---------------------------------------------------------------------------------------- */
+/* ---- axes ------------------------------------------------------------------------------------ */
 
 double ts_picture_spacing(const struct ts_axis *axis)
 {
@@ -40,7 +41,7 @@ double ts_picture_round(double value)
     return power * (mantissa >= 5 ? 5 : mantissa >= 2 ? 2 : 1);
 }
 
-/* ---- planes -------------------------------------------------------------------------------------- */
+/* ---- planes ---------------------------------------------------------------------------------- */
 
 /* The image's axis along each of the patient's axes, and whether it runs the other way. */
 struct orientation {
@@ -50,14 +51,16 @@ struct orientation {
 
 static struct orientation find_orientation(const struct ts_image *image)
 {
-    static const int orders[6][3] = {{2, 1, 0}, {2, 0, 1}, {1, 2, 0}, {1, 0, 2}, {0, 1, 2}, {0, 2, 1}};
+    static const int orders[6][3] = {{2, 1, 0}, {2, 0, 1}, {1, 2, 0},
+                                     {1, 0, 2}, {0, 1, 2}, {0, 2, 1}};
     const double *const along[3] = {image->step_z_mm, image->direction + 3, image->direction};
     struct orientation best = {.axis = {2, 1, 0}};
     double most = -1;
     for (int i = 0; image->has_geometry && i < 6; i++) {
         double sum = 0;
         for (int p = 0; p < 3; p++) {
-            const double *v = along[orders[i][p]], length = sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]);
+            const double *v = along[orders[i][p]],
+                         length = sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]);
             sum += length > 0 ? fabs(v[p]) / length : 0;
         }
         if (sum > most + 1e-9) {
@@ -122,7 +125,8 @@ void ts_picture_plane(const struct ts_image *image, enum picture_plane_name name
     finish_plane(image, &at, lengths, plane);
 }
 
-void ts_picture_plane_stored(const struct ts_image *image, int across, bool last_on_top, struct picture_plane *plane)
+void ts_picture_plane_stored(const struct ts_image *image, int across, bool last_on_top,
+                             struct picture_plane *plane)
 {
     const struct orientation at = find_orientation(image);
     *plane = (struct picture_plane){.name = "",
@@ -133,23 +137,28 @@ void ts_picture_plane_stored(const struct ts_image *image, int across, bool last
     finish_plane(image, &at, true, plane);
 }
 
-void ts_picture_take(struct picture_plane *plane, const struct ts_image *image, int64_t z, const float *slice)
+void ts_picture_take(struct picture_plane *plane, const struct ts_image *image, int64_t z,
+                     const float *slice)
 {
     const int64_t stride[3] = {0, image->axes[2].n, 1};
-    const int64_t row = plane->up ? plane->rows - 1 - z : z, column = plane->left ? plane->columns - 1 - z : z;
+    const int64_t row = plane->up ? plane->rows - 1 - z : z,
+                  column = plane->left ? plane->columns - 1 - z : z;
     const int64_t first[2] = {plane->down == 0 ? row : 0, plane->right == 0 ? column : 0};
-    const int64_t end[2] = {plane->down == 0 ? row + 1 : plane->rows, plane->right == 0 ? column + 1 : plane->columns};
+    const int64_t end[2] = {plane->down == 0 ? row + 1 : plane->rows,
+                            plane->right == 0 ? column + 1 : plane->columns};
     if (plane->across == 0 && z != plane->index)
         return;
     const float *from = slice + plane->index * stride[plane->across];
     for (int64_t y = first[0]; y < end[0]; y++)
         for (int64_t x = first[1]; x < end[1]; x++) {
-            const int64_t i = plane->up ? plane->rows - 1 - y : y, k = plane->left ? plane->columns - 1 - x : x;
-            plane->values[y * plane->columns + x] = from[i * stride[plane->down] + k * stride[plane->right]];
+            const int64_t i = plane->up ? plane->rows - 1 - y : y,
+                          k = plane->left ? plane->columns - 1 - x : x;
+            plane->values[y * plane->columns + x] =
+                from[i * stride[plane->down] + k * stride[plane->right]];
         }
 }
 
-/* ---- reading ------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 struct reading {
     struct source *source;
@@ -165,7 +174,8 @@ static bool is_wanted(const void *user, int64_t volume, int64_t z)
 {
     const struct reading *reading = user;
     for (int i = 0; i < reading->n_planes; i++)
-        if (reading->planes[i].volume == volume && (reading->planes[i].across != 0 || reading->planes[i].index == z))
+        if (reading->planes[i].volume == volume &&
+            (reading->planes[i].across != 0 || reading->planes[i].index == z))
             return true;
     return false;
 }
@@ -178,8 +188,9 @@ static enum ts_status take_slab(void *user, const struct source_slab *slab, stru
     (void)diag;
     for (int64_t i = 0; i < slab->n; i++) {
         const uint64_t *valid = ts_source_valid(reading->source, slab->first + i);
-        ts_load_f32(reading->slice, (const unsigned char *)slab->data[0] + (size_t)i * ts_slice_bytes(of), of->dtype,
-                    count);
+        ts_load_f32(reading->slice,
+                    (const unsigned char *)slab->data[0] + (size_t)i * ts_slice_bytes(of),
+                    of->dtype, count);
         ts_valid_fill_floats(valid, 0, count, NAN, reading->slice);
         if (reading->each)
             reading->each(reading->user, reading->slice, count);
@@ -211,11 +222,11 @@ enum ts_status ts_picture_read(struct source *source, struct picture_plane *plan
     return status;
 }
 
-/* ---- windows ------------------------------------------------------------------------------------- */
+/* ---- windows --------------------------------------------------------------------------------- */
 
-/* The range is that of all values. For the percentiles of very large planes evenly spread values are sorted, at most 4
- * million: the rank of a percentile of so many random values has a standard error of 0.005 percent, and a gray level
- * stands for 0.4 percent of the window. */
+/* The range is that of all values. For the percentiles of very large planes evenly spread values
+ * are sorted, at most 4 million: the rank of a percentile of so many random values has a standard
+ * error of 0.005 percent, and a gray level stands for 0.4 percent of the window. */
 
 enum { MOST_VALUES = 1 << 22, PERCENT = 100 };
 
@@ -224,7 +235,8 @@ const struct gray_preset ts_gray_presets[GRAY_PRESETS] = {
 
 bool ts_gray_window_parse(const char *text, struct gray_window_request *request)
 {
-    static const char *const names[] = {[GRAY_AUTO] = "auto", [GRAY_PERCENTILES] = "percentiles", [GRAY_FULL] = "full"};
+    static const char *const names[] = {
+        [GRAY_AUTO] = "auto", [GRAY_PERCENTILES] = "percentiles", [GRAY_FULL] = "full"};
     for (int i = 0; i < GRAY_LEVEL; i++)
         if (!strcmp(text, names[i])) {
             *request = (struct gray_window_request){.kind = (enum gray_windows)i};
@@ -232,8 +244,8 @@ bool ts_gray_window_parse(const char *text, struct gray_window_request *request)
         }
     char rest;
     request->kind = GRAY_LEVEL;
-    return sscanf(text, "%lf/%lf%c", &request->center, &request->width, &rest) == 2 && isfinite(request->center) &&
-           isfinite(request->width) && request->width > 0;
+    return sscanf(text, "%lf/%lf%c", &request->center, &request->width, &rest) == 2 &&
+           isfinite(request->center) && isfinite(request->width) && request->width > 0;
 }
 
 static size_t values_of(const struct picture_plane *plane)
@@ -274,8 +286,8 @@ static enum ts_status set(struct gray_window *window, double low, double high, c
     return TS_OK;
 }
 
-static enum ts_status find_percentiles(const struct picture_plane *planes, int n_planes, struct gray_window *window,
-                                       struct ts_diag *diag)
+static enum ts_status find_percentiles(const struct picture_plane *planes, int n_planes,
+                                       struct gray_window *window, struct ts_diag *diag)
 {
     size_t total = 0;
     for (int i = 0; i < n_planes; i++)
@@ -293,23 +305,27 @@ static enum ts_status find_percentiles(const struct picture_plane *planes, int n
                        : set(window, low, high, "1st to 99th percentile");
 }
 
-enum ts_status ts_gray_window_find(const struct gray_window_request *request, enum ts_quantity quantity,
-                                   const struct picture_plane *planes, int n_planes, struct gray_window *window,
-                                   struct ts_diag *diag)
+enum ts_status ts_gray_window_find(const struct gray_window_request *request,
+                                   enum ts_quantity quantity, const struct picture_plane *planes,
+                                   int n_planes, struct gray_window *window, struct ts_diag *diag)
 {
     const struct gray_preset *soft = &ts_gray_presets[0];
-    const double soft_low = soft->center - soft->width / 2, soft_high = soft->center + soft->width / 2;
+    const double soft_low = soft->center - soft->width / 2,
+                 soft_high = soft->center + soft->width / 2;
     find_range(planes, n_planes, window);
     if (request->kind == GRAY_LEVEL)
-        return set(window, request->center - request->width / 2, request->center + request->width / 2, "given");
+        return set(window, request->center - request->width / 2,
+                   request->center + request->width / 2, "given");
     if (request->kind == GRAY_FULL)
         return set(window, window->least, window->most, "full range");
-    if (request->kind == GRAY_AUTO && quantity == TS_HU && window->least < soft->center && window->most > soft_low)
+    if (request->kind == GRAY_AUTO && quantity == TS_HU && window->least < soft->center &&
+        window->most > soft_low)
         return set(window, soft_low, soft_high, "soft tissue");
     return find_percentiles(planes, n_planes, window, diag);
 }
 
-struct view_pane ts_picture_pane(const struct picture_plane *plane, const struct gray_window *window)
+struct view_pane ts_picture_pane(const struct picture_plane *plane,
+                                 const struct gray_window *window)
 {
     return (struct view_pane){.data = plane->values,
                               .dtype = TS_F32,

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Images are opened as a chain's input is (program/record/side.h), with the same checks, axes and invalid pixels.
- * Datasets of HDF5 files that are no result and no scan have nothing of that, and are read as bare numbers. Where
- * planes across the slices are wanted, all slices are read once, a few at a time.
+ * Images are opened as a chain's input is (program/record/side.h), with the same checks, axes and
+ * invalid pixels. Datasets of HDF5 files that are no result and no scan have nothing of that, and
+ * are read as bare numbers. Where planes across the slices are wanted, all slices are read once, a
+ * few at a time.
  *
- * Finds windows, draws the sheet, and writes it. Windows are found before anything is drawn, since those of one image
- * are the same in all of its planes. Names come from files, and are escaped before they reach a terminal.
+ * Finds windows, draws the sheet, and writes it. Windows are found before anything is drawn, since
+ * those of one image are the same in all of its planes. Names come from files, and are escaped
+ * before they reach a terminal.
  */
 #include "program/show/preview.h"
 
@@ -40,24 +42,25 @@ struct preview_images {
     size_t n, left_out; /* left_out: beyond the first PREVIEW_IMAGES */
 };
 
-/* ---- which planes -------------------------------------------------------------------------------- */
+/* ---- which planes ---------------------------------------------------------------------------- */
 
-static enum ts_status choose_index(const struct preview_request *request, const struct preview_image *image, int i,
+static enum ts_status choose_index(const struct preview_request *request,
+                                   const struct preview_image *image, int i,
                                    struct picture_plane *plane, struct ts_diag *diag)
 {
     const int64_t n = image->image.axes[plane->across].n;
     if (request->slice >= n)
         return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "preview-slice"},
-                             "there is no slice %lld: %s has %lld %s slices, counted from 0", (long long)request->slice,
-                             image->name, (long long)n, plane->name);
+                             "there is no slice %lld: %s has %lld %s slices, counted from 0",
+                             (long long)request->slice, image->name, (long long)n, plane->name);
     plane->index = request->montage > 0  ? (2 * (int64_t)i + 1) * n / (2 * (int64_t)image->n_planes)
                    : request->slice >= 0 ? request->slice
                                          : (n - 1) / 2;
     return TS_OK;
 }
 
-static enum ts_status make_planes(const struct preview_request *request, bool lengths, struct preview_image *image,
-                                  struct ts_diag *diag)
+static enum ts_status make_planes(const struct preview_request *request, bool lengths,
+                                  struct preview_image *image, struct ts_diag *diag)
 {
     static const enum picture_plane_name all[] = {PLANE_AXIAL, PLANE_CORONAL, PLANE_SAGITTAL};
     const bool is_all = request->plane == PLANE_ALL;
@@ -66,7 +69,7 @@ static enum ts_status make_planes(const struct preview_request *request, bool le
     const int64_t n = image->image.axes[first.across].n;
     const bool each = !is_all && request->montage == 0;
     const int64_t volumes = image->n_volumes < PREVIEW_MONTAGE ? image->n_volumes : PREVIEW_MONTAGE;
-    image->n_planes = is_all                 ? (ts_image_is_sinogram(&image->image) ? SCAN_PLANES : VOLUME_PLANES)
+    image->n_planes = is_all ? (ts_image_is_sinogram(&image->image) ? SCAN_PLANES : VOLUME_PLANES)
                       : request->montage > n ? (int)n
                       : request->montage > 0 ? request->montage
                                              : (int)volumes;
@@ -77,13 +80,14 @@ static enum ts_status make_planes(const struct preview_request *request, bool le
         *plane = first;
         if (is_all)
             ts_picture_plane(&image->image, all[i], lengths, plane);
-        plane->volume = each ? (2 * (int64_t)i + 1) * image->n_volumes / (2 * volumes) : (image->n_volumes - 1) / 2;
+        plane->volume = each ? (2 * (int64_t)i + 1) * image->n_volumes / (2 * volumes)
+                             : (image->n_volumes - 1) / 2;
         status = choose_index(request, image, i, plane, diag);
     }
     return status;
 }
 
-/* ---- which images -------------------------------------------------------------------------------- */
+/* ---- which images ---------------------------------------------------------------------------- */
 
 static struct preview_image *add(struct preview_images *images, const char *name)
 {
@@ -114,29 +118,35 @@ static void name_volumes(const char *path, struct preview_image *image, struct a
 }
 
 /* Reads the planes of an open image, and closes it. */
-static enum ts_status read_side(const struct preview_request *request, struct side *side, const char *name,
-                                struct preview_images *images, struct ts_diag *diag)
+static enum ts_status read_side(const struct preview_request *request, struct side *side,
+                                const char *name, struct preview_images *images,
+                                struct ts_diag *diag)
 {
     struct preview_image *image = add(images, name);
     enum ts_status status = TS_OK;
     if (image) {
         const struct source *source = side->source;
         image->image = source->image;
-        image->image.unit = ts_arena_text(images->arena, source->image.unit, strlen(source->image.unit));
+        image->image.unit =
+            ts_arena_text(images->arena, source->image.unit, strlen(source->image.unit));
         image->n_volumes = source->n_volumes > 1 ? source->n_volumes : 1;
         for (int i = 0; i < 3; i++) {
             struct ts_axis *axis = &image->image.axes[i];
-            axis->unit = axis->unit ? ts_arena_text(images->arena, axis->unit, strlen(axis->unit)) : "";
+            axis->unit =
+                axis->unit ? ts_arena_text(images->arena, axis->unit, strlen(axis->unit)) : "";
             double *positions =
-                axis->positions ? ts_arena_alloc(images->arena, (size_t)axis->n * sizeof *positions) : NULL;
+                axis->positions ? ts_arena_alloc(images->arena, (size_t)axis->n * sizeof *positions)
+                                : NULL;
             if (positions)
                 memcpy(positions, axis->positions, (size_t)axis->n * sizeof *positions);
             axis->positions = positions;
         }
         status = make_planes(request, !side->no_grid, image, diag);
         if (status == TS_OK)
-            status = ts_picture_read(side->source, image->planes, image->n_planes, NULL, NULL, diag);
-        if (status == TS_OK && image->n_volumes > 1 && !strcmp(side->chain->sources[0].format->name, "result"))
+            status =
+                ts_picture_read(side->source, image->planes, image->n_planes, NULL, NULL, diag);
+        if (status == TS_OK && image->n_volumes > 1 &&
+            !strcmp(side->chain->sources[0].format->name, "result"))
             name_volumes(request->text, image, images->arena);
     }
     ts_side_close(side);
@@ -151,8 +161,8 @@ static enum ts_status read_dataset(const struct preview_request *request, const 
     struct preview_image *image = add(images, dataset);
     if (!image)
         return TS_OK;
-    const enum ts_status status =
-        ts_hdf5_read_slice(request->text, dataset, request->slice >= 0 ? request->slice : -1, &slice, diag);
+    const enum ts_status status = ts_hdf5_read_slice(
+        request->text, dataset, request->slice >= 0 ? request->slice : -1, &slice, diag);
     if (status != TS_OK)
         return status;
     image->planes = calloc(1, sizeof *image->planes);
@@ -160,7 +170,8 @@ static enum ts_status read_dataset(const struct preview_request *request, const 
         free(slice.values);
         return ts_diag_no_memory(diag, sizeof *image->planes);
     }
-    const int64_t index = request->slice >= 0 ? request->slice : (slice.n_slices / slice.n_volumes - 1) / 2;
+    const int64_t index =
+        request->slice >= 0 ? request->slice : (slice.n_slices / slice.n_volumes - 1) / 2;
     image->planes[0] = (struct picture_plane){.name = "",
                                               .index = index,
                                               .rows = slice.rows,
@@ -171,12 +182,15 @@ static enum ts_status read_dataset(const struct preview_request *request, const 
     image->n_planes = 1;
     image->is_picture = slice.is_picture;
     image->n_volumes = 1;
-    image->image = (struct ts_image){
-        .unit = "", .quantity = TS_INTENSITY, .axes = {{.n = slice.n_slices, .unit = ""}, {.unit = ""}, {.unit = ""}}};
+    image->image =
+        (struct ts_image){.unit = "",
+                          .quantity = TS_INTENSITY,
+                          .axes = {{.n = slice.n_slices, .unit = ""}, {.unit = ""}, {.unit = ""}}};
     return TS_OK;
 }
 
-/* Returns the number of the stage whose image has this name; images of no stage, such as `data`, come last. */
+/* Returns the number of the stage whose image has this name; images of no stage, such as `data`,
+ * come last. */
 static int stage_number(const struct made *made, const char *name)
 {
     for (size_t i = 0; *name && i < made->n_stages; i++)
@@ -205,8 +219,9 @@ static enum ts_status read_result(const struct preview_request *request, const s
     for (size_t k = 0; k < made->n_images && status == TS_OK; k++) {
         size_t next = made->n_images;
         for (size_t i = 0; i < made->n_images; i++)
-            if (!done[i] && (next == made->n_images ||
-                             stage_number(made, made->images[i].name) < stage_number(made, made->images[next].name)))
+            if (!done[i] &&
+                (next == made->n_images || stage_number(made, made->images[i].name) <
+                                               stage_number(made, made->images[next].name)))
                 next = i;
         done[next] = true;
         if (!made->images[next].same || strcmp(made->images[next].name, "data") != 0)
@@ -215,16 +230,18 @@ static enum ts_status read_result(const struct preview_request *request, const s
     return status;
 }
 
-/* Reads what a result says. *ours: the file is one; other reasons not to read it than that are errors. */
-static enum ts_status read_made(const char *path, struct arena *arena, struct made *made, bool *ours,
-                                struct ts_diag *diag)
+/* Reads what a result says. *ours: the file is one; other reasons not to read it than that are
+ * errors. */
+static enum ts_status read_made(const char *path, struct arena *arena, struct made *made,
+                                bool *ours, struct ts_diag *diag)
 {
     struct ts_diag *trial = ts_diag_create();
     if (!trial)
         return ts_diag_no_memory(diag, sizeof trial);
     enum ts_status status = ts_made_read(path, arena, made, trial);
     const struct ts_diag_record *first = ts_diag_get(trial, 0);
-    const bool foreign = status != TS_OK && first && first->code && !strcmp(first->code, "result-foreign");
+    const bool foreign =
+        status != TS_OK && first && first->code && !strcmp(first->code, "result-foreign");
     *ours = status == TS_OK;
     if (foreign)
         status = TS_OK;
@@ -246,27 +263,30 @@ static enum ts_status read_foreign(const struct preview_request *request, const 
         struct ts_diag *trial = ts_diag_create();
         if (!trial)
             return ts_diag_no_memory(diag, sizeof trial);
-        const enum ts_status status = ts_side_open_as(request->text, formats[i], NULL, &side, trial);
+        const enum ts_status status =
+            ts_side_open_as(request->text, formats[i], NULL, &side, trial);
         if (status == TS_RUN_FAILED)
             ts_diag_append(diag, trial);
         ts_diag_destroy(trial);
         if (status == TS_OK || status == TS_RUN_FAILED)
             return status == TS_OK ? read_side(request, &side, name, images, diag) : status;
     }
-    enum ts_status status = ts_hdf5_list_datasets(request->text, NULL, images->arena, &datasets, &n, diag);
+    enum ts_status status =
+        ts_hdf5_list_datasets(request->text, NULL, images->arena, &datasets, &n, diag);
     for (size_t i = 0; i < n && status == TS_OK; i++)
         status = read_dataset(request, datasets[i], images, diag);
     return status;
 }
 
-/* Returns the name of a result's image where this is it, "NAME" or "/entry/NAME/data", and else NULL. */
+/* Returns the name of a result's image where this is it, "NAME" or "/entry/NAME/data", and else
+ * NULL. */
 static const char *image_of(const struct made *made, const char *dataset)
 {
     for (size_t i = 0; i < made->n_images; i++) {
         const char *name = made->images[i].name;
         const size_t n = strlen(name);
-        const bool is_path =
-            !strncmp(dataset, "/entry/", 7) && !strncmp(dataset + 7, name, n) && !strcmp(dataset + 7 + n, "/data");
+        const bool is_path = !strncmp(dataset, "/entry/", 7) && !strncmp(dataset + 7, name, n) &&
+                             !strcmp(dataset + 7 + n, "/data");
         if (is_path || !strcmp(dataset, name))
             return name;
     }
@@ -281,11 +301,12 @@ static const char *name_of(const struct preview_request *request, struct arena *
         end--;
     for (start = end; start > 0 && request->text[start - 1] != '/' && !request->one_line;)
         start--;
-    return ts_arena_text(arena, request->text + (request->one_line ? 0 : start), end - (request->one_line ? 0 : start));
+    return ts_arena_text(arena, request->text + (request->one_line ? 0 : start),
+                         end - (request->one_line ? 0 : start));
 }
 
-static enum ts_status read_images(const struct preview_request *request, struct preview_images *images,
-                                  struct ts_diag *diag)
+static enum ts_status read_images(const struct preview_request *request,
+                                  struct preview_images *images, struct ts_diag *diag)
 {
     struct side side;
     struct made made = {0};
@@ -294,7 +315,8 @@ static enum ts_status read_images(const struct preview_request *request, struct 
     if (!name)
         return ts_diag_no_memory(diag, sizeof *images);
     bool is_hdf5 = false, is_ours = false;
-    enum ts_status status = request->one_line ? TS_OK : ts_side_is_hdf5(request->text, &is_hdf5, diag);
+    enum ts_status status =
+        request->one_line ? TS_OK : ts_side_is_hdf5(request->text, &is_hdf5, diag);
     if (status != TS_OK || !is_hdf5) {
         if (status == TS_OK)
             status = ts_side_open(request->text, request->one_line, NULL, &side, diag);
@@ -323,12 +345,13 @@ static void close_images(struct preview_images *images)
     *images = (struct preview_images){0};
 }
 
-/* ---- the sheet ----------------------------------------------------------------------------------- */
+/* ---- the sheet ------------------------------------------------------------------------------- */
 
-/* All planes of an image have one scale, so that lengths can be compared. It is the smallest at which the shorter side
- * of a sample is a whole number of pixels and the longest plane is as long as it has to be: 512 pixels, or 256 where
- * there are many planes. The longer side of a sample follows from its proportions. Gray levels are those of the viewer
- * (cuda/view/picture.h), and so is the interpolation. */
+/* All planes of an image have one scale, so that lengths can be compared. It is the smallest at
+ * which the shorter side of a sample is a whole number of pixels and the longest plane is as long
+ * as it has to be: 512 pixels, or 256 where there are many planes. The longer side of a sample
+ * follows from its proportions. Gray levels are those of the viewer (cuda/view/picture.h), and so
+ * is the interpolation. */
 
 struct preview_sheet {
     int64_t width, height;
@@ -352,21 +375,23 @@ enum {
 struct cell {
     const struct preview_image *image;
     const struct picture_plane *plane;
-    double pitch;                     /* length of a pixel */
-    int64_t enlargement;              /* pixels along the shorter side of a sample; 0: the plane is reduced */
+    double pitch;        /* length of a pixel */
+    int64_t enlargement; /* pixels along the shorter side of a sample; 0: the plane is reduced */
     int64_t left, top, width, height; /* of the plane on the sheet */
     int64_t space;                    /* width for the caption */
     char lines[LINES][LINE_BYTES];
     int n_lines;
 };
 
-/* ---- texts --------------------------------------------------------------------------------------- */
+/* ---- texts ----------------------------------------------------------------------------------- */
 
 static void size_text(const struct picture_plane *plane, char *text, size_t size)
 {
-    const int n = snprintf(text, size, "%lld x %lld", (long long)plane->columns, (long long)plane->rows);
+    const int n =
+        snprintf(text, size, "%lld x %lld", (long long)plane->columns, (long long)plane->rows);
     if (plane->unit && n > 0 && (size_t)n < size)
-        snprintf(text + n, size - (size_t)n, " of %.4g x %.4g %s", plane->width, plane->height, plane->unit);
+        snprintf(text + n, size - (size_t)n, " of %.4g x %.4g %s", plane->width, plane->height,
+                 plane->unit);
 }
 
 /* Writes "window -160 to 240 HU (soft tissue)", or that there is no value to be shown. */
@@ -377,8 +402,8 @@ static void window_text(const struct preview_image *image, char *text, size_t si
         return;
     }
     const bool bare = !*image->image.unit || !strcmp(image->image.unit, "1");
-    snprintf(text, size, "window %.5g to %.5g%s%s (%s)", image->window.low, image->window.high, bare ? "" : " ",
-             bare ? "" : image->image.unit, image->window.name);
+    snprintf(text, size, "window %.5g to %.5g%s%s (%s)", image->window.low, image->window.high,
+             bare ? "" : " ", bare ? "" : image->image.unit, image->window.name);
 }
 
 /* Adds a line to the caption, or as many as its words need. */
@@ -392,7 +417,8 @@ static void add_line(struct cell *cell, const char *text, int font)
                 n--;
             n = text[n] == ' ' ? n : most;
         }
-        snprintf(cell->lines[cell->n_lines++], LINE_BYTES, "%.*s", (int)(n < LINE_BYTES ? n : LINE_BYTES - 1), text);
+        snprintf(cell->lines[cell->n_lines++], LINE_BYTES, "%.*s",
+                 (int)(n < LINE_BYTES ? n : LINE_BYTES - 1), text);
         text += n + (text[n] == ' ');
     }
 }
@@ -407,39 +433,43 @@ static void make_caption(struct cell *cell, bool blocks, int font)
     add_line(cell, text, font);
     if (plane->volume_name)
         add_line(cell, plane->volume_name, font);
-    int n = snprintf(text, sizeof text, "%s%sslice %lld (0 to %lld)", plane->name, *plane->name ? " " : "",
-                     (long long)plane->index, (long long)axis->n - 1);
+    int n = snprintf(text, sizeof text, "%s%sslice %lld (0 to %lld)", plane->name,
+                     *plane->name ? " " : "", (long long)plane->index, (long long)axis->n - 1);
     if (axis->unit && *axis->unit && strcmp(axis->unit, "pixel") != 0 && plane->unit)
-        n += snprintf(text + n, sizeof text - (size_t)n, " at %.5g %s%s", ts_axis_position(axis, plane->index),
-                      axis->unit, ts_picture_from(axis));
+        n += snprintf(text + n, sizeof text - (size_t)n, " at %.5g %s%s",
+                      ts_axis_position(axis, plane->index), axis->unit, ts_picture_from(axis));
     if (image->n_volumes > 1)
-        snprintf(text + n, sizeof text - (size_t)n, ", volume %lld (0 to %lld)", (long long)plane->volume,
-                 (long long)image->n_volumes - 1);
+        snprintf(text + n, sizeof text - (size_t)n, ", volume %lld (0 to %lld)",
+                 (long long)plane->volume, (long long)image->n_volumes - 1);
     add_line(cell, text, font);
     window_text(image, text, sizeof text);
     add_line(cell, text, font);
     size_text(plane, part, sizeof part);
     if (cell->enlargement == 0)
-        snprintf(text, sizeof text, "%s, reduced to %lld x %lld pixels", part, (long long)cell->width,
-                 (long long)cell->height);
+        snprintf(text, sizeof text, "%s, reduced to %lld x %lld pixels", part,
+                 (long long)cell->width, (long long)cell->height);
     else if (cell->width == plane->columns && cell->height == plane->rows)
         snprintf(text, sizeof text, "%s, a pixel each", part);
     else
-        snprintf(text, sizeof text, "%s, enlarged to %lld x %lld pixels, %s", part, (long long)cell->width,
-                 (long long)cell->height, blocks ? "not interpolated" : "interpolated");
+        snprintf(text, sizeof text, "%s, enlarged to %lld x %lld pixels, %s", part,
+                 (long long)cell->width, (long long)cell->height,
+                 blocks ? "not interpolated" : "interpolated");
     add_line(cell, text, font);
 }
 
-/* ---- sizes and places ---------------------------------------------------------------------------- */
+/* ---- sizes and places ------------------------------------------------------------------------ */
 
-/* Finds the scale of an image's planes: the pitch, and the enlargement of the shorter side of a sample. */
-static void find_scale(const struct preview_image *image, int64_t least, bool plain, struct cell *cells)
+/* Finds the scale of an image's planes: the pitch, and the enlargement of the shorter side of a
+ * sample. */
+static void find_scale(const struct preview_image *image, int64_t least, bool plain,
+                       struct cell *cells)
 {
     double finest = INFINITY, longest = 0;
     for (int i = 0; i < image->n_planes; i++) {
         const struct picture_plane *plane = &image->planes[i];
         finest = fmin(finest, fmin(plane->width, plane->height));
-        longest = fmax(longest, fmax((double)plane->columns * plane->width, (double)plane->rows * plane->height));
+        longest = fmax(longest, fmax((double)plane->columns * plane->width,
+                                     (double)plane->rows * plane->height));
     }
     double enlargement = plain ? 1 : fmax(1, ceil((double)least * finest / longest - 1e-9));
     double pitch = finest / enlargement;
@@ -449,9 +479,14 @@ static void find_scale(const struct preview_image *image, int64_t least, bool pl
     }
     for (int i = 0; i < image->n_planes; i++) {
         const struct picture_plane *plane = &image->planes[i];
-        cells[i] = (struct cell){.image = image, .plane = plane, .pitch = pitch, .enlargement = (int64_t)enlargement};
-        cells[i].width = plain ? plane->columns : (int64_t)fmax(1, rint((double)plane->columns * plane->width / pitch));
-        cells[i].height = plain ? plane->rows : (int64_t)fmax(1, rint((double)plane->rows * plane->height / pitch));
+        cells[i] = (struct cell){
+            .image = image, .plane = plane, .pitch = pitch, .enlargement = (int64_t)enlargement};
+        cells[i].width =
+            plain ? plane->columns
+                  : (int64_t)fmax(1, rint((double)plane->columns * plane->width / pitch));
+        cells[i].height = plain
+                              ? plane->rows
+                              : (int64_t)fmax(1, rint((double)plane->rows * plane->height / pitch));
     }
 }
 
@@ -470,14 +505,18 @@ static int64_t bar_height(const struct cell *cell, int font)
     return cell->plane->unit ? (int64_t)(FONT_HEIGHT + 4) * font : 0;
 }
 
-/* Places the cells in rows of so many columns, and returns the size of the sheet. Columns are as wide as their widest
- * plane, rows as high as their highest. */
-static void place(struct cell *cells, size_t n, size_t columns, bool plain, bool blocks, int font, int64_t size[2])
+/* Places the cells in rows of so many columns, and returns the size of the sheet. Columns are as
+ * wide as their widest plane, rows as high as their highest. */
+static void place(struct cell *cells, size_t n, size_t columns, bool plain, bool blocks, int font,
+                  int64_t size[2])
 {
     const int64_t margin = plain ? 4 : (int64_t)MARGIN * font, edge = plain ? 0 : margin;
     int64_t left = edge, top = edge;
     for (size_t c = 0; c < columns && c < n; c++) {
-        int64_t wide = plain ? 1 : (n > FEW ? LEAST_MANY : columns > 1 ? LEAST_MANY : LEAST - 2 * margin);
+        int64_t wide = plain ? 1
+                             : (n > FEW       ? LEAST_MANY
+                                : columns > 1 ? LEAST_MANY
+                                              : LEAST - 2 * margin);
         for (size_t i = c; i < n; i += columns)
             wide = cells[i].width > wide ? cells[i].width : wide;
         for (size_t i = c; i < n; i += columns) {
@@ -492,7 +531,9 @@ static void place(struct cell *cells, size_t n, size_t columns, bool plain, bool
             struct cell *cell = &cells[i];
             if (!plain)
                 make_caption(cell, blocks, font);
-            const int64_t text = plain ? 0 : margin / 2 + bar_height(cell, font) + cell->n_lines * FONT_HEIGHT * font;
+            const int64_t text =
+                plain ? 0
+                      : margin / 2 + bar_height(cell, font) + cell->n_lines * FONT_HEIGHT * font;
             high = cell->height > high ? cell->height : high;
             below = text > below ? text : below;
         }
@@ -504,16 +545,18 @@ static void place(struct cell *cells, size_t n, size_t columns, bool plain, bool
     size[1] = top - margin + edge;
 }
 
-/* ---- drawing ------------------------------------------------------------------------------------- */
+/* ---- drawing --------------------------------------------------------------------------------- */
 
-static void fill(struct preview_sheet *sheet, int64_t left, int64_t top, int64_t width, int64_t height, uint8_t gray)
+static void fill(struct preview_sheet *sheet, int64_t left, int64_t top, int64_t width,
+                 int64_t height, uint8_t gray)
 {
     for (int64_t y = top < 0 ? 0 : top; y < top + height && y < sheet->height; y++)
         for (int64_t x = left < 0 ? 0 : left; x < left + width && x < sheet->width; x++)
             sheet->gray[y * sheet->width + x] = gray;
 }
 
-static void draw_text(struct preview_sheet *sheet, int64_t x, int64_t y, const char *text, int font, uint8_t gray)
+static void draw_text(struct preview_sheet *sheet, int64_t x, int64_t y, const char *text, int font,
+                      uint8_t gray)
 {
     for (; *text; x += (int64_t)FONT_WIDTH * font) {
         const uint8_t *rows = ts_font_letter(&text);
@@ -536,8 +579,8 @@ static void draw_plane(struct preview_sheet *sheet, const struct cell *cell, boo
         for (int64_t x = 0; x < cell->width; x++) {
             const double u = ((double)x + 0.5) * (double)plane->columns / (double)cell->width;
             const double v = ((double)y + 0.5) * (double)plane->rows / (double)cell->height;
-            const double value =
-                exact || blocks ? ts_view_value(&pane, (int64_t)u, (int64_t)v) : ts_view_interpolated(&pane, u, v);
+            const double value = exact || blocks ? ts_view_value(&pane, (int64_t)u, (int64_t)v)
+                                                 : ts_view_interpolated(&pane, u, v);
             const bool measured = pane.high > pane.low;
             sheet->gray[(cell->top + y) * sheet->width + cell->left + x] =
                 measured ? (uint8_t)ts_view_level(&pane, value) : 0;
@@ -547,11 +590,14 @@ static void draw_plane(struct preview_sheet *sheet, const struct cell *cell, boo
 /* Draws the letters of the patient's sides at the edges of a plane that has room for them. */
 static void draw_sides(struct preview_sheet *sheet, const struct cell *cell, int font)
 {
-    const int64_t wide = (int64_t)FONT_WIDTH * font, high = (int64_t)FONT_HEIGHT * font, gap = (int64_t)3 * font;
+    const int64_t wide = (int64_t)FONT_WIDTH * font, high = (int64_t)FONT_HEIGHT * font,
+                  gap = (int64_t)3 * font;
     const int64_t right = cell->left + cell->width, bottom = cell->top + cell->height;
-    const int64_t x[4] = {cell->left + gap, right - wide - gap, cell->left + (cell->width - wide) / 2,
+    const int64_t x[4] = {cell->left + gap, right - wide - gap,
+                          cell->left + (cell->width - wide) / 2,
                           cell->left + (cell->width - wide) / 2};
-    const int64_t y[4] = {cell->top + (cell->height - high) / 2, cell->top + (cell->height - high) / 2, cell->top + gap,
+    const int64_t y[4] = {cell->top + (cell->height - high) / 2,
+                          cell->top + (cell->height - high) / 2, cell->top + gap,
                           bottom - high - gap};
     for (int i = 0; i < 4; i++) {
         const char text[2] = {cell->plane->sides[i], 0};
@@ -562,12 +608,14 @@ static void draw_sides(struct preview_sheet *sheet, const struct cell *cell, int
     }
 }
 
-/* Draws a bar of 1, 2 or 5 times a power of ten, at most a third of the plane long, with its length beside it. */
+/* Draws a bar of 1, 2 or 5 times a power of ten, at most a third of the plane long, with its length
+ * beside it. */
 static void draw_bar(struct preview_sheet *sheet, const struct cell *cell, int64_t top, int font)
 {
     const double length = ts_picture_round((double)cell->width * cell->pitch / 3);
     char text[64];
-    const int64_t wide = llrint(length / cell->pitch), middle = top + (int64_t)FONT_HEIGHT * font / 2;
+    const int64_t wide = llrint(length / cell->pitch),
+                  middle = top + (int64_t)FONT_HEIGHT * font / 2;
     snprintf(text, sizeof text, "%g %s", length, cell->plane->unit);
     fill(sheet, cell->left, middle - font, wide, (int64_t)3 * font, INK);
     fill(sheet, cell->left, middle - 4 * font, font, (int64_t)9 * font, INK);
@@ -575,7 +623,8 @@ static void draw_bar(struct preview_sheet *sheet, const struct cell *cell, int64
     draw_text(sheet, cell->left + wide + (int64_t)FONT_WIDTH * font, top, text, font, INK);
 }
 
-static void draw_cell(struct preview_sheet *sheet, const struct cell *cell, bool plain, bool blocks, int font)
+static void draw_cell(struct preview_sheet *sheet, const struct cell *cell, bool plain, bool blocks,
+                      int font)
 {
     draw_plane(sheet, cell, blocks);
     if (plain)
@@ -589,8 +638,9 @@ static void draw_cell(struct preview_sheet *sheet, const struct cell *cell, bool
         draw_text(sheet, cell->left, top, cell->lines[i], font, i == 0 ? INK : SHADE);
 }
 
-/* Draws all planes of the images, whose windows are found. `plain`: a pixel for each value, without captions; `blocks`:
- * enlarged samples are rectangles, and no values are interpolated. Returns TS_RUN_FAILED where memory is out. */
+/* Draws all planes of the images, whose windows are found. `plain`: a pixel for each value, without
+ * captions; `blocks`: enlarged samples are rectangles, and no values are interpolated. Returns
+ * TS_RUN_FAILED where memory is out. */
 static enum ts_status draw_sheet(const struct preview_images *images, bool plain, bool blocks,
                                  struct preview_sheet *sheet, struct ts_diag *diag)
 {
@@ -619,7 +669,7 @@ static enum ts_status draw_sheet(const struct preview_images *images, bool plain
     return sheet->gray ? TS_OK : ts_diag_no_memory(diag, bytes);
 }
 
-/* ---- windows and the report ---------------------------------------------------------------------- */
+/* ---- windows and the report ------------------------------------------------------------------ */
 
 enum { NAME_BYTES = 2048, TEXT_BYTES = 256 };
 
@@ -631,7 +681,8 @@ static void print_planes(const struct preview_image *image, FILE *report)
     for (int i = 0; i < image->n_planes; i++) {
         const struct picture_plane *plane = &image->planes[i];
         size_text(plane, size, sizeof size);
-        fprintf(report, "%s %s%sslice %lld", name, plane->name, *plane->name ? " " : "", (long long)plane->index);
+        fprintf(report, "%s %s%sslice %lld", name, plane->name, *plane->name ? " " : "",
+                (long long)plane->index);
         if (image->n_volumes > 1)
             fprintf(report, " of volume %lld", (long long)plane->volume);
         if (plane->volume_name)
@@ -640,18 +691,21 @@ static void print_planes(const struct preview_image *image, FILE *report)
     }
 }
 
-/* Finds one window for all planes of an image. A dataset that is a picture of its own is shown with all its values. */
-static enum ts_status find_window(const struct gray_window_request *given, struct preview_image *image,
-                                  struct ts_diag *diag)
+/* Finds one window for all planes of an image. A dataset that is a picture of its own is shown with
+ * all its values. */
+static enum ts_status find_window(const struct gray_window_request *given,
+                                  struct preview_image *image, struct ts_diag *diag)
 {
     struct gray_window_request request = *given;
     if (image->is_picture && request.kind == GRAY_AUTO)
         request.kind = GRAY_FULL;
-    return ts_gray_window_find(&request, image->image.quantity, image->planes, image->n_planes, &image->window, diag);
+    return ts_gray_window_find(&request, image->image.quantity, image->planes, image->n_planes,
+                               &image->window, diag);
 }
 
-enum ts_status ts_preview_write(const struct preview_request *request, const struct preview_style *style,
-                                const char *output, FILE *report, struct ts_diag *diag)
+enum ts_status ts_preview_write(const struct preview_request *request,
+                                const struct preview_style *style, const char *output, FILE *report,
+                                struct ts_diag *diag)
 {
     struct preview_images images;
     struct preview_sheet sheet = {0};
@@ -665,7 +719,8 @@ enum ts_status ts_preview_write(const struct preview_request *request, const str
     for (size_t i = 0; i < images.n && status == TS_OK; i++)
         print_planes(&images.at[i], report);
     if (status == TS_OK && images.left_out > 0)
-        fprintf(report, "%zu more images are in the file; --dataset shows one of them\n", images.left_out);
+        fprintf(report, "%zu more images are in the file; --dataset shows one of them\n",
+                images.left_out);
     free(sheet.gray);
     close_images(&images);
     return status;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The CPU draws row by row, by as many threads as it may; the device's part is in cuda/view/view.cu.
+ * The CPU draws row by row, by as many threads as it may; the device's part is in
+ * cuda/view/view.cu.
  */
 #include "program/show/renderer.h"
 
-enum ts_status ts_renderer_create(struct renderer *renderer, const struct device_numbers *device, int threads,
-                                  struct ts_diag *diag)
+enum ts_status ts_renderer_create(struct renderer *renderer, const struct device_numbers *device,
+                                  int threads, struct ts_diag *diag)
 {
     *renderer = (struct renderer){.threads = threads};
     return device ? ts_cuda_view_create(device, diag, &renderer->cuda) : TS_OK;
@@ -17,18 +18,21 @@ void ts_renderer_destroy(struct renderer *renderer)
     *renderer = (struct renderer){0};
 }
 
-enum ts_status ts_renderer_image(struct renderer *renderer, enum view_image which, const struct ts_image *image)
+enum ts_status ts_renderer_image(struct renderer *renderer, enum view_image which,
+                                 const struct ts_image *image)
 {
     renderer->images[which] = *image;
     return renderer->cuda ? ts_cuda_view_image(renderer->cuda, which, image) : TS_OK;
 }
 
-enum ts_status ts_renderer_slices(struct renderer *renderer, enum view_image which, const struct ts_image *slices)
+enum ts_status ts_renderer_slices(struct renderer *renderer, enum view_image which,
+                                  const struct ts_image *slices)
 {
     return renderer->cuda ? ts_cuda_view_slices(renderer->cuda, which, slices) : TS_OK;
 }
 
-enum ts_status ts_renderer_draw(struct renderer *renderer, const struct view_picture *picture, void *pixels)
+enum ts_status ts_renderer_draw(struct renderer *renderer, const struct view_picture *picture,
+                                void *pixels)
 {
     uint32_t *out = pixels;
     if (renderer->cuda)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A renderer draws pictures of images in host memory by the rule of cuda/view/picture.h: on the CPU, or on a CUDA
- * device, which then holds a copy of the images. Both give the same bytes.
+ * A renderer draws pictures of images in host memory by the rule of cuda/view/picture.h: on the
+ * CPU, or on a CUDA device, which then holds a copy of the images. Both give the same bytes.
  */
 #ifndef PROGRAM_SHOW_RENDERER_H
 #define PROGRAM_SHOW_RENDERER_H
@@ -15,14 +15,18 @@ struct renderer {
 };
 
 /* Prepares a renderer for a device; NULL: the CPU. */
-enum ts_status ts_renderer_create(struct renderer *renderer, const struct device_numbers *device, int threads,
-                                  struct ts_diag *diag);
+enum ts_status ts_renderer_create(struct renderer *renderer, const struct device_numbers *device,
+                                  int threads, struct ts_diag *diag);
 void ts_renderer_destroy(struct renderer *renderer);
 /* Announces an image, whose memory stays, and takes its slices where the device has none yet. */
-enum ts_status ts_renderer_image(struct renderer *renderer, enum view_image which, const struct ts_image *image);
-/* Announces that these slices have values from now on, or others; z_first counts them in the whole image. */
-enum ts_status ts_renderer_slices(struct renderer *renderer, enum view_image which, const struct ts_image *slices);
+enum ts_status ts_renderer_image(struct renderer *renderer, enum view_image which,
+                                 const struct ts_image *image);
+/* Announces that these slices have values from now on, or others; z_first counts them in the whole
+ * image. */
+enum ts_status ts_renderer_slices(struct renderer *renderer, enum view_image which,
+                                  const struct ts_image *slices);
 /* Draws a picture of width * height * 4 bytes, RGBA. */
-enum ts_status ts_renderer_draw(struct renderer *renderer, const struct view_picture *picture, void *pixels);
+enum ts_status ts_renderer_draw(struct renderer *renderer, const struct view_picture *picture,
+                                void *pixels);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where the planes lie on the picture, what keys and the mouse change, and the overlay that is drawn over the planes.
+ * Where the planes lie on the picture, what keys and the mouse change, and the overlay that is
+ * drawn over the planes.
  */
 #include "program/show/scene.h"
 
@@ -11,10 +12,10 @@
 #include "program/show/font.h"
 #include "program/show/picture.h"
 
-/* ---- the canvas ---------------------------------------------------------------------------------- */
+/* ---- the canvas ------------------------------------------------------------------------------ */
 
-/* Rectangles, lines, text and curves on the overlay. Lines step along their longer side. Everything ends in put(),
- * which alone knows the edges. */
+/* Rectangles, lines, text and curves on the overlay. Lines step along their longer side. Everything
+ * ends in put(), which alone knows the edges. */
 
 static void put(struct canvas *canvas, int32_t x, int32_t y, enum view_ink ink)
 {
@@ -35,7 +36,8 @@ void ts_canvas_fill(struct canvas *canvas, struct rectangle place, enum view_ink
 }
 
 /* Draws a line one pixel wide between two pixels. */
-static void canvas_line(struct canvas *canvas, int32_t x1, int32_t y1, int32_t x2, int32_t y2, enum view_ink ink)
+static void canvas_line(struct canvas *canvas, int32_t x1, int32_t y1, int32_t x2, int32_t y2,
+                        enum view_ink ink)
 {
     const int32_t dx = x2 - x1, dy = y2 - y1, steps = abs(dx) > abs(dy) ? abs(dx) : abs(dy);
     for (int32_t i = 0; i <= steps; i++)
@@ -53,12 +55,14 @@ static void canvas_frame(struct canvas *canvas, struct rectangle place, enum vie
     canvas_line(canvas, right, place.top, right, bottom, ink);
 }
 
-void ts_canvas_text(struct canvas *canvas, int32_t x, int32_t y, const char *text, enum view_ink ink,
-                    enum view_ink ground)
+void ts_canvas_text(struct canvas *canvas, int32_t x, int32_t y, const char *text,
+                    enum view_ink ink, enum view_ink ground)
 {
     if (ground != INK_CLEAR)
-        ts_canvas_fill(
-            canvas, (struct rectangle){x - 2, y - 1, ts_font_letters(text) * FONT_WIDTH + 4, FONT_HEIGHT + 2}, ground);
+        ts_canvas_fill(canvas,
+                       (struct rectangle){x - 2, y - 1, ts_font_letters(text) * FONT_WIDTH + 4,
+                                          FONT_HEIGHT + 2},
+                       ground);
     for (; *text; x += FONT_WIDTH) {
         const uint8_t *rows = ts_font_letter(&text);
         for (int32_t row = 0; row < FONT_HEIGHT; row++)
@@ -68,10 +72,10 @@ void ts_canvas_text(struct canvas *canvas, int32_t x, int32_t y, const char *tex
     }
 }
 
-/* Draws n values as a curve through the place: low at its bottom, high at its top. Values that are not finite leave a
- * gap. */
-static void canvas_curve(struct canvas *canvas, struct rectangle place, const float *values, int64_t n, double low,
-                         double high, enum view_ink ink)
+/* Draws n values as a curve through the place: low at its bottom, high at its top. Values that are
+ * not finite leave a gap. */
+static void canvas_curve(struct canvas *canvas, struct rectangle place, const float *values,
+                         int64_t n, double low, double high, enum view_ink ink)
 {
     int32_t last_x = 0, last_y = 0;
     bool connected = false;
@@ -83,7 +87,8 @@ static void canvas_curve(struct canvas *canvas, struct rectangle place, const fl
         }
         const double across = n > 1 ? (double)i / (double)(n - 1) : 0.5;
         const int32_t x = place.left + (int32_t)lround(across * (place.width - 1));
-        const int32_t y = place.top + (int32_t)lround((1 - fmin(fmax(part, 0), 1)) * (place.height - 1));
+        const int32_t y =
+            place.top + (int32_t)lround((1 - fmin(fmax(part, 0), 1)) * (place.height - 1));
         canvas_line(canvas, connected ? last_x : x, connected ? last_y : y, x, y, ink);
         last_x = x;
         last_y = y;
@@ -91,21 +96,22 @@ static void canvas_curve(struct canvas *canvas, struct rectangle place, const fl
     }
 }
 
-/* ---- panes --------------------------------------------------------------------------------------- */
+/* ---- panes ----------------------------------------------------------------------------------- */
 
-/* This decides where the planes lie on the picture and which samples their pixels show. A sample is as wide and high as
- * its spacings say, where two axes share a unit; else samples are squares. Planes across the slices of a volume have
- * the last slice on top, which in DICOM is the head's side. */
+/* This decides where the planes lie on the picture and which samples their pixels show. A sample is
+ * as wide and high as its spacings say, where two axes share a unit; else samples are squares.
+ * Planes across the slices of a volume have the last slice on top, which in DICOM is the head's
+ * side. */
 
 enum { GAP = 2, BAR_HEIGHT = 22, BAR_MARGIN = 12 };
 
 /* The axes that a plane shows from left to right and from top to bottom. */
 static const int axis_u[] = {2, 2, 1}, axis_v[] = {1, 0, 0};
 
-/* Returns the places of the panes on the picture: places[i] is that of plane planes[i]; and that of the panel. Returns
- * how many panes there are. */
-static int layout_of(const struct scene *scene, struct rectangle places[SCENE_PLANES], int planes[SCENE_PLANES],
-                     struct rectangle *panel)
+/* Returns the places of the panes on the picture: places[i] is that of plane planes[i]; and that of
+ * the panel. Returns how many panes there are. */
+static int layout_of(const struct scene *scene, struct rectangle places[SCENE_PLANES],
+                     int planes[SCENE_PLANES], struct rectangle *panel)
 {
     const int32_t width = scene->width, height = scene->height;
     if (!scene->three || scene->slider) {
@@ -120,7 +126,8 @@ static int layout_of(const struct scene *scene, struct rectangle places[SCENE_PL
     places[0] = (struct rectangle){0, 0, left, top};
     places[1] = (struct rectangle){0, top + GAP, left, bottom};
     places[2] = (struct rectangle){left + GAP, 0, right, top};
-    *panel = (struct rectangle){left + GAP, top + GAP, scene->panel ? right : 0, scene->panel ? bottom : 0};
+    *panel = (struct rectangle){left + GAP, top + GAP, scene->panel ? right : 0,
+                                scene->panel ? bottom : 0};
     for (int i = 0; i < SCENE_PLANES; i++)
         planes[i] = i;
     return SCENE_PLANES;
@@ -145,7 +152,8 @@ static struct view_pane pane_of(const struct scene *scene, int plane, struct rec
     struct picture_plane shown;
     ts_picture_plane_stored(image, plane, !ts_image_is_sinogram(image), &shown);
     const double wide = shown.width, high = shown.height;
-    const double fit = fmin(place.width / ((double)shown.columns * wide), place.height / ((double)shown.rows * high));
+    const double fit = fmin(place.width / ((double)shown.columns * wide),
+                            place.height / ((double)shown.rows * high));
     const double scale = fit * scene->zoom; /* pixels per unit */
     struct view_pane pane = {.dtype = image->dtype,
                              .n_u = shown.columns,
@@ -165,9 +173,10 @@ static struct view_pane pane_of(const struct scene *scene, int plane, struct rec
     pane.u0 = (double)shown.columns / 2 + scene->pan[shown.right] - pane.du * place.width / 2;
     pane.v0 = (double)shown.rows / 2 + scene->pan[shown.down] - pane.dv * place.height / 2;
     const int64_t fixed = image->axes[plane].n > 1 ? scene->at[plane] : 0;
-    pane.data =
-        (const unsigned char *)image->data + (size_t)(fixed * stride(image, plane)) * ts_dtype_bytes(image->dtype);
-    if (!scene->slider && shown.down == 0) /* slices of a running chain that have no values yet are not drawn */
+    pane.data = (const unsigned char *)image->data +
+                (size_t)(fixed * stride(image, plane)) * ts_dtype_bytes(image->dtype);
+    if (!scene->slider &&
+        shown.down == 0) /* slices of a running chain that have no values yet are not drawn */
         pane.n_v = scene->ready < pane.n_v ? scene->ready : pane.n_v;
     else if (!scene->slider && fixed >= scene->ready)
         pane.n_u = 0;
@@ -195,14 +204,17 @@ int ts_scene_pick(const struct scene *scene, int32_t x, int32_t y, int64_t at[3]
     *inside = false;
     for (int i = 0; i < n; i++) {
         const struct rectangle place = places[i];
-        if (x < place.left || x >= place.left + place.width || y < place.top || y >= place.top + place.height)
+        if (x < place.left || x >= place.left + place.width || y < place.top ||
+            y >= place.top + place.height)
             continue;
         const struct view_pane pane = pane_of(scene, planes[i], place);
         const double u = floor(pane.u0 + (x - place.left + 0.5) * pane.du);
         const double v = floor(pane.v0 + (y - place.top + 0.5) * pane.dv);
         *inside = u >= 0 && u < (double)pane.n_u && v >= 0 && v < (double)pane.n_v;
-        at[axis_u[planes[i]]] = (int64_t)fmin(fmax(u, 0), (double)(scene->image->axes[axis_u[planes[i]]].n - 1));
-        at[axis_v[planes[i]]] = (int64_t)fmin(fmax(v, 0), (double)(scene->image->axes[axis_v[planes[i]]].n - 1));
+        at[axis_u[planes[i]]] =
+            (int64_t)fmin(fmax(u, 0), (double)(scene->image->axes[axis_u[planes[i]]].n - 1));
+        at[axis_v[planes[i]]] =
+            (int64_t)fmin(fmax(v, 0), (double)(scene->image->axes[axis_v[planes[i]]].n - 1));
         return planes[i];
     }
     return -1;
@@ -224,11 +236,12 @@ static struct rectangle slider_bar(const struct scene *scene)
     if (!scene->slider)
         return (struct rectangle){0};
     layout_of(scene, places, planes, &panel);
-    return (struct rectangle){places[0].left + BAR_MARGIN, places[0].height - BAR_MARGIN - BAR_HEIGHT,
+    return (struct rectangle){places[0].left + BAR_MARGIN,
+                              places[0].height - BAR_MARGIN - BAR_HEIGHT,
                               places[0].width - 2 * BAR_MARGIN, BAR_HEIGHT};
 }
 
-/* ---- keys and the mouse -------------------------------------------------------------------------- */
+/* ---- keys and the mouse ---------------------------------------------------------------------- */
 
 /* Presets mean nothing in another unit than HU, which the scene then says. */
 
@@ -260,12 +273,15 @@ static void set_window(struct scene *scene, double low, double high, const char 
 static void use_preset(struct scene *scene, const struct gray_preset *preset)
 {
     if (scene->image->quantity == TS_HU)
-        set_window(scene, preset->center - preset->width / 2, preset->center + preset->width / 2, preset->name);
+        set_window(scene, preset->center - preset->width / 2, preset->center + preset->width / 2,
+                   preset->name);
     else
-        snprintf(scene->note, sizeof scene->note, "The window '%s' is in HU, and these values are not.", preset->name);
+        snprintf(scene->note, sizeof scene->note,
+                 "The window '%s' is in HU, and these values are not.", preset->name);
 }
 
-void ts_scene_begin(struct scene *scene, const struct ts_image *image, const struct display_histogram *histogram)
+void ts_scene_begin(struct scene *scene, const struct ts_image *image,
+                    const struct display_histogram *histogram)
 {
     const bool first = scene->zoom == 0;
     scene->image = image;
@@ -332,7 +348,9 @@ static bool change_look(struct scene *scene, int key)
     case '5':
         return set_window(scene, scene->histogram->low, scene->histogram->high, "full range"), true;
     case '6':
-        return set_window(scene, scene->histogram->dark, scene->histogram->bright, "1st to 99th percentile"), true;
+        return set_window(scene, scene->histogram->dark, scene->histogram->bright,
+                          "1st to 99th percentile"),
+               true;
     case 'i':
         return scene->invert = !scene->invert, true;
     case 'c':
@@ -392,7 +410,8 @@ enum scene_wish ts_scene_key(struct scene *scene, int key)
         return wish_step(scene, WISH_TABLE, 1);
     case '[':
     case ']':
-        return scene->slider ? wish_slider(scene, scene->slider->value + (key == ']' ? 1 : -1) * scene->slider->step)
+        return scene->slider ? wish_slider(scene, scene->slider->value +
+                                                      (key == ']' ? 1 : -1) * scene->slider->step)
                              : WISH_NOTHING;
     case 's':
         return WISH_SCREENSHOT;
@@ -408,7 +427,8 @@ static double value_at(const struct scene *scene, bool *on)
 {
     const struct rectangle bar = slider_bar(scene);
     const double part = bar.width > 1 ? (double)(scene->x - bar.left) / (bar.width - 1) : 0;
-    *on = bar.width > 1 && scene->y >= bar.top && scene->y < bar.top + bar.height && part >= 0 && part <= 1;
+    *on = bar.width > 1 && scene->y >= bar.top && scene->y < bar.top + bar.height && part >= 0 &&
+          part <= 1;
     return *on ? scene->slider->low + part * (scene->slider->high - scene->slider->low) : 0;
 }
 
@@ -426,10 +446,12 @@ enum scene_wish ts_scene_press(struct scene *scene, int button)
     return WISH_NOTHING;
 }
 
-/* Dragging over a tenth of the picture widens the window by a half, or moves its center by a quarter of its width. */
+/* Dragging over a tenth of the picture widens the window by a half, or moves its center by a
+ * quarter of its width. */
 static void drag_window(struct scene *scene, int32_t dx, int32_t dy)
 {
-    const double width = fmax(scene->high - scene->low, 1e-12), center = (scene->low + scene->high) / 2;
+    const double width = fmax(scene->high - scene->low, 1e-12),
+                 center = (scene->low + scene->high) / 2;
     const double wider = width * pow(1.5, 10.0 * dx / scene->width);
     const double moved = center + width * 2.5 * dy / scene->height;
     set_window(scene, moved - wider / 2, moved + wider / 2, NULL);
@@ -461,14 +483,16 @@ enum scene_wish ts_scene_drag(struct scene *scene, int32_t x, int32_t y, int but
     return WISH_NOTHING;
 }
 
-/* ---- the overlay --------------------------------------------------------------------------------- */
+/* ---- the overlay ----------------------------------------------------------------------------- */
 
-/* The overlay of a scene: what each pane shows, the value under the pointer in its unit, the cross-hair, the histogram
- * with the window and the curve of equalization, a table, the slider and the keys. */
+/* The overlay of a scene: what each pane shows, the value under the pointer in its unit, the
+ * cross-hair, the histogram with the window and the curve of equalization, a table, the slider and
+ * the keys. */
 
 enum { MARGIN = 8, LINE = FONT_HEIGHT + 3 };
 
-/* Returns the unit as it follows a number: " mm", nothing for none, and the sign of a degree close to the number. */
+/* Returns the unit as it follows a number: " mm", nothing for none, and the sign of a degree close
+ * to the number. */
 static const char *unit_of(const char *unit, char text[32])
 {
     if (unit && !strcmp(unit, "degree"))
@@ -477,12 +501,15 @@ static const char *unit_of(const char *unit, char text[32])
     return !unit || !*unit || !strcmp(unit, "1") ? "" : text;
 }
 
-/* ---- panes -------------------------------------------------------------------------------------- */
+/* ---- panes ----------------------------------------------------------------------------------- */
 
-static void draw_cross(const struct scene *scene, struct canvas *canvas, const struct view_pane *pane, int plane)
+static void draw_cross(const struct scene *scene, struct canvas *canvas,
+                       const struct view_pane *pane, int plane)
 {
-    const int32_t x = pane->left + (int32_t)floor(((double)scene->at[axis_u[plane]] + 0.5 - pane->u0) / pane->du);
-    const int32_t y = pane->top + (int32_t)floor(((double)scene->at[axis_v[plane]] + 0.5 - pane->v0) / pane->dv);
+    const int32_t x =
+        pane->left + (int32_t)floor(((double)scene->at[axis_u[plane]] + 0.5 - pane->u0) / pane->du);
+    const int32_t y =
+        pane->top + (int32_t)floor(((double)scene->at[axis_v[plane]] + 0.5 - pane->v0) / pane->dv);
     const int32_t right = pane->left + pane->width - 1, bottom = pane->top + pane->height - 1;
     enum { HOLE = 6 }; /* the sample itself stays free */
     if (x >= pane->left && x <= right) {
@@ -495,15 +522,18 @@ static void draw_cross(const struct scene *scene, struct canvas *canvas, const s
     }
 }
 
-static void name_pane(const struct scene *scene, struct canvas *canvas, struct rectangle place, int plane)
+static void name_pane(const struct scene *scene, struct canvas *canvas, struct rectangle place,
+                      int plane)
 {
     static const char *const volume[] = {"axial", "coronal", "sagittal"};
     const struct ts_axis *axis = &scene->image->axes[plane];
     char text[128], unit[32];
-    snprintf(text, sizeof text, "%s %s %lld/%lld  %.5g%s", ts_image_is_sinogram(scene->image) ? "" : volume[plane],
-             ts_axis_name(axis), (long long)scene->at[plane] + 1, (long long)axis->n,
+    snprintf(text, sizeof text, "%s %s %lld/%lld  %.5g%s",
+             ts_image_is_sinogram(scene->image) ? "" : volume[plane], ts_axis_name(axis),
+             (long long)scene->at[plane] + 1, (long long)axis->n,
              ts_axis_position(axis, scene->at[plane]), unit_of(axis->unit, unit));
-    ts_canvas_text(canvas, place.left + MARGIN, place.top + MARGIN, text + (*text == ' '), INK_TEXT, INK_DARK);
+    ts_canvas_text(canvas, place.left + MARGIN, place.top + MARGIN, text + (*text == ' '), INK_TEXT,
+                   INK_DARK);
 }
 
 static void draw_panes(const struct scene *scene, struct canvas *canvas)
@@ -520,7 +550,7 @@ static void draw_panes(const struct scene *scene, struct canvas *canvas)
     }
 }
 
-/* ---- values ------------------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 /* Writes where a sample lies and its value: "x 12 y 40 z 3 (6, 20, 9 mm)  -54 HU". */
 static void describe_sample(const struct scene *scene, const int64_t at[3], char *text, size_t size)
@@ -531,12 +561,14 @@ static void describe_sample(const struct scene *scene, const int64_t at[3], char
     const size_t i = (size_t)(at[1] * image->axes[2].n + at[2]);
     double value;
     char unit[32];
-    ts_load_f64(&value, (const unsigned char *)slice.data + i * ts_dtype_bytes(image->dtype), image->dtype, 1);
+    ts_load_f64(&value, (const unsigned char *)slice.data + i * ts_dtype_bytes(image->dtype),
+                image->dtype, 1);
     size_t used = 0;
     for (int axis = 2; axis >= 0 && used < size; axis--) {
         const struct ts_axis *of = &scene->image->axes[axis];
-        used += (size_t)snprintf(text + used, size - used, "%s %lld (%.5g%s)  ", ts_axis_name(of), (long long)at[axis],
-                                 ts_axis_position(of, at[axis]), unit_of(of->unit, unit));
+        used += (size_t)snprintf(text + used, size - used, "%s %lld (%.5g%s)  ", ts_axis_name(of),
+                                 (long long)at[axis], ts_axis_position(of, at[axis]),
+                                 unit_of(of->unit, unit));
     }
     if (used < size && scene->ready <= at[0])
         snprintf(text + used, size - used, "not computed yet");
@@ -551,8 +583,9 @@ static void draw_status(const struct scene *scene, struct canvas *canvas)
     const struct rectangle bar = slider_bar(scene);
     int32_t y = (bar.width ? bar.top : canvas->height) - MARGIN - LINE;
     snprintf(text, sizeof text, "center %.5g  width %.5g%s%s%s%s", (scene->low + scene->high) / 2,
-             scene->high - scene->low, unit_of(ts_scene_shown(scene)->unit, unit), scene->window_name ? "  " : "",
-             scene->window_name ? scene->window_name : "", scene->invert ? ", inverted" : "");
+             scene->high - scene->low, unit_of(ts_scene_shown(scene)->unit, unit),
+             scene->window_name ? "  " : "", scene->window_name ? scene->window_name : "",
+             scene->invert ? ", inverted" : "");
     ts_canvas_text(canvas, MARGIN, y, text, INK_TEXT, INK_DARK);
     ts_scene_readout(scene, at);
     describe_sample(scene, at, text, sizeof text);
@@ -561,17 +594,20 @@ static void draw_status(const struct scene *scene, struct canvas *canvas)
         ts_canvas_text(canvas, MARGIN, y - 2 * LINE, scene->note, INK_MARK, INK_DARK);
 }
 
-/* ---- the panel ---------------------------------------------------------------------------------- */
+/* ---- the panel ------------------------------------------------------------------------------- */
 
 /* Returns the column of a value on the histogram's place. */
-static int32_t column_of(const struct display_histogram *histogram, struct rectangle place, double value)
+static int32_t column_of(const struct display_histogram *histogram, struct rectangle place,
+                         double value)
 {
-    const double part =
-        histogram->high > histogram->low ? (value - histogram->low) / (histogram->high - histogram->low) : 0;
+    const double part = histogram->high > histogram->low
+                            ? (value - histogram->low) / (histogram->high - histogram->low)
+                            : 0;
     return place.left + (int32_t)lround(fmin(fmax(part, -1), 2) * (place.width - 1));
 }
 
-static void draw_window_edges(const struct scene *scene, struct canvas *canvas, struct rectangle place)
+static void draw_window_edges(const struct scene *scene, struct canvas *canvas,
+                              struct rectangle place)
 {
     const double edges[] = {scene->low, scene->high};
     for (int i = 0; i < 2; i++) {
@@ -581,7 +617,8 @@ static void draw_window_edges(const struct scene *scene, struct canvas *canvas, 
     }
 }
 
-/* Bars are as high as the square root of their counts, so that the background's peak leaves room for the rest. */
+/* Bars are as high as the square root of their counts, so that the background's peak leaves room
+ * for the rest. */
 static void draw_histogram(const struct scene *scene, struct canvas *canvas, struct rectangle place)
 {
     const struct display_histogram *histogram = scene->histogram;
@@ -633,14 +670,15 @@ static void draw_panel(const struct scene *scene, struct canvas *canvas)
     ts_canvas_fill(canvas, panel, INK_SHADE);
     const int32_t left = panel.left + MARGIN, letters = (panel.width - 2 * MARGIN) / FONT_WIDTH;
     const int32_t chart = (panel.height - 9 * LINE) / (scene->table ? 2 : 1);
-    struct rectangle place = {left, panel.top + MARGIN + 4 * LINE, panel.width - 2 * MARGIN, chart < 240 ? chart : 240};
+    struct rectangle place = {left, panel.top + MARGIN + 4 * LINE, panel.width - 2 * MARGIN,
+                              chart < 240 ? chart : 240};
     snprintf(text, sizeof text, "%.*s", letters < 95 ? letters : 95, scene->title);
     ts_canvas_text(canvas, left, panel.top + MARGIN, text, INK_TEXT, INK_CLEAR);
     snprintf(text, sizeof text, "image %s, %s, %s", scene->image_name, ts_dtype_name(shown->dtype),
              ts_quantity_name(shown->quantity));
     ts_canvas_text(canvas, left, panel.top + MARGIN + LINE, text, INK_TEXT, INK_CLEAR);
-    ts_canvas_text(canvas, left, panel.top + MARGIN + 3 * LINE - 4, "histogram, and curve of equalization", INK_CURVE,
-                   INK_CLEAR);
+    ts_canvas_text(canvas, left, panel.top + MARGIN + 3 * LINE - 4,
+                   "histogram, and curve of equalization", INK_CURVE, INK_CLEAR);
     draw_histogram(scene, canvas, place);
     place.top += place.height + 4;
     snprintf(text, sizeof text, "%.5g to %.5g%s", scene->histogram->low, scene->histogram->high,
@@ -648,7 +686,8 @@ static void draw_panel(const struct scene *scene, struct canvas *canvas)
     ts_canvas_text(canvas, left, place.top, text, INK_TEXT, INK_CLEAR);
     place.top += 2 * LINE;
     if (!scene->table) {
-        ts_canvas_text(canvas, left, panel.top + panel.height - MARGIN - LINE, "? lists the keys", INK_TEXT, INK_CLEAR);
+        ts_canvas_text(canvas, left, panel.top + panel.height - MARGIN - LINE, "? lists the keys",
+                       INK_TEXT, INK_CLEAR);
         return;
     }
     snprintf(text, sizeof text, "%.*s", letters < 95 ? letters : 95, scene->table_name);
@@ -658,23 +697,26 @@ static void draw_panel(const struct scene *scene, struct canvas *canvas)
     draw_table(scene, canvas, place);
 }
 
-/* ---- slider and help ---------------------------------------------------------------------------- */
+/* ---- slider and help ------------------------------------------------------------------------- */
 
 static void draw_slider(const struct scene *scene, struct canvas *canvas)
 {
     const struct rectangle bar = slider_bar(scene);
     const struct slider *slider = scene->slider;
     char text[160];
-    const double part = slider->high > slider->low ? (slider->value - slider->low) / (slider->high - slider->low) : 0;
+    const double part = slider->high > slider->low
+                            ? (slider->value - slider->low) / (slider->high - slider->low)
+                            : 0;
     ts_canvas_fill(canvas, bar, INK_SHADE);
     canvas_frame(canvas, bar, INK_TEXT);
     ts_canvas_fill(canvas,
-                   (struct rectangle){bar.left + (int32_t)lround(part * (bar.width - 6)), bar.top, 6, bar.height},
+                   (struct rectangle){bar.left + (int32_t)lround(part * (bar.width - 6)), bar.top,
+                                      6, bar.height},
                    INK_LINE);
     ts_canvas_text(canvas, bar.left + MARGIN, bar.top + 5, slider->text, INK_TEXT, INK_CLEAR);
     snprintf(text, sizeof text, "%.4g to %.4g", slider->low, slider->high);
-    ts_canvas_text(canvas, bar.left + bar.width - MARGIN - FONT_WIDTH * ts_font_letters(text), bar.top + 5, text,
-                   INK_TEXT, INK_CLEAR);
+    ts_canvas_text(canvas, bar.left + bar.width - MARGIN - FONT_WIDTH * ts_font_letters(text),
+                   bar.top + 5, text, INK_TEXT, INK_CLEAR);
 }
 
 static void draw_help(struct canvas *canvas)
@@ -684,11 +726,13 @@ static void draw_help(struct canvas *canvas)
         const int32_t letters = ts_font_letters(key_lines[n]);
         longest = letters > longest ? letters : longest;
     }
-    const struct rectangle place = {MARGIN * 2, MARGIN * 4, longest * FONT_WIDTH + 2 * MARGIN, n * LINE + 2 * MARGIN};
+    const struct rectangle place = {MARGIN * 2, MARGIN * 4, longest * FONT_WIDTH + 2 * MARGIN,
+                                    n * LINE + 2 * MARGIN};
     ts_canvas_fill(canvas, place, INK_DARK);
     canvas_frame(canvas, place, INK_TEXT);
     for (int32_t i = 0; i < n; i++)
-        ts_canvas_text(canvas, place.left + MARGIN, place.top + MARGIN + i * LINE, key_lines[i], INK_TEXT, INK_CLEAR);
+        ts_canvas_text(canvas, place.left + MARGIN, place.top + MARGIN + i * LINE, key_lines[i],
+                       INK_TEXT, INK_CLEAR);
 }
 
 void ts_scene_overlay(const struct scene *scene, struct canvas *canvas)

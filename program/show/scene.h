@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A scene is where the user stands: which planes and slices of an image are shown, with which window, zoom and colors.
- * Keys and the mouse change it; it knows no display, so that tests and scripts (--keys) use it as a window does. A
- * picture of a scene is made in two parts: panes, which the renderer draws, and the overlay.
+ * A scene is where the user stands: which planes and slices of an image are shown, with which
+ * window, zoom and colors. Keys and the mouse change it; it knows no display, so that tests and
+ * scripts (--keys) use it as a window does. A picture of a scene is made in two parts: panes, which
+ * the renderer draws, and the overlay.
  */
 #ifndef PROGRAM_SHOW_SCENE_H
 #define PROGRAM_SHOW_SCENE_H
@@ -15,8 +16,8 @@
 #include "program/show/display_histogram.h"
 #include "program/show/slider.h"
 
-/* A canvas is the overlay of a picture: a byte a pixel, the number of an ink (program/show/colors.h). All that is
- * drawn is cut off at its edges. */
+/* A canvas is the overlay of a picture: a byte a pixel, the number of an ink
+ * (program/show/colors.h). All that is drawn is cut off at its edges. */
 struct canvas {
     int32_t width, height;
     uint8_t *inks;
@@ -28,16 +29,25 @@ struct rectangle {
 };
 
 void ts_canvas_fill(struct canvas *canvas, struct rectangle place, enum view_ink ink);
-/* Writes a line of text whose left upper corner is (x, y), on a ground of `ground` where that is not clear. */
-void ts_canvas_text(struct canvas *canvas, int32_t x, int32_t y, const char *text, enum view_ink ink,
-                    enum view_ink ground);
+/* Writes a line of text whose left upper corner is (x, y), on a ground of `ground` where that is
+ * not clear. */
+void ts_canvas_text(struct canvas *canvas, int32_t x, int32_t y, const char *text,
+                    enum view_ink ink, enum view_ink ground);
 
-/* Plane i holds the cross-hair's index of axis i fixed: 0 the slices as they are stored (axial), 1 rows (coronal), 2
- * columns (sagittal). */
+/* Plane i holds the cross-hair's index of axis i fixed: 0 the slices as they are stored (axial), 1
+ * rows (coronal), 2 columns (sagittal). */
 enum { SCENE_PLANES = 3 };
 
 /* A key or the mouse may ask this of the viewer, which goes beyond the scene itself. */
-enum scene_wish { WISH_NOTHING, WISH_QUIT, WISH_IMAGE, WISH_TABLE, WISH_SCREENSHOT, WISH_SLIDER, WISH_UNKNOWN };
+enum scene_wish {
+    WISH_NOTHING,
+    WISH_QUIT,
+    WISH_IMAGE,
+    WISH_TABLE,
+    WISH_SCREENSHOT,
+    WISH_SLIDER,
+    WISH_UNKNOWN
+};
 
 struct scene {
     const struct ts_image *image; /* that is shown, with data */
@@ -64,9 +74,10 @@ struct scene {
 enum scene_button { BUTTON_LEFT, BUTTON_MIDDLE, BUTTON_RIGHT };
 enum { PANEL_WIDTH = 300, SCENE_LEAST = 64, SCENE_MOST = 16384 };
 
-/* Sets a scene for an image: the middle of it, and a window of its own (abdomen for HU, else the 1st to the 99th
- * percentile). */
-void ts_scene_begin(struct scene *scene, const struct ts_image *image, const struct display_histogram *histogram);
+/* Sets a scene for an image: the middle of it, and a window of its own (abdomen for HU, else the
+ * 1st to the 99th percentile). */
+void ts_scene_begin(struct scene *scene, const struct ts_image *image,
+                    const struct display_histogram *histogram);
 /* Obeys a key, as the help lists them. WISH_UNKNOWN: there is no such key. */
 enum scene_wish ts_scene_key(struct scene *scene, int key);
 /* The pointer moved to (x, y), with a button held down or -1. */
@@ -78,14 +89,16 @@ void ts_scene_wheel(struct scene *scene, double steps, bool zooms);
 
 /* ---- panes -------------------------------------------------------------------------------- */
 
-/* Returns the image whose values the panes show: that of the slider, which has one slice, or else the scene's own. */
+/* Returns the image whose values the panes show: that of the slider, which has one slice, or else
+ * the scene's own. */
 const struct ts_image *ts_scene_shown(const struct scene *scene);
 /* Fills in the picture but for its overlay. */
 void ts_scene_picture(const struct scene *scene, struct view_picture *picture);
-/* Finds the pane and the sample at a pixel. Returns the plane, or -1 where there is no pane; *inside: the sample lies
- * in the image. */
+/* Finds the pane and the sample at a pixel. Returns the plane, or -1 where there is no pane;
+ * *inside: the sample lies in the image. */
 int ts_scene_pick(const struct scene *scene, int32_t x, int32_t y, int64_t at[3], bool *inside);
-/* Finds the sample whose value the overlay states: that under the pointer, else that of the cross-hair. */
+/* Finds the sample whose value the overlay states: that under the pointer, else that of the
+ * cross-hair. */
 void ts_scene_readout(const struct scene *scene, int64_t at[3]);
 
 /* ---- overlay ------------------------------------------------------------------------------ */

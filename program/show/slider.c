@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Each move prepares the stage anew from the chain's own parameters with the one changed, as a plan does, since a stage
- * derives others from it. The CPU and the device run the same driver for one slice (ts_stage_apply_slice), so that the
- * slice is the one that a run would write. A reduction over the whole volume is repeated at each move.
+ * Each move prepares the stage anew from the chain's own parameters with the one changed, as a plan
+ * does, since a stage derives others from it. The CPU and the device run the same driver for one
+ * slice (ts_stage_apply_slice), so that the slice is the one that a run would write. A reduction
+ * over the whole volume is repeated at each move.
  */
 #include "program/show/slider.h"
 
@@ -18,7 +19,8 @@ static int64_t count_of(const struct ts_numbers *numbers)
     return numbers->rows * numbers->columns;
 }
 
-/* Returns true for a number, a switch or a choice. A list is a number where it holds one, or may be left out and is. */
+/* Returns true for a number, a switch or a choice. A list is a number where it holds one, or may be
+ * left out and is. */
 static bool is_movable(const struct param_set *set, size_t i)
 {
     const struct param *row = &set->params[i];
@@ -32,7 +34,8 @@ static bool is_movable(const struct param_set *set, size_t i)
 
 static enum ts_status refuse(struct ts_diag *diag, const char *name, const char *what)
 {
-    return ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "no-slider"}, "--stage %s: %s", name, what);
+    return ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "no-slider"},
+                         "--stage %s: %s", name, what);
 }
 
 /* Reads "box#2.radius" into its parts. */
@@ -57,7 +60,9 @@ enum ts_status ts_slider_find(struct slider *slider, const struct ts_chain *chai
     int number;
     *slider = (struct slider){0};
     if (!split(name, stage, &number, &param))
-        return refuse(diag, name, "STAGE.PARAMETER is expected, such as box.radius, or box#2.radius of a second box");
+        return refuse(
+            diag, name,
+            "STAGE.PARAMETER is expected, such as box.radius, or box#2.radius of a second box");
     for (int32_t i = 0; i < chain->n_stages && !slider->stage; i++)
         if (!strcmp(chain->stages[i].stage->name, stage) && --number == 0) {
             slider->stage = &chain->stages[i];
@@ -78,12 +83,14 @@ enum ts_status ts_slider_find(struct slider *slider, const struct ts_chain *chai
     if (slider->stage->stage->reads)
         return refuse(diag, name, "the slices that the stage makes are not those of its input");
     for (size_t i = 0; i < set->n_params; i++)
-        if (set->params[i].kind == PARAM_REFERENCE && ((struct ts_reference *)ts_param_field(set, i))->name)
-            return refuse(diag, name, "the stage takes another image, which a slider does not have");
+        if (set->params[i].kind == PARAM_REFERENCE &&
+            ((struct ts_reference *)ts_param_field(set, i))->name)
+            return refuse(diag, name,
+                          "the stage takes another image, which a slider does not have");
     return TS_OK;
 }
 
-/* ---- the parameter as a number ------------------------------------------------------------------ */
+/* ---- the parameter as a number --------------------------------------------------------------- */
 
 static double get(const struct param_set *set, size_t i)
 {
@@ -101,7 +108,8 @@ static double get(const struct param_set *set, size_t i)
         break;
     }
     int place = 0;
-    while (set->params[i].choices[place].name && set->params[i].choices[place].value != *(const int32_t *)field)
+    while (set->params[i].choices[place].name &&
+           set->params[i].choices[place].value != *(const int32_t *)field)
         place++;
     return place;
 }
@@ -129,16 +137,19 @@ static void put(struct slider *slider, double value)
     }
 }
 
-/* The way of the slider: the parameter's range, but no more than eight times its value, so that a range up to 1,024 can
- * be aimed at. */
+/* The way of the slider: the parameter's range, but no more than eight times its value, so that a
+ * range up to 1,024 can be aimed at. */
 static void set_way(struct slider *slider)
 {
     const struct param *row = &slider->stage->set.params[slider->param];
-    const double now = slider->value, wide = fmax(8 * fabs(now), row->kind == PARAM_INTEGER ? 16 : 1);
+    const double now = slider->value,
+                 wide = fmax(8 * fabs(now), row->kind == PARAM_INTEGER ? 16 : 1);
     const bool bounded = row->min != 0 || row->max != 0;
     slider->low = bounded ? fmax(row->min, -wide) : now < 0 ? -wide : 0;
     slider->high = bounded ? fmin(row->max, wide) : wide;
-    slider->step = row->kind == PARAM_REAL || row->kind == PARAM_NUMBERS ? (slider->high - slider->low) / 200 : 1;
+    slider->step = row->kind == PARAM_REAL || row->kind == PARAM_NUMBERS
+                       ? (slider->high - slider->low) / 200
+                       : 1;
     if (row->kind == PARAM_BOOL || row->kind == PARAM_CHOICE) {
         int n = 0;
         while (row->kind == PARAM_CHOICE && row->choices[n].name)
@@ -148,7 +159,8 @@ static void set_way(struct slider *slider)
     }
 }
 
-/* Prepares the stage with a value of the parameter; NaN: the chain's own, which resolve() may derive. */
+/* Prepares the stage with a value of the parameter; NaN: the chain's own, which resolve() may
+ * derive. */
 static enum ts_status prepare(struct slider *slider, double value, struct ts_diag *diag)
 {
     const struct ts_image *references[STAGE_REFERENCES] = {NULL};
@@ -160,8 +172,9 @@ static enum ts_status prepare(struct slider *slider, double value, struct ts_dia
         put(slider, value);
         slider->set.given |= 1u << slider->param;
     }
-    const enum ts_status status = ts_stage_prepare(stage, &slider->set, &slider->in, references, slider->threads,
-                                                   slider->device, diag, &slider->context);
+    const enum ts_status status =
+        ts_stage_prepare(stage, &slider->set, &slider->in, references, slider->threads,
+                         slider->device, diag, &slider->context);
     slider->context.diag = diag;
     return status;
 }
@@ -176,22 +189,25 @@ static void write_text(struct slider *slider)
         ts_real_format(get(&slider->set, slider->param), value, sizeof value);
     else
         ts_param_format(&slider->set, slider->param, value, sizeof value);
-    snprintf(slider->text, sizeof slider->text, "%s.%s = %s %s", slider->stage->stage->name, row->name,
-             absent ? "not given" : value, row->unit && !absent ? row->unit : "");
+    snprintf(slider->text, sizeof slider->text, "%s.%s = %s %s", slider->stage->stage->name,
+             row->name, absent ? "not given" : value, row->unit && !absent ? row->unit : "");
 }
 
-/* Rounds to a decimal two places finer than the step's first digit, so that 60 steps of 0.04 are 2.4 and not
- * 2.4000000000000004. The shown text is then short, and the stage gets just that number. */
+/* Rounds to a decimal two places finer than the step's first digit, so that 60 steps of 0.04
+ * are 2.4 and not 2.4000000000000004. The shown text is then short, and the stage gets just that
+ * number. */
 static double round_near(double value, double step)
 {
     const double places = 2 - floor(log10(step)), scale = pow(10, fabs(places));
-    return (places > 0 ? round(value * scale) / scale : round(value / scale) * scale) + 0.0; /* 0, never -0 */
+    return (places > 0 ? round(value * scale) / scale : round(value / scale) * scale) +
+           0.0; /* 0, never -0 */
 }
 
 enum ts_status ts_slider_move(struct slider *slider, double value, struct ts_diag *diag)
 {
     const double before = slider->value;
-    value = round_near(slider->low + round((value - slider->low) / slider->step) * slider->step, slider->step);
+    value = round_near(slider->low + round((value - slider->low) / slider->step) * slider->step,
+                       slider->step);
     value = fmin(fmax(value, slider->low), slider->high);
     enum ts_status status = prepare(slider, value, diag);
     if (status == TS_OK && ts_slice_bytes(&slider->context.out) != ts_slice_bytes(&slider->made))
@@ -204,16 +220,18 @@ enum ts_status ts_slider_move(struct slider *slider, double value, struct ts_dia
     return status;
 }
 
-enum ts_status ts_slider_open(struct slider *slider, const struct ts_image *in, const struct device_numbers *device,
-                              int threads, struct ts_diag *diag)
+enum ts_status ts_slider_open(struct slider *slider, const struct ts_image *in,
+                              const struct device_numbers *device, int threads,
+                              struct ts_diag *diag)
 {
     slider->in = *in;
     slider->in.data = NULL;
     slider->threads = threads;
     slider->device = slider->stage->stage->cuda ? device : NULL;
     slider->values = calloc(1, slider->stage->stage->params_bytes + 1);
-    enum ts_status status =
-        slider->values ? prepare(slider, NAN, diag) : ts_diag_no_memory(diag, slider->stage->stage->params_bytes);
+    enum ts_status status = slider->values
+                                ? prepare(slider, NAN, diag)
+                                : ts_diag_no_memory(diag, slider->stage->stage->params_bytes);
     if (status != TS_OK)
         return status;
     slider->value = get(&slider->set, slider->param);
@@ -244,7 +262,8 @@ enum ts_status ts_slider_make(struct slider *slider, struct renderer *renderer, 
     return status;
 }
 
-enum ts_status ts_slider_fetch(struct slider *slider, struct renderer *renderer, size_t first, size_t n)
+enum ts_status ts_slider_fetch(struct slider *slider, struct renderer *renderer, size_t first,
+                               size_t n)
 {
     const size_t width = ts_dtype_bytes(slider->made.dtype);
     if (!renderer->cuda || !slider->device)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * kitty takes RGB in base64, in parts of at most 4096 letters: its "terminal graphics protocol". Sixels are columns of
- * six pixels, a color at a time; a color is stated in percent, so that there are 101 grays, and colors of overlays go
- * to a cube of 5 x 5 x 5 (DEC, VT330/VT340 Programmer Reference, volume 2, 1988, chapter 14). A half block (U+2580) has
- * the upper pixel as its color and the lower one as its ground.
+ * kitty takes RGB in base64, in parts of at most 4096 letters: its "terminal graphics protocol".
+ * Sixels are columns of six pixels, a color at a time; a color is stated in percent, so that there
+ * are 101 grays, and colors of overlays go to a cube of 5 x 5 x 5 (DEC, VT330/VT340 Programmer
+ * Reference, volume 2, 1988, chapter 14). A half block (U+2580) has the upper pixel as its color
+ * and the lower one as its ground.
  */
 #include "program/show/terminal.h"
 
@@ -18,9 +19,16 @@
 #include "core/timing.h"
 #include "program/show/base64.h"
 
-enum { CHANNELS = 4, GRAYS = 101, CUBE = 5, SIXEL_COLORS = GRAYS + CUBE * CUBE * CUBE, PERCENT = 100, BAND = 6 };
+enum {
+    CHANNELS = 4,
+    GRAYS = 101,
+    CUBE = 5,
+    SIXEL_COLORS = GRAYS + CUBE * CUBE * CUBE,
+    PERCENT = 100,
+    BAND = 6
+};
 
-/* ---- what the terminal can show ------------------------------------------------------------------ */
+/* ---- what the terminal can show -------------------------------------------------------------- */
 
 enum terminal_way ts_terminal_choose(const char *answer)
 {
@@ -58,7 +66,8 @@ enum terminal_way ts_terminal_way(int fd)
     if (!isatty(fd) || tcgetattr(fd, &before) != 0)
         return TERMINAL_BLOCKS;
     raw = before;
-    raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO); /* the answer is neither held back to a line's end nor shown */
+    raw.c_lflag &=
+        ~(tcflag_t)(ICANON | ECHO); /* the answer is neither held back to a line's end nor shown */
     if (tcsetattr(fd, TCSANOW, &raw) != 0)
         return TERMINAL_BLOCKS;
     const size_t n = strlen(TERMINAL_QUESTION);
@@ -79,7 +88,8 @@ void ts_terminal_fit(int fd, enum terminal_way way, int32_t *width, int32_t *hei
 {
     enum { COLUMNS = 80, ROWS = 24, TEXT_ROWS = 2 };
     struct winsize found;
-    const bool known = ioctl(fd, TIOCGWINSZ, &found) == 0 && found.ws_col > 0 && found.ws_row > TEXT_ROWS;
+    const bool known =
+        ioctl(fd, TIOCGWINSZ, &found) == 0 && found.ws_col > 0 && found.ws_row > TEXT_ROWS;
     const int32_t rows = known ? found.ws_row : ROWS;
     if (way == TERMINAL_BLOCKS) {
         *width = least(*width, known ? found.ws_col : COLUMNS);
@@ -92,7 +102,7 @@ void ts_terminal_fit(int fd, enum terminal_way way, int32_t *width, int32_t *hei
     *height = *height > 2 ? *height : 2;
 }
 
-/* ---- kitty --------------------------------------------------------------------------------------- */
+/* ---- kitty ----------------------------------------------------------------------------------- */
 
 static void write_kitty(FILE *stream, const uint8_t *pixels, int32_t width, int32_t height)
 {
@@ -113,7 +123,7 @@ static void write_kitty(FILE *stream, const uint8_t *pixels, int32_t width, int3
     putc('\n', stream);
 }
 
-/* ---- sixels -------------------------------------------------------------------------------------- */
+/* ---- sixels ---------------------------------------------------------------------------------- */
 
 static int to_step(int value, int steps)
 {
@@ -181,7 +191,7 @@ static void write_sixels(FILE *stream, const uint8_t *pixels, int32_t width, int
     fputs("\x1B\\\n", stream);
 }
 
-/* ---- half blocks --------------------------------------------------------------------------------- */
+/* ---- half blocks ----------------------------------------------------------------------------- */
 
 static void write_blocks(FILE *stream, const uint8_t *pixels, int32_t width, int32_t height)
 {
@@ -203,9 +213,12 @@ static void write_blocks(FILE *stream, const uint8_t *pixels, int32_t width, int
     }
 }
 
-void ts_terminal_write(FILE *stream, enum terminal_way way, const uint8_t *pixels, int32_t width, int32_t height)
+void ts_terminal_write(FILE *stream, enum terminal_way way, const uint8_t *pixels, int32_t width,
+                       int32_t height)
 {
-    static void (*const writers[])(FILE *, const uint8_t *, int32_t, int32_t) = {
-        [TERMINAL_KITTY] = write_kitty, [TERMINAL_SIXEL] = write_sixels, [TERMINAL_BLOCKS] = write_blocks};
+    static void (*const writers[])(FILE *, const uint8_t *, int32_t,
+                                   int32_t) = {[TERMINAL_KITTY] = write_kitty,
+                                               [TERMINAL_SIXEL] = write_sixels,
+                                               [TERMINAL_BLOCKS] = write_blocks};
     writers[way](stream, pixels, width, height);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Opens what is shown, and makes pictures of it. The viewer draws on the device that --device names; `auto` takes a
- * CUDA device where there is one. While a chain runs the CPU draws, because the run may have the device for itself and
- * closes it when it is done.
+ * Opens what is shown, and makes pictures of it. The viewer draws on the device that --device
+ * names; `auto` takes a CUDA device where there is one. While a chain runs the CPU draws, because
+ * the run may have the device for itself and closes it when it is done.
  */
 #include "program/show/viewer.h"
 
@@ -24,13 +24,14 @@
 #include "pipeline/run/run.h"
 #include "program/show/font.h"
 
-/* ---- what is shown ------------------------------------------------------------------------------- */
+/* ---- what is shown --------------------------------------------------------------------------- */
 
-/* A file is opened by a chain that does nothing, whose plan checks it. An image is read whole, because planes across
- * the slices need all of them. A running chain hands its slices over before it writes them (run_options.on_slices); the
- * thread that shows them reads `ready`, and sees every slice before it. */
+/* A file is opened by a chain that does nothing, whose plan checks it. An image is read whole,
+ * because planes across the slices need all of them. A running chain hands its slices over before
+ * it writes them (run_options.on_slices); the thread that shows them reads `ready`, and sees every
+ * slice before it. */
 
-/* ---- an image of a file ------------------------------------------------------------------------- */
+/* ---- an image of a file ---------------------------------------------------------------------- */
 
 static void forget_image(struct shown *shown)
 {
@@ -64,12 +65,13 @@ static enum ts_status show_slab(void *user, const struct source_slab *slab, stru
 {
     const struct shown *shown = user;
     (void)diag;
-    memcpy(ts_slice_data(&shown->image, slab->z), slab->data[0], (size_t)slab->n * ts_slice_bytes(&shown->image));
+    memcpy(ts_slice_data(&shown->image, slab->z), slab->data[0],
+           (size_t)slab->n * ts_slice_bytes(&shown->image));
     return TS_OK;
 }
 
-static enum ts_status open_image(struct shown *shown, const char *format, const char *path, const char *image,
-                                 struct ts_diag *diag)
+static enum ts_status open_image(struct shown *shown, const char *format, const char *path,
+                                 const char *image, struct ts_diag *diag)
 {
     struct ts_options options = shown->request->options;
     options.device = "cpu"; /* reads; pictures are drawn elsewhere */
@@ -96,18 +98,21 @@ static enum ts_status read_image(struct shown *shown)
     return status == TS_OK ? ts_source_walk(&walk, shown->diag) : status;
 }
 
-/* ---- a result ----------------------------------------------------------------------------------- */
+/* ---- a result -------------------------------------------------------------------------------- */
 
-/* Lists the images, "NAME" for "/entry/NAME/data", and the tables. `data`, the last image, comes first. */
+/* Lists the images, "NAME" for "/entry/NAME/data", and the tables. `data`, the last image, comes
+ * first. */
 static enum ts_status list_result(struct shown *shown, const char *path)
 {
     struct ts_diag *none = ts_diag_create();
     const char **paths = NULL;
     size_t n = 0;
-    enum ts_status status = ts_hdf5_list_datasets(path, NULL, shown->arena, &paths, &n, shown->diag);
+    enum ts_status status =
+        ts_hdf5_list_datasets(path, NULL, shown->arena, &paths, &n, shown->diag);
     if (status == TS_OK && !none)
         status = ts_diag_no_memory(shown->diag, sizeof none);
-    shown->images = status == TS_OK ? ts_arena_alloc(shown->arena, (n + 1) * sizeof *shown->images) : NULL;
+    shown->images =
+        status == TS_OK ? ts_arena_alloc(shown->arena, (n + 1) * sizeof *shown->images) : NULL;
     if (status == TS_OK && !shown->images)
         status = ts_diag_no_memory(shown->diag, n);
     shown->n_images = 0;
@@ -115,13 +120,14 @@ static enum ts_status list_result(struct shown *shown, const char *path)
         for (size_t i = 0; i < n; i++) {
             const char *start = strncmp(paths[i], "/entry/", 7) ? NULL : paths[i] + 7;
             const char *end = start ? strchr(start, '/') : NULL;
-            const char *name =
-                end && !strcmp(end, "/data") ? ts_arena_text(shown->arena, start, (size_t)(end - start)) : NULL;
+            const char *name = end && !strcmp(end, "/data")
+                                   ? ts_arena_text(shown->arena, start, (size_t)(end - start))
+                                   : NULL;
             if (name && (strcmp(name, "data") == 0) == is_data)
                 shown->images[shown->n_images++] = name;
         }
-    if (status == TS_OK &&
-        ts_hdf5_list_datasets(path, HDF5_EVERY_TABLE, shown->arena, &shown->tables, &shown->n_tables, none) != TS_OK)
+    if (status == TS_OK && ts_hdf5_list_datasets(path, HDF5_EVERY_TABLE, shown->arena,
+                                                 &shown->tables, &shown->n_tables, none) != TS_OK)
         shown->n_tables = 0; /* no stage left one */
     ts_diag_destroy(none);
     return status;
@@ -131,7 +137,8 @@ static enum ts_status list_result(struct shown *shown, const char *path)
 static enum ts_status choose_image(struct shown *shown, size_t i)
 {
     shown->chosen = i;
-    const enum ts_status status = open_image(shown, "result", shown->path, shown->images[i], shown->diag);
+    const enum ts_status status =
+        open_image(shown, "result", shown->path, shown->images[i], shown->diag);
     return status == TS_OK ? read_image(shown) : status;
 }
 
@@ -147,7 +154,8 @@ static enum ts_status open_result(struct shown *shown, const char *path)
     shown->path = path;
     enum ts_status status = list_result(shown, path);
     size_t i = 0;
-    while (status == TS_OK && wanted && i < shown->n_images && strcmp(shown->images[i], wanted) != 0)
+    while (status == TS_OK && wanted && i < shown->n_images &&
+           strcmp(shown->images[i], wanted) != 0)
         i++;
     if (status == TS_OK && i == shown->n_images) { /* the source names those that there are */
         status = open_image(shown, "result", path, wanted ? wanted : "data", shown->diag);
@@ -156,14 +164,16 @@ static enum ts_status open_result(struct shown *shown, const char *path)
     return status == TS_OK ? choose_image(shown, i) : status;
 }
 
-/* Opens a file as the first format that takes it. Where none does, the first one's reasons are reported. */
+/* Opens a file as the first format that takes it. Where none does, the first one's reasons are
+ * reported. */
 static enum ts_status open_file(struct shown *shown, const char *path)
 {
     const char *formats[FILE_FORMATS];
     const int n = ts_file_formats(path, formats);
     for (int i = 0; i < n; i++) {
         struct ts_diag *trial = n > 1 ? ts_diag_create() : NULL;
-        const enum ts_status status = open_image(shown, formats[i], path, NULL, trial ? trial : shown->diag);
+        const enum ts_status status =
+            open_image(shown, formats[i], path, NULL, trial ? trial : shown->diag);
         ts_diag_destroy(trial);
         if (status == TS_OK && !strcmp(formats[i], "result"))
             return open_result(shown, path);
@@ -177,7 +187,7 @@ static enum ts_status open_file(struct shown *shown, const char *path)
     return open_image(shown, formats[0], path, NULL, shown->diag);
 }
 
-/* ---- a chain ------------------------------------------------------------------------------------ */
+/* ---- a chain --------------------------------------------------------------------------------- */
 
 static enum ts_status on_slices(void *user, int32_t node, const struct ts_image *slices)
 {
@@ -199,7 +209,8 @@ static enum ts_status on_slices(void *user, int32_t node, const struct ts_image 
 static void *run_chain(void *user)
 {
     struct shown *shown = user;
-    shown->run_status = ts_run(shown->plan, &shown->run_options, shown->plan->state, shown->run_diag);
+    shown->run_status =
+        ts_run(shown->plan, &shown->run_options, shown->plan->state, shown->run_diag);
     atomic_store(&shown->ended, true);
     return NULL;
 }
@@ -208,8 +219,8 @@ static void *run_chain(void *user)
 static enum ts_status name_temporary(struct shown *shown)
 {
     char path[sizeof shown->temporary + 16];
-    const enum ts_status status =
-        ts_private_folder_name("tomostage-view", shown->temporary, sizeof shown->temporary, shown->diag);
+    const enum ts_status status = ts_private_folder_name("tomostage-view", shown->temporary,
+                                                         sizeof shown->temporary, shown->diag);
     snprintf(path, sizeof path, "%s/view.h5", shown->temporary);
     return status == TS_OK ? ts_chain_set_output(shown->request->chain, path, shown->diag) : status;
 }
@@ -220,11 +231,13 @@ static enum ts_status start_chain(struct shown *shown)
     if (status == TS_OK)
         status = ts_chain_search(shown->request->chain, &shown->request->options, shown->diag);
     if (status == TS_OK)
-        status = ts_plan_create(shown->request->chain, &shown->request->options, &shown->plan, shown->diag);
+        status = ts_plan_create(shown->request->chain, &shown->request->options, &shown->plan,
+                                shown->diag);
     if (status == TS_OK && shown->plan->n_devices > 1)
         status =
             ts_diag_error(shown->diag, TS_BAD_CHAIN, &(struct diag_site){.code = "view-devices"},
-                          "slices are shown from one device, and the chain would run on %d", shown->plan->n_devices);
+                          "slices are shown from one device, and the chain would run on %d",
+                          shown->plan->n_devices);
     if (status != TS_OK)
         return status;
     shown->node = shown->plan->n_nodes - 1;
@@ -242,7 +255,8 @@ static enum ts_status start_chain(struct shown *shown)
         atomic_store(&shown->plan->state->private_folder, shown->temporary);
         status = ts_private_folder_make(shown->temporary, shown->diag);
     }
-    if (status == TS_OK && (!shown->run_diag || ts_thread_start(&shown->thread, run_chain, shown) != 0))
+    if (status == TS_OK &&
+        (!shown->run_diag || ts_thread_start(&shown->thread, run_chain, shown) != 0))
         status = ts_diag_no_memory(shown->diag, sizeof *shown);
     if (status != TS_OK) {
         ts_diag_destroy(shown->run_diag);
@@ -256,7 +270,8 @@ static enum ts_status read_input(struct shown *shown)
 {
     struct ts_options options = shown->request->options;
     options.device = "cpu"; /* reads alone */
-    const enum ts_status status = ts_plan_create(shown->request->chain, &options, &shown->plan, shown->diag);
+    const enum ts_status status =
+        ts_plan_create(shown->request->chain, &options, &shown->plan, shown->diag);
     return status == TS_OK ? read_image(shown) : status;
 }
 
@@ -275,8 +290,8 @@ enum ts_status ts_shown_finish(struct shown *shown)
     return shown->run_status;
 }
 
-/* Looks after a running chain, or waits for it. Where it has ended, opens its result and sets *changed: `image` is then
- * another one. Returns the run's status, or the file's. */
+/* Looks after a running chain, or waits for it. Where it has ended, opens its result and sets
+ * *changed: `image` is then another one. Returns the run's status, or the file's. */
 static enum ts_status follow_shown(struct shown *shown, bool wait, bool *changed)
 {
     *changed = shown->run_diag && (wait || atomic_load(&shown->ended));
@@ -286,7 +301,7 @@ static enum ts_status follow_shown(struct shown *shown, bool wait, bool *changed
     return status == TS_OK ? open_result(shown, shown->request->chain->output.path) : status;
 }
 
-/* ---- opening and following ----------------------------------------------------------------------- */
+/* ---- opening and following ------------------------------------------------------------------- */
 
 static void close_shown(struct shown *shown)
 {
@@ -303,9 +318,11 @@ static void close_shown(struct shown *shown)
     *shown = (struct shown){0};
 }
 
-static enum ts_status open_shown(struct shown *shown, const struct shown_request *request, struct ts_diag *diag)
+static enum ts_status open_shown(struct shown *shown, const struct shown_request *request,
+                                 struct ts_diag *diag)
 {
-    *shown = (struct shown){.request = request, .diag = diag, .arena = ts_arena_create(), .wanted = request->image};
+    *shown = (struct shown){
+        .request = request, .diag = diag, .arena = ts_arena_create(), .wanted = request->image};
     enum ts_status status = shown->arena ? TS_OK : ts_diag_no_memory(diag, sizeof *shown);
     if (status == TS_OK)
         status = request->path          ? open_file(shown, request->path)
@@ -316,7 +333,7 @@ static enum ts_status open_shown(struct shown *shown, const struct shown_request
     return status;
 }
 
-/* ---- the device --------------------------------------------------------------------------------- */
+/* ---- the device ------------------------------------------------------------------------------ */
 
 /* Finds the device that draws; stays with the CPU where `auto` finds none. */
 static enum ts_status find_device(struct viewer *viewer)
@@ -343,11 +360,12 @@ static enum ts_status find_device(struct viewer *viewer)
     return automatic ? TS_OK : status;
 }
 
-/* ---- the scene ----------------------------------------------------------------------------------- */
+/* ---- the scene ------------------------------------------------------------------------------- */
 
 static enum ts_status make_slice(struct viewer *viewer)
 {
-    const enum ts_status status = ts_slider_make(&viewer->slider, &viewer->renderer, viewer->scene.at[0]);
+    const enum ts_status status =
+        ts_slider_make(&viewer->slider, &viewer->renderer, viewer->scene.at[0]);
     viewer->made_z = status == TS_OK ? viewer->scene.at[0] : -1;
     return status;
 }
@@ -362,8 +380,8 @@ static void begin_scene(struct viewer *viewer)
 
 static enum ts_status open_slider(struct viewer *viewer)
 {
-    enum ts_status status =
-        ts_slider_open(&viewer->slider, &viewer->shown.image, viewer->device, viewer->renderer.threads, viewer->diag);
+    enum ts_status status = ts_slider_open(&viewer->slider, &viewer->shown.image, viewer->device,
+                                           viewer->renderer.threads, viewer->diag);
     if (status == TS_OK)
         status = ts_renderer_image(&viewer->renderer, VIEW_MADE, &viewer->slider.made);
     if (status == TS_OK) {
@@ -373,7 +391,8 @@ static enum ts_status open_slider(struct viewer *viewer)
         status = make_slice(viewer);
     }
     if (status == TS_OK)
-        status = ts_slider_fetch(&viewer->slider, &viewer->renderer, 0, ts_image_count(&viewer->slider.made));
+        status = ts_slider_fetch(&viewer->slider, &viewer->renderer, 0,
+                                 ts_image_count(&viewer->slider.made));
     if (status == TS_OK) {
         ts_display_histogram(&viewer->slider.made, 0, 1, &viewer->histogram);
         begin_scene(viewer);
@@ -390,18 +409,21 @@ static enum ts_status show_image(struct viewer *viewer)
     ts_display_histogram(image, 0, ready, &viewer->histogram);
     begin_scene(viewer);
     viewer->scene.ready = viewer->uploaded = ready;
-    viewer->scene.image_name = viewer->shown.n_images ? viewer->shown.images[viewer->shown.chosen] : "input";
+    viewer->scene.image_name =
+        viewer->shown.n_images ? viewer->shown.images[viewer->shown.chosen] : "input";
     if (viewer->shown.run_diag)
         viewer->scene.image_name = "of the running chain";
     const enum ts_status status = ts_renderer_image(&viewer->renderer, VIEW_WHOLE, image);
-    return status == TS_OK && ready > 0 ? ts_renderer_slices(&viewer->renderer, VIEW_WHOLE, &slices) : status;
+    return status == TS_OK && ready > 0 ? ts_renderer_slices(&viewer->renderer, VIEW_WHOLE, &slices)
+                                        : status;
 }
 
 static enum ts_status prepare_renderer(struct viewer *viewer, const struct device_numbers *device)
 {
     const int threads = viewer->request->shown.options.threads;
     ts_renderer_destroy(&viewer->renderer);
-    return ts_renderer_create(&viewer->renderer, device, threads > 0 ? threads : omp_get_num_procs(), viewer->diag);
+    return ts_renderer_create(&viewer->renderer, device,
+                              threads > 0 ? threads : omp_get_num_procs(), viewer->diag);
 }
 
 /* Finds the stage of the slider, and cuts the chain off before it. */
@@ -412,12 +434,15 @@ static enum ts_status find_slider(struct viewer *viewer)
         return TS_OK;
     if (!chain)
         return ts_diag_error(viewer->diag, TS_BAD_CHAIN, &(struct diag_site){.code = "no-slider"},
-                             "--stage %s is a stage of a chain, and this is an image", viewer->request->stage);
+                             "--stage %s is a stage of a chain, and this is an image",
+                             viewer->request->stage);
     if (viewer->request->shown.image)
-        return ts_diag_error(viewer->diag, TS_BAD_CHAIN, &(struct diag_site){.code = "no-slider"},
-                             "--stage %s shows what that stage makes, so --image %s has no part in it",
-                             viewer->request->stage, viewer->request->shown.image);
-    const enum ts_status status = ts_slider_find(&viewer->slider, chain, viewer->request->stage, viewer->diag);
+        return ts_diag_error(
+            viewer->diag, TS_BAD_CHAIN, &(struct diag_site){.code = "no-slider"},
+            "--stage %s shows what that stage makes, so --image %s has no part in it",
+            viewer->request->stage, viewer->request->shown.image);
+    const enum ts_status status =
+        ts_slider_find(&viewer->slider, chain, viewer->request->stage, viewer->diag);
     if (status == TS_OK)
         viewer->input.reads_input = viewer->slider.stage_index == 0;
     if (status == TS_OK && !viewer->input.reads_input)
@@ -431,7 +456,8 @@ static enum ts_status check_slice(struct viewer *viewer)
     if (slice < n)
         return TS_OK;
     return ts_diag_error(viewer->diag, TS_BAD_CHAIN, &(struct diag_site){.code = "no-such-slice"},
-                         "--slice %lld: the image has slices 0 to %lld", (long long)slice, (long long)n - 1);
+                         "--slice %lld: the image has slices 0 to %lld", (long long)slice,
+                         (long long)n - 1);
 }
 
 static enum ts_status press_keys(struct viewer *viewer)
@@ -441,18 +467,21 @@ static enum ts_status press_keys(struct viewer *viewer)
         const enum scene_wish wish = ts_scene_key(&viewer->scene, *key);
         const char *end = key;
         (void)ts_font_letter(&end);
-        status = wish == WISH_UNKNOWN
-                     ? ts_diag_error(viewer->diag, TS_BAD_CHAIN, &(struct diag_site){.code = "no-such-key"},
-                                     "--keys %s: there is no key '%.*s'", viewer->request->keys, (int)(end - key), key)
-                     : ts_viewer_grant(viewer, wish);
+        status = wish == WISH_UNKNOWN ? ts_diag_error(viewer->diag, TS_BAD_CHAIN,
+                                                      &(struct diag_site){.code = "no-such-key"},
+                                                      "--keys %s: there is no key '%.*s'",
+                                                      viewer->request->keys, (int)(end - key), key)
+                                      : ts_viewer_grant(viewer, wish);
     }
     return status;
 }
 
-enum ts_status ts_viewer_open(struct viewer *viewer, const struct viewer_request *request, struct ts_diag *diag)
+enum ts_status ts_viewer_open(struct viewer *viewer, const struct viewer_request *request,
+                              struct ts_diag *diag)
 {
     bool changed;
-    *viewer = (struct viewer){.request = request, .input = request->shown, .diag = diag, .made_z = -1};
+    *viewer =
+        (struct viewer){.request = request, .input = request->shown, .diag = diag, .made_z = -1};
     snprintf(viewer->title, sizeof viewer->title, "%s", request->title);
     viewer->scene.title = viewer->title;
     enum ts_status status = find_slider(viewer);
@@ -488,7 +517,7 @@ void ts_viewer_close(struct viewer *viewer)
     *viewer = (struct viewer){0};
 }
 
-/* ---- changes ------------------------------------------------------------------------------------ */
+/* ---- changes --------------------------------------------------------------------------------- */
 
 enum ts_status ts_viewer_follow(struct viewer *viewer, bool *changed)
 {
@@ -520,7 +549,8 @@ static enum ts_status next_image(struct viewer *viewer, int step)
         snprintf(viewer->scene.note, sizeof viewer->scene.note, "There is no other image here.");
         return TS_OK;
     }
-    const enum ts_status status = choose_image(&viewer->shown, (viewer->shown.chosen + n + (size_t)step) % n);
+    const enum ts_status status =
+        choose_image(&viewer->shown, (viewer->shown.chosen + n + (size_t)step) % n);
     return status == TS_OK ? show_image(viewer) : status;
 }
 
@@ -570,7 +600,8 @@ enum ts_status ts_viewer_grant(struct viewer *viewer, enum scene_wish wish)
     return TS_OK;
 }
 
-enum ts_status ts_viewer_picture(struct viewer *viewer, int32_t width, int32_t height, struct view_picture *picture)
+enum ts_status ts_viewer_picture(struct viewer *viewer, int32_t width, int32_t height,
+                                 struct view_picture *picture)
 {
     enum ts_status status = TS_OK;
     if (viewer->canvas.width != width || viewer->canvas.height != height) {
@@ -596,10 +627,10 @@ enum ts_status ts_viewer_picture(struct viewer *viewer, int32_t width, int32_t h
     return status;
 }
 
-/* ---- pictures in files ----------------------------------------------------------------------------- */
+/* ---- pictures in files ----------------------------------------------------------------------- */
 
-/* Pictures go to files here, as a movie frame by frame, or one at a time. Frames are numbered from 0, so that ffmpeg
- * and the like find them in order. */
+/* Pictures go to files here, as a movie frame by frame, or one at a time. Frames are numbered from
+ * 0, so that ffmpeg and the like find them in order. */
 
 static enum ts_status draw_alone(void *user, const struct view_picture *picture, void *pixels)
 {
@@ -615,25 +646,30 @@ struct drawing {
     uint8_t *pixels;
 };
 
-static enum ts_status begin_drawing(struct drawing *drawing, struct viewer *viewer, viewer_draw *draw, void *user)
+static enum ts_status begin_drawing(struct drawing *drawing, struct viewer *viewer,
+                                    viewer_draw *draw, void *user)
 {
     const int32_t width = viewer->scene.width ? viewer->scene.width : viewer->request->width;
     const int32_t height = viewer->scene.height ? viewer->scene.height : viewer->request->height;
-    *drawing = (struct drawing){viewer, draw ? draw : draw_alone, draw ? user : &viewer->renderer, width, height};
+    *drawing = (struct drawing){viewer, draw ? draw : draw_alone, draw ? user : &viewer->renderer,
+                                width, height};
     drawing->pixels = malloc((size_t)width * (size_t)height * 4);
-    return drawing->pixels ? TS_OK : ts_diag_no_memory(viewer->diag, (size_t)width * (size_t)height * 4);
+    return drawing->pixels ? TS_OK
+                           : ts_diag_no_memory(viewer->diag, (size_t)width * (size_t)height * 4);
 }
 
 static enum ts_status draw_scene(const struct drawing *drawing)
 {
     struct view_picture picture;
-    const enum ts_status status = ts_viewer_picture(drawing->viewer, drawing->width, drawing->height, &picture);
+    const enum ts_status status =
+        ts_viewer_picture(drawing->viewer, drawing->width, drawing->height, &picture);
     return status == TS_OK ? drawing->draw(drawing->user, &picture, drawing->pixels) : status;
 }
 
 static enum ts_status write_drawing(const struct drawing *drawing, const char *path)
 {
-    return ts_png_write_rgba8(path, drawing->width, drawing->height, drawing->pixels, drawing->viewer->diag);
+    return ts_png_write_rgba8(path, drawing->width, drawing->height, drawing->pixels,
+                              drawing->viewer->diag);
 }
 
 enum ts_status ts_viewer_screenshot(struct viewer *viewer, const char *path)
@@ -667,8 +703,10 @@ static int64_t count_frames(const struct viewer *viewer)
     return viewer->request->slice >= 0 ? 1 : viewer->shown.image.axes[0].n;
 }
 
-/* Draws frame i of n and writes it. Returns in *seconds the time from the slice, or the slider, to the picture. */
-static enum ts_status make_frame(const struct drawing *drawing, int64_t i, int64_t n, double *seconds)
+/* Draws frame i of n and writes it. Returns in *seconds the time from the slice, or the slider, to
+ * the picture. */
+static enum ts_status make_frame(const struct drawing *drawing, int64_t i, int64_t n,
+                                 double *seconds)
 {
     char path[4096];
     const double begin = ts_seconds();
@@ -676,11 +714,13 @@ static enum ts_status make_frame(const struct drawing *drawing, int64_t i, int64
     if (status == TS_OK)
         status = draw_scene(drawing);
     *seconds = ts_seconds() - begin;
-    snprintf(path, sizeof path, "%s/frame_%04lld.png", drawing->viewer->request->frames, (long long)i);
+    snprintf(path, sizeof path, "%s/frame_%04lld.png", drawing->viewer->request->frames,
+             (long long)i);
     return status == TS_OK ? write_drawing(drawing, path) : status;
 }
 
-enum ts_status ts_viewer_frames(struct viewer *viewer, viewer_draw *draw, void *user, struct viewer_frames *frames)
+enum ts_status ts_viewer_frames(struct viewer *viewer, viewer_draw *draw, void *user,
+                                struct viewer_frames *frames)
 {
     const int64_t n = count_frames(viewer);
     struct drawing drawing;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * EGL is opened while the program runs, so that the program starts without it. Of the devices that EGL lists it takes
- * the one that is the viewer's CUDA device, else Mesa's way without a surface, else EGL's own choice. The picture
- * ends in a texture in place of a window, from which it is read back.
+ * EGL is opened while the program runs, so that the program starts without it. Of the devices that
+ * EGL lists it takes the one that is the viewer's CUDA device, else Mesa's way without a surface,
+ * else EGL's own choice. The picture ends in a texture in place of a window, from which it is read
+ * back.
  */
 #include "program/show/window_egl.h"
 
@@ -29,16 +30,18 @@ static enum ts_status refuse(const struct offscreen *offscreen, const char *what
 {
     ts_diag_error(offscreen->viewer->diag, TS_RUN_FAILED, &(struct diag_site){.code = "no-egl"},
                   "OpenGL cannot be used without a display: %s", what);
-    return ts_diag_hint(offscreen->viewer->diag, "--screen none draws the same pictures without OpenGL");
+    return ts_diag_hint(offscreen->viewer->diag,
+                        "--screen none draws the same pictures without OpenGL");
 }
 
-#define FIND(variable, name)                                                                                           \
-    do {                                                                                                               \
-        void (*function)(void) = offscreen->find(name);                                                                \
-        memcpy(&(variable), &function, sizeof function);                                                               \
+#define FIND(variable, name)                                                                       \
+    do {                                                                                           \
+        void (*function)(void) = offscreen->find(name);                                            \
+        memcpy(&(variable), &function, sizeof function);                                           \
     } while (0)
 
-/* Returns the display of the EGL device that is this CUDA device; EGL_NO_DISPLAY where there is none. */
+/* Returns the display of the EGL device that is this CUDA device; EGL_NO_DISPLAY where there is
+ * none. */
 static EGLDisplay cuda_display(const struct offscreen *offscreen, int cuda_device)
 {
     enum { DEVICES = 32, CUDA_DEVICE = 0x323A /* EGL_CUDA_DEVICE_NV */ };
@@ -77,8 +80,10 @@ static EGLDisplay find_display(const struct offscreen *offscreen)
 /* Makes a context of OpenGL current that has no surface. */
 static enum ts_status make_context(struct offscreen *offscreen)
 {
-    static const EGLint wanted[] = {EGL_SURFACE_TYPE, 0, EGL_RENDERABLE_TYPE, EGL_OPENGL_BIT, EGL_NONE};
-    static const EGLint version[] = {EGL_CONTEXT_MAJOR_VERSION, 3, EGL_CONTEXT_MINOR_VERSION, 0, EGL_NONE};
+    static const EGLint wanted[] = {EGL_SURFACE_TYPE, 0, EGL_RENDERABLE_TYPE, EGL_OPENGL_BIT,
+                                    EGL_NONE};
+    static const EGLint version[] = {EGL_CONTEXT_MAJOR_VERSION, 3, EGL_CONTEXT_MINOR_VERSION, 0,
+                                     EGL_NONE};
     PFNEGLINITIALIZEPROC initialize;
     PFNEGLBINDAPIPROC bind_api;
     PFNEGLCHOOSECONFIGPROC choose_config;
@@ -96,7 +101,8 @@ static enum ts_status make_context(struct offscreen *offscreen)
     offscreen->display = find_display(offscreen);
     if (offscreen->display == EGL_NO_DISPLAY || !initialize(offscreen->display, NULL, NULL))
         return refuse(offscreen, "EGL has no device");
-    if (!bind_api(EGL_OPENGL_API) || !choose_config(offscreen->display, wanted, &config, 1, &n) || n < 1)
+    if (!bind_api(EGL_OPENGL_API) || !choose_config(offscreen->display, wanted, &config, 1, &n) ||
+        n < 1)
         return refuse(offscreen, "EGL's device draws no OpenGL");
     offscreen->context = create_context(offscreen->display, config, EGL_NO_CONTEXT, version);
     if (offscreen->context == EGL_NO_CONTEXT ||
@@ -131,7 +137,8 @@ static enum ts_status open_screen(struct viewer *viewer, struct offscreen **offs
 static void turn_over(unsigned char *pixels, size_t bytes, int32_t rows)
 {
     for (int32_t y = 0; y < rows / 2; y++) {
-        unsigned char *upper = pixels + (size_t)y * bytes, *lower = pixels + (size_t)(rows - 1 - y) * bytes;
+        unsigned char *upper = pixels + (size_t)y * bytes,
+                      *lower = pixels + (size_t)(rows - 1 - y) * bytes;
         for (size_t i = 0; i < bytes; i++) {
             const unsigned char byte = upper[i];
             upper[i] = lower[i];
@@ -149,16 +156,19 @@ static void resize(struct offscreen *offscreen, int32_t width, int32_t height)
     gl->BindTexture(GL_TEXTURE_2D, offscreen->texture);
     gl->TexImage2D(GL_TEXTURE_2D, 0, GL_RGBA8, width, height, 0, GL_RGBA, GL_UNSIGNED_BYTE, NULL);
     gl->BindFramebuffer(GL_FRAMEBUFFER, offscreen->frame);
-    gl->FramebufferTexture2D(GL_FRAMEBUFFER, GL_COLOR_ATTACHMENT0, GL_TEXTURE_2D, offscreen->texture, 0);
+    gl->FramebufferTexture2D(GL_FRAMEBUFFER, GL_COLOR_ATTACHMENT0, GL_TEXTURE_2D,
+                             offscreen->texture, 0);
     offscreen->width = width;
     offscreen->height = height;
 }
 
-static enum ts_status show(struct offscreen *offscreen, const struct view_picture *picture, bool by_host)
+static enum ts_status show(struct offscreen *offscreen, const struct view_picture *picture,
+                           bool by_host)
 {
     resize(offscreen, picture->width, picture->height);
     offscreen->screen.by_host = by_host;
-    const enum ts_status status = ts_gl_draw(&offscreen->screen, offscreen->viewer, picture, offscreen->frame);
+    const enum ts_status status =
+        ts_gl_draw(&offscreen->screen, offscreen->viewer, picture, offscreen->frame);
     if (status == TS_OK)
         offscreen->screen.gl.Finish();
     return status;
@@ -199,5 +209,8 @@ static void close_screen(struct offscreen *offscreen)
     free(offscreen);
 }
 
-const struct view_screen ts_egl_screen = {
-    .open = open_screen, .show = show, .read = read_back, .n_by_host = n_by_host, .close = close_screen};
+const struct view_screen ts_egl_screen = {.open = open_screen,
+                                          .show = show,
+                                          .read = read_back,
+                                          .n_by_host = n_by_host,
+                                          .close = close_screen};

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A picture's first row is its top, and OpenGL's is its bottom: the blit to the framebuffer turns the picture over.
- * Pictures pass through the host where CUDA refuses the buffer, since another device or the CPU draws for OpenGL; the
- * scene then says so.
+ * A picture's first row is its top, and OpenGL's is its bottom: the blit to the framebuffer turns
+ * the picture over. Pictures pass through the host where CUDA refuses the buffer, since another
+ * device or the CPU draws for OpenGL; the scene then says so.
  */
 #include "program/show/window_gl.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum ts_status ts_gl_open(struct gl_screen *screen, void (*(*find)(const char *))(void), struct ts_diag *diag)
+enum ts_status ts_gl_open(struct gl_screen *screen, void (*(*find)(const char *))(void),
+                          struct ts_diag *diag)
 {
     void (*function)(void);
     *screen = (struct gl_screen){0};
-#define GL_FIND(type, name)                                                                                            \
-    function = find("gl" #name);                                                                                       \
-    if (!function)                                                                                                     \
-        return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "no-opengl"},                            \
-                             "this OpenGL has no gl" #name ", which OpenGL 3.0 has");                                  \
+#define GL_FIND(type, name)                                                                        \
+    function = find("gl" #name);                                                                   \
+    if (!function)                                                                                 \
+        return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "no-opengl"},        \
+                             "this OpenGL has no gl" #name ", which OpenGL 3.0 has");              \
     memcpy(&screen->gl.name, &function, sizeof function);
     GL_FUNCTIONS(GL_FIND)
 #undef GL_FIND
@@ -41,7 +42,8 @@ void ts_gl_close(struct gl_screen *screen)
 }
 
 /* Makes texture, buffer and host memory for pictures of another size. */
-static enum ts_status resize(struct gl_screen *screen, struct viewer *viewer, int32_t width, int32_t height)
+static enum ts_status resize(struct gl_screen *screen, struct viewer *viewer, int32_t width,
+                             int32_t height)
 {
     const struct gl_functions *gl = &screen->gl;
     const size_t bytes = (size_t)width * (size_t)height * 4;
@@ -60,7 +62,8 @@ static enum ts_status resize(struct gl_screen *screen, struct viewer *viewer, in
     gl->BindTexture(GL_TEXTURE_2D, screen->texture);
     gl->TexImage2D(GL_TEXTURE_2D, 0, GL_RGBA8, width, height, 0, GL_RGBA, GL_UNSIGNED_BYTE, NULL);
     gl->BindFramebuffer(GL_READ_FRAMEBUFFER, screen->frame);
-    gl->FramebufferTexture2D(GL_READ_FRAMEBUFFER, GL_COLOR_ATTACHMENT0, GL_TEXTURE_2D, screen->texture, 0);
+    gl->FramebufferTexture2D(GL_READ_FRAMEBUFFER, GL_COLOR_ATTACHMENT0, GL_TEXTURE_2D,
+                             screen->texture, 0);
     screen->width = width;
     screen->height = height;
     return TS_OK;
@@ -83,8 +86,8 @@ static void share_buffer(struct gl_screen *screen, struct viewer *viewer)
              "This OpenGL is not drawn by the CUDA device: pictures pass through the host.");
 }
 
-enum ts_status ts_gl_draw(struct gl_screen *screen, struct viewer *viewer, const struct view_picture *picture,
-                          GLuint target)
+enum ts_status ts_gl_draw(struct gl_screen *screen, struct viewer *viewer,
+                          const struct view_picture *picture, GLuint target)
 {
     const struct gl_functions *gl = &screen->gl;
     const int32_t width = picture->width, height = picture->height;
@@ -92,15 +95,18 @@ enum ts_status ts_gl_draw(struct gl_screen *screen, struct viewer *viewer, const
     if (status != TS_OK)
         return status;
     share_buffer(screen, viewer);
-    const bool shared = !screen->by_host && viewer->renderer.cuda && screen->cuda == viewer->renderer.cuda;
+    const bool shared =
+        !screen->by_host && viewer->renderer.cuda && screen->cuda == viewer->renderer.cuda;
     screen->n_by_host += !shared;
-    status = shared ? ts_cuda_view_draw_buffer(viewer->renderer.cuda, picture, viewer->renderer.images)
-                    : ts_renderer_draw(&viewer->renderer, picture, screen->pixels);
+    status = shared
+                 ? ts_cuda_view_draw_buffer(viewer->renderer.cuda, picture, viewer->renderer.images)
+                 : ts_renderer_draw(&viewer->renderer, picture, screen->pixels);
     if (status != TS_OK)
         return status;
     gl->BindTexture(GL_TEXTURE_2D, screen->texture);
     gl->BindBuffer(GL_PIXEL_UNPACK_BUFFER, shared ? screen->buffer : 0);
-    gl->TexSubImage2D(GL_TEXTURE_2D, 0, 0, 0, width, height, GL_RGBA, GL_UNSIGNED_BYTE, shared ? NULL : screen->pixels);
+    gl->TexSubImage2D(GL_TEXTURE_2D, 0, 0, 0, width, height, GL_RGBA, GL_UNSIGNED_BYTE,
+                      shared ? NULL : screen->pixels);
     gl->BindBuffer(GL_PIXEL_UNPACK_BUFFER, 0);
     gl->BindFramebuffer(GL_READ_FRAMEBUFFER, screen->frame);
     gl->BindFramebuffer(GL_DRAW_FRAMEBUFFER, target);
@@ -108,6 +114,7 @@ enum ts_status ts_gl_draw(struct gl_screen *screen, struct viewer *viewer, const
     const GLenum error = gl->GetError();
     return error == GL_NO_ERROR
                ? TS_OK
-               : ts_diag_error(viewer->diag, TS_RUN_FAILED, &(struct diag_site){.code = "opengl-failed"},
+               : ts_diag_error(viewer->diag, TS_RUN_FAILED,
+                               &(struct diag_site){.code = "opengl-failed"},
                                "OpenGL could not draw the picture (error 0x%04X)", error);
 }

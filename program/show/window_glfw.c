@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The window: GLFW hands keys and the mouse to the scene, and a picture is drawn whenever one of them, or a running
- * chain, has changed it. Keys come as characters, so that they stand where the user's keyboard has them.
+ * The window: GLFW hands keys and the mouse to the scene, and a picture is drawn whenever one of
+ * them, or a running chain, has changed it. Keys come as characters, so that they stand where the
+ * user's keyboard has them.
  */
 #define GLFW_INCLUDE_NONE
 #include <GLFW/glfw3.h>
@@ -60,8 +61,9 @@ static void on_key(GLFWwindow *handle, int key, int code, int action, int modifi
 {
     static const struct {
         int key, character;
-    } others[] = {{GLFW_KEY_UP, '.'},      {GLFW_KEY_DOWN, ','},      {GLFW_KEY_RIGHT, ']'}, {GLFW_KEY_LEFT, '['},
-                  {GLFW_KEY_PAGE_UP, '>'}, {GLFW_KEY_PAGE_DOWN, '<'}, {GLFW_KEY_ESCAPE, 'q'}};
+    } others[] = {{GLFW_KEY_UP, '.'},    {GLFW_KEY_DOWN, ','},    {GLFW_KEY_RIGHT, ']'},
+                  {GLFW_KEY_LEFT, '['},  {GLFW_KEY_PAGE_UP, '>'}, {GLFW_KEY_PAGE_DOWN, '<'},
+                  {GLFW_KEY_ESCAPE, 'q'}};
     (void)code;
     (void)modifiers;
     for (size_t i = 0; action != GLFW_RELEASE && i < sizeof others / sizeof *others; i++)
@@ -69,7 +71,8 @@ static void on_key(GLFWwindow *handle, int key, int code, int action, int modifi
             on_character(handle, (unsigned)others[i].character);
 }
 
-/* Brings the pointer from the window's coordinates to those of its pixels, which differ on some screens. */
+/* Brings the pointer from the window's coordinates to those of its pixels, which differ on some
+ * screens. */
 static void pixel_of(GLFWwindow *handle, double x, double y, int32_t *px, int32_t *py)
 {
     int width, height, wide, high;
@@ -147,11 +150,13 @@ static enum ts_status open_window(struct window *window)
         return ts_diag_hint(viewer->diag, "--frames FOLDER writes pictures without a display");
     }
     glfwWindowHint(GLFW_CONTEXT_VERSION_MAJOR, 3);
-    window->handle = glfwCreateWindow(viewer->request->width, viewer->request->height, viewer->scene.title, NULL, NULL);
+    window->handle = glfwCreateWindow(viewer->request->width, viewer->request->height,
+                                      viewer->scene.title, NULL, NULL);
     if (!window->handle) {
         glfwGetError(&reason);
         return ts_diag_error(viewer->diag, TS_RUN_FAILED, &(struct diag_site){.code = "no-opengl"},
-                             "no window with OpenGL 3.0 can be opened: %s", reason ? reason : "no reason is known");
+                             "no window with OpenGL 3.0 can be opened: %s",
+                             reason ? reason : "no reason is known");
     }
     glfwMakeContextCurrent(window->handle);
     glfwSwapInterval(1);
@@ -195,5 +200,6 @@ static enum ts_status show(struct viewer *viewer)
     return window.status;
 }
 
-static const struct view_window windows = {.show = show, .screen = &ts_egl_screen, .draw = ts_offscreen_draw};
+static const struct view_window windows = {
+    .show = show, .screen = &ts_egl_screen, .draw = ts_offscreen_draw};
 const struct view_window *const ts_view_window = &windows;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Two rules share the idea and nothing else; each gives the values of the tool it is named after, down to its order of
- * float operations. OpenCV's has as many tiles as asked for, one bin for each value, and mirrors the image at its far
- * ends so that it divides evenly. scikit-image's has tiles of a given size, 14-bit levels in `bins` bins, and stretches
- * the result to [0, 1]. Slices are done one after the other, their tiles and rows in parallel, so that only one slice's
- * tables are held.
+ * Two rules share the idea and nothing else; each gives the values of the tool it is named after,
+ * down to its order of float operations. OpenCV's has as many tiles as asked for, one bin for each
+ * value, and mirrors the image at its far ends so that it divides evenly. scikit-image's has tiles
+ * of a given size, 14-bit levels in `bins` bins, and stretches the result to [0, 1]. Slices are
+ * done one after the other, their tiles and rows in parallel, so that only one slice's tables are
+ * held.
  */
 #include "stages/clahe/clahe.h"
 
@@ -26,34 +27,43 @@ static const struct choice method_choices[] = {
 };
 
 static const struct param clahe_params[] = {
-    PARAM(struct clahe_params, method, .unit = "", .choices = method_choices, .init.choice = CLAHE_SKIMAGE,
+    PARAM(struct clahe_params, method, .unit = "", .choices = method_choices,
+          .init.choice = CLAHE_SKIMAGE,
           .doc = "whose rule, and with it the meaning of clip_limit and the type of the result"),
     PARAM(struct clahe_params, clip_limit, .unit = "", .min = 0, .max = INFINITY,
           .derived = "0.01 with method: skimage, 40 with method: opencv",
-          .doc = "where peaks of a tile's histogram are cut: with skimage as a share of its pixels, with opencv as a "
+          .doc = "where peaks of a tile's histogram are cut: with skimage as a share of its "
+                 "pixels, with opencv as a "
                  "multiple of the mean count of a bin; above 0; infinite: nowhere"),
     PARAM(struct clahe_params, tiles_y, .unit = "", .min = 1, .max = MAX_TILES,
-          .derived = "8 with method: opencv; not used with skimage", .doc = "tiles along y (opencv)"),
+          .derived = "8 with method: opencv; not used with skimage",
+          .doc = "tiles along y (opencv)"),
     PARAM(struct clahe_params, tiles_x, .unit = "", .min = 1, .max = MAX_TILES,
-          .derived = "8 with method: opencv; not used with skimage", .doc = "tiles along x (opencv)"),
-    PARAM(struct clahe_params, kernel_y, .unit = "pixel", .min = 1, .max = MAX_KERNEL,
-          .derived = "1/8 of the rows, rounded down, at least 1, with method: skimage; not used with opencv",
-          .doc = "height of a tile (skimage)"),
+          .derived = "8 with method: opencv; not used with skimage",
+          .doc = "tiles along x (opencv)"),
+    PARAM(
+        struct clahe_params, kernel_y, .unit = "pixel", .min = 1, .max = MAX_KERNEL,
+        .derived =
+            "1/8 of the rows, rounded down, at least 1, with method: skimage; not used with opencv",
+        .doc = "height of a tile (skimage)"),
     PARAM(struct clahe_params, kernel_x, .unit = "pixel", .min = 1, .max = MAX_KERNEL,
-          .derived = "1/8 of the columns, rounded down, at least 1, with method: skimage; not used with opencv",
+          .derived = "1/8 of the columns, rounded down, at least 1, with method: skimage; not used "
+                     "with opencv",
           .doc = "width of a tile (skimage)"),
     PARAM(struct clahe_params, bins, .unit = "", .min = 1, .max = CLAHE_GRAY_LEVELS,
-          .derived = "256 with method: skimage; not used with opencv", .doc = "bins of a tile's histogram (skimage)"),
+          .derived = "256 with method: skimage; not used with opencv",
+          .doc = "bins of a tile's histogram (skimage)"),
 };
 
-/* ---- plan --------------------------------------------------------------------------------------- */
+/* ---- plan ------------------------------------------------------------------------------------ */
 
-static enum ts_status refuse_unused(const struct stage_context *context, const char *const *names, const char *method)
+static enum ts_status refuse_unused(const struct stage_context *context, const char *const *names,
+                                    const char *method)
 {
     for (; *names; names++)
         if (ts_param_given(context->set, *names))
-            return ts_param_error(context->set, *names, "parameter-unused", context->diag, "has no part in method: %s",
-                                  method);
+            return ts_param_error(context->set, *names, "parameter-unused", context->diag,
+                                  "has no part in method: %s", method);
         else
             ts_param_idle(context->set, *names);
     return TS_OK;
@@ -73,21 +83,24 @@ static enum ts_status clahe_resolve(const struct stage_context *context, void *v
     const struct param_set *set = context->set;
     const bool opencv = params->method == CLAHE_OPENCV;
     const int64_t ny = context->in.axes[1].n, nx = context->in.axes[2].n;
-    const enum ts_status status =
-        refuse_unused(context, opencv ? of_skimage : of_opencv, ts_choice_name(method_choices, params->method));
+    const enum ts_status status = refuse_unused(context, opencv ? of_skimage : of_opencv,
+                                                ts_choice_name(method_choices, params->method));
     if (status != TS_OK)
         return status;
     if (opencv && context->in.dtype != TS_U8 && context->in.dtype != TS_U16) {
-        ts_param_error(set, "method", "stage-dtype", context->diag, "opencv takes u8 and u16, and the image is %s",
+        ts_param_error(set, "method", "stage-dtype", context->diag,
+                       "opencv takes u8 and u16, and the image is %s",
                        ts_dtype_name(context->in.dtype));
-        return ts_diag_hint(context->diag,
-                            "put `rescale` to u16 before it, or use method: skimage, which takes any dtype");
+        return ts_diag_hint(
+            context->diag,
+            "put `rescale` to u16 before it, or use method: skimage, which takes any dtype");
     }
     if (!ts_param_given(set, "clip_limit"))
         params->clip_limit = opencv ? opencv_clip_limit : skimage_clip_limit;
     if (!(params->clip_limit > 0)) {
         ts_param_error(set, "clip_limit", "value-range", context->diag, "must be above 0");
-        return ts_diag_hint(context->diag, "for no limit (0 in OpenCV and scikit-image) write clip_limit: .inf");
+        return ts_diag_hint(context->diag,
+                            "for no limit (0 in OpenCV and scikit-image) write clip_limit: .inf");
     }
     derive(set, "tiles_y", &params->tiles_y, opencv ? DEFAULT_TILES : 0);
     derive(set, "tiles_x", &params->tiles_x, opencv ? DEFAULT_TILES : 0);
@@ -107,9 +120,10 @@ static enum ts_status clahe_shape(const struct stage_context *context, struct ts
     return TS_OK;
 }
 
-/* ---- run ---------------------------------------------------------------------------------------- */
+/* ---- run ------------------------------------------------------------------------------------- */
 
-/* OpenCV extends both axes as soon as one of them does not divide; one that does gets another `tiles` samples. */
+/* OpenCV extends both axes as soon as one of them does not divide; one that does gets another
+ * `tiles` samples. */
 static void divide_as_opencv(struct clahe_run *run)
 {
     const bool even = run->ny % run->tiles_y == 0 && run->nx % run->tiles_x == 0;
@@ -144,7 +158,8 @@ struct clahe_run ts_clahe_describe(const struct stage_context *context)
         divide_as_opencv(&run);
     else
         divide_as_skimage(&run);
-    run.clip_count = ts_clahe_clip_count(opencv, params->clip_limit, run.tile_height * run.tile_width, run.values);
+    run.clip_count = ts_clahe_clip_count(opencv, params->clip_limit,
+                                         run.tile_height * run.tile_width, run.values);
     /* Each thread has the counts of a tile, or a row in double. */
     size_t used = 0;
     ts_scratch_part(&used, run.values > run.nx ? run.values : run.nx, sizeof(int64_t));
@@ -154,8 +169,8 @@ struct clahe_run ts_clahe_describe(const struct stage_context *context)
     run.near_x = ts_scratch_part(&used, run.nx, sizeof(struct neighbor));
     run.tables = ts_scratch_part(&used, run.tiles_y * run.tiles_x * run.values, sizeof(uint16_t));
     const bool bytes = opencv && run.dtype == TS_U8;
-    run.joined =
-        ts_scratch_part(&used, bytes ? (run.tiles_y + 1) * (run.tiles_x + 1) * run.values : 0, sizeof(uint32_t));
+    run.joined = ts_scratch_part(
+        &used, bytes ? (run.tiles_y + 1) * (run.tiles_x + 1) * run.values : 0, sizeof(uint32_t));
     run.columns = ts_scratch_part(&used, bytes ? 3 * run.nx : 0, sizeof(float));
     const bool as_they_are = opencv && run.dtype == TS_U16 && !context->in.masked;
     run.binned = ts_scratch_part(&used, as_they_are ? 0 : run.ny * run.nx, sizeof(uint16_t));
@@ -177,7 +192,8 @@ static int64_t clamp(int64_t value, int64_t n)
 }
 
 /* Tables are of the tiles' centers, half a tile from their first sample. */
-void ts_clahe_find_neighbors(bool opencv, int64_t n, int64_t tile, int64_t tiles, struct neighbor *near)
+void ts_clahe_find_neighbors(bool opencv, int64_t n, int64_t tile, int64_t tiles,
+                             struct neighbor *near)
 {
     const float inverse = 1.0f / (float)tile;
     for (int64_t i = 0; i < n; i++) {
@@ -194,8 +210,8 @@ void ts_clahe_find_neighbors(bool opencv, int64_t n, int64_t tile, int64_t tiles
 }
 
 /* Takes the invalid pixels of a row of a tile out of the counts. Returns how many they are. */
-static int64_t discount(const struct clahe_run *run, const uint16_t *slice, const uint64_t *valid, int64_t y,
-                        int64_t x_first, int64_t *counts)
+static int64_t discount(const struct clahe_run *run, const uint16_t *slice, const uint64_t *valid,
+                        int64_t y, int64_t x_first, int64_t *counts)
 {
     const int64_t row = ts_border_index(y, run->ny, BORDER_MIRROR) * run->nx;
     int64_t n = 0;
@@ -209,12 +225,14 @@ static int64_t discount(const struct clahe_run *run, const uint16_t *slice, cons
     return n;
 }
 
-/* Counts the values of the valid pixels of a tile (tile = ty * tiles_x + tx) of a slice, which is mirrored past its far
- * ends. `valid` has the slice's bits; NULL: all are valid. Returns how many they are, which it writes to `taken`. */
-static int64_t clahe_count_tile(const struct clahe_run *run, const uint16_t *slice, const uint64_t *valid, int64_t tile,
-                                int64_t *counts, char *scratch)
+/* Counts the values of the valid pixels of a tile (tile = ty * tiles_x + tx) of a slice, which is
+ * mirrored past its far ends. `valid` has the slice's bits; NULL: all are valid. Returns how many
+ * they are, which it writes to `taken`. */
+static int64_t clahe_count_tile(const struct clahe_run *run, const uint16_t *slice,
+                                const uint64_t *valid, int64_t tile, int64_t *counts, char *scratch)
 {
-    const int64_t y_first = tile / run->tiles_x * run->tile_height, x_first = tile % run->tiles_x * run->tile_width;
+    const int64_t y_first = tile / run->tiles_x * run->tile_height,
+                  x_first = tile % run->tiles_x * run->tile_width;
     const int64_t x_end = x_first + run->tile_width, inside = x_end < run->nx ? x_end : run->nx;
     int64_t pixels = run->tile_height * run->tile_width;
     for (int64_t y = y_first; y < y_first + run->tile_height; y++) {
@@ -230,8 +248,8 @@ static int64_t clahe_count_tile(const struct clahe_run *run, const uint16_t *sli
     return pixels;
 }
 
-/* Gives the tiles without a valid pixel the table of the nearest tile that has one; 0 where none has. Tables have
- * n_values entries. */
+/* Gives the tiles without a valid pixel the table of the nearest tile that has one; 0 where none
+ * has. Tables have n_values entries. */
 static void clahe_fill_tables(const struct clahe_run *run, int64_t n_values, char *scratch)
 {
     const uint32_t *taken = (const uint32_t *)(const void *)(scratch + run->taken);
@@ -240,8 +258,8 @@ static void clahe_fill_tables(const struct clahe_run *run, int64_t n_values, cha
     for (int64_t tile = 0; tile < run->tiles_y * run->tiles_x; tile++) {
         if (taken[tile] > 0)
             continue;
-        const int64_t from =
-            ts_clahe_nearest_taken(taken, run->tiles_y, run->tiles_x, run->tile_height, run->tile_width, tile);
+        const int64_t from = ts_clahe_nearest_taken(taken, run->tiles_y, run->tiles_x,
+                                                    run->tile_height, run->tile_width, tile);
         if (from < 0)
             memset(tables + tile * n_values, 0, bytes);
         else
@@ -269,11 +287,12 @@ struct clahe_columns {
     const float *left, *right;
 };
 
-/* The counts that are cut off go to all bins evenly, the rest of the division to single bins at even distances. Only
- * the first n_values of the table are made: no pixel has a higher one, and a bin does not depend on the bins after it.
+/* The counts that are cut off go to all bins evenly, the rest of the division to single bins at
+ * even distances. Only the first n_values of the table are made: no pixel has a higher one, and a
+ * bin does not depend on the bins after it.
  */
-static void make_opencv_table(const struct clahe_run *run, int64_t *counts, int64_t pixels, int64_t n_values,
-                              uint16_t *table)
+static void make_opencv_table(const struct clahe_run *run, int64_t *counts, int64_t pixels,
+                              int64_t n_values, uint16_t *table)
 {
     const int64_t clip = ts_clahe_clip_count(true, run->params->clip_limit, pixels, run->values);
     int64_t cut = 0;
@@ -298,13 +317,15 @@ static void make_opencv_table(const struct clahe_run *run, int64_t *counts, int6
     }
 }
 
-static void map_opencv_row(const struct clahe_run *run, const struct neighbor *y, const struct neighbor *near,
-                           const uint16_t *tables, int64_t n_values, const uint16_t *in, uint16_t *out)
+static void map_opencv_row(const struct clahe_run *run, const struct neighbor *y,
+                           const struct neighbor *near, const uint16_t *tables, int64_t n_values,
+                           const uint16_t *in, uint16_t *out)
 {
     const uint16_t *above = tables + y->first * run->tiles_x * n_values;
     const uint16_t *below = tables + y->second * run->tiles_x * n_values;
     for (int64_t x = 0; x < run->nx; x++) {
-        const int64_t left = near[x].first * n_values + in[x], right = near[x].second * n_values + in[x];
+        const int64_t left = near[x].first * n_values + in[x],
+                      right = near[x].second * n_values + in[x];
         const float a = near[x].first_weight, b = near[x].second_weight;
         const float mapped = ((float)above[left] * a + (float)above[right] * b) * y->first_weight +
                              ((float)below[left] * a + (float)below[right] * b) * y->second_weight;
@@ -313,50 +334,61 @@ static void map_opencv_row(const struct clahe_run *run, const struct neighbor *y
     }
 }
 
-/* ---- bytes -------------------------------------------------------------------------------------- */
+/* ---- bytes ----------------------------------------------------------------------------------- */
 
-/* A region is where the same four tables map a pixel: there are tiles_y + 1 times tiles_x + 1 of them. Tables of bytes
- * are small, so that each region's four are laid side by side, and a pixel is one look-up of four bytes. */
+/* A region is where the same four tables map a pixel: there are tiles_y + 1 times tiles_x + 1 of
+ * them. Tables of bytes are small, so that each region's four are laid side by side, and a pixel is
+ * one look-up of four bytes. */
 static int64_t region_of(const struct neighbor *near, int64_t tiles)
 {
     return near->second + (near->first == tiles - 1);
 }
 
-static void join_tables(const struct clahe_run *run, int64_t region, const uint16_t *tables, uint32_t *joined)
+static void join_tables(const struct clahe_run *run, int64_t region, const uint16_t *tables,
+                        uint32_t *joined)
 {
     const int64_t y = region / (run->tiles_x + 1), x = region % (run->tiles_x + 1);
-    const int64_t above = (y > 0 ? y - 1 : 0) * run->tiles_x, below = (y < run->tiles_y ? y : y - 1) * run->tiles_x;
+    const int64_t above = (y > 0 ? y - 1 : 0) * run->tiles_x,
+                  below = (y < run->tiles_y ? y : y - 1) * run->tiles_x;
     const int64_t left = x > 0 ? x - 1 : 0, right = x < run->tiles_x ? x : x - 1;
     const uint16_t *a = tables + (above + left) * BYTES, *b = tables + (above + right) * BYTES,
                    *c = tables + (below + left) * BYTES, *d = tables + (below + right) * BYTES;
     for (int64_t v = 0; v < BYTES; v++)
-        joined[region * BYTES + v] = (uint32_t)(a[v] | b[v] << 8 | c[v] << 16) | (uint32_t)d[v] << 24;
+        joined[region * BYTES + v] = (uint32_t)(a[v] | b[v] << 8 | c[v] << 16) | (uint32_t)d[v]
+                                                                                     << 24;
 }
 
-/* Looks n pixels up in the regions of a row. Compiled for the first level alone: gathers are slower. */
-static void look_up(const uint32_t *joined, const int32_t *regions, const uint8_t *in, uint32_t *found, int64_t n)
+/* Looks n pixels up in the regions of a row. Compiled for the first level alone: gathers are
+ * slower. */
+static void look_up(const uint32_t *joined, const int32_t *regions, const uint8_t *in,
+                    uint32_t *found, int64_t n)
 {
     for (int64_t x = 0; x < n; x++)
         found[x] = joined[regions[x] + in[x]];
 }
 
 /* Mixes what was found. The operations and their order are those of map_opencv_row(). */
-TS_VECTORIZED static void mix(const uint32_t *restrict found, const float *restrict left, const float *restrict right,
-                              float above, float below, uint8_t *restrict out, int64_t n)
+TS_VECTORIZED static void mix(const uint32_t *restrict found, const float *restrict left,
+                              const float *restrict right, float above, float below,
+                              uint8_t *restrict out, int64_t n)
 {
     for (int64_t x = 0; x < n; x++) {
         const uint32_t four = found[x];
-        const float mapped =
-            ((float)(int32_t)(four & 255) * left[x] + (float)(int32_t)(four >> 8 & 255) * right[x]) * above +
-            ((float)(int32_t)(four >> 16 & 255) * left[x] + (float)(int32_t)(four >> 24) * right[x]) * below;
-        const int32_t rounded =
-            (int32_t)((mapped + 0x1.8p23f) - 0x1.8p23f); /* to the nearest, in vectors of any level */
+        const float mapped = ((float)(int32_t)(four & 255) * left[x] +
+                              (float)(int32_t)(four >> 8 & 255) * right[x]) *
+                                 above +
+                             ((float)(int32_t)(four >> 16 & 255) * left[x] +
+                              (float)(int32_t)(four >> 24) * right[x]) *
+                                 below;
+        const int32_t rounded = (int32_t)((mapped + 0x1.8p23f) -
+                                          0x1.8p23f); /* to the nearest, in vectors of any level */
         out[x] = (uint8_t)(rounded < BYTES ? rounded : BYTES - 1);
     }
 }
 
-static void map_byte_row(const struct clahe_run *run, const struct neighbor *y, const uint32_t *joined,
-                         const struct clahe_columns *columns, const uint8_t *in, uint8_t *out)
+static void map_byte_row(const struct clahe_run *run, const struct neighbor *y,
+                         const uint32_t *joined, const struct clahe_columns *columns,
+                         const uint8_t *in, uint8_t *out)
 {
     enum { STRIP = 256 }; /* pixels whose tables' values stay in the first cache */
     uint32_t found[STRIP];
@@ -364,7 +396,8 @@ static void map_byte_row(const struct clahe_run *run, const struct neighbor *y, 
     for (int64_t x = 0; x < run->nx; x += STRIP) {
         const int64_t n = run->nx - x < STRIP ? run->nx - x : STRIP;
         look_up(joined, columns->regions + x, in + x, found, n);
-        mix(found, columns->left + x, columns->right + x, y->first_weight, y->second_weight, out + x, n);
+        mix(found, columns->left + x, columns->right + x, y->first_weight, y->second_weight,
+            out + x, n);
     }
 }
 
@@ -391,7 +424,8 @@ static void map_bytes(const struct clahe_run *run, const uint8_t *in, uint8_t *o
 }
 
 /* Copies a slice as 16 bits, with 0 in place of invalid pixels. */
-static const uint16_t *copy_slice(const struct clahe_run *run, const void *in, const uint64_t *valid, uint16_t *wide)
+static const uint16_t *copy_slice(const struct clahe_run *run, const void *in,
+                                  const uint64_t *valid, uint16_t *wide)
 {
     const int64_t n = run->ny * run->nx;
     if (run->dtype == TS_U16)
@@ -404,12 +438,13 @@ static const uint16_t *copy_slice(const struct clahe_run *run, const void *in, c
 }
 
 /* Maps slice z of u8 or u16 to the same type. The scratch holds the neighbors already. */
-static void clahe_opencv_slice(const struct clahe_run *run, const struct ts_image *in, int64_t z, void *out,
-                               char *scratch)
+static void clahe_opencv_slice(const struct clahe_run *run, const struct ts_image *in, int64_t z,
+                               void *out, char *scratch)
 {
     const struct neighbor *near_y = (const struct neighbor *)(scratch + run->near_y);
     const struct neighbor *near_x = (const struct neighbor *)(scratch + run->near_x);
-    uint16_t *tables = (uint16_t *)(scratch + run->tables), *wide = (uint16_t *)(scratch + run->binned);
+    uint16_t *tables = (uint16_t *)(scratch + run->tables),
+             *wide = (uint16_t *)(scratch + run->binned);
     const uint64_t *valid = in->valid ? ts_slice_valid(in, z) : NULL;
     const void *data = ts_slice_data(in, z);
     const int64_t n = run->ny * run->nx;
@@ -441,12 +476,12 @@ static void clahe_opencv_slice(const struct clahe_run *run, const struct ts_imag
                        (uint16_t *)out + y * run->nx);
 }
 
-/* CLAHE as skimage.exposure.equalize_adapthist makes it: values become 14-bit gray levels over the slice's span, these
- * `bins` bins; a tile's table is the running sum of its cut counts, scaled to 14 bits and without its fraction;
- * the mixed result is stretched to [0, 1]. */
+/* CLAHE as skimage.exposure.equalize_adapthist makes it: values become 14-bit gray levels over the
+ * slice's span, these `bins` bins; a tile's table is the running sum of its cut counts, scaled to
+ * 14 bits and without its fraction; the mixed result is stretched to [0, 1]. */
 
-/* A slice's values become 16-bit levels (u8 times 257, u16 as they are, others by their finite span), and these, by
- * their own span, one of CLAHE_GRAY_LEVELS. */
+/* A slice's values become 16-bit levels (u8 times 257, u16 as they are, others by their finite
+ * span), and these, by their own span, one of CLAHE_GRAY_LEVELS. */
 struct gray_scale {
     double low, span;             /* of the values, where they are scaled by it */
     double factor;                /* of the 16-bit levels */
@@ -455,14 +490,17 @@ struct gray_scale {
 };
 
 /* Loads a row, with `instead` in place of invalid pixels. */
-static void load_row(const struct clahe_run *run, const struct ts_image *slice, int64_t y, double instead, double *row)
+static void load_row(const struct clahe_run *run, const struct ts_image *slice, int64_t y,
+                     double instead, double *row)
 {
     const size_t first = (size_t)(y * run->nx);
-    ts_load_f64(row, (const char *)slice->data + first * ts_dtype_bytes(run->dtype), run->dtype, (size_t)run->nx);
+    ts_load_f64(row, (const char *)slice->data + first * ts_dtype_bytes(run->dtype), run->dtype,
+                (size_t)run->nx);
     ts_valid_fill_doubles(slice->valid, first, (size_t)run->nx, instead, row);
 }
 
-static struct gray_scale find_gray_scale(const struct clahe_run *run, const struct ts_image *slice, char *scratch)
+static struct gray_scale find_gray_scale(const struct clahe_run *run, const struct ts_image *slice,
+                                         char *scratch)
 {
     double low = INFINITY, high = -INFINITY;
 #pragma omp parallel for num_threads(run->threads) reduction(min : low) reduction(max : high)
@@ -481,12 +519,13 @@ static struct gray_scale find_gray_scale(const struct clahe_run *run, const stru
         const double factor = run->dtype == TS_U8 ? 257 : 1;
         return (struct gray_scale){0, 1, factor, low * factor, (high - low) * factor, low};
     }
-    return (struct gray_scale){low, high > low ? high - low : 1, 65535, 0, high > low ? 65535 : 0, low};
+    return (struct gray_scale){low, high > low ? high - low : 1, 65535,
+                               0,   high > low ? 65535 : 0,      low};
 }
 
 /* Rounds twice, as the tool does. NaN becomes the lowest level. */
-TS_VECTORIZED static void find_bins(const struct gray_scale *scale, uint16_t bin_size, const double *restrict row,
-                                    uint16_t *restrict bins, int64_t n)
+TS_VECTORIZED static void find_bins(const struct gray_scale *scale, uint16_t bin_size,
+                                    const double *restrict row, uint16_t *restrict bins, int64_t n)
 {
     const double span = scale->level_span > 0 ? scale->level_span : CLAHE_GRAY_LEVELS - 1;
     for (int64_t x = 0; x < n; x++) {
@@ -499,8 +538,8 @@ TS_VECTORIZED static void find_bins(const struct gray_scale *scale, uint16_t bin
     }
 }
 
-/* Cuts bins down to `limit` and hands the excess out: evenly first, then one by one at a stride that falls with what
- * is left, starting each pass one bin further. */
+/* Cuts bins down to `limit` and hands the excess out: evenly first, then one by one at a stride
+ * that falls with what is left, starting each pass one bin further. */
 static void cut_counts(int64_t *counts, int64_t n, int64_t limit)
 {
     int64_t excess = 0;
@@ -536,7 +575,8 @@ static void cut_counts(int64_t *counts, int64_t n, int64_t limit)
     }
 }
 
-static void make_skimage_table(const struct clahe_run *run, int64_t *counts, int64_t pixels, uint16_t *table)
+static void make_skimage_table(const struct clahe_run *run, int64_t *counts, int64_t pixels,
+                               uint16_t *table)
 {
     const int64_t clip = ts_clahe_clip_count(false, run->params->clip_limit, pixels, run->values);
     const double scale = (double)(CLAHE_GRAY_LEVELS - 1) / (double)pixels;
@@ -551,13 +591,15 @@ static void make_skimage_table(const struct clahe_run *run, int64_t *counts, int
 }
 
 /* Each of the four products is rounded to float before the sum, whose fraction is dropped. */
-static void map_skimage_row(const struct clahe_run *run, const struct neighbor *y, const struct neighbor *near,
-                            const uint16_t *tables, const uint16_t *bins, float *out)
+static void map_skimage_row(const struct clahe_run *run, const struct neighbor *y,
+                            const struct neighbor *near, const uint16_t *tables,
+                            const uint16_t *bins, float *out)
 {
     const uint16_t *above = tables + y->first * run->tiles_x * run->values;
     const uint16_t *below = tables + y->second * run->tiles_x * run->values;
     for (int64_t x = 0; x < run->nx; x++) {
-        const int64_t left = near[x].first * run->values + bins[x], right = near[x].second * run->values + bins[x];
+        const int64_t left = near[x].first * run->values + bins[x],
+                      right = near[x].second * run->values + bins[x];
         const double b = near[x].offset, a = 1 - b, d = y->offset, c = 1 - d;
         float sum = (float)(above[left] * (a * c));
         sum += (float)(above[right] * (b * c));
@@ -582,21 +624,24 @@ static void stretch(const struct clahe_run *run, const struct ts_image *slice, f
     }
 #pragma omp parallel for num_threads(run->threads)
     for (int64_t i = 0; i < n; i++) {
-        const double stretched = high > low ? ((double)out[i] - low) / ((double)high - low) : out[i] < 1 ? out[i] : 1;
+        const double stretched = high > low   ? ((double)out[i] - low) / ((double)high - low)
+                                 : out[i] < 1 ? out[i]
+                                              : 1;
         out[i] = in && isnan(in[i]) ? NAN : (float)stretched;
     }
 }
 
 /* Maps slice z to floats in [0, 1]. */
-static void clahe_skimage_slice(const struct clahe_run *run, const struct ts_image *in, int64_t z, float *out,
-                                char *scratch)
+static void clahe_skimage_slice(const struct clahe_run *run, const struct ts_image *in, int64_t z,
+                                float *out, char *scratch)
 {
     const struct neighbor *near_y = (const struct neighbor *)(scratch + run->near_y);
     const struct neighbor *near_x = (const struct neighbor *)(scratch + run->near_x);
     const struct ts_image slice = ts_image_slices(in, z, 1);
     const struct gray_scale scale = find_gray_scale(run, &slice, scratch);
     const uint16_t bin_size = (uint16_t)(1 + CLAHE_GRAY_LEVELS / run->values);
-    uint16_t *tables = (uint16_t *)(scratch + run->tables), *bins = (uint16_t *)(scratch + run->binned);
+    uint16_t *tables = (uint16_t *)(scratch + run->tables),
+             *bins = (uint16_t *)(scratch + run->binned);
 #pragma omp parallel for num_threads(run->threads)
     for (int64_t y = 0; y < run->ny; y++) {
         double *row = clahe_thread_part(run, scratch);
@@ -619,14 +664,16 @@ static void clahe_skimage_slice(const struct clahe_run *run, const struct ts_ima
     stretch(run, &slice, out);
 }
 
-static enum ts_status clahe_map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                                void *scratch)
+static enum ts_status clahe_map(const struct stage_context *context, const struct ts_image *in,
+                                struct ts_image *out, void *scratch)
 {
     const struct clahe_run run = ts_clahe_describe(context);
     const bool opencv = run.params->method == CLAHE_OPENCV;
     char *base = scratch;
-    ts_clahe_find_neighbors(opencv, run.ny, run.tile_height, run.tiles_y, (struct neighbor *)(base + run.near_y));
-    ts_clahe_find_neighbors(opencv, run.nx, run.tile_width, run.tiles_x, (struct neighbor *)(base + run.near_x));
+    ts_clahe_find_neighbors(opencv, run.ny, run.tile_height, run.tiles_y,
+                            (struct neighbor *)(base + run.near_y));
+    ts_clahe_find_neighbors(opencv, run.nx, run.tile_width, run.tiles_x,
+                            (struct neighbor *)(base + run.near_x));
     for (int64_t z = 0; z < out->axes[0].n; z++) {
         if (opencv)
             clahe_opencv_slice(&run, in, z, ts_slice_data(out, z), base);
@@ -640,29 +687,42 @@ static enum ts_status clahe_map(const struct stage_context *context, const struc
 }
 
 static const char clahe_doc[] =
-    "A slice is cut into tiles; each tile's histogram is cut at `clip_limit`, what was cut off is spread over all "
-    "bins, and the running sum is the tile's table; a pixel is mapped by the tables of the four nearest tile centers, "
+    "A slice is cut into tiles; each tile's histogram is cut at `clip_limit`, what was cut off is "
+    "spread over all "
+    "bins, and the running sum is the tile's table; a pixel is mapped by the tables of the four "
+    "nearest tile centers, "
     "weighted bilinearly.\n"
     "\n"
-    "`method: opencv` gives the bytes of `cv2.createCLAHE(clip_limit, (tiles_x, tiles_y)).apply(slice)` for u8 and "
-    "u16. Where the tiles do not divide the slice it is mirrored (`d c b | a b c d | c b a`) at the right and at the "
-    "bottom. A bin of a tile of n pixels is cut at `clip_limit * n / 256` (u8) or `/ 65536` (u16), at least 1: for "
-    "12-bit values in u16 that is 16 times lower than one might mean, so rescale to the full range first, or raise the "
+    "`method: opencv` gives the bytes of `cv2.createCLAHE(clip_limit, (tiles_x, "
+    "tiles_y)).apply(slice)` for u8 and "
+    "u16. Where the tiles do not divide the slice it is mirrored (`d c b | a b c d | c b a`) at "
+    "the right and at the "
+    "bottom. A bin of a tile of n pixels is cut at `clip_limit * n / 256` (u8) or `/ 65536` (u16), "
+    "at least 1: for "
+    "12-bit values in u16 that is 16 times lower than one might mean, so rescale to the full range "
+    "first, or raise the "
     "limit. i16 images, such as CT in HU, are not what that tool takes: rescale them to u16.\n"
     "\n"
-    "`method: skimage` gives `skimage.exposure.equalize_adapthist(slice, (kernel_y, kernel_x), clip_limit, bins)` for "
-    "u8 and u16; of slices of any other dtype their values scaled to [0, 1] by their own smallest and largest finite "
-    "value. The result is f32, stretched to [0, 1] slice by slice; a slice of one value becomes 1, as there. NaN stays "
+    "`method: skimage` gives `skimage.exposure.equalize_adapthist(slice, (kernel_y, kernel_x), "
+    "clip_limit, bins)` for "
+    "u8 and u16; of slices of any other dtype their values scaled to [0, 1] by their own smallest "
+    "and largest finite "
+    "value. The result is f32, stretched to [0, 1] slice by slice; a slice of one value becomes 1, "
+    "as there. NaN stays "
     "NaN and counts as the smallest value.\n"
     "\n"
-    "**Masked images.** Where pixels are invalid, such as a CT's padding, tables are made of the valid pixels alone: "
-    "where a tile has n of them, counts are cut at that share of n, and the running sum is divided by n. A tile "
-    "without a valid pixel has the table of the nearest tile that has one. The spans of `skimage` are those of valid "
+    "**Masked images.** Where pixels are invalid, such as a CT's padding, tables are made of the "
+    "valid pixels alone: "
+    "where a tile has n of them, counts are cut at that share of n, and the running sum is divided "
+    "by n. A tile "
+    "without a valid pixel has the table of the nearest tile that has one. The spans of `skimage` "
+    "are those of valid "
     "pixels. An invalid pixel becomes 0.\n"
     "\n"
     "**Cost.** Each pixel is read twice and looked up four times, whatever the tiles.\n"
     "\n"
-    "**Source.** K. Zuiderveld, Contrast limited adaptive histogram equalization, Graphics Gems IV, 1994; OpenCV 4.6; "
+    "**Source.** K. Zuiderveld, Contrast limited adaptive histogram equalization, Graphics Gems "
+    "IV, 1994; OpenCV 4.6; "
     "scikit-image 0.19.";
 
 const struct stage clahe_stage = {
@@ -680,5 +740,6 @@ const struct stage clahe_stage = {
     .validity = VALIDITY_SAME,
     .cuda = STAGE_CUDA(clahe_cuda),
     .counts_values = true,
-    .tolerance = {.why = "counts and tables are integers, and the few float operations have the tools' own order"},
+    .tolerance = {.why = "counts and tables are integers, and the few float operations have the "
+                         "tools' own order"},
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Counting in bins of equal width. The bin is first guessed by a multiplication and then put right by comparing with
- * the two edges, so that the edges alone decide (numpy does the same).
+ * Counting in bins of equal width. The bin is first guessed by a multiplication and then put right
+ * by comparing with the two edges, so that the edges alone decide (numpy does the same).
  */
 #include "stages/counting/bins.h"
 
@@ -13,7 +13,8 @@ static const uint64_t lane_pixels_limit = UINT64_C(1) << 31;
 void ts_bins_init(struct bins *bins, double low, double high, int64_t n)
 {
     const double step = (high - low) / (double)n;
-    *bins = (struct bins){.low = low, .high = high, .step = step, .per_value = (double)n / (high - low), .n = n};
+    *bins = (struct bins){
+        .low = low, .high = high, .step = step, .per_value = (double)n / (high - low), .n = n};
 }
 
 void ts_bins_init_data(struct bins *bins, const struct value_range *range, int64_t n)
@@ -26,7 +27,7 @@ void ts_bins_init_data(struct bins *bins, const struct value_range *range, int64
         ts_bins_init(bins, range->low, range->high, n);
 }
 
-/* ---- one by one values ------------------------------------------------------------------------- */
+/* ---- one by one values ----------------------------------------------------------------------- */
 
 static size_t slots_bytes(uint64_t n_slots)
 {
@@ -46,25 +47,28 @@ void ts_bin_counts_init(struct bin_counts *counts, int64_t n_bins)
     memset(counts->slots, 0, ts_bin_counts_bytes(n_bins) - sizeof *counts);
 }
 
-#define FIND_SLOTS(suffix, type)                                                                                       \
-    TS_VECTORIZED static void find_slots_##suffix(int32_t *slots, const void *values, size_t first, size_t n,          \
-                                                  const struct bins *bins)                                             \
-    {                                                                                                                  \
-        const type *const data = (const type *)values + first;                                                         \
-        const double low = bins->low, high = bins->high, step = bins->step, per_value = bins->per_value;               \
-        const double last = (double)(bins->n - 1);                                                                     \
-        const int32_t n_bins = (int32_t)bins->n;                                                                       \
-        for (size_t i = 0; i < n; i++) {                                                                               \
-            const double value = (double)data[i], guess = (value - low) * per_value;                                   \
-            const double positive = guess > 0 ? guess : 0, inside = positive < last ? positive : last;                 \
-            const int32_t bin = (int32_t)inside;                                                                       \
-            const int32_t down = value < low + (double)bin * step, up = value >= low + (double)(bin + 1) * step;       \
-            const int32_t mended = bin - down + up + 1, slot = mended < n_bins ? mended : n_bins;                      \
-            /* Masks in place of branches, which would not vectorize. */                                               \
-            const int32_t within = -(int32_t)(value >= low) & -(int32_t)(value <= high);                               \
-            const int32_t above = -(int32_t)(value > high), none = -(int32_t)(value != value);                         \
-            slots[i] = (slot & within) | ((n_bins + 1) & above) | ((n_bins + 2) & none);                               \
-        }                                                                                                              \
+#define FIND_SLOTS(suffix, type)                                                                   \
+    TS_VECTORIZED static void find_slots_##suffix(int32_t *slots, const void *values,              \
+                                                  size_t first, size_t n, const struct bins *bins) \
+    {                                                                                              \
+        const type *const data = (const type *)values + first;                                     \
+        const double low = bins->low, high = bins->high, step = bins->step,                        \
+                     per_value = bins->per_value;                                                  \
+        const double last = (double)(bins->n - 1);                                                 \
+        const int32_t n_bins = (int32_t)bins->n;                                                   \
+        for (size_t i = 0; i < n; i++) {                                                           \
+            const double value = (double)data[i], guess = (value - low) * per_value;               \
+            const double positive = guess > 0 ? guess : 0,                                         \
+                         inside = positive < last ? positive : last;                               \
+            const int32_t bin = (int32_t)inside;                                                   \
+            const int32_t down = value < low + (double)bin * step,                                 \
+                          up = value >= low + (double)(bin + 1) * step;                            \
+            const int32_t mended = bin - down + up + 1, slot = mended < n_bins ? mended : n_bins;  \
+            /* Masks in place of branches, which would not vectorize. */                           \
+            const int32_t within = -(int32_t)(value >= low) & -(int32_t)(value <= high);           \
+            const int32_t above = -(int32_t)(value > high), none = -(int32_t)(value != value);     \
+            slots[i] = (slot & within) | ((n_bins + 1) & above) | ((n_bins + 2) & none);           \
+        }                                                                                          \
     }
 TS_IMAGE_DTYPES(FIND_SLOTS)
 
@@ -92,8 +96,8 @@ static void bin_counts_flush(struct bin_counts *counts)
 }
 
 /* Adds n values of an image's dtype. Flush before reading. */
-static void bin_counts_add(struct bin_counts *counts, const struct bins *bins, const void *data, enum ts_dtype dtype,
-                           size_t n)
+static void bin_counts_add(struct bin_counts *counts, const struct bins *bins, const void *data,
+                           enum ts_dtype dtype, size_t n)
 {
     uint32_t *lanes = (uint32_t *)(counts->slots + counts->n_slots);
     int32_t slots[BLOCK];
@@ -112,7 +116,8 @@ static void bin_counts_add(struct bin_counts *counts, const struct bins *bins, c
     }
 }
 
-void ts_bin_counts_of(struct bin_counts *counts, const struct bins *bins, const struct ts_image *slices)
+void ts_bin_counts_of(struct bin_counts *counts, const struct bins *bins,
+                      const struct ts_image *slices)
 {
     ts_bin_counts_init(counts, bins->n);
     bin_counts_add(counts, bins, slices->data, slices->dtype, ts_image_count(slices));
@@ -125,7 +130,8 @@ void ts_bin_counts_merge(struct bin_counts *into, const struct bin_counts *from)
         into->slots[slot] += from->slots[slot];
 }
 
-/* ---- by label: the slots of a block of values are found first, then its rows, then both are counted ---- */
+/* ---- by label: the slots of a block of values are found first, then its rows, then both are
+ * counted ---- */
 
 static size_t count_of(int64_t n_labels, int64_t n_bins)
 {
@@ -141,9 +147,11 @@ enum ts_status ts_labels_check(const struct stage_context *context, int index, b
     }
     if (!ts_dtype_is_integer(labels->dtype))
         return ts_param_error(context->set, "labels", "labels-of-float", context->diag,
-                              "labels are integers, and these values are %s", ts_dtype_name(labels->dtype));
+                              "labels are integers, and these values are %s",
+                              ts_dtype_name(labels->dtype));
     if (per_slice) {
-        ts_param_error(context->set, "labels", "labels-per-slice", context->diag, "count over the whole volume");
+        ts_param_error(context->set, "labels", "labels-per-slice", context->diag,
+                       "count over the whole volume");
         return ts_diag_hint(context->diag, "use scope: volume");
     }
     return ts_stage_same_shape(context, index);
@@ -162,28 +170,31 @@ void ts_label_counts_init(struct label_counts *counts, int64_t n_labels, int64_t
 }
 
 /* A negative label is larger than any other once it is unsigned. */
-#define FIND_ROWS(suffix, type)                                                                                        \
-    TS_VECTORIZED static void find_rows_##suffix(uint32_t *rows, const void *values, size_t first, size_t n,           \
-                                                 uint32_t n_labels)                                                    \
-    {                                                                                                                  \
-        const type *const labels = (const type *)values + first;                                                       \
-        for (size_t i = 0; i < n; i++) {                                                                               \
-            const uint32_t row = (uint32_t)labels[i];                                                                  \
-            rows[i] = row < n_labels ? row : n_labels;                                                                 \
-        }                                                                                                              \
+#define FIND_ROWS(suffix, type)                                                                    \
+    TS_VECTORIZED static void find_rows_##suffix(uint32_t *rows, const void *values, size_t first, \
+                                                 size_t n, uint32_t n_labels)                      \
+    {                                                                                              \
+        const type *const labels = (const type *)values + first;                                   \
+        for (size_t i = 0; i < n; i++) {                                                           \
+            const uint32_t row = (uint32_t)labels[i];                                              \
+            rows[i] = row < n_labels ? row : n_labels;                                             \
+        }                                                                                          \
     }
 TS_IMAGE_DTYPES(FIND_ROWS)
 
-void ts_label_rows(uint32_t *rows, const void *labels, enum ts_dtype dtype, size_t first, size_t n, uint32_t n_labels)
+void ts_label_rows(uint32_t *rows, const void *labels, enum ts_dtype dtype, size_t first, size_t n,
+                   uint32_t n_labels)
 {
 #define ENTRY(suffix, type) [TS_##suffix] = find_rows_##suffix,
-    static void (*const finders[])(uint32_t *, const void *, size_t, size_t, uint32_t) = {TS_IMAGE_DTYPES(ENTRY)};
+    static void (*const finders[])(uint32_t *, const void *, size_t, size_t,
+                                   uint32_t) = {TS_IMAGE_DTYPES(ENTRY)};
 #undef ENTRY
     finders[dtype](rows, labels, first, n, n_labels);
 }
 
-void ts_label_counts_add(struct label_counts *counts, const struct bins *bins, const void *data, enum ts_dtype dtype,
-                         const void *labels, enum ts_dtype labels_dtype, size_t n)
+void ts_label_counts_add(struct label_counts *counts, const struct bins *bins, const void *data,
+                         enum ts_dtype dtype, const void *labels, enum ts_dtype labels_dtype,
+                         size_t n)
 {
     int32_t slots[BLOCK];
     uint32_t rows[BLOCK];

@@ -1,24 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Moments of a slice. two-level: sums run in eight lanes over runs of about the square root of the slice's size, whose
- * totals fan in; fan-in: values fan in by groups of 512, and so do the totals. Deviations are those from the slice's
- * own mean in a second pass, and corrected by their mean (T. F. Chan et al., 1983). Products keep mantissas and
- * exponents apart, so that they need no logarithm per value and cannot overflow.
+ * Moments of a slice. two-level: sums run in eight lanes over runs of about the square root of the
+ * slice's size, whose totals fan in; fan-in: values fan in by groups of 512, and so do the totals.
+ * Deviations are those from the slice's own mean in a second pass, and corrected by their mean (T.
+ * F. Chan et al., 1983). Products keep mantissas and exponents apart, so that they need no
+ * logarithm per value and cannot overflow.
  */
 #include "stages/counting/moments.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { BLOCK = 4096, BLOCK_LEAST = 64, LANES = 8, PRODUCT_LENGTH = 64, FAN_IN_LENGTH = PRODUCT_LENGTH * LANES };
+enum {
+    BLOCK = 4096,
+    BLOCK_LEAST = 64,
+    LANES = 8,
+    PRODUCT_LENGTH = 64,
+    FAN_IN_LENGTH = PRODUCT_LENGTH * LANES
+};
 
 struct block_sums {
     double sum, squares;
     uint64_t n, n_zero, n_negative;
 };
 
-/* Sums (v - center) and its square over finite values. n is a multiple of LANES; the rest of a block is NaN. */
-TS_VECTORIZED static void sum_block(struct block_sums *sums, const double *values, size_t n, double center)
+/* Sums (v - center) and its square over finite values. n is a multiple of LANES; the rest of a
+ * block is NaN. */
+TS_VECTORIZED static void sum_block(struct block_sums *sums, const double *values, size_t n,
+                                    double center)
 {
     double sum[LANES] = {0}, squares[LANES] = {0};
     int64_t finite[LANES] = {0}, zero[LANES] = {0}, negative[LANES] = {0};
@@ -43,8 +52,10 @@ TS_VECTORIZED static void sum_block(struct block_sums *sums, const double *value
     }
 }
 
-/* Multiplies the mantissas of finite values that are not zero, in [1, 2), and adds up their exponents. */
-TS_VECTORIZED static void multiply_block(const double *values, size_t n, double product[LANES], int64_t *exponent)
+/* Multiplies the mantissas of finite values that are not zero, in [1, 2), and adds up their
+ * exponents. */
+TS_VECTORIZED static void multiply_block(const double *values, size_t n, double product[LANES],
+                                         int64_t *exponent)
 {
     int64_t exponents[LANES] = {0};
     for (size_t lane = 0; lane < LANES; lane++)
@@ -65,7 +76,8 @@ TS_VECTORIZED static void multiply_block(const double *values, size_t n, double 
         *exponent += exponents[lane];
 }
 
-/* Returns the logarithm of a product of mantissas without its power of two, which is added to *exponent. */
+/* Returns the logarithm of a product of mantissas without its power of two, which is added to
+ * *exponent. */
 static double log_of(double product, int64_t *exponent)
 {
     int power;
@@ -88,9 +100,10 @@ static double multiply(const double *values, size_t n, int64_t *exponent)
     return log_rest;
 }
 
-/* ---- fan-in ------------------------------------------------------------------------------------- */
+/* ---- fan-in ---------------------------------------------------------------------------------- */
 
-TS_VECTORIZED static void deviate(const double *values, size_t n, double center, double *deviations, double *squares)
+TS_VECTORIZED static void deviate(const double *values, size_t n, double center, double *deviations,
+                                  double *squares)
 {
     for (size_t i = 0; i < n; i++) {
         const double deviation = fabs(values[i]) < (double)INFINITY ? values[i] - center : 0;
@@ -99,8 +112,10 @@ TS_VECTORIZED static void deviate(const double *values, size_t n, double center,
     }
 }
 
-/* Writes the mantissas of finite values that are not zero, 1 for the others, and adds up their exponents. */
-TS_VECTORIZED static void split(const double *values, size_t n, double *mantissas, int64_t *exponent)
+/* Writes the mantissas of finite values that are not zero, 1 for the others, and adds up their
+ * exponents. */
+TS_VECTORIZED static void split(const double *values, size_t n, double *mantissas,
+                                int64_t *exponent)
 {
     int64_t exponents = 0;
     for (size_t i = 0; i < n; i++) {
@@ -131,7 +146,7 @@ static double fan_in_multiply(const double *values, size_t n, int64_t *exponent)
     return log_of(ts_fan_in_product(mantissas, n), exponent); /* below 2^512 */
 }
 
-/* ---- a slice ------------------------------------------------------------------------------------ */
+/* ---- a slice --------------------------------------------------------------------------------- */
 
 /* A slice and the length of the blocks in which it is summed. */
 struct slice {
@@ -163,7 +178,8 @@ static void add_up(struct moments *moments, const struct slice *slice)
         const size_t count = load_block(values, slice, first);
         struct block_sums sums;
         sum_block(&sums, values, count, 0);
-        moments->whole_sum += integer ? (int64_t)sums.sum : 0; /* a block of 32-bit values adds up below 2^53 */
+        moments->whole_sum +=
+            integer ? (int64_t)sums.sum : 0; /* a block of 32-bit values adds up below 2^53 */
         moments->n += sums.n;
         moments->n_zero += sums.n_zero;
         moments->n_negative += sums.n_negative;
@@ -196,11 +212,12 @@ static void add_deviations(struct moments *moments, const struct slice *slice)
     moments->offset = left / (double)moments->n;
 }
 
-void ts_moments_of_slice_by(struct moments *moments, const void *data, enum ts_dtype dtype, size_t n,
-                            enum reduction_method method)
+void ts_moments_of_slice_by(struct moments *moments, const void *data, enum ts_dtype dtype,
+                            size_t n, enum reduction_method method)
 {
     const bool fans_in = method == REDUCTION_FAN_IN;
-    const size_t length = fans_in ? FAN_IN_LENGTH : ts_run_length(n, BLOCK_LEAST, BLOCK_LEAST, BLOCK);
+    const size_t length =
+        fans_in ? FAN_IN_LENGTH : ts_run_length(n, BLOCK_LEAST, BLOCK_LEAST, BLOCK);
     const struct slice slice = {data, dtype, n, length, fans_in};
     *moments = (struct moments){0};
     add_up(moments, &slice);
@@ -249,7 +266,8 @@ void ts_moments_of_sums(struct moments *moments, __int128 sum, __int128 squares)
     moments->deviations = (double)(n * squares - sum * sum) / (double)moments->n;
 }
 
-void ts_moments_of_counts(struct moments *moments, const struct value_counts *counts, enum ts_dtype dtype)
+void ts_moments_of_counts(struct moments *moments, const struct value_counts *counts,
+                          enum ts_dtype dtype)
 {
     double low, high;
     __int128 sum = 0, squares = 0;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Count, sum, mean and sum of squared deviations of the finite values of an image, and the product of those that are
- * not zero. The bytes of the result depend on the slices alone: each slice is summed in an order that its size and the
- * method decide (stages/values/fan_in.h), and slices are joined in rising z.
+ * Count, sum, mean and sum of squared deviations of the finite values of an image, and the product
+ * of those that are not zero. The bytes of the result depend on the slices alone: each slice is
+ * summed in an order that its size and the method decide (stages/values/fan_in.h), and slices are
+ * joined in rising z.
  */
 #ifndef STAGES_COUNTING_MOMENTS_H
 #define STAGES_COUNTING_MOMENTS_H
@@ -15,7 +16,8 @@ struct moments {
     __int128 whole_sum; /* of integers: exact, where sum is its rounding */
     uint64_t n, n_zero, n_negative;
     double sum, mean, deviations; /* deviations: sum of (v - mean)^2 */
-    /* The mean again, as center + offset: means that differ little are then subtracted without losing digits. */
+    /* The mean again, as center + offset: means that differ little are then subtracted without
+     * losing digits. */
     double center, offset;
     /* Product of the absolute values that are not zero: 2^exponent * exp(log_rest). */
     int64_t exponent;
@@ -23,17 +25,20 @@ struct moments {
 };
 
 /* Computes the moments of one slice of n values, in two passes over it. */
-void ts_moments_of_slice_by(struct moments *moments, const void *data, enum ts_dtype dtype, size_t n,
-                            enum reduction_method method);
+void ts_moments_of_slice_by(struct moments *moments, const void *data, enum ts_dtype dtype,
+                            size_t n, enum reduction_method method);
 /* Does the same with REDUCTION_AUTO. */
 void ts_moments_of_slice(struct moments *moments, const void *data, enum ts_dtype dtype, size_t n);
-/* Joins `from` to `into` (Chan, Golub and LeVeque, 1983). Only the lowest bit of n_negative has a meaning. */
+/* Joins `from` to `into` (Chan, Golub and LeVeque, 1983). Only the lowest bit of n_negative has a
+ * meaning. */
 void ts_moments_join(struct moments *into, const struct moments *from, enum ts_dtype dtype);
 /* Computes the moments of counted values. Sums are integers, and each result is rounded once. */
-void ts_moments_of_counts(struct moments *moments, const struct value_counts *counts, enum ts_dtype dtype);
+void ts_moments_of_counts(struct moments *moments, const struct value_counts *counts,
+                          enum ts_dtype dtype);
 /* Fills in sum, mean and deviations of n integers from exact sums of values and squares. */
 void ts_moments_of_sums(struct moments *moments, __int128 sum, __int128 squares);
-/* Returns the natural logarithm of the absolute product of the values that are not zero, or 0 where there is none. */
+/* Returns the natural logarithm of the absolute product of the values that are not zero, or 0 where
+ * there is none. */
 double ts_moments_log_product(const struct moments *moments);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This finds order statistics by counting: first the upper halves of the keys are counted, then the lower halves in the
- * buckets in which the ranks lie. Counting moves no value, and its counts merge exactly in any grouping. Slices may be
- * sorted instead.
+ * This finds order statistics by counting: first the upper halves of the keys are counted, then the
+ * lower halves in the buckets in which the ranks lie. Counting moves no value, and its counts merge
+ * exactly in any grouping. Slices may be sorted instead.
  */
 #include "stages/counting/percentile.h"
 
@@ -13,8 +13,10 @@
 
 const struct choice ts_percentile_choices[] = {
     {"auto", PERCENTILE_AUTO, "the faster one, histogram", 0},
-    {"histogram", PERCENTILE_HISTOGRAM, "counts the upper, then the lower halves of the values' order keys", 0},
-    {"sort", PERCENTILE_SORT, "radix sort; takes `scope: slice`, and 8 bytes of memory a value of a slice", 0},
+    {"histogram", PERCENTILE_HISTOGRAM,
+     "counts the upper, then the lower halves of the values' order keys", 0},
+    {"sort", PERCENTILE_SORT,
+     "radix sort; takes `scope: slice`, and 8 bytes of memory a value of a slice", 0},
     {NULL, 0, NULL, 0},
 };
 
@@ -35,7 +37,8 @@ double ts_percentile_between(double a, double b, double fraction)
     return fraction >= 0.5 ? b - (b - a) * (1 - fraction) : a + (b - a) * fraction;
 }
 
-/* Returns the key of the value at a rank below the total of the counts; *rank becomes the rank within that key. */
+/* Returns the key of the value at a rank below the total of the counts; *rank becomes the rank
+ * within that key. */
 static uint32_t key_at(const uint64_t *counts, uint32_t low, uint32_t high, uint64_t *rank)
 {
     uint32_t key = low;
@@ -44,21 +47,24 @@ static uint32_t key_at(const uint64_t *counts, uint32_t low, uint32_t high, uint
     return key;
 }
 
-double ts_percentile_of_counts(const struct value_counts *counts, enum ts_dtype dtype, double percent)
+double ts_percentile_of_counts(const struct value_counts *counts, enum ts_dtype dtype,
+                               double percent)
 {
     double lowest, highest, fraction;
     ts_dtype_range(dtype, &lowest, &highest);
     if (counts->n == 0)
         return (double)NAN;
-    uint64_t rank = ts_percentile_rank(counts->n, percent, &fraction), next = rank + 1 < counts->n ? rank + 1 : rank;
+    uint64_t rank = ts_percentile_rank(counts->n, percent, &fraction),
+             next = rank + 1 < counts->n ? rank + 1 : rank;
     const double a = lowest + key_at(counts->counts, counts->low, counts->high, &rank);
     const double b = lowest + key_at(counts->counts, counts->low, counts->high, &next);
     return ts_percentile_between(a, b, fraction);
 }
 
-/* ---- keys -------------------------------------------------------------------------------------- */
+/* ---- keys ------------------------------------------------------------------------------------ */
 
-/* Flips all bits of a negative float, and the sign of the others, which gives unsigned integers of the same order. */
+/* Flips all bits of a negative float, and the sign of the others, which gives unsigned integers of
+ * the same order. */
 TS_VECTORIZED static void float_keys(uint32_t *keys, const uint32_t *bits, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -103,7 +109,7 @@ double ts_percentile_key_value(uint32_t key, enum ts_dtype dtype)
     return (double)value;
 }
 
-/* ---- two rounds -------------------------------------------------------------------------------- */
+/* ---- two rounds ------------------------------------------------------------------------------ */
 
 size_t ts_percentile_partial_bytes(int round, int n_percentiles)
 {
@@ -118,14 +124,15 @@ void ts_percentile_begin(void *partial, int round, const struct percentile_searc
         memset(partial, 0, (size_t)search->n_buckets * BUCKET_BYTES);
 }
 
-void ts_percentile_add(void *partial, int round, const struct percentile_search *search, const void *data,
-                       enum ts_dtype dtype, size_t n)
+void ts_percentile_add(void *partial, int round, const struct percentile_search *search,
+                       const void *data, enum ts_dtype dtype, size_t n)
 {
     uint32_t keys[BLOCK];
     uint16_t upper[BLOCK];
     uint64_t *buckets = partial;
     for (size_t first = 0; first < n; first += BLOCK) {
-        const size_t count = keys_of(keys, data, dtype, first, n - first < BLOCK ? n - first : BLOCK);
+        const size_t count =
+            keys_of(keys, data, dtype, first, n - first < BLOCK ? n - first : BLOCK);
         if (round == 0) {
             for (size_t i = 0; i < count; i++)
                 upper[i] = (uint16_t)(keys[i] >> 16);
@@ -146,7 +153,8 @@ void ts_percentile_end(void *partial, int round)
         ts_value_counts_flush(partial);
 }
 
-void ts_percentile_merge(void *into, const void *from, int round, const struct percentile_search *search)
+void ts_percentile_merge(void *into, const void *from, int round,
+                         const struct percentile_search *search)
 {
     if (round == 0) {
         ts_value_counts_merge(into, from);
@@ -158,7 +166,8 @@ void ts_percentile_merge(void *into, const void *from, int round, const struct p
         sums[i] += counts[i];
 }
 
-static void locate_rank(struct percentile_search *search, const struct value_counts *counts, int i, uint64_t rank)
+static void locate_rank(struct percentile_search *search, const struct value_counts *counts, int i,
+                        uint64_t rank)
 {
     const uint32_t upper = key_at(counts->counts, counts->low, counts->high, &rank);
     if (search->bucket_of[upper] == 0) {
@@ -169,8 +178,8 @@ static void locate_rank(struct percentile_search *search, const struct value_cou
     search->rank[i] = rank;
 }
 
-void ts_percentile_locate(struct percentile_search *search, const void *total, const double *percents,
-                          int n_percentiles)
+void ts_percentile_locate(struct percentile_search *search, const void *total,
+                          const double *percents, int n_percentiles)
 {
     const struct value_counts *counts = total;
     memset(search, 0, sizeof *search);
@@ -182,8 +191,8 @@ void ts_percentile_locate(struct percentile_search *search, const void *total, c
     }
 }
 
-void ts_percentile_values(const struct percentile_search *search, const void *total, enum ts_dtype dtype,
-                          double *values)
+void ts_percentile_values(const struct percentile_search *search, const void *total,
+                          enum ts_dtype dtype, double *values)
 {
     for (int i = 0; i < search->n_percentiles; i++) {
         double ends[2];
@@ -193,19 +202,21 @@ void ts_percentile_values(const struct percentile_search *search, const void *to
         }
         for (int side = 0; side < 2; side++) {
             const int bucket = search->bucket[2 * i + side];
-            const uint64_t *counts = (const uint64_t *)total + (size_t)bucket * VALUE_COUNTS_KEYS_16;
+            const uint64_t *counts =
+                (const uint64_t *)total + (size_t)bucket * VALUE_COUNTS_KEYS_16;
             uint64_t rank = search->rank[2 * i + side];
             const uint32_t lower = key_at(counts, 0, VALUE_COUNTS_KEYS_16 - 1, &rank);
-            ends[side] = ts_percentile_key_value((uint32_t)search->upper[bucket] << 16 | lower, dtype);
+            ends[side] =
+                ts_percentile_key_value((uint32_t)search->upper[bucket] << 16 | lower, dtype);
         }
         values[i] = ts_percentile_between(ends[0], ends[1], search->fraction[i]);
     }
 }
 
-/* ---- sort --------------------------------------------------------------------------------------- */
+/* ---- sort ------------------------------------------------------------------------------------ */
 
-void ts_percentile_sort(struct percentile_ends *ends, uint32_t *keys, const void *data, enum ts_dtype dtype, size_t n,
-                        const double *percents, int n_percentiles)
+void ts_percentile_sort(struct percentile_ends *ends, uint32_t *keys, const void *data,
+                        enum ts_dtype dtype, size_t n, const double *percents, int n_percentiles)
 {
     uint64_t finite = 0;
     for (size_t first = 0; first < n; first += BLOCK)
@@ -220,8 +231,8 @@ void ts_percentile_sort(struct percentile_ends *ends, uint32_t *keys, const void
     }
 }
 
-void ts_percentile_of_ends(const struct percentile_ends *ends, enum ts_dtype dtype, const double *percents,
-                           int n_percentiles, double *values)
+void ts_percentile_of_ends(const struct percentile_ends *ends, enum ts_dtype dtype,
+                           const double *percents, int n_percentiles, double *values)
 {
     for (int i = 0; i < n_percentiles; i++) {
         double fraction;
@@ -229,7 +240,8 @@ void ts_percentile_of_ends(const struct percentile_ends *ends, enum ts_dtype dty
         if (ends->n == 0)
             continue;
         ts_percentile_rank(ends->n, percents[i], &fraction);
-        values[i] = ts_percentile_between(ts_percentile_key_value(ends->keys[2 * i], dtype),
-                                          ts_percentile_key_value(ends->keys[2 * i + 1], dtype), fraction);
+        values[i] =
+            ts_percentile_between(ts_percentile_key_value(ends->keys[2 * i], dtype),
+                                  ts_percentile_key_value(ends->keys[2 * i + 1], dtype), fraction);
     }
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Exact percentiles, by numpy's default rule `linear`: of n sorted values the percentile q lies at rank
- * h = (n - 1) * q / 100, linear between the values at floor(h) and floor(h) + 1.
+ * Exact percentiles, by numpy's default rule `linear`: of n sorted values the percentile q lies at
+ * rank h = (n - 1) * q / 100, linear between the values at floor(h) and floor(h) + 1.
  *
- * For 8- and 16-bit integers they follow from the counts of the values. 32-bit integers and floats are ordered by a key
- * of 32 bits; values that are not finite are left out. Method histogram counts keys in two rounds: the first counts
- * their upper halves and finds in which of them the ranks lie, the second counts the lower halves within those. Method
- * sort sorts the keys of a slice and reads those at the ranks.
+ * For 8- and 16-bit integers they follow from the counts of the values. 32-bit integers and floats
+ * are ordered by a key of 32 bits; values that are not finite are left out. Method histogram counts
+ * keys in two rounds: the first counts their upper halves and finds in which of them the ranks lie,
+ * the second counts the lower halves within those. Method sort sorts the keys of a slice and reads
+ * those at the ranks.
  */
 #ifndef STAGES_COUNTING_PERCENTILE_H
 #define STAGES_COUNTING_PERCENTILE_H
@@ -19,14 +20,16 @@ extern const struct choice ts_percentile_choices[];
 enum { PERCENTILES_MAX = 16, PERCENTILE_BUCKETS_MAX = 2 * PERCENTILES_MAX };
 
 /* Returns percentile `percent`, 0 to 100, of counted values, or NaN where nothing was counted. */
-double ts_percentile_of_counts(const struct value_counts *counts, enum ts_dtype dtype, double percent);
+double ts_percentile_of_counts(const struct value_counts *counts, enum ts_dtype dtype,
+                               double percent);
 
-/* Returns the rank of a percentile of n > 0 values, and the fraction beyond it; and the percentile, from the values at
- * that rank and the next. */
+/* Returns the rank of a percentile of n > 0 values, and the fraction beyond it; and the percentile,
+ * from the values at that rank and the next. */
 uint64_t ts_percentile_rank(uint64_t n, double percent, double *fraction);
 double ts_percentile_between(double a, double b, double fraction);
 
-/* The result of the first round, for two ranks of each percentile. It is kept until the second round has run. */
+/* The result of the first round, for two ranks of each percentile. It is kept until the second
+ * round has run. */
 struct percentile_search {
     int32_t n_percentiles, n_buckets;
     double fraction[PERCENTILES_MAX];
@@ -36,26 +39,28 @@ struct percentile_search {
     uint8_t bucket_of[VALUE_COUNTS_KEYS_16]; /* of each upper half: 1 + its bucket, or 0 */
 };
 
-/* These handle the partial results of a round (0 or 1): _begin overwrites one, _add adds n values of `dtype`, _end
- * completes it, and _merge adds `from` to `into`. `search` is that of round 0; NULL in round 0. */
+/* These handle the partial results of a round (0 or 1): _begin overwrites one, _add adds n values
+ * of `dtype`, _end completes it, and _merge adds `from` to `into`. `search` is that of round 0;
+ * NULL in round 0. */
 size_t ts_percentile_partial_bytes(int round, int n_percentiles);
 void ts_percentile_begin(void *partial, int round, const struct percentile_search *search);
-void ts_percentile_add(void *partial, int round, const struct percentile_search *search, const void *data,
-                       enum ts_dtype dtype, size_t n);
+void ts_percentile_add(void *partial, int round, const struct percentile_search *search,
+                       const void *data, enum ts_dtype dtype, size_t n);
 void ts_percentile_end(void *partial, int round);
-void ts_percentile_merge(void *into, const void *from, int round, const struct percentile_search *search);
-/* _locate finds after round 0 in which buckets the ranks lie. _values computes after round 1 the percentiles, NaN where
- * there is no finite value. */
-void ts_percentile_locate(struct percentile_search *search, const void *total, const double *percents,
-                          int n_percentiles);
-void ts_percentile_values(const struct percentile_search *search, const void *total, enum ts_dtype dtype,
-                          double *values);
+void ts_percentile_merge(void *into, const void *from, int round,
+                         const struct percentile_search *search);
+/* _locate finds after round 0 in which buckets the ranks lie. _values computes after round 1 the
+ * percentiles, NaN where there is no finite value. */
+void ts_percentile_locate(struct percentile_search *search, const void *total,
+                          const double *percents, int n_percentiles);
+void ts_percentile_values(const struct percentile_search *search, const void *total,
+                          enum ts_dtype dtype, double *values);
 
-/* Returns the value of a key. The key of an 8- or 16-bit integer is its rank in the type, that of others the order
- * key. */
+/* Returns the value of a key. The key of an 8- or 16-bit integer is its rank in the type, that of
+ * others the order key. */
 double ts_percentile_key_value(uint32_t key, enum ts_dtype dtype);
 
-/* ---- sort --------------------------------------------------------------------------------------- */
+/* ---- sort ------------------------------------------------------------------------------------ */
 
 /* The result of sorting a slice: the keys at floor(h) and after it, for each percentile. */
 struct percentile_ends {
@@ -64,10 +69,10 @@ struct percentile_ends {
 };
 
 /* Sorts the n values of a slice. `keys` is scratch space for 2 * n keys. */
-void ts_percentile_sort(struct percentile_ends *ends, uint32_t *keys, const void *data, enum ts_dtype dtype, size_t n,
-                        const double *percents, int n_percentiles);
+void ts_percentile_sort(struct percentile_ends *ends, uint32_t *keys, const void *data,
+                        enum ts_dtype dtype, size_t n, const double *percents, int n_percentiles);
 /* Computes the percentiles of the slice, NaN where it has no finite value. */
-void ts_percentile_of_ends(const struct percentile_ends *ends, enum ts_dtype dtype, const double *percents,
-                           int n_percentiles, double *values);
+void ts_percentile_of_ends(const struct percentile_ends *ends, enum ts_dtype dtype,
+                           const double *percents, int n_percentiles, double *values);
 
 #endif

@@ -2,11 +2,12 @@
  *
  * Exact counts of the values of 8- and 16-bit images, at about one pixel a cycle.
  *
- * An increment that follows another of the same counter must wait for it (a store forwarded to a load, 4 to 7 cycles).
- * Neighboring pixels are often equal, so neighbors count in different lanes: counter[key][pixel mod lanes]. There are
- * eight lanes where the block of pixels spans few values. Where it spans many the cache is the limit, and there are two
- * lanes if equal neighbors are common in a sample of the block, else one. Lanes are 32 bits wide and are added to the
- * 64-bit counts before they can overflow.
+ * An increment that follows another of the same counter must wait for it (a store forwarded to a
+ * load, 4 to 7 cycles). Neighboring pixels are often equal, so neighbors count in different lanes:
+ * counter[key][pixel mod lanes]. There are eight lanes where the block of pixels spans few values.
+ * Where it spans many the cache is the limit, and there are two lanes if equal neighbors are common
+ * in a sample of the block, else one. Lanes are 32 bits wide and are added to the 64-bit counts
+ * before they can overflow.
  */
 #include "stages/counting/value_counts.h"
 
@@ -34,13 +35,15 @@ uint32_t ts_value_counts_keys(enum ts_dtype dtype)
 
 static size_t lane_count(uint32_t n_keys)
 {
-    return n_keys == VALUE_COUNTS_KEYS_8 ? (size_t)n_keys * NARROW_LANES : (size_t)n_keys * WIDE_LANES;
+    return n_keys == VALUE_COUNTS_KEYS_8 ? (size_t)n_keys * NARROW_LANES
+                                         : (size_t)n_keys * WIDE_LANES;
 }
 
 size_t ts_value_counts_bytes(enum ts_dtype dtype)
 {
     uint32_t n_keys = ts_value_counts_keys(dtype);
-    return sizeof(struct value_counts) + n_keys * sizeof(uint64_t) + lane_count(n_keys) * sizeof(uint32_t);
+    return sizeof(struct value_counts) + n_keys * sizeof(uint64_t) +
+           lane_count(n_keys) * sizeof(uint32_t);
 }
 
 void ts_value_counts_init(struct value_counts *counts, enum ts_dtype dtype)
@@ -64,15 +67,16 @@ static void widen(struct value_counts *counts, uint32_t low, uint32_t high)
         counts->low = low;
     }
     if (high > counts->high) {
-        memset(counts->counts + counts->high + 1, 0, (high - counts->high) * sizeof *counts->counts);
+        memset(counts->counts + counts->high + 1, 0,
+               (high - counts->high) * sizeof *counts->counts);
         counts->high = high;
     }
 }
 
-/* Adds the lanes to n counts; a fold into counts that hold nothing yet writes them, without reading what stood there. A
- * copy is compiled for each number of lanes. */
-static inline __attribute__((always_inline)) void fold(uint64_t *counts, const uint32_t *lanes, size_t n, bool add,
-                                                       size_t n_lanes)
+/* Adds the lanes to n counts; a fold into counts that hold nothing yet writes them, without reading
+ * what stood there. A copy is compiled for each number of lanes. */
+static inline __attribute__((always_inline)) void fold(uint64_t *counts, const uint32_t *lanes,
+                                                       size_t n, bool add, size_t n_lanes)
 {
     for (size_t i = 0; i < n; i++) {
         uint64_t sum = add ? counts[i] : 0;
@@ -82,7 +86,8 @@ static inline __attribute__((always_inline)) void fold(uint64_t *counts, const u
     }
 }
 
-TS_VECTORIZED static void fold_lanes(uint64_t *counts, const uint32_t *lanes, size_t n, bool add, uint32_t n_lanes)
+TS_VECTORIZED static void fold_lanes(uint64_t *counts, const uint32_t *lanes, size_t n, bool add,
+                                     uint32_t n_lanes)
 {
     if (n_lanes == NARROW_LANES)
         fold(counts, lanes, n, add, NARROW_LANES);
@@ -95,7 +100,8 @@ TS_VECTORIZED static void fold_lanes(uint64_t *counts, const uint32_t *lanes, si
 void ts_value_counts_flush(struct value_counts *counts)
 {
     if (counts->lane_pixels) {
-        const uint32_t *lanes = (const uint32_t *)(counts->counts + counts->n_keys), low = counts->lane_low;
+        const uint32_t *lanes = (const uint32_t *)(counts->counts + counts->n_keys),
+                       low = counts->lane_low;
         const size_t n = counts->lane_high - low + 1;
         const bool add = counts->n > 0;
         if (add) {
@@ -116,7 +122,8 @@ void ts_value_counts_flush(struct value_counts *counts)
     counts->lanes_per_key = 0;
 }
 
-static void open_lanes(struct value_counts *counts, uint32_t low, uint32_t high, uint32_t wide_lanes)
+static void open_lanes(struct value_counts *counts, uint32_t low, uint32_t high,
+                       uint32_t wide_lanes)
 {
     if (counts->lanes_per_key) {
         low = low < counts->lane_low ? low : counts->lane_low;
@@ -144,7 +151,8 @@ TS_VECTORIZED static uint32_t count_repeats(const uint16_t *data, size_t n)
     return repeats;
 }
 
-TS_VECTORIZED static void key_range(const uint16_t *data, size_t n, uint16_t bias, uint32_t *low, uint32_t *high)
+TS_VECTORIZED static void key_range(const uint16_t *data, size_t n, uint16_t bias, uint32_t *low,
+                                    uint32_t *high)
 {
     uint16_t smallest = UINT16_MAX, largest = 0;
     for (size_t i = 0; i < n; i++) {
@@ -156,12 +164,15 @@ TS_VECTORIZED static void key_range(const uint16_t *data, size_t n, uint16_t bia
     *high = largest;
 }
 
-/* Four keys in a word. Every key is at least `first`, so subtracting it from all four at once borrows nothing. */
+/* Four keys in a word. Every key is at least `first`, so subtracting it from all four at once
+ * borrows nothing. */
 #define FOUR UINT64_C(0x0001000100010001)
 
-/* Counts n keys; neighbors go to different lanes. A copy is compiled for each number of lanes, and unrolled. */
-static inline __attribute__((always_inline)) void count_keys(uint32_t *lanes, uint32_t first, const uint16_t *data,
-                                                             size_t n, uint16_t bias, size_t n_lanes)
+/* Counts n keys; neighbors go to different lanes. A copy is compiled for each number of lanes, and
+ * unrolled. */
+static inline __attribute__((always_inline)) void count_keys(uint32_t *lanes, uint32_t first,
+                                                             const uint16_t *data, size_t n,
+                                                             uint16_t bias, size_t n_lanes)
 {
     const uint64_t bias4 = bias * FOUR, first4 = first * FOUR;
     size_t i = 0;
@@ -178,8 +189,8 @@ static inline __attribute__((always_inline)) void count_keys(uint32_t *lanes, ui
         lanes[((size_t)(uint16_t)(data[i] ^ bias) - first) * n_lanes]++;
 }
 
-static void count_words(uint32_t *lanes, uint32_t first, const uint16_t *data, size_t n, uint16_t bias,
-                        uint32_t n_lanes)
+static void count_words(uint32_t *lanes, uint32_t first, const uint16_t *data, size_t n,
+                        uint16_t bias, uint32_t n_lanes)
 {
     if (n_lanes == NARROW_LANES)
         count_keys(lanes, first, data, n, bias, NARROW_LANES);
@@ -209,7 +220,8 @@ static void add_block(struct value_counts *counts, const void *data, size_t n)
 {
     uint32_t low = 0, high = counts->n_keys - 1, wide_lanes = WIDE_LANES;
     const bool bytes = counts->n_keys == VALUE_COUNTS_KEYS_8;
-    const bool covered = counts->lanes_per_key && counts->lane_low == low && counts->lane_high == high;
+    const bool covered =
+        counts->lanes_per_key && counts->lane_low == low && counts->lane_high == high;
     if (!bytes && !covered)
         key_range(data, n, (uint16_t)counts->bias, &low, &high);
     if (!bytes)
@@ -221,7 +233,8 @@ static void add_block(struct value_counts *counts, const void *data, size_t n)
     if (bytes)
         count_bytes(lanes, data, n, (uint8_t)counts->bias);
     else
-        count_words(lanes, counts->lane_low, data, n, (uint16_t)counts->bias, counts->lanes_per_key);
+        count_words(lanes, counts->lane_low, data, n, (uint16_t)counts->bias,
+                    counts->lanes_per_key);
     counts->lane_pixels += n;
 }
 

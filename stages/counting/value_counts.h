@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This counts how often each value of an 8- or 16-bit integer image occurs. Histograms over any bins, percentiles,
- * moments and equalization tables follow from the 256 or 65,536 exact counts without a second look at the image.
+ * This counts how often each value of an 8- or 16-bit integer image occurs. Histograms over any
+ * bins, percentiles, moments and equalization tables follow from the 256 or 65,536 exact counts
+ * without a second look at the image.
  *
- * A value's key is its rank in the type: key = value - lowest value of the type. The counts live in one block of memory
- * without pointers (a partial result of a reduction may be copied), and a block of zero bytes is an empty count.
+ * A value's key is its rank in the type: key = value - lowest value of the type. The counts live in
+ * one block of memory without pointers (a partial result of a reduction may be copied), and a block
+ * of zero bytes is an empty count.
  */
 #ifndef STAGES_COUNTING_VALUE_COUNTS_H
 #define STAGES_COUNTING_VALUE_COUNTS_H
@@ -19,7 +21,8 @@ struct value_counts {
     uint32_t low, high; /* keys of the lowest and the highest value seen, once flushed */
     uint32_t n_keys;    /* 256 or 65536 */
     uint32_t bias;      /* xor that turns the bits of a value into its key */
-    /* The open lanes: pixels in them, range of keys that they cover, lanes for each key (0: none is open). */
+    /* The open lanes: pixels in them, range of keys that they cover, lanes for each key (0: none is
+     * open). */
     uint64_t lane_pixels;
     uint32_t lane_low, lane_high, lanes_per_key;
     uint32_t reserved[3];
@@ -33,7 +36,8 @@ uint32_t ts_value_counts_keys(enum ts_dtype dtype);
 size_t ts_value_counts_bytes(enum ts_dtype dtype);
 /* Makes this memory an empty count. */
 void ts_value_counts_init(struct value_counts *counts, enum ts_dtype dtype);
-/* Adds n values of the type given to init (or n u16 keys, where it was TS_U16). Flush before reading. */
+/* Adds n values of the type given to init (or n u16 keys, where it was TS_U16). Flush before
+ * reading. */
 void ts_value_counts_add(struct value_counts *counts, const void *data, size_t n);
 /* Adds the lanes to the counts. */
 void ts_value_counts_flush(struct value_counts *counts);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * bilateral: a mean weighted by distance in the image and by difference of value (C. Tomasi, R. Manduchi, 1998):
+ * bilateral: a mean weighted by distance in the image and by difference of value (C. Tomasi, R.
+ * Manduchi, 1998):
  *
- *     out = sum of w in / sum of w      w = exp(-(dz^2 + dy^2 + dx^2) / (2 sigma_spatial^2) - (in - c)^2 / (2
- * sigma_color^2))
+ *     out = sum of w in / sum of w      w = exp(-(dz^2 + dy^2 + dx^2) / (2 sigma_spatial^2) - (in -
+ * c)^2 / (2 sigma_color^2))
  *
  * over |dy|, |dx| (and |dz|) <= radius, where c is the value in the middle of the window.
  */
@@ -21,10 +22,11 @@ struct bilateral_params {
     double constant;
 };
 
-/* Exponents are to base 2, so that a weight is 2^-(s + t^2): s is that of the offset, and t the difference of values
- * times ts_bilateral_scale(). */
+/* Exponents are to base 2, so that a weight is 2^-(s + t^2): s is that of the offset, and t the
+ * difference of values times ts_bilateral_scale(). */
 enum { BILATERAL_MOST_RADIUS = 30 };
-/* Scaled values of this magnitude and beyond, and NaN, have no part in the means of others, and keep their value. */
+/* Scaled values of this magnitude and beyond, and NaN, have no part in the means of others, and
+ * keep their value. */
 #define BILATERAL_FAR 0x1p40F
 float ts_bilateral_scale(const struct bilateral_params *params);
 /* Writes s of each sample of a window, z slowest. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * nlm on the CPU: its parameters, the noise that it estimates in a reduction before the map, and the means themselves.
+ * nlm on the CPU: its parameters, the noise that it estimates in a reduction before the map, and
+ * the means themselves.
  */
 #include "stages/denoising/nlm.h"
 
@@ -27,78 +28,93 @@ static const struct choice dimensions_choices[] = {
 static const struct choice noise_choices[] = {
     {"gaussian", NLM_GAUSSIAN, "the mean of the values"},
     {"rician", NLM_RICIAN,
-     "for magnitudes of MR: the root of the mean of the squares less 2 sigma^2, which is their bias"},
+     "for magnitudes of MR: the root of the mean of the squares less 2 sigma^2, which is their "
+     "bias"},
     {0},
 };
 
 static const struct choice estimate_choices[] = {
-    {"immerkaer", NOISE_IMMERKAER, "the mean size of the second differences, as the table of `statistics`"},
-    {"wavelet", NOISE_WAVELET, "the median size of the wavelet coefficients, as the table of `statistics`"},
+    {"immerkaer", NOISE_IMMERKAER,
+     "the mean size of the second differences, as the table of `statistics`"},
+    {"wavelet", NOISE_WAVELET,
+     "the median size of the wavelet coefficients, as the table of `statistics`"},
     {0},
 };
 
 static const struct param nlm_params[] = {
-    PARAM(struct nlm_params, patch_size, .unit = "pixel", .min = 1, .max = NLM_MOST_PATCH, .init.i = 5,
-          .doc = "side of the patches that are compared, an odd number"),
-    PARAM(struct nlm_params, patch_distance, .unit = "pixel", .min = 1, .max = NLM_MOST_DISTANCE, .init.i = 6,
+    PARAM(struct nlm_params, patch_size, .unit = "pixel", .min = 1, .max = NLM_MOST_PATCH,
+          .init.i = 5, .doc = "side of the patches that are compared, an odd number"),
+    PARAM(struct nlm_params, patch_distance, .unit = "pixel", .min = 1, .max = NLM_MOST_DISTANCE,
+          .init.i = 6,
           .doc = "how far the search window reaches along each axis: 2 patch_distance + 1 pixels"),
     PARAM(struct nlm_params, dimensions, .choices = dimensions_choices, .init.choice = NLM_2D,
           .doc = "whether the windows lie in a slice or span slices as well"),
     PARAM(struct nlm_params, h, .unit = "value", .optional = true, .min = 0, .max = 1e15,
           .doc = "how fast the weight falls with the patches' difference; absent: 0.8 sigma"),
     PARAM(struct nlm_params, sigma, .unit = "value", .optional = true, .min = 0, .max = 1e15,
-          .doc = "standard deviation of the noise, 0 to subtract nothing; absent: estimated from the image"),
+          .doc = "standard deviation of the noise, 0 to subtract nothing; absent: estimated from "
+                 "the image"),
     PARAM(struct nlm_params, estimate, .choices = estimate_choices, .init.choice = NOISE_WAVELET,
           .doc = "how sigma is estimated"),
     PARAM(struct nlm_params, scope, .choices = ts_scope_choices, .init.choice = SCOPE_VOLUME,
           .doc = "whether sigma is estimated once for the volume, or for every slice"),
     PARAM(struct nlm_params, noise, .choices = noise_choices, .init.choice = NLM_GAUSSIAN,
           .doc = "what kind of noise the values have"),
-    PARAM(struct nlm_params, border, .choices = ts_border_choices, .init.choice = BORDER_MIRROR, .doc = TS_BORDER_DOC),
-    PARAM(struct nlm_params, constant, .unit = "value", .init.r = 0, .min = -FLT_MAX, .max = FLT_MAX,
+    PARAM(struct nlm_params, border, .choices = ts_border_choices, .init.choice = BORDER_MIRROR,
+          .doc = TS_BORDER_DOC),
+    PARAM(struct nlm_params, constant, .unit = "value", .init.r = 0, .min = -FLT_MAX,
+          .max = FLT_MAX,
           .doc = "the value outside with border: constant; one that the image's dtype can hold"),
 };
 
 STAGE_PARAMS_OF(nlm_params)
 
-/* ---- plan --------------------------------------------------------------------------------------- */
+/* ---- plan ------------------------------------------------------------------------------------ */
 
 static int64_t count_of(const struct ts_numbers *numbers)
 {
     return numbers->rows * numbers->columns;
 }
 
-/* Their values may be below 0, which no magnitude is, and squares would turn them into bright ones. */
+/* Their values may be below 0, which no magnitude is, and squares would turn them into bright
+ * ones. */
 static bool is_no_magnitude(enum ts_quantity quantity)
 {
     return quantity == TS_HU || quantity == TS_LINE_INTEGRAL || quantity == TS_ATTENUATION;
 }
 
-static enum ts_status check_rician(const struct stage_context *context, const struct nlm_params *params)
+static enum ts_status check_rician(const struct stage_context *context,
+                                   const struct nlm_params *params)
 {
     if (is_no_magnitude(context->in.quantity)) {
-        ts_param_error(context->set, "noise", "noise-quantity", context->diag,
-                       "rician is the noise of magnitudes, which are never negative, and these values are %s",
-                       ts_quantity_name(context->in.quantity));
-        return ts_diag_hint(context->diag, "Rician noise is that of MR magnitudes; for CT leave out `noise`");
+        ts_param_error(
+            context->set, "noise", "noise-quantity", context->diag,
+            "rician is the noise of magnitudes, which are never negative, and these values are %s",
+            ts_quantity_name(context->in.quantity));
+        return ts_diag_hint(context->diag,
+                            "Rician noise is that of MR magnitudes; for CT leave out `noise`");
     }
     if (params->sigma.values)
         return TS_OK;
     ts_param_error(context->set, "sigma", "sigma-missing", context->diag,
-                   "is not given, and noise: rician needs it, because the estimates are those of Gaussian noise");
-    return ts_diag_hint(context->diag, "the standard deviation of the background is 0.655 sigma, so divide it by that");
+                   "is not given, and noise: rician needs it, because the estimates are those of "
+                   "Gaussian noise");
+    return ts_diag_hint(
+        context->diag,
+        "the standard deviation of the background is 0.655 sigma, so divide it by that");
 }
 
 static enum ts_status resolve(const struct stage_context *context, void *values)
 {
     const struct nlm_params *params = values;
     if (params->patch_size % 2 == 0)
-        return ts_param_error(context->set, "patch_size", "patch-even", context->diag,
-                              "%lld has no pixel in the middle; a patch has an odd number of pixels a side",
-                              (long long)params->patch_size);
+        return ts_param_error(
+            context->set, "patch_size", "patch-even", context->diag,
+            "%lld has no pixel in the middle; a patch has an odd number of pixels a side",
+            (long long)params->patch_size);
     if (count_of(&params->h) > 1 || count_of(&params->sigma) > 1)
-        return ts_param_error(context->set, count_of(&params->h) > 1 ? "h" : "sigma", "one-number", context->diag,
-                              "takes one number");
+        return ts_param_error(context->set, count_of(&params->h) > 1 ? "h" : "sigma", "one-number",
+                              context->diag, "takes one number");
     if (params->noise == NLM_RICIAN && check_rician(context, params) != TS_OK)
         return TS_BAD_CHAIN;
     static const char *const of_estimate[] = {"estimate", "scope"};
@@ -121,13 +137,13 @@ static enum ts_status shape(const struct stage_context *context, struct ts_image
 static struct stage_reach reach(const struct stage_context *context)
 {
     const struct nlm_params *params = params_of(context);
-    return (struct stage_reach){.halo =
-                                    params->dimensions == NLM_3D ? params->patch_distance + params->patch_size / 2 : 0,
-                                .border = (enum ts_border)params->border,
-                                .constant = params->constant};
+    return (struct stage_reach){
+        .halo = params->dimensions == NLM_3D ? params->patch_distance + params->patch_size / 2 : 0,
+        .border = (enum ts_border)params->border,
+        .constant = params->constant};
 }
 
-/* ---- the noise ---------------------------------------------------------------------------------- */
+/* ---- the noise ------------------------------------------------------------------------------- */
 
 static enum noise_estimate estimate_of(const struct stage_context *context)
 {
@@ -166,7 +182,8 @@ static size_t partial_bytes(const struct stage_context *context, int input)
     return ts_noise_partial_bytes(context, estimate_of(context));
 }
 
-static void reduce(const struct stage_context *context, int input, const struct ts_image *slices, void *partial)
+static void reduce(const struct stage_context *context, int input, const struct ts_image *slices,
+                   void *partial)
 {
     (void)input;
     ts_noise_reduce(context, estimate_of(context), slices, noise_in(context->result), partial);
@@ -180,19 +197,22 @@ static void merge(const struct stage_context *context, int input, void *into, co
 
 static size_t result_bytes(const struct stage_context *context)
 {
-    return (offsetof(struct nlm_result, noise) + ts_noise_result_bytes(context, estimate_of(context)) + 63) / 64 * 64;
+    return (offsetof(struct nlm_result, noise) +
+            ts_noise_result_bytes(context, estimate_of(context)) + 63) /
+           64 * 64;
 }
 
 /* An image in which there is nothing to measure has no noise. */
-static enum ts_status finish(const struct stage_context *context, const void *const totals[], void *result,
-                             const struct ts_image *tables)
+static enum ts_status finish(const struct stage_context *context, const void *const totals[],
+                             void *result, const struct ts_image *tables)
 {
     struct nlm_numbers *numbers = &((struct nlm_result *)result)->numbers;
     struct noise_result *noise = &((struct nlm_result *)result)->noise;
     ts_noise_finish(context, estimate_of(context), totals[0], noise);
     if (context->round + 1 < rounds(context))
         return TS_OK;
-    const double sigma = estimate_of(context) == NOISE_IMMERKAER ? noise->immerkaer : noise->wavelet;
+    const double sigma =
+        estimate_of(context) == NOISE_IMMERKAER ? noise->immerkaer : noise->wavelet;
     numbers->sigma = sigma > 0 ? sigma : 0;
     numbers->h = h_of(params_of(context), numbers->sigma);
     *(double *)tables[0].data = numbers->sigma;
@@ -204,7 +224,8 @@ static int tables(const struct stage_context *context, struct stage_table out[ST
 {
     if (!ts_nlm_estimates(context))
         return 0;
-    out[0] = ts_scope_table(context, "sigma", "standard deviation of the noise, as estimated", TS_F64, true);
+    out[0] = ts_scope_table(context, "sigma", "standard deviation of the noise, as estimated",
+                            TS_F64, true);
     out[1] = ts_scope_table(context, "h", "the h that the weights were made with", TS_F64, true);
     return 2;
 }
@@ -222,34 +243,42 @@ static const struct stage_reduction reduction = {
     .tables = tables,
 };
 
-/* The map of nlm on the CPU, in the fast form (J. Darbon, A. Cunha, T. F. Chan, S. Osher and G. J. Jensen, 2008;
- * J. Froment, 2014): for one shift q - p after the other the squared differences of the image and the shifted image are
- * summed over the patch, first through the slices, then down the rows, then along them, so that a weight costs 2 *
- * patch_size additions and not patch_size^2. A weight serves both of its pixels, so that half of the shifts within a
- * slice are enough. Nothing is subtracted from a running sum, so that a weight has the same bytes wherever a sum began.
+/* The map of nlm on the CPU, in the fast form (J. Darbon, A. Cunha, T. F. Chan, S. Osher and G. J.
+ * Jensen, 2008; J. Froment, 2014): for one shift q - p after the other the squared differences of
+ * the image and the shifted image are summed over the patch, first through the slices, then down
+ * the rows, then along them, so that a weight costs 2 * patch_size additions and not patch_size^2.
+ * A weight serves both of its pixels, so that half of the shifts within a slice are enough. Nothing
+ * is subtracted from a running sum, so that a weight has the same bytes wherever a sum began.
  *
- * The image is first copied into floats with its border filled in. A thread then does blocks of 64 x 256 pixels, whose
- * sums and part of the image stay in the second cache. The rows' loops stand in nlm_rows.inc, once for each patch size.
+ * The image is first copied into floats with its border filled in. A thread then does blocks of 64
+ * x 256 pixels, whose sums and part of the image stay in the second cache. The rows' loops stand in
+ * nlm_rows.inc, once for each patch size.
  */
 
-enum { BLOCK_ROWS = 64, BLOCK_COLUMNS = 256, MOST_COLUMNS = BLOCK_COLUMNS + NLM_MOST_DISTANCE + NLM_MOST_PATCH };
+enum {
+    BLOCK_ROWS = 64,
+    BLOCK_COLUMNS = 256,
+    MOST_COLUMNS = BLOCK_COLUMNS + NLM_MOST_DISTANCE + NLM_MOST_PATCH
+};
 
-/* ---- the rows ----------------------------------------------------------------------------------- */
+/* ---- the rows -------------------------------------------------------------------------------- */
 
-TS_VECTORIZED static void square(const float *restrict a, const float *restrict b, int64_t n, float *restrict out)
+TS_VECTORIZED static void square(const float *restrict a, const float *restrict b, int64_t n,
+                                 float *restrict out)
 {
     for (int64_t i = 0; i < n; i++)
         out[i] = (a[i] - b[i]) * (a[i] - b[i]);
 }
 
-TS_VECTORIZED static void add_square(const float *restrict a, const float *restrict b, int64_t n, float *restrict out)
+TS_VECTORIZED static void add_square(const float *restrict a, const float *restrict b, int64_t n,
+                                     float *restrict out)
 {
     for (int64_t i = 0; i < n; i++)
         out[i] += (a[i] - b[i]) * (a[i] - b[i]);
 }
 
-TS_VECTORIZED static void add_weighted(const float *restrict weights, const float *restrict values, int64_t n,
-                                       float *restrict sums, float *restrict totals)
+TS_VECTORIZED static void add_weighted(const float *restrict weights, const float *restrict values,
+                                       int64_t n, float *restrict sums, float *restrict totals)
 {
     for (int64_t i = 0; i < n; i++) {
         sums[i] += weights[i] * values[i];
@@ -257,7 +286,8 @@ TS_VECTORIZED static void add_weighted(const float *restrict weights, const floa
     }
 }
 
-TS_VECTORIZED static void add_weighted_squares(const float *restrict weights, const float *restrict values, int64_t n,
+TS_VECTORIZED static void add_weighted_squares(const float *restrict weights,
+                                               const float *restrict values, int64_t n,
                                                float *restrict sums, float *restrict totals)
 {
     for (int64_t i = 0; i < n; i++) {
@@ -266,12 +296,14 @@ TS_VECTORIZED static void add_weighted_squares(const float *restrict weights, co
     }
 }
 
-/* Returns 2^x for x <= 0 to 2e-7 of itself, and 0 below the smallest normal float. The first sum rounds x to an
- * integer, which then stands in the lowest bits; the polynomial is the series of 2^f, |f| <= 1/2. */
+/* Returns 2^x for x <= 0 to 2e-7 of itself, and 0 below the smallest normal float. The first sum
+ * rounds x to an integer, which then stands in the lowest bits; the polynomial is the series of
+ * 2^f, |f| <= 1/2. */
 static inline float power_of_two(float x)
 {
     const float to_integer = 12582912, least = -126;
-    const float normal = x > least ? x : least, shifted = normal + to_integer, f = normal - (shifted - to_integer);
+    const float normal = x > least ? x : least, shifted = normal + to_integer,
+                f = normal - (shifted - to_integer);
     int32_t bits;
     float scale;
     memcpy(&bits, &shifted, sizeof bits);
@@ -301,14 +333,15 @@ static inline float power_of_two(float x)
 #include "stages/denoising/nlm_rows.inc"
 
 typedef void sum_rows(const float *const *rows, int64_t n, float *out);
-typedef void make_weights(const float *sums, const struct nlm_weight *weight, int64_t n, float *out);
+typedef void make_weights(const float *sums, const struct nlm_weight *weight, int64_t n,
+                          float *out);
 static const struct {
     sum_rows *sum;
     make_weights *weights;
 } rows_of_radius[] = {{sum_rows_0, weights_0}, {sum_rows_1, weights_1}, {sum_rows_2, weights_2},
                       {sum_rows_3, weights_3}, {sum_rows_4, weights_4}, {sum_rows_5, weights_5}};
 
-/* ---- one block ---------------------------------------------------------------------------------- */
+/* ---- one block ------------------------------------------------------------------------------- */
 
 /* This describes the work of one call, and where its parts of the scratch stand. */
 struct nlm_run {
@@ -322,7 +355,8 @@ static struct nlm_run describe(const struct stage_context *context, int64_t n)
 {
     const struct nlm_params *params = params_of(context);
     const bool volume = params->dimensions == NLM_3D;
-    struct nlm_run run = {.params = params, .ny = context->in.axes[1].n, .nx = context->in.axes[2].n};
+    struct nlm_run run = {
+        .params = params, .ny = context->in.axes[1].n, .nx = context->in.axes[2].n};
     run.radius = params->patch_size / 2;
     run.distance = params->patch_distance;
     run.depth = volume ? run.distance : 0;
@@ -338,7 +372,8 @@ static struct nlm_run describe(const struct stage_context *context, int64_t n)
     run.thread_bytes = used;
     used = 0;
     run.columns = ts_scratch_part(&used, run.pitch, sizeof(int64_t));
-    run.image = ts_scratch_part(&used, (n + 2 * (volume ? run.pad : 0)) * run.rows * run.pitch, sizeof(float));
+    run.image = ts_scratch_part(&used, (n + 2 * (volume ? run.pad : 0)) * run.rows * run.pitch,
+                                sizeof(float));
     run.threads = ts_scratch_part(&used, context->threads, run.thread_bytes);
     run.bytes = used;
     return run;
@@ -355,8 +390,8 @@ static float near_or_far(float value)
 }
 
 /* Copies row y, which may lie outside the slice, with its border, divided by the unit. */
-static void pad_row(const struct nlm_run *run, const int64_t *columns, const struct ts_image *in, int64_t z, int64_t y,
-                    float unit, float *row)
+static void pad_row(const struct nlm_run *run, const int64_t *columns, const struct ts_image *in,
+                    int64_t z, int64_t y, float unit, float *row)
 {
     const int64_t from = ts_border_index(y, run->ny, (enum ts_border)run->params->border);
     const float constant = near_or_far((float)run->params->constant / unit);
@@ -366,11 +401,13 @@ static void pad_row(const struct nlm_run *run, const int64_t *columns, const str
             row[i] = constant;
         return;
     }
-    ts_load_f32(inside, (char *)ts_slice_data(in, z) + (size_t)(from * run->nx) * ts_dtype_bytes(in->dtype), in->dtype,
-                (size_t)run->nx);
+    ts_load_f32(inside,
+                (char *)ts_slice_data(in, z) + (size_t)(from * run->nx) * ts_dtype_bytes(in->dtype),
+                in->dtype, (size_t)run->nx);
     for (int64_t x = 0; x < run->nx; x++)
         inside[x] = near_or_far(inside[x] / unit);
-    ts_valid_fill_floats(ts_slice_valid(in, z), (size_t)(from * run->nx), (size_t)run->nx, NLM_FAR, inside);
+    ts_valid_fill_floats(ts_slice_valid(in, z), (size_t)(from * run->nx), (size_t)run->nx, NLM_FAR,
+                         inside);
     for (int64_t i = 0; i < 2 * run->pad; i++) {
         const int64_t at = i < run->pad ? i : run->nx + i;
         row[at] = columns[at] < 0 ? constant : inside[columns[at]];
@@ -387,25 +424,30 @@ struct block {
     float *ring, *down, *weights, *sums, *totals;
 };
 
-/* Adds the weights of a row, from column x on, times the values, to the sums of the pixels that lie in the block. */
+/* Adds the weights of a row, from column x on, times the values, to the sums of the pixels that lie
+ * in the block. */
 static void add_row(const struct block *block, int64_t y, int64_t x, int64_t n, const float *values)
 {
-    const int64_t from = x < block->x ? block->x - x : 0, to = x + n > block->x_end ? block->x_end - x : n;
+    const int64_t from = x < block->x ? block->x - x : 0,
+                  to = x + n > block->x_end ? block->x_end - x : n;
     const int64_t at = (y - block->y) * BLOCK_COLUMNS + x - block->x + from;
     if (y < block->y || y >= block->y_end || from >= to)
         return;
     if (block->run->params->noise == NLM_RICIAN)
-        add_weighted_squares(block->weights + from, values + from, to - from, block->sums + at, block->totals + at);
+        add_weighted_squares(block->weights + from, values + from, to - from, block->sums + at,
+                             block->totals + at);
     else
-        add_weighted(block->weights + from, values + from, to - from, block->sums + at, block->totals + at);
+        add_weighted(block->weights + from, values + from, to - from, block->sums + at,
+                     block->totals + at);
 }
 
-/* Adds what the pixels of one shift weigh. Where `both` holds, a weight also counts for the pixel that the shift leads
- * to, and so pixels before the block are weighed, too. */
+/* Adds what the pixels of one shift weigh. Where `both` holds, a weight also counts for the pixel
+ * that the shift leads to, and so pixels before the block are weighed, too. */
 static void add_shift(const struct block *block, int64_t dz, int64_t dy, int64_t dx, bool both)
 {
     const struct nlm_run *run = block->run;
-    const int64_t r = run->radius, size = 2 * r + 1, rz = run->depth > 0 ? r : 0, plane = run->rows * run->pitch;
+    const int64_t r = run->radius, size = 2 * r + 1, rz = run->depth > 0 ? r : 0,
+                  plane = run->rows * run->pitch;
     const int64_t first = both && dx > 0 ? block->x - dx : block->x;
     const int64_t n = (both && dx < 0 ? block->x_end - dx : block->x_end) - first, wide = n + 2 * r;
     const int64_t top = (both ? block->y - dy : block->y) - r;
@@ -436,7 +478,8 @@ static void add_shifts(const struct block *block)
     for (int64_t y = block->y; y < block->y_end; y++) {
         for (int64_t x = 0; x < block->x_end - block->x; x++)
             block->weights[x] = 1;
-        add_row(block, y, block->x, block->x_end - block->x, block->image + y * block->run->pitch + block->x);
+        add_row(block, y, block->x, block->x_end - block->x,
+                block->image + y * block->run->pitch + block->x);
     }
     for (int64_t dz = -depth; dz <= depth; dz++)
         for (int64_t dy = dz == 0 ? 0 : -d; dy <= d; dy++)
@@ -456,15 +499,16 @@ static void write_block(const struct block *block, const struct ts_image *in, in
             if (run->params->noise == NLM_RICIAN)
                 mean = sqrtf(mean > block->weight.bias ? mean - block->weight.bias : 0);
             if (block->image[y * run->pitch + x] == NLM_FAR)
-                ts_load_f32(&mean, original + (size_t)(y * run->nx + x) * ts_dtype_bytes(in->dtype), in->dtype, 1);
+                ts_load_f32(&mean, original + (size_t)(y * run->nx + x) * ts_dtype_bytes(in->dtype),
+                            in->dtype, 1);
             else
                 mean *= block->unit;
             out[y * run->nx + x] = mean;
         }
 }
 
-static void map_block(const struct nlm_run *run, const struct block *from, char *own, const struct ts_image *in,
-                      int64_t z, float *out)
+static void map_block(const struct nlm_run *run, const struct block *from, char *own,
+                      const struct ts_image *in, int64_t z, float *out)
 {
     struct block block = *from;
     block.ring = (float *)(own + run->ring);
@@ -490,15 +534,16 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-static enum ts_status nlm_map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                              void *scratch)
+static enum ts_status nlm_map(const struct stage_context *context, const struct ts_image *in,
+                              struct ts_image *out, void *scratch)
 {
     const struct nlm_params *params = params_of(context);
     const int64_t nz = out->axes[0].n, halo = ts_stage_reach(context).halo;
     const struct nlm_run run = describe(context, nz);
     const bool common = halo == 0 || !ts_scope_per_slice(context);
     const double patch = pow((double)params->patch_size, params->dimensions == NLM_3D ? 3 : 2);
-    const int64_t across = (run.nx + BLOCK_COLUMNS - 1) / BLOCK_COLUMNS, plane = run.rows * run.pitch;
+    const int64_t across = (run.nx + BLOCK_COLUMNS - 1) / BLOCK_COLUMNS,
+                  plane = run.rows * run.pitch;
     const int64_t blocks = across * ((run.ny + BLOCK_ROWS - 1) / BLOCK_ROWS);
     int64_t *columns = (int64_t *)((char *)scratch + run.columns);
     float *image = (float *)((char *)scratch + run.image);
@@ -506,19 +551,21 @@ static enum ts_status nlm_map(const struct stage_context *context, const struct 
 #pragma omp parallel for num_threads(context->threads)
     for (int64_t i = 0; i < (nz + 2 * halo) * run.rows; i++) {
         const struct nlm_numbers numbers = numbers_of(context, halo > 0 ? 0 : i / run.rows);
-        pad_row(&run, columns, in, i / run.rows, i % run.rows - run.pad, ts_nlm_unit(&numbers, common),
-                image + i * run.pitch);
+        pad_row(&run, columns, in, i / run.rows, i % run.rows - run.pad,
+                ts_nlm_unit(&numbers, common), image + i * run.pitch);
     }
 #pragma omp parallel for schedule(dynamic) num_threads(context->threads)
     for (int64_t i = 0; i < nz * blocks; i++) {
-        const int64_t z = i / blocks, y = i % blocks / across * BLOCK_ROWS, x = i % across * BLOCK_COLUMNS;
+        const int64_t z = i / blocks, y = i % blocks / across * BLOCK_ROWS,
+                      x = i % across * BLOCK_COLUMNS;
         const struct nlm_numbers numbers = numbers_of(context, z);
         const float unit = ts_nlm_unit(&numbers, common);
         const struct nlm_numbers scaled = ts_nlm_in_units(&numbers, unit);
         const struct block block = {.run = &run,
                                     .weight = ts_nlm_weight(&scaled, patch),
                                     .unit = unit,
-                                    .image = image + (z + halo) * plane + run.pad * run.pitch + run.pad,
+                                    .image =
+                                        image + (z + halo) * plane + run.pad * run.pitch + run.pad,
                                     .y = y,
                                     .y_end = least(y + BLOCK_ROWS, run.ny),
                                     .x = x,
@@ -532,34 +579,49 @@ static enum ts_status nlm_map(const struct stage_context *context, const struct 
 const struct stage nlm_stage = {
     .name = "nlm",
     .summary = "non-local means: the mean of the pixels whose surroundings look alike",
-    .doc =
-        "`out(p) = sum of w(p, q) v(q) / sum of w(p, q)` over the pixels q of a search window around p, with `w(p, q) "
-        "= "
-        "exp(-max(d2(p, q) - 2 sigma^2, 0)/h^2)`, where d2 is the mean of the squared differences of the patches "
-        "around p and q (A. Buades, B. Coll and J.-M. Morel, 2005). A texture or an edge that repeats within the "
-        "window keeps its sharpness, while noise averages out. The result is f32.\n"
-        "\n"
-        "Without `sigma`, the noise is estimated from the image, and the tables `sigma` and `h` record it. The "
-        "definition is that of `skimage.restoration.denoise_nl_means(fast_mode=True)`, with three differences: there a "
-        "weight below exp(-5) is 0, the patch has one row and one column less than patch_size, and the exponential is "
-        "an approximation.\n"
-        "\n"
-        "`noise: rician` is for magnitude images of MR, whose noise raises dark values: the weighted mean of the "
-        "squares less 2 sigma^2, and 0 where that is negative, is the square of the result (N. Wiest-Daessle et al., "
-        "2008). The weights are the same. It needs `sigma`: where there is no signal, magnitudes deviate by 0.655 "
-        "sigma alone, and an estimate would be too small. HU, line integrals and attenuations are refused. A magnitude "
-        "is never below 0: a negative value is squared like any other, without a note, and comes out as if it were "
-        "positive.\n"
-        "\n"
-        "Values are divided by a power of two near `h`, so that their scale does not matter, but for 3d with an `h` of "
-        "each slice, which must be above 1e-15 there. A value that is not finite, or as large as 1e15 `h`, has no "
-        "weight for any other, and comes out as it was; "
-        "patches "
-        "that hold one are like no patches but those that have one in the same place. Of a masked image, such as a CT "
-        "with padding, the same holds for invalid pixels, and the noise is estimated without them.\n"
-        "\n"
-        "**Cost.** (2 patch_distance + 1)^2 weights a pixel, in 3d its third power; each takes about 2 patch_size "
-        "additions and an exponential.",
+    .doc = "`out(p) = sum of w(p, q) v(q) / sum of w(p, q)` over the pixels q of a search window "
+           "around p, with `w(p, q) "
+           "= "
+           "exp(-max(d2(p, q) - 2 sigma^2, 0)/h^2)`, where d2 is the mean of the squared "
+           "differences of the patches "
+           "around p and q (A. Buades, B. Coll and J.-M. Morel, 2005). A texture or an edge that "
+           "repeats within the "
+           "window keeps its sharpness, while noise averages out. The result is f32.\n"
+           "\n"
+           "Without `sigma`, the noise is estimated from the image, and the tables `sigma` and `h` "
+           "record it. The "
+           "definition is that of `skimage.restoration.denoise_nl_means(fast_mode=True)`, with "
+           "three differences: there a "
+           "weight below exp(-5) is 0, the patch has one row and one column less than patch_size, "
+           "and the exponential is "
+           "an approximation.\n"
+           "\n"
+           "`noise: rician` is for magnitude images of MR, whose noise raises dark values: the "
+           "weighted mean of the "
+           "squares less 2 sigma^2, and 0 where that is negative, is the square of the result (N. "
+           "Wiest-Daessle et al., "
+           "2008). The weights are the same. It needs `sigma`: where there is no signal, "
+           "magnitudes deviate by 0.655 "
+           "sigma alone, and an estimate would be too small. HU, line integrals and attenuations "
+           "are refused. A magnitude "
+           "is never below 0: a negative value is squared like any other, without a note, and "
+           "comes out as if it were "
+           "positive.\n"
+           "\n"
+           "Values are divided by a power of two near `h`, so that their scale does not matter, "
+           "but for 3d with an `h` of "
+           "each slice, which must be above 1e-15 there. A value that is not finite, or as large "
+           "as 1e15 `h`, has no "
+           "weight for any other, and comes out as it was; "
+           "patches "
+           "that hold one are like no patches but those that have one in the same place. Of a "
+           "masked image, such as a CT "
+           "with padding, the same holds for invalid pixels, and the noise is estimated without "
+           "them.\n"
+           "\n"
+           "**Cost.** (2 patch_distance + 1)^2 weights a pixel, in 3d its third power; each takes "
+           "about 2 patch_size "
+           "additions and an exponential.",
     STAGE_TAKES_ALL,
     STAGE_PARAMS(nlm_params, struct nlm_params),
     .resolve = resolve,

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * nlm (non-local means) replaces a pixel by the mean of all pixels of a search window, weighted by how alike the
- * patches around both are:
+ * nlm (non-local means) replaces a pixel by the mean of all pixels of a search window, weighted by
+ * how alike the patches around both are:
  *
  *     d2(p, q) = mean over the offsets s of a patch of (v(p + s) - v(q + s))^2
  *     w(p, q)  = exp(-max(d2(p, q) - 2 sigma^2, 0) / h^2)
  *     out(p)   = sum of w(p, q) v(q) / sum of w(p, q),  |q - p| <= patch_distance along each axis
  *
- * The parameters and what the CPU code and cuda/denoising/nlm.cu both work out from them stand here.
+ * The parameters and what the CPU code and cuda/denoising/nlm.cu both work out from them stand
+ * here.
  */
 #ifndef STAGES_DENOISING_NLM_H
 #define STAGES_DENOISING_NLM_H
@@ -40,9 +41,10 @@ struct nlm_result {
     struct noise_result noise;
 };
 
-/* Values are divided by a power of two near h, exactly, so that squares of differences neither overflow nor vanish. One
- * that is not finite then, or not below this size, becomes this one: so far from every other that no weight is left
- * between them, and so small that a window's sum of its squares is finite. Such a pixel comes out as it was. */
+/* Values are divided by a power of two near h, exactly, so that squares of differences neither
+ * overflow nor vanish. One that is not finite then, or not below this size, becomes this one: so
+ * far from every other that no weight is left between them, and so small that a window's sum of its
+ * squares is finite. Such a pixel comes out as it was. */
 #define NLM_FAR 1e15f
 
 /* Returns true where sigma is estimated from the image. */
@@ -50,14 +52,16 @@ bool ts_nlm_estimates(const struct stage_context *context);
 /* Returns sigma and h that the parameters give, where sigma is not estimated. */
 struct nlm_numbers ts_nlm_given(const struct nlm_params *params);
 
-/* The weight is 2^min(offset - scale * sum, 0), where `sum` is that of the squared differences of two patches of
- * `patch` pixels. `bias`, 2 sigma^2, is subtracted from the mean square of Rician data. */
+/* The weight is 2^min(offset - scale * sum, 0), where `sum` is that of the squared differences of
+ * two patches of `patch` pixels. `bias`, 2 sigma^2, is subtracted from the mean square of Rician
+ * data. */
 struct nlm_weight {
     float offset, scale, bias;
 };
 
-/* Returns the power of two by which values are divided. In volumes of which each slice has an h of its own it is 1.
- * With h 0 it is so small that every value but 0 is far, because no two patches that differ have a weight. */
+/* Returns the power of two by which values are divided. In volumes of which each slice has an h of
+ * its own it is 1. With h 0 it is so small that every value but 0 is far, because no two patches
+ * that differ have a weight. */
 #ifdef __CUDACC__
 __host__ __device__
 #endif
@@ -90,7 +94,8 @@ __host__ __device__
     ts_nlm_weight(const struct nlm_numbers *numbers, double patch)
 {
     const double log2_e = 1.4426950408889634, most = 1e30, square = numbers->h * numbers->h;
-    const double bias = 2 * numbers->sigma * numbers->sigma, inverse = log2_e < most * square ? log2_e / square : most;
+    const double bias = 2 * numbers->sigma * numbers->sigma,
+                 inverse = log2_e < most * square ? log2_e / square : most;
     const double offset = bias * inverse;
     struct nlm_weight weight;
     weight.offset = (float)(offset < most ? offset : most);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table of the stage tv, and which slices a 3D run looks at. After n iterations a slice depends on the n slices on
- * either side, and its distance on one more: with a fixed number of iterations that is the halo, so that slabs are
- * iterated apart from each other and yet give the bytes of the whole volume. A stop by the distance of the whole volume
- * needs the whole volume, which is then the halo of every slab. Slices that the runner puts outside the volume are
- * left alone.
+ * The table of the stage tv, and which slices a 3D run looks at. After n iterations a slice depends
+ * on the n slices on either side, and its distance on one more: with a fixed number of iterations
+ * that is the halo, so that slabs are iterated apart from each other and yet give the bytes of the
+ * whole volume. A stop by the distance of the whole volume needs the whole volume, which is then
+ * the halo of every slab. Slices that the runner puts outside the volume are left alone.
  */
 #include "stages/denoising/tv.h"
 
@@ -23,21 +23,24 @@ static const struct choice dimension_choices[] = {
 };
 static const struct choice method_choices[] = {
     {"auto", TV_AUTO, "primal-dual"},
-    {"chambolle", TV_CHAMBOLLE, "Chambolle's projection of the dual field (2004), with the steps of scikit-image"},
-    {"primal-dual", TV_PRIMAL_DUAL, "the accelerated primal-dual method of Chambolle and Pock (2011)"},
+    {"chambolle", TV_CHAMBOLLE,
+     "Chambolle's projection of the dual field (2004), with the steps of scikit-image"},
+    {"primal-dual", TV_PRIMAL_DUAL,
+     "the accelerated primal-dual method of Chambolle and Pock (2011)"},
     {0},
 };
 static const struct choice stop_choices[] = {
     {"never", TV_NEVER, "after all iterations"},
-    {"distance", TV_DISTANCE, "once the distance is at most `tolerance`, looked at after every 10 iterations"},
+    {"distance", TV_DISTANCE,
+     "once the distance is at most `tolerance`, looked at after every 10 iterations"},
     {0},
 };
 
 static const struct param tv_params[] = {
     PARAM(struct tv_params, weight, .unit = "value", .required = true, .min = 1e-30, .max = 1e30,
           .doc = "how much the variation counts: differences below about this value are smoothed"),
-    PARAM(struct tv_params, dimensions, .unit = "", .choices = dimension_choices, .init.choice = TV_2D,
-          .doc = "the axes along which the variation is counted"),
+    PARAM(struct tv_params, dimensions, .unit = "", .choices = dimension_choices,
+          .init.choice = TV_2D, .doc = "the axes along which the variation is counted"),
     PARAM(struct tv_params, method, .unit = "", .choices = method_choices, .init.choice = TV_AUTO,
           .doc = "how the minimum is sought; both come to the same one"),
     PARAM(struct tv_params, iterations, .unit = "", .init.i = 100, .min = 1, .max = 100000,
@@ -46,7 +49,8 @@ static const struct param tv_params[] = {
           .doc = "when a slice, in 3d the volume, is done before all iterations"),
     PARAM(struct tv_params, tolerance, .unit = "value", .min = 0, .max = 1e30,
           .derived = "none; stop distance needs it",
-          .doc = "for stop distance: the root mean square by which the result may differ from the exact minimum"),
+          .doc = "for stop distance: the root mean square by which the result may differ from the "
+                 "exact minimum"),
 };
 
 STAGE_PARAMS_OF(tv_params)
@@ -94,9 +98,11 @@ struct tv_range ts_tv_range(const struct stage_context *context, const struct ts
     return (struct tv_range){first > 0 ? first : 0, end < nz ? end : nz, out->z_first, n};
 }
 
-struct tv_range ts_tv_range_of_iteration(const struct tv_params *params, const struct tv_range *range, int64_t i)
+struct tv_range ts_tv_range_of_iteration(const struct tv_params *params,
+                                         const struct tv_range *range, int64_t i)
 {
-    const int64_t left = params->iterations - i, first = range->z - left, end = range->z + range->n + left;
+    const int64_t left = params->iterations - i, first = range->z - left,
+                  end = range->z + range->n + left;
     struct tv_range needed = *range;
     if (params->stop == TV_DISTANCE)
         return needed;
@@ -112,28 +118,35 @@ static int tables(const struct stage_context *context, struct stage_table tables
         .kind = TS_AXIS_ITEM, .n = ts_tv_looks(params_of(context)), .unit = "", .name = "look"};
     tables[TV_TABLE_DISTANCE] = (struct stage_table){
         .name = "distance",
-        .doc = "bound of the root mean square by which the slice differs from the exact minimum, after every look; "
+        .doc = "bound of the root mean square by which the slice differs from the exact minimum, "
+               "after every look; "
                "NaN behind the last. With dimensions 3d, the slice's part in that of the volume",
-        .image = {.rank = 2, .axes = {*z, look}, .dtype = TS_F64, .quantity = TS_INTENSITY, .unit = context->in.unit}};
-    tables[TV_TABLE_ITERATIONS] =
-        (struct stage_table){.name = "iterations",
-                             .doc = "iterations that were carried out",
-                             .image = {.rank = 1, .axes = {*z}, .dtype = TS_U32, .quantity = TS_INTENSITY, .unit = ""}};
+        .image = {.rank = 2,
+                  .axes = {*z, look},
+                  .dtype = TS_F64,
+                  .quantity = TS_INTENSITY,
+                  .unit = context->in.unit}};
+    tables[TV_TABLE_ITERATIONS] = (struct stage_table){
+        .name = "iterations",
+        .doc = "iterations that were carried out",
+        .image = {.rank = 1, .axes = {*z}, .dtype = TS_U32, .quantity = TS_INTENSITY, .unit = ""}};
     return TV_TABLES;
 }
 
-/* An iteration of tv is one sweep over the planes (slices) in rising z, row by row. Before the q of a row is replaced,
- * in place, all that depends on the old one is computed: m, the image whose gradient is taken, of the same row one
- * plane above, or in 2D of the next row. So m of two planes, or two rows, stays in the cache, and an iteration reads f
- * and q and writes q once. In 3D the threads share the rows of every plane; in 2D each takes whole slices. Every value
- * follows from the iteration before alone, so that neither slabs nor threads show in the result.
+/* An iteration of tv is one sweep over the planes (slices) in rising z, row by row. Before the q of
+ * a row is replaced, in place, all that depends on the old one is computed: m, the image whose
+ * gradient is taken, of the same row one plane above, or in 2D of the next row. So m of two planes,
+ * or two rows, stays in the cache, and an iteration reads f and q and writes q once. In 3D the
+ * threads share the rows of every plane; in 2D each takes whole slices. Every value follows from
+ * the iteration before alone, so that neither slabs nor threads show in the result.
  *
- * In a masked image f is NaN where a pixel is invalid. A difference with NaN counts as 0, so that q stays 0 between a
- * valid and an invalid pixel: the image ends there as it does at its borders. */
+ * In a masked image f is NaN where a pixel is invalid. A difference with NaN counts as 0, so that q
+ * stays 0 between a valid and an invalid pixel: the image ends there as it does at its borders. */
 
 enum { LANES = 16 };
 
-/* The planes that are iterated together: one slice in 2D, the range of the slab in 3D. Arrays begin at plane `first`.
+/* The planes that are iterated together: one slice in 2D, the range of the slab in 3D. Arrays begin
+ * at plane `first`.
  */
 struct job {
     const struct stage_context *context;
@@ -155,13 +168,14 @@ struct job {
     float *zeros;          /* a row */
 };
 
-/* ---- rows --------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 /* Pointers to the rows of one row of pixels. */
 struct rows {
     const float *values;
     float *q[3];
-    const float *below_y, *below_z;       /* q[1] one row before, q[2] one plane before; zeros at the start */
+    const float *below_y,
+        *below_z; /* q[1] one row before, q[2] one plane before; zeros at the start */
     const float *point, *next_y, *next_z; /* m, and one row and one plane on; m itself at the end */
     float *image;
     bool masked; /* a difference with NaN is 0 */
@@ -174,8 +188,9 @@ static inline float divergence(const struct rows *rows, int64_t x, float before,
 }
 
 /* Computes m from q, f and x, and with `keep` the new x. */
-static inline void find_point(const struct rows *rows, int64_t x, float before, const struct tv_step *step,
-                              float weight, bool volume, bool dual, bool keep, float *point)
+static inline void find_point(const struct rows *rows, int64_t x, float before,
+                              const struct tv_step *step, float weight, bool volume, bool dual,
+                              bool keep, float *point)
 {
     const float to = rows->values[x] + weight * divergence(rows, x, before, volume);
     if (!dual) {
@@ -188,8 +203,9 @@ static inline void find_point(const struct rows *rows, int64_t x, float before, 
     point[x] = image + step->momentum * (image - old);
 }
 
-static TS_VECTORIZED void find_points(const struct rows *rows_of, int64_t nx, const struct tv_step *step_of,
-                                      float weight, bool volume, bool dual, bool keep, float *point)
+static TS_VECTORIZED void find_points(const struct rows *rows_of, int64_t nx,
+                                      const struct tv_step *step_of, float weight, bool volume,
+                                      bool dual, bool keep, float *point)
 {
     const struct rows rows = *rows_of;
     const struct tv_step step = *step_of;
@@ -209,8 +225,8 @@ static inline __attribute__((always_inline)) float difference(float after, float
     return masked && found != found ? 0 : found;
 }
 
-static inline __attribute__((always_inline)) struct gradient gradient_at(const struct rows *rows, int64_t x,
-                                                                         float after, bool volume, bool masked)
+static inline __attribute__((always_inline)) struct gradient
+gradient_at(const struct rows *rows, int64_t x, float after, bool volume, bool masked)
 {
     const float at = rows->point[x];
     struct gradient g = {difference(after, at, masked), difference(rows->next_y[x], at, masked),
@@ -221,13 +237,15 @@ static inline __attribute__((always_inline)) struct gradient gradient_at(const s
 }
 
 /* Inlined where the last three are known, which leaves no branch in the loop. */
-static inline __attribute__((always_inline)) void step_dual(const struct rows *rows, int64_t x, float after,
-                                                            float ascent, bool volume, bool dual, bool masked)
+static inline __attribute__((always_inline)) void step_dual(const struct rows *rows, int64_t x,
+                                                            float after, float ascent, bool volume,
+                                                            bool dual, bool masked)
 {
     const struct gradient g = gradient_at(rows, x, after, volume, masked);
     const float qx = rows->q[0][x] + ascent * g.x, qy = rows->q[1][x] + ascent * g.y,
                 qz = volume ? rows->q[2][x] + ascent * g.z : 0;
-    const float square = qx * qx + qy * qy, norm = dual ? sqrtf(volume ? square + qz * qz : square) : 0;
+    const float square = qx * qx + qy * qy,
+                norm = dual ? sqrtf(volume ? square + qz * qz : square) : 0;
     const float factor = 1 / (!dual ? 1 + ascent * g.norm : norm > 1 ? norm : 1);
     rows->q[0][x] = qx * factor;
     rows->q[1][x] = qy * factor;
@@ -235,8 +253,8 @@ static inline __attribute__((always_inline)) void step_dual(const struct rows *r
         rows->q[2][x] = qz * factor;
 }
 
-static inline __attribute__((always_inline)) void step_row(const struct rows *rows, int64_t nx, float ascent,
-                                                           bool volume, bool dual, bool masked)
+static inline __attribute__((always_inline)) void
+step_row(const struct rows *rows, int64_t nx, float ascent, bool volume, bool dual, bool masked)
 {
 #pragma omp simd
     for (int64_t x = 0; x < nx - 1; x++)
@@ -244,8 +262,8 @@ static inline __attribute__((always_inline)) void step_row(const struct rows *ro
     step_dual(rows, nx - 1, rows->point[nx - 1], ascent, volume, dual, masked);
 }
 
-static inline __attribute__((always_inline)) void step_any(const struct rows *rows, int64_t nx, float ascent,
-                                                           bool volume, bool dual, bool masked)
+static inline __attribute__((always_inline)) void
+step_any(const struct rows *rows, int64_t nx, float ascent, bool volume, bool dual, bool masked)
 {
     if (volume && dual)
         step_row(rows, nx, ascent, true, true, masked);
@@ -257,7 +275,8 @@ static inline __attribute__((always_inline)) void step_any(const struct rows *ro
         step_row(rows, nx, ascent, false, false, masked);
 }
 
-static TS_VECTORIZED void step_duals(const struct rows *rows_of, int64_t nx, float ascent, bool volume, bool dual)
+static TS_VECTORIZED void step_duals(const struct rows *rows_of, int64_t nx, float ascent,
+                                     bool volume, bool dual)
 {
     const struct rows rows = *rows_of;
     if (rows.masked)
@@ -266,48 +285,58 @@ static TS_VECTORIZED void step_duals(const struct rows *rows_of, int64_t nx, flo
         step_any(&rows, nx, ascent, volume, dual, false);
 }
 
-static inline __attribute__((always_inline)) double gap_at(const struct rows *rows, int64_t x, float before,
-                                                           float after, float weight, bool volume, bool masked)
+static inline __attribute__((always_inline)) double gap_at(const struct rows *rows, int64_t x,
+                                                           float before, float after, float weight,
+                                                           bool volume, bool masked)
 {
     const struct gradient g = gradient_at(rows, x, after, volume, masked);
-    const float plane = rows->q[0][x] * g.x + rows->q[1][x] * g.y, along = volume ? plane + rows->q[2][x] * g.z : plane,
-                rest = rows->point[x] - (rows->values[x] + weight * divergence(rows, x, before, volume));
-    const double square = (double)g.x * (double)g.x + (double)g.y * (double)g.y + (double)g.z * (double)g.z;
-    const double gap = (double)weight * (sqrt(square) - (double)along) + 0.5 * (double)rest * (double)rest;
+    const float plane = rows->q[0][x] * g.x + rows->q[1][x] * g.y,
+                along = volume ? plane + rows->q[2][x] * g.z : plane,
+                rest = rows->point[x] -
+                       (rows->values[x] + weight * divergence(rows, x, before, volume));
+    const double square =
+        (double)g.x * (double)g.x + (double)g.y * (double)g.y + (double)g.z * (double)g.z;
+    const double gap =
+        (double)weight * (sqrt(square) - (double)along) + 0.5 * (double)rest * (double)rest;
     return masked && gap != gap ? 0 : gap;
 }
 
-static inline __attribute__((always_inline)) double gap_of_row(const struct rows *rows, int64_t nx, float weight,
-                                                               bool volume, bool masked)
+static inline __attribute__((always_inline)) double
+gap_of_row(const struct rows *rows, int64_t nx, float weight, bool volume, bool masked)
 {
     double sums[LANES] = {0}, sum = 0;
     int64_t x = 1;
     for (; x + LANES < nx; x += LANES) {
 #pragma omp simd
         for (int64_t i = 0; i < LANES; i++)
-            sums[i] += gap_at(rows, x + i, rows->q[0][x + i - 1], rows->point[x + i + 1], weight, volume, masked);
+            sums[i] += gap_at(rows, x + i, rows->q[0][x + i - 1], rows->point[x + i + 1], weight,
+                              volume, masked);
     }
     for (; x < nx - 1; x++)
         sum += gap_at(rows, x, rows->q[0][x - 1], rows->point[x + 1], weight, volume, masked);
     sum += gap_at(rows, 0, 0, rows->point[nx > 1], weight, volume, masked);
     if (nx > 1)
-        sum += gap_at(rows, nx - 1, rows->q[0][nx - 2], rows->point[nx - 1], weight, volume, masked);
+        sum +=
+            gap_at(rows, nx - 1, rows->q[0][nx - 2], rows->point[nx - 1], weight, volume, masked);
     for (int i = 0; i < LANES; i++)
         sum += sums[i];
     return sum;
 }
 
-/* Returns the sum over a row of weight (|grad m| - q grad m) + 1/2 (m - f - weight div q)^2, which is P(m) less the
- * value of the dual problem at q. */
-static TS_VECTORIZED double find_gap(const struct rows *rows_of, int64_t nx, float weight, bool volume)
+/* Returns the sum over a row of weight (|grad m| - q grad m) + 1/2 (m - f - weight div q)^2, which
+ * is P(m) less the value of the dual problem at q. */
+static TS_VECTORIZED double find_gap(const struct rows *rows_of, int64_t nx, float weight,
+                                     bool volume)
 {
     const struct rows rows = *rows_of;
     if (rows.masked)
-        return volume ? gap_of_row(&rows, nx, weight, true, true) : gap_of_row(&rows, nx, weight, false, true);
-    return volume ? gap_of_row(&rows, nx, weight, true, false) : gap_of_row(&rows, nx, weight, false, false);
+        return volume ? gap_of_row(&rows, nx, weight, true, true)
+                      : gap_of_row(&rows, nx, weight, false, true);
+    return volume ? gap_of_row(&rows, nx, weight, true, false)
+                  : gap_of_row(&rows, nx, weight, false, false);
 }
 
-/* ---- planes ------------------------------------------------------------------------------------- */
+/* ---- planes ---------------------------------------------------------------------------------- */
 
 /* Returns m of a row: of all rows of two planes, or in 2D of two rows. */
 static float *point_row(const struct job *job, int64_t z, int64_t y)
@@ -342,15 +371,19 @@ static void meet(const struct job *job)
     }
 }
 
-static void find_row(const struct job *job, int64_t z, int64_t y, const struct tv_step *step, bool keep)
+static void find_row(const struct job *job, int64_t z, int64_t y, const struct tv_step *step,
+                     bool keep)
 {
     const struct rows rows = rows_of(job, z, y);
-    find_points(&rows, job->nx, step, (float)job->params->weight, job->volume, job->image, keep, point_row(job, z, y));
+    find_points(&rows, job->nx, step, (float)job->params->weight, job->volume, job->image, keep,
+                point_row(job, z, y));
 }
 
-/* Writes a row of the result, multiplied by the unit. Invalid pixels, and those of far values, get what the input has.
+/* Writes a row of the result, multiplied by the unit. Invalid pixels, and those of far values, get
+ * what the input has.
  */
-static void write_row(const struct job *job, const struct rows *rows, int64_t z, int64_t y, float *row)
+static void write_row(const struct job *job, const struct rows *rows, int64_t z, int64_t y,
+                      float *row)
 {
     const int64_t in_z = z - job->range.first + job->in_first;
     const uint64_t *valid = ts_slice_valid(job->in, in_z);
@@ -359,7 +392,8 @@ static void write_row(const struct job *job, const struct rows *rows, int64_t z,
     for (int64_t x = 0, i = y * job->nx; x < job->nx; x++, i++) {
         row[x] = rows->point[x] * unit;
         if (fabsf(rows->values[x]) == TV_FAR || (valid && !ts_valid_at(valid, (size_t)i)))
-            ts_load_f32(&row[x], from + (size_t)i * ts_dtype_bytes(job->in->dtype), job->in->dtype, 1);
+            ts_load_f32(&row[x], from + (size_t)i * ts_dtype_bytes(job->in->dtype), job->in->dtype,
+                        1);
     }
 }
 
@@ -376,9 +410,10 @@ static void look_row(const struct job *job, int64_t z, int64_t y)
     write_row(job, &rows, z, y, row);
 }
 
-/* Goes over the rows of planes [range->first, range->end): computes their new q, or looks at the result so far. */
-static void sweep(const struct job *job, struct share share, const struct tv_range *range, const struct tv_step *step,
-                  bool look)
+/* Goes over the rows of planes [range->first, range->end): computes their new q, or looks at the
+ * result so far. */
+static void sweep(const struct job *job, struct share share, const struct tv_range *range,
+                  const struct tv_step *step, bool look)
 {
     for (int64_t y = share.first; y < (job->volume ? share.end : 1); y++)
         find_row(job, range->first, y, step, !look);
@@ -400,7 +435,7 @@ static void sweep(const struct job *job, struct share share, const struct tv_ran
     }
 }
 
-/* ---- iterations --------------------------------------------------------------------------------- */
+/* ---- iterations ------------------------------------------------------------------------------ */
 
 static void begin(const struct job *job, struct share share)
 {
@@ -413,11 +448,12 @@ static void begin(const struct job *job, struct share share)
             for (int a = 0; a < (job->volume ? 3 : 2); a++)
                 memset(rows.q[a], 0, bytes);
             float *values = job->values + (rows.q[0] - job->q[0]);
-            ts_load_f32(values, from + (size_t)(y * job->nx) * ts_dtype_bytes(job->in->dtype), job->in->dtype,
-                        (size_t)job->nx);
+            ts_load_f32(values, from + (size_t)(y * job->nx) * ts_dtype_bytes(job->in->dtype),
+                        job->in->dtype, (size_t)job->nx);
             for (int64_t x = 0; x < job->nx; x++)
                 values[x] = ts_tv_value(values[x], (float)(1 / job->unit));
-            ts_valid_fill_floats(ts_slice_valid(job->in, in_z), (size_t)(y * job->nx), (size_t)job->nx, NAN, values);
+            ts_valid_fill_floats(ts_slice_valid(job->in, in_z), (size_t)(y * job->nx),
+                                 (size_t)job->nx, NAN, values);
             if (rows.image)
                 memcpy(rows.image, rows.values, bytes);
         }
@@ -425,7 +461,8 @@ static void begin(const struct job *job, struct share share)
 }
 
 /* Writes the rows of the tables for the planes of the output. */
-static void write_tables(const struct job *job, const double *distances, int64_t look, int64_t iterations)
+static void write_tables(const struct job *job, const double *distances, int64_t look,
+                         int64_t iterations)
 {
     const struct ts_image *tables = job->context->tables;
     const int64_t looks = ts_tv_looks(job->params);
@@ -434,12 +471,15 @@ static void write_tables(const struct job *job, const double *distances, int64_t
         for (int64_t i = 0; look == 0 && i < looks; i++)
             row[i] = NAN;
         row[look] = distances[job->range.z - job->range.first + to];
-        *(uint32_t *)ts_slice_data(&tables[TV_TABLE_ITERATIONS], job->out_first + to) = (uint32_t)iterations;
+        *(uint32_t *)ts_slice_data(&tables[TV_TABLE_ITERATIONS], job->out_first + to) =
+            (uint32_t)iterations;
     }
 }
 
-/* Turns the gaps of the planes into distances, and records them. Returns the distance of all planes together. */
-static double find_distance(const struct job *job, const struct tv_range *range, int64_t look, int64_t iterations)
+/* Turns the gaps of the planes into distances, and records them. Returns the distance of all planes
+ * together. */
+static double find_distance(const struct job *job, const struct tv_range *range, int64_t look,
+                            int64_t iterations)
 {
     double total = 0;
     for (int64_t z = range->first; z < range->end; z++) {
@@ -450,17 +490,20 @@ static double find_distance(const struct job *job, const struct tv_range *range,
         job->distances[z - job->range.first] = job->unit * ts_tv_distance(gap, (double)job->plane);
     }
     write_tables(job, job->distances, look, iterations);
-    return job->unit * ts_tv_distance(total, (double)(range->end - range->first) * (double)job->plane);
+    return job->unit *
+           ts_tv_distance(total, (double)(range->end - range->first) * (double)job->plane);
 }
 
 /* Reports that the planes in work have `done` iterations behind them, and the slab this part. */
 static void report(const struct job *job, int64_t done, double distance, double part)
 {
-    ts_stage_iterated(job->context, (struct stage_iteration){done, job->params->iterations, distance, part});
+    ts_stage_iterated(job->context,
+                      (struct stage_iteration){done, job->params->iterations, distance, part});
 }
 
-/* Every thread of a team runs this for its share of the rows. `done` is the team's. A volume is reported after every
- * iteration; slices, which are many and short, when they are done (map_slices). */
+/* Every thread of a team runs this for its share of the rows. `done` is the team's. A volume is
+ * reported after every iteration; slices, which are many and short, when they are done
+ * (map_slices). */
 static void iterate(const struct job *job, struct share share, bool *done)
 {
     struct tv_step step = ts_tv_step_first(job->params);
@@ -475,7 +518,8 @@ static void iterate(const struct job *job, struct share share, bool *done)
             sweep(job, share, &range, &still, true);
             if (share.first == 0) {
                 distance = find_distance(job, &range, look, i);
-                *done = job->params->stop == TV_DISTANCE && distance <= job->unit * job->params->tolerance;
+                *done = job->params->stop == TV_DISTANCE &&
+                        distance <= job->unit * job->params->tolerance;
             }
             meet(job);
             look++;
@@ -489,7 +533,7 @@ static void iterate(const struct job *job, struct share share, bool *done)
     }
 }
 
-/* ---- a slab ------------------------------------------------------------------------------------- */
+/* ---- a slab ---------------------------------------------------------------------------------- */
 
 /* Lays out the arrays for `planes` planes. */
 static void lay_out(struct job *job, int64_t planes, struct memory_layout *layout)
@@ -500,7 +544,8 @@ static void lay_out(struct job *job, int64_t planes, struct memory_layout *layou
     job->values = ts_layout_add(layout, bytes);
     job->image = job->params->method == TV_CHAMBOLLE ? NULL : ts_layout_add(layout, bytes);
     for (int i = 0; i < 2; i++)
-        job->points[i] = ts_layout_add(layout, (size_t)(job->volume ? job->plane : job->nx) * sizeof(float));
+        job->points[i] =
+            ts_layout_add(layout, (size_t)(job->volume ? job->plane : job->nx) * sizeof(float));
     job->row_gaps = ts_layout_add(layout, (size_t)(planes * job->ny) * sizeof(double));
     job->distances = ts_layout_add(layout, (size_t)planes * sizeof(double));
     job->zeros = ts_layout_add(layout, (size_t)job->nx * sizeof(float));
@@ -535,7 +580,8 @@ static void map_slices(struct job job, void *scratch)
     {
         struct memory_layout layout = {0};
         lay_out(&job, 1, &layout);
-        layout = (struct memory_layout){.base = (char *)scratch + (size_t)omp_get_thread_num() * layout.bytes};
+        layout = (struct memory_layout){.base = (char *)scratch +
+                                                (size_t)omp_get_thread_num() * layout.bytes};
         lay_out(&job, 1, &layout);
         memset(job.zeros, 0, (size_t)job.nx * sizeof(float));
 #pragma omp for schedule(dynamic)
@@ -545,8 +591,8 @@ static void map_slices(struct job job, void *scratch)
             iterate(&job, (struct share){0, job.ny}, &done);
 #pragma omp atomic capture
             now = ++finished;
-            report(&job, *(uint32_t *)ts_slice_data(&job.context->tables[TV_TABLE_ITERATIONS], z), job.distances[0],
-                   (double)now / (double)n);
+            report(&job, *(uint32_t *)ts_slice_data(&job.context->tables[TV_TABLE_ITERATIONS], z),
+                   job.distances[0], (double)now / (double)n);
         }
     }
 }
@@ -562,12 +608,13 @@ static void map_volume(struct job job, void *scratch)
 #pragma omp parallel num_threads(job.context->threads)
     {
         const int64_t thread = omp_get_thread_num(), threads = omp_get_num_threads();
-        iterate(&job, (struct share){job.ny * thread / threads, job.ny * (thread + 1) / threads}, &done);
+        iterate(&job, (struct share){job.ny * thread / threads, job.ny * (thread + 1) / threads},
+                &done);
     }
 }
 
-static enum ts_status tv_map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                             void *scratch)
+static enum ts_status tv_map(const struct stage_context *context, const struct ts_image *in,
+                             struct ts_image *out, void *scratch)
 {
     struct job job = describe(context);
     const struct tv_params scaled = ts_tv_in_units(job.params);
@@ -585,43 +632,64 @@ static enum ts_status tv_map(const struct stage_context *context, const struct t
 const struct stage tv_stage = {
     .name = "tv",
     .summary = "total-variation denoising: flat regions with sharp edges",
-    .doc =
-        "The output is the `u` that minimizes `1/2 ||u - f||^2 + weight * sum |grad u|` for the input `f`, with `grad` "
-        "the differences to the next pixel along each axis (0 at the last one). Noise has much variation and goes; an "
-        "edge has the same variation whether it is sharp or not, and stays sharp. Contrast is lost by about `weight` "
-        "times the perimeter of a region over its area. (L. Rudin, S. Osher, E. Fatemi, *Nonlinear total variation "
-        "based noise removal algorithms*, Physica D 60, 1992.)\n"
-        "\n"
-        "`chambolle` projects the dual field (A. Chambolle, *An algorithm for total variation minimization and "
-        "applications*, J. Math. Imaging Vis. 20, 2004): with n iterations it is "
-        "`skimage.restoration.denoise_tv_chambolle` with `eps=0, max_num_iter=n + 1` and the same `weight`. "
-        "`primal-dual` is the second algorithm of A. Chambolle and T. Pock, *A first-order primal-dual algorithm for "
-        "convex problems with applications to imaging*, J. Math. Imaging Vis. 40, 2011, with gamma = 1. Where `weight` "
-        "is at least as large as the noise it is nearer to the minimum from about 20 iterations on, and after 200 of "
-        "them 3 to 8 times as near.\n"
-        "\n"
-        "**How close.** The table `distance` has a bound of the root mean square by which the result differs from the "
-        "exact minimum, in the image's unit: the root of twice the gap between the primal and the dual problem over "
-        "the number of pixels. With `stop: distance` a slice is done once it is at most `tolerance`; with `dimensions: "
-        "3d` it is that of the volume, whose square is the mean of those of the slices. One that has not come so near "
-        "after `iterations` ends there without a note: its last number in `distance` is then above `tolerance`.\n"
-        "\n"
-        "**Slabs.** In 3d n iterations look at n + 1 slices on either side, which every slab of a run computes anew, "
-        "and `stop: distance` at the whole volume: give the run memory for as few slabs as may be.\n"
-        "\n"
-        "A NaN or an infinite value spoils its surroundings, by a pixel further with every iteration, and no note "
-        "tells of it; `outliers` before this stage replaces them. The output is f32. Values are divided by a power of "
-        "two "
-        "near `weight`, so that scale does not matter: an image and a `weight` 2^90 times as large give a result 2^90 "
-        "times as large, to the bit. A value of 3.5e13 `weight` and more comes out as it was, and to its neighbors it "
-        "is one of 3.5e13 `weight`; one below 1e-37 `weight` counts as 0.\n"
-        "\n"
-        "**Masked images.** An invalid pixel, such as a CT's padding, keeps its value, and no variation is counted "
-        "between it and others; a NaN or an infinite value then has no more effect than an invalid pixel. In "
-        "`distance` "
-        "they count as exact.\n"
-        "\n"
-        "**Cost.** An iteration takes about 30 operations, a root and a division a pixel.",
+    .doc = "The output is the `u` that minimizes `1/2 ||u - f||^2 + weight * sum |grad u|` for the "
+           "input `f`, with `grad` "
+           "the differences to the next pixel along each axis (0 at the last one). Noise has much "
+           "variation and goes; an "
+           "edge has the same variation whether it is sharp or not, and stays sharp. Contrast is "
+           "lost by about `weight` "
+           "times the perimeter of a region over its area. (L. Rudin, S. Osher, E. Fatemi, "
+           "*Nonlinear total variation "
+           "based noise removal algorithms*, Physica D 60, 1992.)\n"
+           "\n"
+           "`chambolle` projects the dual field (A. Chambolle, *An algorithm for total variation "
+           "minimization and "
+           "applications*, J. Math. Imaging Vis. 20, 2004): with n iterations it is "
+           "`skimage.restoration.denoise_tv_chambolle` with `eps=0, max_num_iter=n + 1` and the "
+           "same `weight`. "
+           "`primal-dual` is the second algorithm of A. Chambolle and T. Pock, *A first-order "
+           "primal-dual algorithm for "
+           "convex problems with applications to imaging*, J. Math. Imaging Vis. 40, 2011, with "
+           "gamma = 1. Where `weight` "
+           "is at least as large as the noise it is nearer to the minimum from about 20 iterations "
+           "on, and after 200 of "
+           "them 3 to 8 times as near.\n"
+           "\n"
+           "**How close.** The table `distance` has a bound of the root mean square by which the "
+           "result differs from the "
+           "exact minimum, in the image's unit: the root of twice the gap between the primal and "
+           "the dual problem over "
+           "the number of pixels. With `stop: distance` a slice is done once it is at most "
+           "`tolerance`; with `dimensions: "
+           "3d` it is that of the volume, whose square is the mean of those of the slices. One "
+           "that has not come so near "
+           "after `iterations` ends there without a note: its last number in `distance` is then "
+           "above `tolerance`.\n"
+           "\n"
+           "**Slabs.** In 3d n iterations look at n + 1 slices on either side, which every slab of "
+           "a run computes anew, "
+           "and `stop: distance` at the whole volume: give the run memory for as few slabs as may "
+           "be.\n"
+           "\n"
+           "A NaN or an infinite value spoils its surroundings, by a pixel further with every "
+           "iteration, and no note "
+           "tells of it; `outliers` before this stage replaces them. The output is f32. Values are "
+           "divided by a power of "
+           "two "
+           "near `weight`, so that scale does not matter: an image and a `weight` 2^90 times as "
+           "large give a result 2^90 "
+           "times as large, to the bit. A value of 3.5e13 `weight` and more comes out as it was, "
+           "and to its neighbors it "
+           "is one of 3.5e13 `weight`; one below 1e-37 `weight` counts as 0.\n"
+           "\n"
+           "**Masked images.** An invalid pixel, such as a CT's padding, keeps its value, and no "
+           "variation is counted "
+           "between it and others; a NaN or an infinite value then has no more effect than an "
+           "invalid pixel. In "
+           "`distance` "
+           "they count as exact.\n"
+           "\n"
+           "**Cost.** An iteration takes about 30 operations, a root and a division a pixel.",
     STAGE_TAKES_ALL,
     STAGE_PARAMS(tv_params, struct tv_params),
     .resolve = resolve,

@@ -4,9 +4,10 @@
  *
  *     P(u) = 1/2 ||u - f||^2 + weight * sum |grad u|
  *
- * over each slice, or over the volume, where f is the input and grad the differences to the next sample along each
- * axis, 0 at the last. Both methods seek the dual field q, with |q| <= 1 at each sample, and the u that belongs to it:
- * at the minimum u = f + weight div q. The CPU and CUDA carry out the steps that this header states.
+ * over each slice, or over the volume, where f is the input and grad the differences to the next
+ * sample along each axis, 0 at the last. Both methods seek the dual field q, with |q| <= 1 at each
+ * sample, and the u that belongs to it: at the minimum u = f + weight div q. The CPU and CUDA carry
+ * out the steps that this header states.
  */
 #ifndef STAGES_DENOISING_TV_H
 #define STAGES_DENOISING_TV_H
@@ -28,9 +29,10 @@ struct tv_params {
     double tolerance;
 };
 
-/* Values and weight are divided by a power of two, exactly, so that the weight is in [1/2, 1) and squares of
- * differences neither overflow nor vanish. A finite value of at least this size then counts as so large, and comes out
- * as it was: no weight can change it by more than its last bit. */
+/* Values and weight are divided by a power of two, exactly, so that the weight is in [1/2, 1) and
+ * squares of differences neither overflow nor vanish. A finite value of at least this size then
+ * counts as so large, and comes out as it was: no weight can change it by more than its last
+ * bit. */
 #define TV_FAR 0x1p45f
 
 static inline double ts_tv_unit(const struct tv_params *params)
@@ -62,13 +64,15 @@ __host__ __device__
     return value < 0 ? -TV_FAR : TV_FAR;
 }
 
-/* With stop: distance the distance is computed after every so many iterations, and after the last. */
+/* With stop: distance the distance is computed after every so many iterations, and after the
+ * last. */
 enum { TV_LOOK = 10 };
-/* The tables of the map: the bound of the distance after each look (z, looks), NaN behind the last, and the iterations
- * that were carried out (z). */
+/* The tables of the map: the bound of the distance after each look (z, looks), NaN behind the last,
+ * and the iterations that were carried out (z). */
 enum { TV_TABLE_DISTANCE, TV_TABLE_ITERATIONS, TV_TABLES };
 
-/* Returns how many looks a run has at most, and whether one follows iteration number i, counted from 1. */
+/* Returns how many looks a run has at most, and whether one follows iteration number i, counted
+ * from 1. */
 static inline int64_t ts_tv_looks(const struct tv_params *params)
 {
     return params->stop == TV_NEVER ? 1 : (params->iterations + TV_LOOK - 1) / TV_LOOK;
@@ -80,19 +84,20 @@ static inline bool ts_tv_looks_after(const struct tv_params *params, int64_t i)
 
 /* The factors of an iteration. With x the image and m the point where its gradient is taken, it is
  *
- *     chambolle:    m = f + weight div q                      q <- (q + ascent grad m) / (1 + ascent |grad m|)
- *     primal-dual:  x' = x + blend (f + weight div q - x)     q <- (q + ascent grad m) / max(1, |q + ascent grad m|)
- *                   m = x' + momentum (x' - x), x <- x'
+ *     chambolle:    m = f + weight div q                      q <- (q + ascent grad m) / (1 +
+ * ascent |grad m|) primal-dual:  x' = x + blend (f + weight div q - x)     q <- (q + ascent grad m)
+ * / max(1, |q + ascent grad m|) m = x' + momentum (x' - x), x <- x'
  *
- * from q = 0 and x = f. The result is m, with momentum 0, of one more evaluation without a new q. */
+ * from q = 0 and x = f. The result is m, with momentum 0, of one more evaluation without a new
+ * q. */
 struct tv_step {
     double tau, sigma; /* of primal-dual, for the next image */
     float blend, momentum, ascent;
 };
 
-/* Returns the factors of the first iteration. chambolle: ascent = 1 / (2 dimensions weight). primal-dual: tau sigma
- * times the square of grad's norm, which is at most 4 dimensions, is 1. tau starts at 4,
- * whatever the scale of the values; docs/notes/tv.md compares other starts. */
+/* Returns the factors of the first iteration. chambolle: ascent = 1 / (2 dimensions weight).
+ * primal-dual: tau sigma times the square of grad's norm, which is at most 4 dimensions, is 1. tau
+ * starts at 4, whatever the scale of the values; docs/notes/tv.md compares other starts. */
 static inline struct tv_step ts_tv_step_first(const struct tv_params *params)
 {
     const double axes = params->dimensions == TV_3D ? 3 : 2, tau = 4, sigma = 1 / (tau * 4 * axes);
@@ -101,7 +106,8 @@ static inline struct tv_step ts_tv_step_first(const struct tv_params *params)
     return step;
 }
 
-/* Moves on to the factors of the next iteration: the second algorithm of Chambolle and Pock, with gamma = 1. */
+/* Moves on to the factors of the next iteration: the second algorithm of Chambolle and Pock, with
+ * gamma = 1. */
 static inline void ts_tv_step_next(const struct tv_params *params, struct tv_step *step)
 {
     if (params->method == TV_CHAMBOLLE)
@@ -114,20 +120,23 @@ static inline void ts_tv_step_next(const struct tv_params *params, struct tv_ste
     step->ascent = (float)(step->sigma / params->weight);
 }
 
-/* Returns the bound of the root mean square of m - u over so many pixels. P(m) less the value of the dual problem at q,
- * the gap, is at least 1/2 ||m - u||^2, because P is strongly convex. */
+/* Returns the bound of the root mean square of m - u over so many pixels. P(m) less the value of
+ * the dual problem at q, the gap, is at least 1/2 ||m - u||^2, because P is strongly convex. */
 static inline double ts_tv_distance(double gap, double pixels)
 {
     return gap <= 0 ? 0 : sqrt(2 * gap / pixels);
 }
 
 struct stage_reach ts_tv_reach(const struct stage_context *context);
-/* The slices of a 3D run. in[0] holds slices [first, end) of the volume, of which the output is [z, z + n). */
+/* The slices of a 3D run. in[0] holds slices [first, end) of the volume, of which the output is [z,
+ * z + n). */
 struct tv_range {
     int64_t first, end, z, n;
 };
 struct tv_range ts_tv_range(const struct stage_context *context, const struct ts_image *out);
-/* Returns the slices whose q iteration i, counted from 0, computes: those that the result still depends on. */
-struct tv_range ts_tv_range_of_iteration(const struct tv_params *params, const struct tv_range *range, int64_t i);
+/* Returns the slices whose q iteration i, counted from 0, computes: those that the result still
+ * depends on. */
+struct tv_range ts_tv_range_of_iteration(const struct tv_params *params,
+                                         const struct tv_range *range, int64_t i);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Indices outside are folded back by arithmetic modulo the period of each rule: 2 n for reflect, 2 n - 2 for mirror, n
- * for wrap. Any distance from the image is allowed, so a window may be larger than the image.
+ * Indices outside are folded back by arithmetic modulo the period of each rule: 2 n for reflect, 2
+ * n - 2 for mirror, n for wrap. Any distance from the image is allowed, so a window may be larger
+ * than the image.
  */
 #include "stages/engine/border.h"
 
@@ -20,7 +21,9 @@ int64_t ts_border_index(int64_t i, int64_t n, enum ts_border border)
 {
     if (i >= 0 && i < n)
         return i;
-    const int64_t period = border == BORDER_REFLECT ? 2 * n : border == BORDER_MIRROR ? 2 * (n - 1) : n;
+    const int64_t period = border == BORDER_REFLECT  ? 2 * n
+                           : border == BORDER_MIRROR ? 2 * (n - 1)
+                                                     : n;
     switch (border) {
     case BORDER_CONSTANT:
         return -1;
@@ -46,7 +49,8 @@ void ts_border_fill(int64_t *index, int64_t first, int64_t count, int64_t n, enu
         index[i] = ts_border_index(first + i, n, border);
 }
 
-enum ts_status ts_border_check(const struct stage_context *context, enum ts_border border, double constant)
+enum ts_status ts_border_check(const struct stage_context *context, enum ts_border border,
+                               double constant)
 {
     if (border != BORDER_CONSTANT && ts_param_given(context->set, "constant"))
         return ts_param_error(context->set, "constant", "parameter-unused", context->diag,
@@ -57,26 +61,28 @@ enum ts_status ts_border_check(const struct stage_context *context, enum ts_bord
     return border == BORDER_CONSTANT ? ts_constant_check(context, "constant", constant) : TS_OK;
 }
 
-enum ts_status ts_constant_check(const struct stage_context *context, const char *param, double value)
+enum ts_status ts_constant_check(const struct stage_context *context, const char *param,
+                                 double value)
 {
     double low, high;
     if (!ts_dtype_is_integer(context->in.dtype))
         return TS_OK;
     ts_dtype_range(context->in.dtype, &low, &high);
     if (value < low || value > high || value != floor(value))
-        return ts_param_error(context->set, param, "value-range", context->diag,
-                              "%g is no value of the image, whose dtype %s holds the integers %.0f to %.0f", value,
-                              ts_dtype_name(context->in.dtype), low, high);
+        return ts_param_error(
+            context->set, param, "value-range", context->diag,
+            "%g is no value of the image, whose dtype %s holds the integers %.0f to %.0f", value,
+            ts_dtype_name(context->in.dtype), low, high);
     return TS_OK;
 }
 
 void ts_constant_fill(void *data, enum ts_dtype dtype, double value, int64_t n)
 {
     switch (dtype) {
-#define FILL(NAME, TYPE)                                                                                               \
-    case TS_##NAME:                                                                                                    \
-        for (int64_t i = 0; i < n; i++)                                                                                \
-            ((TYPE *)data)[i] = (TYPE)value;                                                                           \
+#define FILL(NAME, TYPE)                                                                           \
+    case TS_##NAME:                                                                                \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            ((TYPE *)data)[i] = (TYPE)value;                                                       \
         break;
         TS_IMAGE_DTYPES(FILL)
 #undef FILL

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A border rule states what stands for samples outside the image. Names and meaning are those of scipy.ndimage, cuCIM
- * and CuPy:
+ * A border rule states what stands for samples outside the image. Names and meaning are those of
+ * scipy.ndimage, cuCIM and CuPy:
  *
  *     reflect    d c b a | a b c d | d c b a    (numpy "symmetric", OpenCV BORDER_REFLECT)
  *     mirror       d c b | a b c d | c b a      (numpy "reflect", OpenCV BORDER_REFLECT_101)
@@ -17,20 +17,24 @@
 /* A parameter `border` has these choices. */
 extern const struct choice ts_border_choices[];
 /* The sentence of that parameter, with the pictures. */
-#define TS_BORDER_DOC                                                                                                  \
-    "what stands for samples outside the image. The word reflect means two things among tools: here it is "            \
+#define TS_BORDER_DOC                                                                              \
+    "what stands for samples outside the image. The word reflect means two things among tools: "   \
+    "here it is "                                                                                  \
     "scipy.ndimage's, which repeats the edge sample"
 
-/* Returns the index in [0, n) of any sample i under a border rule, or -1 for the constant outside. */
+/* Returns the index in [0, n) of any sample i under a border rule, or -1 for the constant
+ * outside. */
 int64_t ts_border_index(int64_t i, int64_t n, enum ts_border border);
-/* Writes to index[i], i < count, the sample that stands for sample first + i of a line of n samples, or -1 for the
- * constant. */
+/* Writes to index[i], i < count, the sample that stands for sample first + i of a line of n
+ * samples, or -1 for the constant. */
 void ts_border_fill(int64_t *index, int64_t first, int64_t count, int64_t n, enum ts_border border);
-/* Checks that the parameter `constant` is given only with border `constant`, and is a value of the dtype for integer
- * images. */
-enum ts_status ts_border_check(const struct stage_context *context, enum ts_border border, double constant);
+/* Checks that the parameter `constant` is given only with border `constant`, and is a value of the
+ * dtype for integer images. */
+enum ts_status ts_border_check(const struct stage_context *context, enum ts_border border,
+                               double constant);
 /* Checks that the value of the named parameter is a value of the dtype of an integer image. */
-enum ts_status ts_constant_check(const struct stage_context *context, const char *param, double value);
+enum ts_status ts_constant_check(const struct stage_context *context, const char *param,
+                                 double value);
 /* Writes n times `value`, which the dtype holds, as elements of an image's dtype. */
 void ts_constant_fill(void *data, enum ts_dtype dtype, double value, int64_t n);
 

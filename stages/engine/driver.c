@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The steps of a stage on any device come first; the calls of the CPU follow, for which images lie in host memory and
- * each call is done when it returns.
+ * The steps of a stage on any device come first; the calls of the CPU follow, for which images lie
+ * in host memory and each call is done when it returns.
  */
 #include "stages/engine/driver.h"
 
@@ -14,7 +14,7 @@
 #include "stages/engine/traits.h"
 #include "stages/engine/validity.h"
 
-/* ---- set-up ------------------------------------------------------------------------------------ */
+/* ---- set-up ---------------------------------------------------------------------------------- */
 
 /* Returns true where invalid pixels are replaced before the map. */
 static bool replaces(const struct stage_context *context)
@@ -26,17 +26,19 @@ static bool replaces(const struct stage_context *context)
 static size_t valid_offset(const struct stage_context *context, int64_t slices)
 {
     const size_t bytes = (size_t)slices * ts_slice_bytes(&context->in);
-    return context->in.masked ? (bytes + MEMORY_ALIGNMENT - 1) / MEMORY_ALIGNMENT * MEMORY_ALIGNMENT : bytes;
+    return context->in.masked ? (bytes + MEMORY_ALIGNMENT - 1) / MEMORY_ALIGNMENT * MEMORY_ALIGNMENT
+                              : bytes;
 }
 
-/* Returns true where the stage moves the validity of pixels as it moves values: a slice of its output at a time, as
- * bytes. */
+/* Returns true where the stage moves the validity of pixels as it moves values: a slice of its
+ * output at a time, as bytes. */
 static bool moves(const struct stage_context *context)
 {
     return context->out.masked && context->stage->map && context->stage->validity == VALIDITY_MOVES;
 }
 
-/* Returns the bytes of the input slices that an output slice is made from, and its own, of a byte for each pixel. */
+/* Returns the bytes of the input slices that an output slice is made from, and its own, of a byte
+ * for each pixel. */
 static size_t moving_bytes(const struct stage_context *context, size_t *in_bytes)
 {
     int64_t most = 0;
@@ -44,8 +46,8 @@ static size_t moving_bytes(const struct stage_context *context, size_t *in_bytes
         const struct stage_slices read = ts_stage_reads(context, z, z + 1);
         most = read.end - read.first > most ? read.end - read.first : most;
     }
-    *in_bytes =
-        ((size_t)most * ts_slice_count(&context->in) + MEMORY_ALIGNMENT - 1) / MEMORY_ALIGNMENT * MEMORY_ALIGNMENT;
+    *in_bytes = ((size_t)most * ts_slice_count(&context->in) + MEMORY_ALIGNMENT - 1) /
+                MEMORY_ALIGNMENT * MEMORY_ALIGNMENT;
     return *in_bytes + ts_slice_count(&context->out);
 }
 
@@ -65,7 +67,8 @@ size_t ts_driver_scratch_bytes(const struct stage_context *context, int64_t n)
     return context->stage->scratch_bytes ? context->stage->scratch_bytes(context, n) : 0;
 }
 
-static int transforms_of(const struct stage_context *context, struct fft_shape shapes[STAGE_TRANSFORMS])
+static int transforms_of(const struct stage_context *context,
+                         struct fft_shape shapes[STAGE_TRANSFORMS])
 {
     return context->stage->transforms ? context->stage->transforms(context, shapes) : 0;
 }
@@ -91,9 +94,11 @@ static enum ts_status create_transforms(struct stage_context *context)
 }
 
 enum ts_status ts_driver_init(struct stage_driver *driver, const struct stage_driver_calls *calls,
-                              const struct stage_context *context, int64_t slab_slices, void *padded)
+                              const struct stage_context *context, int64_t slab_slices,
+                              void *padded)
 {
-    *driver = (struct stage_driver){.calls = calls, .context = *context, .slab_slices = slab_slices, .padded = padded};
+    *driver = (struct stage_driver){
+        .calls = calls, .context = *context, .slab_slices = slab_slices, .padded = padded};
     const enum ts_status status = create_transforms(&driver->context);
     if (status != TS_OK || !ts_stage_has_state(context))
         return status;
@@ -124,7 +129,8 @@ enum ts_status ts_driver_renew(struct stage_driver *driver, const struct stage_c
         return TS_OK;
     driver->context.in = context->in;
     driver->context.out = context->out;
-    const enum ts_status status = driver->reduced ? ts_stage_reduced_renew(driver->reduced, &driver->context) : TS_OK;
+    const enum ts_status status =
+        driver->reduced ? ts_stage_reduced_renew(driver->reduced, &driver->context) : TS_OK;
     return status == TS_OK && driver->calls->renew ? driver->calls->renew(driver) : status;
 }
 
@@ -135,7 +141,7 @@ struct stage_reduced *ts_driver_reduced_take(struct stage_driver *driver)
     return reduced;
 }
 
-/* ---- reductions -------------------------------------------------------------------------------- */
+/* ---- reductions ------------------------------------------------------------------------------ */
 
 enum ts_status ts_driver_add(struct stage_driver *driver, int input, const struct ts_image *slices)
 {
@@ -163,9 +169,11 @@ enum ts_status ts_driver_refuse(struct stage_driver *driver)
     return driver->calls->refuse(driver);
 }
 
-static enum ts_status reduce_input(struct stage_driver *driver, int input, stage_feed *feed, void *from)
+static enum ts_status reduce_input(struct stage_driver *driver, int input, stage_feed *feed,
+                                   void *from)
 {
-    const int64_t nz = ts_stage_input(&driver->context, input)->axes[0].n, slab = driver->slab_slices;
+    const int64_t nz = ts_stage_input(&driver->context, input)->axes[0].n,
+                  slab = driver->slab_slices;
     enum ts_status status = TS_OK;
     for (int64_t z = 0; status == TS_OK && z < nz; z += slab) {
         struct ts_image slices[STAGE_INPUTS];
@@ -191,7 +199,7 @@ enum ts_status ts_driver_reduce(struct stage_driver *driver, stage_feed *feed, v
     return status;
 }
 
-/* ---- slabs ------------------------------------------------------------------------------------- */
+/* ---- slabs ----------------------------------------------------------------------------------- */
 
 /* Returns the part that holds slice z, or NULL. */
 static const struct ts_image *part_of(const struct ts_image *parts, int n_parts, int64_t z)
@@ -202,26 +210,29 @@ static const struct ts_image *part_of(const struct ts_image *parts, int n_parts,
     return NULL;
 }
 
-/* Copies `run` slices of a part, from slice `index` of the volume on, to place k of the padded slab, with their bits.
- * Without a part one slice gets the border's constant, which is valid. */
-static enum ts_status copy_slices(struct stage_driver *driver, const struct ts_image *part, int64_t index, int64_t k,
-                                  int64_t run, const struct ts_image *padded)
+/* Copies `run` slices of a part, from slice `index` of the volume on, to place k of the padded
+ * slab, with their bits. Without a part one slice gets the border's constant, which is valid. */
+static enum ts_status copy_slices(struct stage_driver *driver, const struct ts_image *part,
+                                  int64_t index, int64_t k, int64_t run,
+                                  const struct ts_image *padded)
 {
     const int64_t from = part ? index - part->z_first : 0;
     const size_t valid_bytes = (size_t)run * ts_valid_bytes(padded);
-    const enum ts_status status =
-        driver->calls->copy(driver, ts_slice_data(padded, k), part ? ts_slice_data(part, from) : NULL,
-                            (size_t)run * ts_slice_bytes(padded));
+    const enum ts_status status = driver->calls->copy(driver, ts_slice_data(padded, k),
+                                                      part ? ts_slice_data(part, from) : NULL,
+                                                      (size_t)run * ts_slice_bytes(padded));
     if (status != TS_OK || valid_bytes == 0)
         return status;
-    return part ? driver->calls->copy(driver, ts_slice_valid(padded, k), ts_slice_valid(part, from), valid_bytes)
+    return part ? driver->calls->copy(driver, ts_slice_valid(padded, k), ts_slice_valid(part, from),
+                                      valid_bytes)
                 : driver->calls->set(driver, ts_slice_valid(padded, k), valid_bytes);
 }
 
-/* Slices that are neighbors in the slab and in a part are copied at once: a copy on a device costs more than its bytes.
+/* Slices that are neighbors in the slab and in a part are copied at once: a copy on a device costs
+ * more than its bytes.
  */
-enum ts_status ts_driver_pad(struct stage_driver *driver, const struct ts_image *parts, int n_parts, int64_t z,
-                             int64_t n, struct ts_image *padded)
+enum ts_status ts_driver_pad(struct stage_driver *driver, const struct ts_image *parts, int n_parts,
+                             int64_t z, int64_t n, struct ts_image *padded)
 {
     const struct stage_reach reach = ts_stage_reach(&driver->context);
     const struct ts_image *whole = &driver->context.in;
@@ -233,8 +244,10 @@ enum ts_status ts_driver_pad(struct stage_driver *driver, const struct ts_image 
     padded->z_first = first;
     padded->data = driver->padded;
     if (whole->masked)
-        padded->valid = (uint64_t *)(void *)((char *)driver->padded + valid_offset(&driver->context, count));
-    if (!replaces(&driver->context) && holder && first + count <= holder->z_first + holder->axes[0].n) {
+        padded->valid =
+            (uint64_t *)(void *)((char *)driver->padded + valid_offset(&driver->context, count));
+    if (!replaces(&driver->context) && holder &&
+        first + count <= holder->z_first + holder->axes[0].n) {
         padded->data = ts_slice_data(holder, first - holder->z_first);
         padded->valid = ts_slice_valid(holder, first - holder->z_first);
         return TS_OK;
@@ -249,13 +262,15 @@ enum ts_status ts_driver_pad(struct stage_driver *driver, const struct ts_image 
         status = copy_slices(driver, part, index, k, run, padded);
     }
     return status == TS_OK && replaces(&driver->context)
-               ? driver->calls->fill(driver, padded, driver->context.stage->invalid_value(&driver->context))
+               ? driver->calls->fill(driver, padded,
+                                     driver->context.stage->invalid_value(&driver->context))
                : status;
 }
 
-/* Has the stage map bytes that are 0 where a pixel of its input is invalid: what is 0 in the output is invalid there.
- * The context describes bytes meanwhile. */
-static enum ts_status move_valid(struct stage_driver *driver, const struct ts_image *read, const struct ts_image *out)
+/* Has the stage map bytes that are 0 where a pixel of its input is invalid: what is 0 in the output
+ * is invalid there. The context describes bytes meanwhile. */
+static enum ts_status move_valid(struct stage_driver *driver, const struct ts_image *read,
+                                 const struct ts_image *out)
 {
     const struct stage_context context = driver->context;
     size_t in_bytes;
@@ -286,7 +301,8 @@ static enum ts_status move_valid(struct stage_driver *driver, const struct ts_im
     return status;
 }
 
-/* Returns true where map() wrote the bits of its output, whose slices are made from others than those of their place.
+/* Returns true where map() wrote the bits of its output, whose slices are made from others than
+ * those of their place.
  */
 static bool map_writes_valid(const struct stage_context *context)
 {
@@ -294,22 +310,26 @@ static bool map_writes_valid(const struct stage_context *context)
            (context->stage->reads || ts_slice_count(&context->out) != ts_slice_count(&context->in));
 }
 
-/* Writes which pixels of the output are valid. `read` is what map() was given, and the mask of a stage that masks its
- * output lies behind it; `valid` are the bits of the input's slices. */
-static enum ts_status write_valid(struct stage_driver *driver, const struct ts_image read[STAGE_INPUTS],
-                                  const uint64_t *valid, const struct ts_image *out)
+/* Writes which pixels of the output are valid. `read` is what map() was given, and the mask of a
+ * stage that masks its output lies behind it; `valid` are the bits of the input's slices. */
+static enum ts_status write_valid(struct stage_driver *driver,
+                                  const struct ts_image read[STAGE_INPUTS], const uint64_t *valid,
+                                  const struct ts_image *out)
 {
     if (ts_stage_masks(&driver->context))
-        return driver->calls->choose(driver, &read[0], &read[1 + ts_stage_mask(&driver->context)], out);
+        return driver->calls->choose(driver, &read[0], &read[1 + ts_stage_mask(&driver->context)],
+                                     out);
     if (map_writes_valid(&driver->context))
         return TS_OK;
     return moves(&driver->context)
                ? move_valid(driver, read, out)
-               : driver->calls->copy(driver, out->valid, valid, (size_t)out->axes[0].n * ts_valid_bytes(out));
+               : driver->calls->copy(driver, out->valid, valid,
+                                     (size_t)out->axes[0].n * ts_valid_bytes(out));
 }
 
-enum ts_status ts_driver_slab(struct stage_driver *driver, const struct ts_image *parts, int n_parts,
-                              struct ts_image slices[STAGE_INPUTS], struct ts_image *out)
+enum ts_status ts_driver_slab(struct stage_driver *driver, const struct ts_image *parts,
+                              int n_parts, struct ts_image slices[STAGE_INPUTS],
+                              struct ts_image *out)
 {
     const uint64_t *valid = driver->context.stage->reads ? NULL : slices[0].valid;
     enum ts_status status = TS_OK;
@@ -342,14 +362,15 @@ enum ts_status ts_driver_run(struct stage_driver *driver, const struct stage_ima
     return refused >= 0 ? ts_driver_refuse(driver) : status;
 }
 
-/* ---- the CPU ----------------------------------------------------------------------------------- */
+/* ---- the CPU --------------------------------------------------------------------------------- */
 
 struct host_driver {
     struct stage_driver base;
     struct stage_buffers buffers, own; /* used; and of these, allocated here */
 };
 
-static enum ts_status host_add(struct stage_driver *driver, int input, const struct ts_image *slices)
+static enum ts_status host_add(struct stage_driver *driver, int input,
+                               const struct ts_image *slices)
 {
     ts_stage_reduced_add(driver->reduced, input, slices);
     return TS_OK;
@@ -365,7 +386,8 @@ static enum ts_status host_reduce_slices(struct stage_driver *driver, const stru
     return ts_stage_reduced_slab(driver->reduced, slices);
 }
 
-static enum ts_status host_map(struct stage_driver *driver, const struct ts_image *slices, struct ts_image *out)
+static enum ts_status host_map(struct stage_driver *driver, const struct ts_image *slices,
+                               struct ts_image *out)
 {
     const struct host_driver *host = (const struct host_driver *)driver;
     struct ts_image rows[STAGE_TABLES];
@@ -378,13 +400,15 @@ static enum ts_status host_map(struct stage_driver *driver, const struct ts_imag
     return driver->context.stage->map(&driver->context, slices, out, host->buffers.scratch);
 }
 
-static enum ts_status host_copy(struct stage_driver *driver, void *to, const void *from, size_t bytes)
+static enum ts_status host_copy(struct stage_driver *driver, void *to, const void *from,
+                                size_t bytes)
 {
     const struct ts_image *in = &driver->context.in;
     if (from)
         memcpy(to, from, bytes);
     else
-        ts_constant_fill(to, in->dtype, ts_stage_reach(&driver->context).constant, (int64_t)ts_slice_count(in));
+        ts_constant_fill(to, in->dtype, ts_stage_reach(&driver->context).constant,
+                         (int64_t)ts_slice_count(in));
     return TS_OK;
 }
 
@@ -395,7 +419,8 @@ static enum ts_status host_set(struct stage_driver *driver, void *to, size_t byt
     return TS_OK;
 }
 
-static enum ts_status host_fill(struct stage_driver *driver, const struct ts_image *slices, double value)
+static enum ts_status host_fill(struct stage_driver *driver, const struct ts_image *slices,
+                                double value)
 {
     ts_valid_fill(slices, value, driver->context.threads);
     return TS_OK;
@@ -450,7 +475,9 @@ static enum ts_status create_buffers(struct host_driver *host, int64_t slab_slic
     host->own = (struct stage_buffers){ts_memory_aligned(padded), ts_memory_aligned(scratch)};
     host->buffers = host->own;
     host->base.padded = host->own.padded;
-    return host->own.padded && host->own.scratch ? TS_OK : ts_diag_no_memory(host->base.context.diag, padded + scratch);
+    return host->own.padded && host->own.scratch
+               ? TS_OK
+               : ts_diag_no_memory(host->base.context.diag, padded + scratch);
 }
 
 enum ts_status ts_driver_create(const struct stage_context *context, int64_t slab_slices,
@@ -460,8 +487,8 @@ enum ts_status ts_driver_create(const struct stage_context *context, int64_t sla
     *driver = NULL;
     if (!host)
         return ts_diag_no_memory(context->diag, sizeof *host);
-    enum ts_status status =
-        ts_driver_init(&host->base, &ts_driver_host, context, slab_slices, buffers ? buffers->padded : NULL);
+    enum ts_status status = ts_driver_init(&host->base, &ts_driver_host, context, slab_slices,
+                                           buffers ? buffers->padded : NULL);
     if (buffers)
         host->buffers = *buffers;
     else if (status == TS_OK && context->stage->map)
@@ -475,7 +502,8 @@ enum ts_status ts_driver_create(const struct stage_context *context, int64_t sla
 
 /* ---- execute -----------------------------------------------------------------------------------
  *
- * This runs one stage over whole images in host memory, slab by slab, or for one slice of its output. */
+ * This runs one stage over whole images in host memory, slab by slab, or for one slice of its
+ * output. */
 
 struct whole {
     struct stage_driver *driver;
@@ -483,7 +511,8 @@ struct whole {
     struct ts_image *out;
 };
 
-static enum ts_status feed(void *from, int input, int64_t z, int64_t n, struct ts_image slices[STAGE_INPUTS])
+static enum ts_status feed(void *from, int input, int64_t z, int64_t n,
+                           struct ts_image slices[STAGE_INPUTS])
 {
     const struct whole *whole = from;
     ts_stage_slices(&whole->driver->context, input, &whole->images[input], z, n, slices);
@@ -499,8 +528,8 @@ static enum ts_status slab(void *from, int64_t z, int64_t n)
     return ts_driver_slab(whole->driver, &whole->images[0], 1, slices, &target);
 }
 
-enum ts_status ts_stage_apply_slice(struct stage_driver *driver, const struct ts_image *in, struct ts_image *out,
-                                    int64_t z)
+enum ts_status ts_stage_apply_slice(struct stage_driver *driver, const struct ts_image *in,
+                                    struct ts_image *out, int64_t z)
 {
     struct ts_image one = *out, slices[STAGE_INPUTS];
     struct whole whole = {.driver = driver, .images = {*in}};
@@ -524,19 +553,21 @@ void ts_stage_inputs_alike(const struct stage_context *context, const struct ts_
     }
 }
 
-enum ts_status ts_stage_apply(struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                              const struct ts_image *const references[STAGE_REFERENCES], int64_t slab_slices,
-                              struct stage_reduced **reduced)
+enum ts_status ts_stage_apply(struct stage_context *context, const struct ts_image *in,
+                              struct ts_image *out,
+                              const struct ts_image *const references[STAGE_REFERENCES],
+                              int64_t slab_slices, struct stage_reduced **reduced)
 {
     const int64_t nz = ts_stage_most_slices(context);
     struct whole whole = {.images = {*in}, .out = out};
     for (int i = 0; references && i < STAGE_REFERENCES; i++)
         if (references[i])
             whole.images[1 + i] = *references[i];
-    enum ts_status status =
-        ts_driver_create(context, slab_slices > 0 && slab_slices < nz ? slab_slices : nz, NULL, &whole.driver);
+    enum ts_status status = ts_driver_create(
+        context, slab_slices > 0 && slab_slices < nz ? slab_slices : nz, NULL, &whole.driver);
     if (status == TS_OK)
-        status = ts_driver_run(whole.driver, &(struct stage_images){feed, slab, &whole}, context, out);
+        status =
+            ts_driver_run(whole.driver, &(struct stage_images){feed, slab, &whole}, context, out);
     if (reduced)
         *reduced = status == TS_OK ? ts_driver_reduced_take(whole.driver) : NULL;
     ts_driver_destroy(whole.driver);

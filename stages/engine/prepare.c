@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A stage is prepared in one order: values against their ranges, the image against what the table accepts, lengths in
- * mm to pixels, resolve(), then what depends on resolved values (methods of one device, slices and grids of references,
- * the reach in a sheared volume, counters of 32 bits), and shape() last. Each step may rely on those before it, and a
- * caller that fills in parameters by itself passes the same checks.
+ * A stage is prepared in one order: values against their ranges, the image against what the table
+ * accepts, lengths in mm to pixels, resolve(), then what depends on resolved values (methods of one
+ * device, slices and grids of references, the reach in a sheared volume, counters of 32 bits), and
+ * shape() last. Each step may rely on those before it, and a caller that fills in parameters by
+ * itself passes the same checks.
  */
 #include "stages/engine/prepare.h"
 
@@ -14,10 +15,13 @@
 #include "core/grid.h"
 #include "stages/engine/traits.h"
 
-static enum ts_status refuse(const struct stage_context *context, const char *code, const char *what, const char *is)
+static enum ts_status refuse(const struct stage_context *context, const char *code,
+                             const char *what, const char *is)
 {
     return ts_diag_error(context->diag, TS_BAD_CHAIN,
-                         &(struct diag_site){.code = code, .span = context->set->span, .stage = context->stage->name},
+                         &(struct diag_site){.code = code,
+                                             .span = context->set->span,
+                                             .stage = context->stage->name},
                          "does not take %s %s", what, is);
 }
 
@@ -32,42 +36,48 @@ static enum ts_status check_accepts(const struct stage_context *context)
     if (!(stage->axes & (sinogram ? AXES_SINOGRAM : AXES_VOLUME))) {
         const bool more = hint && sinogram && in->quantity != TS_INTENSITY;
         refuse(context, "stage-axes", "a", sinogram ? "sinogram" : "volume");
-        return ts_diag_hint(context->diag, "it takes %s (%s)%s%s", sinogram ? "volumes" : "sinograms",
-                            sinogram ? "z, y, x" : "z, view, detector", more ? "; " : "", more ? hint : "");
+        return ts_diag_hint(
+            context->diag, "it takes %s (%s)%s%s", sinogram ? "volumes" : "sinograms",
+            sinogram ? "z, y, x" : "z, view, detector", more ? "; " : "", more ? hint : "");
     }
     if (!(stage->quantities & TS_QUANTITY_BIT(in->quantity))) {
         for (int i = TS_COUNTS; i <= TS_INTENSITY; i++)
             if (stage->quantities & TS_QUANTITY_BIT(i))
-                used += (size_t)snprintf(accepted + used, sizeof accepted - used, " %s", ts_quantity_name(i));
+                used += (size_t)snprintf(accepted + used, sizeof accepted - used, " %s",
+                                         ts_quantity_name(i));
         /* A volume of a detector's values has no step before it. */
         if (stage->axes == AXES_VOLUME && in->quantity <= TS_LINE_INTEGRAL)
             hint = NULL;
         refuse(context, "stage-quantity", "the quantity", ts_quantity_name(in->quantity));
-        return ts_diag_hint(context->diag, "it takes%s%s%s", accepted, hint ? "; " : "", hint ? hint : "");
+        return ts_diag_hint(context->diag, "it takes%s%s%s", accepted, hint ? "; " : "",
+                            hint ? hint : "");
     }
     if (sinogram && !(stage->beams & TS_BEAM_BIT(in->beam.kind))) {
         for (int i = TS_BEAM_PARALLEL; i <= TS_BEAM_FAN_FLAT; i++)
             if (stage->beams & TS_BEAM_BIT(i))
-                used += (size_t)snprintf(accepted + used, sizeof accepted - used, " %s", ts_beam_name(i));
+                used += (size_t)snprintf(accepted + used, sizeof accepted - used, " %s",
+                                         ts_beam_name(i));
         refuse(context, "stage-beam", "the beam", ts_beam_name(in->beam.kind));
         return ts_diag_hint(context->diag, "it takes%s", accepted);
     }
     if (!(stage->dtypes & TS_DTYPE_BIT(in->dtype))) {
         for (int i = TS_U8; i <= TS_F32; i++)
             if (stage->dtypes & TS_DTYPE_BIT(i))
-                used += (size_t)snprintf(accepted + used, sizeof accepted - used, " %s", ts_dtype_name(i));
+                used += (size_t)snprintf(accepted + used, sizeof accepted - used, " %s",
+                                         ts_dtype_name(i));
         refuse(context, "stage-dtype", "values of type", ts_dtype_name(in->dtype));
         if (in->quantity == TS_TRANSMISSION || in->quantity == TS_LINE_INTEGRAL)
             return ts_diag_hint(context->diag,
-                                "it takes%s; `rescale` before it changes the type, with `range: [.., ..]`, what 0 and "
+                                "it takes%s; `rescale` before it changes the type, with `range: "
+                                "[.., ..]`, what 0 and "
                                 "1 are, and `quantity: %s`",
                                 accepted, ts_quantity_name(in->quantity));
         if (!(stage->quantities & TS_QUANTITY_BIT(TS_INTENSITY)))
-            return ts_diag_hint(
-                context->diag,
-                "it takes%s, and no stage changes the type of %s: write the input anew with such values, "
-                "as with numpy's astype('float32')",
-                accepted, ts_quantity_name(in->quantity));
+            return ts_diag_hint(context->diag,
+                                "it takes%s, and no stage changes the type of %s: write the input "
+                                "anew with such values, "
+                                "as with numpy's astype('float32')",
+                                accepted, ts_quantity_name(in->quantity));
         return ts_diag_hint(context->diag, "it takes%s", accepted);
     }
     return TS_OK;
@@ -87,21 +97,23 @@ enum ts_status ts_stage_same_shape(const struct stage_context *context, int refe
     const struct ts_image *image = context->references[reference], *in = &context->in;
     for (int axis = 0; image && axis < 3; axis++)
         if (image->axes[axis].n != in->axes[axis].n)
-            return ts_param_error(context->set, reference_param(context->stage, reference)->name, "reference-shape",
-                                  context->diag, "is %lld x %lld x %lld, and the image is %lld x %lld x %lld",
-                                  (long long)image->axes[0].n, (long long)image->axes[1].n, (long long)image->axes[2].n,
-                                  (long long)in->axes[0].n, (long long)in->axes[1].n, (long long)in->axes[2].n);
+            return ts_param_error(context->set, reference_param(context->stage, reference)->name,
+                                  "reference-shape", context->diag,
+                                  "is %lld x %lld x %lld, and the image is %lld x %lld x %lld",
+                                  (long long)image->axes[0].n, (long long)image->axes[1].n,
+                                  (long long)image->axes[2].n, (long long)in->axes[0].n,
+                                  (long long)in->axes[1].n, (long long)in->axes[2].n);
     return TS_OK;
 }
 
-/* Refuses a reference whose voxels lie elsewhere in the patient than those of the image. References of another shape,
- * which some stages take, are not held against its grid. */
+/* Refuses a reference whose voxels lie elsewhere in the patient than those of the image. References
+ * of another shape, which some stages take, are not held against its grid. */
 static enum ts_status check_grid(const struct stage_context *context, int reference)
 {
     const struct ts_image *image = context->references[reference], *in = &context->in;
     char is[320], expected[320];
-    bool compared =
-        image->has_geometry && in->has_geometry && !ts_image_is_sinogram(image) && !ts_image_is_sinogram(in);
+    bool compared = image->has_geometry && in->has_geometry && !ts_image_is_sinogram(image) &&
+                    !ts_image_is_sinogram(in);
     for (int axis = 0; axis < 3; axis++)
         compared &= image->axes[axis].n == in->axes[axis].n;
     if (!compared || ts_grid_same(image, in))
@@ -110,10 +122,12 @@ static enum ts_status check_grid(const struct stage_context *context, int refere
     ts_grid_text(image, is, sizeof is);
     ts_grid_text(in, expected, sizeof expected);
     ts_param_error(context->set, name, "reference-grid", context->diag,
-                   "lies on another grid than the image: it has %s; the image has %s", is, expected);
+                   "lies on another grid than the image: it has %s; the image has %s", is,
+                   expected);
     return ts_diag_hint(
         context->diag,
-        "`resample` with `like:` puts one of them on the grid of the other, with `interpolation: nearest` "
+        "`resample` with `like:` puts one of them on the grid of the other, with `interpolation: "
+        "nearest` "
         "where it is a mask; a file of a mask can say `resample: nearest` itself (docs/masks.md)");
 }
 
@@ -122,8 +136,9 @@ static enum ts_status check_streaming(const struct stage_context *context)
     for (int i = 0; i < STAGE_REFERENCES; i++) {
         const struct ts_image *image = context->references[i];
         if (ts_stage_streams(context, i) && image->axes[0].n != context->in.axes[0].n)
-            return ts_param_error(context->set, reference_param(context->stage, i)->name, "reference-slices",
-                                  context->diag, "has %lld slices in z, and the image has %lld",
+            return ts_param_error(context->set, reference_param(context->stage, i)->name,
+                                  "reference-slices", context->diag,
+                                  "has %lld slices in z, and the image has %lld",
                                   (long long)image->axes[0].n, (long long)context->in.axes[0].n);
         if (ts_stage_streams(context, i) && check_grid(context, i) != TS_OK)
             return TS_BAD_CHAIN;
@@ -131,30 +146,33 @@ static enum ts_status check_streaming(const struct stage_context *context)
     return TS_OK;
 }
 
-/* Reports every value outside of the range, the choices or the finite numbers of its parameter: those that a chain or a
- * caller gave and the defaults before resolve(), and those that resolve() derived after it. */
+/* Reports every value outside of the range, the choices or the finite numbers of its parameter:
+ * those that a chain or a caller gave and the defaults before resolve(), and those that resolve()
+ * derived after it. */
 static enum ts_status check_values(const struct stage_context *context, bool derived)
 {
     const struct param_set *set = context->set;
     enum ts_status status = TS_OK;
     for (size_t i = 0; i < set->n_params; i++) {
         const bool is_derived = set->params[i].derived && !(set->given >> i & 1);
-        if (is_derived == derived && !(derived && ts_param_is_idle(set, i)) && !(set->own_units >> i & 1) &&
-            ts_param_check(set, i, context->diag) != TS_OK)
+        if (is_derived == derived && !(derived && ts_param_is_idle(set, i)) &&
+            !(set->own_units >> i & 1) && ts_param_check(set, i, context->diag) != TS_OK)
             status = TS_BAD_CHAIN;
     }
     return status;
 }
 
-/* Returns the spacing in mm of the pixels that a parameter counts: along the detector, or along the rows and columns of
- * a volume where both are the same. 0: there is none. */
+/* Returns the spacing in mm of the pixels that a parameter counts: along the detector, or along the
+ * rows and columns of a volume where both are the same. 0: there is none. */
 static double pixel_mm(const struct param *param, const struct ts_image *in)
 {
     const struct ts_axis *x = &in->axes[2], *y = &in->axes[1];
     const bool detector = ts_image_is_sinogram(in);
     if (!x->unit || strcmp(x->unit, "mm") != 0 || detector != !strcmp(param->unit, "detector"))
         return 0;
-    return detector || (y->unit && !strcmp(y->unit, "mm") && y->spacing == x->spacing) ? fabs(x->spacing) : 0;
+    return detector || (y->unit && !strcmp(y->unit, "mm") && y->spacing == x->spacing)
+               ? fabs(x->spacing)
+               : 0;
 }
 
 /* Makes pixels of the lengths that were given in mm, and checks them against their ranges. */
@@ -169,15 +187,21 @@ static enum ts_status convert_lengths(const struct stage_context *context)
         const double pixels = length / spacing, whole = rint(pixels);
         if (!(spacing > 0)) {
             ts_param_error(set, param->name, "length-spacing", context->diag,
-                           "%g mm cannot be converted to pixels: the input has no spacing in mm that is the same along "
+                           "%g mm cannot be converted to pixels: the input has no spacing in mm "
+                           "that is the same along "
                            "its rows and columns",
                            length);
-            return ts_diag_hint(context->diag, "give %s in pixels; `tomostage check` shows the spacing", param->name);
+            return ts_diag_hint(context->diag,
+                                "give %s in pixels; `tomostage check` shows the spacing",
+                                param->name);
         }
-        if (param->kind == PARAM_INTEGER && !(fabs(pixels - whole) <= 1e-6 * fmax(1, fabs(whole)))) {
+        if (param->kind == PARAM_INTEGER &&
+            !(fabs(pixels - whole) <= 1e-6 * fmax(1, fabs(whole)))) {
             ts_param_error(set, param->name, "length-spacing", context->diag,
-                           "%g mm are %.6g pixels of %.6g mm, and a whole number is needed", length, pixels, spacing);
-            return ts_diag_hint(context->diag, "give %s in pixels, or %.6g mm", param->name, fmax(whole, 1) * spacing);
+                           "%g mm are %.6g pixels of %.6g mm, and a whole number is needed", length,
+                           pixels, spacing);
+            return ts_diag_hint(context->diag, "give %s in pixels, or %.6g mm", param->name,
+                                fmax(whole, 1) * spacing);
         }
         if (param->kind == PARAM_INTEGER)
             *(int64_t *)ts_param_field(set, i) = (int64_t)fmin(fmax(whole, -0x1p62), 0x1p62);
@@ -189,7 +213,8 @@ static enum ts_status convert_lengths(const struct stage_context *context)
     return TS_OK;
 }
 
-/* Refuses lengths in mm of a stage that counts pixels along z as well, where these have another size. */
+/* Refuses lengths in mm of a stage that counts pixels along z as well, where these have another
+ * size. */
 static enum ts_status check_lengths(const struct stage_context *context)
 {
     const struct ts_axis *z = &context->in.axes[0], *x = &context->in.axes[2];
@@ -198,14 +223,17 @@ static enum ts_status check_lengths(const struct stage_context *context)
     const bool along_z = ts_stage_reach(context).halo > 0 || context->stage->reads;
     set->own_units = 0;
     for (size_t i = 0; i < set->n_params; i++)
-        if ((own_units >> i & 1) && along_z && (!z->unit || strcmp(z->unit, "mm") != 0 || z->spacing != x->spacing)) {
+        if ((own_units >> i & 1) && along_z &&
+            (!z->unit || strcmp(z->unit, "mm") != 0 || z->spacing != x->spacing)) {
             ts_param_error(set, set->params[i].name, "length-spacing", context->diag,
-                           "a length in mm cannot be converted to pixels: slices are %.6g mm apart, pixels %.6g mm",
+                           "a length in mm cannot be converted to pixels: slices are %.6g mm "
+                           "apart, pixels %.6g mm",
                            z->spacing, x->spacing);
-            return ts_diag_hint(context->diag,
-                                "give %s in pixels, or make the spacing the same along all axes with "
-                                "`resample`",
-                                set->params[i].name);
+            return ts_diag_hint(
+                context->diag,
+                "give %s in pixels, or make the spacing the same along all axes with "
+                "`resample`",
+                set->params[i].name);
         }
     return TS_OK;
 }
@@ -219,45 +247,51 @@ static enum ts_status check_choices(const struct stage_context *context)
         if (!choice || !choice->devices || (choice->devices & device))
             continue;
         const char *name = context->stage->params[i].name;
-        ts_param_error(context->set, name, "choice-device", context->diag, "'%s' runs on %s alone", choice->name,
-                       device == ON_CPU ? "a CUDA device" : "the CPU");
+        ts_param_error(context->set, name, "choice-device", context->diag, "'%s' runs on %s alone",
+                       choice->name, device == ON_CPU ? "a CUDA device" : "the CPU");
         return ts_diag_hint(context->diag, "leave %s out, or take --device %s", name,
                             device == ON_CPU ? "cuda" : "cpu");
     }
     return TS_OK;
 }
 
-/* Refuses to look into neighboring slices where these do not lie straight behind each other: the window in z would be
- * askew. A stage whose output has slices of its own decides for itself. */
+/* Refuses to look into neighboring slices where these do not lie straight behind each other: the
+ * window in z would be askew. A stage whose output has slices of its own decides for itself. */
 static enum ts_status check_upright(const struct stage_context *context)
 {
     const double lean = ts_image_lean_degree(&context->in);
     if (ts_stage_reach(context).halo == 0 || lean <= TS_UPRIGHT_DEGREE)
         return TS_OK;
-    const struct diag_site site = {.code = "stage-sheared", .span = context->set->span, .stage = context->stage->name};
+    const struct diag_site site = {
+        .code = "stage-sheared", .span = context->set->span, .stage = context->stage->name};
     ts_diag_error(context->diag, TS_BAD_CHAIN, &site,
-                  "looks into neighboring slices, and the volume is sheared: its slices lean %.2f degrees off their "
+                  "looks into neighboring slices, and the volume is sheared: its slices lean %.2f "
+                  "degrees off their "
                   "normal",
                   lean);
     return ts_diag_hint(context->diag, "`unshear` before it, or work slice by slice");
 }
 
-/* Refuses slices with more pixels than the counters of a CUDA device hold, which have 32 bits per slice. */
+/* Refuses slices with more pixels than the counters of a CUDA device hold, which have 32 bits per
+ * slice. */
 static enum ts_status check_slice_size(const struct stage_context *context)
 {
     const size_t pixels = ts_slice_count(&context->in);
     if (!context->device || !ts_stage_reduces_slices(context) || pixels <= UINT32_MAX)
         return TS_OK;
-    const struct diag_site site = {.code = "slice-size", .span = context->set->span, .stage = context->stage->name};
+    const struct diag_site site = {
+        .code = "slice-size", .span = context->set->span, .stage = context->stage->name};
     ts_diag_error(context->diag, TS_BAD_CHAIN, &site,
-                  "counts slice by slice in 32 bits on a CUDA device, and a slice has %zu pixels", pixels);
+                  "counts slice by slice in 32 bits on a CUDA device, and a slice has %zu pixels",
+                  pixels);
     return ts_diag_hint(context->diag, "--device cpu, or scope: volume");
 }
 
-enum ts_status ts_stage_prepare(const struct stage *stage, struct param_set *set, const struct ts_image *in,
-                                const struct ts_image *const references[STAGE_REFERENCES], int threads,
-                                const struct device_numbers *device, struct ts_diag *diag,
-                                struct stage_context *context)
+enum ts_status ts_stage_prepare(const struct stage *stage, struct param_set *set,
+                                const struct ts_image *in,
+                                const struct ts_image *const references[STAGE_REFERENCES],
+                                int threads, const struct device_numbers *device,
+                                struct ts_diag *diag, struct stage_context *context)
 {
     *context = (struct stage_context){.stage = stage,
                                       .set = set,
@@ -298,9 +332,10 @@ enum ts_status ts_stage_prepare(const struct stage *stage, struct param_set *set
         status = stage->shape(context, &context->out);
     context->out.masked = ts_stage_passes_mask(context);
     if (status == TS_OK && ts_image_bytes(&context->out) == SIZE_MAX)
-        return ts_diag_error(diag, TS_BAD_CHAIN,
-                             &(struct diag_site){.code = "too-large", .span = set->span, .stage = stage->name},
-                             "the image it would make has more bytes than a number can count");
+        return ts_diag_error(
+            diag, TS_BAD_CHAIN,
+            &(struct diag_site){.code = "too-large", .span = set->span, .stage = stage->name},
+            "the image it would make has more bytes than a number can count");
     return status;
 }
 
@@ -323,9 +358,10 @@ enum ts_status ts_stage_find_axes(struct stage_context *context, const void *res
     informed.result = result;
     const enum ts_status status = context->stage->shape(&informed, &out);
     if (status == TS_OK && !ts_image_same_layout(&out, &context->out))
-        return ts_diag_error(context->diag, TS_RUN_FAILED,
-                             &(struct diag_site){.code = "found-shape", .stage = context->stage->name},
-                             "it gives an image of another shape or kind than was planned");
+        return ts_diag_error(
+            context->diag, TS_RUN_FAILED,
+            &(struct diag_site){.code = "found-shape", .stage = context->stage->name},
+            "it gives an image of another shape or kind than was planned");
     context->out = out;
     return status;
 }

@@ -7,19 +7,21 @@
 
 #include "stages/engine/stage.h"
 
-/* Prepares *context for this input: checks every value against its range (codes parameter-range, parameter-choice),
- * then calls resolve() on set->values and shape(). The references stand in the order of their parameters. `set`, `in`
- * and the references must outlive the context. Returns TS_BAD_CHAIN with records in diag where the stage refuses its
- * parameters, or the axes, dtype, quantity or beam of an image, and where `device` (NULL: the CPU) cannot run the
- * chosen method. */
-enum ts_status ts_stage_prepare(const struct stage *stage, struct param_set *set, const struct ts_image *in,
-                                const struct ts_image *const references[STAGE_REFERENCES], int threads,
-                                const struct device_numbers *device, struct ts_diag *diag,
-                                struct stage_context *context);
-/* Calls shape() again after the last round of a reduction that finds_axes. Returns TS_RUN_FAILED (code found-shape)
- * where anything but `first` and `spacing` of axes differs. */
+/* Prepares *context for this input: checks every value against its range (codes parameter-range,
+ * parameter-choice), then calls resolve() on set->values and shape(). The references stand in the
+ * order of their parameters. `set`, `in` and the references must outlive the context. Returns
+ * TS_BAD_CHAIN with records in diag where the stage refuses its parameters, or the axes, dtype,
+ * quantity or beam of an image, and where `device` (NULL: the CPU) cannot run the chosen method. */
+enum ts_status ts_stage_prepare(const struct stage *stage, struct param_set *set,
+                                const struct ts_image *in,
+                                const struct ts_image *const references[STAGE_REFERENCES],
+                                int threads, const struct device_numbers *device,
+                                struct ts_diag *diag, struct stage_context *context);
+/* Calls shape() again after the last round of a reduction that finds_axes. Returns TS_RUN_FAILED
+ * (code found-shape) where anything but `first` and `spacing` of axes differs. */
 enum ts_status ts_stage_find_axes(struct stage_context *context, const void *result);
 /* Does so with what an earlier run found, out of the tables that it left. */
-enum ts_status ts_stage_recall_axes(struct stage_context *context, const struct stage_table *tables);
+enum ts_status ts_stage_recall_axes(struct stage_context *context,
+                                    const struct stage_table *tables);
 
 #endif

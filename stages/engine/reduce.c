@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Threads reduce slices to partial results, which one thread merges. The image alone fixes the order of float
- * operations: where merging is not exact every slice is its own partial result, and partials join in rising z, so that
- * neither slabs nor threads change the bytes. Slices of a reduction per slice are reduced and finished side by side.
+ * Threads reduce slices to partial results, which one thread merges. The image alone fixes the
+ * order of float operations: where merging is not exact every slice is its own partial result, and
+ * partials join in rising z, so that neither slabs nor threads change the bytes. Slices of a
+ * reduction per slice are reduced and finished side by side.
  */
 #include "stages/engine/reduce.h"
 
@@ -25,11 +26,13 @@ struct stage_reduced {
     bool begun[STAGE_INPUTS];
     void *partials; /* slots of partial_bytes */
     int64_t n_slots;
-    void *packed; /* the valid pixels of a slice, for each slot; NULL where nothing is packed here */
+    void
+        *packed; /* the valid pixels of a slice, for each slot; NULL where nothing is packed here */
     size_t packed_bytes;
     void *result; /* one, or slab_slices of them for a reduction per slice */
     void *reference_result;
-    struct ts_diag *quiet; /* of a reduction per slice: records of slices that run side by side, which nobody reads */
+    struct ts_diag *quiet; /* of a reduction per slice: records of slices that run side by side,
+                              which nobody reads */
 };
 
 /* Partials start on their own cache lines. */
@@ -79,7 +82,8 @@ size_t ts_stage_reduced_bytes(const struct stage_context *context, int64_t slab_
     size_t bytes = sizeof(struct stage_reduced) + 64 * MEMORY_ALIGNMENT;
     if (reduction)
         bytes += STAGE_INPUTS * largest_partial(context) +
-                 (size_t)slot_count(context, slab_slices) * (largest_partial(context) + packed_bytes(context)) +
+                 (size_t)slot_count(context, slab_slices) *
+                     (largest_partial(context) + packed_bytes(context)) +
                  (ts_stage_reduces_slices(context) ? (size_t)slab_slices + 1 : 1) *
                      padded_bytes(reduction->result_bytes(context));
     for (int i = 0; i < n_tables; i++)
@@ -104,7 +108,8 @@ static bool create_totals(struct stage_reduced *reduced)
     if (reduced->packed_bytes > 0)
         reduced->packed = ts_memory_aligned((size_t)reduced->n_slots * reduced->packed_bytes);
     complete &= reduced->packed || reduced->packed_bytes == 0;
-    reduced->result = ts_memory_zeroed((reduced->per_slice ? (size_t)reduced->slab_slices : 1) * reduced->result_bytes);
+    reduced->result = ts_memory_zeroed((reduced->per_slice ? (size_t)reduced->slab_slices : 1) *
+                                       reduced->result_bytes);
     reduced->reference_result = ts_memory_zeroed(reduced->result_bytes);
     reduced->quiet = reduced->per_slice ? ts_diag_create() : NULL;
     return complete && reduced->partials && reduced->result && reduced->reference_result &&
@@ -138,7 +143,8 @@ enum ts_status ts_stage_reduced_create(const struct stage_context *context, int6
     return TS_OK;
 }
 
-enum ts_status ts_stage_reduced_renew(struct stage_reduced *reduced, const struct stage_context *context)
+enum ts_status ts_stage_reduced_renew(struct stage_reduced *reduced,
+                                      const struct stage_context *context)
 {
     struct stage_table tables[STAGE_TABLES];
     int n_map;
@@ -147,9 +153,10 @@ enum ts_status ts_stage_reduced_renew(struct stage_reduced *reduced, const struc
     for (int i = 0; same && i < n; i++)
         same = ts_image_bytes(&tables[i].image) == ts_image_bytes(&reduced->tables[i].image);
     if (!same)
-        return ts_diag_error(context->diag, TS_RUN_FAILED,
-                             &(struct diag_site){.code = "found-sizes", .stage = context->set->owner},
-                             "its tables would have other sizes with the axes that an earlier stage found");
+        return ts_diag_error(
+            context->diag, TS_RUN_FAILED,
+            &(struct diag_site){.code = "found-sizes", .stage = context->set->owner},
+            "its tables would have other sizes with the axes that an earlier stage found");
     for (int i = 0; i < n; i++) {
         tables[i].image.data = reduced->tables[i].image.data;
         reduced->tables[i] = tables[i];
@@ -180,11 +187,11 @@ static void *slot(const struct stage_reduced *reduced, int64_t i)
     return (unsigned char *)reduced->partials + (size_t)i * reduced->partial_bytes;
 }
 
-/* Views slices [first, first + n) of a slab for the round of the context. Where the stage wants valid pixels alone n is
- * 1, and they are packed into the memory of a slot. */
-static void take_slices(const struct stage_reduced *reduced, const struct stage_context *context, int input,
-                        const struct ts_image *slab, int64_t first, int64_t n, int64_t slot,
-                        struct ts_image slices[STAGE_INPUTS])
+/* Views slices [first, first + n) of a slab for the round of the context. Where the stage wants
+ * valid pixels alone n is 1, and they are packed into the memory of a slot. */
+static void take_slices(const struct stage_reduced *reduced, const struct stage_context *context,
+                        int input, const struct ts_image *slab, int64_t first, int64_t n,
+                        int64_t slot, struct ts_image slices[STAGE_INPUTS])
 {
     struct ts_image views[STAGE_INPUTS];
     if (!ts_stage_packs_now(context, input)) {
@@ -192,7 +199,8 @@ static void take_slices(const struct stage_reduced *reduced, const struct stage_
         return;
     }
     ts_stage_slices(context, input, slab, first, n, views);
-    ts_stage_pack(context, input, views, (char *)reduced->packed + (size_t)slot * reduced->packed_bytes, slices);
+    ts_stage_pack(context, input, views,
+                  (char *)reduced->packed + (size_t)slot * reduced->packed_bytes, slices);
 }
 
 /* Returns the context of reductions over the volume. */
@@ -220,13 +228,15 @@ void ts_stage_reduced_add(struct stage_reduced *reduced, int input, const struct
     if (reduction->partial_bytes(context, input) == 0)
         return;
     for (int64_t done = 0; done < n;) {
-        /* Exact merging: each slot gets a contiguous group of slices. Else, and where slices are packed, each slot gets
-         * one slice, again and again. */
+        /* Exact merging: each slot gets a contiguous group of slices. Else, and where slices are
+         * packed, each slot gets one slice, again and again. */
         const int64_t left = n - done, groups = left < reduced->n_slots ? left : reduced->n_slots;
-        const int64_t taken = reduction->exact && !ts_stage_packs_now(context, input) ? left : groups;
+        const int64_t taken =
+            reduction->exact && !ts_stage_packs_now(context, input) ? left : groups;
 #pragma omp parallel for schedule(static, 1) num_threads(context->threads)
         for (int64_t group = 0; group < groups; group++) {
-            const int64_t first = done + taken * group / groups, end = done + taken * (group + 1) / groups;
+            const int64_t first = done + taken * group / groups,
+                          end = done + taken * (group + 1) / groups;
             struct ts_image slices[STAGE_INPUTS];
             take_slices(reduced, context, input, slab, first, end - first, group, slices);
             reduction->reduce(context, input, slices, slot(reduced, group));
@@ -269,7 +279,8 @@ enum ts_status ts_stage_reduced_finish(struct stage_reduced *reduced)
         tables[i] = reduced->tables[i].image;
     void *result = reduced->per_slice ? reduced->reference_result : reduced->result;
     context->result = result;
-    const enum ts_status status = reduction->finish(context, totals, result, reduced->per_slice ? NULL : tables);
+    const enum ts_status status =
+        reduction->finish(context, totals, result, reduced->per_slice ? NULL : tables);
     memset(reduced->begun, 0, sizeof reduced->begun);
     context->round++;
     return status;
@@ -286,7 +297,8 @@ const void *ts_stage_reduced_reference_result(const struct stage_reduced *reduce
     return reduced->reference_result;
 }
 
-/* Returns the context of one slice of a slab. Its result starts as a copy of the references' result. */
+/* Returns the context of one slice of a slab. Its result starts as a copy of the references'
+ * result. */
 static struct stage_context slice_context(const struct stage_reduced *reduced, int round, int64_t i,
                                           struct ts_diag *diag, void **result)
 {
@@ -300,7 +312,8 @@ static struct stage_context slice_context(const struct stage_reduced *reduced, i
     return context;
 }
 
-static enum ts_status finish_slice(const struct stage_reduced *reduced, const struct stage_context *context, int64_t z,
+static enum ts_status finish_slice(const struct stage_reduced *reduced,
+                                   const struct stage_context *context, int64_t z,
                                    const void *total, void *result)
 {
     struct ts_image rows[STAGE_TABLES];
@@ -310,7 +323,8 @@ static enum ts_status finish_slice(const struct stage_reduced *reduced, const st
     return context->stage->reduction->finish(context, totals, result, rows);
 }
 
-/* Work on the slices of a slab: all rounds over their pixels, or one round of totals that were made elsewhere. */
+/* Work on the slices of a slab: all rounds over their pixels, or one round of totals that were made
+ * elsewhere. */
 struct slices_job {
     const struct ts_image *slab;
     int round; /* of totals from elsewhere */
@@ -319,8 +333,8 @@ struct slices_job {
     const void *elsewhere;
 };
 
-static enum ts_status take_slice(const struct stage_reduced *reduced, const struct slices_job *job, int64_t i,
-                                 void *total, struct ts_diag *diag)
+static enum ts_status take_slice(const struct stage_reduced *reduced, const struct slices_job *job,
+                                 int64_t i, void *total, struct ts_diag *diag)
 {
     void *result;
     const struct stage_context context = slice_context(reduced, job->round, i, diag, &result);
@@ -329,8 +343,9 @@ static enum ts_status take_slice(const struct stage_reduced *reduced, const stru
 }
 
 /* Reduces slice i of the job with the memory of a slot. */
-static enum ts_status reduce_slice(const struct stage_reduced *reduced, const struct slices_job *job, int64_t i,
-                                   int64_t with, struct ts_diag *diag)
+static enum ts_status reduce_slice(const struct stage_reduced *reduced,
+                                   const struct slices_job *job, int64_t i, int64_t with,
+                                   struct ts_diag *diag)
 {
     void *partial = slot(reduced, with);
     struct ts_image slices[STAGE_INPUTS];
@@ -363,7 +378,8 @@ static enum ts_status reduce_slices(struct stage_reduced *reduced, const struct 
                 failed = i < failed ? i : failed;
                 break;
             }
-    /* The first slice that failed is reduced again with the run's diagnostics: one message, whatever the threads. */
+    /* The first slice that failed is reduced again with the run's diagnostics: one message,
+     * whatever the threads. */
     return failed < n ? reduce_slice(reduced, job, failed, 0, reduced->context.diag) : TS_OK;
 }
 
@@ -372,12 +388,14 @@ enum ts_status ts_stage_reduced_slab(struct stage_reduced *reduced, const struct
     return reduce_slices(reduced, &(struct slices_job){.slab = slab, .n = slab->axes[0].n});
 }
 
-enum ts_status ts_stage_reduced_slices(struct stage_reduced *reduced, int round, int64_t z_first, int64_t n,
-                                       stage_total_of *total_of, const void *elsewhere)
+enum ts_status ts_stage_reduced_slices(struct stage_reduced *reduced, int round, int64_t z_first,
+                                       int64_t n, stage_total_of *total_of, const void *elsewhere)
 {
-    return reduce_slices(
-        reduced,
-        &(struct slices_job){.round = round, .z_first = z_first, .n = n, .total_of = total_of, .elsewhere = elsewhere});
+    return reduce_slices(reduced, &(struct slices_job){.round = round,
+                                                       .z_first = z_first,
+                                                       .n = n,
+                                                       .total_of = total_of,
+                                                       .elsewhere = elsewhere});
 }
 
 const void *ts_stage_reduced_result(const struct stage_reduced *reduced)
@@ -385,7 +403,8 @@ const void *ts_stage_reduced_result(const struct stage_reduced *reduced)
     return reduced->result;
 }
 
-int ts_stage_reduced_map_tables(const struct stage_reduced *reduced, const struct stage_table **tables)
+int ts_stage_reduced_map_tables(const struct stage_reduced *reduced,
+                                const struct stage_table **tables)
 {
     *tables = reduced->tables + reduced->n_tables - reduced->n_map_tables;
     return reduced->n_map_tables;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Each answer is worked out from the table and the context when it is asked for. Nothing is stored, so a context that
- * is prepared again cannot disagree with an older answer.
+ * Each answer is worked out from the table and the context when it is asked for. Nothing is stored,
+ * so a context that is prepared again cannot disagree with an older answer.
  */
 #include "stages/engine/traits.h"
 
@@ -17,7 +17,8 @@ struct stage_tolerance ts_stage_tolerance(const struct stage_context *context)
 {
     const struct stage *stage = context->stage;
     const char *method = ts_param_choice_name(context->set, "method");
-    for (const struct stage_method_tolerance *at = stage->method_tolerances; method && at && at->method; at++)
+    for (const struct stage_method_tolerance *at = stage->method_tolerances;
+         method && at && at->method; at++)
         if (!strcmp(at->method, method))
             return at->tolerance;
     return stage->tolerance;
@@ -62,7 +63,8 @@ bool ts_stage_reduces_slices(const struct stage_context *context)
 bool ts_stage_reduces_volume(const struct stage_context *context, int input)
 {
     const struct stage_reduction *reduction = context->stage->reduction;
-    if (!reduction || !ts_stage_input(context, input) || (input == 0 && ts_stage_reduces_slices(context)))
+    if (!reduction || !ts_stage_input(context, input) ||
+        (input == 0 && ts_stage_reduces_slices(context)))
         return false;
     struct stage_context probe = *context;
     for (probe.round = 0; probe.round < ts_stage_rounds(context); probe.round++)
@@ -85,8 +87,8 @@ bool ts_stage_finds_axes(const struct stage_context *context)
     return reduction && reduction->finds_axes && ts_stage_reduces_volumes(context);
 }
 
-void ts_stage_slices(const struct stage_context *context, int input, const struct ts_image *images, int64_t first,
-                     int64_t n, struct ts_image slices[STAGE_INPUTS])
+void ts_stage_slices(const struct stage_context *context, int input, const struct ts_image *images,
+                     int64_t first, int64_t n, struct ts_image slices[STAGE_INPUTS])
 {
     slices[0] = ts_image_slices(&images[0], first, n);
     for (int i = 0; input == 0 && i < STAGE_REFERENCES; i++)
@@ -99,7 +101,8 @@ bool ts_stage_has_state(const struct stage_context *context)
     return context->stage->reduction || context->stage->tables;
 }
 
-int ts_stage_tables(const struct stage_context *context, struct stage_table tables[STAGE_TABLES], int *n_map)
+int ts_stage_tables(const struct stage_context *context, struct stage_table tables[STAGE_TABLES],
+                    int *n_map)
 {
     const struct stage_reduction *reduction = context->stage->reduction;
     struct stage_table more[STAGE_TABLES];
@@ -123,10 +126,12 @@ bool ts_stage_takes_invalid(const struct stage_context *context)
     const struct stage_reduction *reduction = context->stage->reduction;
     const bool aware = context->stage->validity > VALIDITY_SPREADS;
     bool takes = context->in.masked && context->stage->map && !aware;
-    for (int input = 0; !aware && reduction && !reduction->order_free && input < STAGE_INPUTS; input++) {
+    for (int input = 0; !aware && reduction && !reduction->order_free && input < STAGE_INPUTS;
+         input++) {
         const struct ts_image *image = ts_stage_input(context, input);
         takes |= image && image->masked &&
-                 (ts_stage_reduces_volume(context, input) || (input == 0 && ts_stage_reduces_slices(context)));
+                 (ts_stage_reduces_volume(context, input) ||
+                  (input == 0 && ts_stage_reduces_slices(context)));
     }
     return takes;
 }
@@ -136,6 +141,6 @@ bool ts_stage_passes_mask(const struct stage_context *context)
     const struct stage *stage = context->stage;
     if (ts_stage_masks(context))
         return true;
-    return context->in.masked &&
-           (!stage->map || (stage->validity != VALIDITY_UNAWARE && stage->validity != VALIDITY_ENDS));
+    return context->in.masked && (!stage->map || (stage->validity != VALIDITY_UNAWARE &&
+                                                  stage->validity != VALIDITY_ENDS));
 }

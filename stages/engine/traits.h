@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * These functions answer questions about a prepared stage, also where its table has NULL. All are pure and cannot fail.
+ * These functions answer questions about a prepared stage, also where its table has NULL. All are
+ * pure and cannot fail.
  */
 #ifndef STAGES_ENGINE_TRAITS_H
 #define STAGES_ENGINE_TRAITS_H
 
 #include "stages/engine/stage.h"
 
-/* Returns the stage's own input for 0, references[i - 1] for i > 0, and NULL where that is not given. */
+/* Returns the stage's own input for 0, references[i - 1] for i > 0, and NULL where that is not
+ * given. */
 const struct ts_image *ts_stage_input(const struct stage_context *context, int input);
 /* Returns the tolerance of the method that the resolved parameters name. */
 struct stage_tolerance ts_stage_tolerance(const struct stage_context *context);
 /* Returns the reach in z, with halo 0 where the stage looks at each slice alone. */
 struct stage_reach ts_stage_reach(const struct stage_context *context);
-/* Returns the input slices that the map of output slices [first, end) is given. Those of the reach's halo may lie
- * beyond the ends of the volume. */
+/* Returns the input slices that the map of output slices [first, end) is given. Those of the
+ * reach's halo may lie beyond the ends of the volume. */
 struct stage_slices ts_stage_reads(const struct stage_context *context, int64_t first, int64_t end);
 /* Returns the slices of the input or of the output, whichever has more. */
 int64_t ts_stage_most_slices(const struct stage_context *context);
@@ -30,18 +32,21 @@ bool ts_stage_reduces_volume(const struct stage_context *context, int input);
 bool ts_stage_reduces_volumes(const struct stage_context *context);
 /* Returns true where a reduction of this stage finds numbers of its output's axes. */
 bool ts_stage_finds_axes(const struct stage_context *context);
-/* Writes to `slices` the views of slices [first, first + n), counted within `images`: that of images[0], and for input
- * 0 those of images[1 + i] where reference i streams with the input. */
-void ts_stage_slices(const struct stage_context *context, int input, const struct ts_image *images, int64_t first,
-                     int64_t n, struct ts_image slices[STAGE_INPUTS]);
-/* Returns true where a stage has a state (stages/engine/reduce.h): it reduces, or its map writes tables. */
+/* Writes to `slices` the views of slices [first, first + n), counted within `images`: that of
+ * images[0], and for input 0 those of images[1 + i] where reference i streams with the input. */
+void ts_stage_slices(const struct stage_context *context, int input, const struct ts_image *images,
+                     int64_t first, int64_t n, struct ts_image slices[STAGE_INPUTS]);
+/* Returns true where a stage has a state (stages/engine/reduce.h): it reduces, or its map writes
+ * tables. */
 bool ts_stage_has_state(const struct stage_context *context);
-/* Describes all tables, those of the reduction, then those of the map, of which there are *n_map (may be NULL);
- * returns how many in all. */
-int ts_stage_tables(const struct stage_context *context, struct stage_table tables[STAGE_TABLES], int *n_map);
+/* Describes all tables, those of the reduction, then those of the map, of which there are *n_map
+ * (may be NULL); returns how many in all. */
+int ts_stage_tables(const struct stage_context *context, struct stage_table tables[STAGE_TABLES],
+                    int *n_map);
 /* Returns true where the stage makes the pixels invalid that its mask leaves out. */
 bool ts_stage_masks(const struct stage_context *context);
-/* Returns true where a stage takes invalid pixels for measured values: in its map, or in its reduction. */
+/* Returns true where a stage takes invalid pixels for measured values: in its map, or in its
+ * reduction. */
 bool ts_stage_takes_invalid(const struct stage_context *context);
 /* Returns true where the output of the stage is masked. */
 bool ts_stage_passes_mask(const struct stage_context *context);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Bits are handled a word of 64 at a time. Words of which all bits are set are the most frequent by far, and a run of
- * 64 values is then copied at once.
+ * Bits are handled a word of 64 at a time. Words of which all bits are set are the most frequent by
+ * far, and a run of 64 values is then copied at once.
  */
 #include "stages/engine/validity.h"
 
@@ -19,18 +19,20 @@ static size_t smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* ---- bits -------------------------------------------------------------------------------------- */
+/* ---- bits ------------------------------------------------------------------------------------ */
 
-/* A comparison with NAN is false, so that a range of NAN holds nothing and a pixel that is NaN is valid. */
-#define MARK(suffix, type)                                                                                             \
-    case TS_##suffix:                                                                                                  \
-        for (size_t i = 0; i < n; i++) {                                                                               \
-            const double value = (double)((const type *)values)[i];                                                    \
-            bits |= (uint64_t) !(value >= range->low && value <= range->high) << i;                                    \
-        }                                                                                                              \
+/* A comparison with NAN is false, so that a range of NAN holds nothing and a pixel that is NaN is
+ * valid. */
+#define MARK(suffix, type)                                                                         \
+    case TS_##suffix:                                                                              \
+        for (size_t i = 0; i < n; i++) {                                                           \
+            const double value = (double)((const type *)values)[i];                                \
+            bits |= (uint64_t) !(value >= range->low && value <= range->high) << i;                \
+        }                                                                                          \
         break;
 
-static uint64_t mark_word(const void *values, enum ts_dtype dtype, size_t n, const struct invalid_range *range)
+static uint64_t mark_word(const void *values, enum ts_dtype dtype, size_t n,
+                          const struct invalid_range *range)
 {
     uint64_t bits = 0;
     switch (dtype) {
@@ -49,13 +51,15 @@ void ts_valid_mark(const struct ts_image *slices, const struct invalid_range *ra
         const char *values = ts_slice_data(slices, z);
         uint64_t *valid = ts_slice_valid(slices, z);
         for (size_t i = 0; i < n; i += WORD)
-            valid[i / WORD] = mark_word(values + i * element, slices->dtype, smaller(n - i, WORD), range);
+            valid[i / WORD] =
+                mark_word(values + i * element, slices->dtype, smaller(n - i, WORD), range);
     }
 }
 
 uint64_t ts_valid_count(const struct ts_image *slices)
 {
-    const size_t words = (size_t)slices->axes[0].n * (ts_valid_bytes(slices) / sizeof *slices->valid);
+    const size_t words =
+        (size_t)slices->axes[0].n * (ts_valid_bytes(slices) / sizeof *slices->valid);
     uint64_t count = 0;
     for (size_t i = 0; i < words; i++)
         count += (uint64_t)__builtin_popcountll(slices->valid[i]);
@@ -77,17 +81,18 @@ void ts_valid_fill(const struct ts_image *slices, double value, int threads)
     }
 }
 
-#define FILL(linkage, name, type)                                                                                      \
-    linkage void name(const uint64_t *valid, size_t first, size_t n, type value, type *values)                         \
-    {                                                                                                                  \
-        for (size_t i = 0; valid && i < n; i += WORD) {                                                                \
-            const size_t in_word = smaller(n - i, WORD);                                                               \
-            const uint64_t bits = ts_valid_bits(valid, first + i, in_word);                                            \
-            for (size_t k = 0; bits == 0 && k < in_word; k++)                                                          \
-                values[i + k] = value;                                                                                 \
-            for (uint64_t left = bits ? ~bits & UINT64_MAX >> (WORD - in_word) : 0; left; left &= left - 1)            \
-                values[i + (size_t)__builtin_ctzll(left)] = value;                                                     \
-        }                                                                                                              \
+#define FILL(linkage, name, type)                                                                  \
+    linkage void name(const uint64_t *valid, size_t first, size_t n, type value, type *values)     \
+    {                                                                                              \
+        for (size_t i = 0; valid && i < n; i += WORD) {                                            \
+            const size_t in_word = smaller(n - i, WORD);                                           \
+            const uint64_t bits = ts_valid_bits(valid, first + i, in_word);                        \
+            for (size_t k = 0; bits == 0 && k < in_word; k++)                                      \
+                values[i + k] = value;                                                             \
+            for (uint64_t left = bits ? ~bits & UINT64_MAX >> (WORD - in_word) : 0; left;          \
+                 left &= left - 1)                                                                 \
+                values[i + (size_t)__builtin_ctzll(left)] = value;                                 \
+        }                                                                                          \
     }
 FILL(, ts_valid_fill_floats, float)
 FILL(, ts_valid_fill_doubles, double)
@@ -116,8 +121,10 @@ bool ts_valid_all(const uint64_t *valid, size_t first, size_t n)
     return true;
 }
 
-/* Returns the bits of word i: of pixels that are valid in the image, and where there is a mask, in it and not 0. */
-static uint64_t word_of(const struct ts_image *slice, const struct ts_image *mask, size_t i, size_t n)
+/* Returns the bits of word i: of pixels that are valid in the image, and where there is a mask, in
+ * it and not 0. */
+static uint64_t word_of(const struct ts_image *slice, const struct ts_image *mask, size_t i,
+                        size_t n)
 {
     const size_t first = i * WORD, count = smaller(n - first, WORD);
     uint64_t bits = slice->valid ? slice->valid[i] : UINT64_MAX >> (WORD - count);
@@ -125,26 +132,28 @@ static uint64_t word_of(const struct ts_image *slice, const struct ts_image *mas
         return bits;
     double values[WORD];
     uint64_t chosen = 0;
-    ts_load_f64(values, (const char *)mask->data + first * ts_dtype_bytes(mask->dtype), mask->dtype, count);
+    ts_load_f64(values, (const char *)mask->data + first * ts_dtype_bytes(mask->dtype), mask->dtype,
+                count);
     for (size_t k = 0; k < count; k++)
         chosen |= (uint64_t)(values[k] != 0 && !isnan(values[k])) << k;
     return bits & chosen & (mask->valid ? mask->valid[i] : UINT64_MAX);
 }
 
-void ts_valid_choose(const struct ts_image *slices, const struct ts_image *mask, const struct ts_image *out,
-                     int threads)
+void ts_valid_choose(const struct ts_image *slices, const struct ts_image *mask,
+                     const struct ts_image *out, int threads)
 {
     const size_t n = ts_slice_count(slices);
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int64_t z = 0; z < slices->axes[0].n; z++) {
-        const struct ts_image slice = ts_image_slices(slices, z, 1), chosen = ts_image_slices(mask, z, 1);
+        const struct ts_image slice = ts_image_slices(slices, z, 1),
+                              chosen = ts_image_slices(mask, z, 1);
         uint64_t *valid = ts_slice_valid(out, z);
         for (size_t i = 0; i * WORD < n; i++)
             valid[i] = word_of(&slice, &chosen, i, n);
     }
 }
 
-/* ---- stages ------------------------------------------------------------------------------------ */
+/* ---- stages ---------------------------------------------------------------------------------- */
 
 int ts_stage_mask(const struct stage_context *context)
 {
@@ -179,7 +188,8 @@ void ts_stage_default_air(const struct stage_context *context, const char *param
     double low, high;
     size_t i;
     ts_dtype_range(context->in.dtype, &low, &high);
-    if (!ts_param_find(context->set->params, context->set->n_params, param, &i) || ts_param_given(context->set, param))
+    if (!ts_param_find(context->set->params, context->set->n_params, param, &i) ||
+        ts_param_given(context->set, param))
         return;
     *value = ts_param_keeps_old(context->set, i) ? context->set->params[i].old.init.r
              : context->in.quantity == TS_HU     ? fmax(-1000, low)
@@ -196,8 +206,8 @@ bool ts_stage_packs(const struct stage_context *context, int input)
 
 bool ts_stage_packs_now(const struct stage_context *context, int input)
 {
-    return ts_stage_packs(context, input) &&
-           !(context->stage->reduction->whole_slices && context->stage->reduction->whole_slices(context));
+    return ts_stage_packs(context, input) && !(context->stage->reduction->whole_slices &&
+                                               context->stage->reduction->whole_slices(context));
 }
 
 static size_t packed_slice_bytes(const struct ts_image *image)
@@ -231,19 +241,20 @@ static size_t append(char *out, const char *values, size_t element, uint64_t bit
     return n;
 }
 
-static size_t pack_values(const struct ts_image *slice, const struct ts_image *chosen, const struct ts_image *mask,
-                          char *out)
+static size_t pack_values(const struct ts_image *slice, const struct ts_image *chosen,
+                          const struct ts_image *mask, char *out)
 {
     const size_t n = ts_slice_count(slice), element = ts_dtype_bytes(slice->dtype);
     size_t packed = 0;
     for (size_t i = 0; i * WORD < n; i++)
-        packed += append(out + packed * element, (const char *)slice->data + i * WORD * element, element,
-                         word_of(chosen, mask, i, n));
+        packed += append(out + packed * element, (const char *)slice->data + i * WORD * element,
+                         element, word_of(chosen, mask, i, n));
     return packed;
 }
 
-void ts_stage_pack(const struct stage_context *context, int input, const struct ts_image slices[STAGE_INPUTS],
-                   void *memory, struct ts_image packed[STAGE_INPUTS])
+void ts_stage_pack(const struct stage_context *context, int input,
+                   const struct ts_image slices[STAGE_INPUTS], void *memory,
+                   struct ts_image packed[STAGE_INPUTS])
 {
     const int mask = input == 0 ? ts_stage_mask(context) : -1;
     char *out = memory;
@@ -253,7 +264,8 @@ void ts_stage_pack(const struct stage_context *context, int input, const struct 
         packed[i] = slices[i];
         packed[i].data = out;
         packed[i].axes[1].n = 1;
-        packed[i].axes[2].n = (int64_t)pack_values(&slices[i], &slices[0], mask < 0 ? NULL : &slices[1 + mask], out);
+        packed[i].axes[2].n =
+            (int64_t)pack_values(&slices[i], &slices[0], mask < 0 ? NULL : &slices[1 + mask], out);
         packed[i].masked = false;
         packed[i].valid = NULL;
         out += packed_slice_bytes(&slices[i]);

@@ -34,22 +34,25 @@ struct box_params {
 static inline struct masked_window ts_box_masked_window(const struct stage_context *context)
 {
     const struct box_params *params = (const struct box_params *)context->params;
-    struct masked_window window = {{params->dimensions == BOX_3D ? params->radius : 0, params->radius, params->radius}};
+    struct masked_window window = {
+        {params->dimensions == BOX_3D ? params->radius : 0, params->radius, params->radius}};
     window.border = (enum ts_border)params->border;
     window.constant = params->constant;
     return window;
 }
 
-/* The tile of the method `tile`: nz x ny outputs of BOX_TILE_COLUMNS, and with its halo depth x height x width samples.
- * along_x and along_y are the offsets of the sums along x and y in the shared memory of its block, after the
- * samples. */
+/* The tile of the method `tile`: nz x ny outputs of BOX_TILE_COLUMNS, and with its halo depth x
+ * height x width samples. along_x and along_y are the offsets of the sums along x and y in the
+ * shared memory of its block, after the samples. */
 enum { BOX_TILE_COLUMNS = 32 };
 struct box_tile {
     int nz, ny, depth, height, width;
     size_t along_x, along_y, bytes;
 };
-/* Returns the tile for a radius in pixels. between_bytes are those of a sum (ts_box_between_bytes). */
-static inline struct box_tile ts_box_tile(int radius, bool volume, size_t value_bytes, size_t between_bytes)
+/* Returns the tile for a radius in pixels. between_bytes are those of a sum
+ * (ts_box_between_bytes). */
+static inline struct box_tile ts_box_tile(int radius, bool volume, size_t value_bytes,
+                                          size_t between_bytes)
 {
     struct box_tile tile;
     tile.nz = volume ? 8 : 1;
@@ -58,12 +61,14 @@ static inline struct box_tile ts_box_tile(int radius, bool volume, size_t value_
     tile.height = tile.ny + 2 * radius;
     tile.width = BOX_TILE_COLUMNS + 2 * radius;
     tile.along_x = ((size_t)tile.depth * tile.height * tile.width * value_bytes + 15) / 16 * 16;
-    tile.along_y = tile.along_x + (size_t)tile.depth * tile.height * BOX_TILE_COLUMNS * between_bytes;
-    tile.bytes = tile.along_y + (volume ? (size_t)tile.depth * tile.ny * BOX_TILE_COLUMNS * between_bytes : 0);
+    tile.along_y =
+        tile.along_x + (size_t)tile.depth * tile.height * BOX_TILE_COLUMNS * between_bytes;
+    tile.bytes = tile.along_y +
+                 (volume ? (size_t)tile.depth * tile.ny * BOX_TILE_COLUMNS * between_bytes : 0);
     return tile;
 }
-/* Returns the bytes of a sum of `count` samples between the passes over two axes. Integers are exact, in 32 or 64 bits;
- * floats are means. */
+/* Returns the bytes of a sum of `count` samples between the passes over two axes. Integers are
+ * exact, in 32 or 64 bits; floats are means. */
 static inline size_t ts_box_between_bytes(enum ts_dtype dtype, double count)
 {
     const bool bytes = dtype == TS_U8 || dtype == TS_I8;
@@ -72,8 +77,9 @@ static inline size_t ts_box_between_bytes(enum ts_dtype dtype, double count)
     return dtype != TS_F32 && count * (bytes ? 255 : 65535) > INT32_MAX ? 8 : 4;
 }
 
-/* ---- the method `fused` on a CUDA device: strips of columns and chunks of rows for cuda/filters/box_fused_march.cuh,
- * tiles for cuda/filters/box_fused_volume.cuh; radii are in pixels */
+/* ---- the method `fused` on a CUDA device: strips of columns and chunks of rows for
+ * cuda/filters/box_fused_march.cuh, tiles for cuda/filters/box_fused_volume.cuh; radii are in
+ * pixels */
 
 enum {
     BOX_SMALL_MAX_RADIUS = 8,
@@ -93,37 +99,44 @@ struct box_march {
     size_t rings;      /* where in shared memory they stand */
     size_t bytes;      /* of shared memory */
 };
-/* Returns the bytes of a sum: 4 where sums of integers fit and can be divided by a multiplication in 32 bits, else
- * 8. */
+/* Returns the bytes of a sum: 4 where sums of integers fit and can be divided by a multiplication
+ * in 32 bits, else 8. */
 size_t ts_box_march_sum_bytes(enum ts_dtype dtype, int64_t radius);
-/* Cuts a slice of ny x nx. Returns false where halos leave strips no columns, or a block's shared memory is too
- * small. */
-bool ts_box_march(enum ts_dtype dtype, int64_t radius, int64_t ny, int64_t nx, const struct device_numbers *device,
-                  struct box_march *march);
-/* Returns into how many parts the rows of `strips` strips are cut, so that the `places` parts that a device works on at
- * the same time end together; each part costs `start` rows before its first. Only integers may be cut so, because their
- * sums do not depend on it. */
+/* Cuts a slice of ny x nx. Returns false where halos leave strips no columns, or a block's shared
+ * memory is too small. */
+bool ts_box_march(enum ts_dtype dtype, int64_t radius, int64_t ny, int64_t nx,
+                  const struct device_numbers *device, struct box_march *march);
+/* Returns into how many parts the rows of `strips` strips are cut, so that the `places` parts that
+ * a device works on at the same time end together; each part costs `start` rows before its first.
+ * Only integers may be cut so, because their sums do not depend on it. */
 int ts_box_parts(int64_t strips, int64_t rows, int64_t places, int64_t start);
-/* The tile of cuda/filters/box_fused_volume.cuh, BOX_VOLUME_COLUMNS x BOX_VOLUME_ROWS outputs of a slice, as measured:
- * blocks side by side where the ring is small, few halos and the samples of two tiles at once where it is not. */
-#define BOX_VOLUME_TOGETHER(value_bytes, radius) ((radius) == 4 || ((radius) == 3 && (value_bytes) < 4))
-#define BOX_VOLUME_ROWS(value_bytes, radius)                                                                           \
-    ((radius) == 8 || ((radius) == 7 && (value_bytes) == 4) ? 36 : (radius) == 3 || (radius) == 4 ? 16 : 24)
-/* Columns on either side of the tile; columns with them; and the distance of two rows of samples. */
+/* The tile of cuda/filters/box_fused_volume.cuh, BOX_VOLUME_COLUMNS x BOX_VOLUME_ROWS outputs of a
+ * slice, as measured: blocks side by side where the ring is small, few halos and the samples of two
+ * tiles at once where it is not. */
+#define BOX_VOLUME_TOGETHER(value_bytes, radius)                                                   \
+    ((radius) == 4 || ((radius) == 3 && (value_bytes) < 4))
+#define BOX_VOLUME_ROWS(value_bytes, radius)                                                       \
+    ((radius) == 8 || ((radius) == 7 && (value_bytes) == 4) ? 36                                   \
+     : (radius) == 3 || (radius) == 4                       ? 16                                   \
+                                                            : 24)
+/* Columns on either side of the tile; columns with them; and the distance of two rows of
+ * samples. */
 #define BOX_VOLUME_HALO(radius) (((radius) + 3) / 4 * 4)
 #define BOX_VOLUME_WIDTH(radius) (BOX_VOLUME_COLUMNS + 2 * BOX_VOLUME_HALO(radius))
 #define BOX_VOLUME_PITCH(radius) (BOX_VOLUME_WIDTH(radius) + 4)
-/* The offsets of the parts of a block's shared memory, after the samples of its tiles: sums down their columns, a ring
- * of sums of slices, and tables of columns and rows. */
+/* The offsets of the parts of a block's shared memory, after the samples of its tiles: sums down
+ * their columns, a ring of sums of slices, and tables of columns and rows. */
 struct box_volume {
     size_t sums, ring, tables, bytes;
 };
 /* Lays out a block's shared memory. Returns false where there is too little. */
-bool ts_box_volume(enum ts_dtype dtype, int64_t radius, const struct device_numbers *device, struct box_volume *volume);
+bool ts_box_volume(enum ts_dtype dtype, int64_t radius, const struct device_numbers *device,
+                   struct box_volume *volume);
 
-/* ---- the CPU: box_sums.c ---------------------------------------------------------------------- */
+/* ---- the CPU: box_sums.c --------------------------------------------------------------------- */
 
-/* Returns the method that was measured as fastest on a CPU, which is that of masked images whatever the chain says. */
+/* Returns the method that was measured as fastest on a CPU, which is that of masked images whatever
+ * the chain says. */
 static inline int32_t ts_box_cpu_method(const struct stage_context *context)
 {
     const struct box_params *params = (const struct box_params *)context->params;
@@ -132,7 +145,7 @@ static inline int32_t ts_box_cpu_method(const struct stage_context *context)
 /* Returns the bytes of scratch of one ts_box_sums_map() of n slices. */
 size_t ts_box_sums_bytes(const struct stage_context *context, int64_t n);
 /* Maps a slab, masked or not, by sums. `in` has the halo that the stage asks for. */
-void ts_box_sums_map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                     void *scratch);
+void ts_box_sums_map(const struct stage_context *context, const struct ts_image *in,
+                     struct ts_image *out, void *scratch);
 
 #endif

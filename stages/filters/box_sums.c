@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The method that box takes on a CPU unless a chain names another: sums whose cost does not depend on the radius, or
- * for small windows direct ones, and the means of masked images.
+ * The method that box takes on a CPU unless a chain names another: sums whose cost does not depend
+ * on the radius, or for small windows direct ones, and the means of masked images.
  */
 #include "stages/filters/box.h"
 
@@ -18,18 +18,19 @@
 
 /* ---- prefix sums of a row of windows ----------------------------------------------------------
  *
- * Running sums over square windows, whose cost does not depend on the radius. For one position y of a window of rows
+ * Running sums over square windows, whose cost does not depend on the radius. For one position y of
+ * a window of rows
  *
  *     P(i) = sum over x < i of the column sums S(x) = sum over |dy| <= radius of in[y + dy][x], for
  *     -radius <= i <= n + radius,
  *
- * and the sum of the window around x is P(x + radius + 1) - P(x - radius) (F. C. Crow, 1984, one row at a time). One
- * row down, P(i) grows by the prefix sum of entering row minus leaving row, in one sweep. Outside [0, n], P follows
- * from itself by the border rule.
+ * and the sum of the window around x is P(x + radius + 1) - P(x - radius) (F. C. Crow, 1984, one
+ * row at a time). One row down, P(i) grows by the prefix sum of entering row minus leaving row, in
+ * one sweep. Outside [0, n], P follows from itself by the border rule.
  *
- * Integers are exact: sums wrap and differences of them unwrap. Floats are summed in double, in an order that is the
- * same for every processor: after m rows of n samples of magnitude v, P errs by at most about 2^-53 m n window v. A
- * value that is not finite stays in P for good, up to P(n). */
+ * Integers are exact: sums wrap and differences of them unwrap. Floats are summed in double, in an
+ * order that is the same for every processor: after m rows of n samples of magnitude v, P errs by
+ * at most about 2^-53 m n window v. A value that is not finite stays in P for good, up to P(n). */
 
 struct window_prefix {
     const struct window_prefix_kernels *kernels;
@@ -54,36 +55,40 @@ struct window_prefix {
 #define FLOATS
 #include "stages/filters/box_prefix.inc"
 
-#define ADD(NAME, VALUE, SUM)                                                                                          \
-    TS_VECTORIZED static void add_##NAME(void *sums, const void *const *rows, int64_t n_rows, int64_t n)               \
-    {                                                                                                                  \
-        SUM *restrict sum = sums;                                                                                      \
-        const VALUE *restrict const a = rows[0];                                                                       \
-        if (n_rows < 4) {                                                                                              \
-            for (int64_t k = 0; k < n_rows; k++) {                                                                     \
-                const VALUE *restrict const row = rows[k];                                                             \
-                for (int64_t x = 0; x < n; x++)                                                                        \
-                    sum[x] += (SUM)row[x];                                                                             \
-            }                                                                                                          \
-            return;                                                                                                    \
-        }                                                                                                              \
-        const VALUE *restrict const b = rows[1], *restrict const c = rows[2], *restrict const d = rows[3];             \
-        for (int64_t x = 0; x < n; x++)                                                                                \
-            sum[x] += ((SUM)a[x] + (SUM)b[x]) + ((SUM)c[x] + (SUM)d[x]);                                               \
+#define ADD(NAME, VALUE, SUM)                                                                      \
+    TS_VECTORIZED static void add_##NAME(void *sums, const void *const *rows, int64_t n_rows,      \
+                                         int64_t n)                                                \
+    {                                                                                              \
+        SUM *restrict sum = sums;                                                                  \
+        const VALUE *restrict const a = rows[0];                                                   \
+        if (n_rows < 4) {                                                                          \
+            for (int64_t k = 0; k < n_rows; k++) {                                                 \
+                const VALUE *restrict const row = rows[k];                                         \
+                for (int64_t x = 0; x < n; x++)                                                    \
+                    sum[x] += (SUM)row[x];                                                         \
+            }                                                                                      \
+            return;                                                                                \
+        }                                                                                          \
+        const VALUE *restrict const b = rows[1], *restrict const c = rows[2],                      \
+                                    *restrict const d = rows[3];                                   \
+        for (int64_t x = 0; x < n; x++)                                                            \
+            sum[x] += ((SUM)a[x] + (SUM)b[x]) + ((SUM)c[x] + (SUM)d[x]);                           \
     }
 
-#define INTEGER_SLIDE(NAME, VALUE, SUM, SCAN)                                                                          \
-    ADD(NAME, VALUE, SUM)                                                                                              \
-    TS_VECTORIZED static void subtract_##NAME(const VALUE *restrict entering, const VALUE *restrict leaving,           \
-                                              SUM *restrict differences, int64_t n)                                    \
-    {                                                                                                                  \
-        for (int64_t x = 0; x < n; x++)                                                                                \
-            differences[x] = (SUM)entering[x] - (SUM)leaving[x];                                                       \
-    }                                                                                                                  \
-    static void slide_##NAME(void *prefixes, const void *entering, const void *leaving, void *buffer, int64_t n)       \
-    {                                                                                                                  \
-        subtract_##NAME(entering, leaving, buffer, n);                                                                 \
-        SCAN(prefixes, buffer, n);                                                                                     \
+#define INTEGER_SLIDE(NAME, VALUE, SUM, SCAN)                                                      \
+    ADD(NAME, VALUE, SUM)                                                                          \
+    TS_VECTORIZED static void subtract_##NAME(const VALUE *restrict entering,                      \
+                                              const VALUE *restrict leaving,                       \
+                                              SUM *restrict differences, int64_t n)                \
+    {                                                                                              \
+        for (int64_t x = 0; x < n; x++)                                                            \
+            differences[x] = (SUM)entering[x] - (SUM)leaving[x];                                   \
+    }                                                                                              \
+    static void slide_##NAME(void *prefixes, const void *entering, const void *leaving,            \
+                             void *buffer, int64_t n)                                              \
+    {                                                                                              \
+        subtract_##NAME(entering, leaving, buffer, n);                                             \
+        SCAN(prefixes, buffer, n);                                                                 \
     }
 INTEGER_SLIDE(u8_u32, uint8_t, uint32_t, scan_u32)
 INTEGER_SLIDE(i8_u32, int8_t, uint32_t, scan_u32)
@@ -97,16 +102,19 @@ INTEGER_SLIDE(i32_u64, int32_t, uint64_t, scan_u64)
 INTEGER_SLIDE(i64_u64, int64_t, uint64_t, scan_u64)
 ADD(f32_f64, float, double)
 
-/* Floats: prefix sums of the rows' differences by groups of 8, in an order of additions that is the same for every
- * width of the processor's vectors: two halves of 4, each in two steps, then the first half's sum to the second. The
- * carry is kept out of that: one addition per 8 samples is all that waits for the one before. */
+/* Floats: prefix sums of the rows' differences by groups of 8, in an order of additions that is the
+ * same for every width of the processor's vectors: two halves of 4, each in two steps, then the
+ * first half's sum to the second. The carry is kept out of that: one addition per 8 samples is all
+ * that waits for the one before. */
 typedef double doubles_4 __attribute__((vector_size(32), aligned(8), may_alias));
 #define SHUFFLED(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
-/* Conversions that the compiler joins to one; it splits one of a vector type before it makes the levels. */
-#define LOADED(row) ((doubles_4){(double)(row)[0], (double)(row)[1], (double)(row)[2], (double)(row)[3]})
+/* Conversions that the compiler joins to one; it splits one of a vector type before it makes the
+ * levels. */
+#define LOADED(row)                                                                                \
+    ((doubles_4){(double)(row)[0], (double)(row)[1], (double)(row)[2], (double)(row)[3]})
 
-TS_VECTORIZED static void slide_f32_f64(void *prefixes, const void *entering_row, const void *leaving_row, void *buffer,
-                                        int64_t n)
+TS_VECTORIZED static void slide_f32_f64(void *prefixes, const void *entering_row,
+                                        const void *leaving_row, void *buffer, int64_t n)
 {
     double *restrict prefix = prefixes;
     const float *restrict entering = entering_row, *restrict leaving = leaving_row;
@@ -137,16 +145,16 @@ static void start_f64(void *prefixes, int64_t n)
         prefix[x] = sum += prefix[x];
 }
 
-TS_VECTORIZED static void take_f64(const double *restrict high, const double *restrict low, double scale,
-                                   float *restrict out, int64_t n)
+TS_VECTORIZED static void take_f64(const double *restrict high, const double *restrict low,
+                                   double scale, float *restrict out, int64_t n)
 {
     for (int64_t x = 0; x < n; x++)
         out[x] = (float)((high[x] - low[x]) * scale);
 }
 
 /* A window whose `out` is not finite has a NaN or an infinity, and keeps it. */
-TS_VECTORIZED static void merge_f64(const double *restrict high, const double *restrict low, double scale,
-                                    float *restrict out, int64_t n)
+TS_VECTORIZED static void merge_f64(const double *restrict high, const double *restrict low,
+                                    double scale, float *restrict out, int64_t n)
 {
     for (int64_t x = 0; x < n; x++)
         out[x] = fabsf(out[x]) <= FLT_MAX ? (float)((high[x] - low[x]) * scale) : out[x];
@@ -155,20 +163,24 @@ TS_VECTORIZED static void merge_f64(const double *restrict high, const double *r
 struct window_prefix_kernels {
     size_t sum_bytes;
     void (*add)(void *sums, const void *const *rows, int64_t n_rows, int64_t n);
-    void (*slide)(void *prefixes, const void *entering, const void *leaving, void *buffer, int64_t n);
+    void (*slide)(void *prefixes, const void *entering, const void *leaving, void *buffer,
+                  int64_t n);
     void (*start)(void *prefixes, int64_t n);
     void (*extend)(const struct window_prefix *state);
 };
 
-static const struct window_prefix_kernels *prefix_kernels(enum window_value value, enum window_total total)
+static const struct window_prefix_kernels *prefix_kernels(enum window_value value,
+                                                          enum window_total total)
 {
-#define ENTRY(V, T, name, sum, bytes)                                                                                  \
+#define ENTRY(V, T, name, sum, bytes)                                                              \
     [WINDOW_##V][TOTAL_##T] = { bytes, add_##name, slide_##name, start_##sum, extend_line_##sum }
     static const struct window_prefix_kernels table[8][3] = {
-        ENTRY(U8, I32, u8_u32, u32, 4),   ENTRY(I8, I32, i8_u32, u32, 4),   ENTRY(U16, I32, u16_u32, u32, 4),
-        ENTRY(I16, I32, i16_u32, u32, 4), ENTRY(I32, I32, i32_u32, u32, 4), ENTRY(U16, I64, u16_u64, u64, 8),
-        ENTRY(I16, I64, i16_u64, u64, 8), ENTRY(U32, I64, u32_u64, u64, 8), ENTRY(I32, I64, i32_u64, u64, 8),
-        ENTRY(I64, I64, i64_u64, u64, 8), ENTRY(F32, F32, f32_f64, f64, 8),
+        ENTRY(U8, I32, u8_u32, u32, 4),   ENTRY(I8, I32, i8_u32, u32, 4),
+        ENTRY(U16, I32, u16_u32, u32, 4), ENTRY(I16, I32, i16_u32, u32, 4),
+        ENTRY(I32, I32, i32_u32, u32, 4), ENTRY(U16, I64, u16_u64, u64, 8),
+        ENTRY(I16, I64, i16_u64, u64, 8), ENTRY(U32, I64, u32_u64, u64, 8),
+        ENTRY(I32, I64, i32_u64, u64, 8), ENTRY(I64, I64, i64_u64, u64, 8),
+        ENTRY(F32, F32, f32_f64, f64, 8),
     };
 #undef ENTRY
     return &table[value][total];
@@ -192,7 +204,8 @@ static void prefix_slide(struct window_prefix *state, const void *entering, cons
     state->kernels->extend(state);
 }
 
-/* Writes the sums of all windows of the row, for integers only: int32_t or int64_t, as `total` says. */
+/* Writes the sums of all windows of the row, for integers only: int32_t or int64_t, as `total`
+ * says. */
 static void prefix_sums(const struct window_prefix *state, void *sums)
 {
     if (state->kernels->sum_bytes == 4) {
@@ -204,7 +217,8 @@ static void prefix_sums(const struct window_prefix *state, void *sums)
     }
 }
 
-/* Writes out = scale * sum, for floats only; where `merge` is set only to elements of `out` that are finite already. */
+/* Writes out = scale * sum, for floats only; where `merge` is set only to elements of `out` that
+ * are finite already. */
 static void prefix_means(const struct window_prefix *state, double scale, bool merge, float *out)
 {
     const double *p = state->origin, *high = p + state->radius + 1, *low = p - state->radius;
@@ -215,30 +229,34 @@ static void prefix_means(const struct window_prefix *state, double scale, bool m
 }
 
 /* Writes the sums of the windows of samples [first, first + n) of the row. For floats only. */
-static void prefix_doubles(const struct window_prefix *state, int64_t begin, int64_t n, double *sums)
+static void prefix_doubles(const struct window_prefix *state, int64_t begin, int64_t n,
+                           double *sums)
 {
-    const double *p = state->origin, *high = p + state->radius + 1 + begin, *low = p - state->radius + begin;
+    const double *p = state->origin, *high = p + state->radius + 1 + begin,
+                 *low = p - state->radius + begin;
     for (int64_t x = 0; x < n; x++)
         sums[x] = high[x] - low[x];
 }
 
 /* ---- masked images ----------------------------------------------------------------------------
  *
- * Box of a masked image runs as for any other, with 0 in place of invalid pixels; as soon as a row is written, its
- * pixels whose window holds an invalid one are computed again from the sums of their windows, which are divided by the
- * number of valid pixels. A window without invalid pixels has the mean that any other image gives it. docs/padding.md
- * says how long masks take.
+ * Box of a masked image runs as for any other, with 0 in place of invalid pixels; as soon as a row
+ * is written, its pixels whose window holds an invalid one are computed again from the sums of
+ * their windows, which are divided by the number of valid pixels. A window without invalid pixels
+ * has the mean that any other image gives it. docs/padding.md says how long masks take.
  *
- * How many pixels of a window are valid is known from the columns of masked_mend.h, and slides along the row. The sum
- * is that of box itself, except for floats of small windows: box adds these in float and divides them at once, so they
- * are added here once more in double, first down the rows and then along them. */
+ * How many pixels of a window are valid is known from the columns of masked_mend.h, and slides
+ * along the row. The sum is that of box itself, except for floats of small windows: box adds these
+ * in float and divides them at once, so they are added here once more in double, first down the
+ * rows and then along them. */
 
 /* These are the sums of the windows of the row that was written last. One of them is not NULL. */
 struct box_sums {
     enum window_total type;
     const void *totals;                 /* of integers, of each pixel's window */
     const struct window_prefix *prefix; /* of floats */
-    const float *const *rows;           /* of floats, whose windows are added anew: the rows around this one */
+    const float *const
+        *rows; /* of floats, whose windows are added anew: the rows around this one */
 };
 
 /* This is the state of one thread that does rows of a masked image. */
@@ -248,12 +266,14 @@ struct box_mend {
     struct masked_rows rows;
     struct box_sums sums;
     double count; /* pixels of a window */
-    double depth; /* pixels that each value of a sum is the mean of: those along z, of floats in 3D */
+    double
+        depth; /* pixels that each value of a sum is the mean of: those along z, of floats in 3D */
 };
 
 enum { GAP = 32 };
 
-/* Returns a row of a slice with 0 in place of invalid pixels: the row itself where it has none, else `copy`. */
+/* Returns a row of a slice with 0 in place of invalid pixels: the row itself where it has none,
+ * else `copy`. */
 static const void *box_valid_row(const struct ts_image *in, int64_t slice, int64_t y, void *copy)
 {
     const uint64_t *valid = ts_slice_valid(in, slice);
@@ -279,10 +299,11 @@ static double add_outside(const struct box_mend *mend, int64_t x)
 }
 
 /* Adds the windows of pixels [first, end) anew. `columns` holds their columns. */
-TS_VECTORIZED static void add_windows(const struct box_mend *mend, int64_t first, int64_t end, double *columns,
-                                      double *means)
+TS_VECTORIZED static void add_windows(const struct box_mend *mend, int64_t first, int64_t end,
+                                      double *columns, double *means)
 {
-    const int64_t half = mend->window.radius[2], nx = mend->rows.nx, height = 2 * mend->window.radius[1] + 1;
+    const int64_t half = mend->window.radius[2], nx = mend->rows.nx,
+                  height = 2 * mend->window.radius[1] + 1;
     const int64_t low = first < half ? 0 : first - half, high = end + half > nx ? nx : end + half;
     double *restrict inside = columns + half - first;
     for (int64_t x = low; x < high; x++)
@@ -306,7 +327,8 @@ TS_VECTORIZED static void add_windows(const struct box_mend *mend, int64_t first
 }
 
 /* Writes the sums of the windows of pixels [first, end). */
-static void find_sums(const struct box_mend *mend, int64_t first, int64_t end, double *columns, double *sums)
+static void find_sums(const struct box_mend *mend, int64_t first, int64_t end, double *columns,
+                      double *sums)
 {
     const struct box_sums *from = &mend->sums;
     if (from->rows)
@@ -326,9 +348,10 @@ static int32_t missing_outside(const struct box_mend *mend, const struct masked_
     return from < 0 ? 0 : row->missing[from];
 }
 
-/* Writes how many invalid pixels the windows of pixels [first, end) have. `line` holds those of their columns. */
-static void find_missing(const struct box_mend *mend, const struct masked_row *row, int64_t first, int64_t end,
-                         int32_t *restrict line, int32_t *restrict missing)
+/* Writes how many invalid pixels the windows of pixels [first, end) have. `line` holds those of
+ * their columns. */
+static void find_missing(const struct box_mend *mend, const struct masked_row *row, int64_t first,
+                         int64_t end, int32_t *restrict line, int32_t *restrict missing)
 {
     const int64_t half = mend->window.radius[2], nx = mend->rows.nx, n = end - first;
     const int64_t low = first < half ? 0 : first - half, high = end + half > nx ? nx : end + half;
@@ -346,9 +369,10 @@ static void find_missing(const struct box_mend *mend, const struct masked_row *r
     }
 }
 
-/* Divides the sums where a window has an invalid pixel. Where none is valid the pixel itself is invalid. */
-TS_VECTORIZED static void divide(const struct box_mend *mend, const int32_t *restrict missing, double *restrict means,
-                                 int64_t n)
+/* Divides the sums where a window has an invalid pixel. Where none is valid the pixel itself is
+ * invalid. */
+TS_VECTORIZED static void divide(const struct box_mend *mend, const int32_t *restrict missing,
+                                 double *restrict means, int64_t n)
 {
     const double depth = mend->depth, count = mend->count;
     for (int64_t x = 0; x < n; x++) {
@@ -357,26 +381,28 @@ TS_VECTORIZED static void divide(const struct box_mend *mend, const int32_t *res
     }
 }
 
-/* Floats that are not finite stay: their window has a NaN or an infinity, which the sums may leave out. */
-#define STORE(suffix, type)                                                                                            \
-    TS_VECTORIZED static void store_##suffix(const double *restrict means, const int32_t *restrict missing,            \
-                                             type *restrict out, int64_t n)                                            \
-    {                                                                                                                  \
-        for (int64_t x = 0; x < n; x++)                                                                                \
-            out[x] = missing[x] && fabs((double)out[x]) <= FLT_MAX                                                     \
-                         ? (type)(TS_##suffix == TS_F32 ? means[x] : rint(means[x]))                                   \
-                         : out[x];                                                                                     \
+/* Floats that are not finite stay: their window has a NaN or an infinity, which the sums may leave
+ * out. */
+#define STORE(suffix, type)                                                                        \
+    TS_VECTORIZED static void store_##suffix(const double *restrict means,                         \
+                                             const int32_t *restrict missing, type *restrict out,  \
+                                             int64_t n)                                            \
+    {                                                                                              \
+        for (int64_t x = 0; x < n; x++)                                                            \
+            out[x] = missing[x] && fabs((double)out[x]) <= FLT_MAX                                 \
+                         ? (type)(TS_##suffix == TS_F32 ? means[x] : rint(means[x]))               \
+                         : out[x];                                                                 \
     }
 TS_IMAGE_DTYPES(STORE)
 #undef STORE
 
-static void store_means(const struct box_mend *mend, const double *means, const int32_t *missing, void *out,
-                        int64_t first, int64_t n)
+static void store_means(const struct box_mend *mend, const double *means, const int32_t *missing,
+                        void *out, int64_t first, int64_t n)
 {
     switch (mend->rows.out->dtype) {
-#define CASE(suffix, type)                                                                                             \
-    case TS_##suffix:                                                                                                  \
-        store_##suffix(means, missing, (type *)out + first, n);                                                        \
+#define CASE(suffix, type)                                                                         \
+    case TS_##suffix:                                                                              \
+        store_##suffix(means, missing, (type *)out + first, n);                                    \
         break;
         TS_IMAGE_DTYPES(CASE)
 #undef CASE
@@ -385,7 +411,8 @@ static void store_means(const struct box_mend *mend, const double *means, const 
     }
 }
 
-static void box_pixels(const void *of, const struct masked_row *row, int64_t first, int64_t end, void *own)
+static void box_pixels(const void *of, const struct masked_row *row, int64_t first, int64_t end,
+                       void *own)
 {
     const struct box_mend *mend = of;
     const int64_t columns = mend->rows.nx + 2 * mend->window.radius[2];
@@ -408,7 +435,8 @@ static void describe_mend(struct box_mend *mend, const struct stage_context *con
                  .job = mend,
                  .own_bytes = (size_t)(3 * nx + 2 * window.radius[2]) * sizeof(double),
                  .gap = GAP},
-        .count = (double)((2 * window.radius[0] + 1) * (2 * window.radius[1] + 1) * (2 * window.radius[2] + 1)),
+        .count = (double)((2 * window.radius[0] + 1) * (2 * window.radius[1] + 1) *
+                          (2 * window.radius[2] + 1)),
         .depth = context->in.dtype == TS_F32 ? (double)(2 * window.radius[0] + 1) : 1,
     };
     memcpy(mend->mend.radius, window.radius, sizeof window.radius);
@@ -423,15 +451,17 @@ static size_t box_mend_bytes(const struct stage_context *context)
 }
 
 /* Begins; `in` has the halo of the stage at both ends, with its bits. */
-static void box_mend_begin(struct box_mend *mend, const struct stage_context *context, const struct ts_image *in,
-                           struct ts_image *out, void *scratch)
+static void box_mend_begin(struct box_mend *mend, const struct stage_context *context,
+                           const struct ts_image *in, struct ts_image *out, void *scratch)
 {
     describe_mend(mend, context);
     mend->rows = ts_masked_rows_begin(&mend->mend, in, out, scratch);
 }
 
-/* Mends row y of output slice z by its sums. Unless `first` is set, the row above was the one before. */
-static void box_mend_row(struct box_mend *mend, const struct box_sums *sums, int64_t z, int64_t y, bool first)
+/* Mends row y of output slice z by its sums. Unless `first` is set, the row above was the one
+ * before. */
+static void box_mend_row(struct box_mend *mend, const struct box_sums *sums, int64_t z, int64_t y,
+                         bool first)
 {
     mend->sums = *sums;
     ts_masked_rows_mend(&mend->rows, z, y, first);
@@ -439,9 +469,10 @@ static void box_mend_row(struct box_mend *mend, const struct box_sums *sums, int
 
 /* ---- a slab -----------------------------------------------------------------------------------
  *
- * A window is separable: sums along z (3D alone), then down the rows and along each row. A 3D box first makes an
- * image of sums (means for floats) along z in scratch, and is a 2D box of it from there on. Rows are done in chunks
- * whose bounds follow from image and radius alone, so that neither threads nor slabs show in the bytes. */
+ * A window is separable: sums along z (3D alone), then down the rows and along each row. A 3D box
+ * first makes an image of sums (means for floats) along z in scratch, and is a 2D box of it from
+ * there on. Rows are done in chunks whose bounds follow from image and radius alone, so that
+ * neither threads nor slabs show in the bytes. */
 
 /* Running sums: the rows of a chunk pay for its first window, which is at most half of them. */
 enum { DIRECT_ROWS = 64, RUNNING_ROWS = 256 };
@@ -462,8 +493,8 @@ struct box_run {
     double outside; /* total of a column outside the image, with border: constant */
     struct window_line plan;
     /* Offsets in the scratch; those after thread_bytes count from the start of a thread's part. */
-    size_t z_sums, constant_row, threads, thread_bytes, line, spare, totals, prefix, sums, row_pointers, held, mend,
-        bytes;
+    size_t z_sums, constant_row, threads, thread_bytes, line, spare, totals, prefix, sums,
+        row_pointers, held, mend, bytes;
 };
 
 static void choose_types(struct box_run *run)
@@ -479,7 +510,8 @@ static void choose_types(struct box_run *run)
         if (run->volume)
             run->value = wide ? WINDOW_I64 : WINDOW_I32;
     }
-    run->value_bytes = run->volume ? ts_window_total_bytes(run->z_total) : ts_dtype_bytes(run->dtype);
+    run->value_bytes =
+        run->volume ? ts_window_total_bytes(run->z_total) : ts_dtype_bytes(run->dtype);
     run->total_bytes = ts_window_total_bytes(run->total);
 }
 
@@ -505,7 +537,9 @@ static struct box_run box_describe(const struct stage_context *context, int64_t 
     };
     const double window = (double)run.window;
     run.count = run.volume ? window * window * window : window * window;
-    int64_t rows = run.direct ? DIRECT_ROWS : 4 * run.radius > RUNNING_ROWS ? 4 * run.radius : RUNNING_ROWS;
+    int64_t rows = run.direct                      ? DIRECT_ROWS
+                   : 4 * run.radius > RUNNING_ROWS ? 4 * run.radius
+                                                   : RUNNING_ROWS;
     run.n_chunks = run.ny > rows ? run.ny / rows : 1;
     rows = (run.ny + run.n_chunks - 1) / run.n_chunks;
     run.outside = params->constant * (run.dtype == TS_F32 ? window : run.count / window);
@@ -518,9 +552,11 @@ static struct box_run box_describe(const struct stage_context *context, int64_t 
     run.spare = ts_scratch_part(&used, run.nx + 2 * run.radius, 8);
     run.totals = ts_scratch_part(&used, run.nx, 8);
     run.prefix = ts_scratch_part(&used, 1, prefix_bytes(run.nx, run.radius));
-    run.sums = ts_scratch_part(&used, 1, ts_window_rows_bytes(run.window, run.nx, run.volume ? most : rows));
+    run.sums = ts_scratch_part(&used, 1,
+                               ts_window_rows_bytes(run.window, run.nx, run.volume ? most : rows));
     run.row_pointers = ts_scratch_part(&used, most + 2 * run.radius, sizeof(void *));
-    run.held = ts_scratch_part(&used, context->in.masked ? most + 2 * run.radius : 0, row_bytes(&run));
+    run.held =
+        ts_scratch_part(&used, context->in.masked ? most + 2 * run.radius : 0, row_bytes(&run));
     run.mend = ts_scratch_part(&used, 1, context->in.masked ? box_mend_bytes(context) : 0);
     run.thread_bytes = used;
     used = 0;
@@ -545,33 +581,40 @@ static void *thread_part(const struct box_run *run, char *scratch, size_t part)
     return scratch + run->threads + (size_t)omp_get_thread_num() * run->thread_bytes + part;
 }
 
-/* Returns row y of a slice; one with invalid pixels as a copy, number `place`, in which they are 0. */
-static const void *input_row(const struct box_run *run, const struct ts_image *in, int64_t slice, int64_t y,
-                             int64_t place, char *scratch)
+/* Returns row y of a slice; one with invalid pixels as a copy, number `place`, in which they are
+ * 0. */
+static const void *input_row(const struct box_run *run, const struct ts_image *in, int64_t slice,
+                             int64_t y, int64_t place, char *scratch)
 {
     if (in->valid)
         return box_valid_row(in, slice, y,
-                             (char *)thread_part(run, scratch, run->held) + (size_t)place * row_bytes(run));
-    return (const char *)ts_slice_data(in, slice) + (size_t)(y * run->nx) * ts_dtype_bytes(run->dtype);
+                             (char *)thread_part(run, scratch, run->held) +
+                                 (size_t)place * row_bytes(run));
+    return (const char *)ts_slice_data(in, slice) +
+           (size_t)(y * run->nx) * ts_dtype_bytes(run->dtype);
 }
 
 /* Sums row y of all slices along z, to z_sums. */
-static void sum_along_z(const struct box_run *run, const struct ts_image *in, int64_t z_first, int64_t y, char *scratch)
+static void sum_along_z(const struct box_run *run, const struct ts_image *in, int64_t z_first,
+                        int64_t y, char *scratch)
 {
     const void **rows = thread_part(run, scratch, run->row_pointers);
     struct window_rows sums;
-    ts_window_rows_init(&sums, (enum window_value)run->dtype, run->z_total, run->direct, run->window, run->nx,
-                        1.0 / (double)run->window, thread_part(run, scratch, run->sums));
+    ts_window_rows_init(&sums, (enum window_value)run->dtype, run->z_total, run->direct,
+                        run->window, run->nx, 1.0 / (double)run->window,
+                        thread_part(run, scratch, run->sums));
     for (int64_t k = 0; k < run->nz + 2 * run->radius; k++)
         rows[k] = input_row(run, in, k, y, k, scratch);
     for (int64_t z = 0; z < run->nz; z++)
         ts_window_rows_step(&sums, rows, z_first, z, run->nz,
-                            scratch + run->z_sums + (size_t)((z * run->ny + y) * run->nx) * run->value_bytes);
+                            scratch + run->z_sums +
+                                (size_t)((z * run->ny + y) * run->nx) * run->value_bytes);
 }
 
 static void store_row(const struct box_run *run, const void *sums, void *out)
 {
-    ts_integer_means(run->dtype, run->total, (int64_t)run->count, run->highest * run->count, sums, out, run->nx);
+    ts_integer_means(run->dtype, run->total, (int64_t)run->count, run->highest * run->count, sums,
+                     out, run->nx);
 }
 
 /* One thread does these rows [y_first, y_end) of output slice z. */
@@ -594,20 +637,23 @@ static void direct_chunk(const struct box_run *run, const struct box_chunk *chun
 {
     const size_t out_bytes = (size_t)run->nx * ts_dtype_bytes(run->dtype);
     char *scratch = chunk->scratch, *line = thread_part(run, scratch, run->line),
-         *spare = thread_part(run, scratch, run->spare), *totals = thread_part(run, scratch, run->totals);
+         *spare = thread_part(run, scratch, run->spare),
+         *totals = thread_part(run, scratch, run->totals);
     char *middle = line + (size_t)run->radius * run->total_bytes;
     const double window = (double)run->window;
     const double outside = run->dtype == TS_F32 ? run->outside / (window * window) : run->outside;
     const int64_t n = chunk->y_end - chunk->y_first;
     struct window_rows sums;
-    ts_window_rows_init(&sums, run->value, run->total, run->direct, run->window, run->nx, 1.0 / (window * window),
-                        thread_part(run, scratch, run->sums));
+    ts_window_rows_init(&sums, run->value, run->total, run->direct, run->window, run->nx,
+                        1.0 / (window * window), thread_part(run, scratch, run->sums));
     for (int64_t j = 0; j < n; j++) {
         char *out_row = chunk->out + (size_t)(chunk->y_first + j) * out_bytes;
         struct box_sums found = {.type = run->total, .totals = totals};
         ts_window_rows_step(&sums, chunk->rows, chunk->y_first, j, n, middle);
-        ts_window_extend(run->total, middle, run->nx, run->radius, (enum ts_border)run->params->border, outside);
-        ts_window_line(run->total, &run->plan, line, spare, run->nx, run->total == TOTAL_F32 ? out_row : totals);
+        ts_window_extend(run->total, middle, run->nx, run->radius,
+                         (enum ts_border)run->params->border, outside);
+        ts_window_line(run->total, &run->plan, line, spare, run->nx,
+                       run->total == TOTAL_F32 ? out_row : totals);
         if (run->total != TOTAL_F32)
             store_row(run, totals, out_row);
         else
@@ -618,7 +664,8 @@ static void direct_chunk(const struct box_run *run, const struct box_chunk *chun
 }
 
 /* Copies the row without its NaN and infinities. */
-TS_VECTORIZED static const float *finite_row(const float *restrict row, float *restrict finite, int64_t n)
+TS_VECTORIZED static const float *finite_row(const float *restrict row, float *restrict finite,
+                                             int64_t n)
 {
     for (int64_t x = 0; x < n; x++)
         finite[x] = fabsf(row[x]) <= FLT_MAX ? row[x] : 0;
@@ -626,13 +673,15 @@ TS_VECTORIZED static const float *finite_row(const float *restrict row, float *r
 }
 
 /* Begins the sums of a chunk with the rows of its first window. */
-static struct window_prefix start_sums(const struct box_run *run, const struct box_chunk *chunk, bool merge)
+static struct window_prefix start_sums(const struct box_run *run, const struct box_chunk *chunk,
+                                       bool merge)
 {
     enum { ADDED = 4 }; /* rows at a time */
     float *finite = thread_part(run, chunk->scratch, run->line);
     char *scratch = thread_part(run, chunk->scratch, run->prefix);
     const struct window_prefix_kernels *kernels = prefix_kernels(run->value, run->total);
-    const size_t element = kernels->sum_bytes, before = ((size_t)(run->radius + 1) * element + 63) & ~(size_t)63;
+    const size_t element = kernels->sum_bytes,
+                 before = ((size_t)(run->radius + 1) * element + 63) & ~(size_t)63;
     const struct window_prefix sums = {
         .kernels = kernels,
         .n = run->nx,
@@ -640,7 +689,8 @@ static struct window_prefix start_sums(const struct box_run *run, const struct b
         .border = (enum ts_border)run->params->border,
         .outside = run->outside,
         .origin = scratch + before - element,
-        .differences = scratch + before + (((size_t)(run->nx + run->radius) * element + 63) & ~(size_t)63),
+        .differences =
+            scratch + before + (((size_t)(run->nx + run->radius) * element + 63) & ~(size_t)63),
     };
     memset(sums.origin, 0, (size_t)(run->nx + 1) * element);
     for (int64_t k = 0, n = 1; k < run->window; k += n) {
@@ -653,14 +703,15 @@ static struct window_prefix start_sums(const struct box_run *run, const struct b
     return sums;
 }
 
-/* Does the rows by running sums. With `merge` NaN and infinities count as 0, and it writes only where out is finite.
- * Returns whether all samples were finite. */
+/* Does the rows by running sums. With `merge` NaN and infinities count as 0, and it writes only
+ * where out is finite. Returns whether all samples were finite. */
 static bool running_chunk(const struct box_run *run, const struct box_chunk *chunk, bool merge)
 {
     const size_t out_bytes = (size_t)run->nx * ts_dtype_bytes(run->dtype);
     const double scale = 1.0 / (double)(run->window * run->window);
     char *totals = thread_part(run, chunk->scratch, run->totals);
-    float *finite = thread_part(run, chunk->scratch, run->line), *more = thread_part(run, chunk->scratch, run->spare);
+    float *finite = thread_part(run, chunk->scratch, run->line),
+          *more = thread_part(run, chunk->scratch, run->spare);
     struct window_prefix sums = start_sums(run, chunk, merge);
     struct box_sums found = {.type = run->total};
     for (int64_t y = chunk->y_first; y < chunk->y_end; y++) {
@@ -685,8 +736,8 @@ static bool running_chunk(const struct box_run *run, const struct box_chunk *chu
 }
 
 /* Does chunk number `item` of a slab. */
-static void do_chunk(const struct stage_context *context, const struct box_run *run, const struct ts_image *in,
-                     struct ts_image *out, int64_t item, char *scratch)
+static void do_chunk(const struct stage_context *context, const struct box_run *run,
+                     const struct ts_image *in, struct ts_image *out, int64_t item, char *scratch)
 {
     const int64_t z = item / run->n_chunks, number = item % run->n_chunks;
     struct box_mend mend;
@@ -698,8 +749,8 @@ static void do_chunk(const struct stage_context *context, const struct box_run *
                               .scratch = scratch};
     const char *z_sums = scratch + run->z_sums + (size_t)(z * run->ny * run->nx) * run->value_bytes;
     for (int64_t k = 0; k < chunk.y_end - chunk.y_first + 2 * run->radius; k++) {
-        const int64_t y =
-            ts_border_index(chunk.y_first - run->radius + k, run->ny, (enum ts_border)run->params->border);
+        const int64_t y = ts_border_index(chunk.y_first - run->radius + k, run->ny,
+                                          (enum ts_border)run->params->border);
         chunk.rows[k] = y < 0         ? scratch + run->constant_row
                         : run->volume ? z_sums + (size_t)(y * run->nx) * run->value_bytes
                                       : input_row(run, in, z, y, k, scratch);
@@ -721,12 +772,14 @@ size_t ts_box_sums_bytes(const struct stage_context *context, int64_t n)
     return box_describe(context, n).bytes;
 }
 
-void ts_box_sums_map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                     void *scratch)
+void ts_box_sums_map(const struct stage_context *context, const struct ts_image *in,
+                     struct ts_image *out, void *scratch)
 {
     const struct box_run run = box_describe(context, out->axes[0].n);
     set_constant((char *)scratch + run.constant_row, run.value,
-                 run.params->constant * (run.volume && run.dtype != TS_F32 ? (double)run.window : 1.0), run.nx);
+                 run.params->constant *
+                     (run.volume && run.dtype != TS_F32 ? (double)run.window : 1.0),
+                 run.nx);
     if (run.volume) {
 #pragma omp parallel for num_threads(context->threads)
         for (int64_t y = 0; y < run.ny; y++)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Products and sums are made in double and rounded once, so that a kernel whose weights cancel (a Laplacian of a
- * bright, flat image) keeps its digits. Where weights and pixels are integers and float holds every partial sum, float
- * gives the same result with vectors of twice as many pixels. Taps of weight 0 are left out: what lies under them does
- * not matter, not even a NaN. The rows around four output rows stand in a ring of extended rows, so that a value
- * that is loaded serves four sums; each sum adds tap after tap in the order in which the weights are written.
+ * Products and sums are made in double and rounded once, so that a kernel whose weights cancel (a
+ * Laplacian of a bright, flat image) keeps its digits. Where weights and pixels are integers and
+ * float holds every partial sum, float gives the same result with vectors of twice as many pixels.
+ * Taps of weight 0 are left out: what lies under them does not matter, not even a NaN. The rows
+ * around four output rows stand in a ring of extended rows, so that a value that is loaded serves
+ * four sums; each sum adds tap after tap in the order in which the weights are written.
  */
 #include "stages/filters/convolve.h"
 
@@ -21,8 +22,9 @@
 #include "stages/engine/validity.h"
 #include "stages/filters/masked_mend.h"
 
-/* The kernels of convolve as numbers, and two properties by which both devices choose how to sum: whether float holds
- * every partial sum, and whether a kernel is a column times a row, so that n x n taps become 2 n. */
+/* The kernels of convolve as numbers, and two properties by which both devices choose how to sum:
+ * whether float holds every partial sum, and whether a kernel is a column times a row, so that n x
+ * n taps become 2 n. */
 
 enum { NAMED_SIDE = 5 };
 
@@ -68,10 +70,12 @@ static const struct named_kernel named_kernels[] = {
 };
 /* clang-format on */
 
-static struct convolve_weights kernel_of(const struct convolve_params *params, enum convolve_kernel name)
+static struct convolve_weights kernel_of(const struct convolve_params *params,
+                                         enum convolve_kernel name)
 {
     if (name == CONVOLVE_CUSTOM)
-        return (struct convolve_weights){params->weights.rows, params->weights.columns, params->weights.values, 1};
+        return (struct convolve_weights){params->weights.rows, params->weights.columns,
+                                         params->weights.values, 1};
     const struct named_kernel *named = &named_kernels[name];
     return (struct convolve_weights){named->side, named->side, named->weights, named->divisor};
 }
@@ -79,12 +83,14 @@ static struct convolve_weights kernel_of(const struct convolve_params *params, e
 int ts_convolve_kernels(const struct convolve_params *params, struct convolve_weights kernels[2])
 {
     const bool magnitude = params->kernel == CONVOLVE_SOBEL_MAGNITUDE;
-    kernels[0] = kernel_of(params, magnitude ? CONVOLVE_SOBEL_X : (enum convolve_kernel)params->kernel);
+    kernels[0] =
+        kernel_of(params, magnitude ? CONVOLVE_SOBEL_X : (enum convolve_kernel)params->kernel);
     kernels[1] = kernel_of(params, CONVOLVE_SOBEL_Y);
     return magnitude ? 2 : 1;
 }
 
-bool ts_convolve_is_exact(const struct convolve_weights *kernels, int n_kernels, enum ts_dtype dtype)
+bool ts_convolve_is_exact(const struct convolve_weights *kernels, int n_kernels,
+                          enum ts_dtype dtype)
 {
     double low, high;
     if (ts_dtype_bytes(dtype) > 2)
@@ -104,7 +110,8 @@ bool ts_convolve_is_exact(const struct convolve_weights *kernels, int n_kernels,
     return true;
 }
 
-bool ts_convolve_separate(const struct convolve_weights *kernel, double error, double *across, double *down)
+bool ts_convolve_separate(const struct convolve_weights *kernel, double error, double *across,
+                          double *down)
 {
     const double *weights = kernel->weights;
     const int64_t n = kernel->rows * kernel->columns;
@@ -120,14 +127,16 @@ bool ts_convolve_separate(const struct convolve_weights *kernel, double error, d
     for (int64_t j = 0; j < kernel->rows; j++)
         down[j] = weights[j * kernel->columns + column] / weights[pivot] + 0.0;
     for (int64_t i = 0; i < n; i++)
-        if (!(fabs(weights[i] - down[i / kernel->columns] * across[i % kernel->columns]) <= error * fabs(weights[i])))
+        if (!(fabs(weights[i] - down[i / kernel->columns] * across[i % kernel->columns]) <=
+              error * fabs(weights[i])))
             return false;
     return true;
 }
 
-/* An invalid pixel under the weights counts as the value in their middle, so that a flat image stays flat and has no
- * slope towards its padding, whatever the weights sum to. An invalid pixel in the middle keeps its value. Pixels that
- * have an invalid one under their weights (masked_mend.h) are computed tap by tap in double. */
+/* An invalid pixel under the weights counts as the value in their middle, so that a flat image
+ * stays flat and has no slope towards its padding, whatever the weights sum to. An invalid pixel in
+ * the middle keeps its value. Pixels that have an invalid one under their weights (masked_mend.h)
+ * are computed tap by tap in double. */
 
 struct masked_kernel {
     const struct convolve_params *params;
@@ -148,7 +157,8 @@ struct masked_slice {
 static double value_at(const struct masked_slice *slice, int64_t i)
 {
     double value;
-    ts_load_f64(&value, (const char *)slice->data + (size_t)i * ts_dtype_bytes(slice->dtype), slice->dtype, 1);
+    ts_load_f64(&value, (const char *)slice->data + (size_t)i * ts_dtype_bytes(slice->dtype),
+                slice->dtype, 1);
     return value;
 }
 
@@ -157,7 +167,8 @@ static double sample(const struct masked_slice *slice, int64_t y, int64_t x, dou
 {
     const struct masked_kernel *kernel = slice->kernel;
     const enum ts_border border = (enum ts_border)kernel->params->border;
-    const int64_t row = ts_border_index(y, kernel->ny, border), column = ts_border_index(x, kernel->nx, border);
+    const int64_t row = ts_border_index(y, kernel->ny, border),
+                  column = ts_border_index(x, kernel->nx, border);
     if (row < 0 || column < 0)
         return kernel->params->constant;
     const int64_t i = row * kernel->nx + column;
@@ -165,7 +176,8 @@ static double sample(const struct masked_slice *slice, int64_t y, int64_t x, dou
 }
 
 /* Loads row y of the window around column x, with `middle` in place of what is invalid. */
-static void load_masked_row(const struct masked_slice *slice, int64_t y, int64_t x, double middle, double *values)
+static void load_masked_row(const struct masked_slice *slice, int64_t y, int64_t x, double middle,
+                            double *values)
 {
     const struct masked_kernel *kernel = slice->kernel;
     const int64_t half = kernel->half_x, width = 2 * half + 1;
@@ -176,7 +188,8 @@ static void load_masked_row(const struct masked_slice *slice, int64_t y, int64_t
         return;
     }
     const size_t first = (size_t)(row * kernel->nx + x - half);
-    ts_load_f64(values, (const char *)slice->data + first * ts_dtype_bytes(slice->dtype), slice->dtype, (size_t)width);
+    ts_load_f64(values, (const char *)slice->data + first * ts_dtype_bytes(slice->dtype),
+                slice->dtype, (size_t)width);
     ts_valid_fill_doubles(slice->valid, first, (size_t)width, middle, values);
 }
 
@@ -200,21 +213,23 @@ static float convolved(const struct masked_slice *slice, int64_t y, int64_t x)
     return (float)(kernel->n_kernels > 1 ? sqrt(sums[0] * sums[0] + sums[1] * sums[1]) : sums[0]);
 }
 
-static void convolve_pixels(const void *job, const struct masked_row *row, int64_t first, int64_t end, void *own)
+static void convolve_pixels(const void *job, const struct masked_row *row, int64_t first,
+                            int64_t end, void *own)
 {
     const struct masked_kernel *kernel = job;
-    const struct masked_slice slice = {kernel, ts_slice_data(kernel->in, row->z), ts_slice_valid(kernel->in, row->z),
-                                       kernel->in->dtype};
+    const struct masked_slice slice = {kernel, ts_slice_data(kernel->in, row->z),
+                                       ts_slice_valid(kernel->in, row->z), kernel->in->dtype};
     float *out = row->out;
     (void)own;
     for (int64_t x = first; x < end; x++)
         out[x] = convolved(&slice, row->y, x);
 }
 
-static struct masked_mend describe(struct masked_kernel *kernel, const struct stage_context *context)
+static struct masked_mend describe(struct masked_kernel *kernel,
+                                   const struct stage_context *context)
 {
-    *kernel =
-        (struct masked_kernel){.params = context->params, .ny = context->in.axes[1].n, .nx = context->in.axes[2].n};
+    *kernel = (struct masked_kernel){
+        .params = context->params, .ny = context->in.axes[1].n, .nx = context->in.axes[2].n};
     kernel->n_kernels = ts_convolve_kernels(kernel->params, kernel->kernels);
     kernel->half_y = kernel->kernels[0].rows / 2;
     kernel->half_x = kernel->kernels[0].columns / 2;
@@ -232,10 +247,10 @@ static size_t convolve_mend_bytes(const struct stage_context *context)
     return ts_masked_mend_bytes(context, &mend);
 }
 
-/* Writes the pixels of `out` that are invalid or have an invalid one under their weights; the others are there
- * already. */
-static void convolve_mend(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                          void *scratch)
+/* Writes the pixels of `out` that are invalid or have an invalid one under their weights; the
+ * others are there already. */
+static void convolve_mend(const struct stage_context *context, const struct ts_image *in,
+                          struct ts_image *out, void *scratch)
 {
     struct masked_kernel kernel;
     const struct masked_mend mend = describe(&kernel, context);
@@ -245,8 +260,9 @@ static void convolve_mend(const struct stage_context *context, const struct ts_i
 
 enum {
     CHUNK_ROWS = 64,
-    SUM_ROWS = 4,       /* output rows at once */
-    SUM_VECTORS = 3,    /* of each of them: 12 sums, 3 values and a weight are the 16 registers of AVX2 */
+    SUM_ROWS = 4, /* output rows at once */
+    SUM_VECTORS =
+        3, /* of each of them: 12 sums, 3 values and a weight are the 16 registers of AVX2 */
     ACROSS_VECTORS = 4, /* of a row at once, where rows are summed across */
     READ_BEYOND = ACROSS_VECTORS * TS_VECTOR_MOST_BYTES / (int)sizeof(float),
     SEPARABLE_FROM_TAPS = 10, /* 9 taps are faster in one step */
@@ -267,13 +283,15 @@ static const struct choice kernel_choices[] = {
     {"sharpen-4", CONVOLVE_SHARPEN_4, "the image minus laplacian-4"},
     {"sharpen-8", CONVOLVE_SHARPEN_8, "the image minus laplacian-8"},
     {"sharpen-5x5", CONVOLVE_SHARPEN_5X5, "twice the image minus gaussian-5x5 (unsharp mask)"},
-    {"laplacian-4", CONVOLVE_LAPLACIAN_4, "the 4 neighbors minus 4 times the pixel, as scipy.ndimage.laplace"},
+    {"laplacian-4", CONVOLVE_LAPLACIAN_4,
+     "the 4 neighbors minus 4 times the pixel, as scipy.ndimage.laplace"},
     {"laplacian-8", CONVOLVE_LAPLACIAN_8, "the 8 neighbors minus 8 times the pixel"},
     {"log-5x5", CONVOLVE_LOG_5X5, "Laplacian of a Gaussian, center -16; negative on bright spots"},
     {"sobel-x", CONVOLVE_SOBEL_X, "slope along x, as scipy.ndimage.sobel(axis=-1)"},
     {"sobel-y", CONVOLVE_SOBEL_Y, "slope along y, as scipy.ndimage.sobel(axis=-2)"},
     {"sobel-magnitude", CONVOLVE_SOBEL_MAGNITUDE, "sqrt(sobel-x^2 + sobel-y^2)"},
-    {"sobel-x-5x5", CONVOLVE_SOBEL_X_5X5, "[1 4 6 4 1] along y, [-1 -2 0 2 1] along x, as cv2.Sobel(ksize=5)"},
+    {"sobel-x-5x5", CONVOLVE_SOBEL_X_5X5,
+     "[1 4 6 4 1] along y, [-1 -2 0 2 1] along x, as cv2.Sobel(ksize=5)"},
     {"sobel-y-5x5", CONVOLVE_SOBEL_Y_5X5, "the same, transposed"},
     {NULL, 0, NULL},
 };
@@ -282,23 +300,26 @@ static const struct param convolve_params[] = {
     PARAM(struct convolve_params, kernel, .unit = "", .required = true, .choices = kernel_choices,
           .doc = "a kernel by name, or custom"),
     PARAM(struct convolve_params, weights, .unit = "", .optional = true,
-          .doc =
-              "the weights of a custom kernel, top row first: [[1, 0, -1], [2, 0, -2], [1, 0, -1]]; an odd number of "
-              "rows and of columns, at most 31; one list is one row"),
-    PARAM(struct convolve_params, border, .unit = "", .choices = ts_border_choices, .init.choice = BORDER_REFLECT,
-          .doc = TS_BORDER_DOC),
-    PARAM(struct convolve_params, constant, .unit = "value", .init.r = 0, .min = -FLT_MAX, .max = FLT_MAX,
+          .doc = "the weights of a custom kernel, top row first: [[1, 0, -1], [2, 0, -2], [1, 0, "
+                 "-1]]; an odd number of "
+                 "rows and of columns, at most 31; one list is one row"),
+    PARAM(struct convolve_params, border, .unit = "", .choices = ts_border_choices,
+          .init.choice = BORDER_REFLECT, .doc = TS_BORDER_DOC),
+    PARAM(struct convolve_params, constant, .unit = "value", .init.r = 0, .min = -FLT_MAX,
+          .max = FLT_MAX,
           .doc = "the value outside with border: constant; one that the image's dtype can hold"),
 };
 
-/* ---- plan --------------------------------------------------------------------------------------- */
+/* ---- plan ------------------------------------------------------------------------------------ */
 
 static enum ts_status convolve_resolve(const struct stage_context *context, void *values)
 {
     const struct convolve_params *params = values;
-    const bool custom = params->kernel == CONVOLVE_CUSTOM, given = ts_param_given(context->set, "weights");
+    const bool custom = params->kernel == CONVOLVE_CUSTOM,
+               given = ts_param_given(context->set, "weights");
     if (custom && !given) {
-        ts_param_error(context->set, "kernel", "weights-missing", context->diag, "custom needs the parameter weights");
+        ts_param_error(context->set, "kernel", "weights-missing", context->diag,
+                       "custom needs the parameter weights");
         return ts_diag_hint(context->diag, "weights: [[0, 1, 0], [1, 1, 1], [0, 1, 0]]");
     }
     if (!custom && given) {
@@ -308,11 +329,12 @@ static enum ts_status convolve_resolve(const struct stage_context *context, void
         return TS_BAD_CHAIN;
     }
     const struct ts_numbers *weights = &params->weights;
-    if (custom && (weights->rows % 2 != 1 || weights->columns % 2 != 1 || weights->rows > CONVOLVE_MAX_SIDE ||
-                   weights->columns > CONVOLVE_MAX_SIDE))
+    if (custom && (weights->rows % 2 != 1 || weights->columns % 2 != 1 ||
+                   weights->rows > CONVOLVE_MAX_SIDE || weights->columns > CONVOLVE_MAX_SIDE))
         return ts_param_error(context->set, "weights", "weights-shape", context->diag,
-                              "%lld rows of %lld weights; both must be odd and at most %d", (long long)weights->rows,
-                              (long long)weights->columns, CONVOLVE_MAX_SIDE);
+                              "%lld rows of %lld weights; both must be odd and at most %d",
+                              (long long)weights->rows, (long long)weights->columns,
+                              CONVOLVE_MAX_SIDE);
     return ts_border_check(context, (enum ts_border)params->border, params->constant);
 }
 
@@ -333,10 +355,11 @@ static enum ts_status convolve_shape(const struct stage_context *context, struct
     return TS_OK;
 }
 
-/* ---- run ---------------------------------------------------------------------------------------- */
+/* ---- run ------------------------------------------------------------------------------------- */
 
-/* The weights of a kernel, with SUM_ROWS - 1 empty rows above and below. Output row r of those that are summed at once
- * meets image row q under the kernel's row q - r: bit r of output_rows[q][i] is set where weight i of it is not 0. */
+/* The weights of a kernel, with SUM_ROWS - 1 empty rows above and below. Output row r of those that
+ * are summed at once meets image row q under the kernel's row q - r: bit r of output_rows[q][i] is
+ * set where weight i of it is not 0. */
 struct taps {
     double scale;
     uint8_t output_rows[TAP_ROWS][CONVOLVE_MAX_SIDE];
@@ -346,7 +369,8 @@ struct taps {
     };
 };
 
-/* SUMS_SHORT: products with weights of few digits are exact in double, so that fused operations give the same bytes. */
+/* SUMS_SHORT: products with weights of few digits are exact in double, so that fused operations
+ * give the same bytes. */
 enum sum_kind { SUMS_EXACT, SUMS_SHORT, SUMS_DOUBLE };
 
 /* This describes the work of one call, and where its parts of the scratch stand. */
@@ -358,13 +382,14 @@ struct convolve_run {
     int64_t rows, columns, held; /* of the kernel; rows of the ring */
     int64_t element;             /* bytes of a pixel */
     bool has_zeros;              /* taps of weight 0 */
-    bool separable;              /* rows are summed across when they are loaded, and the taps are a column */
+    bool separable; /* rows are summed across when they are loaded, and the taps are a column */
     double across[CONVOLVE_MAX_SIDE], down[CONVOLVE_MAX_SIDE];
     int64_t nz, ny, nx, row_length;
     size_t edges, taps, threads, line, thread_bytes, bytes;
 };
 
-/* Returns true where the product with any pixel has at most 53 digits and the exponent of a normal double. */
+/* Returns true where the product with any pixel has at most 53 digits and the exponent of a normal
+ * double. */
 static bool is_short(double weight)
 {
     enum { DIGITS = DBL_MANT_DIG - 32, EXPONENT = 256 };
@@ -384,16 +409,17 @@ static enum sum_kind kind_of(const struct convolve_run *run, enum ts_dtype dtype
     return SUMS_SHORT;
 }
 
-/* Sums in two steps are exact, or differ from those in one in the last digits of a double, which float seldom shows.
- * Weights of many digits keep all their taps, because no column and row give exactly them. */
+/* Sums in two steps are exact, or differ from those in one in the last digits of a double, which
+ * float seldom shows. Weights of many digits keep all their taps, because no column and row give
+ * exactly them. */
 static bool is_separable(struct convolve_run *run, enum ts_dtype dtype)
 {
     const bool floats = run->kind == SUMS_EXACT || (run->kind == SUMS_SHORT && dtype == TS_F32);
     int64_t n_taps = 0;
     for (int64_t i = 0; i < run->rows * run->columns; i++)
         n_taps += run->kernels[0].weights[i] != 0;
-    if (!floats || run->n_kernels > 1 || n_taps < SEPARABLE_FROM_TAPS || run->rows == 1 || run->columns == 1 ||
-        !ts_convolve_separate(&run->kernels[0], 0, run->across, run->down))
+    if (!floats || run->n_kernels > 1 || n_taps < SEPARABLE_FROM_TAPS || run->rows == 1 ||
+        run->columns == 1 || !ts_convolve_separate(&run->kernels[0], 0, run->across, run->down))
         return false;
     for (int64_t j = 0; j < run->rows; j++)
         if (run->down[j] != rint(run->down[j]))
@@ -403,8 +429,10 @@ static bool is_separable(struct convolve_run *run, enum ts_dtype dtype)
 
 static struct convolve_run convolve_describe(const struct stage_context *context, int64_t nz)
 {
-    struct convolve_run run = {
-        .params = context->params, .nz = nz, .ny = context->in.axes[1].n, .nx = context->in.axes[2].n};
+    struct convolve_run run = {.params = context->params,
+                               .nz = nz,
+                               .ny = context->in.axes[1].n,
+                               .nx = context->in.axes[2].n};
     run.n_kernels = ts_convolve_kernels(run.params, run.kernels);
     run.rows = run.kernels[0].rows;
     run.columns = run.kernels[0].columns;
@@ -431,7 +459,8 @@ static struct convolve_run convolve_describe(const struct stage_context *context
 
 static size_t convolve_scratch_bytes(const struct stage_context *context, int64_t n)
 {
-    return convolve_describe(context, n).bytes + (context->in.masked ? convolve_mend_bytes(context) : 0);
+    return convolve_describe(context, n).bytes +
+           (context->in.masked ? convolve_mend_bytes(context) : 0);
 }
 
 static void write_taps(const struct convolve_weights *kernel, bool exact, struct taps *taps)
@@ -455,7 +484,8 @@ struct row_group {
     const void *const *rows; /* of the ring, from the first one that the kernel touches */
     int64_t n;
     bool every_tap;    /* taps of weight 0 may be added */
-    const char *ahead; /* SUM_ROWS rows that will be loaded next. The processor fetches them while it sums. */
+    const char *ahead; /* SUM_ROWS rows that will be loaded next. The processor fetches them while
+                          it sums. */
     float *out;
 };
 
@@ -502,9 +532,10 @@ TS_VECTORIZED static bool is_finite(const double *row, int64_t n)
     return bad == 0;
 }
 
-/* Loads row y of a slice (also one outside) as floats or doubles, extended by the border rule on both sides. */
-static void load_row(const struct convolve_run *run, const int64_t *edges, enum ts_dtype dtype, const char *slice,
-                     int64_t y, bool floats, char *row)
+/* Loads row y of a slice (also one outside) as floats or doubles, extended by the border rule on
+ * both sides. */
+static void load_row(const struct convolve_run *run, const int64_t *edges, enum ts_dtype dtype,
+                     const char *slice, int64_t y, bool floats, char *row)
 {
     const double constant = run->params->constant;
     const float constant_f32 = (float)constant;
@@ -524,8 +555,8 @@ static void load_row(const struct convolve_run *run, const int64_t *edges, enum 
     else
         ts_load_f64((double *)inside, slice, dtype, (size_t)n);
     for (int64_t i = 0; i < 2 * half; i++)
-        memcpy(row + (size_t)(i < half ? i : n + i) * bytes, edges[i] < 0 ? outside : inside + (size_t)edges[i] * bytes,
-               bytes);
+        memcpy(row + (size_t)(i < half ? i : n + i) * bytes,
+               edges[i] < 0 ? outside : inside + (size_t)edges[i] * bytes, bytes);
 }
 
 /* A thread keeps the rows of a chunk in this ring. */
@@ -533,11 +564,11 @@ struct ring {
     char *rows, *line;
     size_t row_bytes;
     int64_t top, loaded; /* the row of the slice that came first; how many came */
-    int64_t spoiled;     /* rows before this one may hold a NaN or an infinity under a weight of 0 */
+    int64_t spoiled; /* rows before this one may hold a NaN or an infinity under a weight of 0 */
 };
 
-static void load_next_row(const struct convolve_run *run, const int64_t *edges, enum ts_dtype dtype, const char *slice,
-                          struct ring *ring)
+static void load_next_row(const struct convolve_run *run, const int64_t *edges, enum ts_dtype dtype,
+                          const char *slice, struct ring *ring)
 {
     const int64_t y = ring->top + ring->loaded;
     char *row = ring->rows + (size_t)(ring->loaded++ % run->held) * ring->row_bytes;
@@ -550,18 +581,21 @@ static void load_next_row(const struct convolve_run *run, const int64_t *edges, 
         return;
     }
     load_row(run, edges, dtype, slice, y, run->kind == SUMS_EXACT, row);
-    if (run->has_zeros && dtype == TS_F32 && !is_finite((const double *)row, run->nx + run->columns - 1))
+    if (run->has_zeros && dtype == TS_F32 &&
+        !is_finite((const double *)row, run->nx + run->columns - 1))
         ring->spoiled = ring->loaded;
 }
 
 /* Does rows [y_first, y_end) of one slice. */
-static void convolve_chunk(const struct convolve_run *run, enum ts_dtype dtype, const char *slice, int64_t y_first,
-                           int64_t y_end, float *out, char *scratch)
+static void convolve_chunk(const struct convolve_run *run, enum ts_dtype dtype, const char *slice,
+                           int64_t y_first, int64_t y_end, float *out, char *scratch)
 {
     char *own = scratch + run->threads + (size_t)omp_get_thread_num() * run->thread_bytes;
     const int64_t *edges = (const int64_t *)(scratch + run->edges);
     const struct taps *taps = (const struct taps *)(scratch + run->taps);
-    struct ring ring = {own, own + run->line, (size_t)run->row_length * sizeof(double), y_first - run->rows / 2, 0, 0};
+    struct ring ring = {
+        own, own + run->line, (size_t)run->row_length * sizeof(double), y_first - run->rows / 2, 0,
+        0};
     const void *rows[TAP_ROWS];
     /* The sums past the extended rows are computed, too, and not used. */
     memset(own, 0, run->thread_bytes);
@@ -576,19 +610,21 @@ static void convolve_chunk(const struct convolve_run *run, enum ts_dtype dtype, 
             .rows = rows,
             .n = n,
             .every_tap = !run->has_zeros || (!run->separable && y - y_first >= ring.spoiled),
-            .ahead = slice + (next >= 0 && next + SUM_ROWS <= run->ny ? next * run->nx * run->element : 0),
+            .ahead = slice +
+                     (next >= 0 && next + SUM_ROWS <= run->ny ? next * run->nx * run->element : 0),
             .out = out + y * run->nx};
         if (run->kind == SUMS_EXACT)
             TS_WIDEST(sum_rows_exact)(run, taps, &group);
-        else if (run->kind == SUMS_SHORT && !run->separable) /* sums across have too many digits for exact products */
+        else if (run->kind == SUMS_SHORT &&
+                 !run->separable) /* sums across have too many digits for exact products */
             TS_WIDEST(sum_rows_short)(run, taps, &group);
         else
             TS_WIDEST(sum_rows_double)(run, taps, &group);
     }
 }
 
-static enum ts_status convolve_map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                                   void *scratch)
+static enum ts_status convolve_map(const struct stage_context *context, const struct ts_image *in,
+                                   struct ts_image *out, void *scratch)
 {
     const struct convolve_run run = convolve_describe(context, out->axes[0].n);
     const int64_t half = run.columns / 2, n_chunks = (run.ny + CHUNK_ROWS - 1) / CHUNK_ROWS;
@@ -602,8 +638,9 @@ static enum ts_status convolve_map(const struct stage_context *context, const st
 #pragma omp parallel for num_threads(context->threads)
     for (int64_t item = 0; item < run.nz * n_chunks; item++) {
         const int64_t z = item / n_chunks, y = item % n_chunks * CHUNK_ROWS;
-        convolve_chunk(&run, in->dtype, ts_slice_data(in, z), y, y + CHUNK_ROWS < run.ny ? y + CHUNK_ROWS : run.ny,
-                       ts_slice_data(out, z), scratch);
+        convolve_chunk(&run, in->dtype, ts_slice_data(in, z), y,
+                       y + CHUNK_ROWS < run.ny ? y + CHUNK_ROWS : run.ny, ts_slice_data(out, z),
+                       scratch);
     }
     if (in->valid)
         convolve_mend(context, in, out, (char *)scratch + run.bytes);
@@ -611,17 +648,22 @@ static enum ts_status convolve_map(const struct stage_context *context, const st
 }
 
 static const char convolve_doc[] =
-    "`out[y][x] = 1/divisor * sum of weights[j][i] * in[y + j - rows/2][x + i - columns/2]`, slice by slice: the "
-    "weights lie on the image as they are written, as in scipy.ndimage.correlate, cv2.filter2D and the convolutions of "
-    "neural networks. scipy.ndimage.convolve turns its kernel by 180 degrees first: turn the weights to get its "
+    "`out[y][x] = 1/divisor * sum of weights[j][i] * in[y + j - rows/2][x + i - columns/2]`, slice "
+    "by slice: the "
+    "weights lie on the image as they are written, as in scipy.ndimage.correlate, cv2.filter2D and "
+    "the convolutions of "
+    "neural networks. scipy.ndimage.convolve turns its kernel by 180 degrees first: turn the "
+    "weights to get its "
     "result.\n"
     "\n"
     "| kernel | weights | divisor |\n"
     "|---|---|---|\n"
-    "| low-pass-4, low-pass-8, low-pass-5x5 | 1 for the pixel and its 4, 8, 24 neighbors | 5, 9, 25 |\n"
+    "| low-pass-4, low-pass-8, low-pass-5x5 | 1 for the pixel and its 4, 8, 24 neighbors | 5, 9, "
+    "25 |\n"
     "| gaussian-3x3 | [1 2 1] along y times [1 2 1] along x | 16 |\n"
     "| gaussian-5x5 | [1 4 6 4 1] along y times [1 4 6 4 1] along x | 256 |\n"
-    "| high-pass-4, high-pass-8, high-pass-5x5 | 4, 8, 24 for the pixel, -1 for its 4, 8, 24 neighbors | 5, 9, 25 |\n"
+    "| high-pass-4, high-pass-8, high-pass-5x5 | 4, 8, 24 for the pixel, -1 for its 4, 8, 24 "
+    "neighbors | 5, 9, 25 |\n"
     "| sharpen-4, sharpen-8 | 5, 9 for the pixel, -1 for its 4, 8 neighbors | 1 |\n"
     "| sharpen-5x5 | 512 for the pixel minus those of gaussian-5x5 | 256 |\n"
     "| laplacian-4, laplacian-8 | -4, -8 for the pixel, 1 for its 4, 8 neighbors | 1 |\n"
@@ -630,28 +672,36 @@ static const char convolve_doc[] =
     "| sobel-magnitude | sqrt(sobel-x^2 + sobel-y^2) | 1 |\n"
     "| sobel-x-5x5, sobel-y-5x5 | [1 4 6 4 1] across times [-1 -2 0 2 1] along the axis | 1 |\n"
     "\n"
-    "A low-pass and its high-pass add up to the image. Slopes are per pixel and not divided by the spacing: sobel "
+    "A low-pass and its high-pass add up to the image. Slopes are per pixel and not divided by the "
+    "spacing: sobel "
     "gives 8 times the slope per pixel, sobel-5x5 128 times.\n"
     "\n"
-    "The result is f32: sums in double, rounded once. It keeps quantity and unit where the weights sum to 1 (low-pass, "
-    "gaussian, sharpen: an average of HU is in HU) and is an intensity otherwise. Pixels under weights of 0 do not "
+    "The result is f32: sums in double, rounded once. It keeps quantity and unit where the weights "
+    "sum to 1 (low-pass, "
+    "gaussian, sharpen: an average of HU is in HU) and is an intensity otherwise. Pixels under "
+    "weights of 0 do not "
     "count, not even NaN.\n"
     "\n"
-    "**Masked images.** An invalid pixel under the weights, such as a CT's padding, counts as the value in the middle, "
-    "so that there is no edge towards the padding. An invalid pixel in the middle keeps its value.\n"
+    "**Masked images.** An invalid pixel under the weights, such as a CT's padding, counts as the "
+    "value in the middle, "
+    "so that there is no edge towards the padding. An invalid pixel in the middle keeps its "
+    "value.\n"
     "\n"
-    "**Cost.** One multiplication and addition per pixel and nonzero weight; where a kernel of at least 10 whole "
+    "**Cost.** One multiplication and addition per pixel and nonzero weight; where a kernel of at "
+    "least 10 whole "
     "numbers is a column times a row, one per weight of these two.\n"
     "\n"
-    "**Source.** I. Sobel, G. Feldman, 1968; R. C. Gonzalez, R. E. Woods, Digital Image Processing, chapter 3.";
+    "**Source.** I. Sobel, G. Feldman, 1968; R. C. Gonzalez, R. E. Woods, Digital Image "
+    "Processing, chapter 3.";
 
 const struct stage convolve_stage = {
     .name = "convolve",
-    .summary =
-        "weighted sum over the neighborhood of each pixel: low-pass, high-pass, Sobel, Laplacian, or a given kernel",
+    .summary = "weighted sum over the neighborhood of each pixel: low-pass, high-pass, Sobel, "
+               "Laplacian, or a given kernel",
     .doc = convolve_doc,
     STAGE_TAKES_ALL,
-    .bench = "kernel=gaussian-3x3|kernel=gaussian-5x5|kernel=laplacian-8|kernel=log-5x5|kernel=sobel-x|kernel=sobel-"
+    .bench = "kernel=gaussian-3x3|kernel=gaussian-5x5|kernel=laplacian-8|kernel=log-5x5|kernel="
+             "sobel-x|kernel=sobel-"
              "magnitude",
     STAGE_PARAMS(convolve_params, struct convolve_params),
     .resolve = convolve_resolve,

@@ -2,9 +2,11 @@
  *
  * convolve: a weighted sum over the neighborhood of each pixel, slice by slice:
  *
- *     out[z][y][x] = sum over j < rows, i < columns of weights[j][i] * in[z][y + j - rows/2][x + i - columns/2]
+ *     out[z][y][x] = sum over j < rows, i < columns of weights[j][i] * in[z][y + j - rows/2][x + i
+ * - columns/2]
  *
- * with the weights lying on the image as they are written (correlation, as scipy.ndimage.correlate and cv2.filter2D).
+ * with the weights lying on the image as they are written (correlation, as scipy.ndimage.correlate
+ * and cv2.filter2D).
  */
 #ifndef STAGES_FILTERS_CONVOLVE_H
 #define STAGES_FILTERS_CONVOLVE_H
@@ -50,15 +52,18 @@ struct convolve_weights {
     double divisor;
 };
 
-/* Writes the kernels whose results are combined and returns how many there are: two of the same size for a magnitude,
- * else one. */
+/* Writes the kernels whose results are combined and returns how many there are: two of the same
+ * size for a magnitude, else one. */
 int ts_convolve_kernels(const struct convolve_params *params, struct convolve_weights kernels[2]);
 
-/* Returns true where all partial sums over an image of this type are integers that float holds: sums in float are then
- * exact. */
-bool ts_convolve_is_exact(const struct convolve_weights *kernels, int n_kernels, enum ts_dtype dtype);
-/* Returns true where weights[j][i] = down[j] * across[i], up to a relative error; writes these. A weight of 0 stays 0.
+/* Returns true where all partial sums over an image of this type are integers that float holds:
+ * sums in float are then exact. */
+bool ts_convolve_is_exact(const struct convolve_weights *kernels, int n_kernels,
+                          enum ts_dtype dtype);
+/* Returns true where weights[j][i] = down[j] * across[i], up to a relative error; writes these. A
+ * weight of 0 stays 0.
  */
-bool ts_convolve_separate(const struct convolve_weights *kernel, double error, double *across, double *down);
+bool ts_convolve_separate(const struct convolve_weights *kernel, double error, double *across,
+                          double *down);
 
 #endif

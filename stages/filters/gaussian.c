@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A Gaussian is separable: sums along z (3D alone), then down the rows, then along each row. A 3D filter first makes an
- * image of sums along z in scratch, and is a 2D filter of it from there on. In every pass the samples of a window lie
- * in a ring of rows of float, so that one loop over rows makes the sums of all three: along x the rows are one row,
- * shifted. Sums are made in float in a fixed order, which neither threads nor slabs change.
+ * A Gaussian is separable: sums along z (3D alone), then down the rows, then along each row. A 3D
+ * filter first makes an image of sums along z in scratch, and is a 2D filter of it from there on.
+ * In every pass the samples of a window lie in a ring of rows of float, so that one loop over rows
+ * makes the sums of all three: along x the rows are one row, shifted. Sums are made in float in a
+ * fixed order, which neither threads nor slabs change.
  *
- * A masked image is filtered twice: with 0 in place of invalid pixels, and then as 1 where it is valid and else 0,
- * which gives the weights of the valid pixels, by which the first result is divided. Chunks of rows whose windows hold
- * no invalid pixel have no second part.
+ * A masked image is filtered twice: with 0 in place of invalid pixels, and then as 1 where it is
+ * valid and else 0, which gives the weights of the valid pixels, by which the first result is
+ * divided. Chunks of rows whose windows hold no invalid pixel have no second part.
  */
 #include "stages/filters/gaussian.h"
 
@@ -43,31 +44,35 @@ static const struct choice dimension_choices[] = {
 static const struct choice method_choices[] = {
     {"auto", GAUSSIAN_AUTO, "what was measured as fastest"},
     {"separable", GAUSSIAN_SEPARABLE, "one pass an axis"},
-    {"fused", GAUSSIAN_FUSED, "reads and writes each pixel once; for a radius of at most 8 along each axis", ON_CUDA},
+    {"fused", GAUSSIAN_FUSED,
+     "reads and writes each pixel once; for a radius of at most 8 along each axis", ON_CUDA},
     {NULL, 0, NULL},
 };
 
 static const struct param gaussian_params[] = {
     PARAM(struct gaussian_params, sigma, .unit = "", .required = true, .min = 0, .max = 1e6,
-          .doc = "standard deviation of the Gaussian in `unit`: one number for all axes, or one for each, [x, y] in 2d "
+          .doc = "standard deviation of the Gaussian in `unit`: one number for all axes, or one "
+                 "for each, [x, y] in 2d "
                  "and [x, y, z] in 3d; 0 leaves an axis as it is"),
-    PARAM(struct gaussian_params, unit, .unit = "", .choices = unit_choices, .init.choice = GAUSSIAN_PIXEL,
-          .doc = "the unit of `sigma`"),
-    PARAM(struct gaussian_params, dimensions, .unit = "", .choices = dimension_choices, .init.choice = GAUSSIAN_2D,
-          .doc = "the axes that are smoothed"),
+    PARAM(struct gaussian_params, unit, .unit = "", .choices = unit_choices,
+          .init.choice = GAUSSIAN_PIXEL, .doc = "the unit of `sigma`"),
+    PARAM(struct gaussian_params, dimensions, .unit = "", .choices = dimension_choices,
+          .init.choice = GAUSSIAN_2D, .doc = "the axes that are smoothed"),
     PARAM(struct gaussian_params, truncate, .unit = "1", .init.r = 4, .min = 0, .max = 8,
-          .doc = "where the Gaussian is cut off: its radius is floor(truncate * sigma + 1/2) samples, at most 1024"),
-    PARAM(struct gaussian_params, border, .unit = "", .choices = ts_border_choices, .init.choice = BORDER_REFLECT,
-          .doc = TS_BORDER_DOC),
-    PARAM(struct gaussian_params, constant, .unit = "value", .init.r = 0, .min = -FLT_MAX, .max = FLT_MAX,
+          .doc = "where the Gaussian is cut off: its radius is floor(truncate * sigma + 1/2) "
+                 "samples, at most 1024"),
+    PARAM(struct gaussian_params, border, .unit = "", .choices = ts_border_choices,
+          .init.choice = BORDER_REFLECT, .doc = TS_BORDER_DOC),
+    PARAM(struct gaussian_params, constant, .unit = "value", .init.r = 0, .min = -FLT_MAX,
+          .max = FLT_MAX,
           .doc = "the value outside with border: constant; one that the image's dtype can hold"),
-    PARAM(struct gaussian_params, method, .unit = "", .choices = method_choices, .init.choice = GAUSSIAN_AUTO,
-          .doc = "how the sums are made"),
+    PARAM(struct gaussian_params, method, .unit = "", .choices = method_choices,
+          .init.choice = GAUSSIAN_AUTO, .doc = "how the sums are made"),
 };
 
 STAGE_PARAMS_OF(gaussian_params)
 
-/* ---- plan --------------------------------------------------------------------------------------- */
+/* ---- plan ------------------------------------------------------------------------------------ */
 
 struct gaussian_line ts_gaussian_line(const struct stage_context *context, int axis)
 {
@@ -92,12 +97,13 @@ void ts_gaussian_weights(struct gaussian_line line, float *weights)
         middle[k] = middle[-k] = (float)(exp(factor * (double)(k * k)) / sum);
 }
 
-/* Reports why a CUDA device has no kernel of the method `fused`: the window, the size of a slice, or its shared memory.
- * Where `report` is false it only returns that. */
+/* Reports why a CUDA device has no kernel of the method `fused`: the window, the size of a slice,
+ * or its shared memory. Where `report` is false it only returns that. */
 static enum ts_status check_fused(const struct stage_context *context, bool report)
 {
     const int64_t ny = context->in.axes[1].n, nx = context->in.axes[2].n;
-    const bool large = ny > INT32_MAX / 2 / nx, small = context->device->block_shared_bytes < GAUSSIAN_FUSED_BYTES;
+    const bool large = ny > INT32_MAX / 2 / nx,
+               small = context->device->block_shared_bytes < GAUSSIAN_FUSED_BYTES;
     int64_t radius = 0;
     for (int axis = 0; axis < 3; axis++)
         if (ts_gaussian_line(context, axis).radius > radius)
@@ -111,12 +117,14 @@ static enum ts_status check_fused(const struct stage_context *context, bool repo
                               "fused is for a radius of at most %d pixel, and the radius is %lld",
                               GAUSSIAN_FUSED_RADIUS, (long long)radius);
     if (large)
-        return ts_param_error(context->set, "method", "method-size", context->diag,
-                              "fused counts the pixels of a slice in 31 bits, and a slice has %lld x %lld",
-                              (long long)ny, (long long)nx);
-    return ts_param_error(context->set, "method", "method-shared-memory", context->diag,
-                          "the tiles of fused take %d bytes of shared memory, and a block of %s has %d",
-                          GAUSSIAN_FUSED_BYTES, context->device->name, context->device->block_shared_bytes);
+        return ts_param_error(
+            context->set, "method", "method-size", context->diag,
+            "fused counts the pixels of a slice in 31 bits, and a slice has %lld x %lld",
+            (long long)ny, (long long)nx);
+    return ts_param_error(
+        context->set, "method", "method-shared-memory", context->diag,
+        "the tiles of fused take %d bytes of shared memory, and a block of %s has %d",
+        GAUSSIAN_FUSED_BYTES, context->device->name, context->device->block_shared_bytes);
 }
 
 static enum ts_status gaussian_resolve(const struct stage_context *context, void *values)
@@ -131,22 +139,27 @@ static enum ts_status gaussian_resolve(const struct stage_context *context, void
                               volume ? "three, [x, y, z]" : "two, [x, y]");
     for (int axis = volume ? 0 : 1; axis < 3; axis++) {
         const struct ts_axis *of = &context->in.axes[axis];
-        if (params->unit == GAUSSIAN_MM && (!(of->spacing > 0) || !of->unit || strcmp(of->unit, "mm") != 0))
-            return ts_param_error(context->set, "unit", "sigma-unit", context->diag,
-                                  "mm needs samples whose distance is known in mm, and that of axis %s is not",
-                                  ts_axis_name(of));
+        if (params->unit == GAUSSIAN_MM &&
+            (!(of->spacing > 0) || !of->unit || strcmp(of->unit, "mm") != 0))
+            return ts_param_error(
+                context->set, "unit", "sigma-unit", context->diag,
+                "mm needs samples whose distance is known in mm, and that of axis %s is not",
+                ts_axis_name(of));
         const struct gaussian_line line = ts_gaussian_line(context, axis);
         if (!(params->truncate * line.sigma + 0.5 < GAUSSIAN_MAX_RADIUS + 1))
-            return ts_param_error(
-                context->set, "sigma", "sigma-radius", context->diag,
-                "%g pixel along %s, cut off at %g times of it, is more than the %d pixel on each side "
-                "that a window may have",
-                line.sigma, ts_axis_name(of), params->truncate, GAUSSIAN_MAX_RADIUS);
+            return ts_param_error(context->set, "sigma", "sigma-radius", context->diag,
+                                  "%g pixel along %s, cut off at %g times of it, is more than the "
+                                  "%d pixel on each side "
+                                  "that a window may have",
+                                  line.sigma, ts_axis_name(of), params->truncate,
+                                  GAUSSIAN_MAX_RADIUS);
     }
     if (context->device && params->method == GAUSSIAN_FUSED && check_fused(context, true) != TS_OK)
         return TS_BAD_CHAIN;
     if (params->method == GAUSSIAN_AUTO)
-        params->method = context->device && check_fused(context, false) == TS_OK ? GAUSSIAN_FUSED : GAUSSIAN_SEPARABLE;
+        params->method = context->device && check_fused(context, false) == TS_OK
+                             ? GAUSSIAN_FUSED
+                             : GAUSSIAN_SEPARABLE;
     return ts_border_check(context, (enum ts_border)params->border, params->constant);
 }
 
@@ -165,24 +178,26 @@ static struct stage_reach gaussian_reach(const struct stage_context *context)
                                 .constant = params->constant};
 }
 
-/* ---- run ---------------------------------------------------------------------------------------- */
+/* ---- run ------------------------------------------------------------------------------------- */
 
 /* This describes the work of one call, and where its parts of the scratch stand. */
 struct gaussian_run {
     const struct gaussian_params *params;
     int64_t nz, ny, nx, radius[3], rows; /* rows: of a chunk */
-    int64_t ring_row, line;              /* floats from row to row of a ring, and of extended rows */
+    int64_t ring_row, line; /* floats from row to row of a ring, and of extended rows */
     size_t weights[3], outside, z_sums, threads, thread_bytes, bytes;
     size_t ring, lines, pointers, found, kept; /* in a thread's part */
     bool of_weights;                           /* the second part of a masked image */
-    float beside[2];                           /* values outside: of the rows of a slice, and beside a sum of them */
-    float whole;                               /* the weight of a window without invalid pixels, as it is rounded */
+    float beside[2]; /* values outside: of the rows of a slice, and beside a sum of them */
+    float whole;     /* the weight of a window without invalid pixels, as it is rounded */
 };
 
 static struct gaussian_run gaussian_describe(const struct stage_context *context, int64_t nz)
 {
-    struct gaussian_run run = {
-        .params = context->params, .nz = nz, .ny = context->in.axes[1].n, .nx = context->in.axes[2].n};
+    struct gaussian_run run = {.params = context->params,
+                               .nz = nz,
+                               .ny = context->in.axes[1].n,
+                               .nx = context->in.axes[2].n};
     size_t used = 0;
     for (int axis = 0; axis < 3; axis++) {
         run.radius[axis] = ts_gaussian_line(context, axis).radius;
@@ -190,9 +205,11 @@ static struct gaussian_run gaussian_describe(const struct stage_context *context
     }
     run.outside = ts_scratch_part(&used, 2 * run.radius[2], sizeof(int64_t));
     run.rows = run.radius[1] > CHUNK_ROWS / 2 ? 2 * run.radius[1] : CHUNK_ROWS;
-    run.z_sums = ts_scratch_part(&used, run.radius[0] > 0 ? nz * run.ny * run.nx : 0, sizeof(float));
+    run.z_sums =
+        ts_scratch_part(&used, run.radius[0] > 0 ? nz * run.ny * run.nx : 0, sizeof(float));
     run.threads = used;
-    const int64_t held = 2 * (run.radius[0] > run.radius[1] ? run.radius[0] : run.radius[1]) + SUM_ROWS;
+    const int64_t held =
+        2 * (run.radius[0] > run.radius[1] ? run.radius[0] : run.radius[1]) + SUM_ROWS;
     size_t own = 0;
     run.ring_row = run.nx + BEYOND;
     run.line = run.nx + 2 * run.radius[2] + BEYOND;
@@ -213,8 +230,8 @@ static size_t gaussian_scratch_bytes(const struct stage_context *context, int64_
     return gaussian_describe(context, n).bytes;
 }
 
-/* The sums down the rows go here: n rows, at most SUM_ROWS. The samples of the next rows, of so many bytes each, are
- * fetched meanwhile. */
+/* The sums down the rows go here: n rows, at most SUM_ROWS. The samples of the next rows, of so
+ * many bytes each, are fetched meanwhile. */
 struct row_sums {
     float *out;
     int64_t stride, n;
@@ -237,7 +254,8 @@ static float *ring_row(const struct gaussian_run *run, int axis, int64_t i, char
 }
 
 /* Sums the rows of the ring along axis 0 or 1, from sample `first` on. */
-static void sum_ring(const struct gaussian_run *run, int axis, int64_t first, char *scratch, const struct row_sums *to)
+static void sum_ring(const struct gaussian_run *run, int axis, int64_t first, char *scratch,
+                     const struct row_sums *to)
 {
     char *own = own_part(run, scratch);
     const float **rows = (const float **)(own + run->pointers);
@@ -247,20 +265,23 @@ static void sum_ring(const struct gaussian_run *run, int axis, int64_t first, ch
     (rows, 2 * run->radius[axis] + 1, (const float *)(scratch + run->weights[axis]), run->nx, to);
 }
 
-/* Loads row y of a slice with 0 in place of invalid pixels, or of the weights 1 in place of the others. */
-static void load_samples(const struct gaussian_run *run, const struct ts_image *in, int64_t slice, int64_t y,
-                         float *row)
+/* Loads row y of a slice with 0 in place of invalid pixels, or of the weights 1 in place of the
+ * others. */
+static void load_samples(const struct gaussian_run *run, const struct ts_image *in, int64_t slice,
+                         int64_t y, float *row)
 {
     const size_t first = (size_t)(y * run->nx), n = (size_t)run->nx;
     if (run->of_weights)
         ts_constant_fill(row, TS_F32, 1, run->nx);
     else
-        ts_load_f32(row, (const char *)ts_slice_data(in, slice) + first * ts_dtype_bytes(in->dtype), in->dtype, n);
+        ts_load_f32(row, (const char *)ts_slice_data(in, slice) + first * ts_dtype_bytes(in->dtype),
+                    in->dtype, n);
     ts_valid_fill_floats(in->valid ? ts_slice_valid(in, slice) : NULL, first, n, 0, row);
 }
 
 /* Sums row y of every slice along z. Rows of sums of one y follow one another in scratch. */
-static void sum_along_z(const struct gaussian_run *run, const struct ts_image *in, int64_t y, char *scratch)
+static void sum_along_z(const struct gaussian_run *run, const struct ts_image *in, int64_t y,
+                        char *scratch)
 {
     const int64_t halo = 2 * run->radius[0], bytes = (int64_t)ts_dtype_bytes(in->dtype);
     int64_t loaded = 0;
@@ -273,7 +294,8 @@ static void sum_along_z(const struct gaussian_run *run, const struct ts_image *i
             load_samples(run, in, loaded, y, ring_row(run, 0, loaded, own_part(run, scratch)));
         for (int64_t s = 0; s < SUM_ROWS; s++)
             to.ahead[s] =
-                (const char *)ts_slice_data(in, loaded + s < run->nz + halo ? loaded + s : 0) + y * run->nx * bytes;
+                (const char *)ts_slice_data(in, loaded + s < run->nz + halo ? loaded + s : 0) +
+                y * run->nx * bytes;
         sum_ring(run, 0, z, scratch, &to);
     }
 }
@@ -286,7 +308,8 @@ struct rows_of_slice {
 };
 
 /* Loads row y of a slice, also one outside. */
-static void load_row(const struct gaussian_run *run, const struct rows_of_slice *slice, int64_t y, float *row)
+static void load_row(const struct gaussian_run *run, const struct rows_of_slice *slice, int64_t y,
+                     float *row)
 {
     const int64_t from = ts_border_index(y, run->ny, (enum ts_border)run->params->border);
     if (from < 0)
@@ -302,18 +325,21 @@ static void extend_line(const struct gaussian_run *run, const int64_t *outside, 
 {
     const int64_t half = run->radius[2];
     for (int64_t i = 0; i < 2 * half; i++)
-        inside[i < half ? i - half : run->nx + i - half] = outside[i] < 0 ? run->beside[1] : inside[outside[i]];
+        inside[i < half ? i - half : run->nx + i - half] =
+            outside[i] < 0 ? run->beside[1] : inside[outside[i]];
 }
 
-TS_VECTORIZED static void divide(float *restrict out, const float *restrict weights, float whole, int64_t n)
+TS_VECTORIZED static void divide(float *restrict out, const float *restrict weights, float whole,
+                                 int64_t n)
 {
     for (int64_t x = 0; x < n; x++)
         out[x] = weights[x] == whole ? out[x] : out[x] / weights[x];
 }
 
-/* Divides row y of output slice z by the weights of its windows. Invalid pixels get their values. */
-TS_VECTORIZED static void finish_row(const struct gaussian_run *run, const struct ts_image *in, int64_t z, int64_t y,
-                                     float *out, char *own)
+/* Divides row y of output slice z by the weights of its windows. Invalid pixels get their
+ * values. */
+TS_VECTORIZED static void finish_row(const struct gaussian_run *run, const struct ts_image *in,
+                                     int64_t z, int64_t y, float *out, char *own)
 {
     const int64_t slice = z + run->radius[0];
     const uint64_t *valid = ts_slice_valid(in, slice);
@@ -322,7 +348,8 @@ TS_VECTORIZED static void finish_row(const struct gaussian_run *run, const struc
     divide(out, (const float *)(own + run->found), run->whole, run->nx);
     if (ts_valid_all(valid, first, n))
         return;
-    ts_load_f32(kept, (const char *)ts_slice_data(in, slice) + first * ts_dtype_bytes(in->dtype), in->dtype, n);
+    ts_load_f32(kept, (const char *)ts_slice_data(in, slice) + first * ts_dtype_bytes(in->dtype),
+                in->dtype, n);
     for (size_t x = 0; x < n; x += WORD) {
         const size_t in_word = n - x < WORD ? n - x : WORD;
         const uint64_t bits = ts_valid_bits(valid, first + x, in_word);
@@ -332,8 +359,9 @@ TS_VECTORIZED static void finish_row(const struct gaussian_run *run, const struc
 }
 
 /* Sums rows [y_first, y_end) of a slice down and across; sums of weights finish them. */
-static void sum_rows(const struct gaussian_run *run, const struct ts_image *in, const struct rows_of_slice *slice,
-                     int64_t y_first, int64_t y_end, float *out, char *scratch)
+static void sum_rows(const struct gaussian_run *run, const struct ts_image *in,
+                     const struct rows_of_slice *slice, int64_t y_first, int64_t y_end, float *out,
+                     char *scratch)
 {
     const int64_t half = run->radius[2], halo = 2 * run->radius[1], top = y_first - run->radius[1];
     char *own = own_part(run, scratch);
@@ -343,7 +371,8 @@ static void sum_rows(const struct gaussian_run *run, const struct ts_image *in, 
         const int64_t count = y_end - y_first - y < SUM_ROWS ? y_end - y_first - y : SUM_ROWS;
         for (; loaded < y + count + halo; loaded++)
             load_row(run, slice, top + loaded, ring_row(run, 1, loaded, own));
-        struct row_sums to = {.out = lines + half, .stride = run->line, .n = count, .element = slice->element};
+        struct row_sums to = {
+            .out = lines + half, .stride = run->line, .n = count, .element = slice->element};
         for (int64_t s = 0; s < SUM_ROWS; s++) {
             const int64_t next = top + loaded + s;
             to.ahead[s] = slice->first + (next >= 0 && next < run->ny ? next : 0) * slice->stride;
@@ -351,7 +380,8 @@ static void sum_rows(const struct gaussian_run *run, const struct ts_image *in, 
         sum_ring(run, 1, y, scratch, &to);
         for (int64_t s = 0; s < count; s++) {
             float *row = out + (y_first + y + s) * run->nx;
-            extend_line(run, (const int64_t *)(scratch + run->outside), lines + s * run->line + half);
+            extend_line(run, (const int64_t *)(scratch + run->outside),
+                        lines + s * run->line + half);
             TS_WIDEST(gaussian_across)
             (lines + s * run->line, half, (const float *)(scratch + run->weights[2]), run->nx,
              run->of_weights ? (float *)(own + run->found) : row);
@@ -361,9 +391,10 @@ static void sum_rows(const struct gaussian_run *run, const struct ts_image *in, 
     }
 }
 
-/* Returns true where no window of rows [y_first, y_end) of output slice z holds an invalid pixel. */
-static bool is_whole(const struct gaussian_run *run, const struct ts_image *in, int64_t z, int64_t y_first,
-                     int64_t y_end)
+/* Returns true where no window of rows [y_first, y_end) of output slice z holds an invalid
+ * pixel. */
+static bool is_whole(const struct gaussian_run *run, const struct ts_image *in, int64_t z,
+                     int64_t y_first, int64_t y_end)
 {
     for (int64_t y = y_first - run->radius[1]; y < y_end + run->radius[1]; y++) {
         const int64_t row = ts_border_index(y, run->ny, (enum ts_border)run->params->border);
@@ -374,9 +405,10 @@ static bool is_whole(const struct gaussian_run *run, const struct ts_image *in, 
     return true;
 }
 
-/* Filters a slab: its values, or the weights of its valid pixels, by which the values are divided. */
-static void filter(const struct gaussian_run *run, const struct ts_image *in, struct ts_image *out, int threads,
-                   char *scratch)
+/* Filters a slab: its values, or the weights of its valid pixels, by which the values are
+ * divided. */
+static void filter(const struct gaussian_run *run, const struct ts_image *in, struct ts_image *out,
+                   int threads, char *scratch)
 {
     const int64_t n_chunks = (run->ny + run->rows - 1) / run->rows;
     const bool volume = run->radius[0] > 0;
@@ -389,17 +421,18 @@ static void filter(const struct gaussian_run *run, const struct ts_image *in, st
     for (int64_t item = 0; item < run->nz * n_chunks; item++) {
         const int64_t z = item / n_chunks, y = item % n_chunks * run->rows,
                       end = y + run->rows < run->ny ? y + run->rows : run->ny;
-        const int64_t element = volume ? (int64_t)sizeof(float) : (int64_t)ts_dtype_bytes(in->dtype);
-        const struct rows_of_slice slice = {volume ? scratch + run->z_sums + z * run->nx * element
-                                                   : ts_slice_data(in, z),
-                                            (volume ? run->nz : 1) * run->nx * element, element, z, volume ? NULL : in};
+        const int64_t element =
+            volume ? (int64_t)sizeof(float) : (int64_t)ts_dtype_bytes(in->dtype);
+        const struct rows_of_slice slice = {
+            volume ? scratch + run->z_sums + z * run->nx * element : ts_slice_data(in, z),
+            (volume ? run->nz : 1) * run->nx * element, element, z, volume ? NULL : in};
         if (!run->of_weights || !is_whole(run, in, z, y, end))
             sum_rows(run, in, &slice, y, end, ts_slice_data(out, z), scratch);
     }
 }
 
-/* Makes of a run over values one over weights. The weight of a whole window is summed as the loops sum it, so that it
- * has the same bits. */
+/* Makes of a run over values one over weights. The weight of a whole window is summed as the loops
+ * sum it, so that it has the same bits. */
 static void turn_to_weights(struct gaussian_run *run, const char *scratch)
 {
     float sum = 1;
@@ -419,16 +452,20 @@ static void turn_to_weights(struct gaussian_run *run, const char *scratch)
     run->whole += middle[0] * sum;
 }
 
-static enum ts_status gaussian_map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                                   void *scratch)
+static enum ts_status gaussian_map(const struct stage_context *context, const struct ts_image *in,
+                                   struct ts_image *out, void *scratch)
 {
     struct gaussian_run run = gaussian_describe(context, out->axes[0].n);
     for (int axis = 0; axis < 3; axis++)
-        ts_gaussian_weights(ts_gaussian_line(context, axis), (float *)((char *)scratch + run.weights[axis]));
+        ts_gaussian_weights(ts_gaussian_line(context, axis),
+                            (float *)((char *)scratch + run.weights[axis]));
     int64_t *outside = (int64_t *)((char *)scratch + run.outside);
-    ts_border_fill(outside, -run.radius[2], run.radius[2], run.nx, (enum ts_border)run.params->border);
-    ts_border_fill(outside + run.radius[2], run.nx, run.radius[2], run.nx, (enum ts_border)run.params->border);
-    /* Sums beyond the end of a row, and of rows that are not wanted, are made of what stands there. */
+    ts_border_fill(outside, -run.radius[2], run.radius[2], run.nx,
+                   (enum ts_border)run.params->border);
+    ts_border_fill(outside + run.radius[2], run.nx, run.radius[2], run.nx,
+                   (enum ts_border)run.params->border);
+    /* Sums beyond the end of a row, and of rows that are not wanted, are made of what stands
+     * there. */
     memset((char *)scratch + run.threads, 0, run.bytes - run.threads);
     filter(&run, in, out, context->threads, scratch);
     if (context->in.masked) {
@@ -439,35 +476,46 @@ static enum ts_status gaussian_map(const struct stage_context *context, const st
 }
 
 static const char gaussian_doc[] =
-    "`out = sum of wz[k] * wy[j] * wx[i] * in[z + k][y + j][x + i]`, with weights `exp(-k^2 / (2 sigma^2))` for every "
-    "|k| <= floor(truncate * sigma + 1/2), divided by their sum: the mean of a neighborhood, in which near pixels "
+    "`out = sum of wz[k] * wy[j] * wx[i] * in[z + k][y + j][x + i]`, with weights `exp(-k^2 / (2 "
+    "sigma^2))` for every "
+    "|k| <= floor(truncate * sigma + 1/2), divided by their sum: the mean of a neighborhood, in "
+    "which near pixels "
     "count "
-    "most. It is scipy.ndimage.gaussian_filter with the same sigma, truncate and mode. In 2d, z has no part in it.\n"
+    "most. It is scipy.ndimage.gaussian_filter with the same sigma, truncate and mode. In 2d, z "
+    "has no part in it.\n"
     "\n"
-    "With `unit: mm` the spacing of each axis turns sigma into samples, so that a volume with thick slices is smoothed "
+    "With `unit: mm` the spacing of each axis turns sigma into samples, so that a volume with "
+    "thick slices is smoothed "
     "alike in all directions.\n"
     "\n"
-    "The result is f32. It keeps quantity and unit, because the weights sum to 1. A NaN or an infinity shows in the "
+    "The result is f32. It keeps quantity and unit, because the weights sum to 1. A NaN or an "
+    "infinity shows in the "
     "windows that contain it and nowhere else.\n"
     "\n"
-    "**Masked images.** Where pixels are invalid, such as a CT's padding, the weights of the valid pixels of the "
-    "window are divided by their sum: F(valid * in) / F(valid), normalized convolution (H. Knutsson, C.-F. Westin, "
+    "**Masked images.** Where pixels are invalid, such as a CT's padding, the weights of the valid "
+    "pixels of the "
+    "window are divided by their sum: F(valid * in) / F(valid), normalized convolution (H. "
+    "Knutsson, C.-F. Westin, "
     "1993). A CUDA device makes these sums in double. An invalid pixel keeps its value.\n"
     "\n"
-    "**Exactness.** Weights are rounded to float, and sums are made in float. The error is at most (radius + 3) 2^-24 "
+    "**Exactness.** Weights are rounded to float, and sums are made in float. The error is at most "
+    "(radius + 3) 2^-24 "
     "of "
-    "the largest magnitude for each axis, 2.0e-6 for sigma 2 in 3d; roundings up and down leave about a tenth of it.\n"
+    "the largest magnitude for each axis, 2.0e-6 for sigma 2 in 3d; roundings up and down leave "
+    "about a tenth of it.\n"
     "\n"
     "**Cost.** For each axis and pixel, 2 radius + 1 multiplications and additions.\n"
     "\n"
-    "**Source.** J. Canny, A computational approach to edge detection, 1986, for the separable form.";
+    "**Source.** J. Canny, A computational approach to edge detection, 1986, for the separable "
+    "form.";
 
 const struct stage gaussian_stage = {
     .name = "gaussian",
     .summary = "smoothing by a Gaussian in 2D or 3D",
     .doc = gaussian_doc,
     STAGE_TAKES_ALL,
-    .bench = "sigma=1|sigma=2|sigma=4|sigma=1 dimensions=3d|sigma=2 dimensions=3d|sigma=4 dimensions=3d|sigma=16 "
+    .bench = "sigma=1|sigma=2|sigma=4|sigma=1 dimensions=3d|sigma=2 dimensions=3d|sigma=4 "
+             "dimensions=3d|sigma=16 "
              "dimensions=3d",
     STAGE_PARAMS(gaussian_params, struct gaussian_params),
     .resolve = gaussian_resolve,
@@ -476,9 +524,9 @@ const struct stage gaussian_stage = {
     .scratch_bytes = gaussian_scratch_bytes,
     .map = gaussian_map,
     .validity = VALIDITY_SAME,
-    .tolerance =
-        {.relative = 2e-6,
-         .why = "sums in float: (radius + 3) 2^-24 for each axis is 2e-6 for sigma 2 in 3d; larger windows have more "
-                "roundings, which cancel more of each other"},
+    .tolerance = {.relative = 2e-6,
+                  .why = "sums in float: (radius + 3) 2^-24 for each axis is 2e-6 for sigma 2 in "
+                         "3d; larger windows have more "
+                         "roundings, which cancel more of each other"},
     .cuda = STAGE_CUDA(gaussian_cuda),
 };

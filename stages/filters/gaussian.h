@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * gaussian: the mean of the neighborhood of each pixel, weighted by a Gaussian that is cut off at `truncate` sigma:
+ * gaussian: the mean of the neighborhood of each pixel, weighted by a Gaussian that is cut off at
+ * `truncate` sigma:
  *
- *     out[z][y][x] = sum over |k|, |j|, |i| <= radius of wz[k] * wy[j] * wx[i] * in[z + k][y + j][x + i]
- *     w[k]         = exp(-k^2 / (2 sigma^2)) / sum of these over |k| <= radius
- *     radius       = floor(truncate * sigma + 1/2), sigma in pixels of the axis
+ *     out[z][y][x] = sum over |k|, |j|, |i| <= radius of wz[k] * wy[j] * wx[i] * in[z + k][y + j][x
+ * + i] w[k]         = exp(-k^2 / (2 sigma^2)) / sum of these over |k| <= radius radius       =
+ * floor(truncate * sigma + 1/2), sigma in pixels of the axis
  *
  * as scipy.ndimage.gaussian_filter. In 2D, slice by slice, z has no part in it.
  */
@@ -16,7 +17,8 @@
 enum {
     GAUSSIAN_MAX_RADIUS = 1024,
     GAUSSIAN_FUSED_RADIUS = 8,
-    GAUSSIAN_FUSED_BYTES = 84 << 10 /* of shared memory, which a block of the method `fused` takes at most */
+    GAUSSIAN_FUSED_BYTES =
+        84 << 10 /* of shared memory, which a block of the method `fused` takes at most */
 };
 
 enum gaussian_dimensions { GAUSSIAN_2D, GAUSSIAN_3D };
@@ -37,8 +39,8 @@ struct gaussian_line {
     double sigma; /* in pixels */
     int64_t radius;
 };
-/* Returns the line of axis 0 (z), 1 (y) or 2 (x) of the image that the stage is given. It has radius 0 where the stage
- * does not smooth along the axis. */
+/* Returns the line of axis 0 (z), 1 (y) or 2 (x) of the image that the stage is given. It has
+ * radius 0 where the stage does not smooth along the axis. */
 struct gaussian_line ts_gaussian_line(const struct stage_context *context, int axis);
 /* Writes the 2 radius + 1 weights of a line, which sum to 1. */
 void ts_gaussian_weights(struct gaussian_line line, float *weights);

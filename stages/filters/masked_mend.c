@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `full` has a bit for each column of the row with its border, set where the column holds no invalid pixel. A window is
- * whole where all its columns are full: the bits are shifted against each other by 1, 2, 4, ... columns and joined.
+ * `full` has a bit for each column of the row with its border, set where the column holds no
+ * invalid pixel. A window is whole where all its columns are full: the bits are shifted against
+ * each other by 1, 2, 4, ... columns and joined.
  */
 #include "stages/filters/masked_mend.h"
 
@@ -39,8 +40,10 @@ static size_t lay_out(struct masked_rows *rows, char *memory)
 static struct masked_rows rows_of(const struct masked_mend *mend, const struct ts_image *image)
 {
     const int64_t nx = image->axes[2].n;
-    return (struct masked_rows){
-        .mend = mend, .ny = image->axes[1].n, .nx = nx, .words = (nx + 2 * mend->radius[2]) / WORD + 2};
+    return (struct masked_rows){.mend = mend,
+                                .ny = image->axes[1].n,
+                                .nx = nx,
+                                .words = (nx + 2 * mend->radius[2]) / WORD + 2};
 }
 
 size_t ts_masked_rows_bytes(const struct stage_context *context, const struct masked_mend *mend)
@@ -54,8 +57,8 @@ size_t ts_masked_mend_bytes(const struct stage_context *context, const struct ma
     return (size_t)context->threads * ts_masked_rows_bytes(context, mend);
 }
 
-struct masked_rows ts_masked_rows_begin(const struct masked_mend *mend, const struct ts_image *in, struct ts_image *out,
-                                        void *scratch)
+struct masked_rows ts_masked_rows_begin(const struct masked_mend *mend, const struct ts_image *in,
+                                        struct ts_image *out, void *scratch)
 {
     struct masked_rows rows = rows_of(mend, in);
     const int64_t half = mend->radius[2];
@@ -79,9 +82,10 @@ static void set_bit(uint64_t *bits, int64_t i, bool set)
     bits[i / WORD] = set ? bits[i / WORD] | bit : bits[i / WORD] & ~bit;
 }
 
-/* Counts the invalid pixels of row `enters`, and no longer those of row `leaves` if the window slides. A row outside
- * has the border's constant, which is valid. */
-static void count_row(struct masked_rows *rows, int64_t slice, int64_t enters, int64_t leaves, bool slides)
+/* Counts the invalid pixels of row `enters`, and no longer those of row `leaves` if the window
+ * slides. A row outside has the border's constant, which is valid. */
+static void count_row(struct masked_rows *rows, int64_t slice, int64_t enters, int64_t leaves,
+                      bool slides)
 {
     const uint64_t *bits = ts_slice_valid(rows->in, slice);
     const int64_t next = ts_border_index(enters, rows->ny, rows->mend->border),
@@ -89,8 +93,10 @@ static void count_row(struct masked_rows *rows, int64_t slice, int64_t enters, i
     for (int64_t x = 0; x < rows->nx; x += WORD) {
         const size_t n = (size_t)smaller(rows->nx - x, WORD);
         const uint64_t all = UINT64_MAX >> (WORD - n),
-                       valid = next < 0 ? all : ts_valid_bits(bits, (size_t)(next * rows->nx + x), n),
-                       before = past < 0 ? all : ts_valid_bits(bits, (size_t)(past * rows->nx + x), n);
+                       valid =
+                           next < 0 ? all : ts_valid_bits(bits, (size_t)(next * rows->nx + x), n),
+                       before =
+                           past < 0 ? all : ts_valid_bits(bits, (size_t)(past * rows->nx + x), n);
         for (uint64_t changes = valid ^ before; changes; changes &= changes - 1) {
             const int bit = __builtin_ctzll(changes);
             int32_t *missing = &rows->missing[x + bit];
@@ -201,17 +207,18 @@ void ts_masked_rows_mend(struct masked_rows *rows, int64_t z, int64_t y, bool fi
              ~rows->valid[x / WORD] & UINT64_MAX >> (WORD - smaller(rows->nx - x, WORD)));
 }
 
-void ts_masked_mend(const struct stage_context *context, const struct masked_mend *mend, const struct ts_image *in,
-                    struct ts_image *out, void *scratch)
+void ts_masked_mend(const struct stage_context *context, const struct masked_mend *mend,
+                    const struct ts_image *in, struct ts_image *out, void *scratch)
 {
     const int64_t ny = context->in.axes[1].n,
-                  rows_of_chunk = 4 * mend->radius[1] > CHUNK_ROWS ? 4 * mend->radius[1] : CHUNK_ROWS,
+                  rows_of_chunk =
+                      4 * mend->radius[1] > CHUNK_ROWS ? 4 * mend->radius[1] : CHUNK_ROWS,
                   chunks = (ny + rows_of_chunk - 1) / rows_of_chunk;
     const size_t bytes = ts_masked_rows_bytes(context, mend);
 #pragma omp parallel num_threads(context->threads)
     {
-        struct masked_rows rows =
-            ts_masked_rows_begin(mend, in, out, (char *)scratch + (size_t)omp_get_thread_num() * bytes);
+        struct masked_rows rows = ts_masked_rows_begin(
+            mend, in, out, (char *)scratch + (size_t)omp_get_thread_num() * bytes);
 #pragma omp for schedule(dynamic)
         for (int64_t item = 0; item < out->axes[0].n * chunks; item++) {
             const int64_t z = item / chunks, top = item % chunks * rows_of_chunk;

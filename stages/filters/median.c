@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * median: out = the value in the middle of the sorted values of the window around each pixel. Windows of up to 49
- * values are sorted as far as needed by a network of comparisons (median_network.inc), as many windows at once as a
- * vector has lanes. For larger windows a histogram of the window slides along each row: it loses the column of values
- * that leaves and gains the one that enters, and the median moves from bin to bin (T. S. Huang, G. J. Yang, G. Y. Tang,
- * A fast two-dimensional median filtering algorithm, 1979), so that a pixel costs as many steps as the window has rows,
- * and not values. Values of 32 bits are counted by their upper 16 bits; what the bin of the median holds is then
- * searched for the lower 16.
+ * median: out = the value in the middle of the sorted values of the window around each pixel.
+ * Windows of up to 49 values are sorted as far as needed by a network of comparisons
+ * (median_network.inc), as many windows at once as a vector has lanes. For larger windows a
+ * histogram of the window slides along each row: it loses the column of values that leaves and
+ * gains the one that enters, and the median moves from bin to bin (T. S. Huang, G. J. Yang, G. Y.
+ * Tang, A fast two-dimensional median filtering algorithm, 1979), so that a pixel costs as many
+ * steps as the window has rows, and not values. Values of 32 bits are counted by their upper 16
+ * bits; what the bin of the median holds is then searched for the lower 16.
  *
- * Values are compared as the integer keys of stages/values/value_keys.h, which have the same order. A thread maps a few
- * rows after one another and keeps the rows of the window, with their borders filled in, in a ring of lines, so that
- * each row is converted once for all the windows that it lies in.
+ * Values are compared as the integer keys of stages/values/value_keys.h, which have the same order.
+ * A thread maps a few rows after one another and keeps the rows of the window, with their borders
+ * filled in, in a ring of lines, so that each row is converted once for all the windows that it
+ * lies in.
  */
 #include "stages/filters/median.h"
 
@@ -35,13 +37,15 @@ enum {
     COARSE = 256
 };
 
-/* Of n valid values of a window the median is the one at place n / 2 of the sorted ones, counted from 0, which for a
- * whole window is the median of any other image. An invalid pixel keeps its value.
- * The pixels that have an invalid one in their window (masked_mend.h) are done stretch by stretch: the rows of their
- * windows become keys (stages/values/value_keys.h), with a byte beside each that says whether it is valid. The valid
- * keys of each window are gathered, and the one in the middle is selected (quickselect). */
+/* Of n valid values of a window the median is the one at place n / 2 of the sorted ones, counted
+ * from 0, which for a whole window is the median of any other image. An invalid pixel keeps its
+ * value. The pixels that have an invalid one in their window (masked_mend.h) are done stretch by
+ * stretch: the rows of their windows become keys (stages/values/value_keys.h), with a byte beside
+ * each that says whether it is valid. The valid keys of each window are gathered, and the one in
+ * the middle is selected (quickselect). */
 
-/* Returns the key that would stand at index `rank` if the n keys were sorted. Changes their order. */
+/* Returns the key that would stand at index `rank` if the n keys were sorted. Changes their
+ * order. */
 static int32_t select_key(int32_t *keys, int64_t n, uint32_t rank)
 {
     int64_t first = 0, last = n - 1;
@@ -79,8 +83,8 @@ struct masked_run {
 };
 
 /* Loads columns [first, first + n) of a row, which may lie outside of its slice. */
-static void load_row(const struct masked_run *run, int64_t slice, int64_t y, int64_t first, int64_t n, int32_t *keys,
-                     uint8_t *valid)
+static void load_row(const struct masked_run *run, int64_t slice, int64_t y, int64_t first,
+                     int64_t n, int32_t *keys, uint8_t *valid)
 {
     const int64_t from = ts_border_index(y, run->ny, run->border), row = from * run->nx;
     const int64_t low = first < 0 ? -first : 0, high = first + n > run->nx ? run->nx - first : n;
@@ -88,19 +92,24 @@ static void load_row(const struct masked_run *run, int64_t slice, int64_t y, int
     const char *values = ts_slice_data(run->in, slice);
     const size_t element = ts_dtype_bytes(run->in->dtype);
     if (from >= 0)
-        ts_value_keys_load(run->in->dtype, values + (size_t)(row + first + low) * element, keys + low, high - low);
+        ts_value_keys_load(run->in->dtype, values + (size_t)(row + first + low) * element,
+                           keys + low, high - low);
     for (int64_t i = 0; i < n; i++) {
         const bool inside = i >= low && i < high;
-        const int64_t column = from < 0 ? -1 : inside ? first + i : ts_border_index(first + i, run->nx, run->border);
+        const int64_t column = from < 0 ? -1
+                               : inside ? first + i
+                                        : ts_border_index(first + i, run->nx, run->border);
         valid[i] = column < 0 || ts_valid_at(bits, (size_t)(row + column));
         if (column < 0)
             keys[i] = run->constant;
         else if (!inside)
-            ts_value_keys_load(run->in->dtype, values + (size_t)(row + column) * element, keys + i, 1);
+            ts_value_keys_load(run->in->dtype, values + (size_t)(row + column) * element, keys + i,
+                               1);
     }
 }
 
-static int32_t median_of(const struct masked_run *run, const int32_t *keys, const uint8_t *valid, int64_t line)
+static int32_t median_of(const struct masked_run *run, const int32_t *keys, const uint8_t *valid,
+                         int64_t line)
 {
     int32_t window[MOST_WIDTH * MOST_WIDTH * MOST_WIDTH];
     int64_t n = 0;
@@ -112,18 +121,21 @@ static int32_t median_of(const struct masked_run *run, const int32_t *keys, cons
     return select_key(window, n, (uint32_t)(n / 2));
 }
 
-static void median_pixels(const void *job, const struct masked_row *row, int64_t first, int64_t end, void *own)
+static void median_pixels(const void *job, const struct masked_row *row, int64_t first, int64_t end,
+                          void *own)
 {
     const struct masked_run *run = job;
-    int32_t *keys = (int32_t *)((char *)own + run->keys), *medians = (int32_t *)((char *)own + run->medians);
+    int32_t *keys = (int32_t *)((char *)own + run->keys),
+            *medians = (int32_t *)((char *)own + run->medians);
     uint8_t *valid = (uint8_t *)own + run->valid;
     const int64_t line = end - first + 2 * run->radius;
     for (int64_t i = 0; i < run->width * run->depth; i++)
-        load_row(run, row->z + i / run->width, row->y - run->radius + i % run->width, first - run->radius, line,
-                 keys + i * line, valid + i * line);
+        load_row(run, row->z + i / run->width, row->y - run->radius + i % run->width,
+                 first - run->radius, line, keys + i * line, valid + i * line);
     for (int64_t x = 0; x < end - first; x++)
         medians[x] = median_of(run, keys + x, valid + x, line);
-    ts_value_keys_store(run->in->dtype, (char *)row->out + (size_t)first * ts_dtype_bytes(run->in->dtype), medians,
+    ts_value_keys_store(run->in->dtype,
+                        (char *)row->out + (size_t)first * ts_dtype_bytes(run->in->dtype), medians,
                         end - first);
 }
 
@@ -138,8 +150,10 @@ static struct masked_mend describe(struct masked_run *run, const struct stage_co
                                .width = 2 * params->radius + 1};
     run->depth = volume ? run->width : 1;
     run->line = run->nx + 2 * run->radius;
-    run->keys = ts_scratch_part(&run->own_bytes, run->width * run->depth * run->line, sizeof(int32_t));
-    run->valid = ts_scratch_part(&run->own_bytes, run->width * run->depth * run->line, sizeof(uint8_t));
+    run->keys =
+        ts_scratch_part(&run->own_bytes, run->width * run->depth * run->line, sizeof(int32_t));
+    run->valid =
+        ts_scratch_part(&run->own_bytes, run->width * run->depth * run->line, sizeof(uint8_t));
     run->medians = ts_scratch_part(&run->own_bytes, run->nx, sizeof(int32_t));
     return (struct masked_mend){.radius = {volume ? run->radius : 0, run->radius, run->radius},
                                 .border = run->border,
@@ -156,11 +170,11 @@ static size_t median_mend_bytes(const struct stage_context *context)
     return ts_masked_mend_bytes(context, &mend);
 }
 
-/* Writes the pixels of `out` that are invalid or have an invalid one in their window; the others are there already.
- * `in` has the halo of the stage at both ends, with its bits. `constant` is the key of pixels outside with
- * BORDER_CONSTANT, which count as valid. */
-static void median_mend(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                        int32_t constant, void *scratch)
+/* Writes the pixels of `out` that are invalid or have an invalid one in their window; the others
+ * are there already. `in` has the halo of the stage at both ends, with its bits. `constant` is the
+ * key of pixels outside with BORDER_CONSTANT, which count as valid. */
+static void median_mend(const struct stage_context *context, const struct ts_image *in,
+                        struct ts_image *out, int32_t constant, void *scratch)
 {
     struct masked_run run;
     const struct masked_mend mend = describe(&run, context);
@@ -177,9 +191,11 @@ static const struct choice dimensions_choices[] = {
 
 static const struct choice method_choices[] = {
     {"auto", MEDIAN_AUTO, "network for windows of at most 49 values, else histogram"},
-    {"network", MEDIAN_NETWORK, "a fixed network of comparisons: 3 x 3, 5 x 5, 7 x 7 and 3 x 3 x 3"},
+    {"network", MEDIAN_NETWORK,
+     "a fixed network of comparisons: 3 x 3, 5 x 5, 7 x 7 and 3 x 3 x 3"},
     {"histogram", MEDIAN_HISTOGRAM,
-     "on the CPU a histogram that slides with the window; on a CUDA device the counts of smaller values, bit by bit"},
+     "on the CPU a histogram that slides with the window; on a CUDA device the counts of smaller "
+     "values, bit by bit"},
     {0},
 };
 
@@ -190,7 +206,8 @@ static const struct param median_params[] = {
           .doc = "whether the window lies in a slice or spans slices as well"),
     PARAM(struct median_params, border, .choices = ts_border_choices, .init.choice = BORDER_REFLECT,
           .doc = TS_BORDER_DOC),
-    PARAM(struct median_params, constant, .unit = "value", .init.r = 0, .min = -FLT_MAX, .max = FLT_MAX,
+    PARAM(struct median_params, constant, .unit = "value", .init.r = 0, .min = -FLT_MAX,
+          .max = FLT_MAX,
           .doc = "the value outside with border: constant; one that the image's dtype can hold"),
     PARAM(struct median_params, method, .choices = method_choices, .init.choice = MEDIAN_AUTO,
           .doc = "how the median is found; the result is the same"),
@@ -212,8 +229,8 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
         params->method = n > MEDIAN_NETWORK_VALUES ? MEDIAN_HISTOGRAM : MEDIAN_NETWORK;
     if (params->method == MEDIAN_NETWORK && n > MEDIAN_NETWORK_VALUES)
         return ts_param_error(context->set, "method", "median-window", context->diag,
-                              "a network has at most %d values, and this window has %lld", MEDIAN_NETWORK_VALUES,
-                              (long long)n);
+                              "a network has at most %d values, and this window has %lld",
+                              MEDIAN_NETWORK_VALUES, (long long)n);
     return ts_border_check(context, (enum ts_border)params->border, params->constant);
 }
 
@@ -225,7 +242,7 @@ static struct stage_reach reach(const struct stage_context *context)
                                 .constant = params->constant};
 }
 
-/* ---- the window's lines ------------------------------------------------------------------------- */
+/* ---- the window's lines ---------------------------------------------------------------------- */
 
 /* One slab, as all threads see it. */
 struct job {
@@ -233,15 +250,17 @@ struct job {
     const struct ts_image *in;
     struct ts_image *out;
     int64_t ny, nx, radius, width, depth; /* depth: slices of a window */
-    int64_t line_keys;                    /* keys of a line, with the columns of its borders and the last lanes */
-    const int64_t *columns;               /* columns[i]: the column for sample i - radius, or -1 for the constant */
-    int32_t constant, lowest;             /* keys of the constant and of the dtype's lowest value */
-    int bits;                             /* of a value */
+    int64_t line_keys; /* keys of a line, with the columns of its borders and the last lanes */
+    const int64_t
+        *columns; /* columns[i]: the column for sample i - radius, or -1 for the constant */
+    int32_t constant, lowest; /* keys of the constant and of the dtype's lowest value */
+    int bits;                 /* of a value */
 };
 
 /* One thread's share of the scratch. */
 struct worker {
-    int32_t *keys; /* depth rings of `width` lines, the medians of a row, and the sorted columns of 7 x 7 windows */
+    int32_t *keys; /* depth rings of `width` lines, the medians of a row, and the sorted columns of
+                      7 x 7 windows */
     uint16_t *counts, *coarse;
 };
 
@@ -255,13 +274,16 @@ static size_t worker_bytes(const struct stage_context *context)
     const struct median_params *params = params_of(context);
     const int64_t width = 2 * params->radius + 1;
     const int64_t lines = width * (params->dimensions == MEDIAN_3D ? width : 1) + SPARE_LINES;
-    const size_t counts = params->method == MEDIAN_HISTOGRAM ? (BINS + COARSE) * sizeof(uint16_t) : 0;
+    const size_t counts =
+        params->method == MEDIAN_HISTOGRAM ? (BINS + COARSE) * sizeof(uint16_t) : 0;
     return ((size_t)(lines * keys_of_line(context)) * sizeof(int32_t) + counts + 63) / 64 * 64;
 }
 
 static size_t columns_bytes(const struct stage_context *context)
 {
-    return ((size_t)(context->in.axes[2].n + 2 * params_of(context)->radius) * sizeof(int64_t) + 63) / 64 * 64;
+    return ((size_t)(context->in.axes[2].n + 2 * params_of(context)->radius) * sizeof(int64_t) +
+            63) /
+           64 * 64;
 }
 
 static size_t scratch_bytes(const struct stage_context *context, int64_t n)
@@ -271,13 +293,16 @@ static size_t scratch_bytes(const struct stage_context *context, int64_t n)
            (context->in.masked ? median_mend_bytes(context) : 0);
 }
 
-static int32_t *line_of(const struct job *job, const struct worker *worker, int64_t slice, int64_t row)
+static int32_t *line_of(const struct job *job, const struct worker *worker, int64_t slice,
+                        int64_t row)
 {
     return worker->keys + (slice * job->width + (row + job->radius) % job->width) * job->line_keys;
 }
 
-/* Converts row `row`, which may lie outside the image, of slice `slice` of the window above output slice z. */
-static void load_line(const struct job *job, const struct worker *worker, int64_t z, int64_t slice, int64_t row)
+/* Converts row `row`, which may lie outside the image, of slice `slice` of the window above output
+ * slice z. */
+static void load_line(const struct job *job, const struct worker *worker, int64_t z, int64_t slice,
+                      int64_t row)
 {
     const enum ts_border border = (enum ts_border)params_of(job->context)->border;
     const int64_t from = ts_border_index(row, job->ny, border), n = job->nx + 2 * job->radius;
@@ -288,7 +313,9 @@ static void load_line(const struct job *job, const struct worker *worker, int64_
         return;
     }
     const char *in = (const char *)ts_slice_data(job->in, z + slice);
-    ts_value_keys_load(job->in->dtype, in + (size_t)(from * job->nx) * ts_dtype_bytes(job->in->dtype), plain, job->nx);
+    ts_value_keys_load(job->in->dtype,
+                       in + (size_t)(from * job->nx) * ts_dtype_bytes(job->in->dtype), plain,
+                       job->nx);
     for (int64_t i = 0; i < job->radius; i++) {
         const int64_t left = job->columns[i], right = job->columns[job->radius + job->nx + i];
         line[i] = left < 0 ? job->constant : plain[left];
@@ -296,14 +323,15 @@ static void load_line(const struct job *job, const struct worker *worker, int64_
     }
 }
 
-/* ---- by a network ------------------------------------------------------------------------------- */
+/* ---- by a network ---------------------------------------------------------------------------- */
 
 #define TS_LOOPS "stages/filters/median_lines.inc"
 #include "core/vectors.inc"
 
-/* ---- by a histogram ----------------------------------------------------------------------------- */
+/* ---- by a histogram -------------------------------------------------------------------------- */
 
-/* The counts of the keys in a window, by bin and by COARSE bins together, and a bin with how many keys lie below it. */
+/* The counts of the keys in a window, by bin and by COARSE bins together, and a bin with how many
+ * keys lie below it. */
 struct histogram {
     uint16_t *counts, *coarse;
     uint32_t bin, below;
@@ -315,8 +343,8 @@ static inline uint32_t bin_of(const struct job *job, const struct histogram *his
     return ((uint32_t)key - (uint32_t)job->lowest) >> histogram->shift;
 }
 
-static inline void count(const struct job *job, struct histogram *histogram, const int32_t *const lines[],
-                         int64_t n_lines, int64_t x, int change)
+static inline void count(const struct job *job, struct histogram *histogram,
+                         const int32_t *const lines[], int64_t n_lines, int64_t x, int change)
 {
     for (int64_t i = 0; i < n_lines; i++) {
         const uint32_t bin = bin_of(job, histogram, lines[i][x]);
@@ -326,8 +354,8 @@ static inline void count(const struct job *job, struct histogram *histogram, con
     }
 }
 
-/* Moves to the bin that holds key number `middle` in rising order, counted from 0. Stretches of COARSE bins without the
- * median are passed over in one step. */
+/* Moves to the bin that holds key number `middle` in rising order, counted from 0. Stretches of
+ * COARSE bins without the median are passed over in one step. */
 static inline void find_bin(struct histogram *histogram, uint32_t middle)
 {
     uint32_t bin = histogram->bin, below = histogram->below;
@@ -351,8 +379,8 @@ static inline void find_bin(struct histogram *histogram, uint32_t middle)
     histogram->below = below;
 }
 
-static int32_t search_bin(const struct job *job, const struct histogram *histogram, const int32_t *const lines[],
-                          int64_t n_lines, int64_t x, uint32_t middle)
+static int32_t search_bin(const struct job *job, const struct histogram *histogram,
+                          const int32_t *const lines[], int64_t n_lines, int64_t x, uint32_t middle)
 {
     int32_t keys[MOST_LINES * MOST_WIDTH];
     int64_t n = 0;
@@ -364,10 +392,11 @@ static int32_t search_bin(const struct job *job, const struct histogram *histogr
     return select_key(keys, n, middle - histogram->below);
 }
 
-static void histogram_line(const struct job *job, const struct worker *worker, const int32_t *const lines[],
-                           int64_t n_lines, int32_t *medians)
+static void histogram_line(const struct job *job, const struct worker *worker,
+                           const int32_t *const lines[], int64_t n_lines, int32_t *medians)
 {
-    struct histogram histogram = {worker->counts, worker->coarse, .shift = job->bits > 16 ? job->bits - 16 : 0};
+    struct histogram histogram = {worker->counts, worker->coarse,
+                                  .shift = job->bits > 16 ? job->bits - 16 : 0};
     const uint32_t middle = (uint32_t)(n_lines * job->width / 2);
     memset(worker->counts, 0, (job->bits == 8 ? COARSE : BINS) * sizeof *worker->counts);
     memset(worker->coarse, 0, COARSE * sizeof *worker->coarse);
@@ -382,10 +411,11 @@ static void histogram_line(const struct job *job, const struct worker *worker, c
     }
 }
 
-/* ---- a slab ------------------------------------------------------------------------------------- */
+/* ---- a slab ---------------------------------------------------------------------------------- */
 
 /* Rows [first, end) of output slice z. */
-static void map_rows(const struct job *job, const struct worker *worker, int64_t z, int64_t first, int64_t end)
+static void map_rows(const struct job *job, const struct worker *worker, int64_t z, int64_t first,
+                     int64_t end)
 {
     const int32_t *lines[MOST_LINES];
     const int64_t n_lines = job->width * job->depth;
@@ -421,14 +451,15 @@ static int32_t key_of(enum ts_dtype dtype, double value)
     return key;
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                          void *scratch)
+static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
+                          struct ts_image *out, void *scratch)
 {
     const struct median_params *params = params_of(context);
     const enum ts_dtype dtype = in->dtype;
     const int64_t nz = out->axes[0].n, ny = out->axes[1].n, nx = out->axes[2].n;
     const int64_t chunks = (ny + CHUNK_ROWS - 1) / CHUNK_ROWS, width = 2 * params->radius + 1;
-    const int32_t constant = params->border == BORDER_CONSTANT ? key_of(dtype, params->constant) : 0;
+    const int32_t constant =
+        params->border == BORDER_CONSTANT ? key_of(dtype, params->constant) : 0;
     double low, high;
     ts_dtype_range(dtype, &low, &high);
     struct job job = {context,
@@ -444,50 +475,64 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
                       .constant = constant,
                       .lowest = dtype == TS_F32 ? INT32_MIN : key_of(dtype, low),
                       .bits = 8 * (int)ts_dtype_bytes(dtype)};
-    ts_border_fill(scratch, -params->radius, nx + 2 * params->radius, nx, (enum ts_border)params->border);
+    ts_border_fill(scratch, -params->radius, nx + 2 * params->radius, nx,
+                   (enum ts_border)params->border);
 #pragma omp parallel num_threads(context->threads)
     {
-        char *own = (char *)scratch + columns_bytes(context) + (size_t)omp_get_thread_num() * worker_bytes(context);
+        char *own = (char *)scratch + columns_bytes(context) +
+                    (size_t)omp_get_thread_num() * worker_bytes(context);
         struct worker worker = {.keys = (int32_t *)(void *)own};
-        worker.counts = (uint16_t *)(worker.keys + (job.width * job.depth + SPARE_LINES) * job.line_keys);
+        worker.counts =
+            (uint16_t *)(worker.keys + (job.width * job.depth + SPARE_LINES) * job.line_keys);
         worker.coarse = worker.counts + BINS;
 #pragma omp for schedule(dynamic)
         for (int64_t i = 0; i < nz * chunks; i++) {
             const int64_t first = i % chunks * CHUNK_ROWS;
-            map_rows(&job, &worker, i / chunks, first, first + CHUNK_ROWS < ny ? first + CHUNK_ROWS : ny);
+            map_rows(&job, &worker, i / chunks, first,
+                     first + CHUNK_ROWS < ny ? first + CHUNK_ROWS : ny);
         }
     }
     if (context->in.masked)
         median_mend(context, in, out, constant,
-                    (char *)scratch + columns_bytes(context) + (size_t)context->threads * worker_bytes(context));
+                    (char *)scratch + columns_bytes(context) +
+                        (size_t)context->threads * worker_bytes(context));
     return TS_OK;
 }
 
 const struct stage median_stage = {
     .name = "median",
     .summary = "median of a square or cubic window",
-    .doc =
-        "`out[z][y][x]` is the median of `in[z + dz][y + dy][x + dx]` over `|dy|, |dx| <= radius` and, with "
-        "`dimensions: "
-        "3d`, `|dz| <= radius`. It takes out noise of single pixels and keeps edges, which `box` blurs. Values keep "
-        "their "
-        "dtype; borders are those of scipy.ndimage, and the result is that of `scipy.ndimage.median_filter` with `size "
-        "= "
-        "2 radius + 1`. To replace outliers alone and keep all other values, use `outliers`.\n"
-        "\n"
-        "**Exactness.** Values are chosen, not computed, so the result is exact, and the same by both methods and on "
-        "both "
-        "devices. A NaN orders above every number, or below where its sign is set, as a sort of the bits does.\n"
-        "\n"
-        "**Masked images.** Where pixels are invalid, such as a CT's padding, the median is that of the valid pixels "
-        "of "
-        "the window, of n values the one at place n / 2 of the sorted ones, counted from 0. An invalid pixel keeps its "
-        "value.\n"
-        "\n"
-        "**Cost.** A `network` takes about n^2 / 5 comparisons for a window of n values, on vectors. `histogram` takes "
-        "2 n / (2 radius + 1) counts per pixel on the CPU (T. S. Huang, G. J. Yang, G. Y. Tang, *A fast "
-        "two-dimensional "
-        "median filtering algorithm*, 1979); on a CUDA device it counts the values of the window once per bit.",
+    .doc = "`out[z][y][x]` is the median of `in[z + dz][y + dy][x + dx]` over `|dy|, |dx| <= "
+           "radius` and, with "
+           "`dimensions: "
+           "3d`, `|dz| <= radius`. It takes out noise of single pixels and keeps edges, which "
+           "`box` blurs. Values keep "
+           "their "
+           "dtype; borders are those of scipy.ndimage, and the result is that of "
+           "`scipy.ndimage.median_filter` with `size "
+           "= "
+           "2 radius + 1`. To replace outliers alone and keep all other values, use `outliers`.\n"
+           "\n"
+           "**Exactness.** Values are chosen, not computed, so the result is exact, and the same "
+           "by both methods and on "
+           "both "
+           "devices. A NaN orders above every number, or below where its sign is set, as a sort of "
+           "the bits does.\n"
+           "\n"
+           "**Masked images.** Where pixels are invalid, such as a CT's padding, the median is "
+           "that of the valid pixels "
+           "of "
+           "the window, of n values the one at place n / 2 of the sorted ones, counted from 0. An "
+           "invalid pixel keeps its "
+           "value.\n"
+           "\n"
+           "**Cost.** A `network` takes about n^2 / 5 comparisons for a window of n values, on "
+           "vectors. `histogram` takes "
+           "2 n / (2 radius + 1) counts per pixel on the CPU (T. S. Huang, G. J. Yang, G. Y. Tang, "
+           "*A fast "
+           "two-dimensional "
+           "median filtering algorithm*, 1979); on a CUDA device it counts the values of the "
+           "window once per bit.",
     STAGE_TAKES_ALL,
     STAGE_PARAMS(median_params, struct median_params),
     .resolve = resolve,

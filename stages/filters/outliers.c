@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * outliers: x becomes m, the median of size x size values around it, where x - m >= threshold (bright) or
- * m - x >= threshold (dark), differences in double. The window lies in one projection, (z, detector), or in one
- * sinogram, (view, detector); beyond the ends it is reflected (scipy.ndimage.median_filter, tomopy.remove_outlier).
+ * outliers: x becomes m, the median of size x size values around it, where x - m >= threshold
+ * (bright) or m - x >= threshold (dark), differences in double. The window lies in one projection,
+ * (z, detector), or in one sinogram, (view, detector); beyond the ends it is reflected
+ * (scipy.ndimage.median_filter, tomopy.remove_outlier).
  *
- * Values become 32-bit integers of the same order, which vectorize and leave no doubt about NaN. Few are outliers, so
- * each is first compared with the extremes of the window's first size/2 + 1 rows: where all of these lie above x -
- * threshold, more than half of the window does, and the median with it. Medians of the values that are left are found
- * 16 neighbors together, by median_network.inc.
+ * Values become 32-bit integers of the same order, which vectorize and leave no doubt about NaN.
+ * Few are outliers, so each is first compared with the extremes of the window's first size/2 + 1
+ * rows: where all of these lie above x - threshold, more than half of the window does, and the
+ * median with it. Medians of the values that are left are found 16 neighbors together, by
+ * median_network.inc.
  */
 #include "stages/filters/outliers.h"
 
@@ -28,20 +30,23 @@ static const struct choice kind_choices[] = {
 };
 static const struct choice plane_choices[] = {
     {"projection", OUTLIERS_PROJECTION,
-     "neighbors in z and along the detector, each view by itself: the detector image that a zinger hits"},
+     "neighbors in z and along the detector, each view by itself: the detector image that a zinger "
+     "hits"},
     {"sinogram", OUTLIERS_SINOGRAM, "neighbors in view and along the detector, each z by itself"},
     {NULL, 0, NULL},
 };
 
 static const struct param outliers_params[] = {
-    PARAM(struct outliers_params, size, .unit = "pixel", .min = 3, .max = OUTLIERS_LARGEST, .init.i = 3,
-          .doc = "odd number of values along each side of the window"),
-    PARAM(struct outliers_params, threshold, .unit = "value", .min = 0, .max = 1e38, .required = true,
-          .doc = "least difference from the median that makes an outlier; 0 is a median filter with kind both"),
+    PARAM(struct outliers_params, size, .unit = "pixel", .min = 3, .max = OUTLIERS_LARGEST,
+          .init.i = 3, .doc = "odd number of values along each side of the window"),
+    PARAM(struct outliers_params, threshold, .unit = "value", .min = 0, .max = 1e38,
+          .required = true,
+          .doc = "least difference from the median that makes an outlier; 0 is a median filter "
+                 "with kind both"),
     PARAM(struct outliers_params, kind, .choices = kind_choices, .init.choice = OUTLIERS_BRIGHT,
           .doc = "which side of the median outliers lie on"),
-    PARAM(struct outliers_params, plane, .choices = plane_choices, .init.choice = OUTLIERS_PROJECTION,
-          .doc = "where the window lies"),
+    PARAM(struct outliers_params, plane, .choices = plane_choices,
+          .init.choice = OUTLIERS_PROJECTION, .doc = "where the window lies"),
 };
 
 STAGE_PARAMS_OF(outliers_params)
@@ -51,15 +56,19 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
     const int64_t size = ((const struct outliers_params *)values)->size;
     if (size % 2 == 0)
         return ts_param_error(context->set, "size", "size-even", context->diag,
-                              "%lld is even, and a window around a value has an odd size", (long long)size);
+                              "%lld is even, and a window around a value has an odd size",
+                              (long long)size);
     return TS_OK;
 }
 
 static int tables(const struct stage_context *context, struct stage_table out[STAGE_TABLES])
 {
     out[0] = (struct stage_table){.name = "replaced", .doc = "outliers of each slice"};
-    out[0].image = (struct ts_image){
-        .rank = 1, .axes = {context->in.axes[0]}, .dtype = TS_U64, .quantity = TS_INTENSITY, .unit = "1"};
+    out[0].image = (struct ts_image){.rank = 1,
+                                     .axes = {context->in.axes[0]},
+                                     .dtype = TS_U64,
+                                     .quantity = TS_INTENSITY,
+                                     .unit = "1"};
     return 1;
 }
 
@@ -70,7 +79,7 @@ static struct stage_reach reach(const struct stage_context *context)
                                 .border = BORDER_REFLECT};
 }
 
-/* ---- which values may be outliers -------------------------------------------------------------- */
+/* ---- which values may be outliers ------------------------------------------------------------ */
 
 /* The threshold rounded down to what keys are compared in, so that no outlier is missed. */
 struct limit {
@@ -90,8 +99,8 @@ static struct limit limit_of(const struct stage_context *context)
 }
 
 /* Finds the extremes over n_rows rows. */
-TS_VECTORIZED static void join_extremes(const int32_t *const lows[], const int32_t *const highs[], int64_t n_rows,
-                                        int32_t *low, int32_t *high, int64_t n)
+TS_VECTORIZED static void join_extremes(const int32_t *const lows[], const int32_t *const highs[],
+                                        int64_t n_rows, int32_t *low, int32_t *high, int64_t n)
 {
     memcpy(low, lows[0], (size_t)n * sizeof *low);
     memcpy(high, highs[0], (size_t)n * sizeof *high);
@@ -102,14 +111,15 @@ TS_VECTORIZED static void join_extremes(const int32_t *const lows[], const int32
         }
 }
 
-/* Sets a flag where the median may be as far from the key as the threshold. `keys` are those of the middle row, `low`
- * and `high` the extremes of the first half of the window and its middle row. */
-TS_VECTORIZED static void flag_floats(const int32_t *keys, const int32_t *low, const int32_t *high, int32_t *flags,
-                                      int64_t n, float threshold, int32_t kind)
+/* Sets a flag where the median may be as far from the key as the threshold. `keys` are those of the
+ * middle row, `low` and `high` the extremes of the first half of the window and its middle row. */
+TS_VECTORIZED static void flag_floats(const int32_t *keys, const int32_t *low, const int32_t *high,
+                                      int32_t *flags, int64_t n, float threshold, int32_t kind)
 {
     const int32_t by_bright = (kind & OUTLIERS_BRIGHT) != 0, by_dark = (kind & OUTLIERS_DARK) != 0;
     for (int64_t x = 0; x < n; x++) {
-        const float value = ts_float_of_key(keys[x]), down = value - threshold, up = value + threshold;
+        const float value = ts_float_of_key(keys[x]), down = value - threshold,
+                    up = value + threshold;
         int32_t below, above;
         memcpy(&below, &down, sizeof below);
         memcpy(&above, &up, sizeof above);
@@ -120,20 +130,24 @@ TS_VECTORIZED static void flag_floats(const int32_t *keys, const int32_t *low, c
     }
 }
 
-TS_VECTORIZED static void flag_integers(const int32_t *keys, const int32_t *low, const int32_t *high, int32_t *flags,
-                                        int64_t n, int32_t threshold, int32_t kind)
+TS_VECTORIZED static void flag_integers(const int32_t *keys, const int32_t *low,
+                                        const int32_t *high, int32_t *flags, int64_t n,
+                                        int32_t threshold, int32_t kind)
 {
     const int32_t by_bright = (kind & OUTLIERS_BRIGHT) != 0, by_dark = (kind & OUTLIERS_DARK) != 0;
     for (int64_t x = 0; x < n; x++) {
         /* The difference saturates at the ends of 32-bit values. */
-        const int32_t bright = (keys[x] < INT32_MIN + threshold ? INT32_MIN + threshold : keys[x]) - threshold;
-        const int32_t dark = (keys[x] > INT32_MAX - threshold ? INT32_MAX - threshold : keys[x]) + threshold;
+        const int32_t bright =
+            (keys[x] < INT32_MIN + threshold ? INT32_MIN + threshold : keys[x]) - threshold;
+        const int32_t dark =
+            (keys[x] > INT32_MAX - threshold ? INT32_MAX - threshold : keys[x]) + threshold;
         flags[x] = (by_bright & (low[x] <= bright)) | (by_dark & (high[x] >= dark));
     }
 }
 
 /* Finds the extremes of `size` neighbors of a row with its sides. */
-TS_VECTORIZED static void find_extremes(const int32_t *keys, int32_t *lows, int32_t *highs, int64_t n, int64_t size)
+TS_VECTORIZED static void find_extremes(const int32_t *keys, int32_t *lows, int32_t *highs,
+                                        int64_t n, int64_t size)
 {
     for (int64_t x = 0; x < n; x++)
         lows[x] = highs[x] = keys[x];
@@ -144,14 +158,15 @@ TS_VECTORIZED static void find_extremes(const int32_t *keys, int32_t *lows, int3
         }
 }
 
-/* ---- medians ----------------------------------------------------------------------------------- */
+/* ---- medians --------------------------------------------------------------------------------- */
 
 #define TS_LOOPS "stages/filters/outliers_medians.inc"
 #include "core/vectors.inc"
 
-/* ---- rows -------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
-/* Windows lie in planes: the rows of a plane are the slices of one view, or the views of one slice. */
+/* Windows lie in planes: the rows of a plane are the slices of one view, or the views of one
+ * slice. */
 struct plane_rows {
     const struct stage_context *context;
     const char *in;
@@ -171,20 +186,23 @@ static int64_t keys_of_row(const struct stage_context *context)
     return (context->in.axes[2].n + params_of(context)->size + 2 * LANES - 1) / LANES * LANES;
 }
 
-/* A thread's buffer holds keys, lows and highs of `size` rows, flags, and the extremes that these come from. */
+/* A thread's buffer holds keys, lows and highs of `size` rows, flags, and the extremes that these
+ * come from. */
 static size_t scratch_bytes(const struct stage_context *context, int64_t n)
 {
     (void)n;
-    return (size_t)context->threads * (size_t)((3 * params_of(context)->size + 3) * keys_of_row(context)) *
-           sizeof(int32_t);
+    return (size_t)context->threads *
+           (size_t)((3 * params_of(context)->size + 3) * keys_of_row(context)) * sizeof(int32_t);
 }
 
-static void load_row(const struct plane_rows *rows, int64_t plane, int64_t row, int32_t *keys, int32_t *lows,
-                     int32_t *highs)
+static void load_row(const struct plane_rows *rows, int64_t plane, int64_t row, int32_t *keys,
+                     int32_t *lows, int32_t *highs)
 {
-    const int64_t from = rows->in_z ? row + rows->half : ts_border_index(row, rows->n_rows, BORDER_REFLECT);
+    const int64_t from =
+        rows->in_z ? row + rows->half : ts_border_index(row, rows->n_rows, BORDER_REFLECT);
     int32_t *inside = keys + rows->half;
-    ts_value_keys_load(rows->context->in.dtype, rows->in + plane * rows->plane_stride + from * rows->in_stride, inside,
+    ts_value_keys_load(rows->context->in.dtype,
+                       rows->in + plane * rows->plane_stride + from * rows->in_stride, inside,
                        rows->n);
     for (int64_t i = 1; i <= rows->half; i++) {
         inside[-i] = inside[ts_border_index(-i, rows->n, BORDER_REFLECT)];
@@ -193,7 +211,8 @@ static void load_row(const struct plane_rows *rows, int64_t plane, int64_t row, 
     find_extremes(keys, lows, highs, rows->n, rows->size);
 }
 
-/* Replaces the value where its difference from the median, in double, is too large. Returns how many were replaced. */
+/* Replaces the value where its difference from the median, in double, is too large. Returns how
+ * many were replaced. */
 static int replace(const struct plane_rows *rows, char *out, int64_t x, int32_t key, int32_t median)
 {
     const enum ts_dtype dtype = rows->context->in.dtype;
@@ -206,10 +225,11 @@ static int replace(const struct plane_rows *rows, char *out, int64_t x, int32_t 
     return 1;
 }
 
-/* Replaces outliers of one row; returns how many. `lines` are the rows of the window, `lows` and `highs` the extremes
- * of its first half + 1. */
-static uint64_t clean_row(const struct plane_rows *rows, const int32_t *const lines[], const int32_t *const lows[],
-                          const int32_t *const highs[], int32_t *flags, char *out)
+/* Replaces outliers of one row; returns how many. `lines` are the rows of the window, `lows` and
+ * `highs` the extremes of its first half + 1. */
+static uint64_t clean_row(const struct plane_rows *rows, const int32_t *const lines[],
+                          const int32_t *const lows[], const int32_t *const highs[], int32_t *flags,
+                          char *out)
 {
     const int32_t *keys = lines[rows->half] + rows->half;
     int32_t *low = flags + rows->row_keys, *high = low + rows->row_keys;
@@ -235,7 +255,8 @@ static uint64_t clean_row(const struct plane_rows *rows, const int32_t *const li
     return replaced;
 }
 
-static void clean_chunk(const struct plane_rows *rows, int64_t plane, int64_t first, int64_t end, int32_t *buffer)
+static void clean_chunk(const struct plane_rows *rows, int64_t plane, int64_t first, int64_t end,
+                        int32_t *buffer)
 {
     const int64_t size = rows->size, length = rows->row_keys;
     int32_t *flags = buffer + 3 * size * length;
@@ -251,7 +272,8 @@ static void clean_chunk(const struct plane_rows *rows, int64_t plane, int64_t fi
             lows[i] = lines[i] + length;
             highs[i] = lines[i] + 2 * length;
         }
-        const char *from = rows->in + plane * rows->plane_stride + (rows->in_z ? y + rows->half : y) * rows->in_stride;
+        const char *from = rows->in + plane * rows->plane_stride +
+                           (rows->in_z ? y + rows->half : y) * rows->in_stride;
         char *to = rows->out + plane * rows->plane_stride + y * rows->out_stride;
         memcpy(to, from, (size_t)rows->n * ts_dtype_bytes(rows->context->in.dtype));
         const uint64_t replaced = clean_row(rows, lines, lows, highs, flags, to);
@@ -260,12 +282,13 @@ static void clean_chunk(const struct plane_rows *rows, int64_t plane, int64_t fi
     }
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                          void *scratch)
+static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
+                          struct ts_image *out, void *scratch)
 {
     const struct outliers_params *params = params_of(context);
     const bool in_z = params->plane == OUTLIERS_PROJECTION;
-    const int64_t line = out->axes[2].n * (int64_t)ts_dtype_bytes(in->dtype), slice = out->axes[1].n * line;
+    const int64_t line = out->axes[2].n * (int64_t)ts_dtype_bytes(in->dtype),
+                  slice = out->axes[1].n * line;
     const struct plane_rows rows = {.context = context,
                                     .in = in->data,
                                     .out = out->data,
@@ -297,18 +320,26 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
 const struct stage outliers_stage = {
     .name = "outliers",
     .summary = "replace zingers, hot and dead pixels by the median of their neighborhood",
-    .doc = "With `m` the median of the `size` x `size` values around `x`: `x` becomes `m` where `x - m >= threshold` "
-           "(kind `bright`), where `m - x >= threshold` (`dark`), or either (`both`); all else stays as it is. The "
-           "differences are taken in double. Beyond the ends the window is reflected, `d c b a | a b c d | d c b a`, "
+    .doc = "With `m` the median of the `size` x `size` values around `x`: `x` becomes `m` where `x "
+           "- m >= threshold` "
+           "(kind `bright`), where `m - x >= threshold` (`dark`), or either (`both`); all else "
+           "stays as it is. The "
+           "differences are taken in double. Beyond the ends the window is reflected, `d c b a | a "
+           "b c d | d c b a`, "
            "and a median is always one of the values.\n\n"
-           "The window lies in one projection, (z, detector), as that of `tomopy.remove_outlier` on projections does; "
-           "the neighboring slices come along by themselves, and a single slice stands for its neighbors. `plane: "
-           "sinogram` puts it in one sinogram, (view, detector), which needs no neighbors; there a hot pixel is a "
+           "The window lies in one projection, (z, detector), as that of `tomopy.remove_outlier` "
+           "on projections does; "
+           "the neighboring slices come along by themselves, and a single slice stands for its "
+           "neighbors. `plane: "
+           "sinogram` puts it in one sinogram, (view, detector), which needs no neighbors; there a "
+           "hot pixel is a "
            "line, which stays: that is work for `ring`.\n\n"
-           "NaN counts as larger than all numbers (smaller, where its sign is set) and is neither replaced nor put in "
+           "NaN counts as larger than all numbers (smaller, where its sign is set) and is neither "
+           "replaced nor put in "
            "place of a number; an infinite value is an outlier.\n\n"
            "How many values of each slice were replaced is written as the table `replaced` (z).\n\n"
-           "**Cost.** A few comparisons a value; medians only near outliers, or everywhere with a threshold that "
+           "**Cost.** A few comparisons a value; medians only near outliers, or everywhere with a "
+           "threshold that "
            "noise reaches.",
     STAGE_TAKES_SINOGRAMS(TS_ANY_QUANTITY, TS_ANY_BEAM),
     STAGE_PARAMS(outliers_params, struct outliers_params),
@@ -319,7 +350,8 @@ const struct stage outliers_stage = {
     .map = map,
     .validity = VALIDITY_SPREADS,
     .cuda = STAGE_CUDA(outliers_cuda),
-    .bench = "threshold=500|threshold=500 plane=sinogram|threshold=500 size=5 kind=both|threshold=500 size=9|"
+    .bench = "threshold=500|threshold=500 plane=sinogram|threshold=500 size=5 "
+             "kind=both|threshold=500 size=9|"
              "threshold=0 kind=both|threshold=0 kind=both size=5",
     .tolerance = {.why = "values are chosen, never computed"},
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This computes the angles of a scan's views, the rays of its detector pixels, runs of rays with one major axis, and
- * the place on the detector on which a point casts its shadow. beam.h has the formulas; all numbers are double, because
- * positions are differences of large numbers.
+ * This computes the angles of a scan's views, the rays of its detector pixels, runs of rays with
+ * one major axis, and the place on the detector on which a point casts its shadow. beam.h has the
+ * formulas; all numbers are double, because positions are differences of large numbers.
  */
 #include "stages/geometry/beam.h"
 
@@ -10,8 +10,8 @@
 
 /* ---- parallel beam -----------------------------------------------------------------------------
  *
- * A view of a parallel beam is straight lines in index space: the line equation of the header is solved for the column
- * where rows are the major axis, else for the row. All numbers are double. */
+ * A view of a parallel beam is straight lines in index space: the line equation of the header is
+ * solved for the column where rows are the major axis, else for the row. All numbers are double. */
 
 void ts_angle_cos_sin(double degree, double *cosine, double *sine)
 {
@@ -69,7 +69,8 @@ struct beam_scan ts_beam_scan(const struct ts_image *volume, const struct ts_ima
 
 double ts_beam_scan_angle(const struct beam_scan *scan, int64_t view)
 {
-    return scan->angles ? scan->angles[view] : scan->start + (double)view * scan->arc / (double)scan->n_views;
+    return scan->angles ? scan->angles[view]
+                        : scan->start + (double)view * scan->arc / (double)scan->n_views;
 }
 
 struct beam_angle ts_beam_angle(const struct beam_scan *scan, int64_t view)
@@ -99,12 +100,12 @@ struct beam_detector ts_beam_detector(const struct beam_scan *scan, int64_t dete
 
 double ts_beam_least_source_axis(const struct beam_geometry *grid)
 {
-    return 0.5 *
-           hypot((double)(grid->n_rows + 1) * grid->row_spacing, (double)(grid->n_columns + 1) * grid->column_spacing);
+    return 0.5 * hypot((double)(grid->n_rows + 1) * grid->row_spacing,
+                       (double)(grid->n_columns + 1) * grid->column_spacing);
 }
 
-int ts_beam_runs(const struct beam_scan *scan, const struct beam_detector *detectors, struct beam_angle angle,
-                 struct beam_run runs[BEAM_RUNS])
+int ts_beam_runs(const struct beam_scan *scan, const struct beam_detector *detectors,
+                 struct beam_angle angle, struct beam_run runs[BEAM_RUNS])
 {
     const int32_t n = (int32_t)scan->grid.n_detectors;
     int n_runs = 0;
@@ -134,7 +135,8 @@ double ts_beam_shadow(const struct beam_scan *scan, struct beam_angle angle, dou
     return scan->grid.center + u / scan->grid.detector_spacing;
 }
 
-struct back_view ts_back_view(const struct beam_geometry *geometry, double degree, enum back_model model)
+struct back_view ts_back_view(const struct beam_geometry *geometry, double degree,
+                              enum back_model model)
 {
     const struct beam_view ray = ts_beam_view(geometry, degree);
     const double base = -ray.base / ray.per_detector, per_major = -ray.per_major / ray.per_detector,

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This describes the rays of a scan of any beam over a grid of pixels. Projectors, their exact adjoints and
- * backprojection that is driven by pixels all use it. The section of the parallel beam draws the axes and states
- * Joseph's model.
+ * This describes the rays of a scan of any beam over a grid of pixels. Projectors, their exact
+ * adjoints and backprojection that is driven by pixels all use it. The section of the parallel beam
+ * draws the axes and states Joseph's model.
  *
- * Every ray is a line x cos(phi) + y sin(phi) = s, in mm from the rotation center. With theta the angle of the view and
- * u the detector pixel's position in mm from the central ray:
+ * Every ray is a line x cos(phi) + y sin(phi) = s, in mm from the rotation center. With theta the
+ * angle of the view and u the detector pixel's position in mm from the central ray:
  *
  *     parallel    phi = theta            s = u
- *     fan-arc     phi = theta + gamma    s = source_axis * sin(gamma)    gamma = u / source_detector
- *     fan-flat    phi = theta + gamma    s = source_axis * sin(gamma)    tan(gamma) = u / source_detector
+ *     fan-arc     phi = theta + gamma    s = source_axis * sin(gamma)    gamma = u /
+ * source_detector fan-flat    phi = theta + gamma    s = source_axis * sin(gamma)    tan(gamma) = u
+ * / source_detector
  *
- *                     source   at source_axis * (-sin(theta), cos(theta)): above the axis where theta is 0
+ *                     source   at source_axis * (-sin(theta), cos(theta)): above the axis where
+ * theta is 0
  *                       *
  *                      /|\
  *                     / | \  gamma, rising to the right where theta is 0
@@ -19,8 +21,9 @@
  *                   /   |   \
  *               ---+----+----+--->  u      the detector, source_detector from the source
  *
- * A. C. Kak, M. Slaney, Principles of Computerized Tomographic Imaging, 1988, section 3.4, where beta is our theta.
- * A fan whose source goes to infinity is the parallel beam of the same theta and u.
+ * A. C. Kak, M. Slaney, Principles of Computerized Tomographic Imaging, 1988, section 3.4, where
+ * beta is our theta. A fan whose source goes to infinity is the parallel beam of the same theta and
+ * u.
  */
 #ifndef STAGES_GEOMETRY_BEAM_H
 #define STAGES_GEOMETRY_BEAM_H
@@ -32,11 +35,12 @@
 
 /* ---- parallel beam -----------------------------------------------------------------------------
  *
- * The geometry of parallel-beam projection and its discretization, which a projector and its exact adjoint share.
+ * The geometry of parallel-beam projection and its discretization, which a projector and its exact
+ * adjoint share.
  *
- * A ray is x cos(theta) + y sin(theta) = s, in mm, with x along rising columns, y along falling rows and the origin at
- * the rotation center, pixel ((n_rows - 1) / 2, (n_columns - 1) / 2). Detector pixel d stands at s = (d - center) *
- * spacing.
+ * A ray is x cos(theta) + y sin(theta) = s, in mm, with x along rising columns, y along falling
+ * rows and the origin at the rotation center, pixel ((n_rows - 1) / 2, (n_columns - 1) / 2).
+ * Detector pixel d stands at s = (d - center) * spacing.
  *
  *                y  |     / ray: its points have the one s
  *                   |    /
@@ -46,15 +50,16 @@
  *                   |/
  *                   /
  *
- * Joseph's model (P. M. Joseph, 1982): the ray is sampled once in every row where |sin| * row spacing <= |cos| * column
- * spacing ("major axis: rows"), else once in every column. The sample is the linear interpolation of the two
- * neighbors along the other, minor axis; outside the image is 0. Every sample stands for the same length of the ray:
+ * Joseph's model (P. M. Joseph, 1982): the ray is sampled once in every row where |sin| * row
+ * spacing <= |cos| * column spacing ("major axis: rows"), else once in every column. The sample is
+ * the linear interpolation of the two neighbors along the other, minor axis; outside the image is
+ * 0. Every sample stands for the same length of the ray:
  *
- *     projection(view, d) = length(view) * sum over m of (1 - w) * pixel[m][i] + w * pixel[m][i + 1],
- *     i + w = base(view) + m * per_major(view) + d * per_detector(view),   0 <= w < 1
+ *     projection(view, d) = length(view) * sum over m of (1 - w) * pixel[m][i] + w * pixel[m][i +
+ * 1], i + w = base(view) + m * per_major(view) + d * per_detector(view),   0 <= w < 1
  *
- * with m the index along the major axis and i that along the minor. Weights depend on nothing else, so the adjoint uses
- * the same numbers with pixel and projection exchanged. */
+ * with m the index along the major axis and i that along the minor. Weights depend on nothing else,
+ * so the adjoint uses the same numbers with pixel and projection exchanged. */
 
 struct beam_geometry {
     int64_t n_rows, n_columns;
@@ -69,8 +74,8 @@ struct beam_view {
     double length_mm; /* of the ray between two major lines */
 };
 
-/* Computes cosine and sine of an angle in degrees. They are exact at multiples of 90, and of equal magnitude at odd
- * multiples of 45. */
+/* Computes cosine and sine of an angle in degrees. They are exact at multiples of 90, and of equal
+ * magnitude at odd multiples of 45. */
 void ts_angle_cos_sin(double degree, double *cosine, double *sine);
 /* Returns the view at this angle. */
 struct beam_view ts_beam_view(const struct beam_geometry *geometry, double degree);
@@ -93,36 +98,39 @@ struct beam_scan {
     double start, arc;
 };
 
-/* One ray's crossings in Joseph's model: it crosses line m of the major axis at i + w = base + m * per_major. */
+/* One ray's crossings in Joseph's model: it crosses line m of the major axis at i + w = base + m *
+ * per_major. */
 struct beam_ray {
     bool along_rows; /* the major axis is rows: m is a row, i a column */
     double base, per_major;
     double length_mm; /* of the ray between two major lines */
 };
 
-/* Detector pixels [first, end) of a view whose rays have one major axis; a view has at most BEAM_RUNS such runs. */
+/* Detector pixels [first, end) of a view whose rays have one major axis; a view has at most
+ * BEAM_RUNS such runs. */
 struct beam_run {
     int32_t first, end;
     bool along_rows;
 };
 enum { BEAM_RUNS = 4 };
 
-/* Returns the scan of this sinogram over the grid of this volume. Descriptions without data suffice; they must outlive
- * the scan. */
+/* Returns the scan of this sinogram over the grid of this volume. Descriptions without data
+ * suffice; they must outlive the scan. */
 struct beam_scan ts_beam_scan(const struct ts_image *volume, const struct ts_image *sinogram);
 /* Returns the angle of a view in degrees. */
 double ts_beam_scan_angle(const struct beam_scan *scan, int64_t view);
-/* Returns cosine and sine of a view's angle, exact at multiples of 90 degrees as ts_angle_cos_sin() gives them. */
+/* Returns cosine and sine of a view's angle, exact at multiples of 90 degrees as ts_angle_cos_sin()
+ * gives them. */
 struct beam_angle ts_beam_angle(const struct beam_scan *scan, int64_t view);
 struct beam_detector ts_beam_detector(const struct beam_scan *scan, int64_t detector);
-/* Returns the distance in mm from the rotation axis that the source must keep, so that it never stands among the
- * pixels. */
+/* Returns the distance in mm from the rotation axis that the source must keep, so that it never
+ * stands among the pixels. */
 double ts_beam_least_source_axis(const struct beam_geometry *grid);
 /* Writes the runs of one view and returns how many; detectors[] are those of the scan. */
-int ts_beam_runs(const struct beam_scan *scan, const struct beam_detector *detectors, struct beam_angle angle,
-                 struct beam_run runs[BEAM_RUNS]);
-/* Returns the detector index, with its fraction, where the ray through the point (x, y), in mm, meets the detector. The
- * point must lie ahead of the source. */
+int ts_beam_runs(const struct beam_scan *scan, const struct beam_detector *detectors,
+                 struct beam_angle angle, struct beam_run runs[BEAM_RUNS]);
+/* Returns the detector index, with its fraction, where the ray through the point (x, y), in mm,
+ * meets the detector. The point must lie ahead of the source. */
 double ts_beam_shadow(const struct beam_scan *scan, struct beam_angle angle, double x, double y);
 
 #ifdef __CUDACC__
@@ -131,12 +139,15 @@ double ts_beam_shadow(const struct beam_scan *scan, struct beam_angle angle, dou
 #define BEAM_INLINE static inline
 #endif
 
-/* Returns the ray of a view and a detector pixel along one major axis. A device computes the same numbers. */
-BEAM_INLINE struct beam_ray ts_beam_ray_along(const struct beam_geometry *grid, struct beam_angle angle,
+/* Returns the ray of a view and a detector pixel along one major axis. A device computes the same
+ * numbers. */
+BEAM_INLINE struct beam_ray ts_beam_ray_along(const struct beam_geometry *grid,
+                                              struct beam_angle angle,
                                               struct beam_detector detector, bool along_rows)
 {
     const double dy = grid->row_spacing, dx = grid->column_spacing;
-    const double row_center = 0.5 * (double)(grid->n_rows - 1), column_center = 0.5 * (double)(grid->n_columns - 1);
+    const double row_center = 0.5 * (double)(grid->n_rows - 1),
+                 column_center = 0.5 * (double)(grid->n_columns - 1);
     const double c = angle.cosine * detector.cosine - angle.sine * detector.sine;
     const double s = angle.sine * detector.cosine + angle.cosine * detector.sine;
     struct beam_ray ray;
@@ -153,32 +164,34 @@ BEAM_INLINE struct beam_ray ts_beam_ray_along(const struct beam_geometry *grid, 
     return ray;
 }
 
-/* Returns the ray with the axis as major axis of which it crosses more lines. Where both are as good that is rows, so
- * that rounding does not decide. */
+/* Returns the ray with the axis as major axis of which it crosses more lines. Where both are as
+ * good that is rows, so that rounding does not decide. */
 BEAM_INLINE struct beam_ray ts_beam_ray(const struct beam_geometry *grid, struct beam_angle angle,
                                         struct beam_detector detector)
 {
     const double c = angle.cosine * detector.cosine - angle.sine * detector.sine;
     const double s = angle.sine * detector.cosine + angle.cosine * detector.sine;
-    const bool along_rows =
-        (s < 0 ? -s : s) * grid->row_spacing <= (c < 0 ? -c : c) * grid->column_spacing * (1 + 1e-12);
+    const bool along_rows = (s < 0 ? -s : s) * grid->row_spacing <=
+                            (c < 0 ? -c : c) * grid->column_spacing * (1 + 1e-12);
     return ts_beam_ray_along(grid, angle, detector, along_rows);
 }
 
 /* ---- back view ---------------------------------------------------------------------------------
  *
- * This describes parallel-beam backprojection as sums over the detector pixels around the place where an image pixel
- * lies in a view. The ray through the center of pixel (row, column) meets the detector at index
+ * This describes parallel-beam backprojection as sums over the detector pixels around the place
+ * where an image pixel lies in a view. The ray through the center of pixel (row, column) meets the
+ * detector at index
  *
  *     t = base + row * per_row + column * per_column
  *
  * and the pixel receives from the view
  *
- *     scale * sum over d of max(0, 1 - width |d - t|) * sinogram[view][d],   outside the detector 0.
+ *     scale * sum over d of max(0, 1 - width |d - t|) * sinogram[view][d],   outside the detector
+ * 0.
  *
- * Width 1 is linear interpolation between the two detector pixels beside t. With Joseph's model the width is the
- * distance of neighboring rays in pixels along the minor axis and the scale is a ray's length between two lines, which
- * gives the exact adjoint of the projection above. */
+ * Width 1 is linear interpolation between the two detector pixels beside t. With Joseph's model the
+ * width is the distance of neighboring rays in pixels along the minor axis and the scale is a ray's
+ * length between two lines, which gives the exact adjoint of the projection above. */
 
 enum back_model { BACK_JOSEPH, BACK_LINEAR };
 
@@ -188,6 +201,7 @@ struct back_view {
 };
 
 /* Returns the view at this angle, under one of the two models. */
-struct back_view ts_back_view(const struct beam_geometry *geometry, double degree, enum back_model model);
+struct back_view ts_back_view(const struct beam_geometry *geometry, double degree,
+                              enum back_model model);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The views of a fan are sorted on the circle. Where no gap is much wider than the others they cover a whole turn, and
- * each counts by half the distance of its neighbors; otherwise they are a short scan, whose rays are shared by Parker's
- * weights. All numbers are double.
+ * The views of a fan are sorted on the circle. Where no gap is much wider than the others they
+ * cover a whole turn, and each counts by half the distance of its neighbors; otherwise they are a
+ * short scan, whose rays are shared by Parker's weights. All numbers are double.
  */
 #include "stages/geometry/fan_view.h"
 
@@ -38,8 +38,8 @@ static int64_t sort_angles(const struct beam_scan *scan, double *sorted)
 static double half_fan(const struct beam_scan *scan)
 {
     const double pitch = scan->grid.detector_spacing, center = scan->grid.center;
-    const double u =
-        fmax(center, (double)(scan->grid.n_detectors - 1) - center) * pitch / scan->beam.source_detector_mm;
+    const double u = fmax(center, (double)(scan->grid.n_detectors - 1) - center) * pitch /
+                     scan->beam.source_detector_mm;
     return (scan->beam.kind == TS_BEAM_FAN_ARC ? u : atan(u)) * (180 / M_PI);
 }
 
@@ -55,7 +55,8 @@ struct fan_range ts_fan_range(const struct beam_scan *scan, double *sorted)
 {
     const int64_t n = sort_angles(scan, sorted);
     int64_t after = 0; /* the gap lies before this one */
-    struct fan_range range = {.gap = sorted[0] + 360 - sorted[n - 1], .needed = 180 + 2 * half_fan(scan)};
+    struct fan_range range = {.gap = sorted[0] + 360 - sorted[n - 1],
+                              .needed = 180 + 2 * half_fan(scan)};
     for (int64_t i = 1; i < n; i++)
         if (sorted[i] - sorted[i - 1] > range.gap) {
             range.gap = sorted[i] - sorted[i - 1];
@@ -70,18 +71,23 @@ struct fan_range ts_fan_range(const struct beam_scan *scan, double *sorted)
     return range;
 }
 
-/* Half the distance of an angle's neighbors on the circle, in degrees; a short scan ends at its first and last. */
-static double share_of(double degree, const double *sorted, int64_t n, const struct fan_range *range)
+/* Half the distance of an angle's neighbors on the circle, in degrees; a short scan ends at its
+ * first and last. */
+static double share_of(double degree, const double *sorted, int64_t n,
+                       const struct fan_range *range)
 {
     const double least = degree - same_angle;
-    const int64_t low = (int64_t)ts_lower_bound(&least, sorted, (size_t)(n - 1), sizeof *sorted, ts_compare_doubles);
+    const int64_t low = (int64_t)ts_lower_bound(&least, sorted, (size_t)(n - 1), sizeof *sorted,
+                                                ts_compare_doubles);
     const double before = low > 0 ? sorted[low] - sorted[low - 1] : sorted[0] + 360 - sorted[n - 1],
-                 after = low + 1 < n ? sorted[low + 1] - sorted[low] : sorted[0] + 360 - sorted[n - 1];
+                 after =
+                     low + 1 < n ? sorted[low + 1] - sorted[low] : sorted[0] + 360 - sorted[n - 1];
     const double widest = range->whole ? INFINITY : range->gap - same_angle;
     return 0.5 * ((before < widest ? before : 0) + (after < widest ? after : 0));
 }
 
-void ts_fan_views(const struct beam_scan *scan, const struct fan_range *range, struct fan_view *views, double *sorted)
+void ts_fan_views(const struct beam_scan *scan, const struct fan_range *range,
+                  struct fan_view *views, double *sorted)
 {
     const int64_t n = sort_angles(scan, sorted);
     const double radian = M_PI / 180;
@@ -90,9 +96,11 @@ void ts_fan_views(const struct beam_scan *scan, const struct fan_range *range, s
         const double degree = on_circle(ts_beam_scan_angle(scan, v));
         views[v] = (struct fan_view){.cosine = angle.cosine,
                                      .sine = angle.sine,
-                                     .scale = share_of(degree, sorted, n, range) * radian * (range->whole ? 0.5 : 1)};
+                                     .scale = share_of(degree, sorted, n, range) * radian *
+                                              (range->whole ? 0.5 : 1)};
     }
-    /* Views at one angle divide its part. Few scans have any, so that a search among all views will do. */
+    /* Views at one angle divide its part. Few scans have any, so that a search among all views will
+     * do. */
     for (int64_t v = 0; n < scan->n_views && v < scan->n_views; v++) {
         const double degree = on_circle(ts_beam_scan_angle(scan, v));
         int64_t same = 0;
@@ -102,9 +110,9 @@ void ts_fan_views(const struct beam_scan *scan, const struct fan_range *range, s
     }
 }
 
-/* Returns the weight of the ray at gamma in the view that lies beta after the first. All angles are in radian; delta is
- * half of what the scan covers beyond pi. The same ray comes again, from its other end, in the view beta + 2 gamma +
- * pi. */
+/* Returns the weight of the ray at gamma in the view that lies beta after the first. All angles are
+ * in radian; delta is half of what the scan covers beyond pi. The same ray comes again, from its
+ * other end, in the view beta + 2 gamma + pi. */
 static double parker(double beta, double gamma, double delta)
 {
     const double in = 2 * (delta - gamma), out = M_PI - 2 * gamma, end = M_PI + 2 * delta;
@@ -123,7 +131,8 @@ void ts_fan_row_weights(const struct beam_scan *scan, const struct fan_range *ra
     beta = (beta < -same_angle ? beta + 360 : beta) * radian;
     for (int64_t d = 0; d < scan->grid.n_detectors; d++) {
         const double length = scan->beam.kind == TS_BEAM_FAN_ARC ? scan->beam.source_axis_mm : 1;
-        const double share = range->whole ? 1 : parker(beta, atan2(detectors[d].sine, detectors[d].cosine), delta);
+        const double share =
+            range->whole ? 1 : parker(beta, atan2(detectors[d].sine, detectors[d].cosine), delta);
         weights[d] = (float)(length * detectors[d].cosine * share);
     }
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Views are sorted by their direction, the angle modulo 180 degrees, because rays of opposite views are the same in a
- * parallel beam. Half the distance between a direction's neighbors is the weight of the midpoint rule, so that half a
- * turn and a whole one, evenly spaced or not, integrate alike.
+ * Views are sorted by their direction, the angle modulo 180 degrees, because rays of opposite views
+ * are the same in a parallel beam. Half the distance between a direction's neighbors is the weight
+ * of the midpoint rule, so that half a turn and a whole one, evenly spaced or not, integrate alike.
  *
- * Angles in radians that are mistaken for degrees lie within some 3 to 7 degrees, and so leave a gap of nearly the
- * whole half turn: both signs together are refused. Less than that may be a part of a turn in radians, or turns.
+ * Angles in radians that are mistaken for degrees lie within some 3 to 7 degrees, and so leave a
+ * gap of nearly the whole half turn: both signs together are refused. Less than that may be a part
+ * of a turn in radians, or turns.
  */
 #include "stages/geometry/view_angles.h"
 
@@ -16,19 +17,20 @@
 
 /* Neighboring views may stand so many times further apart than on the average. */
 static const double widest_gap = 4;
-/* Views that repeat each other's directions are refused if a gap is wider than one that 90 views may have; else a scan
- * of several turns is warned of. */
+/* Views that repeat each other's directions are refused if a gap is wider than one that 90 views
+ * may have; else a scan of several turns is warned of. */
 static const double widest_repeated = 8;
 /* So many views within so few degrees are more likely in radians or turns. */
 static const double narrow_range = 7;
 enum { NARROW_VIEWS = 10 };
 /* Directions that are closer than this are one: angles are often written with a few digits. */
 static const double same_direction = 1e-6;
-/* Turns of a scan miss each other's directions by a little. Views nearer than this part of the mean distance, the
- * largest left out, count as one direction where gaps are judged; and gaps of several turns may be larger by it. */
+/* Turns of a scan miss each other's directions by a little. Views nearer than this part of the mean
+ * distance, the largest left out, count as one direction where gaps are judged; and gaps of several
+ * turns may be larger by it. */
 static const double near_part = 0.25;
 
-/* ---- order and weights ------------------------------------------------------------------------- */
+/* ---- order and weights ----------------------------------------------------------------------- */
 
 static int compare_places(const void *a, const void *b)
 {
@@ -98,22 +100,23 @@ void ts_view_weights(const struct ts_axis *axis, double *weights, struct view_pl
     }
 }
 
-/* ---- what is refused --------------------------------------------------------------------------- */
+/* ---- what is refused ------------------------------------------------------------------------- */
 
 enum ts_status ts_views_need_angles(const struct stage_context *context)
 {
     const char *unit = context->in.axes[1].unit;
     if (unit && !strcmp(unit, "degree"))
         return TS_OK;
-    ts_diag_error(
-        context->diag, TS_BAD_CHAIN,
-        &(struct diag_site){.code = "angles-missing", .span = context->set->span, .stage = context->stage->name},
-        "the views of the sinogram have no angles");
+    ts_diag_error(context->diag, TS_BAD_CHAIN,
+                  &(struct diag_site){.code = "angles-missing",
+                                      .span = context->set->span,
+                                      .stage = context->stage->name},
+                  "the views of the sinogram have no angles");
     return ts_diag_hint(context->diag, "docs/inputs.md says how an input is given its angles");
 }
 
-/* The range of the angles; the largest distance of neighboring directions, with the views on both sides of it; and the
- * distance that a gap may have. All in degrees. */
+/* The range of the angles; the largest distance of neighboring directions, with the views on both
+ * sides of it; and the distance that a gap may have. All in degrees. */
 struct angles {
     double low, high;
     double gap, usual;
@@ -136,7 +139,8 @@ static struct angles find_gap(const struct ts_axis *axis, struct view_place *pla
         if (next > found.gap)
             found.gap = next, found.before = places[end - 1].view, found.after = places[end].view;
     }
-    const double near = near_part * (180 - found.gap) / (double)(found.directions > 1 ? found.directions - 1 : 1);
+    const double near =
+        near_part * (180 - found.gap) / (double)(found.directions > 1 ? found.directions - 1 : 1);
     found.directions = 0;
     for (int64_t i = 0, first = 0; i < n; i++)
         if (i == 0 || places[i].degrees - places[first].degrees > near)
@@ -177,79 +181,101 @@ static bool has_gaps(const struct stage_context *context)
     return ts_param_find(context->stage->params, context->stage->n_params, "gaps", &row);
 }
 
-#define UNIT_HINT "angle_unit: radian of the input if they are radians; angles in turns have to be converted"
+#define UNIT_HINT                                                                                  \
+    "angle_unit: radian of the input if they are radians; angles in turns have to be converted"
 
-static enum ts_status refuse_radians(const struct stage_context *context, const struct angles *angles)
+static enum ts_status refuse_radians(const struct stage_context *context,
+                                     const struct angles *angles)
 {
-    ts_diag_error(
-        context->diag, TS_BAD_CHAIN,
-        &(struct diag_site){.code = "angles-in-radians", .span = context->set->span, .stage = context->stage->name},
-        "all %lld angles lie between %.6g and %.6g degrees, which looks like half a turn or a turn in radians",
-        (long long)context->in.axes[1].n, angles->low, angles->high);
-    return ts_diag_hint(context->diag, UNIT_HINT "; where they are degrees, %sgaps: accept takes them",
+    ts_diag_error(context->diag, TS_BAD_CHAIN,
+                  &(struct diag_site){.code = "angles-in-radians",
+                                      .span = context->set->span,
+                                      .stage = context->stage->name},
+                  "all %lld angles lie between %.6g and %.6g degrees, which looks like half a turn "
+                  "or a turn in radians",
+                  (long long)context->in.axes[1].n, angles->low, angles->high);
+    return ts_diag_hint(context->diag,
+                        UNIT_HINT "; where they are degrees, %sgaps: accept takes them",
                         has_gaps(context) ? "" : "fbp with ");
 }
 
 static bool are_narrow(const struct angles *angles, int64_t n)
 {
-    return n >= NARROW_VIEWS && angles->high - angles->low < narrow_range && angles->gap > angles->usual;
+    return n >= NARROW_VIEWS && angles->high - angles->low < narrow_range &&
+           angles->gap > angles->usual;
 }
 
 static enum ts_status refuse_gap(const struct stage_context *context, const struct angles *angles)
 {
     const struct ts_axis *axis = &context->in.axes[1];
     ts_param_error(context->set, "gaps", "angles-missing", context->diag,
-                   "no view lies between view %lld at %.6g and view %lld at %.6g degrees (modulo 180): a gap of %.6g "
+                   "no view lies between view %lld at %.6g and view %lld at %.6g degrees (modulo "
+                   "180): a gap of %.6g "
                    "degrees, and at most %.6g were expected",
-                   (long long)angles->before, ts_view_degree(axis, angles->before), (long long)angles->after,
-                   ts_view_degree(axis, angles->after), angles->gap, angles->usual);
+                   (long long)angles->before, ts_view_degree(axis, angles->before),
+                   (long long)angles->after, ts_view_degree(axis, angles->after), angles->gap,
+                   angles->usual);
     return ts_diag_hint(context->diag, "%sgaps: accept reconstructs from what is there",
                         are_narrow(angles, axis->n) ? UNIT_HINT "; where they are degrees, " : "");
 }
 
-/* Warns of a range of the angles that is legal where a stage has no weights for them. Returns false where it is not. */
+/* Warns of a range of the angles that is legal where a stage has no weights for them. Returns false
+ * where it is not. */
 static bool warn_of_range(const struct stage_context *context, const struct angles *angles)
 {
     const struct ts_axis *axis = &context->in.axes[1];
     const bool narrow = are_narrow(angles, axis->n);
-    const struct diag_site site = {
-        .code = narrow ? "angles-narrow" : "angles-limited", .span = context->set->span, .stage = context->stage->name};
+    const struct diag_site site = {.code = narrow ? "angles-narrow" : "angles-limited",
+                                   .span = context->set->span,
+                                   .stage = context->stage->name};
     if (angles->gap <= angles->usual)
         return false;
     if (narrow) {
-        ts_diag_warning(context->diag, &site,
-                        "all %lld angles lie between %.6g and %.6g degrees, which looks like radians or turns",
-                        (long long)axis->n, angles->low, angles->high);
+        ts_diag_warning(
+            context->diag, &site,
+            "all %lld angles lie between %.6g and %.6g degrees, which looks like radians or turns",
+            (long long)axis->n, angles->low, angles->high);
         ts_diag_hint(context->diag, UNIT_HINT);
         return true;
     }
     ts_diag_warning(context->diag, &site,
-                    "the views cover %.6g of 180 degrees: none lies between view %lld at %.6g and view %lld at %.6g "
+                    "the views cover %.6g of 180 degrees: none lies between view %lld at %.6g and "
+                    "view %lld at %.6g "
                     "degrees (modulo 180)",
-                    180 - angles->gap, (long long)angles->before, ts_view_degree(axis, angles->before),
-                    (long long)angles->after, ts_view_degree(axis, angles->after));
+                    180 - angles->gap, (long long)angles->before,
+                    ts_view_degree(axis, angles->before), (long long)angles->after,
+                    ts_view_degree(axis, angles->after));
     return true;
 }
 
-/* Looks at views that repeat a few directions, so that as many views in as many directions would leave no such gap. A
- * gap among those few is another matter. Where a stage has no `gaps: accept`, this is a warning. */
-static enum ts_status check_repeated(const struct stage_context *context, const struct angles *angles)
+/* Looks at views that repeat a few directions, so that as many views in as many directions would
+ * leave no such gap. A gap among those few is another matter. Where a stage has no `gaps: accept`,
+ * this is a warning. */
+static enum ts_status check_repeated(const struct stage_context *context,
+                                     const struct angles *angles)
 {
-    static const char message[] = "the %lld views look in %lld directions only (modulo 180): the largest gap is %.6g "
-                                  "degrees, and at most %.6g were expected of so many views";
-    const struct diag_site site = {.code = "views-repeated", .span = context->set->span, .stage = context->stage->name};
-    const long long n = (long long)context->in.axes[1].n, directions = (long long)angles->directions;
+    static const char message[] =
+        "the %lld views look in %lld directions only (modulo 180): the largest gap is %.6g "
+        "degrees, and at most %.6g were expected of so many views";
+    const struct diag_site site = {
+        .code = "views-repeated", .span = context->set->span, .stage = context->stage->name};
+    const long long n = (long long)context->in.axes[1].n,
+                    directions = (long long)angles->directions;
     const double usual = (1 + near_part) * widest_gap * 180 / (double)n;
     if (directions < 2 || angles->gap <= usual || angles->gap > angles->usual)
         return TS_OK;
     if (angles->gap > widest_repeated && has_gaps(context)) {
-        ts_diag_error(context->diag, TS_BAD_CHAIN, &site, message, n, directions, angles->gap, usual);
-        return ts_diag_hint(context->diag, "the unit or the range of the angles may be wrong; where these are right, "
-                                           "gaps: accept takes them");
+        ts_diag_error(context->diag, TS_BAD_CHAIN, &site, message, n, directions, angles->gap,
+                      usual);
+        return ts_diag_hint(
+            context->diag,
+            "the unit or the range of the angles may be wrong; where these are right, "
+            "gaps: accept takes them");
     }
     ts_diag_warning(context->diag, &site, message, n, directions, angles->gap, usual);
-    ts_diag_hint(context->diag,
-                 "the unit or the range of the angles may be wrong, if this is no scan of several turns");
+    ts_diag_hint(
+        context->diag,
+        "the unit or the range of the angles may be wrong, if this is no scan of several turns");
     return TS_OK;
 }
 
@@ -261,7 +287,8 @@ enum ts_status ts_view_angles_check_gaps(const struct stage_context *context)
         return refuse_radians(context, &angles);
     if (status != TS_OK)
         return status;
-    return angles.gap > angles.usual ? refuse_gap(context, &angles) : check_repeated(context, &angles);
+    return angles.gap > angles.usual ? refuse_gap(context, &angles)
+                                     : check_repeated(context, &angles);
 }
 
 enum ts_status ts_view_angles_check_unit(const struct stage_context *context)
@@ -280,10 +307,12 @@ int64_t ts_view_directions(const struct ts_axis *axis, struct view_place *scratc
     return find_gap(axis, scratch).directions;
 }
 
-enum ts_status ts_view_angles_check_directions(const struct stage_context *context, bool one_will_do)
+enum ts_status ts_view_angles_check_directions(const struct stage_context *context,
+                                               bool one_will_do)
 {
     const struct ts_axis *axis = &context->in.axes[1];
-    const double turn = context->in.beam.kind == TS_BEAM_PARALLEL ? 180 : 360, first = ts_view_degree(axis, 0);
+    const double turn = context->in.beam.kind == TS_BEAM_PARALLEL ? 180 : 360,
+                 first = ts_view_degree(axis, 0);
     for (int64_t v = 1; v < axis->n; v++)
         if (fabs(remainder(ts_view_degree(axis, v) - first, turn)) > same_direction)
             return TS_OK;
@@ -294,6 +323,8 @@ enum ts_status ts_view_angles_check_directions(const struct stage_context *conte
         snprintf(views, sizeof views, "all %lld views look", (long long)axis->n);
     return ts_diag_error(
         context->diag, TS_BAD_CHAIN,
-        &(struct diag_site){.code = "one-direction", .span = context->set->span, .stage = context->stage->name},
-        "%s in one direction, %.6g degrees (modulo %g), and 2 directions at least were expected", views, first, turn);
+        &(struct diag_site){
+            .code = "one-direction", .span = context->set->span, .stage = context->stage->name},
+        "%s in one direction, %.6g degrees (modulo %g), and 2 directions at least were expected",
+        views, first, turn);
 }

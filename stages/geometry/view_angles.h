@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * These functions order the angles of a scan's views, weight each view in an integral over angles, and check them. They
- * refuse views without angles, angles that look like radians, a part of the half turn without views, and views that all
- * look in one direction. The checks are for resolve() of stages that reconstruct from the scan as a whole; an adjoint
- * accepts any angles.
+ * These functions order the angles of a scan's views, weight each view in an integral over angles,
+ * and check them. They refuse views without angles, angles that look like radians, a part of the
+ * half turn without views, and views that all look in one direction. The checks are for resolve()
+ * of stages that reconstruct from the scan as a whole; an adjoint accepts any angles.
  */
 #ifndef STAGES_GEOMETRY_VIEW_ANGLES_H
 #define STAGES_GEOMETRY_VIEW_ANGLES_H
@@ -16,9 +16,10 @@ static inline double ts_view_degree(const struct ts_axis *axis, int64_t v)
     return axis->positions ? axis->positions[v] : axis->first + (double)v * axis->spacing;
 }
 
-/* ---- order and weights ------------------------------------------------------------------------- */
+/* ---- order and weights ----------------------------------------------------------------------- */
 
-/* A view of the scan and where it stands on a circle, in degrees from a place that the caller chooses. */
+/* A view of the scan and where it stands on a circle, in degrees from a place that the caller
+ * chooses. */
 struct view_place {
     double degrees;
     int64_t view;
@@ -29,27 +30,31 @@ void ts_view_places_sort(struct view_place *places, int64_t n);
 /* Returns how many of n sorted places lie at `degrees` or before. */
 int64_t ts_view_places_up_to(const struct view_place *places, int64_t n, double degrees);
 
-/* Writes the share of each view in an integral over angles, in radian: half the distance between its two neighbors on
- * the circle modulo 180 degrees. Views in one direction divide theirs. All shares sum up to pi. `weights` and `scratch`
- * hold axis->n elements. */
+/* Writes the share of each view in an integral over angles, in radian: half the distance between
+ * its two neighbors on the circle modulo 180 degrees. Views in one direction divide theirs. All
+ * shares sum up to pi. `weights` and `scratch` hold axis->n elements. */
 void ts_view_weights(const struct ts_axis *axis, double *weights, struct view_place *scratch);
 
-/* ---- what is refused --------------------------------------------------------------------------- */
+/* ---- what is refused ------------------------------------------------------------------------- */
 
-/* Refuses (angles-missing) a sinogram whose views have no angles in degrees: frames are numbered where nothing gives
- * their angles, and those numbers are no degrees. */
+/* Refuses (angles-missing) a sinogram whose views have no angles in degrees: frames are numbered
+ * where nothing gives their angles, and those numbers are no degrees. */
 enum ts_status ts_views_need_angles(const struct stage_context *context);
-/* Refuses a parallel beam whose neighboring views stand more than 4 times their mean angle apart (angles-missing, or
- * angles-in-radians), and many views in few directions (views-repeated). For a stage with the parameter `gaps`. */
+/* Refuses a parallel beam whose neighboring views stand more than 4 times their mean angle apart
+ * (angles-missing, or angles-in-radians), and many views in few directions (views-repeated). For a
+ * stage with the parameter `gaps`. */
 enum ts_status ts_view_angles_check_gaps(const struct stage_context *context);
-/* Refuses views that all look in one direction, modulo 180 degrees or, in a fan, 360 (one-direction). A single view is
- * refused too, unless `one_will_do`. */
-enum ts_status ts_view_angles_check_directions(const struct stage_context *context, bool one_will_do);
-/* Returns true where n angles from `low` to `high` look like half a turn or a turn in radians, called degrees. */
+/* Refuses views that all look in one direction, modulo 180 degrees or, in a fan, 360
+ * (one-direction). A single view is refused too, unless `one_will_do`. */
+enum ts_status ts_view_angles_check_directions(const struct stage_context *context,
+                                               bool one_will_do);
+/* Returns true where n angles from `low` to `high` look like half a turn or a turn in radians,
+ * called degrees. */
 bool ts_view_angles_are_radians(double low, double high, int64_t n);
-/* Refuses angles that look like half a turn or a turn in radians (angles-in-radians), warns of a narrow range that may
- * be radians or turns (angles-narrow) and of a part of the half turn without views (angles-limited), and refuses or
- * warns of many views in few directions (views-repeated). For a stage that takes any part of the half turn. */
+/* Refuses angles that look like half a turn or a turn in radians (angles-in-radians), warns of a
+ * narrow range that may be radians or turns (angles-narrow) and of a part of the half turn without
+ * views (angles-limited), and refuses or warns of many views in few directions (views-repeated).
+ * For a stage that takes any part of the half turn. */
 enum ts_status ts_view_angles_check_unit(const struct stage_context *context);
 /* Returns how many directions there are modulo 180 degrees. `scratch` holds axis->n elements. */
 int64_t ts_view_directions(const struct ts_axis *axis, struct view_place *scratch);

@@ -9,7 +9,9 @@ struct view_blocks ts_view_blocks(const float *p, int64_t n_views, int64_t n, in
 {
     struct view_blocks blocks = {.p = p, .n_views = n_views, .n = n};
     blocks.strip = n / STRIPS > LEAST_STRIP ? n / STRIPS : LEAST_STRIP;
-    const int64_t least_views = least_values > blocks.strip ? (least_values + blocks.strip - 1) / blocks.strip : 1,
+    const int64_t least_views = least_values > blocks.strip
+                                    ? (least_values + blocks.strip - 1) / blocks.strip
+                                    : 1,
                   most = n_views / least_views < GROUPS ? n_views / least_views : GROUPS;
     blocks.groups = most > 1 ? most : 1;
     return blocks;
@@ -17,7 +19,8 @@ struct view_blocks ts_view_blocks(const float *p, int64_t n_views, int64_t n, in
 
 double ts_view_block_mean(const struct view_blocks *blocks, int64_t group, int64_t first)
 {
-    const int64_t view = group * blocks->n_views / blocks->groups, end = (group + 1) * blocks->n_views / blocks->groups;
+    const int64_t view = group * blocks->n_views / blocks->groups,
+                  end = (group + 1) * blocks->n_views / blocks->groups;
     double sum = 0;
     for (int64_t v = view; v < end; v++)
         for (int64_t d = first; d < first + blocks->strip; d++)
@@ -25,7 +28,8 @@ double ts_view_block_mean(const struct view_blocks *blocks, int64_t group, int64
     return sum / (double)((end - view) * blocks->strip);
 }
 
-void ts_view_blocks_range(const struct view_blocks *blocks, int64_t first, double *least, double *most)
+void ts_view_blocks_range(const struct view_blocks *blocks, int64_t first, double *least,
+                          double *most)
 {
     *least = INFINITY;
     *most = -INFINITY;
@@ -41,8 +45,8 @@ bool ts_view_end_is_cut_off(double share)
     return share > 0.1;
 }
 
-/* Returns what a strip of the detector sees: its largest mean, or, if the value of air is not known, the largest less
- * the smallest. */
+/* Returns what a strip of the detector sees: its largest mean, or, if the value of air is not
+ * known, the largest less the smallest. */
 static double seen_by(const struct view_blocks *blocks, enum ts_quantity quantity, int64_t first)
 {
     double least, most;
@@ -58,7 +62,8 @@ struct view_ends ts_view_ends(const float *p, int64_t n_views, int64_t n, enum t
     double most = 0;
     for (int64_t first = 0; first + blocks.strip <= blocks.n; first += blocks.strip)
         most = fmax(most, seen_by(&blocks, quantity, first));
-    const double left = seen_by(&blocks, quantity, 0), right = seen_by(&blocks, quantity, blocks.n - blocks.strip);
+    const double left = seen_by(&blocks, quantity, 0),
+                 right = seen_by(&blocks, quantity, blocks.n - blocks.strip);
     if (!(most > 0))
         return (struct view_ends){0, 0};
     return (struct view_ends){fmin(1, fmax(0, left / most)), fmin(1, fmax(0, right / most))};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Means of the rows of a scan over blocks: a 64th of the detector pixels and a 16th of the views. Noise plays no part
- * in them, and an object that the detector cuts off in only some directions is still seen at an end of the rows.
+ * Means of the rows of a scan over blocks: a 64th of the detector pixels and a 16th of the views.
+ * Noise plays no part in them, and an object that the detector cuts off in only some directions is
+ * still seen at an end of the rows.
  */
 #ifndef STAGES_GEOMETRY_VIEW_BLOCKS_H
 #define STAGES_GEOMETRY_VIEW_BLOCKS_H
@@ -21,15 +22,19 @@ struct view_blocks ts_view_blocks(const float *p, int64_t n_views, int64_t n, in
 /* Returns the mean of a group of views over detector pixels [first, first + strip). */
 double ts_view_block_mean(const struct view_blocks *blocks, int64_t group, int64_t first);
 /* Finds the least and the largest of these means over all groups. */
-void ts_view_blocks_range(const struct view_blocks *blocks, int64_t first, double *least, double *most);
-/* The parts of the object that the first and the last end of the rows see, as shares of the most that is seen anywhere:
- * from 0 (air) to 1. Line integrals and transmissions are compared with those of air; for counts and intensities, whose
- * value in air is not known, it is how much they change from view to view. */
+void ts_view_blocks_range(const struct view_blocks *blocks, int64_t first, double *least,
+                          double *most);
+/* The parts of the object that the first and the last end of the rows see, as shares of the most
+ * that is seen anywhere: from 0 (air) to 1. Line integrals and transmissions are compared with
+ * those of air; for counts and intensities, whose value in air is not known, it is how much they
+ * change from view to view. */
 struct view_ends {
     double first, last;
 };
-struct view_ends ts_view_ends(const float *p, int64_t n_views, int64_t n, enum ts_quantity quantity);
-/* Returns whether the object goes on beyond an end that sees this share of the most that any block sees: a tenth. */
+struct view_ends ts_view_ends(const float *p, int64_t n_views, int64_t n,
+                              enum ts_quantity quantity);
+/* Returns whether the object goes on beyond an end that sees this share of the most that any block
+ * sees: a tenth. */
 bool ts_view_end_is_cut_off(double share);
 
 #endif

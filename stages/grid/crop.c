@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * crop: y[z][y][x] = x[z0 + z][y0 + y][x0 + x], a box of (z, y, x). An axis whose range is not given is kept whole.
- * With `unit: mm` a range is turned into indices by the positions of the pixels' centers along the axis, which the
- * result stores, so that a box that was read off a picture with axes can be given as it is.
+ * crop: y[z][y][x] = x[z0 + z][y0 + y][x0 + x], a box of (z, y, x). An axis whose range is not
+ * given is kept whole. With `unit: mm` a range is turned into indices by the positions of the
+ * pixels' centers along the axis, which the result stores, so that a box that was read off a
+ * picture with axes can be given as it is.
  *
- * The box of a region is found by `bounds` before a plan is made (stages/engine/stage.h: struct stage_search), because
- * the size of the output follows from it. It becomes the ranges of the axes that have none, in the chain's unit, and
- * with these the recorded chain can be run again.
+ * The box of a region is found by `bounds` before a plan is made (stages/engine/stage.h: struct
+ * stage_search), because the size of the output follows from it. It becomes the ranges of the axes
+ * that have none, in the chain's unit, and with these the recorded chain can be run again.
  */
 #include "stages/grid/crop.h"
 
@@ -17,32 +18,39 @@
 #include "stages/engine/validity.h"
 
 static const struct choice unit_choices[] = {
-    {"pixel", CROP_PIXEL, "[first, end): indices from 0, of which `end` is the first that is dropped"},
-    {"mm", CROP_MM, "[low, high]: pixels stay whose centers lie within, by their positions along the axis"},
+    {"pixel", CROP_PIXEL,
+     "[first, end): indices from 0, of which `end` is the first that is dropped"},
+    {"mm", CROP_MM,
+     "[low, high]: pixels stay whose centers lie within, by their positions along the axis"},
     {NULL, 0, NULL},
 };
 
-#define RANGE(axis)                                                                                                    \
-    PARAM(struct crop_params, axis, .unit = "", .optional = true,                                                      \
-          .doc =                                                                                                       \
-              "the range along " #axis " in `unit`: [first, end), or [low, high] in mm. Without it all of the axis "   \
-              "stays")
+#define RANGE(axis)                                                                                \
+    PARAM(struct crop_params, axis, .unit = "", .optional = true,                                  \
+          .doc = "the range along " #axis                                                          \
+                 " in `unit`: [first, end), or [low, high] in mm. Without it all of the axis "     \
+                 "stays")
 static const struct param crop_params[] = {
     RANGE(x),
     RANGE(y),
     RANGE(z),
     PARAM(struct crop_params, unit, .unit = "", .choices = unit_choices, .init.choice = CROP_PIXEL,
           .doc = "the unit of the ranges, and of the margin"),
-    PARAM(struct crop_params, above, .unit = "value", .min = -INFINITY, .max = INFINITY, .init.r = -INFINITY,
-          .doc = "the ranges that are not given are those of the smallest box of the pixels above this value"),
-    PARAM(struct crop_params, below, .unit = "value", .min = -INFINITY, .max = INFINITY, .init.r = INFINITY,
+    PARAM(struct crop_params, above, .unit = "value", .min = -INFINITY, .max = INFINITY,
+          .init.r = -INFINITY,
+          .doc = "the ranges that are not given are those of the smallest box of the pixels above "
+                 "this value"),
+    PARAM(struct crop_params, below, .unit = "value", .min = -INFINITY, .max = INFINITY,
+          .init.r = INFINITY,
           .doc = "the same of the pixels below this value; with `above`, of those between the two"),
     PARAM(struct crop_params, mask, .optional = true,
-          .doc =
-              "the same of the pixels where this image of the same shape is not 0; with `above` or `below`, of those "
-              "that both choose; absent: all"),
-    PARAM(struct crop_params, margin, .unit = "", .min = 0, .max = 1e9, .init.r = 0,
-          .doc = "how far the box that is found is widened to every side, as far as the image reaches"),
+          .doc = "the same of the pixels where this image of the same shape is not 0; with `above` "
+                 "or `below`, of those "
+                 "that both choose; absent: all"),
+    PARAM(
+        struct crop_params, margin, .unit = "", .min = 0, .max = 1e9, .init.r = 0,
+        .doc =
+            "how far the box that is found is widened to every side, as far as the image reaches"),
 };
 
 STAGE_PARAMS_OF(crop_params)
@@ -59,17 +67,19 @@ static const struct ts_numbers *range_of(const struct crop_params *params, int d
     return (const struct ts_numbers *)((const char *)params + ranges[d].offset);
 }
 
-/* Returns the position along input axis d as the output file has it: y falls with the row (docs/geometry.md). */
+/* Returns the position along input axis d as the output file has it: y falls with the row
+ * (docs/geometry.md). */
 static double position_of(const struct ts_axis *axis, int d, int64_t i)
 {
     return d == 1 ? 0 - ts_axis_position(axis, i) : ts_axis_position(axis, i);
 }
 
 /* Finds the indices [*first, *end) of an axis that a range keeps; none where *first >= *end. */
-static void find_range(const struct crop_params *params, const struct ts_axis *axis, int d, int64_t *first,
-                       int64_t *end)
+static void find_range(const struct crop_params *params, const struct ts_axis *axis, int d,
+                       int64_t *first, int64_t *end)
 {
-    /* A center that lies on an end of the range is within, whatever the rounding of its position. */
+    /* A center that lies on an end of the range is within, whatever the rounding of its
+     * position. */
     const double slack = 1e-6 * ts_axis_spacing(axis);
     const struct ts_numbers *range = range_of(params, d);
     *first = 0;
@@ -82,43 +92,54 @@ static void find_range(const struct crop_params *params, const struct ts_axis *a
         return;
     }
     const double low = range->values[0] - slack, high = range->values[1] + slack;
-    while (*first < *end && !(position_of(axis, d, *first) >= low && position_of(axis, d, *first) <= high))
+    while (*first < *end &&
+           !(position_of(axis, d, *first) >= low && position_of(axis, d, *first) <= high))
         ++*first;
-    while (*end > *first && !(position_of(axis, d, *end - 1) >= low && position_of(axis, d, *end - 1) <= high))
+    while (*end > *first &&
+           !(position_of(axis, d, *end - 1) >= low && position_of(axis, d, *end - 1) <= high))
         --*end;
 }
 
 static bool has_region(const struct param_set *set)
 {
-    return ts_param_given(set, "above") || ts_param_given(set, "below") || ts_param_given(set, "mask");
+    return ts_param_given(set, "above") || ts_param_given(set, "below") ||
+           ts_param_given(set, "mask");
 }
 
-static enum ts_status check_unit(const struct stage_context *context, const struct ts_axis *axis, const char *name)
+static enum ts_status check_unit(const struct stage_context *context, const struct ts_axis *axis,
+                                 const char *name)
 {
     if (axis->unit && !strcmp(axis->unit, "mm"))
         return TS_OK;
     return ts_param_error(context->set, name, "crop-unit", context->diag,
-                          "is in mm, and positions along %s are in '%s'", name, axis->unit ? axis->unit : "");
+                          "is in mm, and positions along %s are in '%s'", name,
+                          axis->unit ? axis->unit : "");
 }
 
-static enum ts_status check_range(const struct stage_context *context, const struct crop_params *params, int d)
+static enum ts_status check_range(const struct stage_context *context,
+                                  const struct crop_params *params, int d)
 {
     const struct ts_axis *axis = &context->in.axes[d];
     const struct ts_numbers *range = range_of(params, d);
     const char *name = ranges[d].name;
     if (range->columns == 0)
-        return params->unit == CROP_MM && has_region(context->set) ? check_unit(context, axis, name) : TS_OK;
+        return params->unit == CROP_MM && has_region(context->set) ? check_unit(context, axis, name)
+                                                                   : TS_OK;
     if (range->rows != 1 || range->columns != 2)
         return ts_param_error(context->set, name, "crop-list", context->diag,
-                              "%" PRId64 " rows of %" PRId64 " numbers, expected two: where the range begins and ends",
+                              "%" PRId64 " rows of %" PRId64
+                              " numbers, expected two: where the range begins and ends",
                               range->rows, range->columns);
     const double low = range->values[0], high = range->values[1];
     if (params->unit == CROP_PIXEL) {
-        if (low == floor(low) && high == floor(high) && low >= 0 && low < high && high <= (double)axis->n)
+        if (low == floor(low) && high == floor(high) && low >= 0 && low < high &&
+            high <= (double)axis->n)
             return TS_OK;
         ts_param_error(context->set, name, "crop-range", context->diag,
-                       "[%g, %g) is not a range of the %" PRId64 " indices of %s", low, high, axis->n, name);
-        return ts_diag_hint(context->diag, "[first, end] with whole numbers 0 <= first < end <= %" PRId64, axis->n);
+                       "[%g, %g) is not a range of the %" PRId64 " indices of %s", low, high,
+                       axis->n, name);
+        return ts_diag_hint(
+            context->diag, "[first, end] with whole numbers 0 <= first < end <= %" PRId64, axis->n);
     }
     const enum ts_status status = check_unit(context, axis, name);
     if (status != TS_OK)
@@ -127,13 +148,13 @@ static enum ts_status check_range(const struct stage_context *context, const str
     find_range(params, axis, d, &first, &end);
     if (first < end)
         return TS_OK;
-    ts_param_error(context->set, name, "crop-range", context->diag, "no pixel has its center within [%g, %g] mm", low,
-                   high);
-    return ts_diag_hint(context->diag, "along %s the centers lie from %g to %g mm", name, position_of(axis, d, 0),
-                        position_of(axis, d, axis->n - 1));
+    ts_param_error(context->set, name, "crop-range", context->diag,
+                   "no pixel has its center within [%g, %g] mm", low, high);
+    return ts_diag_hint(context->diag, "along %s the centers lie from %g to %g mm", name,
+                        position_of(axis, d, 0), position_of(axis, d, axis->n - 1));
 }
 
-/* ---- the box of a region ----------------------------------------------------------------------- */
+/* ---- the box of a region --------------------------------------------------------------------- */
 
 static bool search_needed(const struct param_set *set)
 {
@@ -146,12 +167,13 @@ static bool search_needed(const struct param_set *set)
 /* Returns how many pixels the margin has along an axis. */
 static int64_t margin_of(const struct crop_params *params, const struct ts_axis *axis)
 {
-    const double pixels = params->unit == CROP_PIXEL ? params->margin : params->margin / ts_axis_spacing(axis) + 1e-6;
+    const double pixels =
+        params->unit == CROP_PIXEL ? params->margin : params->margin / ts_axis_spacing(axis) + 1e-6;
     return pixels < (double)axis->n ? (int64_t)pixels : axis->n;
 }
 
-static void set_range(struct param_set *set, int d, const struct ts_axis *axis, int64_t first, int64_t end,
-                      double *memory)
+static void set_range(struct param_set *set, int d, const struct ts_axis *axis, int64_t first,
+                      int64_t end, double *memory)
 {
     const struct crop_params *params = set->values;
     size_t index;
@@ -164,7 +186,8 @@ static void set_range(struct param_set *set, int d, const struct ts_axis *axis, 
 }
 
 static enum ts_status search_found(struct param_set *set, const struct stage_context *context,
-                                   const struct stage_table *tables, int n_tables, double memory[STAGE_SEARCH_NUMBERS])
+                                   const struct stage_table *tables, int n_tables,
+                                   double memory[STAGE_SEARCH_NUMBERS])
 {
     const uint64_t *counts[3] = {NULL}; /* count, first, end: the tables of bounds */
     for (int i = 0; i < n_tables && i < 3; i++)
@@ -175,37 +198,44 @@ static enum ts_status search_found(struct param_set *set, const struct stage_con
                        : ts_param_given(set, "above") ? "above"
                                                       : "below",
                        "crop-empty", context->diag, "chooses no pixel, so that there is no box");
-        return ts_diag_hint(context->diag, "`statistics` in place of `crop` tells the range of the values; x, y and z "
-                                           "give a box by hand");
+        return ts_diag_hint(
+            context->diag,
+            "`statistics` in place of `crop` tells the range of the values; x, y and z "
+            "give a box by hand");
     }
     for (int d = 0; d < 3; d++) {
         const struct ts_axis *axis = &context->in.axes[d];
         const int64_t margin = margin_of(set->values, axis), first = (int64_t)counts[1][d] - margin;
         const int64_t end = (int64_t)counts[2][d] + margin;
         if (range_of(set->values, d)->columns == 0)
-            set_range(set, d, axis, first > 0 ? first : 0, end < axis->n ? end : axis->n, memory + 2 * d);
+            set_range(set, d, axis, first > 0 ? first : 0, end < axis->n ? end : axis->n,
+                      memory + 2 * d);
     }
     return TS_OK;
 }
 
-static const struct stage_search search = {.by = &bounds_stage, .needed = search_needed, .found = search_found};
+static const struct stage_search search = {
+    .by = &bounds_stage, .needed = search_needed, .found = search_found};
 
-static enum ts_status check_region(const struct stage_context *context, const struct crop_params *params)
+static enum ts_status check_region(const struct stage_context *context,
+                                   const struct crop_params *params)
 {
     static const char *const names[] = {"above", "below", "margin"};
     if (!has_region(context->set)) {
         if (ts_param_given(context->set, "margin"))
-            return ts_param_error(context->set, "margin", "parameter-unused", context->diag,
-                                  "is that of a box that `above`, `below` or `mask` finds, and none is given");
+            return ts_param_error(
+                context->set, "margin", "parameter-unused", context->diag,
+                "is that of a box that `above`, `below` or `mask` finds, and none is given");
         for (size_t i = 0; i < sizeof names / sizeof *names; i++)
             ts_param_idle(context->set, names[i]);
     } else if (!(params->above < params->below)) {
-        ts_param_error(context->set, "below", "range-order", context->diag, "%g is not above `above`, %g",
-                       params->below, params->above);
-        return ts_diag_hint(context->diag, "values between two have `above`, the lower one, and `below`");
+        ts_param_error(context->set, "below", "range-order", context->diag,
+                       "%g is not above `above`, %g", params->below, params->above);
+        return ts_diag_hint(context->diag,
+                            "values between two have `above`, the lower one, and `below`");
     } else if (params->unit == CROP_PIXEL && params->margin != floor(params->margin)) {
-        return ts_param_error(context->set, "margin", "crop-range", context->diag, "%g is no whole number of pixels",
-                              params->margin);
+        return ts_param_error(context->set, "margin", "crop-range", context->diag,
+                              "%g is no whole number of pixels", params->margin);
     }
     return ts_stage_check_mask(context);
 }
@@ -242,8 +272,8 @@ static struct stage_slices reads(const struct stage_context *context, int64_t fi
     return ts_moves_read(&moves, first, end);
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                          void *scratch)
+static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
+                          struct ts_image *out, void *scratch)
 {
     const struct moves moves = ts_crop_moves(context);
     (void)scratch;
@@ -255,20 +285,28 @@ const struct stage crop_stage = {
     .name = "crop",
     .traits = TRAIT_NEW_DETECTOR,
     .summary = "a box of a volume, by indices or by positions in mm",
-    .doc =
-        "Keeps the pixels within a range of each axis. The ranges are indices, `[first, end)` as in NumPy, or with "
-        "`unit: mm` positions along the axes as the output file has them, where a pixel stays if its center "
-        "lies within: of a CT, x begins at 0 and rises, and y begins at 0 and falls. Origin and positions follow, "
-        "so that every pixel stays where it was in the patient. Slices outside "
-        "the range of z are not read.\n\n"
-        "With `above`, `below` or `mask` the smallest box of a region is found, widened by `margin`: `crop: {above: "
-        "-500, margin: 10, unit: mm}` cuts the air around a patient away. Axes whose ranges are given keep these. The "
-        "size of the result is then in the pixels: `run` finds the box first, by a pass of `bounds` over the output "
-        "of the stages before, and plans with it; the ranges that it found are recorded with the result, and that "
-        "chain cuts the same box without looking. `check` reads no pixels, and plans with the largest box. NaN and "
-        "invalid pixels belong to no region; an empty one is refused.\n\n"
-        "Sinograms are refused: `pad` and `stitch` change their detector, and `slices` of the input their slices. A "
-        "box along views would leave angles out without a word.",
+    .doc = "Keeps the pixels within a range of each axis. The ranges are indices, `[first, end)` "
+           "as in NumPy, or with "
+           "`unit: mm` positions along the axes as the output file has them, where a pixel stays "
+           "if its center "
+           "lies within: of a CT, x begins at 0 and rises, and y begins at 0 and falls. Origin and "
+           "positions follow, "
+           "so that every pixel stays where it was in the patient. Slices outside "
+           "the range of z are not read.\n\n"
+           "With `above`, `below` or `mask` the smallest box of a region is found, widened by "
+           "`margin`: `crop: {above: "
+           "-500, margin: 10, unit: mm}` cuts the air around a patient away. Axes whose ranges are "
+           "given keep these. The "
+           "size of the result is then in the pixels: `run` finds the box first, by a pass of "
+           "`bounds` over the output "
+           "of the stages before, and plans with it; the ranges that it found are recorded with "
+           "the result, and that "
+           "chain cuts the same box without looking. `check` reads no pixels, and plans with the "
+           "largest box. NaN and "
+           "invalid pixels belong to no region; an empty one is refused.\n\n"
+           "Sinograms are refused: `pad` and `stitch` change their detector, and `slices` of the "
+           "input their slices. A "
+           "box along views would leave angles out without a word.",
     .axes = AXES_VOLUME,
     .dtypes = TS_ANY_DTYPE,
     .quantities = TS_ANY_QUANTITY,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * crop keeps a box of a volume, given by indices or by positions in mm along its axes, or found as the smallest box of
- * a region, and drops the rest. The origin and the positions along the axes follow, so that every pixel that is kept
- * stays where it was in the patient. The parameters stand here because the CPU code and cuda/grid/crop.cu both read
- * them.
+ * crop keeps a box of a volume, given by indices or by positions in mm along its axes, or found as
+ * the smallest box of a region, and drops the rest. The origin and the positions along the axes
+ * follow, so that every pixel that is kept stays where it was in the patient. The parameters stand
+ * here because the CPU code and cuda/grid/crop.cu both read them.
  */
 #ifndef STAGES_GRID_CROP_H
 #define STAGES_GRID_CROP_H

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Values are copied by their size, so that three functions serve every dtype. Where the input's rows become the
- * output's rows, rows are copied or reversed. Where they become columns, the other axis is the one with neighbors next
- * to each other in memory; squares of TILE x TILE pixels of both axes then keep what is read and written in the cache.
+ * Values are copied by their size, so that three functions serve every dtype. Where the input's
+ * rows become the output's rows, rows are copied or reversed. Where they become columns, the other
+ * axis is the one with neighbors next to each other in memory; squares of TILE x TILE pixels of
+ * both axes then keep what is read and written in the cache.
  */
 #include "stages/grid/moves.h"
 
@@ -27,7 +28,8 @@ void ts_moves_shape(const struct moves *moves, const struct ts_image *in, struct
         out->axes[d] = *from;
         out->axes[d].kind = in->axes[d].kind;
         out->axes[d].n = moves->n[d];
-        out->axes[d].first = sign * (from->first + (double)start * from->spacing) + 0.0; /* 0, never -0 */
+        out->axes[d].first =
+            sign * (from->first + (double)start * from->spacing) + 0.0; /* 0, never -0 */
         if (from->positions)
             out->axes[d].positions = from->positions + start;
         for (int i = 0; in->has_geometry && i < 3; i++) {
@@ -40,7 +42,8 @@ void ts_moves_shape(const struct moves *moves, const struct ts_image *in, struct
 }
 
 /* Returns the input's slices along output axis d for its indices [first, end). */
-static struct stage_slices slices_along(const struct moves *moves, int d, int64_t first, int64_t end)
+static struct stage_slices slices_along(const struct moves *moves, int d, int64_t first,
+                                        int64_t end)
 {
     const int64_t start = moves->start[d];
     return moves->sign[d] > 0 ? (struct stage_slices){start + first, start + end}
@@ -55,7 +58,8 @@ struct stage_slices ts_moves_read(const struct moves *moves, int64_t first, int6
     return d == 0 ? slices_along(moves, 0, first, end) : slices_along(moves, d, 0, moves->n[d]);
 }
 
-struct moved_slab ts_moves_slab(const struct moves *moves, const struct ts_image *in, const struct ts_image *out)
+struct moved_slab ts_moves_slab(const struct moves *moves, const struct ts_image *in,
+                                const struct ts_image *out)
 {
     const int64_t strides[3] = {in->axes[1].n * in->axes[2].n, in->axes[2].n, 1};
     struct moved_slab slab = {.base = -in->z_first * strides[0]};
@@ -68,17 +72,17 @@ struct moved_slab ts_moves_slab(const struct moves *moves, const struct ts_image
     return slab;
 }
 
-#define COPY(suffix, type)                                                                                             \
-    static void reverse_##suffix(const type *in, type *out, int64_t n)                                                 \
-    {                                                                                                                  \
-        for (int64_t i = 0; i < n; i++)                                                                                \
-            out[i] = in[-i];                                                                                           \
-    }                                                                                                                  \
-    /* Copies rows of a tile, whose input neighbors along x are `step` apart. */                                       \
-    static void gather_##suffix(const type *in, type *out, int64_t n, int64_t step)                                    \
-    {                                                                                                                  \
-        for (int64_t i = 0; i < n; i++)                                                                                \
-            out[i] = in[i * step];                                                                                     \
+#define COPY(suffix, type)                                                                         \
+    static void reverse_##suffix(const type *in, type *out, int64_t n)                             \
+    {                                                                                              \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            out[i] = in[-i];                                                                       \
+    }                                                                                              \
+    /* Copies rows of a tile, whose input neighbors along x are `step` apart. */                   \
+    static void gather_##suffix(const type *in, type *out, int64_t n, int64_t step)                \
+    {                                                                                              \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            out[i] = in[i * step];                                                                 \
     }
 COPY(1, uint8_t)
 COPY(2, uint16_t)
@@ -91,11 +95,14 @@ static void copy_row(const char *in, char *out, int64_t n, int64_t step, size_t 
     if (step == 1)
         memcpy(out, in, (size_t)n * element);
     else if (element == 1)
-        step == -1 ? reverse_1((const void *)in, (void *)out, n) : gather_1((const void *)in, (void *)out, n, step);
+        step == -1 ? reverse_1((const void *)in, (void *)out, n)
+                   : gather_1((const void *)in, (void *)out, n, step);
     else if (element == 2)
-        step == -1 ? reverse_2((const void *)in, (void *)out, n) : gather_2((const void *)in, (void *)out, n, step);
+        step == -1 ? reverse_2((const void *)in, (void *)out, n)
+                   : gather_2((const void *)in, (void *)out, n, step);
     else
-        step == -1 ? reverse_4((const void *)in, (void *)out, n) : gather_4((const void *)in, (void *)out, n, step);
+        step == -1 ? reverse_4((const void *)in, (void *)out, n)
+                   : gather_4((const void *)in, (void *)out, n, step);
 }
 
 static int64_t parts_of(int64_t n, int64_t part)
@@ -108,12 +115,14 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-void ts_moves_copy(const struct moves *moves, const struct ts_image *in, struct ts_image *out, int threads)
+void ts_moves_copy(const struct moves *moves, const struct ts_image *in, struct ts_image *out,
+                   int threads)
 {
     const struct moved_slab slab = ts_moves_slab(moves, in, out);
     const size_t element = ts_dtype_bytes(in->dtype);
     const int64_t nx = slab.n[2], strides[2] = {slab.n[1] * nx, nx};
-    /* Rows go one after the other; else a tile has rows of the axis that is contiguous in the input. */
+    /* Rows go one after the other; else a tile has rows of the axis that is contiguous in the
+     * input. */
     const bool rows = moves->from[2] == 2;
     const int near = moves->from[0] == 2 ? 0 : 1, far = 1 - near;
     const int64_t wide = rows ? nx : TILE, high = rows ? 1 : TILE;
@@ -121,13 +130,15 @@ void ts_moves_copy(const struct moves *moves, const struct ts_image *in, struct 
     const int64_t n_tiles = slab.n[far] * down * across;
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int64_t tile = 0; tile < n_tiles; tile++) {
-        const int64_t x = tile % across * wide, first = tile / across % down * high, other = tile / across / down;
+        const int64_t x = tile % across * wide, first = tile / across % down * high,
+                      other = tile / across / down;
         const int64_t end = least(first + high, slab.n[near]), n = least(wide, nx - x);
         for (int64_t i = first; i < end; i++) {
-            const int64_t from = slab.base + other * slab.step[far] + i * slab.step[near] + x * slab.step[2];
+            const int64_t from =
+                slab.base + other * slab.step[far] + i * slab.step[near] + x * slab.step[2];
             const int64_t to = other * strides[far] + i * strides[near] + x;
-            copy_row((const char *)in->data + from * (int64_t)element, (char *)out->data + to * (int64_t)element, n,
-                     slab.step[2], element);
+            copy_row((const char *)in->data + from * (int64_t)element,
+                     (char *)out->data + to * (int64_t)element, n, slab.step[2], element);
         }
     }
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * resample: the output's voxels are placed in the input, and stages/grid/samples.h makes their values. With `spacing`
- * and `shape` both grids have the same middle and the same directions. n samples of size s become N = round(n s / S) of
- * size S, or with `shape` N of size n s / N, which fill the same field. With `like` the patient's coordinates join the
- * grids: i_in = M_in^-1 (o_out + M_out i_out - o_in), where the columns of M are the steps along x, y and z. The step
- * of z need not be at a right angle to the others, so askew slices are placed as they lie.
+ * resample: the output's voxels are placed in the input, and stages/grid/samples.h makes their
+ * values. With `spacing` and `shape` both grids have the same middle and the same directions. n
+ * samples of size s become N = round(n s / S) of size S, or with `shape` N of size n s / N, which
+ * fill the same field. With `like` the patient's coordinates join the grids: i_in = M_in^-1 (o_out
+ * + M_out i_out - o_in), where the columns of M are the steps along x, y and z. The step of z need
+ * not be at a right angle to the others, so askew slices are placed as they lie.
  */
 #include "stages/grid/resample.h"
 
@@ -20,19 +21,22 @@ enum { MOST = 1 << 20 };
 
 static const struct param resample_params[] = {
     PARAM(struct resample_params, spacing, .unit = "mm", .optional = true, .min = 1e-6, .max = 1e6,
-          .doc = "distance of neighboring voxels: one number for all axes, [x, y] for those of a slice, or [x, y, z]"),
+          .doc = "distance of neighboring voxels: one number for all axes, [x, y] for those of a "
+                 "slice, or [x, y, z]"),
     PARAM(struct resample_params, shape, .unit = "pixel", .optional = true, .min = 1, .max = MOST,
           .doc = "number of voxels, [x, y] or [x, y, z], over the same field"),
     PARAM(struct resample_params, like, .unit = "", .optional = true,
-          .doc = "an image whose grid the output gets; it may have any shape and orientation, and is not read"),
+          .doc = "an image whose grid the output gets; it may have any shape and orientation, and "
+                 "is not read"),
     SAMPLING_PARAMS(struct resample_params),
 };
 
 STAGE_PARAMS_OF(resample_params)
 
-/* ---- grids ------------------------------------------------------------------------------------- */
+/* ---- grids ----------------------------------------------------------------------------------- */
 
-/* Returns the number of a list for input axis d (0: z), or 0 where the list leaves the axis as it is. */
+/* Returns the number of a list for input axis d (0: z), or 0 where the list leaves the axis as it
+ * is. */
 static double number_for(const struct ts_numbers *numbers, int d)
 {
     const int64_t place = numbers->columns == 1 ? 0 : 2 - d;
@@ -52,40 +56,46 @@ static void place_same_field(const struct stage_context *context, struct samplin
     const struct resample_params *params = params_of(context);
     for (int d = 0; d < 3; d++) {
         const double n = (double)sampling->n_in[d], shape = number_for(&params->shape, d);
-        const double spacing = number_for(&params->spacing, d), old = ts_axis_spacing(&context->in.axes[d]);
+        const double spacing = number_for(&params->spacing, d),
+                     old = ts_axis_spacing(&context->in.axes[d]);
         if (shape > 0)
             place_axis(sampling, d, (int64_t)shape, n / shape);
         else if (spacing > 0)
-            place_axis(sampling, d, (int64_t)fmin(fmax(floor(n * old / spacing + 0.5), 1), MOST + 1.0), spacing / old);
+            place_axis(sampling, d,
+                       (int64_t)fmin(fmax(floor(n * old / spacing + 0.5), 1), MOST + 1.0),
+                       spacing / old);
         else
             place_axis(sampling, d, sampling->n_in[d], 1);
     }
 }
 
-/* Fills steps[d] with the vector from a voxel to the next along axis d (0: z), and origin with the place of voxel 0: in
- * the patient, or along the axes where the image does not know the patient. */
+/* Fills steps[d] with the vector from a voxel to the next along axis d (0: z), and origin with the
+ * place of voxel 0: in the patient, or along the axes where the image does not know the patient. */
 static void vectors_of(const struct ts_image *image, double steps[3][3], double origin[3])
 {
     memset(steps, 0, 9 * sizeof(double));
     for (int i = 0; i < 3; i++) {
         origin[i] = image->has_geometry ? image->origin_mm[i] : image->axes[2 - i].first;
         for (int d = 0; d < 3; d++)
-            steps[d][i] = image->has_geometry ? image->direction[6 - 3 * d + i] * ts_axis_spacing(&image->axes[d])
-                          : i == 2 - d        ? ts_axis_spacing(&image->axes[d])
-                                              : 0;
+            steps[d][i] = image->has_geometry
+                              ? image->direction[6 - 3 * d + i] * ts_axis_spacing(&image->axes[d])
+                          : i == 2 - d ? ts_axis_spacing(&image->axes[d])
+                                       : 0;
     }
     const double *step = image->step_z_mm;
     if (image->has_geometry && (step[0] != 0 || step[1] != 0 || step[2] != 0))
         memcpy(steps[0], step, 3 * sizeof(double));
 }
 
-/* An index that is off by less than this over the whole grid is taken for rounding: the grids are then aligned. */
+/* An index that is off by less than this over the whole grid is taken for rounding: the grids are
+ * then aligned. */
 static double cleaned(double slope, double nearest, int64_t n)
 {
     return fabs(slope - nearest) * (double)n < 0.1 * TAPS_SLACK ? nearest : slope;
 }
 
-static void place_like(const struct ts_image *in, const struct ts_image *like, struct sampling *sampling)
+static void place_like(const struct ts_image *in, const struct ts_image *like,
+                       struct sampling *sampling)
 {
     double steps[3][3], origin[3], steps_out[3][3], origin_out[3], from[3];
     vectors_of(in, steps, origin);
@@ -118,17 +128,18 @@ struct sampling ts_resample_sampling(const struct stage_context *context)
     return sampling;
 }
 
-/* ---- checks ------------------------------------------------------------------------------------ */
+/* ---- checks ---------------------------------------------------------------------------------- */
 
-static enum ts_status check_list(const struct stage_context *context, const char *name, const struct ts_numbers *list,
-                                 bool one)
+static enum ts_status check_list(const struct stage_context *context, const char *name,
+                                 const struct ts_numbers *list, bool one)
 {
     const int64_t n = list->columns;
     if (n == 0 || (list->rows == 1 && ((n == 1 && one) || n == 2 || n == 3)))
         return TS_OK;
-    ts_param_error(context->set, name, "resample-list", context->diag, "%" PRId64 " rows of %" PRId64 " numbers",
-                   list->rows, n);
-    return ts_diag_hint(context->diag, "%s[x, y], or [x, y, z]", one ? "one number for all axes, " : "");
+    ts_param_error(context->set, name, "resample-list", context->diag,
+                   "%" PRId64 " rows of %" PRId64 " numbers", list->rows, n);
+    return ts_diag_hint(context->diag, "%s[x, y], or [x, y, z]",
+                        one ? "one number for all axes, " : "");
 }
 
 static bool is_in_mm(const struct ts_axis *axis)
@@ -137,31 +148,36 @@ static bool is_in_mm(const struct ts_axis *axis)
 }
 
 /* An axis with uneven positions, or without a spacing, can only stay as it is. */
-static enum ts_status check_axes(const struct stage_context *context, const struct resample_params *params)
+static enum ts_status check_axes(const struct stage_context *context,
+                                 const struct resample_params *params)
 {
     for (int d = 0; d < 3; d++) {
         const struct ts_axis *axis = &context->in.axes[d];
-        const double spacing = number_for(&params->spacing, d), shape = number_for(&params->shape, d);
+        const double spacing = number_for(&params->spacing, d),
+                     shape = number_for(&params->shape, d);
         const char *name = ts_axis_name(axis), *given = shape > 0 ? "shape" : "spacing";
         if (spacing == 0 && shape == 0)
             continue;
         if (axis->positions)
-            return ts_param_error(context->set, given, "axis-uneven", context->diag,
-                                  "the positions along %s are listed one by one, and must be evenly spaced", name);
+            return ts_param_error(
+                context->set, given, "axis-uneven", context->diag,
+                "the positions along %s are listed one by one, and must be evenly spaced", name);
         if (shape > 0 && shape != floor(shape))
-            return ts_param_error(context->set, "shape", "resample-list", context->diag, "%g is no number of voxels",
-                                  shape);
+            return ts_param_error(context->set, "shape", "resample-list", context->diag,
+                                  "%g is no number of voxels", shape);
         if (spacing > 0 && !is_in_mm(axis)) {
             ts_param_error(context->set, "spacing", "resample-spacing", context->diag,
                            "the distance of neighbors along %s is not known in mm", name);
             const bool others = is_in_mm(&context->in.axes[1]) && is_in_mm(&context->in.axes[2]);
-            return ts_diag_hint(context->diag,
-                                d == 0 && others ? "[x, y] leaves the slices as they are" : "`shape` needs none");
+            return ts_diag_hint(context->diag, d == 0 && others
+                                                   ? "[x, y] leaves the slices as they are"
+                                                   : "`shape` needs none");
         }
         const double n = spacing > 0 ? (double)axis->n * axis->spacing / spacing : shape;
         if (n > MOST)
             return ts_param_error(context->set, given, "resample-size", context->diag,
-                                  "%.0f voxels along %s are more than the limit of %d", n, name, MOST);
+                                  "%.0f voxels along %s are more than the limit of %d", n, name,
+                                  MOST);
     }
     return TS_OK;
 }
@@ -170,22 +186,27 @@ static enum ts_status check_like(const struct stage_context *context)
 {
     const struct ts_image *images[2] = {&context->in, context->references[0]};
     if (images[0]->has_geometry != images[1]->has_geometry)
-        return ts_param_error(
-            context->set, "like", "resample-like", context->diag, "%s says how it lies in the patient, and %s does not",
-            images[0]->has_geometry ? "the image" : "it", images[0]->has_geometry ? "it" : "the image");
+        return ts_param_error(context->set, "like", "resample-like", context->diag,
+                              "%s says how it lies in the patient, and %s does not",
+                              images[0]->has_geometry ? "the image" : "it",
+                              images[0]->has_geometry ? "it" : "the image");
     for (int i = 0; i < 2; i++)
         for (int d = 0; d < 3; d++) {
             const struct ts_axis *axis = &images[i]->axes[d];
             const char *whose = i == 0 ? "the image" : "it";
             if (ts_image_is_sinogram(images[i]))
-                return ts_param_error(context->set, "like", "resample-like", context->diag, "is a sinogram");
-            if (axis->positions)
-                return ts_param_error(context->set, "like", "axis-uneven", context->diag,
-                                      "the positions along %s of %s are listed one by one, and must be evenly spaced",
-                                      ts_axis_name(axis), whose);
-            if (!(axis->spacing > 0) || !axis->unit || strcmp(axis->unit, images[0]->axes[2].unit) != 0)
                 return ts_param_error(context->set, "like", "resample-like", context->diag,
-                                      "the distance of neighbors along %s of %s is not known in the unit of the image",
+                                      "is a sinogram");
+            if (axis->positions)
+                return ts_param_error(
+                    context->set, "like", "axis-uneven", context->diag,
+                    "the positions along %s of %s are listed one by one, and must be evenly spaced",
+                    ts_axis_name(axis), whose);
+            if (!(axis->spacing > 0) || !axis->unit ||
+                strcmp(axis->unit, images[0]->axes[2].unit) != 0)
+                return ts_param_error(context->set, "like", "resample-like", context->diag,
+                                      "the distance of neighbors along %s of %s is not known in "
+                                      "the unit of the image",
                                       ts_axis_name(axis), whose);
         }
     return TS_OK;
@@ -210,8 +231,11 @@ static enum ts_status check_meets(const struct stage_context *context)
         ts_grid_text(&context->in, image, sizeof image);
         ts_grid_text(context->references[0], like, sizeof like);
         ts_param_error(context->set, "like", "resample-apart", context->diag,
-                       "none of its voxels lies in the image: it has %s; the image has %s", like, image);
-        return ts_diag_hint(context->diag, "the two are not of one place, or their positions are those of two scans");
+                       "none of its voxels lies in the image: it has %s; the image has %s", like,
+                       image);
+        return ts_diag_hint(
+            context->diag,
+            "the two are not of one place, or their positions are those of two scans");
     }
     return TS_OK;
 }
@@ -220,11 +244,13 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
 {
     struct resample_params *params = values;
     ts_stage_default_air(context, "outside", &params->outside);
-    const int given = (params->spacing.columns > 0) + (params->shape.columns > 0) + (context->references[0] != NULL);
+    const int given = (params->spacing.columns > 0) + (params->shape.columns > 0) +
+                      (context->references[0] != NULL);
     if (given != 1) {
         const struct diag_site site = {
             .code = "resample-grid", .span = context->set->span, .stage = context->stage->name};
-        ts_diag_error(context->diag, TS_BAD_CHAIN, &site, "%s", given ? "several grids are named" : "no grid is named");
+        ts_diag_error(context->diag, TS_BAD_CHAIN, &site, "%s",
+                      given ? "several grids are named" : "no grid is named");
         return ts_diag_hint(context->diag, "one of spacing, shape and like");
     }
     enum ts_status status = check_list(context, "spacing", &params->spacing, true);
@@ -237,7 +263,7 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
     return status == TS_OK ? ts_constant_check(context, "outside", params->outside) : status;
 }
 
-/* ---- the stage --------------------------------------------------------------------------------- */
+/* ---- the stage ------------------------------------------------------------------------------- */
 
 static enum ts_status shape(const struct stage_context *context, struct ts_image *out)
 {
@@ -280,8 +306,8 @@ static size_t scratch_bytes(const struct stage_context *context, int64_t n)
     return ts_sampling_scratch(&sampling, context->threads);
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                          void *scratch)
+static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
+                          struct ts_image *out, void *scratch)
 {
     const struct sampling sampling = ts_resample_sampling(context);
     ts_sampling_map(&sampling, in, out, scratch, context->threads);
@@ -290,45 +316,63 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
 
 const struct stage resample_stage = {
     .name = "resample",
-    .summary = "a volume with other voxels: of a spacing, in a number, or on the grid of another image",
-    .doc =
-        "One of `spacing` (mm), `shape` (voxels) and `like` (an image) names the grid. With the first two the field "
-        "stays "
-        "where it is: both grids have the same middle. n voxels of s mm become round(n s / S) of S mm (half up), or "
-        "with "
-        "`shape` N of n s / N mm. With `like` the patient's coordinates join the grids, whatever their orientations "
-        "and "
-        "shapes, and askew slices (a tilted gantry) are placed as they lie; images without coordinates are joined by "
-        "the "
-        "positions along their axes. A grid that lies wholly beside the image is refused. The other image is "
-        "not read.\n\n"
-        "**Values.** `nearest` takes the nearest sample, and halfway between two the one of the larger index: right "
-        "for "
-        "labels. `linear` and `cubic` are products of one-dimensional rules; `cubic` is Keys' convolution with a = "
-        "-1/2 "
-        "(Catmull-Rom), which passes through the samples, and not the B-spline of scipy.ndimage, whose filter needs "
-        "the "
-        "whole volume. Up to half a pixel beyond the outermost centers the outermost samples are repeated; beyond "
-        "that, "
-        "outside of the input, stands `outside`. Positions within a millionth of a pixel count as equal, so that a "
-        "grid "
-        "that coincides with the input's copies it.\n\n"
-        "Sums are made in float. Integers are rounded half to even and saturated; those beyond 2^24 lose the digits "
-        "that a "
-        "float does not hold, save with `nearest`. NaN makes NaN wherever it has a weight other than 0, and an "
-        "infinity an "
-        "infinity or NaN.\n\n"
-        "**Masked images.** Where a sample that has a weight is invalid, such as a CT's padding, the value is the "
-        "linear "
-        "mean of the valid ones of the 8 around it, their weights divided by their sum; with `cubic` too, whose "
-        "negative "
-        "weights can leave nothing to divide by. A pixel whose nearest sample is invalid is invalid and has its value, "
-        "and pixels outside of the input are invalid.\n\n"
-        "A coarser grid skips samples: smooth before it, as with `gaussian: {sigma: S/2, unit: mm, dimensions: 3d}`, "
-        "where fine structure or noise matters.\n\n"
-        "Sources: R. Keys, Cubic convolution interpolation for digital image processing, IEEE Trans. ASSP 29 (1981); "
-        "T. Lehmann, C. Goenner and K. Spitzer, Survey: interpolation methods in medical image processing, IEEE Trans. "
-        "Medical Imaging 18 (1999).",
+    .summary =
+        "a volume with other voxels: of a spacing, in a number, or on the grid of another image",
+    .doc = "One of `spacing` (mm), `shape` (voxels) and `like` (an image) names the grid. With the "
+           "first two the field "
+           "stays "
+           "where it is: both grids have the same middle. n voxels of s mm become round(n s / S) "
+           "of S mm (half up), or "
+           "with "
+           "`shape` N of n s / N mm. With `like` the patient's coordinates join the grids, "
+           "whatever their orientations "
+           "and "
+           "shapes, and askew slices (a tilted gantry) are placed as they lie; images without "
+           "coordinates are joined by "
+           "the "
+           "positions along their axes. A grid that lies wholly beside the image is refused. The "
+           "other image is "
+           "not read.\n\n"
+           "**Values.** `nearest` takes the nearest sample, and halfway between two the one of the "
+           "larger index: right "
+           "for "
+           "labels. `linear` and `cubic` are products of one-dimensional rules; `cubic` is Keys' "
+           "convolution with a = "
+           "-1/2 "
+           "(Catmull-Rom), which passes through the samples, and not the B-spline of "
+           "scipy.ndimage, whose filter needs "
+           "the "
+           "whole volume. Up to half a pixel beyond the outermost centers the outermost samples "
+           "are repeated; beyond "
+           "that, "
+           "outside of the input, stands `outside`. Positions within a millionth of a pixel count "
+           "as equal, so that a "
+           "grid "
+           "that coincides with the input's copies it.\n\n"
+           "Sums are made in float. Integers are rounded half to even and saturated; those beyond "
+           "2^24 lose the digits "
+           "that a "
+           "float does not hold, save with `nearest`. NaN makes NaN wherever it has a weight other "
+           "than 0, and an "
+           "infinity an "
+           "infinity or NaN.\n\n"
+           "**Masked images.** Where a sample that has a weight is invalid, such as a CT's "
+           "padding, the value is the "
+           "linear "
+           "mean of the valid ones of the 8 around it, their weights divided by their sum; with "
+           "`cubic` too, whose "
+           "negative "
+           "weights can leave nothing to divide by. A pixel whose nearest sample is invalid is "
+           "invalid and has its value, "
+           "and pixels outside of the input are invalid.\n\n"
+           "A coarser grid skips samples: smooth before it, as with `gaussian: {sigma: S/2, unit: "
+           "mm, dimensions: 3d}`, "
+           "where fine structure or noise matters.\n\n"
+           "Sources: R. Keys, Cubic convolution interpolation for digital image processing, IEEE "
+           "Trans. ASSP 29 (1981); "
+           "T. Lehmann, C. Goenner and K. Spitzer, Survey: interpolation methods in medical image "
+           "processing, IEEE Trans. "
+           "Medical Imaging 18 (1999).",
     .axes = AXES_VOLUME,
     .dtypes = TS_ANY_DTYPE,
     .quantities = TS_ANY_QUANTITY,
@@ -340,8 +384,11 @@ const struct stage resample_stage = {
     .map = map,
     .validity = VALIDITY_SAME,
     .cuda = STAGE_CUDA(resample_cuda),
-    .bench = "spacing=0.7|spacing=0.7 interpolation=cubic|spacing=0.7 interpolation=nearest|spacing=1.5",
+    .bench =
+        "spacing=0.7|spacing=0.7 interpolation=cubic|spacing=0.7 interpolation=nearest|spacing=1.5",
     .tolerance = {.relative = 2.2e-6,
-                  .why = "float sums along three axes: of cubic weights, whose magnitudes sum to 1.25 at most, 18 "
-                         "roundings of 2^-24 times 1.25^3; integers are off by the rounding of the sum besides"},
+                  .why = "float sums along three axes: of cubic weights, whose magnitudes sum to "
+                         "1.25 at most, 18 "
+                         "roundings of 2^-24 times 1.25^3; integers are off by the rounding of the "
+                         "sum besides"},
 };

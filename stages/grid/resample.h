@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * resample gives a volume other voxels: of a stated spacing, in a stated number, or on the grid of another image. The
- * parameters stand here because the CPU code and cuda/grid/resample.cu both read them.
+ * resample gives a volume other voxels: of a stated spacing, in a stated number, or on the grid of
+ * another image. The parameters stand here because the CPU code and cuda/grid/resample.cu both read
+ * them.
  */
 #ifndef STAGES_GRID_RESAMPLE_H
 #define STAGES_GRID_RESAMPLE_H

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * On an aligned grid a row of the output is made of rows of the input that are added along z, then along y, and then
- * along x, where each output pixel gathers its taps. Rows that were added along z are kept in a small ring, since the
- * next output row needs most of them again. On other grids every voxel finds its own taps. Nearest samples are copied
- * by their size, so that they keep their bits.
+ * On an aligned grid a row of the output is made of rows of the input that are added along z, then
+ * along y, and then along x, where each output pixel gathers its taps. Rows that were added along z
+ * are kept in a small ring, since the next output row needs most of them again. On other grids
+ * every voxel finds its own taps. Nearest samples are copied by their size, so that they keep their
+ * bits.
  */
 #include "stages/grid/samples.h"
 
@@ -27,14 +28,16 @@ struct sampled {
 /* Returns row y of input slice z. */
 static inline const char *sampled_row(const struct sampled *of, int64_t z, int64_t y)
 {
-    const int64_t nx = of->sampling->n_in[2], row = (z - of->in->z_first) * of->sampling->n_in[1] + y;
+    const int64_t nx = of->sampling->n_in[2],
+                  row = (z - of->in->z_first) * of->sampling->n_in[1] + y;
     return (const char *)of->in->data + (size_t)(row * nx) * of->bytes;
 }
 
 /* Writes the value outside to pixels [first, end) of an output row. */
 static inline void sampled_fill(const struct sampled *of, char *row, int64_t first, int64_t end)
 {
-    ts_constant_fill(row + (size_t)first * of->bytes, of->out->dtype, of->sampling->outside, end - first);
+    ts_constant_fill(row + (size_t)first * of->bytes, of->out->dtype, of->sampling->outside,
+                     end - first);
 }
 
 /* The positions of the voxels of a row along each axis: from[d] + x * step[d]. */
@@ -46,15 +49,17 @@ struct sampled_line {
 enum { RING_ROWS = 8, BLOCK_ROWS = 32, MASKED_ROWS = 64, WORD = 64 };
 
 const struct choice ts_interpolation_choices[] = {
-    {"nearest", INTERPOLATION_NEAREST, "the nearest sample; halfway between two, the one of the larger index"},
+    {"nearest", INTERPOLATION_NEAREST,
+     "the nearest sample; halfway between two, the one of the larger index"},
     {"linear", INTERPOLATION_LINEAR, "linear along each axis, from 8 samples in all"},
     {"cubic", INTERPOLATION_CUBIC,
-     "Keys' cubic convolution with a = -1/2 (Catmull-Rom) along each axis, from 64 samples; sharper, and may overshoot "
+     "Keys' cubic convolution with a = -1/2 (Catmull-Rom) along each axis, from 64 samples; "
+     "sharper, and may overshoot "
      "at edges"},
     {NULL, 0, NULL},
 };
 
-/* ---- the grid ---------------------------------------------------------------------------------- */
+/* ---- the grid -------------------------------------------------------------------------------- */
 
 bool ts_sampling_is_aligned(const struct sampling *sampling)
 {
@@ -68,9 +73,9 @@ struct stage_slices ts_sampling_reads(const struct sampling *sampling, int64_t f
     const int64_t n = sampling->n_in[0];
     double low = INFINITY, high = -INFINITY;
     for (int corner = 0; corner < 8; corner++) {
-        const double t =
-            ts_sampling_position(sampling, 0, corner & 1 ? end - 1 : first, corner & 2 ? sampling->n_out[1] - 1 : 0,
-                                 corner & 4 ? sampling->n_out[2] - 1 : 0);
+        const double t = ts_sampling_position(sampling, 0, corner & 1 ? end - 1 : first,
+                                              corner & 2 ? sampling->n_out[1] - 1 : 0,
+                                              corner & 4 ? sampling->n_out[2] - 1 : 0);
         low = fmin(low, t);
         high = fmax(high, t);
     }
@@ -79,7 +84,8 @@ struct stage_slices ts_sampling_reads(const struct sampling *sampling, int64_t f
     return (struct stage_slices){(int64_t)low, (int64_t)high};
 }
 
-/* A thread has the taps of the columns of a slice, apart so that loops over x are vectors, and rows. */
+/* A thread has the taps of the columns of a slice, apart so that loops over x are vectors, and
+ * rows. */
 struct columns {
     int64_t first, end; /* columns [first, end) lie inside */
     bool copied;        /* each is one sample of weight 1, next to each other */
@@ -137,10 +143,10 @@ size_t ts_sampling_scratch(const struct sampling *sampling, int threads)
 
 #include "stages/grid/samples_loops.inc"
 
-/* Rows of a grid that is not aligned with the input, where every voxel finds its own taps. Most voxels have all of them
- * inside of the input: these are read from one place in memory at fixed distances, by a loop for each dtype. Voxels at
- * the edges, where samples are repeated, look up each tap, and so do voxels whose sum is not finite, since a sample of
- * weight 0 plays no part. */
+/* Rows of a grid that is not aligned with the input, where every voxel finds its own taps. Most
+ * voxels have all of them inside of the input: these are read from one place in memory at fixed
+ * distances, by a loop for each dtype. Voxels at the edges, where samples are repeated, look up
+ * each tap, and so do voxels whose sum is not finite, since a sample of weight 0 plays no part. */
 
 /* Sums the taps of a voxel one by one, leaving out those of weight 0. */
 static float sum_of_each(const struct sampled *of, const struct taps taps[3])
@@ -168,65 +174,73 @@ static float edge_value(const struct sampled *of, const struct sampled_line *lin
 {
     struct taps taps[3];
     for (int d = 0; d < 3; d++)
-        ts_taps_find(line->from[d] + (double)x * line->step[d], of->sampling->n_in[d], of->sampling->interpolation,
-                     &taps[d]);
+        ts_taps_find(line->from[d] + (double)x * line->step[d], of->sampling->n_in[d],
+                     of->sampling->interpolation, &taps[d]);
     return sum_of_each(of, taps);
 }
 
-/* Fills voxels [first, end) of a row, all inside. `n` is 2 or 4 taps, a constant where this is called. */
-#define FREE_ROW(suffix, type)                                                                                         \
-    static inline void free_row_##suffix(const struct sampled *of, const struct sampled_line *line, int n,             \
-                                         int64_t first, int64_t end, float *out)                                       \
-    {                                                                                                                  \
-        const int kind = n == 2 ? INTERPOLATION_LINEAR : INTERPOLATION_CUBIC, before = n == 2 ? 0 : 1;                 \
-        const int64_t *n_in = of->sampling->n_in, nx = n_in[2], slice = n_in[1] * nx, z_first = of->in->z_first;       \
-        for (int64_t x = first; x < end; x++) {                                                                        \
-            float w[3][TAPS_MOST], sum = 0;                                                                            \
-            int64_t at[3];                                                                                             \
-            bool within = true;                                                                                        \
-            for (int d = 0; d < 3; d++) {                                                                              \
-                at[d] = ts_taps_weigh(line->from[d] + (double)x * line->step[d], kind, w[d]) - before;                 \
-                within = within && at[d] >= 0 && at[d] + n <= n_in[d];                                                 \
-            }                                                                                                          \
-            if (!within) {                                                                                             \
-                out[x] = edge_value(of, line, x);                                                                      \
-                continue;                                                                                              \
-            }                                                                                                          \
-            const type *p = (const type *)of->in->data + (at[0] - z_first) * slice + at[1] * nx + at[2];               \
-            for (int i = 0; i < n; i++) {                                                                              \
-                float along_y = 0;                                                                                     \
-                for (int j = 0; j < n; j++) {                                                                          \
-                    float along_z = 0;                                                                                 \
-                    for (int k = 0; k < n; k++)                                                                        \
-                        along_z += w[0][k] * (float)p[k * slice + j * nx + i];                                         \
-                    along_y += w[1][j] * along_z;                                                                      \
-                }                                                                                                      \
-                sum += w[2][i] * along_y;                                                                              \
-            }                                                                                                          \
-            out[x] = fabsf(sum) <= FLT_MAX ? sum : edge_value(of, line, x);                                            \
-        }                                                                                                              \
-    }                                                                                                                  \
-    TS_VECTORIZED static void linear_row_##suffix(const struct sampled *of, const struct sampled_line *line,           \
-                                                  int64_t first, int64_t end, float *out)                              \
-    {                                                                                                                  \
-        free_row_##suffix(of, line, 2, first, end, out);                                                               \
-    }                                                                                                                  \
-    TS_VECTORIZED static void cubic_row_##suffix(const struct sampled *of, const struct sampled_line *line,            \
-                                                 int64_t first, int64_t end, float *out)                               \
-    {                                                                                                                  \
-        free_row_##suffix(of, line, 4, first, end, out);                                                               \
+/* Fills voxels [first, end) of a row, all inside. `n` is 2 or 4 taps, a constant where this is
+ * called. */
+#define FREE_ROW(suffix, type)                                                                     \
+    static inline void free_row_##suffix(const struct sampled *of,                                 \
+                                         const struct sampled_line *line, int n, int64_t first,    \
+                                         int64_t end, float *out)                                  \
+    {                                                                                              \
+        const int kind = n == 2 ? INTERPOLATION_LINEAR : INTERPOLATION_CUBIC,                      \
+                  before = n == 2 ? 0 : 1;                                                         \
+        const int64_t *n_in = of->sampling->n_in, nx = n_in[2], slice = n_in[1] * nx,              \
+                      z_first = of->in->z_first;                                                   \
+        for (int64_t x = first; x < end; x++) {                                                    \
+            float w[3][TAPS_MOST], sum = 0;                                                        \
+            int64_t at[3];                                                                         \
+            bool within = true;                                                                    \
+            for (int d = 0; d < 3; d++) {                                                          \
+                at[d] =                                                                            \
+                    ts_taps_weigh(line->from[d] + (double)x * line->step[d], kind, w[d]) - before; \
+                within = within && at[d] >= 0 && at[d] + n <= n_in[d];                             \
+            }                                                                                      \
+            if (!within) {                                                                         \
+                out[x] = edge_value(of, line, x);                                                  \
+                continue;                                                                          \
+            }                                                                                      \
+            const type *p =                                                                        \
+                (const type *)of->in->data + (at[0] - z_first) * slice + at[1] * nx + at[2];       \
+            for (int i = 0; i < n; i++) {                                                          \
+                float along_y = 0;                                                                 \
+                for (int j = 0; j < n; j++) {                                                      \
+                    float along_z = 0;                                                             \
+                    for (int k = 0; k < n; k++)                                                    \
+                        along_z += w[0][k] * (float)p[k * slice + j * nx + i];                     \
+                    along_y += w[1][j] * along_z;                                                  \
+                }                                                                                  \
+                sum += w[2][i] * along_y;                                                          \
+            }                                                                                      \
+            out[x] = fabsf(sum) <= FLT_MAX ? sum : edge_value(of, line, x);                        \
+        }                                                                                          \
+    }                                                                                              \
+    TS_VECTORIZED static void linear_row_##suffix(const struct sampled *of,                        \
+                                                  const struct sampled_line *line, int64_t first,  \
+                                                  int64_t end, float *out)                         \
+    {                                                                                              \
+        free_row_##suffix(of, line, 2, first, end, out);                                           \
+    }                                                                                              \
+    TS_VECTORIZED static void cubic_row_##suffix(const struct sampled *of,                         \
+                                                 const struct sampled_line *line, int64_t first,   \
+                                                 int64_t end, float *out)                          \
+    {                                                                                              \
+        free_row_##suffix(of, line, 4, first, end, out);                                           \
     }
 TS_IMAGE_DTYPES(FREE_ROW)
 #undef FREE_ROW
 
-static void copy_nearest(const struct sampled *of, const struct sampled_line *line, int64_t first, int64_t end,
-                         char *out)
+static void copy_nearest(const struct sampled *of, const struct sampled_line *line, int64_t first,
+                         int64_t end, char *out)
 {
     for (int64_t x = first; x < end; x++) {
         struct taps taps[3];
         for (int d = 0; d < 3; d++)
-            ts_taps_find(line->from[d] + (double)x * line->step[d], of->sampling->n_in[d], INTERPOLATION_NEAREST,
-                         &taps[d]);
+            ts_taps_find(line->from[d] + (double)x * line->step[d], of->sampling->n_in[d],
+                         INTERPOLATION_NEAREST, &taps[d]);
         const char *row = sampled_row(of, taps[0].index[0], taps[1].index[0]);
         memcpy(out + (size_t)x * of->bytes, row + (size_t)taps[2].index[0] * of->bytes, of->bytes);
     }
@@ -240,9 +254,10 @@ static bool is_inside(const struct sampled *of, const struct sampled_line *line,
     return inside;
 }
 
-/* Returns the positions of row y of output slice z, of which voxels [*first, *end) lie inside. The voxels inside
- * follow one another, because the row is straight and the input convex. */
-static struct sampled_line sampled_place(const struct sampled *of, int64_t z, int64_t y, int64_t *first, int64_t *end)
+/* Returns the positions of row y of output slice z, of which voxels [*first, *end) lie inside. The
+ * voxels inside follow one another, because the row is straight and the input convex. */
+static struct sampled_line sampled_place(const struct sampled *of, int64_t z, int64_t y,
+                                         int64_t *first, int64_t *end)
 {
     const struct sampling *sampling = of->sampling;
     struct sampled_line line;
@@ -259,7 +274,8 @@ static struct sampled_line sampled_place(const struct sampled *of, int64_t z, in
     return line;
 }
 
-/* Makes row y of output slice z on a grid that is not aligned. `line` has place for the floats of a row. */
+/* Makes row y of output slice z on a grid that is not aligned. `line` has place for the floats of a
+ * row. */
 static void sampled_free_row(const struct sampled *of, int64_t z, int64_t y, float *line, char *out)
 {
     const int64_t nx = of->sampling->n_out[2];
@@ -272,9 +288,9 @@ static void sampled_free_row(const struct sampled *of, int64_t z, int64_t y, flo
         return;
     }
     switch (of->in->dtype) {
-#define CASE(suffix, type)                                                                                             \
-    case TS_##suffix:                                                                                                  \
-        (of->taps == 2 ? linear_row_##suffix : cubic_row_##suffix)(of, &on, first, end, line);                         \
+#define CASE(suffix, type)                                                                         \
+    case TS_##suffix:                                                                              \
+        (of->taps == 2 ? linear_row_##suffix : cubic_row_##suffix)(of, &on, first, end, line);     \
         break;
         TS_IMAGE_DTYPES(CASE)
 #undef CASE
@@ -284,23 +300,28 @@ static void sampled_free_row(const struct sampled *of, int64_t z, int64_t y, flo
     sampled_store(line + first, out + (size_t)first * of->bytes, of->out->dtype, end - first);
 }
 
-/* Rows of a masked image on another grid. A row is first made as that of any other image, and then mended here:
+/* Rows of a masked image on another grid. A row is first made as that of any other image, and then
+ * mended here:
  *
- *     a voxel whose nearest sample is invalid, or that is outside, is invalid; it has that sample, or the value outside
- *     a voxel that has an invalid sample among its taps gets the linear mean of the valid ones of the 8 around it
+ *     a voxel whose nearest sample is invalid, or that is outside, is invalid; it has that sample,
+ * or the value outside a voxel that has an invalid sample among its taps gets the linear mean of
+ * the valid ones of the 8 around it
  *
- * The weights of that mean are divided by their sum, which is at least 1/8, because the nearest sample has a part in
- * it. A cubic's weights are not used then, since some are negative and what is left of their sum may be nothing. On
- * straight rows, along which the taps in z and y stay the same, the bits of these taps are joined once for the row. */
+ * The weights of that mean are divided by their sum, which is at least 1/8, because the nearest
+ * sample has a part in it. A cubic's weights are not used then, since some are negative and what is
+ * left of their sum may be nothing. On straight rows, along which the taps in z and y stay the
+ * same, the bits of these taps are joined once for the row. */
 
 /* This is a row of the output; all voxels of a straight one share the taps along z and y. */
 struct masked_row {
     const struct sampled *of;
     struct sampled_line line;
     bool straight;
-    uint64_t *joined;       /* straight: a bit for each column of the input, 1 where all taps along z and y are valid */
-    const int32_t *columns; /* the input's column nearest to each voxel; NULL: the grid is not aligned */
-    int64_t nearest[3];     /* the sample nearest to a voxel; straight: along z and y of all */
+    uint64_t *joined; /* straight: a bit for each column of the input, 1 where all taps along z and
+                         y are valid */
+    const int32_t
+        *columns; /* the input's column nearest to each voxel; NULL: the grid is not aligned */
+    int64_t nearest[3]; /* the sample nearest to a voxel; straight: along z and y of all */
 };
 
 /* Returns 1 where all bits [low, high) are set, 0 where none is, and -1 where some are. */
@@ -322,9 +343,11 @@ static bool is_valid(const struct sampled *of, int64_t z, int64_t y, int64_t x)
     return ts_valid_at(valid, (size_t)(y * of->sampling->n_in[2] + x));
 }
 
-static void find_taps(const struct masked_row *row, int d, int64_t x, int interpolation, struct taps *taps)
+static void find_taps(const struct masked_row *row, int d, int64_t x, int interpolation,
+                      struct taps *taps)
 {
-    ts_taps_find(row->line.from[d] + (double)x * row->line.step[d], row->of->sampling->n_in[d], interpolation, taps);
+    ts_taps_find(row->line.from[d] + (double)x * row->line.step[d], row->of->sampling->n_in[d],
+                 interpolation, taps);
 }
 
 /* Joins the bits of the taps of a straight row. */
@@ -341,8 +364,9 @@ static void join_bits(struct masked_row *row)
         for (int k = 0; k < of->taps; k++)
             for (int j = 0; taps[0].weight[k] != 0 && j < of->taps; j++)
                 if (taps[1].weight[j] != 0)
-                    bits &= ts_valid_bits(ts_slice_valid(of->in, taps[0].index[k] - of->in->z_first),
-                                          (size_t)(taps[1].index[j] * nx + x), (size_t)n);
+                    bits &=
+                        ts_valid_bits(ts_slice_valid(of->in, taps[0].index[k] - of->in->z_first),
+                                      (size_t)(taps[1].index[j] * nx + x), (size_t)n);
         row->joined[x / WORD] = bits;
     }
     for (int d = 0; d < 2; d++) {
@@ -351,7 +375,8 @@ static void join_bits(struct masked_row *row)
     }
 }
 
-/* Returns true where all samples that voxels [first, end) of a straight row can have a weight of are valid. */
+/* Returns true where all samples that voxels [first, end) of a straight row can have a weight of
+ * are valid. */
 static bool is_whole(const struct masked_row *row, int64_t first, int64_t end)
 {
     enum { REACH = 2 }; /* of a cubic */
@@ -380,7 +405,8 @@ static bool is_complete(const struct masked_row *row, int64_t x)
         }
         for (int k = 0; k < n; k++)
             for (int j = 0; taps[0].weight[k] != 0 && j < n; j++)
-                if (taps[1].weight[j] != 0 && !is_valid(of, taps[0].index[k], taps[1].index[j], taps[2].index[i]))
+                if (taps[1].weight[j] != 0 &&
+                    !is_valid(of, taps[0].index[k], taps[1].index[j], taps[2].index[i]))
                     return false;
     }
     return true;
@@ -401,7 +427,8 @@ static float mean_of_valid(const struct masked_row *row, int64_t x)
     for (int d = 0; d < 3; d++)
         find_taps(row, d, x, INTERPOLATION_LINEAR, &taps[d]);
     for (int i = 0; i < TAPS_CORNERS; i++) {
-        const int64_t z = taps[0].index[i & 1], y = taps[1].index[i >> 1 & 1], column = taps[2].index[i >> 2];
+        const int64_t z = taps[0].index[i & 1], y = taps[1].index[i >> 1 & 1],
+                      column = taps[2].index[i >> 2];
         valid |= (unsigned)is_valid(of, z, y, column) << i;
         ts_load_f32(&values[i], sample_at(of, z, y, column), of->in->dtype, 1);
     }
@@ -418,8 +445,8 @@ static int64_t nearest_column(const struct masked_row *row, int64_t x)
     return taps.index[0];
 }
 
-/* Mends voxels [first, end) of a straight row where all samples nearest to them are invalid. Returns false where that
- * is not so. */
+/* Mends voxels [first, end) of a straight row where all samples nearest to them are invalid.
+ * Returns false where that is not so. */
 static bool mend_hidden(const struct masked_row *row, int64_t first, int64_t end, char *out)
 {
     const struct sampled *of = row->of;
@@ -430,9 +457,11 @@ static bool mend_hidden(const struct masked_row *row, int64_t first, int64_t end
     if (which_of(valid, line + (a < b ? a : b), line + (a < b ? b : a) + 1) != 0)
         return false;
     if (of->taps > 1 && row->columns)
-        sampled_gather(samples, row->columns + first, out + (size_t)first * of->bytes, end - first, of->bytes);
+        sampled_gather(samples, row->columns + first, out + (size_t)first * of->bytes, end - first,
+                       of->bytes);
     for (int64_t x = first; of->taps > 1 && !row->columns && x < end; x++)
-        memcpy(out + (size_t)x * of->bytes, samples + (size_t)nearest_column(row, x) * of->bytes, of->bytes);
+        memcpy(out + (size_t)x * of->bytes, samples + (size_t)nearest_column(row, x) * of->bytes,
+               of->bytes);
     return true;
 }
 
@@ -457,7 +486,8 @@ static bool mend(struct masked_row *row, int64_t x, char *out)
     row->nearest[2] = nearest_column(row, x);
     if (!is_valid(of, row->nearest[0], row->nearest[1], row->nearest[2])) {
         if (of->taps > 1)
-            memcpy(out, sample_at(of, row->nearest[0], row->nearest[1], row->nearest[2]), of->bytes);
+            memcpy(out, sample_at(of, row->nearest[0], row->nearest[1], row->nearest[2]),
+                   of->bytes);
         return false;
     }
     if (of->taps > 1 && !is_complete(row, x)) {
@@ -467,9 +497,10 @@ static bool mend(struct masked_row *row, int64_t x, char *out)
     return true;
 }
 
-/* Sets the bits of voxels [first, end) of a straight row of nearest samples, which have been copied from `columns`. */
-static void copy_bits(const uint64_t *joined, const int32_t *columns, int64_t first, int64_t end, uint64_t *valid,
-                      size_t before)
+/* Sets the bits of voxels [first, end) of a straight row of nearest samples, which have been copied
+ * from `columns`. */
+static void copy_bits(const uint64_t *joined, const int32_t *columns, int64_t first, int64_t end,
+                      uint64_t *valid, size_t before)
 {
     for (int64_t x = first; x < end;) {
         const size_t i = before + (size_t)x, place = i % WORD;
@@ -484,10 +515,12 @@ static void copy_bits(const uint64_t *joined, const int32_t *columns, int64_t fi
     }
 }
 
-/* Mends voxels [first, end), and sets the bits of those that are valid where `valid` has room for them; `before`: the
- * voxels of the slice before the row. A straight row is halved until samples are all valid or all invalid, or few are
- * left, because most of a block at an edge of the mask is one or the other. */
-static void mend_part(struct masked_row *row, int64_t first, int64_t end, char *out, uint64_t *valid, size_t before)
+/* Mends voxels [first, end), and sets the bits of those that are valid where `valid` has room for
+ * them; `before`: the voxels of the slice before the row. A straight row is halved until samples
+ * are all valid or all invalid, or few are left, because most of a block at an edge of the mask is
+ * one or the other. */
+static void mend_part(struct masked_row *row, int64_t first, int64_t end, char *out,
+                      uint64_t *valid, size_t before)
 {
     enum { FEW = 8 };
     if (row->straight && is_whole(row, first, end)) {
@@ -508,11 +541,11 @@ static void mend_part(struct masked_row *row, int64_t first, int64_t end, char *
             set_bits(valid, before + (size_t)x, 1);
 }
 
-/* Mends row y of output slice z of a masked image, and sets the bits of its voxels that are valid in `valid`, the bits
- * of the slice, or NULL. `columns` are the input's columns of nearest samples, NULL where the grid is not aligned.
- * `joined` has place for a bit of each column of the input. */
-static void sampled_mend_row(const struct sampled *of, int64_t z, int64_t y, const int32_t *columns, uint64_t *joined,
-                             char *out, uint64_t *valid)
+/* Mends row y of output slice z of a masked image, and sets the bits of its voxels that are valid
+ * in `valid`, the bits of the slice, or NULL. `columns` are the input's columns of nearest samples,
+ * NULL where the grid is not aligned. `joined` has place for a bit of each column of the input. */
+static void sampled_mend_row(const struct sampled *of, int64_t z, int64_t y, const int32_t *columns,
+                             uint64_t *joined, char *out, uint64_t *valid)
 {
     struct masked_row row = {.of = of, .joined = joined, .columns = columns};
     const size_t before = (size_t)(y * of->sampling->n_out[2]);
@@ -530,9 +563,10 @@ static void sampled_mend_row(const struct sampled *of, int64_t z, int64_t y, con
         mend_part(&row, block, block + WORD < end ? block + WORD : end, out, valid, before);
 }
 
-/* ---- aligned grids ----------------------------------------------------------------------------- */
+/* ---- aligned grids --------------------------------------------------------------------------- */
 
-/* Finds the taps of the columns of output slice z. Those inside follow one another, because the grid is straight. */
+/* Finds the taps of the columns of output slice z. Those inside follow one another, because the
+ * grid is straight. */
 static void find_columns(const struct sampled *of, int64_t z, struct columns *columns)
 {
     const struct sampling *sampling = of->sampling;
@@ -558,8 +592,9 @@ static void find_columns(const struct sampled *of, int64_t z, struct columns *co
             columns->weight[k * n + x] = taps.weight[k];
         }
         const int one = of->taps == 4 ? 1 : 0;
-        columns->copied = columns->copied && taps.weight[one] == 1 &&
-                          taps.index[one] - columns->index[one * n + columns->first] == x - columns->first;
+        columns->copied =
+            columns->copied && taps.weight[one] == 1 &&
+            taps.index[one] - columns->index[one * n + columns->first] == x - columns->first;
     }
     if (columns->first > columns->end)
         columns->first = columns->end = 0;
@@ -577,14 +612,15 @@ static const float *row_along_z(const struct sampled *of, struct part *part, int
     for (int k = 0; k < of->taps; k++) {
         if (part->z.weight[k] == 0)
             continue;
-        add_row(sampled_row(of, part->z.index[k], y), of->in->dtype, part->z.weight[k], begin, ring->rows[place],
-                of->sampling->n_in[2]);
+        add_row(sampled_row(of, part->z.index[k], y), of->in->dtype, part->z.weight[k], begin,
+                ring->rows[place], of->sampling->n_in[2]);
         begin = false;
     }
     return ring->rows[place];
 }
 
-/* Makes the row along y at position t, and returns where it is: in the ring where one row has all the weight. */
+/* Makes the row along y at position t, and returns where it is: in the ring where one row has all
+ * the weight. */
 static const float *row_along_y(const struct sampled *of, struct part *part, double t)
 {
     struct taps y;
@@ -596,7 +632,8 @@ static const float *row_along_y(const struct sampled *of, struct part *part, dou
     for (int k = 0; k < of->taps; k++) {
         if (y.weight[k] == 0)
             continue;
-        add_row(row_along_z(of, part, y.index[k]), TS_F32, y.weight[k], begin, part->row, of->sampling->n_in[2]);
+        add_row(row_along_z(of, part, y.index[k]), TS_F32, y.weight[k], begin, part->row,
+                of->sampling->n_in[2]);
         begin = false;
     }
     return part->row;
@@ -618,7 +655,8 @@ static void make_row(const struct sampled *of, struct part *part, int64_t z, int
     if (of->taps == 1) {
         struct taps rows;
         ts_taps_find(t, sampling->n_in[1], sampling->interpolation, &rows);
-        sampled_gather(sampled_row(of, part->z.index[0], rows.index[0]), columns->index + first, at, n, of->bytes);
+        sampled_gather(sampled_row(of, part->z.index[0], rows.index[0]), columns->index + first, at,
+                       n, of->bytes);
         return;
     }
     const float *row = row_along_y(of, part, t);
@@ -652,7 +690,8 @@ static void begin_slice(const struct sampled *of, struct part *part, int64_t z)
 }
 
 /* Makes rows [first, end) of an output slice. */
-static void make_rows(const struct sampled *of, struct part *part, int64_t slice, int64_t first, int64_t end)
+static void make_rows(const struct sampled *of, struct part *part, int64_t slice, int64_t first,
+                      int64_t end)
 {
     const int64_t z = of->out->z_first + slice, nx = of->sampling->n_out[2];
     const bool aligned = ts_sampling_is_aligned(of->sampling);
@@ -660,7 +699,8 @@ static void make_rows(const struct sampled *of, struct part *part, int64_t slice
     if (aligned)
         begin_slice(of, part, z);
     if (valid)
-        memset(valid + first * nx / 64, 0, (size_t)((end * nx + 63) / 64 - first * nx / 64) * sizeof *valid);
+        memset(valid + first * nx / 64, 0,
+               (size_t)((end * nx + 63) / 64 - first * nx / 64) * sizeof *valid);
     for (int64_t y = first; y < end; y++) {
         char *row = (char *)ts_slice_data(of->out, slice) + (size_t)(y * nx) * of->bytes;
         if (aligned)
@@ -668,14 +708,16 @@ static void make_rows(const struct sampled *of, struct part *part, int64_t slice
         else
             sampled_free_row(of, z, y, part->line, row);
         if (of->in->valid)
-            sampled_mend_row(of, z, y, aligned ? part->columns.nearest : NULL, part->joined, row, valid);
+            sampled_mend_row(of, z, y, aligned ? part->columns.nearest : NULL, part->joined, row,
+                             valid);
     }
 }
 
-void ts_sampling_map(const struct sampling *sampling, const struct ts_image *in, struct ts_image *out, void *scratch,
-                     int threads)
+void ts_sampling_map(const struct sampling *sampling, const struct ts_image *in,
+                     struct ts_image *out, void *scratch, int threads)
 {
-    const struct sampled of = {sampling, in, out, ts_dtype_bytes(in->dtype), ts_taps_count(sampling->interpolation)};
+    const struct sampled of = {sampling, in, out, ts_dtype_bytes(in->dtype),
+                               ts_taps_count(sampling->interpolation)};
     const size_t thread_bytes = lay_out(sampling, NULL, NULL);
     const int64_t ny = sampling->n_out[1], rows = in->valid ? MASKED_ROWS : BLOCK_ROWS;
     const int64_t blocks = (ny + rows - 1) / rows, n_blocks = out->axes[0].n * blocks;

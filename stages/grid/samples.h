@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Values of a volume at the voxels of another grid. The grid is given by an affine map from indices of the output to
- * positions in the input, in samples; values between samples are made by one of the interpolations of
- * the taps below. resample and unshear only state the map. The CUDA code is cuda/grid/samples.cuh.
+ * Values of a volume at the voxels of another grid. The grid is given by an affine map from indices
+ * of the output to positions in the input, in samples; values between samples are made by one of
+ * the interpolations of the taps below. resample and unshear only state the map. The CUDA code is
+ * cuda/grid/samples.cuh.
  *
- * A value is the sum over x of wx * (the sum over y of wy * (the sum over z of wz * sample)), in float and in the order
- * of rising indices on both devices, so that integers have the same bytes. They are rounded half to even and saturated.
+ * A value is the sum over x of wx * (the sum over y of wy * (the sum over z of wz * sample)), in
+ * float and in the order of rising indices on both devices, so that integers have the same bytes.
+ * They are rounded half to even and saturated.
  */
 #ifndef STAGES_GRID_SAMPLES_H
 #define STAGES_GRID_SAMPLES_H
@@ -18,19 +20,21 @@
 
 /* ---- taps --------------------------------------------------------------------------------------
  *
- * The samples of one axis from which a value between them is made, and their weights. A position is in samples from the
- * first. Positions on the axis reach from -1/2 to n - 1/2, which are the edges of the outermost pixels; beyond the
- * outermost centers these pixels are repeated. Positions count as equal where they differ by less than TAPS_SLACK, so
- * that a grid that coincides with the input's gives the input's values, whatever rounding made of its positions.
+ * The samples of one axis from which a value between them is made, and their weights. A position is
+ * in samples from the first. Positions on the axis reach from -1/2 to n - 1/2, which are the edges
+ * of the outermost pixels; beyond the outermost centers these pixels are repeated. Positions count
+ * as equal where they differ by less than TAPS_SLACK, so that a grid that coincides with the
+ * input's gives the input's values, whatever rounding made of its positions.
  *
  *     nearest   the sample at floor(t + 1/2): halfway between two, the one of the larger index
  *     linear    1 - f, f for the samples at floor(t) and floor(t) + 1, with f = t - floor(t)
- *     cubic     the convolution kernel with a = -1/2 of four samples, which passes through the samples and is exact for
- *               parabolas; also called Catmull-Rom (R. Keys, IEEE Trans. ASSP 29, 1981)
+ *     cubic     the convolution kernel with a = -1/2 of four samples, which passes through the
+ * samples and is exact for parabolas; also called Catmull-Rom (R. Keys, IEEE Trans. ASSP 29, 1981)
  *
- * A tap of weight 0 plays no part. The weights of a value sum to 1. Where samples are invalid, a linear value is made
- * of the others by leaving out their taps and dividing by the weights that are left. The CPU code and the kernels of
- * cuda/grid/samples.cu share this header, and with it every weight. */
+ * A tap of weight 0 plays no part. The weights of a value sum to 1. Where samples are invalid, a
+ * linear value is made of the others by leaving out their taps and dividing by the weights that are
+ * left. The CPU code and the kernels of cuda/grid/samples.cu share this header, and with it every
+ * weight. */
 
 #ifdef __CUDACC__
 #define TAPS_FUNCTION static __host__ __device__ inline
@@ -51,7 +55,9 @@ struct taps {
 /* Returns how many taps a kind has: 1, 2 or 4. */
 TAPS_FUNCTION int ts_taps_count(int interpolation)
 {
-    return interpolation == INTERPOLATION_NEAREST ? 1 : interpolation == INTERPOLATION_LINEAR ? 2 : 4;
+    return interpolation == INTERPOLATION_NEAREST  ? 1
+           : interpolation == INTERPOLATION_LINEAR ? 2
+                                                   : 4;
 }
 
 TAPS_FUNCTION bool ts_taps_inside(double t, int64_t n)
@@ -59,8 +65,8 @@ TAPS_FUNCTION bool ts_taps_inside(double t, int64_t n)
     return t >= -0.5 - TAPS_SLACK && t <= (double)n - 0.5 + TAPS_SLACK;
 }
 
-/* Writes the weights at position t and returns the sample before it, which has the first weight, or of a cubic the
- * second. */
+/* Writes the weights at position t and returns the sample before it, which has the first weight, or
+ * of a cubic the second. */
 TAPS_FUNCTION int32_t ts_taps_weigh(double t, int interpolation, float weight[TAPS_MOST])
 {
     const bool nearest = interpolation == INTERPOLATION_NEAREST;
@@ -78,8 +84,8 @@ TAPS_FUNCTION int32_t ts_taps_weigh(double t, int interpolation, float weight[TA
     return (int32_t)before;
 }
 
-/* Finds the taps at position t of an axis of n samples; t must be inside. A tap of weight 0 has the index of the sample
- * before t. */
+/* Finds the taps at position t of an axis of n samples; t must be inside. A tap of weight 0 has the
+ * index of the sample before t. */
 TAPS_FUNCTION void ts_taps_find(double t, int64_t n, int interpolation, struct taps *taps)
 {
     const int count = ts_taps_count(interpolation);
@@ -91,13 +97,16 @@ TAPS_FUNCTION void ts_taps_find(double t, int64_t n, int interpolation, struct t
     }
 }
 
-/* Returns the mean of the valid ones of 8 samples, by the linear weights of taps[0] (z), taps[1] (y) and taps[2] (x).
- * Sample 4 i + 2 j + k is that of tap i along x, j along y and k along z; it is valid where that bit is set. */
-TAPS_FUNCTION float ts_taps_mean(const struct taps taps[3], const float values[TAPS_CORNERS], unsigned valid)
+/* Returns the mean of the valid ones of 8 samples, by the linear weights of taps[0] (z), taps[1]
+ * (y) and taps[2] (x). Sample 4 i + 2 j + k is that of tap i along x, j along y and k along z; it
+ * is valid where that bit is set. */
+TAPS_FUNCTION float ts_taps_mean(const struct taps taps[3], const float values[TAPS_CORNERS],
+                                 unsigned valid)
 {
     float sum = 0, weights = 0;
     for (int at = 0; at < TAPS_CORNERS; at++) {
-        const float weight = taps[2].weight[at >> 2] * taps[1].weight[at >> 1 & 1] * taps[0].weight[at & 1];
+        const float weight =
+            taps[2].weight[at >> 2] * taps[1].weight[at >> 1 & 1] * taps[0].weight[at & 1];
         if ((valid >> at & 1) == 0 || weight == 0)
             continue;
         sum += weight * values[at];
@@ -106,40 +115,47 @@ TAPS_FUNCTION float ts_taps_mean(const struct taps taps[3], const float values[T
     return sum / weights;
 }
 
-/* Output voxel (i0, i1, i2) = (z, y, x) lies at offset[d] + the sum over k of matrix[d][k] * i_k along input axis d. */
+/* Output voxel (i0, i1, i2) = (z, y, x) lies at offset[d] + the sum over k of matrix[d][k] * i_k
+ * along input axis d. */
 struct sampling {
     double matrix[3][3], offset[3];
     int interpolation; /* enum interpolation */
-    double outside;    /* the value of voxels beyond the edges of the input, which its dtype holds. In a masked image
-                        * they are invalid */
+    double outside; /* the value of voxels beyond the edges of the input, which its dtype holds. In
+                     * a masked image they are invalid */
     int64_t n_in[3], n_out[3];
 };
 
-/* A parameter `interpolation` has these choices, and stands with `outside` in the table of a stage. */
+/* A parameter `interpolation` has these choices, and stands with `outside` in the table of a
+ * stage. */
 extern const struct choice ts_interpolation_choices[];
-#define SAMPLING_PARAMS(type)                                                                                          \
-    PARAM(type, interpolation, .unit = "", .choices = ts_interpolation_choices, .init.choice = INTERPOLATION_LINEAR,   \
-          .doc = "how values between samples are made"),                                                               \
-        PARAM(type, outside, .unit = "value", .derived = TS_AIR_WORDS, .old = {.until = 1, .init.r = 0},               \
+#define SAMPLING_PARAMS(type)                                                                      \
+    PARAM(type, interpolation, .unit = "", .choices = ts_interpolation_choices,                    \
+          .init.choice = INTERPOLATION_LINEAR, .doc = "how values between samples are made"),      \
+        PARAM(type, outside, .unit = "value", .derived = TS_AIR_WORDS,                             \
+              .old = {.until = 1, .init.r = 0},                                                    \
               .doc = "the value of pixels beyond the edges of the input")
 
 /* Returns the position along input axis d of an output voxel. */
-static inline double ts_sampling_position(const struct sampling *sampling, int d, int64_t z, int64_t y, int64_t x)
+static inline double ts_sampling_position(const struct sampling *sampling, int d, int64_t z,
+                                          int64_t y, int64_t x)
 {
     const double *row = sampling->matrix[d];
     return sampling->offset[d] + (double)z * row[0] + (double)y * row[1] + (double)x * row[2];
 }
 
-/* Returns true where slices stay slices, rows stay rows and columns stay columns: z depends on the slice alone, y on
- * the slice and the row, and x on the slice and the column. The taps are then found once for each row and column. */
+/* Returns true where slices stay slices, rows stay rows and columns stay columns: z depends on the
+ * slice alone, y on the slice and the row, and x on the slice and the column. The taps are then
+ * found once for each row and column. */
 bool ts_sampling_is_aligned(const struct sampling *sampling);
-/* Returns the input slices that output slices [first, end) take part of; one where they take none. */
+/* Returns the input slices that output slices [first, end) take part of; one where they take
+ * none. */
 struct stage_slices ts_sampling_reads(const struct sampling *sampling, int64_t first, int64_t end);
 /* Returns the bytes of scratch of ts_sampling_map. */
 size_t ts_sampling_scratch(const struct sampling *sampling, int threads);
-/* Makes the slices of `out` from those of `in`, which are the slab that ts_sampling_reads states, in host memory. Where
- * `in` has bits of valid pixels, invalid ones take no part, and the bits of `out` are written. */
-void ts_sampling_map(const struct sampling *sampling, const struct ts_image *in, struct ts_image *out, void *scratch,
-                     int threads);
+/* Makes the slices of `out` from those of `in`, which are the slab that ts_sampling_reads states,
+ * in host memory. Where `in` has bits of valid pixels, invalid ones take no part, and the bits of
+ * `out` are written. */
+void ts_sampling_map(const struct sampling *sampling, const struct ts_image *in,
+                     struct ts_image *out, void *scratch, int threads);
 
 #endif

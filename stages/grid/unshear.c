@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * unshear: the step from slice to slice is h n + a u + b v, with the normal n, and u and v along x and y of the slice.
- * Slice z is then shifted by (a z, b z) mm against slice 0. The output's pixels have the input's spacing and stand over
- * those of slice 0, in as many more columns and rows as hold every slice, and its slices are h mm apart along n. So
- * pixel (z, y, x) of the output lies at column x + x0 - a z / dx and row y + y0 - b z / dy of the input's slice z: no
- * value is made from two slices, and a gantry that was tilted about x moves pixels along y alone.
+ * unshear: the step from slice to slice is h n + a u + b v, with the normal n, and u and v along x
+ * and y of the slice. Slice z is then shifted by (a z, b z) mm against slice 0. The output's pixels
+ * have the input's spacing and stand over those of slice 0, in as many more columns and rows as
+ * hold every slice, and its slices are h mm apart along n. So pixel (z, y, x) of the output lies at
+ * column x + x0 - a z / dx and row y + y0 - b z / dy of the input's slice z: no value is made from
+ * two slices, and a gantry that was tilted about x moves pixels along y alone.
  */
 #include "stages/grid/unshear.h"
 
@@ -37,7 +38,8 @@ struct sampling ts_unshear_sampling(const struct stage_context *context)
     }
     for (int d = 1; d < 3 && in->has_geometry; d++) {
         const double shift = shift_of(in, d), far = shift * (double)(in->axes[0].n - 1);
-        /* Whole pixels, so that the output's stand over those of slice 0; none for a part that is rounding. */
+        /* Whole pixels, so that the output's stand over those of slice 0; none for a part that is
+         * rounding. */
         const double more = ceil(fabs(far) - least_shift);
         sampling.matrix[d][0] = -shift;
         sampling.offset[d] = far < 0 ? -more : 0;
@@ -51,21 +53,28 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
     const struct ts_image *in = &context->in;
     struct unshear_params *params = values;
     ts_stage_default_air(context, "outside", &params->outside);
-    const char *code = !in->has_geometry ? "unshear-geometry" : in->axes[0].positions ? "axis-uneven" : NULL;
+    const char *code = !in->has_geometry       ? "unshear-geometry"
+                       : in->axes[0].positions ? "axis-uneven"
+                                               : NULL;
     if (code)
         return ts_diag_error(
             context->diag, TS_BAD_CHAIN,
-            &(struct diag_site){.code = code, .span = context->set->span, .stage = context->stage->name},
-            in->has_geometry ? "the positions along z are listed one by one, and must be evenly spaced"
-                             : "the image has no geometry: its input does not say how its slices lie");
+            &(struct diag_site){
+                .code = code, .span = context->set->span, .stage = context->stage->name},
+            in->has_geometry
+                ? "the positions along z are listed one by one, and must be evenly spaced"
+                : "the image has no geometry: its input does not say how its slices lie");
     const double most = 64; /* times the size of a slice: a tilt that is no tilt */
     for (int d = 1; d < 3; d++)
         if (fabs(shift_of(in, d)) * (double)(in->axes[0].n - 1) > most * (double)in->axes[d].n)
-            return ts_diag_error(
-                context->diag, TS_BAD_CHAIN,
-                &(struct diag_site){.code = "unshear-size", .span = context->set->span, .stage = context->stage->name},
-                "the last slice lies %.3g pixels along %s beside the first, more than %g times its size",
-                fabs(shift_of(in, d)) * (double)(in->axes[0].n - 1), ts_axis_name(&in->axes[d]), most);
+            return ts_diag_error(context->diag, TS_BAD_CHAIN,
+                                 &(struct diag_site){.code = "unshear-size",
+                                                     .span = context->set->span,
+                                                     .stage = context->stage->name},
+                                 "the last slice lies %.3g pixels along %s beside the first, more "
+                                 "than %g times its size",
+                                 fabs(shift_of(in, d)) * (double)(in->axes[0].n - 1),
+                                 ts_axis_name(&in->axes[d]), most);
     return ts_constant_check(context, "outside", params->outside);
 }
 
@@ -96,8 +105,8 @@ static size_t scratch_bytes(const struct stage_context *context, int64_t n)
     return ts_sampling_scratch(&sampling, context->threads);
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                          void *scratch)
+static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
+                          struct ts_image *out, void *scratch)
 {
     const struct sampling sampling = ts_unshear_sampling(context);
     ts_sampling_map(&sampling, in, out, scratch, context->threads);
@@ -107,22 +116,28 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
 const struct stage unshear_stage = {
     .name = "unshear",
     .summary = "slices of a tilted gantry, shifted so that they lie straight over each other",
-    .doc =
-        "With a tilted gantry each slice lies shifted against the one before it: the step from slice to slice is not "
-        "along "
-        "their normal. Every slice is shifted back within its plane, by a part of a pixel where needed. The output's "
-        "pixels have the input's spacing and stand over those of the first slice; it has as many more rows and columns "
-        "as "
-        "hold all slices, and where a slice does not reach stands `outside`. Its slices are as far apart as the "
-        "input's "
-        "planes are along their normal. Nothing is lost, and no value is made from two slices; a gantry that was "
-        "tilted "
-        "about x moves pixels along y alone.\n\n"
-        "Rules of interpolation, rounding, NaN and invalid pixels are those of `resample`. A volume whose last slice "
-        "is shifted by "
-        "less "
-        "than a thousandth of a pixel is copied as it is. Sheared volumes need not be straightened for `resample` with "
-        "`like`, which places them as they lie.",
+    .doc = "With a tilted gantry each slice lies shifted against the one before it: the step from "
+           "slice to slice is not "
+           "along "
+           "their normal. Every slice is shifted back within its plane, by a part of a pixel where "
+           "needed. The output's "
+           "pixels have the input's spacing and stand over those of the first slice; it has as "
+           "many more rows and columns "
+           "as "
+           "hold all slices, and where a slice does not reach stands `outside`. Its slices are as "
+           "far apart as the "
+           "input's "
+           "planes are along their normal. Nothing is lost, and no value is made from two slices; "
+           "a gantry that was "
+           "tilted "
+           "about x moves pixels along y alone.\n\n"
+           "Rules of interpolation, rounding, NaN and invalid pixels are those of `resample`. A "
+           "volume whose last slice "
+           "is shifted by "
+           "less "
+           "than a thousandth of a pixel is copied as it is. Sheared volumes need not be "
+           "straightened for `resample` with "
+           "`like`, which places them as they lie.",
     .axes = AXES_VOLUME,
     .dtypes = TS_ANY_DTYPE,
     .quantities = TS_ANY_QUANTITY,
@@ -135,7 +150,7 @@ const struct stage unshear_stage = {
     .cuda = STAGE_CUDA(unshear_cuda),
     .bench = "|interpolation=cubic",
     .tolerance = {.relative = 1e-6,
-                  .why =
-                      "float sums along two axes at most, of cubic weights, whose magnitudes sum to 1.25 at most: 10 "
-                      "roundings of 2^-24; integers are off by the rounding of the sum besides"},
+                  .why = "float sums along two axes at most, of cubic weights, whose magnitudes "
+                         "sum to 1.25 at most: 10 "
+                         "roundings of 2^-24; integers are off by the rounding of the sum besides"},
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * unshear undoes a tilt of the gantry: slices that lie askew over each other are shifted within their planes, so that
- * the step from slice to slice is along their normal. The parameters stand here because the CPU code and
- * cuda/grid/unshear.cu both read them.
+ * unshear undoes a tilt of the gantry: slices that lie askew over each other are shifted within
+ * their planes, so that the step from slice to slice is along their normal. The parameters stand
+ * here because the CPU code and cuda/grid/unshear.cu both read them.
  */
 #ifndef STAGES_GRID_UNSHEAR_H
 #define STAGES_GRID_UNSHEAR_H

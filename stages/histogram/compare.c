@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * compare: the largest difference, RMS, relative error, PSNR and SSIM (Z. Wang, A. C. Bovik, H. R. Sheikh, E. P.
- * Simoncelli, IEEE Trans. Image Process. 13, 2004; variances of a sample, as skimage.metrics has them) of an image
- * against a reference.
+ * compare: the largest difference, RMS, relative error, PSNR and SSIM (Z. Wang, A. C. Bovik, H. R.
+ * Sheikh, E. P. Simoncelli, IEEE Trans. Image Process. 13, 2004; variances of a sample, as
+ * skimage.metrics has them) of an image against a reference.
  *
- * A slice is taken in strips of STRIP columns. The last rows of a strip, as many as a window has, stay in a ring, so
- * that each row is read once: sums over its columns first, then over neighboring columns. Sums are kept in LANES parts,
- * value i in part i % LANES, which are joined in the end: the order is the same for every width of vectors.
+ * A slice is taken in strips of STRIP columns. The last rows of a strip, as many as a window has,
+ * stay in a ring, so that each row is read once: sums over its columns first, then over neighboring
+ * columns. Sums are kept in LANES parts, value i in part i % LANES, which are joined in the end:
+ * the order is the same for every width of vectors.
  */
 #include "stages/histogram/compare.h"
 
@@ -20,15 +21,18 @@ enum { STRIP = 128, LANES = 8, WIDEST = STRIP + COMPARE_GAUSSIAN_TAPS - 1 };
 
 static const struct choice window_choices[] = {
     {"uniform", WINDOW_UNIFORM, "7 x 7 pixels of equal weight"},
-    {"gaussian", WINDOW_GAUSSIAN, "11 x 11 pixels, weighted by a Gaussian of sigma 1.5 pixels, as in the paper"},
+    {"gaussian", WINDOW_GAUSSIAN,
+     "11 x 11 pixels, weighted by a Gaussian of sigma 1.5 pixels, as in the paper"},
     {NULL, 0, NULL},
 };
 
 static const struct param compare_params[] = {
     PARAM(struct compare_params, reference, .required = true,
           .doc = "the image that is taken as the truth, of the same shape, spacing and unit"),
-    PARAM(struct compare_params, data_range, .unit = "value", .min = 1e-30, .max = 1e30, .required = true,
-          .doc = "how far apart values can be, for PSNR and SSIM: 2000 where HU from -1000 to 1000 matter, 255 of u8"),
+    PARAM(struct compare_params, data_range, .unit = "value", .min = 1e-30, .max = 1e30,
+          .required = true,
+          .doc = "how far apart values can be, for PSNR and SSIM: 2000 where HU from -1000 to 1000 "
+                 "matter, 255 of u8"),
     PARAM(struct compare_params, window, .choices = window_choices, .init.choice = WINDOW_UNIFORM,
           .doc = "the window in which SSIM compares means and variances"),
 };
@@ -43,12 +47,15 @@ static enum ts_status check_grid(const struct stage_context *context)
         return ts_param_error(context->set, "reference", "reference-unit", context->diag,
                               "has values in '%s', and the image in '%s'", other, unit);
     for (int i = 1; i < 3; i++) {
-        const double is = ts_axis_spacing(&reference->axes[i]), expected = ts_axis_spacing(&in->axes[i]);
-        if (reference->axes[i].kind != in->axes[i].kind || !(fabs(is - expected) <= 1e-6 * expected)) {
+        const double is = ts_axis_spacing(&reference->axes[i]),
+                     expected = ts_axis_spacing(&in->axes[i]);
+        if (reference->axes[i].kind != in->axes[i].kind ||
+            !(fabs(is - expected) <= 1e-6 * expected)) {
             ts_param_error(context->set, "reference", "reference-grid", context->diag,
                            "has samples %g apart along %s, and the image %g along %s", is,
                            ts_axis_name(&reference->axes[i]), expected, ts_axis_name(&in->axes[i]));
-            return ts_diag_hint(context->diag, "`resample` with `like:` puts a volume on the grid of another");
+            return ts_diag_hint(context->diag,
+                                "`resample` with `like:` puts a volume on the grid of another");
         }
     }
     return TS_OK;
@@ -58,7 +65,8 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
 {
     (void)values;
     if (!context->references[0])
-        return ts_param_error(context->set, "reference", "reference-missing", context->diag, "names no image");
+        return ts_param_error(context->set, "reference", "reference-missing", context->diag,
+                              "names no image");
     const enum ts_status status = ts_stage_same_shape(context, 0);
     return status == TS_OK ? check_grid(context) : status;
 }
@@ -77,7 +85,8 @@ struct compare_rule ts_compare_rule(const struct compare_params *params)
     double sum = 0;
     for (int i = 0; i < rule.taps; i++) {
         const int from_center = i - rule.taps / 2;
-        sum += rule.weights[i] = gaussian ? exp(-0.5 * from_center * from_center / (sigma * sigma)) : 1;
+        sum += rule.weights[i] =
+            gaussian ? exp(-0.5 * from_center * from_center / (sigma * sigma)) : 1;
     }
     for (int i = 0; i < rule.taps; i++)
         rule.weights[i] /= sum;
@@ -87,17 +96,19 @@ struct compare_rule ts_compare_rule(const struct compare_params *params)
     return rule;
 }
 
-/* ---- sums of a slice --------------------------------------------------------------------------- */
+/* ---- sums of a slice ------------------------------------------------------------------------- */
 
 struct strip {
     struct compare_rule rule;
-    double a[COMPARE_GAUSSIAN_TAPS][WIDEST], b[COMPARE_GAUSSIAN_TAPS][WIDEST]; /* the ring: row y at y % taps */
+    double a[COMPARE_GAUSSIAN_TAPS][WIDEST],
+        b[COMPARE_GAUSSIAN_TAPS][WIDEST]; /* the ring: row y at y % taps */
     double columns[COMPARE_MEANS][WIDEST], means[COMPARE_MEANS][STRIP];
     double largest, squares[LANES], reference_squares[LANES], similarity[LANES];
     int64_t n, n_windows;
 };
 
-TS_VECTORIZED static void add_differences(struct strip *strip, const double *a, const double *b, int n)
+TS_VECTORIZED static void add_differences(struct strip *strip, const double *a, const double *b,
+                                          int n)
 {
     double squares[STRIP] = {0}, reference[STRIP] = {0}, largest = strip->largest;
     int32_t n_finite = 0;
@@ -118,7 +129,8 @@ TS_VECTORIZED static void add_differences(struct strip *strip, const double *a, 
     strip->n += n_finite;
 }
 
-/* Sums the columns of the window whose last row is in the ring at `last`; rows are added from the first to the last. */
+/* Sums the columns of the window whose last row is in the ring at `last`; rows are added from the
+ * first to the last. */
 TS_VECTORIZED static void sum_columns(struct strip *strip, int last, int n)
 {
     const int taps = strip->rule.taps;
@@ -148,9 +160,10 @@ TS_VECTORIZED static void add_windows(struct strip *strip, int n)
             for (int i = 0; i < n; i++)
                 strip->means[mean][i] += rule->weights[k] * strip->columns[mean][i + k];
     for (int i = 0; i < n; i++) {
-        const double s = ts_compare_similarity(strip->means[MEAN_A][i], strip->means[MEAN_B][i],
-                                               strip->means[MEAN_AA][i], strip->means[MEAN_BB][i],
-                                               strip->means[MEAN_AB][i], rule->covariance, rule->c1, rule->c2);
+        const double s =
+            ts_compare_similarity(strip->means[MEAN_A][i], strip->means[MEAN_B][i],
+                                  strip->means[MEAN_AA][i], strip->means[MEAN_BB][i],
+                                  strip->means[MEAN_AB][i], rule->covariance, rule->c1, rule->c2);
         n_windows += s == s;
         similarity[i] = s == s ? s : 0;
     }
@@ -161,11 +174,12 @@ TS_VECTORIZED static void add_windows(struct strip *strip, int n)
 }
 
 /* Invalid pixels become NaN, which is not compared. */
-static void read_row(double *out, const struct ts_image *image, int64_t z, int64_t y, int64_t x, int n)
+static void read_row(double *out, const struct ts_image *image, int64_t z, int64_t y, int64_t x,
+                     int n)
 {
     const size_t at = (size_t)(y * image->axes[2].n + x);
-    ts_load_f64(out, (const char *)ts_slice_data(image, z) + at * ts_dtype_bytes(image->dtype), image->dtype,
-                (size_t)n);
+    ts_load_f64(out, (const char *)ts_slice_data(image, z) + at * ts_dtype_bytes(image->dtype),
+                image->dtype, (size_t)n);
     ts_valid_fill_doubles(ts_slice_valid(image, z), at, (size_t)n, (double)NAN, out);
 }
 
@@ -177,8 +191,8 @@ static double joined(const double *lanes)
     return sum;
 }
 
-static void sum_strip(const struct compare_rule *rule, const struct ts_image *images, int64_t z, int64_t x,
-                      struct compare_sums *sums)
+static void sum_strip(const struct compare_rule *rule, const struct ts_image *images, int64_t z,
+                      int64_t x, struct compare_sums *sums)
 {
     const int64_t ny = images->axes[1].n, left = images->axes[2].n - x;
     const int halo = rule->taps - 1, n = (int)(left < STRIP ? left : STRIP);
@@ -223,14 +237,15 @@ void ts_compare_add(struct compare_sums *to, const struct compare_sums *sums)
     to->n_windows += sums->n_windows;
 }
 
-/* ---- reduction --------------------------------------------------------------------------------- */
+/* ---- reduction ------------------------------------------------------------------------------- */
 
 static size_t partial_bytes(const struct stage_context *context, int input)
 {
     return input == 0 ? (size_t)context->in.axes[0].n * sizeof(struct compare_sums) : 0;
 }
 
-static void reduce(const struct stage_context *context, int input, const struct ts_image *slices, void *partial)
+static void reduce(const struct stage_context *context, int input, const struct ts_image *slices,
+                   void *partial)
 {
     const struct compare_rule rule = ts_compare_rule(params_of(context));
     memset(partial, 0, partial_bytes(context, input));
@@ -254,7 +269,8 @@ static size_t result_bytes(const struct stage_context *context)
     return sizeof(uint64_t); /* nothing: the image passes through */
 }
 
-void ts_compare_measure(const struct compare_sums *sums, double data_range, double out[COMPARE_MEASURES])
+void ts_compare_measure(const struct compare_sums *sums, double data_range,
+                        double out[COMPARE_MEASURES])
 {
     const double mean_square = sums->squares / (double)sums->n; /* NaN where nothing was compared */
     out[COMPARE_LARGEST] = sums->n > 0 ? sums->largest : (double)NAN;
@@ -264,8 +280,8 @@ void ts_compare_measure(const struct compare_sums *sums, double data_range, doub
     out[COMPARE_SSIM] = sums->similarity / (double)sums->n_windows;
 }
 
-static enum ts_status finish(const struct stage_context *context, const void *const totals[], void *result,
-                             const struct ts_image *tables)
+static enum ts_status finish(const struct stage_context *context, const void *const totals[],
+                             void *result, const struct ts_image *tables)
 {
     const struct compare_sums *slices = totals[0];
     const double range = params_of(context)->data_range;
@@ -290,31 +306,37 @@ static int tables(const struct stage_context *context, struct stage_table out[ST
     static const struct {
         const char *name, *of_slices, *doc;
     } texts[COMPARE_MEASURES] = {
-        [COMPARE_LARGEST] = {"max_difference", "slice_max_difference", "largest absolute difference"},
-        [COMPARE_RMS] = {"rms_difference", "slice_rms_difference", "root of the mean squared difference"},
+        [COMPARE_LARGEST] = {"max_difference", "slice_max_difference",
+                             "largest absolute difference"},
+        [COMPARE_RMS] = {"rms_difference", "slice_rms_difference",
+                         "root of the mean squared difference"},
         [COMPARE_RELATIVE] = {"relative_difference", "slice_relative_difference",
                               "Euclidean norm of the differences / that of the reference"},
         [COMPARE_PSNR] = {"psnr", "slice_psnr", "20 log10(data_range / rms_difference)"},
-        [COMPARE_SSIM] = {"ssim", "slice_ssim", "mean structural similarity of all windows within slices"},
+        [COMPARE_SSIM] = {"ssim", "slice_ssim",
+                          "mean structural similarity of all windows within slices"},
     };
     const struct ts_axis z = context->in.axes[0];
     for (int i = 0; i < 2 * COMPARE_MEASURES; i++) {
         const int which = i % COMPARE_MEASURES;
-        const bool in_values = which == COMPARE_LARGEST || which == COMPARE_RMS, slices = i >= COMPARE_MEASURES;
-        out[i] =
-            (struct stage_table){.name = slices ? texts[which].of_slices : texts[which].name, .doc = texts[which].doc};
-        out[i].image = (struct ts_image){.rank = slices ? 1 : 0,
-                                         .axes = {z},
-                                         .dtype = TS_F64,
-                                         .quantity = in_values ? context->in.quantity : TS_INTENSITY,
-                                         .unit = in_values               ? context->in.unit
-                                                 : which == COMPARE_PSNR ? "dB"
-                                                                         : "1"};
+        const bool in_values = which == COMPARE_LARGEST || which == COMPARE_RMS,
+                   slices = i >= COMPARE_MEASURES;
+        out[i] = (struct stage_table){.name = slices ? texts[which].of_slices : texts[which].name,
+                                      .doc = texts[which].doc};
+        out[i].image =
+            (struct ts_image){.rank = slices ? 1 : 0,
+                              .axes = {z},
+                              .dtype = TS_F64,
+                              .quantity = in_values ? context->in.quantity : TS_INTENSITY,
+                              .unit = in_values               ? context->in.unit
+                                      : which == COMPARE_PSNR ? "dB"
+                                                              : "1"};
     }
     out[2 * COMPARE_MEASURES] = (struct stage_table){
-        .name = "not_compared", .doc = "pixels of each slice where either value is not finite, or invalid"};
-    out[2 * COMPARE_MEASURES].image =
-        (struct ts_image){.rank = 1, .axes = {z}, .dtype = TS_U64, .quantity = TS_INTENSITY, .unit = "1"};
+        .name = "not_compared",
+        .doc = "pixels of each slice where either value is not finite, or invalid"};
+    out[2 * COMPARE_MEASURES].image = (struct ts_image){
+        .rank = 1, .axes = {z}, .dtype = TS_U64, .quantity = TS_INTENSITY, .unit = "1"};
     return 2 * COMPARE_MEASURES + 1;
 }
 
@@ -331,31 +353,41 @@ static const struct stage_reduction reduction = {
 const struct stage compare_stage = {
     .name = "compare",
     .summary = "largest difference, RMS, PSNR and SSIM against a reference image",
-    .doc =
-        "Measures the image against another one of the same shape, spacing and unit, and passes it through unchanged. "
-        "With a reconstruction as the image and what was projected as the reference, a chain is a whole study:\n\n"
-        "    stages:\n"
-        "      - to_attenuation: {water: 0.0206, name: truth}\n"
-        "      - radon: {views: 720}\n"
-        "      - noise: {photons: 100000}\n"
-        "      - fbp: {rows: 512, columns: 512}\n"
-        "      - compare: {reference: truth, data_range: 0.04}\n\n"
-        "The tables hold each number for the volume, and with `slice_` before its name for every slice. `data_range` "
-        "is `R`, `d` the difference:\n\n"
-        "- `max_difference`: `max |d|`; `rms_difference`: `sqrt(mean d^2)`; `relative_difference`: `sqrt(sum d^2 / sum "
-        "reference^2)`, skimage's `normalized_root_mse`\n"
-        "- `psnr`: `10 log10(R^2 / mean d^2)`, infinite for equal images\n"
-        "- `ssim`: `(2 ma mb + C1)(2 cab + C2) / ((ma^2 + mb^2 + C1)(va + vb + C2))` with means m, variances v and the "
-        "covariance c of a window, `C1 = (0.01 R)^2`, `C2 = (0.03 R)^2` (Z. Wang et al., IEEE Trans. Image Process. "
-        "13, 2004), averaged over all windows that lie within their slice. Variances are those of a sample. These are "
-        "the defaults of `skimage.metrics.structural_similarity`, and its `gaussian_weights=True` with `window: "
-        "gaussian`, slice by slice; the number of the volume is the mean over the windows of all slices. NaN where "
-        "slices are smaller than the window\n\n"
-        "Pixels where either image is NaN, infinite or, as the padding of a CT, invalid take no part, nor do windows "
-        "with such a pixel; `not_compared` counts them. Everything is computed in double. Sums are taken in an order "
-        "that neither slabs nor threads "
-        "change.\n\n"
-        "Cost: one pass over both images; 7 or 11 rows and columns of each window.",
+    .doc = "Measures the image against another one of the same shape, spacing and unit, and passes "
+           "it through unchanged. "
+           "With a reconstruction as the image and what was projected as the reference, a chain is "
+           "a whole study:\n\n"
+           "    stages:\n"
+           "      - to_attenuation: {water: 0.0206, name: truth}\n"
+           "      - radon: {views: 720}\n"
+           "      - noise: {photons: 100000}\n"
+           "      - fbp: {rows: 512, columns: 512}\n"
+           "      - compare: {reference: truth, data_range: 0.04}\n\n"
+           "The tables hold each number for the volume, and with `slice_` before its name for "
+           "every slice. `data_range` "
+           "is `R`, `d` the difference:\n\n"
+           "- `max_difference`: `max |d|`; `rms_difference`: `sqrt(mean d^2)`; "
+           "`relative_difference`: `sqrt(sum d^2 / sum "
+           "reference^2)`, skimage's `normalized_root_mse`\n"
+           "- `psnr`: `10 log10(R^2 / mean d^2)`, infinite for equal images\n"
+           "- `ssim`: `(2 ma mb + C1)(2 cab + C2) / ((ma^2 + mb^2 + C1)(va + vb + C2))` with means "
+           "m, variances v and the "
+           "covariance c of a window, `C1 = (0.01 R)^2`, `C2 = (0.03 R)^2` (Z. Wang et al., IEEE "
+           "Trans. Image Process. "
+           "13, 2004), averaged over all windows that lie within their slice. Variances are those "
+           "of a sample. These are "
+           "the defaults of `skimage.metrics.structural_similarity`, and its "
+           "`gaussian_weights=True` with `window: "
+           "gaussian`, slice by slice; the number of the volume is the mean over the windows of "
+           "all slices. NaN where "
+           "slices are smaller than the window\n\n"
+           "Pixels where either image is NaN, infinite or, as the padding of a CT, invalid take no "
+           "part, nor do windows "
+           "with such a pixel; `not_compared` counts them. Everything is computed in double. Sums "
+           "are taken in an order "
+           "that neither slabs nor threads "
+           "change.\n\n"
+           "Cost: one pass over both images; 7 or 11 rows and columns of each window.",
     STAGE_TAKES_ALL,
     STAGE_PARAMS(compare_params, struct compare_params),
     .resolve = resolve,
@@ -365,6 +397,7 @@ const struct stage compare_stage = {
     .cuda = STAGE_CUDA(compare_cuda),
     .bench = "reference=itself data_range=4000|reference=itself data_range=4000 window=gaussian",
     .tolerance = {.relative = 1e-9,
-                  .why = "order of sums in double; a variance is a difference of squares, which costs 1e-16 (value / "
+                  .why = "order of sums in double; a variance is a difference of squares, which "
+                         "costs 1e-16 (value / "
                          "(0.03 data_range))^2"},
 };

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * compare measures how far an image is from a reference of the same grid: differences, PSNR, and the structural
- * similarity SSIM, of each slice and of the volume. This header has what the CPU code and cuda/histogram/compare.cu
- * share: the sums of a slice, the window of SSIM, and SSIM from the means of one window.
+ * compare measures how far an image is from a reference of the same grid: differences, PSNR, and
+ * the structural similarity SSIM, of each slice and of the volume. This header has what the CPU
+ * code and cuda/histogram/compare.cu share: the sums of a slice, the window of SSIM, and SSIM from
+ * the means of one window.
  */
 #ifndef STAGES_HISTOGRAM_COMPARE_H
 #define STAGES_HISTOGRAM_COMPARE_H
@@ -28,32 +29,43 @@ struct compare_rule {
 };
 struct compare_rule ts_compare_rule(const struct compare_params *params);
 
-/* The sums of a slice. Pixels of which either value is NaN or infinite take no part, and windows with such a pixel. */
+/* The sums of a slice. Pixels of which either value is NaN or infinite take no part, and windows
+ * with such a pixel. */
 struct compare_sums {
-    double largest, squares, reference_squares; /* of differences, of their squares, of the reference's squares */
-    double similarity;                          /* of SSIM over the windows */
+    double largest, squares,
+        reference_squares; /* of differences, of their squares, of the reference's squares */
+    double similarity;     /* of SSIM over the windows */
     uint64_t n, left_out, n_windows;
 };
 
-/* Adds the sums of slice z of images[0] against the reference images[1]. Both have the same shape, and bits of their
- * valid pixels where they are masked. */
+/* Adds the sums of slice z of images[0] against the reference images[1]. Both have the same shape,
+ * and bits of their valid pixels where they are masked. */
 void ts_compare_slice(const struct compare_rule *rule, const struct ts_image images[2], int64_t z,
                       struct compare_sums *sums);
 /* Adds the sums of a further slice. The order of calls decides the last bits. */
 void ts_compare_add(struct compare_sums *to, const struct compare_sums *sums);
 
-/* The measures: largest absolute difference, RMS, norm of the differences / norm of the reference, PSNR in dB, and
- * the mean of SSIM. */
-enum compare_measure { COMPARE_LARGEST, COMPARE_RMS, COMPARE_RELATIVE, COMPARE_PSNR, COMPARE_SSIM, COMPARE_MEASURES };
+/* The measures: largest absolute difference, RMS, norm of the differences / norm of the reference,
+ * PSNR in dB, and the mean of SSIM. */
+enum compare_measure {
+    COMPARE_LARGEST,
+    COMPARE_RMS,
+    COMPARE_RELATIVE,
+    COMPARE_PSNR,
+    COMPARE_SSIM,
+    COMPARE_MEASURES
+};
 /* Computes the measures; NaN where no pixel, or no whole window, was compared. */
-void ts_compare_measure(const struct compare_sums *sums, double data_range, double out[COMPARE_MEASURES]);
+void ts_compare_measure(const struct compare_sums *sums, double data_range,
+                        double out[COMPARE_MEASURES]);
 
 /* These are the means of a, b, a^2, b^2 and a b over a window. */
 enum compare_mean { MEAN_A, MEAN_B, MEAN_AA, MEAN_BB, MEAN_AB, COMPARE_MEANS };
 
-/* Returns SSIM of one window by the formula of Wang, Bovik, Sheikh and Simoncelli (2004); NaN where a mean is none. */
-TS_HOST_DEVICE double ts_compare_similarity(double a, double b, double aa, double bb, double ab, double covariance,
-                                            double c1, double c2)
+/* Returns SSIM of one window by the formula of Wang, Bovik, Sheikh and Simoncelli (2004); NaN where
+ * a mean is none. */
+TS_HOST_DEVICE double ts_compare_similarity(double a, double b, double aa, double bb, double ab,
+                                            double covariance, double c1, double c2)
 {
     const double variances = covariance * (aa - a * a) + covariance * (bb - b * b);
     const double both = covariance * (ab - a * b);

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * equalize: out = F(v), F the share of the image's values that are v or below (scikit-image's rule), or that share
- * spread over the levels of the type (OpenCV's). With a reference: out = R^-1(F(v)), R the reference's distribution.
+ * equalize: out = F(v), F the share of the image's values that are v or below (scikit-image's
+ * rule), or that share spread over the levels of the type (OpenCV's). With a reference: out =
+ * R^-1(F(v)), R the reference's distribution.
  *
- * 8- and 16-bit integers are counted value by value, and a table has an entry for every value: the result is exact.
- * 32-bit integers that span few enough values have bins that hold one value each, which gives the same numbers. All
- * others are counted in bins between the smallest and the largest finite value. F is then linear between the middles of
- * the bins (scikit-image's rule); with a reference F(v) is the share up to the end of v's bin, which is exact where no
- * bin holds two different values.
+ * 8- and 16-bit integers are counted value by value, and a table has an entry for every value: the
+ * result is exact. 32-bit integers that span few enough values have bins that hold one value each,
+ * which gives the same numbers. All others are counted in bins between the smallest and the largest
+ * finite value. F is then linear between the middles of the bins (scikit-image's rule); with a
+ * reference F(v) is the share up to the end of v's bin, which is exact where no bin holds two
+ * different values.
  */
 #include "stages/histogram/equalize.h"
 
@@ -18,9 +20,9 @@
 #include "stages/engine/validity.h"
 #include "stages/values/scope.h"
 
-/* These are rules of scikit-image (exposure.equalize_hist, exposure.match_histograms) and OpenCV (equalizeHist). They
- * work on counts and not on pixels, so that the cost depends on the number of different values alone and the counts may
- * come from any device. */
+/* These are rules of scikit-image (exposure.equalize_hist, exposure.match_histograms) and OpenCV
+ * (equalizeHist). They work on counts and not on pixels, so that the cost depends on the number of
+ * different values alone and the counts may come from any device. */
 
 static uint64_t sum_of(const uint64_t *counts, size_t n)
 {
@@ -30,7 +32,8 @@ static uint64_t sum_of(const uint64_t *counts, size_t n)
     return sum;
 }
 
-/* scikit-image: map[i] = share of the values that are values[i] or below. 0 where nothing was counted. */
+/* scikit-image: map[i] = share of the values that are values[i] or below. 0 where nothing was
+ * counted. */
 static void value_map_share(const uint64_t *counts, size_t n, double *map)
 {
     const uint64_t total = sum_of(counts, n);
@@ -41,8 +44,9 @@ static void value_map_share(const uint64_t *counts, size_t n, double *map)
     }
 }
 
-/* OpenCV's equalizeHist, for any number of levels: map[i] = ts_value_level(below[i] - c0, total - c0, levels) where
- * below[i] counts values[i] and below, and c0 the lowest value that occurs. Where only one value occurs, map[i] = i. */
+/* OpenCV's equalizeHist, for any number of levels: map[i] = ts_value_level(below[i] - c0, total -
+ * c0, levels) where below[i] counts values[i] and below, and c0 the lowest value that occurs. Where
+ * only one value occurs, map[i] = i. */
 static void value_map_levels(const uint64_t *counts, size_t n, uint32_t levels, uint32_t *map)
 {
     const uint64_t total = sum_of(counts, n);
@@ -72,8 +76,10 @@ static uint64_t *below_of(const struct quantiles *quantiles)
     return (uint64_t *)(quantiles->values + quantiles->capacity);
 }
 
-/* Fills quantiles from counts of n rising values (value i is first + i * step) without those that do not occur. */
-static void quantiles_fill(struct quantiles *quantiles, const uint64_t *counts, size_t n, double first, double step)
+/* Fills quantiles from counts of n rising values (value i is first + i * step) without those that
+ * do not occur. */
+static void quantiles_fill(struct quantiles *quantiles, const uint64_t *counts, size_t n,
+                           double first, double step)
 {
     uint64_t below = 0;
     quantiles->n = 0;
@@ -87,9 +93,10 @@ static void quantiles_fill(struct quantiles *quantiles, const uint64_t *counts, 
     }
 }
 
-/* scikit-image's match_histograms: map[i] = the reference's value at the share of values[i], linear between the shares
- * of the reference's values. Shares are compared as exact fractions. */
-static void value_map_match(const uint64_t *counts, size_t n, const struct quantiles *reference, double *map)
+/* scikit-image's match_histograms: map[i] = the reference's value at the share of values[i], linear
+ * between the shares of the reference's values. Shares are compared as exact fractions. */
+static void value_map_match(const uint64_t *counts, size_t n, const struct quantiles *reference,
+                            double *map)
 {
     const uint64_t total = sum_of(counts, n);
     const uint64_t *reference_below = below_of(reference);
@@ -102,7 +109,8 @@ static void value_map_match(const uint64_t *counts, size_t n, const struct quant
             map[i] = 0;
             continue;
         }
-        /* below / total against reference_below / reference_total, both multiplied by both totals. */
+        /* below / total against reference_below / reference_total, both multiplied by both
+         * totals. */
         const unsigned __int128 share = (unsigned __int128)below * reference_total;
         while (next < reference->n && (unsigned __int128)reference_below[next] * total <= share)
             next++;
@@ -126,24 +134,28 @@ static const struct choice method_choices[] = {
     {"skimage", EQUALIZE_SKIMAGE,
      "share of values that are v or below, as f32 in [0, 1] (skimage.exposure.equalize_hist)"},
     {"opencv", EQUALIZE_OPENCV,
-     "round((below(v) - c0) * (levels - 1) / (n - c0)) in the image's own 8- or 16-bit type, levels 256 or 65536, c0 "
-     "the count of the lowest value (cv::equalizeHist; signed types start at their lowest value): of 256 levels in "
+     "round((below(v) - c0) * (levels - 1) / (n - c0)) in the image's own 8- or 16-bit type, "
+     "levels 256 or 65536, c0 "
+     "the count of the lowest value (cv::equalizeHist; signed types start at their lowest value): "
+     "of 256 levels in "
      "single precision as OpenCV does, of 65536 exactly with ties to even"},
     {NULL, 0, NULL},
 };
 
 static const struct param equalize_params[] = {
-    PARAM(struct equalize_params, method, .choices = method_choices, .init.choice = EQUALIZE_SKIMAGE,
-          .doc = "whose rule, and with it the type of the result"),
+    PARAM(struct equalize_params, method, .choices = method_choices,
+          .init.choice = EQUALIZE_SKIMAGE, .doc = "whose rule, and with it the type of the result"),
     PARAM(struct equalize_params, bins, .min = 2, .max = MAX_BINS,
-          .derived = "the number of values of an 8- or 16-bit type; else 256, or 65536 with `reference`",
-          .doc =
-              "bins between the smallest and the largest value of floats, and of 32-bit integers that span more than "
-              "65,536 values; other integers are counted value by value"),
-    PARAM(struct equalize_params, scope, .choices = ts_scope_series_choices, .init.choice = SCOPE_VOLUME,
-          .doc = "one histogram of the volume, or one of every slice"),
+          .derived =
+              "the number of values of an 8- or 16-bit type; else 256, or 65536 with `reference`",
+          .doc = "bins between the smallest and the largest value of floats, and of 32-bit "
+                 "integers that span more than "
+                 "65,536 values; other integers are counted value by value"),
+    PARAM(struct equalize_params, scope, .choices = ts_scope_series_choices,
+          .init.choice = SCOPE_VOLUME, .doc = "one histogram of the volume, or one of every slice"),
     PARAM(struct equalize_params, reference, .optional = true,
-          .doc = "an image whose histogram (of all its slices) the result shall have, in its values and unit "
+          .doc = "an image whose histogram (of all its slices) the result shall have, in its "
+                 "values and unit "
                  "(skimage.exposure.match_histograms); absent: none"),
     MASK_PARAM(struct equalize_params),
 };
@@ -155,19 +167,22 @@ static bool by_value(const struct stage_context *context, int input)
     return ts_value_counts_fit(ts_stage_input(context, input)->dtype);
 }
 
-/* Bins of an input that is counted in bins. An image that is counted by value fixes the parameter `bins`, which then
- * cannot choose those of the reference. */
+/* Bins of an input that is counted in bins. An image that is counted by value fixes the parameter
+ * `bins`, which then cannot choose those of the reference. */
 static int64_t bins_asked(const struct stage_context *context, int input)
 {
     return input == 1 && by_value(context, 0) ? MAX_BINS : params_of(context)->bins;
 }
 
-/* Integers may get one bin for each value or fewer bins; the range decides, so there is capacity for both. */
+/* Integers may get one bin for each value or fewer bins; the range decides, so there is capacity
+ * for both. */
 size_t ts_equalize_capacity(const struct stage_context *context, int input)
 {
     if (by_value(context, input))
         return ts_value_counts_keys(ts_stage_input(context, input)->dtype);
-    return ts_dtype_is_integer(ts_stage_input(context, input)->dtype) ? MAX_BINS : (size_t)bins_asked(context, input);
+    return ts_dtype_is_integer(ts_stage_input(context, input)->dtype)
+               ? MAX_BINS
+               : (size_t)bins_asked(context, input);
 }
 
 static enum ts_status resolve(const struct stage_context *context, void *values)
@@ -175,24 +190,29 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
     struct equalize_params *params = values;
     const enum ts_dtype dtype = context->in.dtype;
     const bool exact = ts_value_counts_fit(dtype);
-    const int64_t bins = exact ? ts_value_counts_keys(dtype) : context->references[0] ? MAX_BINS : SKIMAGE_BINS;
+    const int64_t bins = exact                    ? ts_value_counts_keys(dtype)
+                         : context->references[0] ? MAX_BINS
+                                                  : SKIMAGE_BINS;
     if (!ts_param_given(context->set, "bins"))
         params->bins = bins;
     if (exact && params->bins != bins) {
         ts_param_error(context->set, "bins", "bins-of-integers", context->diag,
-                       "values of type %s are counted one by one, in %lld bins and not %lld", ts_dtype_name(dtype),
-                       (long long)bins, (long long)params->bins);
+                       "values of type %s are counted one by one, in %lld bins and not %lld",
+                       ts_dtype_name(dtype), (long long)bins, (long long)params->bins);
         return ts_diag_hint(context->diag, "leave bins out");
     }
     if (params->method == EQUALIZE_OPENCV && !exact) {
-        ts_param_error(context->set, "method", "opencv-of-float", context->diag,
-                       "OpenCV's rule spreads over the levels of an 8- or 16-bit type, and the image is %s",
-                       ts_dtype_name(dtype));
-        return ts_diag_hint(context->diag,
-                            "use method: skimage, or make the image u8 or u16 by `rescale` or `window` before");
+        ts_param_error(
+            context->set, "method", "opencv-of-float", context->diag,
+            "OpenCV's rule spreads over the levels of an 8- or 16-bit type, and the image is %s",
+            ts_dtype_name(dtype));
+        return ts_diag_hint(
+            context->diag,
+            "use method: skimage, or make the image u8 or u16 by `rescale` or `window` before");
     }
     if (params->method == EQUALIZE_OPENCV && context->references[0]) {
-        ts_param_error(context->set, "reference", "opencv-reference", context->diag, "OpenCV's rule has no reference");
+        ts_param_error(context->set, "reference", "opencv-reference", context->diag,
+                       "OpenCV's rule has no reference");
         return ts_diag_hint(context->diag, "leave method out, or set it to skimage");
     }
     return ts_stage_check_mask(context);
@@ -207,7 +227,7 @@ static enum ts_status shape(const struct stage_context *context, struct ts_image
     return TS_OK;
 }
 
-/* ---- reduction --------------------------------------------------------------------------------- */
+/* ---- reduction ------------------------------------------------------------------------------- */
 
 static int rounds(const struct stage_context *context)
 {
@@ -226,11 +246,13 @@ static size_t partial_bytes(const struct stage_context *context, int input)
         return 0;
     if (ranging(context))
         return by_value(context, input) ? 0 : sizeof(struct value_range);
-    return by_value(context, input) ? ts_value_counts_bytes(ts_stage_input(context, input)->dtype)
-                                    : ts_bin_counts_bytes((int64_t)ts_equalize_capacity(context, input));
+    return by_value(context, input)
+               ? ts_value_counts_bytes(ts_stage_input(context, input)->dtype)
+               : ts_bin_counts_bytes((int64_t)ts_equalize_capacity(context, input));
 }
 
-static void reduce(const struct stage_context *context, int input, const struct ts_image *slices, void *partial)
+static void reduce(const struct stage_context *context, int input, const struct ts_image *slices,
+                   void *partial)
 {
     if (ranging(context)) {
         if (by_value(context, input))
@@ -254,7 +276,8 @@ static void merge(const struct stage_context *context, int input, void *into, co
         ts_bin_counts_merge(into, from);
 }
 
-/* The map's doubles are made in place and then narrowed, so it has eight bytes an entry in any case. */
+/* The map's doubles are made in place and then narrowed, so it has eight bytes an entry in any
+ * case. */
 static size_t map_bytes(const struct stage_context *context)
 {
     return ts_equalize_capacity(context, 0) * sizeof(double);
@@ -262,14 +285,16 @@ static size_t map_bytes(const struct stage_context *context)
 
 static size_t result_bytes(const struct stage_context *context)
 {
-    const size_t quantiles = context->references[0] ? quantiles_bytes(ts_equalize_capacity(context, 1)) : 0;
+    const size_t quantiles =
+        context->references[0] ? quantiles_bytes(ts_equalize_capacity(context, 1)) : 0;
     const size_t bytes = sizeof(struct equalize_result) + map_bytes(context) + quantiles;
     return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
 static struct quantiles *quantiles_of(const struct stage_context *context, void *result)
 {
-    return (struct quantiles *)((char *)result + sizeof(struct equalize_result) + map_bytes(context));
+    return (struct quantiles *)((char *)result + sizeof(struct equalize_result) +
+                                map_bytes(context));
 }
 
 /* The counts of an input as one array of rising values first + i * step. */
@@ -279,8 +304,8 @@ struct distribution {
     double first, step;
 };
 
-static struct distribution distribution_of(const struct stage_context *context, int input, const void *total,
-                                           const struct equalize_result *result)
+static struct distribution distribution_of(const struct stage_context *context, int input,
+                                           const void *total, const struct equalize_result *result)
 {
     if (by_value(context, input)) {
         const struct value_counts *values = total;
@@ -297,15 +322,17 @@ static struct distribution distribution_of(const struct stage_context *context, 
     const struct bins *bins = &result->bins[input];
     return (struct distribution){.counts = ((const struct bin_counts *)total)->slots + 1,
                                  .n = (size_t)bins->n,
-                                 .first = result->single[input] ? bins->low : bins->low + bins->step / 2,
+                                 .first =
+                                     result->single[input] ? bins->low : bins->low + bins->step / 2,
                                  .step = bins->step};
 }
 
-/* Pixels that are left out may have keys beyond those that were counted, and take the entry of the nearest. A CUDA
- * device has levels as the values of the type that they stand for. */
+/* Pixels that are left out may have keys beyond those that were counted, and take the entry of the
+ * nearest. A CUDA device has levels as the values of the type that they stand for. */
 static void extend_map(const struct stage_context *context, struct equalize_result *equalize)
 {
-    const uint32_t n_keys = ts_value_counts_keys(context->in.dtype), bias = ts_dtype_sign_bit(context->in.dtype);
+    const uint32_t n_keys = ts_value_counts_keys(context->in.dtype),
+                   bias = ts_dtype_sign_bit(context->in.dtype);
     uint32_t *entries = (uint32_t *)(equalize + 1);
     for (uint32_t key = 0; key < equalize->low; key++)
         entries[key] = entries[equalize->low];
@@ -316,19 +343,23 @@ static void extend_map(const struct stage_context *context, struct equalize_resu
     if (!context->device || params_of(context)->method != EQUALIZE_OPENCV)
         return;
     for (uint32_t key = 0; key < n_keys; key++) {
-        const uint32_t value = entries[key] ^ bias; /* entry `key` is read before its bytes are written */
-        memcpy((char *)entries + key * ts_dtype_bytes(context->in.dtype), &value, ts_dtype_bytes(context->in.dtype));
+        const uint32_t value =
+            entries[key] ^ bias; /* entry `key` is read before its bytes are written */
+        memcpy((char *)entries + key * ts_dtype_bytes(context->in.dtype), &value,
+               ts_dtype_bytes(context->in.dtype));
     }
 }
 
-/* Fills the map: one entry per key from distribution->first_key on (floats, or integers of the type for OpenCV's rule),
- * or one double per bin. */
-static void fill_map(const struct stage_context *context, const struct distribution *distribution, void *result)
+/* Fills the map: one entry per key from distribution->first_key on (floats, or integers of the type
+ * for OpenCV's rule), or one double per bin. */
+static void fill_map(const struct stage_context *context, const struct distribution *distribution,
+                     void *result)
 {
     struct equalize_result *equalize = result;
     double *map = (double *)(equalize + 1);
     equalize->low = (uint32_t)distribution->first_key;
-    equalize->high = (uint32_t)(distribution->first_key + (distribution->n ? distribution->n - 1 : 0));
+    equalize->high =
+        (uint32_t)(distribution->first_key + (distribution->n ? distribution->n - 1 : 0));
     if (params_of(context)->method == EQUALIZE_OPENCV) {
         uint32_t *levels = (uint32_t *)map + distribution->first_key;
         const uint32_t n_levels = ts_value_counts_keys(context->in.dtype);
@@ -352,20 +383,20 @@ static void fill_map(const struct stage_context *context, const struct distribut
     }
 }
 
-static void set_bins(const struct stage_context *context, int input, const struct value_range *range,
-                     struct equalize_result *result)
+static void set_bins(const struct stage_context *context, int input,
+                     const struct value_range *range, struct equalize_result *result)
 {
     const double span = range->high - range->low + 1;
-    result->single[input] =
-        ts_dtype_is_integer(ts_stage_input(context, input)->dtype) && range->n_finite > 0 && span <= MAX_BINS;
+    result->single[input] = ts_dtype_is_integer(ts_stage_input(context, input)->dtype) &&
+                            range->n_finite > 0 && span <= MAX_BINS;
     if (result->single[input])
         ts_bins_init(&result->bins[input], range->low, range->high + 1, (int64_t)span);
     else
         ts_bins_init_data(&result->bins[input], range, bins_asked(context, input));
 }
 
-static enum ts_status finish(const struct stage_context *context, const void *const totals[], void *result,
-                             const struct ts_image *tables)
+static enum ts_status finish(const struct stage_context *context, const void *const totals[],
+                             void *result, const struct ts_image *tables)
 {
     struct equalize_result *equalize = result;
     (void)tables;
@@ -395,46 +426,51 @@ static const struct stage_reduction reduction = {
     .finish = finish,
 };
 
-/* ---- map --------------------------------------------------------------------------------------- */
+/* ---- map ------------------------------------------------------------------------------------- */
 
 /* The bits of a value xor `bias` are its key. */
-#define MAP_VALUES(suffix, in_type, unsigned_type, bias)                                                               \
-    static void shares_##suffix(float *out, const unsigned_type *in, size_t n, const float *map)                       \
-    {                                                                                                                  \
-        for (size_t i = 0; i < n; i++)                                                                                 \
-            out[i] = map[in[i] ^ (bias)];                                                                              \
-    }                                                                                                                  \
-    static void levels_##suffix(unsigned_type *out, const unsigned_type *in, size_t n, const uint32_t *map)            \
-    {                                                                                                                  \
-        for (size_t i = 0; i < n; i++)                                                                                 \
-            out[i] = (unsigned_type)(map[in[i] ^ (bias)] ^ (bias));                                                    \
+#define MAP_VALUES(suffix, in_type, unsigned_type, bias)                                           \
+    static void shares_##suffix(float *out, const unsigned_type *in, size_t n, const float *map)   \
+    {                                                                                              \
+        for (size_t i = 0; i < n; i++)                                                             \
+            out[i] = map[in[i] ^ (bias)];                                                          \
+    }                                                                                              \
+    static void levels_##suffix(unsigned_type *out, const unsigned_type *in, size_t n,             \
+                                const uint32_t *map)                                               \
+    {                                                                                              \
+        for (size_t i = 0; i < n; i++)                                                             \
+            out[i] = (unsigned_type)(map[in[i] ^ (bias)] ^ (bias));                                \
     }
 MAP_VALUES(U8, uint8_t, uint8_t, 0)
 MAP_VALUES(I8, int8_t, uint8_t, 0x80)
 MAP_VALUES(U16, uint16_t, uint16_t, 0)
 MAP_VALUES(I16, int16_t, uint16_t, 0x8000)
 
-/* Interpolates between the middles of the bins; values beyond the first and the last get theirs, and NaN stays NaN. */
-#define MAP_BINS(suffix, type)                                                                                         \
-    TS_VECTORIZED static void bins_##suffix(float *restrict out, const type *in, size_t n, const struct bins *bins,    \
-                                            const double *map)                                                         \
-    {                                                                                                                  \
-        const double middle = bins->low + bins->step / 2, per_value = bins->per_value, last = (double)(bins->n - 1);   \
-        for (size_t i = 0; i < n; i++) {                                                                               \
-            const double value = (double)in[i], at = (value - middle) * per_value;                                     \
-            const double inside = at > 0 ? at < last ? at : last : 0;                                                  \
-            const int32_t left = (int32_t)(inside < last ? inside : last - 1);                                         \
-            const double mapped = map[left] + (map[left + 1] - map[left]) * (inside - (double)left);                   \
-            out[i] = (float)(value == value ? mapped : value);                                                         \
-        }                                                                                                              \
+/* Interpolates between the middles of the bins; values beyond the first and the last get theirs,
+ * and NaN stays NaN. */
+#define MAP_BINS(suffix, type)                                                                     \
+    TS_VECTORIZED static void bins_##suffix(float *restrict out, const type *in, size_t n,         \
+                                            const struct bins *bins, const double *map)            \
+    {                                                                                              \
+        const double middle = bins->low + bins->step / 2, per_value = bins->per_value,             \
+                     last = (double)(bins->n - 1);                                                 \
+        for (size_t i = 0; i < n; i++) {                                                           \
+            const double value = (double)in[i], at = (value - middle) * per_value;                 \
+            const double inside = at > 0 ? at < last ? at : last : 0;                              \
+            const int32_t left = (int32_t)(inside < last ? inside : last - 1);                     \
+            const double mapped =                                                                  \
+                map[left] + (map[left + 1] - map[left]) * (inside - (double)left);                 \
+            out[i] = (float)(value == value ? mapped : value);                                     \
+        }                                                                                          \
     }
 MAP_BINS(U32, uint32_t)
 MAP_BINS(I32, int32_t)
 MAP_BINS(F32, float)
 
-/* Maps a value to the entry of the bin it was counted in. Infinite values get the ends, and NaN stays NaN. */
-static void map_steps(float *out, const void *in, enum ts_dtype dtype, size_t n, const struct bins *bins,
-                      const double *map)
+/* Maps a value to the entry of the bin it was counted in. Infinite values get the ends, and NaN
+ * stays NaN. */
+static void map_steps(float *out, const void *in, enum ts_dtype dtype, size_t n,
+                      const struct bins *bins, const double *map)
 {
     int32_t slots[STEP_BLOCK];
     for (size_t done = 0; done < n; done += STEP_BLOCK) {
@@ -442,27 +478,32 @@ static void map_steps(float *out, const void *in, enum ts_dtype dtype, size_t n,
         ts_bins_find(slots, in, dtype, done, block, bins);
         for (size_t i = 0; i < block; i++) {
             const int64_t bin = slots[i] - 1;
-            out[done + i] = bin > bins->n ? NAN : (float)map[bin < 0 ? 0 : bin < bins->n ? bin : bins->n - 1];
+            out[done + i] = bin > bins->n ? NAN
+                                          : (float)map[bin < 0         ? 0
+                                                       : bin < bins->n ? bin
+                                                                       : bins->n - 1];
         }
     }
 }
 
-static void map_chunk(const struct stage_context *context, const void *in, void *out, size_t n, const void *result)
+static void map_chunk(const struct stage_context *context, const void *in, void *out, size_t n,
+                      const void *result)
 {
     const struct bins *bins = &((const struct equalize_result *)result)->bins[0];
     const void *map = (const struct equalize_result *)result + 1;
     const bool levels = params_of(context)->method == EQUALIZE_OPENCV;
-    if (!by_value(context, 0) && (((const struct equalize_result *)result)->single[0] || context->references[0])) {
+    if (!by_value(context, 0) &&
+        (((const struct equalize_result *)result)->single[0] || context->references[0])) {
         map_steps(out, in, context->in.dtype, n, bins, map);
         return;
     }
     switch (context->in.dtype) {
-#define CASE(suffix)                                                                                                   \
-    case TS_##suffix:                                                                                                  \
-        if (levels)                                                                                                    \
-            levels_##suffix(out, in, n, map);                                                                          \
-        else                                                                                                           \
-            shares_##suffix(out, in, n, map);                                                                          \
+#define CASE(suffix)                                                                               \
+    case TS_##suffix:                                                                              \
+        if (levels)                                                                                \
+            levels_##suffix(out, in, n, map);                                                      \
+        else                                                                                       \
+            shares_##suffix(out, in, n, map);                                                      \
         break;
         CASE(U8)
         CASE(I8)
@@ -480,10 +521,11 @@ static void map_chunk(const struct stage_context *context, const void *in, void 
     }
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                          void *scratch)
+static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
+                          struct ts_image *out, void *scratch)
 {
-    const int64_t nz = out->axes[0].n, count = (int64_t)ts_slice_count(out), chunks = (count + CHUNK - 1) / CHUNK;
+    const int64_t nz = out->axes[0].n, count = (int64_t)ts_slice_count(out),
+                  chunks = (count + CHUNK - 1) / CHUNK;
     const size_t in_bytes = ts_dtype_bytes(in->dtype), out_bytes = ts_dtype_bytes(out->dtype);
     (void)scratch;
 #pragma omp parallel for collapse(2) schedule(static) num_threads(context->threads)
@@ -501,29 +543,47 @@ const struct stage equalize_stage = {
     .name = "equalize",
     .traits = TRAIT_MAPS_BY_SHARES,
     .summary = "histogram equalization, or matching to the histogram of another image",
-    .doc =
-        "`out = F(v)`, where `F(v)` is the share of values that are `v` or below. The default follows "
-        "`skimage.exposure.equalize_hist` and gives f32 in [0, 1] for every type, signed HU included: the result is "
-        "an intensity, no longer HU. 8- and 16-bit integers are ranked by all their values, exactly, and so are 32-bit "
-        "integers that span at most 65,536 values: the same values give the same result in every integer type. "
-        "Floats and 32-bit integers that span more are ranked by `bins` bins between their smallest and largest "
-        "finite value, linear between the middles of the bins. `method: opencv` keeps the type and gives the bytes of "
-        "`cv::equalizeHist` for u8.\n\n"
-        "With `reference` the image gets the reference's histogram: `out = R^-1(F(v))`, linear between the "
-        "reference's values, f32, in the reference's unit and quantity (`skimage.exposure.match_histograms`). It "
-        "is exact where both are integers that are counted value by value. A value counted in a bin has the rank of "
-        "the bin's last value: exact too where no bin holds two different values (16-bit values times one slope, "
-        "say); else the rank is too high by at most the share of the bin's other values. That is a bound on the "
-        "rank, not on the result: where the reference's values are sparse, a small difference of rank moves the "
-        "result as far as its neighboring values lie apart. Values of a reference counted in bins are taken "
-        "in the middles of its bins, half a bin's width off at most, with the share up to the bin's end.\n\n"
-        "NaN stays NaN and counts nowhere; infinite values take the values of the ends. Invalid pixels, such as a "
-        "CT's padding, and those that `mask` leaves out count nowhere and are mapped all the same: a value beyond "
-        "those "
-        "that count as the nearest of them. Where no pixel of the volume or slice counts, the result is 0.\n\n"
-        "Cost: one pass for the histogram (one more to find the range, for 32-bit integers and floats), one to map.",
+    .doc = "`out = F(v)`, where `F(v)` is the share of values that are `v` or below. The default "
+           "follows "
+           "`skimage.exposure.equalize_hist` and gives f32 in [0, 1] for every type, signed HU "
+           "included: the result is "
+           "an intensity, no longer HU. 8- and 16-bit integers are ranked by all their values, "
+           "exactly, and so are 32-bit "
+           "integers that span at most 65,536 values: the same values give the same result in "
+           "every integer type. "
+           "Floats and 32-bit integers that span more are ranked by `bins` bins between their "
+           "smallest and largest "
+           "finite value, linear between the middles of the bins. `method: opencv` keeps the type "
+           "and gives the bytes of "
+           "`cv::equalizeHist` for u8.\n\n"
+           "With `reference` the image gets the reference's histogram: `out = R^-1(F(v))`, linear "
+           "between the "
+           "reference's values, f32, in the reference's unit and quantity "
+           "(`skimage.exposure.match_histograms`). It "
+           "is exact where both are integers that are counted value by value. A value counted in a "
+           "bin has the rank of "
+           "the bin's last value: exact too where no bin holds two different values (16-bit values "
+           "times one slope, "
+           "say); else the rank is too high by at most the share of the bin's other values. That "
+           "is a bound on the "
+           "rank, not on the result: where the reference's values are sparse, a small difference "
+           "of rank moves the "
+           "result as far as its neighboring values lie apart. Values of a reference counted in "
+           "bins are taken "
+           "in the middles of its bins, half a bin's width off at most, with the share up to the "
+           "bin's end.\n\n"
+           "NaN stays NaN and counts nowhere; infinite values take the values of the ends. Invalid "
+           "pixels, such as a "
+           "CT's padding, and those that `mask` leaves out count nowhere and are mapped all the "
+           "same: a value beyond "
+           "those "
+           "that count as the nearest of them. Where no pixel of the volume or slice counts, the "
+           "result is 0.\n\n"
+           "Cost: one pass for the histogram (one more to find the range, for 32-bit integers and "
+           "floats), one to map.",
     STAGE_TAKES_ALL,
-    .bench = "method=opencv|method=skimage|method=opencv scope=slice|method=skimage scope=slice|method=skimage "
+    .bench = "method=opencv|method=skimage|method=opencv scope=slice|method=skimage "
+             "scope=slice|method=skimage "
              "reference=itself",
     STAGE_PARAMS(equalize_params, struct equalize_params),
     .resolve = resolve,
@@ -534,5 +594,6 @@ const struct stage equalize_stage = {
     .validity = VALIDITY_SAME,
     .cuda = STAGE_CUDA(equalize_cuda),
     .counts_values = true,
-    .tolerance = {.relative = 1.2e-7, .why = "rounding of a share to f32; levels of integers are exact"},
+    .tolerance = {.relative = 1.2e-7,
+                  .why = "rounding of a share to f32; levels of integers are exact"},
 };

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * histogram: counts[i] = number of values v with edge(i) <= v < edge(i + 1), edge(i) = low + i * (high - low) / bins.
- * The last bin is closed (holds v == high), as numpy.histogram has it. Tables are (bin), or (z, bin) with scope slice.
+ * histogram: counts[i] = number of values v with edge(i) <= v < edge(i + 1), edge(i) = low + i *
+ * (high - low) / bins. The last bin is closed (holds v == high), as numpy.histogram has it. Tables
+ * are (bin), or (z, bin) with scope slice.
  *
- * 8- and 16-bit integers are counted value by value, exactly, in one pass; any range and bins follow from that. A CUDA
- * device makes the bins of 16-bit integers itself, from its 65,536 counts.
- * Other types, and values by label, are counted in the bins themselves. Without a range a pass before finds it.
+ * 8- and 16-bit integers are counted value by value, exactly, in one pass; any range and bins
+ * follow from that. A CUDA device makes the bins of 16-bit integers itself, from its 65,536 counts.
+ * Other types, and values by label, are counted in the bins themselves. Without a range a pass
+ * before finds it.
  */
 #include "stages/histogram/histogram.h"
 
@@ -17,15 +19,16 @@
 #include "stages/values/scope.h"
 #include "stages/values/value_range.h"
 
-/* ---- bins -------------------------------------------------------------------------------------- */
+/* ---- bins ------------------------------------------------------------------------------------ */
 
 /* Returns the smallest and the largest value that were counted. */
 static struct value_range value_counts_range(const struct value_counts *counts, enum ts_dtype dtype)
 {
     double lowest, highest;
     ts_dtype_range(dtype, &lowest, &highest);
-    return (struct value_range){
-        .n_finite = counts->n, .low = lowest + (double)counts->low, .high = lowest + (double)counts->high};
+    return (struct value_range){.n_finite = counts->n,
+                                .low = lowest + (double)counts->low,
+                                .high = lowest + (double)counts->high};
 }
 
 /* Returns false where two edges are the same double. */
@@ -53,7 +56,8 @@ static void bins_edges(const struct bins *bins, double *edges)
     edges[bins->n] = bins->high;
 }
 
-/* Returns the first key whose value is at least `edge`, in [0, n_keys]; exactly, because no double loses digits. */
+/* Returns the first key whose value is at least `edge`, in [0, n_keys]; exactly, because no double
+ * loses digits. */
 static uint32_t first_key(double edge, double lowest, uint32_t n_keys)
 {
     const double key = ceil(edge) - lowest;
@@ -71,9 +75,10 @@ static uint64_t sum_keys(const struct value_counts *counts, uint32_t first, uint
     return sum;
 }
 
-/* Copies the counts to bins that hold one value each, from key `first` on. The last bin is closed and may hold one
- * more. */
-static void fold_singles(const struct value_counts *counts, uint32_t first, uint32_t n_bins, uint64_t *in_bins)
+/* Copies the counts to bins that hold one value each, from key `first` on. The last bin is closed
+ * and may hold one more. */
+static void fold_singles(const struct value_counts *counts, uint32_t first, uint32_t n_bins,
+                         uint64_t *in_bins)
 {
     const uint32_t low = counts->low > first ? counts->low : first;
     const uint32_t end = counts->high + 1 < first + n_bins ? counts->high + 1 : first + n_bins;
@@ -87,22 +92,24 @@ static void fold_singles(const struct value_counts *counts, uint32_t first, uint
     in_bins[n_bins - 1] += sum_keys(counts, first + n_bins, first + n_bins + 1);
 }
 
-static void fold_any(const struct bins *bins, const struct value_counts *counts, double lowest, uint64_t *in_bins)
+static void fold_any(const struct bins *bins, const struct value_counts *counts, double lowest,
+                     uint64_t *in_bins)
 {
     uint32_t begin = first_key(bins->low, lowest, counts->n_keys);
     for (int64_t i = 0; i < bins->n; i++) {
         const bool last = i == bins->n - 1;
         /* The last bin is closed: it ends before the first value above high. */
-        const uint32_t end = first_key(last ? floor(bins->high) + 1 : edge_of(bins, i + 1), lowest, counts->n_keys);
+        const uint32_t end =
+            first_key(last ? floor(bins->high) + 1 : edge_of(bins, i + 1), lowest, counts->n_keys);
         in_bins[i] = begin <= counts->high && end > counts->low ? sum_keys(counts, begin, end) : 0;
         begin = end;
     }
 }
 
-/* Makes in_bins[bins->n] and `outside` (below, above, NaN) from flushed counts of single values, by integer
- * arithmetic. */
-static void bins_fold(const struct bins *bins, const struct value_counts *counts, enum ts_dtype dtype,
-                      uint64_t *in_bins, uint64_t outside[BINS_EXTRA_SLOTS])
+/* Makes in_bins[bins->n] and `outside` (below, above, NaN) from flushed counts of single values, by
+ * integer arithmetic. */
+static void bins_fold(const struct bins *bins, const struct value_counts *counts,
+                      enum ts_dtype dtype, uint64_t *in_bins, uint64_t outside[BINS_EXTRA_SLOTS])
 {
     double lowest, highest;
     ts_dtype_range(dtype, &lowest, &highest);
@@ -112,16 +119,19 @@ static void bins_fold(const struct bins *bins, const struct value_counts *counts
         return;
     }
     const uint32_t first = first_key(bins->low, lowest, counts->n_keys);
-    if (bins->step == 1 && bins->low == lowest + first && first + bins->n <= (int64_t)counts->n_keys)
+    if (bins->step == 1 && bins->low == lowest + first &&
+        first + bins->n <= (int64_t)counts->n_keys)
         fold_singles(counts, first, (uint32_t)bins->n, in_bins);
     else
         fold_any(bins, counts, lowest, in_bins);
     outside[0] = sum_keys(counts, 0, first);
-    outside[1] = sum_keys(counts, first_key(floor(bins->high) + 1, lowest, counts->n_keys), counts->n_keys);
+    outside[1] =
+        sum_keys(counts, first_key(floor(bins->high) + 1, lowest, counts->n_keys), counts->n_keys);
 }
 
 /* Splits slots in the same way. */
-static void bins_split(const struct bin_counts *counts, uint64_t *in_bins, uint64_t outside[BINS_EXTRA_SLOTS])
+static void bins_split(const struct bin_counts *counts, uint64_t *in_bins,
+                       uint64_t outside[BINS_EXTRA_SLOTS])
 {
     const size_t n_bins = counts->n_slots - BINS_EXTRA_SLOTS;
     memcpy(in_bins, counts->slots + 1, n_bins * sizeof *in_bins);
@@ -132,10 +142,12 @@ static void bins_split(const struct bin_counts *counts, uint64_t *in_bins, uint6
 
 /* ---- tables ------------------------------------------------------------------------------------
  *
- * Which tables `histogram` writes depends on its reference and labels: a list of all of them, in the order of the file,
- * is filtered. Distances are sums and maxima over the bins of the difference of two cumulative shares. */
+ * Which tables `histogram` writes depends on its reference and labels: a list of all of them, in
+ * the order of the file, is filtered. Distances are sums and maxima over the bins of the difference
+ * of two cumulative shares. */
 
-/* _REFERENCE to _WASSERSTEIN exist only with a reference, _LABEL_COUNTS and all that follow only with labels. */
+/* _REFERENCE to _WASSERSTEIN exist only with a reference, _LABEL_COUNTS and all that follow only
+ * with labels. */
 enum {
     TABLE_COUNTS,
     TABLE_EDGES,
@@ -163,28 +175,36 @@ static int histogram_table(bool reference, int table)
 }
 
 /* Describes the tables and returns how many there are: the tables() of the reduction. */
-static int histogram_tables(const struct stage_context *context, struct stage_table out[STAGE_TABLES])
+static int histogram_tables(const struct stage_context *context,
+                            struct stage_table out[STAGE_TABLES])
 {
     static const struct {
         const char *name, *doc;
     } texts[] = {
         [TABLE_COUNTS] = {"counts", "values in each bin"},
-        [TABLE_EDGES] = {"edges", "edges of the bins, one more than bins; the last bin holds its upper edge"},
+        [TABLE_EDGES] =
+            {"edges", "edges of the bins, one more than bins; the last bin holds its upper edge"},
         [TABLE_UNDERFLOW] = {"underflow", "values below the first edge"},
         [TABLE_OVERFLOW] = {"overflow", "values above the last edge"},
         [TABLE_NAN] = {"nan", "values that are not numbers"},
         [TABLE_REFERENCE] = {"reference_counts", "values of the reference in each bin"},
-        [TABLE_DISTANCES] = {"distances", "total variation and Kolmogorov-Smirnov distance to the reference, as "
-                                          "shares; values outside the range count at its nearer end"},
-        [TABLE_WASSERSTEIN] = {"wasserstein", "1-Wasserstein distance to the reference, in values; values outside the "
-                                              "range count at its nearer end"},
+        [TABLE_DISTANCES] = {"distances",
+                             "total variation and Kolmogorov-Smirnov distance to the reference, as "
+                             "shares; values outside the range count at its nearer end"},
+        [TABLE_WASSERSTEIN] =
+            {"wasserstein",
+             "1-Wasserstein distance to the reference, in values; values outside the "
+             "range count at its nearer end"},
         [TABLE_LABEL_COUNTS] = {"label_counts", "values under each label in each bin"},
-        [TABLE_LABEL_UNDERFLOW] = {"label_underflow", "values under each label below the first edge"},
+        [TABLE_LABEL_UNDERFLOW] = {"label_underflow",
+                                   "values under each label below the first edge"},
         [TABLE_LABEL_OVERFLOW] = {"label_overflow", "values under each label above the last edge"},
         [TABLE_LABEL_NAN] = {"label_nan", "values under each label that are not numbers"},
-        [TABLE_OTHER_COUNTS] = {"other_counts", "values in each bin whose label is not one of 0 to n_labels - 1"},
-        [TABLE_OTHER_OUTSIDE] = {"other_outside", "values with such a label below the first edge, above the last one, "
-                                                  "and not numbers"},
+        [TABLE_OTHER_COUNTS] = {"other_counts",
+                                "values in each bin whose label is not one of 0 to n_labels - 1"},
+        [TABLE_OTHER_OUTSIDE] =
+            {"other_outside", "values with such a label below the first edge, above the last one, "
+                              "and not numbers"},
     };
     const struct histogram_params *params = context->params;
     const bool reference = context->references[HISTOGRAM_REFERENCE - 1] != NULL;
@@ -203,11 +223,14 @@ static int histogram_tables(const struct stage_context *context, struct stage_ta
     };
     int n = 0;
     for (int i = 0; i < TABLES; i++) {
-        const bool of_labels = i >= TABLE_LABEL_COUNTS, of_reference = i >= TABLE_REFERENCE && !of_labels;
-        const bool in_values = i == TABLE_EDGES || i == TABLE_WASSERSTEIN, real = in_values || i == TABLE_DISTANCES;
+        const bool of_labels = i >= TABLE_LABEL_COUNTS,
+                   of_reference = i >= TABLE_REFERENCE && !of_labels;
+        const bool in_values = i == TABLE_EDGES || i == TABLE_WASSERSTEIN,
+                   real = in_values || i == TABLE_DISTANCES;
         if ((of_labels && !labels) || (of_reference && !reference))
             continue;
-        out[n] = ts_scope_table(context, texts[i].name, texts[i].doc, real ? TS_F64 : TS_U64, in_values);
+        out[n] =
+            ts_scope_table(context, texts[i].name, texts[i].doc, real ? TS_F64 : TS_U64, in_values);
         if (of_labels && i < TABLE_OTHER_COUNTS)
             ts_scope_axis(&out[n], TS_AXIS_ITEM, params->n_labels);
         if (axes[i].n > 0)
@@ -217,10 +240,12 @@ static int histogram_tables(const struct stage_context *context, struct stage_ta
     return n;
 }
 
-/* Computes the total variation, Kolmogorov-Smirnov and 1-Wasserstein distance of two histograms as shares of the values
- * that are numbers; values outside the range count as if they were at its nearer end. NaN where one is empty. */
-static void histogram_compare(const struct bins *bins, const uint64_t *a, const uint64_t *a_outside, const uint64_t *b,
-                              const uint64_t *b_outside, double distances[DISTANCES], double *wasserstein)
+/* Computes the total variation, Kolmogorov-Smirnov and 1-Wasserstein distance of two histograms as
+ * shares of the values that are numbers; values outside the range count as if they were at its
+ * nearer end. NaN where one is empty. */
+static void histogram_compare(const struct bins *bins, const uint64_t *a, const uint64_t *a_outside,
+                              const uint64_t *b, const uint64_t *b_outside,
+                              double distances[DISTANCES], double *wasserstein)
 {
     uint64_t n_a = a_outside[0] + a_outside[1], n_b = b_outside[0] + b_outside[1];
     for (int64_t bin = 0; bin < bins->n; bin++) {
@@ -229,9 +254,11 @@ static void histogram_compare(const struct bins *bins, const uint64_t *a, const 
     }
     const double of_a = (double)n_a, of_b = (double)n_b;
     uint64_t below_a = a_outside[0], below_b = b_outside[0];
-    double gap = fabs((double)below_a / of_a - (double)below_b / of_b), largest = gap, variation = gap;
+    double gap = fabs((double)below_a / of_a - (double)below_b / of_b), largest = gap,
+           variation = gap;
     double area =
-        gap * bins->step / 2; /* the values of a bin lie in its middle, so a gap reaches from middle to middle */
+        gap * bins->step /
+        2; /* the values of a bin lie in its middle, so a gap reaches from middle to middle */
     for (int64_t bin = 0; bin < bins->n; bin++) {
         below_a += a[bin];
         below_b += b[bin];
@@ -251,65 +278,82 @@ enum { MAX_BINS = 65536, MAX_LABELS = 65536 };
 
 static const struct choice method_choices[] = {
     {"auto", HISTOGRAM_AUTO, "by type; on every CUDA device what was fastest on an H200", 0},
-    {"global", HISTOGRAM_GLOBAL, "CUDA: atomic adds to one table in global memory; CPU: one table, a pixel at a time",
-     0},
+    {"global", HISTOGRAM_GLOBAL,
+     "CUDA: atomic adds to one table in global memory; CPU: one table, a pixel at a time", 0},
     {"sub-histogram", HISTOGRAM_SUB,
-     "CUDA: a table in global memory for every strip of columns, which one block goes down; CPU: a table for every "
+     "CUDA: a table in global memory for every strip of columns, which one block goes down; CPU: a "
+     "table for every "
      "strip of 512 columns, which a thread goes down; then their sum",
      0},
     {"shared", HISTOGRAM_SHARED,
-     "CUDA: a table in shared memory for every part of the image; CPU: a table that stays in the cache for every part "
+     "CUDA: a table in shared memory for every part of the image; CPU: a table that stays in the "
+     "cache for every part "
      "of 65,536 pixels; then their sum",
      0},
     {"occupancy", HISTOGRAM_OCCUPANCY,
-     "CUDA: as shared, but with as many blocks as the device holds at once, whose threads take several rows; CPU: one "
+     "CUDA: as shared, but with as many blocks as the device holds at once, whose threads take "
+     "several rows; CPU: one "
      "table for a thread, which takes four rows at a time",
      0},
     {"warp-tagged", HISTOGRAM_WARP_TAGGED,
-     "a few tables for every warp, written without atomics: counts carry the lane's number in their top 5 bits, and a "
+     "a few tables for every warp, written without atomics: counts carry the lane's number in "
+     "their top 5 bits, and a "
      "lane "
      "whose number did not stay tries again (Podlozhnyuk 2007)",
      ON_CUDA},
     {"lane-private", HISTOGRAM_LANE_PRIVATE,
-     "CUDA: a table in shared memory for every lane of a warp, without bank conflicts; CPU: neighboring pixels have "
+     "CUDA: a table in shared memory for every lane of a warp, without bank conflicts; CPU: "
+     "neighboring pixels have "
      "tables of their own, of which there are eight for 8 bits, two for 16, and four for bins",
      0},
     {"sampled", HISTOGRAM_SAMPLED,
-     "16-bit integers only. CUDA: a table for the range that a sample spans, in copies for the lanes, or packed 16-bit "
-     "counts of all values; CPU: a table for the range of each 65,536 pixels, in as many copies as a sample calls for",
+     "16-bit integers only. CUDA: a table for the range that a sample spans, in copies for the "
+     "lanes, or packed 16-bit "
+     "counts of all values; CPU: a table for the range of each 65,536 pixels, in as many copies as "
+     "a sample calls for",
      0},
     {NULL, 0, NULL, 0},
 };
 
 static const struct choice merge_choices[] = {
     {"auto", HISTOGRAM_MERGE_AUTO, "what was fastest on an H200: atomic", 0},
-    {"atomic", HISTOGRAM_MERGE_ATOMIC, "tables, or sums of 16, are added to the result with atomic adds", ON_CUDA},
-    {"fan-in", HISTOGRAM_MERGE_FAN_IN, "halving with stride, table by table: 0 with 128, 1 with 129, ... of 256",
-     ON_CUDA},
-    {"two-level", HISTOGRAM_MERGE_TWO_LEVEL, "runs of tables one after the other, then their sums fan in", ON_CUDA},
+    {"atomic", HISTOGRAM_MERGE_ATOMIC,
+     "tables, or sums of 16, are added to the result with atomic adds", ON_CUDA},
+    {"fan-in", HISTOGRAM_MERGE_FAN_IN,
+     "halving with stride, table by table: 0 with 128, 1 with 129, ... of 256", ON_CUDA},
+    {"two-level", HISTOGRAM_MERGE_TWO_LEVEL,
+     "runs of tables one after the other, then their sums fan in", ON_CUDA},
     {NULL, 0, NULL, 0},
 };
 
 static const struct param histogram_params[] = {
-    PARAM(struct histogram_params, bins, .min = 1, .max = MAX_BINS, .init.i = 256, .doc = "number of bins"),
+    PARAM(struct histogram_params, bins, .min = 1, .max = MAX_BINS, .init.i = 256,
+          .doc = "number of bins"),
     PARAM(struct histogram_params, range, .unit = "value", .optional = true,
-          .doc = "[low, high] between the outer edges; values outside are counted apart; absent: `limits` decides"),
+          .doc = "[low, high] between the outer edges; values outside are counted apart; absent: "
+                 "`limits` decides"),
     PARAM(struct histogram_params, limits, .choices = ts_limits_choices, .init.choice = LIMITS_DATA,
-          .doc = "where the outer edges come from without `range`; with dtype the upper edge is the highest value + 1, "
+          .doc = "where the outer edges come from without `range`; with dtype the upper edge is "
+                 "the highest value + 1, "
                  "so that every bin holds equally many values"),
-    PARAM(struct histogram_params, scope, .choices = ts_scope_series_choices, .init.choice = SCOPE_VOLUME,
-          .doc = "one histogram of the volume, or one of every slice"),
+    PARAM(struct histogram_params, scope, .choices = ts_scope_series_choices,
+          .init.choice = SCOPE_VOLUME, .doc = "one histogram of the volume, or one of every slice"),
     PARAM(struct histogram_params, method, .choices = method_choices, .init.choice = HISTOGRAM_AUTO,
           .doc = "how values are counted; all give the same counts"),
-    PARAM(struct histogram_params, merge, .choices = merge_choices, .init.choice = HISTOGRAM_MERGE_AUTO,
-          .doc = "how the tables of blocks, warps or strips become one, with the methods that have such; all give the "
+    PARAM(struct histogram_params, merge, .choices = merge_choices,
+          .init.choice = HISTOGRAM_MERGE_AUTO,
+          .doc = "how the tables of blocks, warps or strips become one, with the methods that have "
+                 "such; all give the "
                  "same counts"),
     PARAM(struct histogram_params, reference, .optional = true,
-          .doc = "an image whose histogram is taken in the same bins, and the distances to it; absent: none"),
+          .doc = "an image whose histogram is taken in the same bins, and the distances to it; "
+                 "absent: none"),
     PARAM(struct histogram_params, labels, .optional = true,
-          .doc = "an image of integers of the same shape: one histogram for the values under each label; absent: none"),
+          .doc = "an image of integers of the same shape: one histogram for the values under each "
+                 "label; absent: none"),
     PARAM(struct histogram_params, n_labels, .min = 1, .max = MAX_LABELS, .init.i = 256,
-          .doc = "labels 0 to n_labels - 1 have a histogram each; values under any other label are counted together; "
+          .doc = "labels 0 to n_labels - 1 have a histogram each; values under any other label are "
+                 "counted together; "
                  "(n_labels + 1) (bins + 3) counts, at most 536870912, are held in memory"),
     MASK_PARAM(struct histogram_params),
 };
@@ -352,37 +396,46 @@ enum histogram_method ts_histogram_fastest(enum ts_dtype dtype, bool by_value)
     return HISTOGRAM_SHARED;
 }
 
-static enum ts_status resolve_method(const struct stage_context *context, struct histogram_params *params)
+static enum ts_status resolve_method(const struct stage_context *context,
+                                     struct histogram_params *params)
 {
     if (params->method == HISTOGRAM_SAMPLED && ts_dtype_bytes(context->in.dtype) != 2) {
-        ts_param_error(context->set, "method", "sampled-type", context->diag, "counts 16-bit integers, not %s",
-                       ts_dtype_name(context->in.dtype));
+        ts_param_error(context->set, "method", "sampled-type", context->diag,
+                       "counts 16-bit integers, not %s", ts_dtype_name(context->in.dtype));
         return ts_diag_hint(context->diag, "leave method out");
     }
     if (params->method != HISTOGRAM_AUTO && labels_of(context)) {
-        ts_param_error(context->set, "method", "method-of-labels", context->diag, "plays no part with `labels`");
+        ts_param_error(context->set, "method", "method-of-labels", context->diag,
+                       "plays no part with `labels`");
         return ts_diag_hint(context->diag, "leave method out");
     }
-    /* Results of the CPU name a method only where the chain does, as they did before the CPU had any. */
+    /* Results of the CPU name a method only where the chain does, as they did before the CPU had
+     * any. */
     const bool unasked = !context->device && !ts_param_given(context->set, "method");
     if (labels_of(context) || unasked)
         ts_param_idle(context->set, "method");
     else if (params->method == HISTOGRAM_AUTO && !context->device)
-        params->method = ts_dtype_bytes(context->in.dtype) == 2 ? HISTOGRAM_SAMPLED : HISTOGRAM_LANE_PRIVATE;
+        params->method =
+            ts_dtype_bytes(context->in.dtype) == 2 ? HISTOGRAM_SAMPLED : HISTOGRAM_LANE_PRIVATE;
     else if (params->method == HISTOGRAM_AUTO)
-        params->method = ts_histogram_fastest(context->in.dtype, ts_value_counts_fit(context->in.dtype));
+        params->method =
+            ts_histogram_fastest(context->in.dtype, ts_value_counts_fit(context->in.dtype));
     return TS_OK;
 }
 
-/* Returns true where the method leaves tables to merge. sampled, and lane-private for bytes, add up their own. */
-static bool leaves_tables(const struct stage_context *context, const struct histogram_params *params)
+/* Returns true where the method leaves tables to merge. sampled, and lane-private for bytes, add up
+ * their own. */
+static bool leaves_tables(const struct stage_context *context,
+                          const struct histogram_params *params)
 {
     const bool bytes = ts_dtype_bytes(context->in.dtype) == 1;
     return context->device && !labels_of(context) && params->method != HISTOGRAM_GLOBAL &&
-           params->method != HISTOGRAM_SAMPLED && !(params->method == HISTOGRAM_LANE_PRIVATE && bytes);
+           params->method != HISTOGRAM_SAMPLED &&
+           !(params->method == HISTOGRAM_LANE_PRIVATE && bytes);
 }
 
-static enum ts_status resolve_merge(const struct stage_context *context, struct histogram_params *params)
+static enum ts_status resolve_merge(const struct stage_context *context,
+                                    struct histogram_params *params)
 {
     if (leaves_tables(context, params)) {
         if (params->merge == HISTOGRAM_MERGE_AUTO)
@@ -392,20 +445,24 @@ static enum ts_status resolve_merge(const struct stage_context *context, struct 
     if (context->device && params->merge != HISTOGRAM_MERGE_AUTO) {
         ts_param_error(context->set, "merge", "merge-without-tables", context->diag,
                        "needs a method with tables of blocks, warps or strips");
-        return ts_diag_hint(context->diag, "use method: shared, occupancy, warp-tagged or sub-histogram");
+        return ts_diag_hint(context->diag,
+                            "use method: shared, occupancy, warp-tagged or sub-histogram");
     }
     ts_param_idle(context->set, "merge");
     return TS_OK;
 }
 
-static enum ts_status check_labels(const struct stage_context *context, const struct histogram_params *params)
+static enum ts_status check_labels(const struct stage_context *context,
+                                   const struct histogram_params *params)
 {
-    const enum ts_status status = ts_labels_check(context, HISTOGRAM_LABELS - 1, params->scope == SCOPE_SLICE);
+    const enum ts_status status =
+        ts_labels_check(context, HISTOGRAM_LABELS - 1, params->scope == SCOPE_SLICE);
     if (status != TS_OK || !labels_of(context))
         return status;
     if ((params->n_labels + 1) * (params->bins + BINS_EXTRA_SLOTS) > LABEL_COUNTS_MOST) {
         ts_param_error(context->set, "n_labels", "labels-too-many-counts", context->diag,
-                       "%lld labels with %lld bins each make more than %d counts, bins for other labels and for values "
+                       "%lld labels with %lld bins each make more than %d counts, bins for other "
+                       "labels and for values "
                        "outside of the range counted in",
                        (long long)params->n_labels, (long long)params->bins, LABEL_COUNTS_MOST);
         return ts_diag_hint(context->diag, "use fewer bins");
@@ -413,16 +470,19 @@ static enum ts_status check_labels(const struct stage_context *context, const st
     return TS_OK;
 }
 
-static enum ts_status check_bins(const struct stage_context *context, const struct histogram_params *params)
+static enum ts_status check_bins(const struct stage_context *context,
+                                 const struct histogram_params *params)
 {
-    if (!params->range.values && params->limits == LIMITS_DTYPE && !ts_dtype_is_integer(context->in.dtype))
+    if (!params->range.values && params->limits == LIMITS_DTYPE &&
+        !ts_dtype_is_integer(context->in.dtype))
         return ts_limits_refuse_float(context);
     if (ts_histogram_fixed_bins(context)) {
         const struct bins bins = bins_at_plan(context);
         if (!bins_distinct(&bins))
-            return ts_param_error(context->set, "range", "range-too-narrow", context->diag,
-                                  "%lld bins between %.17g and %.17g are narrower than numbers of that size can tell",
-                                  (long long)params->bins, bins.low, bins.high);
+            return ts_param_error(
+                context->set, "range", "range-too-narrow", context->diag,
+                "%lld bins between %.17g and %.17g are narrower than numbers of that size can tell",
+                (long long)params->bins, bins.low, bins.high);
     } else if (context->references[0] && params->scope == SCOPE_SLICE) {
         ts_param_error(context->set, "reference", "reference-needs-range", context->diag,
                        "the bins of every slice would differ, and the reference is counted once");
@@ -448,7 +508,8 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
 
 bool ts_histogram_by_value(const struct stage_context *context, int input)
 {
-    return ts_value_counts_fit(ts_stage_input(context, input)->dtype) && !(input == 0 && labels_of(context));
+    return ts_value_counts_fit(ts_stage_input(context, input)->dtype) &&
+           !(input == 0 && labels_of(context));
 }
 
 bool ts_histogram_known_bins(const struct stage_context *context)
@@ -456,13 +517,14 @@ bool ts_histogram_known_bins(const struct stage_context *context)
     return ts_histogram_fixed_bins(context) || context->round > 0;
 }
 
-/* Without a range the bins follow from the image's own counts, and a reference's cannot be binned before. Neither can
- * counts of a part of the image, which other processes complete. */
+/* Without a range the bins follow from the image's own counts, and a reference's cannot be binned
+ * before. Neither can counts of a part of the image, which other processes complete. */
 bool ts_histogram_binned(const struct stage_context *context, int input)
 {
     const bool whole = input == 0 && (!context->joined || ts_scope_is_slice(context));
     return context->device && ts_histogram_by_value(context, input) &&
-           ts_dtype_bytes(ts_stage_input(context, input)->dtype) == 2 && (whole || ts_histogram_known_bins(context));
+           ts_dtype_bytes(ts_stage_input(context, input)->dtype) == 2 &&
+           (whole || ts_histogram_known_bins(context));
 }
 
 static bool streams_with_input(const struct stage_context *context, int reference)
@@ -473,8 +535,9 @@ static bool streams_with_input(const struct stage_context *context, int referenc
 
 static int rounds(const struct stage_context *context)
 {
-    const bool counted_by_value = ts_histogram_by_value(context, 0) &&
-                                  (!context->references[0] || ts_histogram_by_value(context, HISTOGRAM_REFERENCE));
+    const bool counted_by_value =
+        ts_histogram_by_value(context, 0) &&
+        (!context->references[0] || ts_histogram_by_value(context, HISTOGRAM_REFERENCE));
     return ts_histogram_fixed_bins(context) || counted_by_value ? 1 : 2;
 }
 
@@ -494,14 +557,16 @@ static size_t partial_bytes(const struct stage_context *context, int input)
     if (ts_histogram_binned(context, input))
         return sizeof(struct histogram_binned) +
                ((size_t)params_of(context)->bins + BINS_EXTRA_SLOTS) * sizeof(uint64_t);
-    return ts_histogram_by_value(context, input) ? ts_value_counts_bytes(ts_stage_input(context, input)->dtype)
-                                                 : ts_bin_counts_bytes(params_of(context)->bins);
+    return ts_histogram_by_value(context, input)
+               ? ts_value_counts_bytes(ts_stage_input(context, input)->dtype)
+               : ts_bin_counts_bytes(params_of(context)->bins);
 }
 
 struct bins ts_histogram_bins(const struct stage_context *context)
 {
-    return ts_histogram_fixed_bins(context) ? bins_at_plan(context)
-                                            : ((const struct histogram_result *)context->result)->bins;
+    return ts_histogram_fixed_bins(context)
+               ? bins_at_plan(context)
+               : ((const struct histogram_result *)context->result)->bins;
 }
 
 /* The parameter `method` is for the input; a reference is counted by the fastest method. */
@@ -510,7 +575,8 @@ static enum histogram_method cpu_method(const struct stage_context *context, int
     return input == 0 ? (enum histogram_method)params_of(context)->method : HISTOGRAM_AUTO;
 }
 
-static void reduce(const struct stage_context *context, int input, const struct ts_image *slices, void *partial)
+static void reduce(const struct stage_context *context, int input, const struct ts_image *slices,
+                   void *partial)
 {
     if (ts_histogram_ranging(context)) {
         ts_value_range_reduce(context, input, slices, partial);
@@ -518,8 +584,8 @@ static void reduce(const struct stage_context *context, int input, const struct 
         const struct ts_image *labels = &slices[HISTOGRAM_LABELS];
         const struct bins bins = ts_histogram_bins(context);
         ts_label_counts_init(partial, params_of(context)->n_labels, bins.n);
-        ts_label_counts_add(partial, &bins, slices->data, slices->dtype, labels->data, labels->dtype,
-                            ts_image_count(slices));
+        ts_label_counts_add(partial, &bins, slices->data, slices->dtype, labels->data,
+                            labels->dtype, ts_image_count(slices));
     } else if (ts_histogram_by_value(context, input)) {
         ts_histogram_values_of(cpu_method(context, input), partial, slices);
     } else {
@@ -557,7 +623,8 @@ static size_t result_bytes(const struct stage_context *context)
 }
 
 /* Adds n slots: one below, the bins, and two above. */
-static void add_slots(const uint64_t *slots, int64_t n_bins, uint64_t *in_bins, uint64_t outside[BINS_EXTRA_SLOTS])
+static void add_slots(const uint64_t *slots, int64_t n_bins, uint64_t *in_bins,
+                      uint64_t outside[BINS_EXTRA_SLOTS])
 {
     outside[0] += slots[0];
     for (int64_t bin = 0; bin < n_bins; bin++)
@@ -566,8 +633,8 @@ static void add_slots(const uint64_t *slots, int64_t n_bins, uint64_t *in_bins, 
     outside[2] += slots[n_bins + 2];
 }
 
-static void counts_of(const struct stage_context *context, int input, const struct bins *bins, const void *total,
-                      uint64_t *in_bins, uint64_t outside[BINS_EXTRA_SLOTS])
+static void counts_of(const struct stage_context *context, int input, const struct bins *bins,
+                      const void *total, uint64_t *in_bins, uint64_t outside[BINS_EXTRA_SLOTS])
 {
     if (input == 0 && labels_of(context)) {
         const struct label_counts *counts = total;
@@ -578,7 +645,8 @@ static void counts_of(const struct stage_context *context, int input, const stru
     } else if (ts_histogram_binned(context, input)) {
         const uint64_t *slots = ((const struct histogram_binned *)total)->slots;
         memcpy(in_bins, slots + 1, (size_t)bins->n * sizeof *in_bins);
-        memcpy(outside, (uint64_t[BINS_EXTRA_SLOTS]){slots[0], slots[bins->n + 1], slots[bins->n + 2]},
+        memcpy(outside,
+               (uint64_t[BINS_EXTRA_SLOTS]){slots[0], slots[bins->n + 1], slots[bins->n + 2]},
                BINS_EXTRA_SLOTS * sizeof *outside);
     } else if (ts_histogram_by_value(context, input)) {
         bins_fold(bins, total, ts_stage_input(context, input)->dtype, in_bins, outside);
@@ -587,8 +655,8 @@ static void counts_of(const struct stage_context *context, int input, const stru
     }
 }
 
-static void write_labels(const struct stage_context *context, const struct label_counts *counts, int64_t n_bins,
-                         const struct ts_image *tables)
+static void write_labels(const struct stage_context *context, const struct label_counts *counts,
+                         int64_t n_bins, const struct ts_image *tables)
 {
     const bool reference = context->references[0] != NULL;
     uint64_t *in_bins = tables[histogram_table(reference, TABLE_LABEL_COUNTS)].data;
@@ -599,7 +667,8 @@ static void write_labels(const struct stage_context *context, const struct label
         memset(of_label, 0, (size_t)n_bins * sizeof *of_label);
         add_slots(ts_label_counts_row(counts, label), n_bins, of_label, outside);
         for (int i = 0; i < BINS_EXTRA_SLOTS; i++)
-            ((uint64_t *)tables[histogram_table(reference, TABLE_LABEL_UNDERFLOW + i)].data)[label] = outside[i];
+            ((uint64_t *)tables[histogram_table(reference, TABLE_LABEL_UNDERFLOW + i)]
+                 .data)[label] = outside[i];
     }
     uint64_t *outside = tables[histogram_table(reference, TABLE_OTHER_OUTSIDE)].data;
     memset(others, 0, (size_t)n_bins * sizeof *others);
@@ -607,8 +676,8 @@ static void write_labels(const struct stage_context *context, const struct label
     add_slots(ts_label_counts_row(counts, counts->n_labels), n_bins, others, outside);
 }
 
-static void write_tables(const struct stage_context *context, const struct histogram_result *result, const void *total,
-                         const struct ts_image *tables)
+static void write_tables(const struct stage_context *context, const struct histogram_result *result,
+                         const void *total, const struct ts_image *tables)
 {
     const struct bins *bins = &result->bins;
     uint64_t *counts = tables[TABLE_COUNTS].data, outside[BINS_EXTRA_SLOTS];
@@ -625,8 +694,8 @@ static void write_tables(const struct stage_context *context, const struct histo
         write_labels(context, total, bins->n, tables);
 }
 
-static enum ts_status finish(const struct stage_context *context, const void *const totals[], void *result,
-                             const struct ts_image *tables)
+static enum ts_status finish(const struct stage_context *context, const void *const totals[],
+                             void *result, const struct ts_image *tables)
 {
     struct histogram_result *histogram = result;
     const int64_t n_bins = params_of(context)->bins;
@@ -643,7 +712,8 @@ static enum ts_status finish(const struct stage_context *context, const void *co
         ts_bins_init_data(&histogram->bins, &range, n_bins);
     }
     if (totals[1])
-        counts_of(context, 1, &histogram->bins, totals[1], histogram->reference, histogram->reference_outside);
+        counts_of(context, 1, &histogram->bins, totals[1], histogram->reference,
+                  histogram->reference_outside);
     if (totals[0])
         write_tables(context, histogram, totals[0], tables);
     return TS_OK;
@@ -665,32 +735,47 @@ static const struct stage_reduction reduction = {
 const struct stage histogram_stage = {
     .name = "histogram",
     .summary = "count values in bins of equal width; the image passes on",
-    .doc =
-        "`counts[i]` is the number of values with `edge[i] <= v < edge[i+1]`, `edge[i] = low + i*(high - low)/bins` in "
-        "double precision; the last bin is closed and holds `v == high` (the rule of `numpy.histogram`, and its "
-        "default range). Values below, above and NaN are counted apart, so that all counts add up to the number of "
-        "values. Invalid pixels, such as a CT's padding, and those that `mask` leaves out count nowhere. 8- and 16-bit "
-        "integers are counted value by value and exactly; `limits: dtype, bins: 65536` gives "
-        "those counts.\n\n"
-        "With `reference` the reference's values are counted in the same bins, and three distances of the two "
-        "distributions are written: total variation and Kolmogorov-Smirnov (`distances`), and 1-Wasserstein "
-        "(`wasserstein`, the earth mover's, in values of the image). All numbers have a part in them: those below or "
-        "above "
-        "`range` count at its nearer end, and only NaN does not.\n\n"
-        "With `labels`, an image of integers of the same shape, the values under each label are counted in the same "
-        "bins "
-        "as well: `label_counts` (label, bin), with the values outside the range beside it. Values under a label that "
-        "is negative, or `n_labels` or more, are in `other_counts`; nothing is dropped, and the rows add up to "
-        "`counts`.\n\n"
-        "`method` chooses how values are counted. On a CUDA device tables that do not fit into shared memory are "
-        "counted in several passes, each over its share of the bins, and 8- and 16-bit integers are counted value by "
-        "value within `range` where it is given.\n\n"
-        "Cost: one pass; one more to find the range, for 32-bit integers, floats and labels without `range`.",
+    .doc = "`counts[i]` is the number of values with `edge[i] <= v < edge[i+1]`, `edge[i] = low + "
+           "i*(high - low)/bins` in "
+           "double precision; the last bin is closed and holds `v == high` (the rule of "
+           "`numpy.histogram`, and its "
+           "default range). Values below, above and NaN are counted apart, so that all counts add "
+           "up to the number of "
+           "values. Invalid pixels, such as a CT's padding, and those that `mask` leaves out count "
+           "nowhere. 8- and 16-bit "
+           "integers are counted value by value and exactly; `limits: dtype, bins: 65536` gives "
+           "those counts.\n\n"
+           "With `reference` the reference's values are counted in the same bins, and three "
+           "distances of the two "
+           "distributions are written: total variation and Kolmogorov-Smirnov (`distances`), and "
+           "1-Wasserstein "
+           "(`wasserstein`, the earth mover's, in values of the image). All numbers have a part in "
+           "them: those below or "
+           "above "
+           "`range` count at its nearer end, and only NaN does not.\n\n"
+           "With `labels`, an image of integers of the same shape, the values under each label are "
+           "counted in the same "
+           "bins "
+           "as well: `label_counts` (label, bin), with the values outside the range beside it. "
+           "Values under a label that "
+           "is negative, or `n_labels` or more, are in `other_counts`; nothing is dropped, and the "
+           "rows add up to "
+           "`counts`.\n\n"
+           "`method` chooses how values are counted. On a CUDA device tables that do not fit into "
+           "shared memory are "
+           "counted in several passes, each over its share of the bins, and 8- and 16-bit integers "
+           "are counted value by "
+           "value within `range` where it is given.\n\n"
+           "Cost: one pass; one more to find the range, for 32-bit integers, floats and labels "
+           "without `range`.",
     STAGE_TAKES_ALL,
-    .bench = "bins=256 limits=dtype|bins=4096 limits=dtype|bins=65536 limits=dtype|bins=4096 range=0,4096|"
-             "bins=256 limits=dtype scope=slice|bins=4096 limits=dtype scope=slice|bins=65536 limits=dtype scope=slice|"
+    .bench = "bins=256 limits=dtype|bins=4096 limits=dtype|bins=65536 limits=dtype|bins=4096 "
+             "range=0,4096|"
+             "bins=256 limits=dtype scope=slice|bins=4096 limits=dtype scope=slice|bins=65536 "
+             "limits=dtype scope=slice|"
              "bins=4096 range=0,4096 scope=slice|bins=256 range=0,4096 labels=itself n_labels=4096|"
-             "bins=4096 range=0,4096 reference=itself|bins=256 limits=dtype method=*|bins=256 range=0,4096 method=*|"
+             "bins=4096 range=0,4096 reference=itself|bins=256 limits=dtype method=*|bins=256 "
+             "range=0,4096 method=*|"
              "bins=4096 range=0,4096 method=*|bins=65536 limits=dtype method=*",
     STAGE_PARAMS(histogram_params, struct histogram_params),
     .resolve = resolve,

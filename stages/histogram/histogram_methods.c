@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * counts[slot] += 1 for every pixel, by named methods. The slots of a block of pixels are found first, in a loop of
- * vectors; then they are counted one after the other:
+ * counts[slot] += 1 for every pixel, by named methods. The slots of a block of pixels are found
+ * first, in a loop of vectors; then they are counted one after the other:
  *
  *   global         in the 64-bit counts themselves
  *   sub-histogram  down one strip of columns after the other, each in a table of its own
- *   shared         in a table for every part of the image, which stays in the cache while it is filled
- *   occupancy      in one table for all that a thread is given, four rows at a time, whose pixels take turns
- *   lane-private   in a table for every lane, side by side, and neighboring pixels in different lanes
+ *   shared         in a table for every part of the image, which stays in the cache while it is
+ * filled occupancy      in one table for all that a thread is given, four rows at a time, whose
+ * pixels take turns lane-private   in a table for every lane, side by side, and neighboring pixels
+ * in different lanes
  *
- * Tables have counts of 32 bits, and are added to the counts before these could overflow. auto is lane-private, and
- * sampled for 16-bit integers: both stand in stages/counting, where other stages use them too. Only lane-private for
- * 16-bit integers, which auto does not take, stands here. Cost: each pixel is read once, and a table writes and reads
- * another 12 bytes for each slot.
+ * Tables have counts of 32 bits, and are added to the counts before these could overflow. auto is
+ * lane-private, and sampled for 16-bit integers: both stand in stages/counting, where other stages
+ * use them too. Only lane-private for 16-bit integers, which auto does not take, stands here. Cost:
+ * each pixel is read once, and a table writes and reads another 12 bytes for each slot.
  */
 #include "stages/histogram/histogram.h"
 
@@ -21,7 +22,8 @@
 enum { BLOCK = 2048 /* slots that are found at a time */ };
 static const size_t most_pixels = (size_t)1 << 31; /* of one table */
 
-/* The pixels of the slices are counted in slots, those of `bins`, or one for each value where it is NULL. */
+/* The pixels of the slices are counted in slots, those of `bins`, or one for each value where it is
+ * NULL. */
 struct histogram_work {
     const struct ts_image *slices;
     const struct bins *bins;
@@ -30,13 +32,14 @@ struct histogram_work {
     uint32_t *tables; /* the memory of the lanes, which this method does not use otherwise */
 };
 
-/* ---- slots -------------------------------------------------------------------------------------- */
+/* ---- slots ----------------------------------------------------------------------------------- */
 
-#define FIND_KEYS(suffix, type)                                                                                        \
-    TS_VECTORIZED static void find_keys_##suffix(int32_t *slots, const void *data, size_t n, uint32_t bias)            \
-    {                                                                                                                  \
-        for (size_t i = 0; i < n; i++)                                                                                 \
-            slots[i] = (int32_t)(((const type *)data)[i] ^ bias);                                                      \
+#define FIND_KEYS(suffix, type)                                                                    \
+    TS_VECTORIZED static void find_keys_##suffix(int32_t *slots, const void *data, size_t n,       \
+                                                 uint32_t bias)                                    \
+    {                                                                                              \
+        for (size_t i = 0; i < n; i++)                                                             \
+            slots[i] = (int32_t)(((const type *)data)[i] ^ bias);                                  \
     }
 FIND_KEYS(8, uint8_t)
 FIND_KEYS(16, uint16_t)
@@ -60,7 +63,7 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* ---- tables ------------------------------------------------------------------------------------- */
+/* ---- tables ---------------------------------------------------------------------------------- */
 
 /* The counts of a slot in as many tables stand side by side. */
 static void clear_tables(const struct histogram_work *work, size_t tables)
@@ -87,7 +90,7 @@ static void count_run(const struct histogram_work *work, size_t first, size_t n)
     }
 }
 
-/* ---- methods ------------------------------------------------------------------------------------ */
+/* ---- methods --------------------------------------------------------------------------------- */
 
 static void count_global(const struct histogram_work *work)
 {
@@ -103,14 +106,16 @@ static void count_global(const struct histogram_work *work)
 
 static void count_strips(const struct histogram_work *work)
 {
-    const size_t columns = (size_t)work->slices->axes[2].n, n_rows = ts_image_count(work->slices) / columns;
+    const size_t columns = (size_t)work->slices->axes[2].n,
+                 n_rows = ts_image_count(work->slices) / columns;
     const size_t height = most_pixels / HISTOGRAM_STRIP_COLUMNS;
     for (size_t row = 0; row < n_rows; row += height)
         for (size_t column = 0; column < columns; column += HISTOGRAM_STRIP_COLUMNS) {
             const size_t end = least(row + height, n_rows);
             clear_tables(work, 1);
             for (size_t y = row; y < end; y++)
-                count_run(work, y * columns + column, least(columns - column, HISTOGRAM_STRIP_COLUMNS));
+                count_run(work, y * columns + column,
+                          least(columns - column, HISTOGRAM_STRIP_COLUMNS));
             add_tables(work, 1);
         }
 }
@@ -142,7 +147,8 @@ static void count_rows(const struct histogram_work *work, size_t row, size_t col
 
 static void count_occupancy(const struct histogram_work *work)
 {
-    const size_t columns = (size_t)work->slices->axes[2].n, n_rows = ts_image_count(work->slices) / columns;
+    const size_t columns = (size_t)work->slices->axes[2].n,
+                 n_rows = ts_image_count(work->slices) / columns;
     size_t row = 0, pixels = 0;
     clear_tables(work, 1);
     for (; row + HISTOGRAM_ROWS <= n_rows; row += HISTOGRAM_ROWS) {
@@ -169,7 +175,8 @@ static void count_lanes(const struct histogram_work *work)
             const size_t block = least(end - done, BLOCK);
             find_slots(work, done, block, slots);
             for (size_t i = 0; i < block; i++)
-                work->tables[(size_t)slots[i] * VALUE_COUNTS_LEAST_LANES + i % VALUE_COUNTS_LEAST_LANES]++;
+                work->tables[(size_t)slots[i] * VALUE_COUNTS_LEAST_LANES +
+                             i % VALUE_COUNTS_LEAST_LANES]++;
         }
         add_tables(work, VALUE_COUNTS_LEAST_LANES);
     }
@@ -177,17 +184,19 @@ static void count_lanes(const struct histogram_work *work)
 
 static void count_by(enum histogram_method method, const struct histogram_work *work)
 {
-    static void (*const counters[])(const struct histogram_work *) = {[HISTOGRAM_GLOBAL] = count_global,
-                                                                      [HISTOGRAM_SUB] = count_strips,
-                                                                      [HISTOGRAM_SHARED] = count_parts,
-                                                                      [HISTOGRAM_OCCUPANCY] = count_occupancy,
-                                                                      [HISTOGRAM_LANE_PRIVATE] = count_lanes};
+    static void (*const counters[])(const struct histogram_work *) = {
+        [HISTOGRAM_GLOBAL] = count_global,
+        [HISTOGRAM_SUB] = count_strips,
+        [HISTOGRAM_SHARED] = count_parts,
+        [HISTOGRAM_OCCUPANCY] = count_occupancy,
+        [HISTOGRAM_LANE_PRIVATE] = count_lanes};
     counters[method](work);
 }
 
-/* ---- counts of values and of bins --------------------------------------------------------------- */
+/* ---- counts of values and of bins ------------------------------------------------------------ */
 
-void ts_histogram_values_of(enum histogram_method method, struct value_counts *counts, const struct ts_image *slices)
+void ts_histogram_values_of(enum histogram_method method, struct value_counts *counts,
+                            const struct ts_image *slices)
 {
     const bool lanes = method == HISTOGRAM_LANE_PRIVATE && ts_dtype_bytes(slices->dtype) == 1;
     if (method == HISTOGRAM_AUTO || method == HISTOGRAM_SAMPLED || lanes) {
@@ -208,8 +217,8 @@ void ts_histogram_values_of(enum histogram_method method, struct value_counts *c
         counts->high--;
 }
 
-void ts_histogram_bins_of(enum histogram_method method, struct bin_counts *counts, const struct bins *bins,
-                          const struct ts_image *slices)
+void ts_histogram_bins_of(enum histogram_method method, struct bin_counts *counts,
+                          const struct bins *bins, const struct ts_image *slices)
 {
     if (method == HISTOGRAM_AUTO || method == HISTOGRAM_LANE_PRIVATE) {
         ts_bin_counts_of(counts, bins, slices);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * statistics: count, range, sum, mean, variance, product and percentiles of the finite values of an image. Tables of
- * one number, or (z) with scope slice; percentiles (item) or (z, item).
+ * statistics: count, range, sum, mean, variance, product and percentiles of the finite values of an
+ * image. Tables of one number, or (z) with scope slice; percentiles (item) or (z, item).
  *
- * For 8- and 16-bit integers everything follows from the counts of their values, in integers. Other types have moments
- * of each slice, joined in rising z (Chan, Golub and LeVeque 1983); percentiles need a second pass, or a sort of each
- * slice.
+ * For 8- and 16-bit integers everything follows from the counts of their values, in integers. Other
+ * types have moments of each slice, joined in rising z (Chan, Golub and LeVeque 1983); percentiles
+ * need a second pass, or a sort of each slice.
  */
 #include "stages/histogram/statistics.h"
 
@@ -17,10 +17,11 @@
 #include "stages/histogram/statistics_labels.h"
 #include "stages/values/scope.h"
 
-/* A table that a run does not ask for is left out of the list, and the places of those after it move up. */
+/* A table that a run does not ask for is left out of the list, and the places of those after it
+ * move up. */
 
-/* The product's two exist without labels alone, those of noise and of percentiles where they are asked for, _LEFT_OUT
- * where pixels are, and the last with labels alone. */
+/* The product's two exist without labels alone, those of noise and of percentiles where they are
+ * asked for, _LEFT_OUT where pixels are, and the last with labels alone. */
 enum {
     TABLE_COUNT,
     TABLE_NAN,
@@ -71,8 +72,8 @@ static bool has_table(const struct stage_context *context, int table)
 }
 
 /* Returns the table among those that the stage has; NULL: it has none of this kind. */
-static const struct ts_image *statistics_table(const struct stage_context *context, const struct ts_image *tables,
-                                               int table)
+static const struct ts_image *statistics_table(const struct stage_context *context,
+                                               const struct ts_image *tables, int table)
 {
     int before = 0;
     for (int i = 0; i < table; i++)
@@ -87,14 +88,17 @@ static uint64_t statistics_pixels(const struct stage_context *context)
 }
 
 /* Writes the numbers of a volume or of a slice. */
-static void statistics_write_tables(const struct stage_context *context, const struct statistics_result *result,
+static void statistics_write_tables(const struct stage_context *context,
+                                    const struct statistics_result *result,
                                     const struct noise_result *noise, const struct ts_image *tables)
 {
     const struct moments *moments = &result->moments;
     const bool any = moments->n > 0;
-    const double none = (double)NAN, divisor = (double)moments->n - (double)params_of(context)->ddof;
+    const double none = (double)NAN,
+                 divisor = (double)moments->n - (double)params_of(context)->ddof;
     const double variance = divisor > 0 ? moments->deviations / divisor : none;
-    const uint64_t counts[] = {moments->n, result->range.n_nan, result->range.n_infinite, moments->n_zero};
+    const uint64_t counts[] = {moments->n, result->range.n_nan, result->range.n_infinite,
+                               moments->n_zero};
     const double reals[] = {any ? result->range.low : none,
                             any ? result->range.high : none,
                             moments->sum,
@@ -119,12 +123,13 @@ static void statistics_write_tables(const struct stage_context *context, const s
     if (wavelet)
         *(double *)wavelet->data = noise->wavelet;
     if (left_out)
-        *(uint64_t *)left_out->data =
-            statistics_pixels(context) - moments->n - result->range.n_nan - result->range.n_infinite;
+        *(uint64_t *)left_out->data = statistics_pixels(context) - moments->n -
+                                      result->range.n_nan - result->range.n_infinite;
 }
 
 /* Describes the tables and returns how many there are: the tables() of the reduction. */
-static int statistics_tables(const struct stage_context *context, struct stage_table out[STAGE_TABLES])
+static int statistics_tables(const struct stage_context *context,
+                             struct stage_table out[STAGE_TABLES])
 {
     static const struct {
         const char *name, *doc;
@@ -138,17 +143,22 @@ static int statistics_tables(const struct stage_context *context, struct stage_t
         [TABLE_MAX] = {"max", "largest value", true},
         [TABLE_SUM] = {"sum", "sum", true},
         [TABLE_MEAN] = {"mean", "mean", true},
-        [TABLE_VARIANCE] = {"variance", "sum of squared deviations from the mean / (count - ddof)", false},
+        [TABLE_VARIANCE] = {"variance", "sum of squared deviations from the mean / (count - ddof)",
+                            false},
         [TABLE_DEVIATION] = {"standard_deviation", "square root of the variance", true},
-        [TABLE_LOG_PRODUCT] = {"log_product",
-                               "natural logarithm of the absolute product of the values that are not "
-                               "zero",
-                               false},
+        [TABLE_LOG_PRODUCT] =
+            {"log_product",
+             "natural logarithm of the absolute product of the values that are not "
+             "zero",
+             false},
         [TABLE_PRODUCT_SIGN] = {"product_sign", "sign of that product, 1 or -1", false},
         [TABLE_PERCENTILES] = {"percentiles", "in the order of the parameter", true},
-        [TABLE_IMMERKAER] = {"noise_immerkaer", "standard deviation of the noise, from second differences", true},
-        [TABLE_WAVELET] = {"noise_wavelet", "standard deviation of the noise, from wavelet coefficients", true},
-        [TABLE_LEFT_OUT] = {"left_out", "pixels that are invalid, or that `mask` leaves out", false},
+        [TABLE_IMMERKAER] = {"noise_immerkaer",
+                             "standard deviation of the noise, from second differences", true},
+        [TABLE_WAVELET] = {"noise_wavelet",
+                           "standard deviation of the noise, from wavelet coefficients", true},
+        [TABLE_LEFT_OUT] = {"left_out", "pixels that are invalid, or that `mask` leaves out",
+                            false},
         [TABLE_OTHER_LABELS] = {"other_labels", "pixels under a label that has no row", false},
     };
     int n = 0;
@@ -156,7 +166,8 @@ static int statistics_tables(const struct stage_context *context, struct stage_t
         if (!has_table(context, i))
             continue;
         out[n] = ts_scope_table(context, texts[i].name, texts[i].doc,
-                                i < TABLE_MIN || i >= TABLE_LEFT_OUT ? TS_U64 : TS_F64, texts[i].in_values);
+                                i < TABLE_MIN || i >= TABLE_LEFT_OUT ? TS_U64 : TS_F64,
+                                texts[i].in_values);
         if (i == TABLE_VARIANCE)
             out[n].image.unit = params_of(context)->square_unit;
         if (ts_statistics_by_label(context) && i < TABLE_LEFT_OUT)
@@ -170,7 +181,8 @@ static int statistics_tables(const struct stage_context *context, struct stage_t
 
 static const struct choice noise_choices[] = {
     {"none", NOISE_NONE, "no estimate"},
-    {"immerkaer", NOISE_IMMERKAER, "the mean size of the second differences along x and y (Immerkaer, 1996)"},
+    {"immerkaer", NOISE_IMMERKAER,
+     "the mean size of the second differences along x and y (Immerkaer, 1996)"},
     {"wavelet", NOISE_WAVELET,
      "the median size of the finest diagonal wavelet coefficients (Donoho and Johnstone, 1994)"},
     {"both", NOISE_BOTH, "both of them"},
@@ -178,26 +190,35 @@ static const struct choice noise_choices[] = {
 };
 
 static const struct param statistics_params[] = {
-    PARAM(struct statistics_params, percentiles, .unit = "%", .min = 0, .max = 100, .optional = true,
+    PARAM(struct statistics_params, percentiles, .unit = "%", .min = 0, .max = 100,
+          .optional = true,
           .doc = "list of at most 16 percentiles, 50 for the median; absent: none"),
     PARAM(struct statistics_params, ddof, .min = 0, .max = 1, .init.i = 0,
-          .doc = "the variance divides by count - ddof: 0 for the image itself, 1 to estimate from a sample"),
-    PARAM(struct statistics_params, scope, .choices = ts_scope_series_choices, .init.choice = SCOPE_VOLUME,
-          .doc = "numbers of the volume, or of every slice"),
-    PARAM(struct statistics_params, method, .choices = ts_reduction_choices, .init.choice = REDUCTION_AUTO,
-          .doc = "how the sums and products of a slice of 32-bit integers or floats are joined; 8- and 16-bit integers "
+          .doc = "the variance divides by count - ddof: 0 for the image itself, 1 to estimate from "
+                 "a sample"),
+    PARAM(struct statistics_params, scope, .choices = ts_scope_series_choices,
+          .init.choice = SCOPE_VOLUME, .doc = "numbers of the volume, or of every slice"),
+    PARAM(struct statistics_params, method, .choices = ts_reduction_choices,
+          .init.choice = REDUCTION_AUTO,
+          .doc = "how the sums and products of a slice of 32-bit integers or floats are joined; 8- "
+                 "and 16-bit integers "
                  "follow from the counts of their values"),
-    PARAM(struct statistics_params, percentile_method, .choices = ts_percentile_choices, .init.choice = PERCENTILE_AUTO,
+    PARAM(struct statistics_params, percentile_method, .choices = ts_percentile_choices,
+          .init.choice = PERCENTILE_AUTO,
           .doc = "how percentiles of 32-bit integers and floats are found"),
-    PARAM(struct statistics_params, noise, .choices = noise_choices, .init.choice = NOISE_NONE,
-          .doc = "estimates of the standard deviation of white noise, from each slice's finest detail"),
+    PARAM(
+        struct statistics_params, noise, .choices = noise_choices, .init.choice = NOISE_NONE,
+        .doc =
+            "estimates of the standard deviation of white noise, from each slice's finest detail"),
     MASK_PARAM(struct statistics_params),
     PARAM(struct statistics_params, labels, .optional = true,
-          .doc = "an image of integers of the same shape: numbers of the values under each label; absent: none"),
-    PARAM(struct statistics_params, n_labels, .min = 1, .max = STATISTICS_MOST_LABELS, .init.i = 256,
-          .doc =
-              "labels 0 to n_labels - 1 have a row each, of which 0 is mostly the background; of `other_labels` only "
-              "the pixels are counted"),
+          .doc = "an image of integers of the same shape: numbers of the values under each label; "
+                 "absent: none"),
+    PARAM(struct statistics_params, n_labels, .min = 1, .max = STATISTICS_MOST_LABELS,
+          .init.i = 256,
+          .doc = "labels 0 to n_labels - 1 have a row each, of which 0 is mostly the background; "
+                 "of `other_labels` only "
+                 "the pixels are counted"),
 };
 
 static bool by_value(const struct stage_context *context)
@@ -207,7 +228,8 @@ static bool by_value(const struct stage_context *context)
 
 bool ts_statistics_by_slice(const struct stage_context *context)
 {
-    return !ts_statistics_of_counts(context) && ts_statistics_percentiles(context) > 0 && ts_scope_is_slice(context) &&
+    return !ts_statistics_of_counts(context) && ts_statistics_percentiles(context) > 0 &&
+           ts_scope_is_slice(context) &&
            (context->device || params_of(context)->percentile_method == PERCENTILE_SORT);
 }
 
@@ -233,7 +255,8 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
     const int64_t n = params->percentiles.rows * params->percentiles.columns;
     if (n > PERCENTILES_MAX)
         return ts_param_error(context->set, "percentiles", "too-many-percentiles", context->diag,
-                              "%lld percentiles where at most %d can be taken at once", (long long)n, PERCENTILES_MAX);
+                              "%lld percentiles where at most %d can be taken at once",
+                              (long long)n, PERCENTILES_MAX);
     const bool labels = ts_statistics_by_label(context);
     if (by_value(context) || labels)
         ts_param_idle(context->set, "method");
@@ -243,9 +266,11 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
         ts_param_error(context->set, "percentile_method", "sort-scope", context->diag,
                        "'sort' sorts one slice at a time, and scope is volume");
         return ts_diag_hint(context->diag, "scope: slice, or percentile_method: histogram");
-    } else if (params->percentile_method == PERCENTILE_SORT && ts_slice_count(&context->in) > UINT32_MAX) {
+    } else if (params->percentile_method == PERCENTILE_SORT &&
+               ts_slice_count(&context->in) > UINT32_MAX) {
         ts_param_error(context->set, "percentile_method", "sort-size", context->diag,
-                       "'sort' counts places in 32 bits, and a slice has %zu values", ts_slice_count(&context->in));
+                       "'sort' counts places in 32 bits, and a slice has %zu values",
+                       ts_slice_count(&context->in));
         return ts_diag_hint(context->diag, "percentile_method: histogram");
     }
     if (params->method == REDUCTION_AUTO)
@@ -259,7 +284,7 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
     return status;
 }
 
-/* ---- reduction --------------------------------------------------------------------------------- */
+/* ---- reduction ------------------------------------------------------------------------------- */
 
 int ts_statistics_own_rounds(const struct stage_context *context)
 {
@@ -275,11 +300,13 @@ static bool streams_with_input(const struct stage_context *context, int referenc
     return reference == STATISTICS_LABELS - 1 || reference == STATISTICS_MASK - 1;
 }
 
-/* The estimate looks at neighbors, and all else at valid pixels alone: where some are left out, it has rounds of its
- * own behind the others. */
+/* The estimate looks at neighbors, and all else at valid pixels alone: where some are left out, it
+ * has rounds of its own behind the others. */
 static int first_noise_round(const struct stage_context *context)
 {
-    return ts_stage_packs(context, 0) && noise_of(context) != NOISE_NONE ? ts_statistics_own_rounds(context) : 0;
+    return ts_stage_packs(context, 0) && noise_of(context) != NOISE_NONE
+               ? ts_statistics_own_rounds(context)
+               : 0;
 }
 
 static int rounds(const struct stage_context *context)
@@ -323,14 +350,15 @@ static struct percentile_ends *ends_in(const struct stage_context *context, cons
     return search_in(context, partial);
 }
 
-/* Returns the bytes behind the moments in a partial of the first round. Sorting a slice needs scratch for its keys
- * there. */
+/* Returns the bytes behind the moments in a partial of the first round. Sorting a slice needs
+ * scratch for its keys there. */
 static size_t search_bytes(const struct stage_context *context)
 {
     const int n_percentiles = ts_statistics_percentiles(context);
     if (!ts_statistics_by_slice(context))
         return n_percentiles > 0 ? ts_percentile_partial_bytes(0, n_percentiles) : 0;
-    return sizeof(struct percentile_ends) + (context->device ? 0 : 2 * ts_slice_count(&context->in) * sizeof(uint32_t));
+    return sizeof(struct percentile_ends) +
+           (context->device ? 0 : 2 * ts_slice_count(&context->in) * sizeof(uint32_t));
 }
 
 static size_t own_partial_bytes(const struct stage_context *context)
@@ -359,7 +387,8 @@ static size_t partial_bytes(const struct stage_context *context, int input)
         return ts_statistics_label_partial(context);
     struct stage_context noise;
     return ts_statistics_noise_round(context, &noise)
-               ? ts_statistics_noise_in_total(context) + ts_noise_partial_bytes(&noise, noise_of(context))
+               ? ts_statistics_noise_in_total(context) +
+                     ts_noise_partial_bytes(&noise, noise_of(context))
                : own_partial_bytes(context);
 }
 
@@ -370,10 +399,12 @@ static const void *noise_in_total(const struct stage_context *context, const voi
 
 static const struct noise_result *noise_in_result(const struct stage_context *context)
 {
-    return (const struct noise_result *)((const char *)context->result + ts_statistics_noise_in_result(context));
+    return (const struct noise_result *)((const char *)context->result +
+                                         ts_statistics_noise_in_result(context));
 }
 
-static void reduce_first(const struct stage_context *context, const struct ts_image *slices, void *partial)
+static void reduce_first(const struct stage_context *context, const struct ts_image *slices,
+                         void *partial)
 {
     const struct statistics_params *params = params_of(context);
     const size_t n = ts_slice_count(slices);
@@ -386,33 +417,38 @@ static void reduce_first(const struct stage_context *context, const struct ts_im
     for (int64_t i = 0; i < slices->axes[0].n; i++) {
         const void *slice = ts_slice_data(slices, i);
         ts_value_range_add(&first->range, slice, slices->dtype, n);
-        ts_moments_of_slice_by(moments_in(partial) + (ts_scope_is_slice(context) ? 0 : slices->z_first + i), slice,
-                               slices->dtype, n, (enum reduction_method)params->method);
+        ts_moments_of_slice_by(moments_in(partial) +
+                                   (ts_scope_is_slice(context) ? 0 : slices->z_first + i),
+                               slice, slices->dtype, n, (enum reduction_method)params->method);
         if (search)
             ts_percentile_add(search_in(context, partial), 0, NULL, slice, slices->dtype, n);
         if (by_slice)
-            ts_percentile_sort(ends_in(context, partial), (uint32_t *)(ends_in(context, partial) + 1), slice,
-                               slices->dtype, n, params->percentiles.values, n_percentiles);
+            ts_percentile_sort(ends_in(context, partial),
+                               (uint32_t *)(ends_in(context, partial) + 1), slice, slices->dtype, n,
+                               params->percentiles.values, n_percentiles);
     }
     if (search)
         ts_percentile_end(search_in(context, partial), 0);
 }
 
-static void reduce_own(const struct stage_context *context, const struct ts_image *slices, void *partial)
+static void reduce_own(const struct stage_context *context, const struct ts_image *slices,
+                       void *partial)
 {
     if (ts_statistics_of_counts(context)) {
         ts_value_counts_of(partial, slices);
     } else if (context->round == 0) {
         reduce_first(context, slices, partial);
     } else {
-        const struct percentile_search *search = &((const struct statistics_result *)context->result)->search;
+        const struct percentile_search *search =
+            &((const struct statistics_result *)context->result)->search;
         ts_percentile_begin(partial, 1, search);
         ts_percentile_add(partial, 1, search, slices->data, slices->dtype, ts_image_count(slices));
         ts_percentile_end(partial, 1);
     }
 }
 
-static void reduce(const struct stage_context *context, int input, const struct ts_image *slices, void *partial)
+static void reduce(const struct stage_context *context, int input, const struct ts_image *slices,
+                   void *partial)
 {
     struct stage_context noise;
     (void)input;
@@ -440,7 +476,8 @@ static void merge_own(const struct stage_context *context, void *into, const voi
         if (ts_statistics_percentiles(context) > 0)
             ts_percentile_merge(search_in(context, into), search_in(context, from), 0, NULL);
     } else {
-        ts_percentile_merge(into, from, 1, &((const struct statistics_result *)context->result)->search);
+        ts_percentile_merge(into, from, 1,
+                            &((const struct statistics_result *)context->result)->search);
     }
 }
 
@@ -456,13 +493,15 @@ static void merge(const struct stage_context *context, int input, void *into, co
         merge_own(context, into, from);
     if (ts_statistics_noise_round(context, &noise))
         ts_noise_merge(&noise, noise_of(context), noise_in_result(context),
-                       (char *)into + ts_statistics_noise_in_total(context), noise_in_total(context, from));
+                       (char *)into + ts_statistics_noise_in_total(context),
+                       noise_in_total(context, from));
 }
 
 size_t ts_statistics_noise_in_result(const struct stage_context *context)
 {
-    const size_t bytes = ts_statistics_own_rounds(context) == 2 ? sizeof(struct statistics_result)
-                                                                : offsetof(struct statistics_result, search);
+    const size_t bytes = ts_statistics_own_rounds(context) == 2
+                             ? sizeof(struct statistics_result)
+                             : offsetof(struct statistics_result, search);
     return (bytes + 63) / 64 * 64;
 }
 
@@ -470,7 +509,8 @@ static size_t result_bytes(const struct stage_context *context)
 {
     if (ts_statistics_by_label(context))
         return ts_statistics_label_result(context);
-    const size_t noise = noise_of(context) == NOISE_NONE ? 0 : ts_noise_result_bytes(context, noise_of(context));
+    const size_t noise =
+        noise_of(context) == NOISE_NONE ? 0 : ts_noise_result_bytes(context, noise_of(context));
     return ts_statistics_noise_in_result(context) + (noise + 63) / 64 * 64;
 }
 
@@ -494,9 +534,11 @@ static void finish_own(const struct stage_context *context, const void *const to
         for (size_t z = 0; z < ts_scope_slices(context); z++)
             ts_moments_join(&numbers->moments, moments_in(totals[0]) + z, dtype);
         if (ts_statistics_by_slice(context))
-            ts_percentile_of_ends(ends_in(context, totals[0]), dtype, percents, n_percentiles, numbers->percentiles);
+            ts_percentile_of_ends(ends_in(context, totals[0]), dtype, percents, n_percentiles,
+                                  numbers->percentiles);
         else if (n_percentiles > 0)
-            ts_percentile_locate(&numbers->search, search_in(context, totals[0]), percents, n_percentiles);
+            ts_percentile_locate(&numbers->search, search_in(context, totals[0]), percents,
+                                 n_percentiles);
     } else {
         ts_percentile_values(&numbers->search, totals[0], dtype, numbers->percentiles);
     }
@@ -511,7 +553,8 @@ static void *data_of(const struct stage_context *context, const struct ts_image 
 static void finish_labels(const struct stage_context *context, const void *total, void *result,
                           const struct ts_image *tables)
 {
-    struct statistics_label_tables rows = {.percentiles = data_of(context, tables, TABLE_PERCENTILES),
+    struct statistics_label_tables rows = {.percentiles =
+                                               data_of(context, tables, TABLE_PERCENTILES),
                                            .left_out = data_of(context, tables, TABLE_LEFT_OUT),
                                            .others = data_of(context, tables, TABLE_OTHER_LABELS)};
     for (int i = TABLE_COUNT; i < TABLE_MIN; i++)
@@ -521,10 +564,11 @@ static void finish_labels(const struct stage_context *context, const void *total
     ts_statistics_label_finish(context, total, result, &rows);
 }
 
-static enum ts_status finish(const struct stage_context *context, const void *const totals[], void *result,
-                             const struct ts_image *tables)
+static enum ts_status finish(const struct stage_context *context, const void *const totals[],
+                             void *result, const struct ts_image *tables)
 {
-    struct noise_result *noise = (struct noise_result *)((char *)result + ts_statistics_noise_in_result(context));
+    struct noise_result *noise =
+        (struct noise_result *)((char *)result + ts_statistics_noise_in_result(context));
     struct stage_context noise_round;
     if (ts_statistics_by_label(context)) {
         finish_labels(context, totals[0], result, tables);
@@ -556,36 +600,57 @@ static const struct stage_reduction reduction = {
 const struct stage statistics_stage = {
     .name = "statistics",
     .summary = "count, range, sum, mean, variance, product and percentiles; the image passes on",
-    .doc =
-        "Numbers of the finite values; NaN and infinite values are counted apart. Invalid pixels, such as a CT's "
-        "padding, and those that `mask` leaves out are in the table `left_out` and nowhere else. The variance is "
-        "`sum((v - mean)^2)/(count - ddof)`. The product leaves zeros out (they are counted) and is given as the "
-        "natural logarithm of its absolute value and its sign, since the product itself fits no number. "
-        "Percentiles follow the rule `linear`, the default of `numpy.percentile`, and are exact: rank "
-        "`(count - 1)*q/100`, linear between neighbors in rank.\n\n"
-        "With `labels`, an image of integers of the same shape, every number is a row of (label): of the values under "
-        "labels 0 to n_labels - 1, where 0 is the background of most segmentations, and row i belongs to label i. "
-        "Pixels under any other label are counted in `other_labels`. There are no products of labels. Sums and squares "
-        "are exact integers in every type, so that equal images give equal bytes on the CPU and on a CUDA device.\n\n"
-        "Sums of integers are exact and rounded once. Floats are summed in double, slice by slice, and the slices "
-        "are joined in rising z (Chan, Golub and LeVeque, 1983), so that equal images give equal bytes.\n\n"
-        "`noise` adds estimates of the standard deviation of white Gaussian noise, both from the second differences R "
-        "of each slice along x and y (mask 1, -2, 1 each way), which leave constants and planes at 0. "
-        "`noise_immerkaer` is `sqrt(pi/2)/6 * mean of |R|` over the pixels with eight neighbors (J. Immerkaer, 1996). "
-        "`noise_wavelet` is the median of the sizes of the diagonal coefficients of the wavelet db2 that are not 0, "
-        "divided by 0.6745 (D. L. Donoho and I. M. Johnstone, 1994): of one slice the number of "
-        "`skimage.restoration.estimate_sigma`, but for coefficients that are 0 exactly and that rounding hides there; "
-        "with scope volume the coefficients of all slices are taken together. Edges raise the mean more than the "
-        "median. What a NaN, an infinity, an invalid pixel or one that `mask` leaves out touches is left out: 3 x 3 "
-        "pixels of an R, 4 x 4 of a coefficient. NaN means that nothing was left. Coefficients are rounded to f32 "
-        "before "
-        "they are ranked, so that `noise_wavelet` is right to 6e-8 of itself.\n\n"
-        "Minima, maxima and counts are the same in any order. One pass keeps the variance to 1e-12 of itself: each "
-        "run of values is summed as differences from a value near its own mean.\n\n"
-        "Cost: one pass; one more for percentiles of 32-bit integers and floats, and for noise_wavelet; where pixels "
-        "are "
-        "left out the passes of `noise` come behind the others; with `labels` and percentiles two passes for 16 bits, "
-        "three for 32.",
+    .doc = "Numbers of the finite values; NaN and infinite values are counted apart. Invalid "
+           "pixels, such as a CT's "
+           "padding, and those that `mask` leaves out are in the table `left_out` and nowhere "
+           "else. The variance is "
+           "`sum((v - mean)^2)/(count - ddof)`. The product leaves zeros out (they are counted) "
+           "and is given as the "
+           "natural logarithm of its absolute value and its sign, since the product itself fits no "
+           "number. "
+           "Percentiles follow the rule `linear`, the default of `numpy.percentile`, and are "
+           "exact: rank "
+           "`(count - 1)*q/100`, linear between neighbors in rank.\n\n"
+           "With `labels`, an image of integers of the same shape, every number is a row of "
+           "(label): of the values under "
+           "labels 0 to n_labels - 1, where 0 is the background of most segmentations, and row i "
+           "belongs to label i. "
+           "Pixels under any other label are counted in `other_labels`. There are no products of "
+           "labels. Sums and squares "
+           "are exact integers in every type, so that equal images give equal bytes on the CPU and "
+           "on a CUDA device.\n\n"
+           "Sums of integers are exact and rounded once. Floats are summed in double, slice by "
+           "slice, and the slices "
+           "are joined in rising z (Chan, Golub and LeVeque, 1983), so that equal images give "
+           "equal bytes.\n\n"
+           "`noise` adds estimates of the standard deviation of white Gaussian noise, both from "
+           "the second differences R "
+           "of each slice along x and y (mask 1, -2, 1 each way), which leave constants and planes "
+           "at 0. "
+           "`noise_immerkaer` is `sqrt(pi/2)/6 * mean of |R|` over the pixels with eight neighbors "
+           "(J. Immerkaer, 1996). "
+           "`noise_wavelet` is the median of the sizes of the diagonal coefficients of the wavelet "
+           "db2 that are not 0, "
+           "divided by 0.6745 (D. L. Donoho and I. M. Johnstone, 1994): of one slice the number of "
+           "`skimage.restoration.estimate_sigma`, but for coefficients that are 0 exactly and that "
+           "rounding hides there; "
+           "with scope volume the coefficients of all slices are taken together. Edges raise the "
+           "mean more than the "
+           "median. What a NaN, an infinity, an invalid pixel or one that `mask` leaves out "
+           "touches is left out: 3 x 3 "
+           "pixels of an R, 4 x 4 of a coefficient. NaN means that nothing was left. Coefficients "
+           "are rounded to f32 "
+           "before "
+           "they are ranked, so that `noise_wavelet` is right to 6e-8 of itself.\n\n"
+           "Minima, maxima and counts are the same in any order. One pass keeps the variance to "
+           "1e-12 of itself: each "
+           "run of values is summed as differences from a value near its own mean.\n\n"
+           "Cost: one pass; one more for percentiles of 32-bit integers and floats, and for "
+           "noise_wavelet; where pixels "
+           "are "
+           "left out the passes of `noise` come behind the others; with `labels` and percentiles "
+           "two passes for 16 bits, "
+           "three for 32.",
     STAGE_TAKES_ALL,
     STAGE_PARAMS(statistics_params, struct statistics_params),
     .resolve = resolve,
@@ -596,6 +661,7 @@ const struct stage statistics_stage = {
     .bench = "|scope=slice|percentiles=1,50,99|scope=slice percentiles=1,50,99|"
              "scope=slice percentiles=1,50,99 percentile_method=sort|noise=immerkaer|noise=wavelet|"
              "labels=itself n_labels=4096|labels=itself percentiles=50",
-    .tolerance = {.relative = 1e-12,
-                  .why = "order of sums in double; integers are exact; `noise_wavelet` is right to 6e-8"},
+    .tolerance =
+        {.relative = 1e-12,
+         .why = "order of sums in double; integers are exact; `noise_wavelet` is right to 6e-8"},
 };

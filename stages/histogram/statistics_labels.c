@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Values become order keys and labels become rows, a block at a time; both are then added to the row's moments and to
- * the counts of the round. All of these are integers, so that neither slabs nor threads change them.
+ * Values become order keys and labels become rows, a block at a time; both are then added to the
+ * row's moments and to the counts of the round. All of these are integers, so that neither slabs
+ * nor threads change them.
  */
 #include "stages/histogram/statistics_labels.h"
 
@@ -17,24 +18,29 @@ STAGE_PARAMS_OF(statistics_params)
 
 /* ---- moments -----------------------------------------------------------------------------------
  *
- * A float is m * 2^(p - 149) with m below 2^24 and p in [0, 253], so that m shifted by p counts units of 2^-149, and
- * m^2 shifted by 2 p those of 2^-298. Integers count units of 1. The variance is (n Q - S^2) / (n (n - ddof)), of which
- * the numerator is a long integer too: nothing cancels. */
+ * A float is m * 2^(p - 149) with m below 2^24 and p in [0, 253], so that m shifted by p counts
+ * units of 2^-149, and m^2 shifted by 2 p those of 2^-298. Integers count units of 1. The variance
+ * is (n Q - S^2) / (n (n - ddof)), of which the numerator is a long integer too: nothing
+ * cancels. */
 
 enum { FLOAT_UNIT = -149, PRODUCT_LIMBS = LABEL_SQUARE_LIMBS + 2 };
 #define LIMB_MASK UINT64_C(0xFFFFFFFF)
 
-/* Writes the order keys of n values from `first` on: the rank in the type of 8- and 16-bit integers, else all 32 bits
- * (stages/counting/percentile.h: ts_percentile_key_value). */
-static void order_keys(uint32_t *keys, const void *data, enum ts_dtype dtype, size_t first, size_t n)
+/* Writes the order keys of n values from `first` on: the rank in the type of 8- and 16-bit
+ * integers, else all 32 bits (stages/counting/percentile.h: ts_percentile_key_value). */
+static void order_keys(uint32_t *keys, const void *data, enum ts_dtype dtype, size_t first,
+                       size_t n)
 {
-    const uint32_t lowest = ts_dtype_bytes(dtype) == 4 ? 0x80000000u : (uint32_t)ts_value_keys_all(dtype).low;
-    ts_value_keys_load(dtype, (const char *)data + first * ts_dtype_bytes(dtype), (int32_t *)keys, (int64_t)n);
+    const uint32_t lowest =
+        ts_dtype_bytes(dtype) == 4 ? 0x80000000u : (uint32_t)ts_value_keys_all(dtype).low;
+    ts_value_keys_load(dtype, (const char *)data + first * ts_dtype_bytes(dtype), (int32_t *)keys,
+                       (int64_t)n);
     for (size_t i = 0; i < n; i++)
         keys[i] -= lowest;
 }
 
-/* The numbers that follow. All but the counts are NaN where there is no finite value, and the sum is 0. */
+/* The numbers that follow. All but the counts are NaN where there is no finite value, and the sum
+ * is 0. */
 struct label_numbers {
     double low, high, sum, mean, variance;
 };
@@ -45,11 +51,12 @@ static bool order_key_finite(uint32_t key, enum ts_dtype dtype)
     return dtype != TS_F32 || (key > 0x007FFFFFu && key < 0xFF800000u);
 }
 
-/* ---- adding ------------------------------------------------------------------------------------ */
+/* ---- adding ---------------------------------------------------------------------------------- */
 
 static void add_float(struct label_moments *to, uint32_t key)
 {
-    const uint32_t bits = key ^ (key >> 31 ? 0x80000000u : 0xFFFFFFFFu), exponent = bits >> 23 & 0xFF;
+    const uint32_t bits = key ^ (key >> 31 ? 0x80000000u : 0xFFFFFFFFu),
+                   exponent = bits >> 23 & 0xFF;
     const uint32_t place = exponent ? exponent - 1 : 0, fraction = bits & 0x7FFFFF;
     const uint64_t m = exponent ? fraction | 0x800000u : fraction;
     const uint64_t shifted = m << place % 32, square = m * m;
@@ -92,8 +99,8 @@ static void add_key(struct label_moments *to, uint32_t key, enum ts_dtype dtype,
 }
 
 /* Adds n values by their keys to the moments of their rows. */
-static void label_moments_add(struct label_moments *moments, const uint32_t *keys, const uint32_t *rows,
-                              enum ts_dtype dtype, size_t n)
+static void label_moments_add(struct label_moments *moments, const uint32_t *keys,
+                              const uint32_t *rows, enum ts_dtype dtype, size_t n)
 {
     double low, high;
     ts_dtype_range(dtype, &low, &high);
@@ -110,7 +117,8 @@ static void pass_carries(int64_t *limbs, int n)
     }
 }
 
-/* Passes the carries of n_rows moments on: call it after LABEL_MOMENTS_ADDITIONS values, and before reading or merging.
+/* Passes the carries of n_rows moments on: call it after LABEL_MOMENTS_ADDITIONS values, and before
+ * reading or merging.
  */
 static void label_moments_carry(struct label_moments *moments, int64_t n_rows)
 {
@@ -121,7 +129,8 @@ static void label_moments_carry(struct label_moments *moments, int64_t n_rows)
 }
 
 /* Adds `from` to `into`, both without carries. */
-static void label_moments_merge(struct label_moments *into, const struct label_moments *from, int64_t n_rows)
+static void label_moments_merge(struct label_moments *into, const struct label_moments *from,
+                                int64_t n_rows)
 {
     for (int64_t row = 0; row < n_rows; row++) {
         struct label_moments *to = &into[row];
@@ -139,10 +148,10 @@ static void label_moments_merge(struct label_moments *into, const struct label_m
     label_moments_carry(into, n_rows);
 }
 
-/* ---- numbers ----------------------------------------------------------------------------------- */
+/* ---- numbers --------------------------------------------------------------------------------- */
 
-/* Returns the long integer of n limbs times 2^exponent, rounded once: the limbs below the highest three only matter by
- * not being 0. */
+/* Returns the long integer of n limbs times 2^exponent, rounded once: the limbs below the highest
+ * three only matter by not being 0. */
 static double round_limbs(const uint32_t *limbs, int n, int exponent)
 {
     int top = n - 1;
@@ -170,7 +179,8 @@ static int size_of(const int64_t *limbs, int n, uint32_t *size)
 }
 
 /* Adds a * b to `to`, or subtracts it; `to` has n limbs and stays at or above 0. */
-static void add_product(uint32_t *to, int n, const uint32_t *a, int n_a, const uint32_t *b, int n_b, bool subtract)
+static void add_product(uint32_t *to, int n, const uint32_t *a, int n_a, const uint32_t *b, int n_b,
+                        bool subtract)
 {
     for (int i = 0; i < n_a; i++) {
         int64_t carry = 0;
@@ -185,8 +195,8 @@ static void add_product(uint32_t *to, int n, const uint32_t *a, int n_a, const u
 }
 
 /* Computes the numbers of one label. The variance divides by n - ddof. */
-static struct label_numbers label_moments_numbers(const struct label_moments *moments, enum ts_dtype dtype,
-                                                  int64_t ddof)
+static struct label_numbers label_moments_numbers(const struct label_moments *moments,
+                                                  enum ts_dtype dtype, int64_t ddof)
 {
     const int unit = dtype == TS_F32 ? FLOAT_UNIT : 0;
     const double none = (double)NAN, n = (double)moments->n;
@@ -202,18 +212,20 @@ static struct label_numbers label_moments_numbers(const struct label_moments *mo
                                     .high = ts_percentile_key_value(moments->high, dtype),
                                     .sum = sign * round_limbs(sum, LABEL_SUM_LIMBS, unit)};
     numbers.mean = numbers.sum / n;
-    numbers.variance =
-        moments->n > (uint64_t)ddof ? round_limbs(apart, PRODUCT_LIMBS, 2 * unit) / n / (n - (double)ddof) : none;
+    numbers.variance = moments->n > (uint64_t)ddof
+                           ? round_limbs(apart, PRODUCT_LIMBS, 2 * unit) / n / (n - (double)ddof)
+                           : none;
     return numbers;
 }
 
 /* ---- percentiles -------------------------------------------------------------------------------
  *
- * Exact percentiles of the values under each label. The order key of a value is found digit by digit, from the highest:
- * each round counts the next digit of the keys that begin with the digits found so far, label by label and place by
- * place, where a percentile has two places, the values at its rank and at the next. Counts merge in any grouping.
- * Counting by label takes (labels x places x 2048) counts, where whole keys would take 2^32 of each, at the price of a
- * round for every digit. */
+ * Exact percentiles of the values under each label. The order key of a value is found digit by
+ * digit, from the highest: each round counts the next digit of the keys that begin with the digits
+ * found so far, label by label and place by place, where a percentile has two places, the values at
+ * its rank and at the next. Counts merge in any grouping. Counting by label takes (labels x places
+ * x 2048) counts, where whole keys would take 2^32 of each, at the price of a round for every
+ * digit. */
 
 static uint32_t key_bits(enum ts_dtype dtype)
 {
@@ -233,8 +245,8 @@ struct label_digit ts_label_ranks_digit(enum ts_dtype dtype, int round)
     return (struct label_digit){.shift = left - bits, .bits = bits};
 }
 
-/* Returns how many counts a round has: LABEL_DIGITS for each label in the first, and for each place of each label in
- * the others. */
+/* Returns how many counts a round has: LABEL_DIGITS for each label in the first, and for each place
+ * of each label in the others. */
 static size_t label_ranks_counts(int round, int64_t n_labels, int n_places)
 {
     return (size_t)n_labels * (size_t)(round == 0 ? 1 : n_places) * LABEL_DIGITS;
@@ -246,10 +258,11 @@ static uint32_t prefix_of(uint32_t key, struct label_digit digit)
     return (uint32_t)((uint64_t)key >> (digit.shift + digit.bits));
 }
 
-/* Counts the finite values among n, by their keys and rows; a row n_labels or above counts nowhere. `ranks` are those
- * after the round before, [label][place]; not used in round 0. */
-static void label_ranks_add(uint64_t *counts, int round, const struct label_rank *ranks, int64_t n_labels, int n_places,
-                            const uint32_t *keys, const uint32_t *rows, enum ts_dtype dtype, size_t n)
+/* Counts the finite values among n, by their keys and rows; a row n_labels or above counts nowhere.
+ * `ranks` are those after the round before, [label][place]; not used in round 0. */
+static void label_ranks_add(uint64_t *counts, int round, const struct label_rank *ranks,
+                            int64_t n_labels, int n_places, const uint32_t *keys,
+                            const uint32_t *rows, enum ts_dtype dtype, size_t n)
 {
     const struct label_digit digit = ts_label_ranks_digit(dtype, round);
     const uint32_t mask = (1u << digit.bits) - 1;
@@ -265,24 +278,28 @@ static void label_ranks_add(uint64_t *counts, int round, const struct label_rank
     }
 }
 
-/* Begins the places of one label, 2 for each of n_places / 2 percentiles, with its number of finite values. */
-static void label_ranks_begin(struct label_rank *ranks, uint64_t n_finite, const double *percents, int n_places)
+/* Begins the places of one label, 2 for each of n_places / 2 percentiles, with its number of finite
+ * values. */
+static void label_ranks_begin(struct label_rank *ranks, uint64_t n_finite, const double *percents,
+                              int n_places)
 {
     for (int place = 0; place < n_places; place++) {
         double fraction;
-        const uint64_t rank = n_finite ? ts_percentile_rank(n_finite, percents[place / 2], &fraction) : 0;
+        const uint64_t rank =
+            n_finite ? ts_percentile_rank(n_finite, percents[place / 2], &fraction) : 0;
         const bool next = place % 2 && rank + 1 < n_finite;
         ranks[place] = (struct label_rank){.rank = rank + next, .any = n_finite > 0};
     }
 }
 
 /* Finds the next digit of every place from the counts of the round. */
-static void label_ranks_narrow(struct label_rank *ranks, const uint64_t *counts, int round, int64_t n_labels,
-                               int n_places, enum ts_dtype dtype)
+static void label_ranks_narrow(struct label_rank *ranks, const uint64_t *counts, int round,
+                               int64_t n_labels, int n_places, enum ts_dtype dtype)
 {
     const struct label_digit digit = ts_label_ranks_digit(dtype, round);
     for (size_t slot = 0; slot < (size_t)n_labels * (size_t)n_places; slot++) {
-        const uint64_t *of_slot = counts + (round == 0 ? slot / (size_t)n_places : slot) * LABEL_DIGITS;
+        const uint64_t *of_slot =
+            counts + (round == 0 ? slot / (size_t)n_places : slot) * LABEL_DIGITS;
         uint32_t found = 0;
         if (!ranks[slot].any)
             continue;
@@ -293,8 +310,9 @@ static void label_ranks_narrow(struct label_rank *ranks, const uint64_t *counts,
 }
 
 /* Computes the percentiles of one label after the last round, NaN where it has no finite value. */
-static void label_ranks_values(const struct label_rank *ranks, uint64_t n_finite, const double *percents, int n_places,
-                               enum ts_dtype dtype, double *values)
+static void label_ranks_values(const struct label_rank *ranks, uint64_t n_finite,
+                               const double *percents, int n_places, enum ts_dtype dtype,
+                               double *values)
 {
     for (int place = 0; place < n_places; place += 2) {
         double fraction = 0;
@@ -308,26 +326,30 @@ static void label_ranks_values(const struct label_rank *ranks, uint64_t n_finite
 
 enum { BLOCK = 2048 };
 
-/* Refuses labels that are not integers of the image's shape, more places than the limit, and what has no labels. */
+/* Refuses labels that are not integers of the image's shape, more places than the limit, and what
+ * has no labels. */
 enum ts_status ts_statistics_labels_check(const struct stage_context *context)
 {
     const struct statistics_params *params = params_of(context);
-    const enum ts_status status = ts_labels_check(context, STATISTICS_LABELS - 1, params->scope == SCOPE_SLICE);
+    const enum ts_status status =
+        ts_labels_check(context, STATISTICS_LABELS - 1, params->scope == SCOPE_SLICE);
     if (status != TS_OK || !context->references[STATISTICS_LABELS - 1])
         return status;
     if (params->noise != NOISE_NONE)
-        return ts_param_error(context->set, "noise", "noise-of-labels", context->diag,
-                              "is estimated from all pixels of a slice, and has no row for a label");
+        return ts_param_error(
+            context->set, "noise", "noise-of-labels", context->diag,
+            "is estimated from all pixels of a slice, and has no row for a label");
     if (params->n_labels * ts_statistics_label_places(context) > STATISTICS_MOST_PLACES) {
         ts_param_error(context->set, "n_labels", "labels-too-many-counts", context->diag,
-                       "%lld labels with %d percentiles each are more than %d", (long long)params->n_labels,
-                       ts_statistics_percentiles(context), STATISTICS_MOST_PLACES / 2);
+                       "%lld labels with %d percentiles each are more than %d",
+                       (long long)params->n_labels, ts_statistics_percentiles(context),
+                       STATISTICS_MOST_PLACES / 2);
         return ts_diag_hint(context->diag, "use fewer percentiles at a time, or fewer labels");
     }
     return TS_OK;
 }
 
-/* ---- layout ------------------------------------------------------------------------------------ */
+/* ---- layout ---------------------------------------------------------------------------------- */
 
 static int64_t rows_of(const struct stage_context *context)
 {
@@ -348,19 +370,23 @@ size_t ts_statistics_label_moments(const struct stage_context *context)
 static size_t statistics_label_counts(const struct stage_context *context)
 {
     return ts_statistics_percentiles(context) > 0
-               ? label_ranks_counts(context->round, params_of(context)->n_labels, ts_statistics_label_places(context))
+               ? label_ranks_counts(context->round, params_of(context)->n_labels,
+                                    ts_statistics_label_places(context))
                : 0;
 }
 
 size_t ts_statistics_label_partial(const struct stage_context *context)
 {
-    return ts_statistics_label_moments(context) + statistics_label_counts(context) * sizeof(uint64_t);
+    return ts_statistics_label_moments(context) +
+           statistics_label_counts(context) * sizeof(uint64_t);
 }
 
 size_t ts_statistics_label_result(const struct stage_context *context)
 {
-    const size_t n_ranks = (size_t)params_of(context)->n_labels * (size_t)ts_statistics_label_places(context);
-    return (size_t)rows_of(context) * sizeof(struct label_moments) + n_ranks * sizeof(struct label_rank);
+    const size_t n_ranks =
+        (size_t)params_of(context)->n_labels * (size_t)ts_statistics_label_places(context);
+    return (size_t)rows_of(context) * sizeof(struct label_moments) +
+           n_ranks * sizeof(struct label_rank);
 }
 
 static uint64_t *counts_in(const struct stage_context *context, const void *partial)
@@ -368,14 +394,16 @@ static uint64_t *counts_in(const struct stage_context *context, const void *part
     return (uint64_t *)(void *)((char *)partial + ts_statistics_label_moments(context));
 }
 
-struct label_rank *ts_statistics_label_ranks(const struct stage_context *context, const void *result)
+struct label_rank *ts_statistics_label_ranks(const struct stage_context *context,
+                                             const void *result)
 {
     return (struct label_rank *)((struct label_moments *)result + rows_of(context));
 }
 
-/* ---- reduction --------------------------------------------------------------------------------- */
+/* ---- reduction ------------------------------------------------------------------------------- */
 
-void ts_statistics_label_reduce(const struct stage_context *context, const struct ts_image *slices, void *partial)
+void ts_statistics_label_reduce(const struct stage_context *context, const struct ts_image *slices,
+                                void *partial)
 {
     const struct ts_image *labels = &slices[STATISTICS_LABELS];
     const int64_t n_labels = params_of(context)->n_labels;
@@ -393,7 +421,8 @@ void ts_statistics_label_reduce(const struct stage_context *context, const struc
             label_ranks_add(counts_in(context, partial), context->round,
                             ts_statistics_label_ranks(context, context->result), n_labels,
                             ts_statistics_label_places(context), keys, rows, slices->dtype, block);
-        if (context->round == 0 && (first + block == n || (first + block) % LABEL_MOMENTS_ADDITIONS == 0))
+        if (context->round == 0 &&
+            (first + block == n || (first + block) % LABEL_MOMENTS_ADDITIONS == 0))
             label_moments_carry(partial, rows_of(context));
     }
 }
@@ -409,10 +438,11 @@ void ts_statistics_label_merge(const struct stage_context *context, void *into, 
         counts[i] += more[i];
 }
 
-static void write_row(const struct stage_context *context, const struct label_moments *moments, int64_t label,
-                      const struct statistics_label_tables *tables)
+static void write_row(const struct stage_context *context, const struct label_moments *moments,
+                      int64_t label, const struct statistics_label_tables *tables)
 {
-    const struct label_numbers numbers = label_moments_numbers(moments, context->in.dtype, params_of(context)->ddof);
+    const struct label_numbers numbers =
+        label_moments_numbers(moments, context->in.dtype, params_of(context)->ddof);
     const uint64_t counts[] = {moments->n, moments->n_nan, moments->n_infinite, moments->n_zero};
     const double reals[] = {numbers.low,  numbers.high,     numbers.sum,
                             numbers.mean, numbers.variance, sqrt(numbers.variance)};
@@ -437,16 +467,19 @@ static void write_rows(const struct stage_context *context, const void *result,
             break;
         write_row(context, of_row, row, tables);
         if (tables->percentiles)
-            label_ranks_values(ranks + row * n_places, of_row->n, params_of(context)->percentiles.values, n_places,
-                               context->in.dtype, tables->percentiles + row * (n_places / 2));
+            label_ranks_values(ranks + row * n_places, of_row->n,
+                               params_of(context)->percentiles.values, n_places, context->in.dtype,
+                               tables->percentiles + row * (n_places / 2));
     }
     const struct label_moments *others = &moments[n_labels];
     const uint64_t n_others = others->n + others->n_nan + others->n_infinite;
     *tables->others = n_others;
     if (n_others > 0 && context->diag) {
-        const struct diag_site site = {
-            .code = "labels-without-row", .span = context->set->span, .stage = context->stage->name};
-        ts_diag_warning(context->diag, &site, "%llu pixels have a label outside of 0 to %lld, and are in no row",
+        const struct diag_site site = {.code = "labels-without-row",
+                                       .span = context->set->span,
+                                       .stage = context->stage->name};
+        ts_diag_warning(context->diag, &site,
+                        "%llu pixels have a label outside of 0 to %lld, and are in no row",
                         (unsigned long long)n_others, (long long)n_labels - 1);
         ts_diag_hint(context->diag, "n_labels says how many labels have a row, 65,536 at most");
     }
@@ -454,8 +487,8 @@ static void write_rows(const struct stage_context *context, const void *result,
         *tables->left_out = ts_image_count(&context->in) - seen;
 }
 
-void ts_statistics_label_finish(const struct stage_context *context, const void *total, void *result,
-                                const struct statistics_label_tables *tables)
+void ts_statistics_label_finish(const struct stage_context *context, const void *total,
+                                void *result, const struct statistics_label_tables *tables)
 {
     const int64_t n_labels = params_of(context)->n_labels;
     const int n_places = ts_statistics_label_places(context);
@@ -464,11 +497,12 @@ void ts_statistics_label_finish(const struct stage_context *context, const void 
     if (context->round == 0) {
         memcpy(moments, total, ts_statistics_label_moments(context));
         for (int64_t label = 0; label < n_labels; label++)
-            label_ranks_begin(ranks + label * n_places, moments[label].n, params_of(context)->percentiles.values,
-                              n_places);
+            label_ranks_begin(ranks + label * n_places, moments[label].n,
+                              params_of(context)->percentiles.values, n_places);
     }
     if (n_places > 0)
-        label_ranks_narrow(ranks, counts_in(context, total), context->round, n_labels, n_places, context->in.dtype);
+        label_ranks_narrow(ranks, counts_in(context, total), context->round, n_labels, n_places,
+                           context->in.dtype);
     if (context->round + 1 == ts_statistics_label_rounds(context))
         write_rows(context, result, tables);
 }

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The reduction of `statistics` with labels: one row of numbers for the values under each label. The layout of partials
- * and results is here, because cuda/histogram/statistics_labels.cu writes and reads the same.
+ * The reduction of `statistics` with labels: one row of numbers for the values under each label.
+ * The layout of partials and results is here, because cuda/histogram/statistics_labels.cu writes
+ * and reads the same.
  *
- * Count, range, sum and sum of squares are exact in every type: the values of an image are integers times a power of
- * two, and so are their squares; both are added up as long integers of 32-bit limbs. So no order of pixels, slices or
- * threads matters. What is rounded is rounded once, at the end.
+ * Count, range, sum and sum of squares are exact in every type: the values of an image are integers
+ * times a power of two, and so are their squares; both are added up as long integers of 32-bit
+ * limbs. So no order of pixels, slices or threads matters. What is rounded is rounded once, at the
+ * end.
  *
- * A partial of the first round has the moments of n_labels + 1 rows, of which the last takes all other labels; where
- * percentiles are asked for, the uint64_t counts of the round's digits follow, and are all of the partials of later
- * rounds. The result has the same moments, then the places of the percentiles.
+ * A partial of the first round has the moments of n_labels + 1 rows, of which the last takes all
+ * other labels; where percentiles are asked for, the uint64_t counts of the round's digits follow,
+ * and are all of the partials of later rounds. The result has the same moments, then the places of
+ * the percentiles.
  */
 #ifndef STAGES_HISTOGRAM_STATISTICS_LABELS_H
 #define STAGES_HISTOGRAM_STATISTICS_LABELS_H
@@ -19,23 +22,26 @@
 /* The most labels, and the most places of percentiles of all labels: their counts fill 4 GiB. */
 enum { STATISTICS_MOST_LABELS = 65536, STATISTICS_MOST_PLACES = 1 << 18 };
 
-/* Limbs enough for the sum of 2^40 floats, in units of 2^-149, and for that of their squares, in units of 2^-298. */
+/* Limbs enough for the sum of 2^40 floats, in units of 2^-149, and for that of their squares, in
+ * units of 2^-298. */
 enum { LABEL_SUM_LIMBS = 10, LABEL_SQUARE_LIMBS = 20 };
 /* A limb holds this many additions of 32 bits before its carry must be passed on. */
 enum { LABEL_MOMENTS_ADDITIONS = 1 << 30 };
 
-/* The moments of the values under one label. Zero bytes are those of none. Limb i counts units of 2^(32 i); each but
- * the last is in [0, 2^32) once carries were passed on. */
+/* The moments of the values under one label. Zero bytes are those of none. Limb i counts units of
+ * 2^(32 i); each but the last is in [0, 2^32) once carries were passed on. */
 struct label_moments {
     uint64_t n, n_nan, n_infinite, n_zero; /* n: finite values */
     uint32_t not_low, high;                /* ~ of the lowest order key, and the highest */
     int64_t sum[LABEL_SUM_LIMBS], squares[LABEL_SQUARE_LIMBS];
 };
 
-/* The digits of a key have 11 bits, the last one those that are left: three of 32-bit values, two of 16, one of 8. */
+/* The digits of a key have 11 bits, the last one those that are left: three of 32-bit values, two
+ * of 16, one of 8. */
 enum { LABEL_DIGIT_BITS = 11, LABEL_DIGITS = 1 << LABEL_DIGIT_BITS };
 
-/* The value at one place of one label: the digits of its key found so far, and its rank among the keys that have them.
+/* The value at one place of one label: the digits of its key found so far, and its rank among the
+ * keys that have them.
  */
 struct label_rank {
     uint64_t rank;
@@ -64,16 +70,19 @@ static inline int ts_statistics_label_places(const struct stage_context *context
 /* Returns the bytes of the moments at the beginning of a partial of this round. */
 size_t ts_statistics_label_moments(const struct stage_context *context);
 /* Returns the places of the percentiles in a result. */
-struct label_rank *ts_statistics_label_ranks(const struct stage_context *context, const void *result);
+struct label_rank *ts_statistics_label_ranks(const struct stage_context *context,
+                                             const void *result);
 
-/* ---- the parts of the stage -------------------------------------------------------------------- */
+/* ---- the parts of the stage ------------------------------------------------------------------ */
 
-/* Refuses labels that are not integers of the image's shape, more places than the limit, and what has no labels. */
+/* Refuses labels that are not integers of the image's shape, more places than the limit, and what
+ * has no labels. */
 enum ts_status ts_statistics_labels_check(const struct stage_context *context);
 int ts_statistics_label_rounds(const struct stage_context *context);
 size_t ts_statistics_label_partial(const struct stage_context *context);
 size_t ts_statistics_label_result(const struct stage_context *context);
-void ts_statistics_label_reduce(const struct stage_context *context, const struct ts_image *slices, void *partial);
+void ts_statistics_label_reduce(const struct stage_context *context, const struct ts_image *slices,
+                                void *partial);
 void ts_statistics_label_merge(const struct stage_context *context, void *into, const void *from);
 /* The tables of rows that the last round writes. */
 struct statistics_label_tables {
@@ -83,7 +92,7 @@ struct statistics_label_tables {
     uint64_t *left_out;  /* of one number; NULL: no pixel is left out */
     uint64_t *others;    /* of one number: the pixels under labels without a row */
 };
-void ts_statistics_label_finish(const struct stage_context *context, const void *total, void *result,
-                                const struct statistics_label_tables *tables);
+void ts_statistics_label_finish(const struct stage_context *context, const void *total,
+                                void *result, const struct statistics_label_tables *tables);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * invert: y = low + high - x, in the type of the image. With [low, high] the range of the type this is the rule of
- * skimage.util.invert: highest - x for unsigned integers, -1 - x for signed ones, 1 - x for floats. The range may also
- * be given, or found in the data by a reduction.
+ * invert: y = low + high - x, in the type of the image. With [low, high] the range of the type this
+ * is the rule of skimage.util.invert: highest - x for unsigned integers, -1 - x for signed ones, 1
+ * - x for floats. The range may also be given, or found in the data by a reduction.
  */
 #include "stages/intensity/invert.h"
 
@@ -13,19 +13,23 @@
 
 static const struct choice limits_choices[] = {
     {"dtype", INVERT_DTYPE,
-     "the range of the type, [0, 1] for f32: highest - x for unsigned, -1 - x for signed, 1 - x for f32 "
+     "the range of the type, [0, 1] for f32: highest - x for unsigned, -1 - x for signed, 1 - x "
+     "for f32 "
      "(skimage.util.invert)"},
-    {"data", INVERT_DATA, "the smallest and the largest finite value of the image, which change places"},
+    {"data", INVERT_DATA,
+     "the smallest and the largest finite value of the image, which change places"},
     {NULL, 0, NULL},
 };
 
 static const struct param invert_params[] = {
     PARAM(struct invert_params, range, .unit = "value", .optional = true,
-          .doc = "[low, high] that change places; values outside go beyond, as far as the type reaches; absent: "
+          .doc = "[low, high] that change places; values outside go beyond, as far as the type "
+                 "reaches; absent: "
                  "`limits` decides"),
     PARAM(struct invert_params, limits, .choices = limits_choices, .init.choice = INVERT_DTYPE,
           .doc = "where the range comes from without `range`"),
-    PARAM(struct invert_params, scope, .choices = ts_scope_series_choices, .init.choice = SCOPE_VOLUME,
+    PARAM(struct invert_params, scope, .choices = ts_scope_series_choices,
+          .init.choice = SCOPE_VOLUME,
           .doc = "with limits data: range of the volume, or of every slice"),
     MASK_PARAM(struct invert_params),
 };
@@ -63,8 +67,8 @@ static size_t result_bytes(const struct stage_context *context)
     return sizeof(double); /* low + high */
 }
 
-static enum ts_status finish(const struct stage_context *context, const void *const totals[], void *result,
-                             const struct ts_image *tables)
+static enum ts_status finish(const struct stage_context *context, const void *const totals[],
+                             void *result, const struct ts_image *tables)
 {
     const struct value_range *range = totals[0];
     const double ends[] = {range->n_finite ? range->low : 0, range->n_finite ? range->high : 0};
@@ -109,8 +113,8 @@ static void map_values(const struct stage_context *context, int64_t z, double *v
         values[i] = sum - values[i];
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                          void *scratch)
+static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
+                          struct ts_image *out, void *scratch)
 {
     (void)scratch;
     return ts_point_map(context, in, out, map_values);
@@ -119,13 +123,17 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
 const struct stage invert_stage = {
     .name = "invert",
     .summary = "turn bright and dark over",
-    .doc =
-        "`y = low + high - x`, in the type of the image. By default `[low, high]` is the range of the type, as in "
-        "`skimage.util.invert`: 255 - x for u8, -1 - x for i16, 1 - x for f32 (meant for values in [0, 1]). For a CT "
-        "in HU, `limits: data` or `range: [-1024, 3071]` keeps the values where they were. Integers saturate; a sum "
-        "that is no integer rounds half to even. NaN stays NaN. Invalid pixels, such as a CT's padding, and those that "
-        "`mask` leaves out have no part in a range that is found, and are turned over like any other value. The result "
-        "is an intensity, no longer HU.",
+    .doc = "`y = low + high - x`, in the type of the image. By default `[low, high]` is the range "
+           "of the type, as in "
+           "`skimage.util.invert`: 255 - x for u8, -1 - x for i16, 1 - x for f32 (meant for values "
+           "in [0, 1]). For a CT "
+           "in HU, `limits: data` or `range: [-1024, 3071]` keeps the values where they were. "
+           "Integers saturate; a sum "
+           "that is no integer rounds half to even. NaN stays NaN. Invalid pixels, such as a CT's "
+           "padding, and those that "
+           "`mask` leaves out have no part in a range that is found, and are turned over like any "
+           "other value. The result "
+           "is an intensity, no longer HU.",
     STAGE_TAKES_ALL,
     STAGE_PARAMS(invert_params, struct invert_params),
     .resolve = resolve,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * rescale works with [a, b], a range that is given, found in the data, or between two percentiles of it:
- *   range, percentiles  y = (x - a) / (b - a) * (out_high - out_low) + out_low, x first clipped to [a, b]
- *   z-score             y = (x - mean) / standard deviation
- * The numbers found are left as tables. Source of the rules: skimage.exposure.rescale_intensity, scipy.stats.zscore.
+ * rescale works with [a, b], a range that is given, found in the data, or between two percentiles
+ * of it: range, percentiles  y = (x - a) / (b - a) * (out_high - out_low) + out_low, x first
+ * clipped to [a, b] z-score             y = (x - mean) / standard deviation The numbers found are
+ * left as tables. Source of the rules: skimage.exposure.rescale_intensity, scipy.stats.zscore.
  */
 #include "stages/intensity/rescale.h"
 
@@ -17,16 +17,20 @@
 #include "stages/values/value_range.h"
 
 static const struct choice method_choices[] = {
-    {"range", RESCALE_RANGE, "from `range`, or from the limits of the data or of the type, to [out_low, out_high]"},
-    {"percentiles", RESCALE_PERCENTILES, "from the values at two percentiles to [out_low, out_high]"},
+    {"range", RESCALE_RANGE,
+     "from `range`, or from the limits of the data or of the type, to [out_low, out_high]"},
+    {"percentiles", RESCALE_PERCENTILES,
+     "from the values at two percentiles to [out_low, out_high]"},
     {"z-score", RESCALE_Z_SCORE, "to mean 0 and standard deviation 1, as f32"},
     {NULL, 0, NULL},
 };
 
 static const struct choice quantity_choices[] = {
     {"intensity", TS_INTENSITY, "values in no unit that have a meaning beside each other alone"},
-    {"transmission", TS_TRANSMISSION, "I/I0: `range` is what a detector gives without the beam and with all of it"},
-    {"line_integral", TS_LINE_INTEGRAL, "of the attenuation: what `range` stands for goes to `out_low` and `out_high`"},
+    {"transmission", TS_TRANSMISSION,
+     "I/I0: `range` is what a detector gives without the beam and with all of it"},
+    {"line_integral", TS_LINE_INTEGRAL,
+     "of the attenuation: what `range` stands for goes to `out_low` and `out_high`"},
     {NULL, 0, NULL},
 };
 
@@ -34,23 +38,27 @@ static const struct param rescale_params[] = {
     PARAM(struct rescale_params, method, .choices = method_choices, .init.choice = RESCALE_RANGE,
           .doc = "what the values are scaled by"),
     PARAM(struct rescale_params, range, .unit = "value", .optional = true,
-          .doc = "[low, high] that becomes [out_low, out_high], with method range; absent: `limits` decides"),
+          .doc = "[low, high] that becomes [out_low, out_high], with method range; absent: "
+                 "`limits` decides"),
     PARAM(struct rescale_params, limits, .choices = ts_limits_choices, .init.choice = LIMITS_DATA,
           .doc = "where the range comes from without `range`, with method range"),
     PARAM(struct rescale_params, low_percentile, .unit = "%", .min = 0, .max = 100, .init.r = 2,
           .doc = "percentile that becomes out_low, with method percentiles"),
     PARAM(struct rescale_params, high_percentile, .unit = "%", .min = 0, .max = 100, .init.r = 98,
           .doc = "percentile that becomes out_high, with method percentiles"),
-    PARAM(struct rescale_params, scope, .choices = ts_scope_series_choices, .init.choice = SCOPE_VOLUME,
-          .doc = "numbers of the volume, or of every slice by itself"),
+    PARAM(struct rescale_params, scope, .choices = ts_scope_series_choices,
+          .init.choice = SCOPE_VOLUME, .doc = "numbers of the volume, or of every slice by itself"),
     PARAM(struct rescale_params, clip, .init.b = true,
           .doc = "values beyond the range become out_low or out_high; else they go beyond as well"),
     PARAM(struct rescale_params, dtype, .choices = ts_out_dtype_choices, .init.choice = OUT_F32,
           .doc = "type of the result"),
-    PARAM(struct rescale_params, out_low, .derived = OUT_LOW_DERIVED, .doc = "result at the lower end of the range"),
-    PARAM(struct rescale_params, out_high, .derived = OUT_HIGH_DERIVED, .doc = "result at the upper end of the range"),
+    PARAM(struct rescale_params, out_low, .derived = OUT_LOW_DERIVED,
+          .doc = "result at the lower end of the range"),
+    PARAM(struct rescale_params, out_high, .derived = OUT_HIGH_DERIVED,
+          .doc = "result at the upper end of the range"),
     PARAM(struct rescale_params, quantity, .choices = quantity_choices, .init.choice = TS_INTENSITY,
-          .doc = "what the result is; other than intensity where `range` is given, and as f32, alone"),
+          .doc =
+              "what the result is; other than intensity where `range` is given, and as f32, alone"),
     MASK_PARAM(struct rescale_params),
 };
 
@@ -59,10 +67,12 @@ STAGE_PARAMS_OF(rescale_params)
 bool ts_rescale_is_fixed(const struct stage_context *context)
 {
     const struct rescale_params *params = params_of(context);
-    return params->method == RESCALE_RANGE && (params->range.values || params->limits == LIMITS_DTYPE);
+    return params->method == RESCALE_RANGE &&
+           (params->range.values || params->limits == LIMITS_DTYPE);
 }
 
-static enum ts_status resolve_z_score(const struct stage_context *context, const struct rescale_params *params)
+static enum ts_status resolve_z_score(const struct stage_context *context,
+                                      const struct rescale_params *params)
 {
     if (params->dtype != OUT_F32) {
         ts_param_error(context->set, "dtype", "z-score-of-integer", context->diag,
@@ -71,31 +81,36 @@ static enum ts_status resolve_z_score(const struct stage_context *context, const
         return ts_diag_hint(context->diag, "leave dtype out, or set it to f32");
     }
     if (params->out_low != 0 || params->out_high != 1) {
-        ts_param_error(context->set, params->out_low != 0 ? "out_low" : "out_high", "z-score-range", context->diag,
-                       "method z-score has no range to map to");
-        return ts_diag_hint(context->diag, "leave out_low and out_high out, or use method range or percentiles");
+        ts_param_error(context->set, params->out_low != 0 ? "out_low" : "out_high", "z-score-range",
+                       context->diag, "method z-score has no range to map to");
+        return ts_diag_hint(context->diag,
+                            "leave out_low and out_high out, or use method range or percentiles");
     }
     return TS_OK;
 }
 
-/* Refuses a quantity for results between ends found in the data: they have a meaning in this image alone. */
-static enum ts_status check_quantity(const struct stage_context *context, const struct rescale_params *params)
+/* Refuses a quantity for results between ends found in the data: they have a meaning in this image
+ * alone. */
+static enum ts_status check_quantity(const struct stage_context *context,
+                                     const struct rescale_params *params)
 {
     const char *name = ts_quantity_name((enum ts_quantity)params->quantity);
     if (params->quantity == TS_INTENSITY)
         return TS_OK;
     if (!params->range.values) {
-        ts_param_error(context->set, "quantity", "quantity-range", context->diag,
-                       "'%s' needs `range`, the two values that become %g and %g, and none is given", name,
-                       params->out_low, params->out_high);
-        return ts_diag_hint(context->diag,
-                            "range: [0, 65535] for what was stored as 0 to 65535; range: [dark, flat] for what "
-                            "a detector gives without the beam and with it");
+        ts_param_error(
+            context->set, "quantity", "quantity-range", context->diag,
+            "'%s' needs `range`, the two values that become %g and %g, and none is given", name,
+            params->out_low, params->out_high);
+        return ts_diag_hint(
+            context->diag,
+            "range: [0, 65535] for what was stored as 0 to 65535; range: [dark, flat] for what "
+            "a detector gives without the beam and with it");
     }
     if (params->dtype != OUT_F32)
         return ts_param_error(context->set, "dtype", "quantity-dtype", context->diag,
-                              "%s cannot hold a %s, and f32 was expected", ts_dtype_name(ts_out_dtype(params->dtype)),
-                              name);
+                              "%s cannot hold a %s, and f32 was expected",
+                              ts_dtype_name(ts_out_dtype(params->dtype)), name);
     return TS_OK;
 }
 
@@ -108,14 +123,15 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
     if (status != TS_OK)
         return status;
     if (params->range.values && params->method != RESCALE_RANGE) {
-        ts_param_error(context->set, "range", "range-unused", context->diag, "method %s takes no range",
-                       ts_choice_name(method_choices, params->method));
+        ts_param_error(context->set, "range", "range-unused", context->diag,
+                       "method %s takes no range", ts_choice_name(method_choices, params->method));
         return ts_diag_hint(context->diag, "leave range out, or use method range");
     }
     if (params->method == RESCALE_RANGE && ts_rescale_is_fixed(context) && !params->range.values &&
         !ts_dtype_is_integer(context->in.dtype))
         return ts_limits_refuse_float(context);
-    if (params->method == RESCALE_PERCENTILES && !(params->low_percentile < params->high_percentile))
+    if (params->method == RESCALE_PERCENTILES &&
+        !(params->low_percentile < params->high_percentile))
         return ts_param_error(context->set, "high_percentile", "range-order", context->diag,
                               "%g %% is not above low_percentile, %g %%", params->high_percentile,
                               params->low_percentile);
@@ -133,7 +149,7 @@ static enum ts_status shape(const struct stage_context *context, struct ts_image
     return TS_OK;
 }
 
-/* ---- reduction --------------------------------------------------------------------------------- */
+/* ---- reduction ------------------------------------------------------------------------------- */
 
 static bool by_value(const struct stage_context *context)
 {
@@ -142,8 +158,8 @@ static bool by_value(const struct stage_context *context)
 
 bool ts_rescale_by_ends(const struct stage_context *context)
 {
-    return context->device && params_of(context)->method == RESCALE_PERCENTILES && ts_scope_is_slice(context) &&
-           !by_value(context);
+    return context->device && params_of(context)->method == RESCALE_PERCENTILES &&
+           ts_scope_is_slice(context) && !by_value(context);
 }
 
 static int rounds(const struct stage_context *context)
@@ -171,15 +187,17 @@ static size_t partial_bytes(const struct stage_context *context, int input)
     }
 }
 
-static void reduce_moments(const struct stage_context *context, const struct ts_image *slices, struct moments *moments)
+static void reduce_moments(const struct stage_context *context, const struct ts_image *slices,
+                           struct moments *moments)
 {
     memset(moments, 0, ts_scope_slices(context) * sizeof *moments);
     for (int64_t i = 0; i < slices->axes[0].n; i++)
-        ts_moments_of_slice(moments + (ts_scope_is_slice(context) ? 0 : slices->z_first + i), ts_slice_data(slices, i),
-                            slices->dtype, ts_slice_count(slices));
+        ts_moments_of_slice(moments + (ts_scope_is_slice(context) ? 0 : slices->z_first + i),
+                            ts_slice_data(slices, i), slices->dtype, ts_slice_count(slices));
 }
 
-static void reduce(const struct stage_context *context, int input, const struct ts_image *slices, void *partial)
+static void reduce(const struct stage_context *context, int input, const struct ts_image *slices,
+                   void *partial)
 {
     if (by_value(context)) {
         ts_value_counts_of(partial, slices);
@@ -187,7 +205,8 @@ static void reduce(const struct stage_context *context, int input, const struct 
         const struct percentile_search *search =
             context->round == 0 ? NULL : &((const struct rescale_result *)context->result)->search;
         ts_percentile_begin(partial, context->round, search);
-        ts_percentile_add(partial, context->round, search, slices->data, slices->dtype, ts_image_count(slices));
+        ts_percentile_add(partial, context->round, search, slices->data, slices->dtype,
+                          ts_image_count(slices));
         ts_percentile_end(partial, context->round);
     } else if (params_of(context)->method == RESCALE_Z_SCORE) {
         reduce_moments(context, slices, partial);
@@ -216,7 +235,8 @@ static void merge(const struct stage_context *context, int input, void *into, co
 
 static size_t result_bytes(const struct stage_context *context)
 {
-    const size_t bytes = rounds(context) == 2 ? sizeof(struct rescale_result) : offsetof(struct rescale_result, search);
+    const size_t bytes = rounds(context) == 2 ? sizeof(struct rescale_result)
+                                              : offsetof(struct rescale_result, search);
     return (bytes + 63) / 64 * 64;
 }
 
@@ -233,9 +253,11 @@ static void find_z_score(const struct stage_context *context, const void *total,
 }
 
 /* Returns false where another round is needed. */
-static bool find_percentiles(const struct stage_context *context, const void *total, struct rescale_result *result)
+static bool find_percentiles(const struct stage_context *context, const void *total,
+                             struct rescale_result *result)
 {
-    const double percents[] = {params_of(context)->low_percentile, params_of(context)->high_percentile};
+    const double percents[] = {params_of(context)->low_percentile,
+                               params_of(context)->high_percentile};
     const enum ts_dtype dtype = context->in.dtype;
     if (by_value(context))
         for (int i = 0; i < 2; i++)
@@ -249,8 +271,8 @@ static bool find_percentiles(const struct stage_context *context, const void *to
     return context->round + 1 == rounds(context);
 }
 
-static enum ts_status finish(const struct stage_context *context, const void *const totals[], void *result,
-                             const struct ts_image *tables)
+static enum ts_status finish(const struct stage_context *context, const void *const totals[],
+                             void *result, const struct ts_image *tables)
 {
     struct rescale_result *rescale = result;
     const struct value_range *range = totals[0];
@@ -277,10 +299,12 @@ static int tables(const struct stage_context *context, struct stage_table out[ST
     if (ts_rescale_is_fixed(context))
         return 0;
     out[0] = ts_scope_table(context, z_score ? "mean" : "low",
-                            z_score ? "mean that was taken off" : "value that became out_low", TS_F64, true);
-    out[1] =
-        ts_scope_table(context, z_score ? "standard_deviation" : "high",
-                       z_score ? "standard deviation that was divided by" : "value that became out_high", TS_F64, true);
+                            z_score ? "mean that was taken off" : "value that became out_low",
+                            TS_F64, true);
+    out[1] = ts_scope_table(context, z_score ? "standard_deviation" : "high",
+                            z_score ? "standard deviation that was divided by"
+                                    : "value that became out_high",
+                            TS_F64, true);
     return 2;
 }
 
@@ -291,20 +315,23 @@ static const struct stage_reduction reduction = {
     .tables = tables,
 };
 
-/* ---- map --------------------------------------------------------------------------------------- */
+/* ---- map ------------------------------------------------------------------------------------- */
 
-TS_VECTORIZED static void scale(double *values, size_t n, double low, double span, double out_span, double out_low)
+TS_VECTORIZED static void scale(double *values, size_t n, double low, double span, double out_span,
+                                double out_low)
 {
     for (size_t i = 0; i < n; i++)
         values[i] = (values[i] - low) / span * out_span + out_low;
 }
 
-/* NaN compares false and stays NaN. Where low == high no value lies between the two, and nothing is divided by 0. */
-TS_VECTORIZED static void scale_clipped(double *values, size_t n, double low, double high, double out_low,
-                                        double out_high)
+/* NaN compares false and stays NaN. Where low == high no value lies between the two, and nothing is
+ * divided by 0. */
+TS_VECTORIZED static void scale_clipped(double *values, size_t n, double low, double high,
+                                        double out_low, double out_high)
 {
     for (size_t i = 0; i < n; i++) {
-        const double value = values[i], inside = (value - low) / (high - low) * (out_high - out_low) + out_low;
+        const double value = values[i],
+                     inside = (value - low) / (high - low) * (out_high - out_low) + out_low;
         values[i] = value <= low ? out_low : value >= high ? out_high : inside;
     }
 }
@@ -330,8 +357,8 @@ static void map_values(const struct stage_context *context, int64_t z, double *v
               params->out_high - params->out_low, params->out_low);
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                          void *scratch)
+static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
+                          struct ts_image *out, void *scratch)
 {
     (void)scratch;
     return ts_point_map(context, in, out, map_values);
@@ -340,21 +367,31 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
 const struct stage rescale_stage = {
     .name = "rescale",
     .summary = "scale values to a range, by percentiles, or to zero mean and unit variance",
-    .doc =
-        "With `[a, b]` the range: `y = (x - a)/(b - a)*(out_high - out_low) + out_low`, `x` clipped to `[a, b]` before "
-        "(`skimage.exposure.rescale_intensity`). `[a, b]` is `range`, the smallest and largest finite value, the "
-        "limits of the type, or the values at two percentiles (rule `linear` of `numpy.percentile`, exact for "
-        "every type). `z-score`: `y = (x - mean)/standard deviation`, the deviation of the image itself (ddof 0).\n\n"
-        "Invalid pixels, such as a CT's padding, and those that `mask` leaves out have no part in the numbers found; "
-        "they are scaled like any other value, and clipped. Where no pixel counts, the numbers are NaN, and so is the "
-        "result: 0 in integers.\n\n"
-        "An image of one value becomes out_low, or 0 with z-score. NaN stays NaN in f32 and becomes 0 in integers. "
-        "The numbers found are written as tables `low` and `high`, or `mean` and `standard_deviation`.\n\n"
-        "The result is an intensity. With `range` it may be said to be more: `rescale: {range: [0, 65535], quantity: "
-        "transmission}` for transmissions from 0 to 1 that were stored as integers, `range: [dark, flat]` with `clip: "
-        "false` where two numbers do for all flats and darks; `minus_log` takes these.\n\n"
-        "Cost: no pass, one pass, or two (percentiles of 32-bit integers and floats) to find the numbers; one to "
-        "map.",
+    .doc = "With `[a, b]` the range: `y = (x - a)/(b - a)*(out_high - out_low) + out_low`, `x` "
+           "clipped to `[a, b]` before "
+           "(`skimage.exposure.rescale_intensity`). `[a, b]` is `range`, the smallest and largest "
+           "finite value, the "
+           "limits of the type, or the values at two percentiles (rule `linear` of "
+           "`numpy.percentile`, exact for "
+           "every type). `z-score`: `y = (x - mean)/standard deviation`, the deviation of the "
+           "image itself (ddof 0).\n\n"
+           "Invalid pixels, such as a CT's padding, and those that `mask` leaves out have no part "
+           "in the numbers found; "
+           "they are scaled like any other value, and clipped. Where no pixel counts, the numbers "
+           "are NaN, and so is the "
+           "result: 0 in integers.\n\n"
+           "An image of one value becomes out_low, or 0 with z-score. NaN stays NaN in f32 and "
+           "becomes 0 in integers. "
+           "The numbers found are written as tables `low` and `high`, or `mean` and "
+           "`standard_deviation`.\n\n"
+           "The result is an intensity. With `range` it may be said to be more: `rescale: {range: "
+           "[0, 65535], quantity: "
+           "transmission}` for transmissions from 0 to 1 that were stored as integers, `range: "
+           "[dark, flat]` with `clip: "
+           "false` where two numbers do for all flats and darks; `minus_log` takes these.\n\n"
+           "Cost: no pass, one pass, or two (percentiles of 32-bit integers and floats) to find "
+           "the numbers; one to "
+           "map.",
     STAGE_TAKES_ALL,
     STAGE_PARAMS(rescale_params, struct rescale_params),
     .resolve = resolve,

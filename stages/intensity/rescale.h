@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * rescale maps values linearly: a range, or the range between two percentiles, to another range; or to zero mean and
- * unit variance. Where the numbers come from the data, a reduction finds them first, for the volume or for each slice.
- * The layout of its result stands here, because the CPU code and cuda/intensity/rescale.cu both write and read it.
+ * rescale maps values linearly: a range, or the range between two percentiles, to another range; or
+ * to zero mean and unit variance. Where the numbers come from the data, a reduction finds them
+ * first, for the volume or for each slice. The layout of its result stands here, because the CPU
+ * code and cuda/intensity/rescale.cu both write and read it.
  */
 #ifndef STAGES_INTENSITY_RESCALE_H
 #define STAGES_INTENSITY_RESCALE_H
@@ -33,7 +34,8 @@ struct rescale_result {
 
 /* Returns true where the range is known before the run. */
 bool ts_rescale_is_fixed(const struct stage_context *context);
-/* True for percentiles of slices of 32-bit values on a device, found in one round: totals are percentile_ends. */
+/* True for percentiles of slices of 32-bit values on a device, found in one round: totals are
+ * percentile_ends. */
 bool ts_rescale_by_ends(const struct stage_context *context);
 
 #endif

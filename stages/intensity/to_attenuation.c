@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * to_attenuation: mu = water (1 + HU / 1000), the scale of stages/intensity/to_hu.h and the inverse of to_hu.
- * Values are computed in double, in chunks that stay in the cache, and rounded once. Those that become 0 because they
- * were negative are counted by slice: the counts of chunks are added as integers, so that their order does not matter.
+ * to_attenuation: mu = water (1 + HU / 1000), the scale of stages/intensity/to_hu.h and the inverse
+ * of to_hu. Values are computed in double, in chunks that stay in the cache, and rounded once.
+ * Those that become 0 because they were negative are counted by slice: the counts of chunks are
+ * added as integers, so that their order does not matter.
  */
 #include "stages/intensity/to_attenuation.h"
 
@@ -15,7 +16,8 @@ enum { CHUNK = 4096 };
 
 static const struct choice negative_choices[] = {
     {"zero", NEGATIVE_ZERO,
-     "values below -1000 HU become 0, as no matter has a negative attenuation; the table `negative` counts them"},
+     "values below -1000 HU become 0, as no matter has a negative attenuation; the table "
+     "`negative` counts them"},
     {"keep", NEGATIVE_KEEP,
      "they stay negative, so that the mean of noisy air stays as it is, and to_hu gives them back"},
     {NULL, 0, NULL},
@@ -23,7 +25,8 @@ static const struct choice negative_choices[] = {
 
 static const struct param to_attenuation_params[] = {
     HOUNSFIELD_WATER(struct to_attenuation_params, ""),
-    PARAM(struct to_attenuation_params, negative, .choices = negative_choices, .init.choice = NEGATIVE_ZERO,
+    PARAM(struct to_attenuation_params, negative, .choices = negative_choices,
+          .init.choice = NEGATIVE_ZERO,
           .doc = "what happens to values below -1000 HU, such as noise in air and padding"),
 };
 
@@ -42,13 +45,18 @@ static int tables(const struct stage_context *context, struct stage_table out[ST
 {
     if (params_of(context)->negative == NEGATIVE_KEEP)
         return 0;
-    out[0] = (struct stage_table){.name = "negative", .doc = "values of each slice below -1000 HU, which became 0"};
-    out[0].image = (struct ts_image){
-        .rank = 1, .axes = {context->in.axes[0]}, .dtype = TS_U64, .quantity = TS_INTENSITY, .unit = "1"};
+    out[0] = (struct stage_table){.name = "negative",
+                                  .doc = "values of each slice below -1000 HU, which became 0"};
+    out[0].image = (struct ts_image){.rank = 1,
+                                     .axes = {context->in.axes[0]},
+                                     .dtype = TS_U64,
+                                     .quantity = TS_INTENSITY,
+                                     .unit = "1"};
     return 1;
 }
 
-TS_VECTORIZED static int64_t attenuate(const double *hu, float *out, size_t n, struct attenuation_rule rule)
+TS_VECTORIZED static int64_t attenuate(const double *hu, float *out, size_t n,
+                                       struct attenuation_rule rule)
 {
     int64_t negative = 0;
     for (size_t i = 0; i < n; i++) {
@@ -69,12 +77,14 @@ static int64_t count_valid(const double *hu, const uint64_t *valid, size_t first
     return negative;
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                          void *scratch)
+static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
+                          struct ts_image *out, void *scratch)
 {
     const struct attenuation_rule rule = ts_attenuation_rule(params_of(context));
-    const int64_t count = (int64_t)ts_slice_count(out), nz = out->axes[0].n, chunks = (count + CHUNK - 1) / CHUNK;
-    uint64_t *table = params_of(context)->negative == NEGATIVE_ZERO ? context->tables[0].data : NULL;
+    const int64_t count = (int64_t)ts_slice_count(out), nz = out->axes[0].n,
+                  chunks = (count + CHUNK - 1) / CHUNK;
+    uint64_t *table =
+        params_of(context)->negative == NEGATIVE_ZERO ? context->tables[0].data : NULL;
     (void)scratch;
     if (table)
         memset(table, 0, (size_t)nz * sizeof *table);
@@ -83,7 +93,9 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
         double hu[CHUNK];
         const int64_t z = task / chunks, first = task % chunks * CHUNK;
         const size_t n = (size_t)(count - first < CHUNK ? count - first : CHUNK);
-        ts_load_f64(hu, (const char *)ts_slice_data(in, z) + (size_t)first * ts_dtype_bytes(in->dtype), in->dtype, n);
+        ts_load_f64(hu,
+                    (const char *)ts_slice_data(in, z) + (size_t)first * ts_dtype_bytes(in->dtype),
+                    in->dtype, n);
         int64_t negative = attenuate(hu, (float *)ts_slice_data(out, z) + first, n, rule);
         if (in->valid && negative > 0)
             negative = count_valid(hu, ts_slice_valid(in, z), (size_t)first, n, rule);
@@ -96,20 +108,23 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
 const struct stage to_attenuation_stage = {
     .name = "to_attenuation",
     .summary = "Hounsfield units to attenuation in 1/mm",
-    .doc =
-        "`mu = water*(1 + HU/1000)`, the inverse of `to_hu`: vacuum, -1000 HU, has an attenuation of 0. `radon` of it "
-        "gives line integrals without a unit, as a scanner measures them, because what lies outside the slice is then "
-        "vacuum; and a reconstruction of those ends in HU again:\n\n"
-        "    stages:\n"
-        "      - to_attenuation: {water: 0.0206}\n"
-        "      - radon: {views: 720}\n"
-        "      - fbp: {}\n"
-        "      - to_hu: {water: 0.0206}\n\n"
-        "Values below -1000 HU are noise, or padding of pixels that were not measured. By default they become 0, and a "
-        "run ends with a note of how many there were. NaN stays NaN and is not counted; nor are invalid pixels, such "
-        "as "
-        "padding that the input excludes. Computed in double and rounded "
-        "once; both devices give the same bytes.",
+    .doc = "`mu = water*(1 + HU/1000)`, the inverse of `to_hu`: vacuum, -1000 HU, has an "
+           "attenuation of 0. `radon` of it "
+           "gives line integrals without a unit, as a scanner measures them, because what lies "
+           "outside the slice is then "
+           "vacuum; and a reconstruction of those ends in HU again:\n\n"
+           "    stages:\n"
+           "      - to_attenuation: {water: 0.0206}\n"
+           "      - radon: {views: 720}\n"
+           "      - fbp: {}\n"
+           "      - to_hu: {water: 0.0206}\n\n"
+           "Values below -1000 HU are noise, or padding of pixels that were not measured. By "
+           "default they become 0, and a "
+           "run ends with a note of how many there were. NaN stays NaN and is not counted; nor are "
+           "invalid pixels, such "
+           "as "
+           "padding that the input excludes. Computed in double and rounded "
+           "once; both devices give the same bytes.",
     .axes = AXES_VOLUME,
     .dtypes = TS_ANY_DTYPE,
     .quantities = TS_QUANTITY_BIT(TS_HU),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * to_hu: HU = 1000 (mu - mu_water) / mu_water, the scale of stages/intensity/to_hu.h. Values are computed in
- * double and rounded once. to_attenuation is the inverse.
+ * to_hu: HU = 1000 (mu - mu_water) / mu_water, the scale of stages/intensity/to_hu.h. Values are
+ * computed in double and rounded once. to_attenuation is the inverse.
  */
 #include "stages/intensity/to_hu.h"
 
@@ -21,9 +21,11 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
         return TS_OK;
     ts_diag_error(
         context->diag, TS_BAD_CHAIN,
-        &(struct diag_site){.code = "attenuation-unit", .span = context->set->span, .stage = context->stage->name},
+        &(struct diag_site){
+            .code = "attenuation-unit", .span = context->set->span, .stage = context->stage->name},
         "the attenuation of this image is in '%s', expected 1/mm as that of water is", unit);
-    return ts_diag_hint(context->diag, "reconstruct from line integrals without a unit on a grid in mm");
+    return ts_diag_hint(context->diag,
+                        "reconstruct from line integrals without a unit on a grid in mm");
 }
 
 static enum ts_status shape(const struct stage_context *context, struct ts_image *out)
@@ -46,8 +48,8 @@ static void map_values(const struct stage_context *context, int64_t z, double *v
     scale(values, n, ((const struct to_hu_params *)context->params)->water);
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                          void *scratch)
+static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
+                          struct ts_image *out, void *scratch)
 {
     (void)scratch;
     return ts_point_map(context, in, out, map_values);
@@ -56,19 +58,23 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
 const struct stage to_hu_stage = {
     .name = "to_hu",
     .summary = "attenuation in 1/mm to Hounsfield units",
-    .doc = "`HU = 1000*(mu - water)/water`: water is 0 HU and vacuum -1000 HU (air's own attenuation is taken as 0). "
-           "The image must be an attenuation in 1/mm, as a reconstruction of line integrals on a grid in mm is. Every "
-           "value is mapped, negative ones too; NaN stays NaN. Computed in double and rounded once.",
+    .doc =
+        "`HU = 1000*(mu - water)/water`: water is 0 HU and vacuum -1000 HU (air's own attenuation "
+        "is taken as 0). "
+        "The image must be an attenuation in 1/mm, as a reconstruction of line integrals on a grid "
+        "in mm is. Every "
+        "value is mapped, negative ones too; NaN stays NaN. Computed in double and rounded once.",
     .axes = AXES_VOLUME,
     .dtypes = TS_DTYPE_BIT(TS_F32),
     .quantities = TS_QUANTITY_BIT(TS_ATTENUATION),
-    .quantity_hints = {[TS_COUNTS] =
-                           "`flat_field`, `minus_log` and a reconstruction such as `fbp` make one from counts",
-                       [TS_TRANSMISSION] =
-                           "`minus_log` and a reconstruction such as `fbp` make one from a transmission",
-                       [TS_LINE_INTEGRAL] = "a reconstruction such as `fbp` makes one of line integrals",
-                       [TS_HU] = "this image is in HU already",
-                       [TS_INTENSITY] = "where the values are 1/mm, say `quantity: attenuation` at the input"},
+    .quantity_hints =
+        {[TS_COUNTS] =
+             "`flat_field`, `minus_log` and a reconstruction such as `fbp` make one from counts",
+         [TS_TRANSMISSION] =
+             "`minus_log` and a reconstruction such as `fbp` make one from a transmission",
+         [TS_LINE_INTEGRAL] = "a reconstruction such as `fbp` makes one of line integrals",
+         [TS_HU] = "this image is in HU already",
+         [TS_INTENSITY] = "where the values are 1/mm, say `quantity: attenuation` at the input"},
     STAGE_PARAMS(to_hu_params, struct to_hu_params),
     .resolve = resolve,
     .shape = shape,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * backproject: every pixel sums what the detector pixels at its place saw in all views; (z, view, detector) ->
- * (z, y, x), f32. stages/geometry/beam.h defines places and weights, stages/projection/backprojection.c how the
- * CPU cuts the work; the adjoint of a fan goes by its rays, stages/projection/joseph.c.
+ * backproject: every pixel sums what the detector pixels at its place saw in all views; (z, view,
+ * detector) -> (z, y, x), f32. stages/geometry/beam.h defines places and weights,
+ * stages/projection/backprojection.c how the CPU cuts the work; the adjoint of a fan goes by its
+ * rays, stages/projection/joseph.c.
  */
 #include "stages/projection/reconstruction.h"
 
@@ -17,9 +18,11 @@ static enum ts_status backproject_resolve(const struct stage_context *context, v
     params->cutoff = 1;
     if (params->model == BACK_LINEAR && in->beam.kind != TS_BEAM_PARALLEL) {
         ts_param_error(context->set, "model", "model-beam", context->diag,
-                       "'linear' knows parallel rays alone, and the beam is %s", ts_beam_name(in->beam.kind));
-        return ts_diag_hint(context->diag,
-                            "fbp has the pixel-driven backprojection of a fan, with its weights; filter: none");
+                       "'linear' knows parallel rays alone, and the beam is %s",
+                       ts_beam_name(in->beam.kind));
+        return ts_diag_hint(
+            context->diag,
+            "fbp has the pixel-driven backprojection of a fan, with its weights; filter: none");
     }
     if (params->model == BACK_JOSEPH)
         ts_unit_times_length(in->unit, in->axes[2].unit, params->unit);
@@ -27,7 +30,8 @@ static enum ts_status backproject_resolve(const struct stage_context *context, v
         snprintf(params->unit, sizeof params->unit, "%s", in->unit ? in->unit : "");
     /* Weights of a parallel beam have their own check. */
     const bool any = params->weights == VIEW_WEIGHTS_NONE || in->beam.kind != TS_BEAM_PARALLEL;
-    const enum ts_status status = params->gaps == VIEW_GAPS_REFUSE && any ? ts_view_angles_check_unit(context) : TS_OK;
+    const enum ts_status status =
+        params->gaps == VIEW_GAPS_REFUSE && any ? ts_view_angles_check_unit(context) : TS_OK;
     return status == TS_OK ? ts_reconstruction_resolve(context, params) : status;
 }
 
@@ -40,7 +44,8 @@ static enum ts_status backproject_shape(const struct stage_context *context, str
 }
 
 static const struct choice model_choices[] = {
-    {"joseph", BACK_JOSEPH, "the exact adjoint of `radon`: its weights with pixel and ray exchanged"},
+    {"joseph", BACK_JOSEPH,
+     "the exact adjoint of `radon`: its weights with pixel and ray exchanged"},
     {"linear", BACK_LINEAR,
      "pixel-driven: linear interpolation between the two detector pixels beside the pixel's place"},
     {0},
@@ -49,18 +54,20 @@ static const struct choice model_choices[] = {
 static const struct choice weights_choices[] = {
     {"none", VIEW_WEIGHTS_NONE, "every view counts the same"},
     {"angles", VIEW_WEIGHTS_ANGLES,
-     "each view by half the angle between its neighbors modulo 180 degrees, in radian: an integral over angles"},
+     "each view by half the angle between its neighbors modulo 180 degrees, in radian: an integral "
+     "over angles"},
     {0},
 };
 
 static const struct param backproject_params[] = {
-    PARAM(struct reconstruction_params, model, .init.choice = BACK_JOSEPH, .choices = model_choices, .unit = "",
-          .doc = "which detector pixels count for a pixel, and how much"),
-    PARAM(struct reconstruction_params, weights, .init.choice = VIEW_WEIGHTS_NONE, .choices = weights_choices,
-          .unit = "", .doc = "how much each view counts"),
-    PARAM(struct reconstruction_params, gaps, .init.choice = VIEW_GAPS_REFUSE, .choices = ts_view_gaps_choices,
-          .unit = "",
-          .doc = "where the angles look like radians; with weights also where neighboring views are more than 4 times "
+    PARAM(struct reconstruction_params, model, .init.choice = BACK_JOSEPH, .choices = model_choices,
+          .unit = "", .doc = "which detector pixels count for a pixel, and how much"),
+    PARAM(struct reconstruction_params, weights, .init.choice = VIEW_WEIGHTS_NONE,
+          .choices = weights_choices, .unit = "", .doc = "how much each view counts"),
+    PARAM(struct reconstruction_params, gaps, .init.choice = VIEW_GAPS_REFUSE,
+          .choices = ts_view_gaps_choices, .unit = "",
+          .doc = "where the angles look like radians; with weights also where neighboring views "
+                 "are more than 4 times "
                  "their mean angle apart"),
     RECONSTRUCTION_PARAMS,
 };
@@ -68,25 +75,40 @@ static const struct param backproject_params[] = {
 const struct stage backproject_stage = {
     .name = "backproject",
     .summary = "backprojection, unfiltered: sinogram to volume",
-    .doc = "In a parallel beam pixel (row, column) lies at `t = center + (x cos(theta) + y sin(theta)) / detector "
-           "spacing` of a view, with x along rising columns, y along falling rows, both in mm from the center of the "
-           "slice. From each view it takes `scale * sum over d of max(0, 1 - width |d - t|) * sinogram[view][d]`, "
+    .doc = "In a parallel beam pixel (row, column) lies at `t = center + (x cos(theta) + y "
+           "sin(theta)) / detector "
+           "spacing` of a view, with x along rising columns, y along falling rows, both in mm from "
+           "the center of the "
+           "slice. From each view it takes `scale * sum over d of max(0, 1 - width |d - t|) * "
+           "sinogram[view][d]`, "
            "outside the detector 0.\n\n"
-           "`model: joseph` is the exact adjoint of `radon` with the same geometry, for iterative methods: width is "
-           "the distance of neighboring rays in pixels along a line of pixels, scale the length of ray between two "
-           "lines (P. M. Joseph, IEEE Trans. Med. Imaging 1, 1982). `model: linear` has width and scale 1: the "
-           "backprojection of `fbp`, which is `filter`, then `backproject model=linear weights=angles`.\n\n"
-           "With `method: tensor` both round weights alike; what keeps `<Ax, y>` from `<x, A'y>` is the rounding of x "
+           "`model: joseph` is the exact adjoint of `radon` with the same geometry, for iterative "
+           "methods: width is "
+           "the distance of neighboring rays in pixels along a line of pixels, scale the length of "
+           "ray between two "
+           "lines (P. M. Joseph, IEEE Trans. Med. Imaging 1, 1982). `model: linear` has width and "
+           "scale 1: the "
+           "backprojection of `fbp`, which is `filter`, then `backproject model=linear "
+           "weights=angles`.\n\n"
+           "With `method: tensor` both round weights alike; what keeps `<Ax, y>` from `<x, A'y>` "
+           "is the rounding of x "
            "and y to 11 bits, about 2e-4 divided by the root of the number of values.\n\n"
-           "Of a fan `model: joseph` is the exact adjoint as well: every ray adds its value to the pixels that it was "
-           "projected from, with the same weights. Its other backprojection, by the pixels, belongs to `fbp`.\n\n"
-           "The volume is a square of as many pixels as there are detector pixels unless told otherwise; its center is "
-           "the sinogram's origin, so that a volume that was projected comes back to its place. A value that is NaN or "
-           "infinite would spoil every pixel on its ray, and ends the run. More than 8 views that all lie within 2.8 "
-           "to 6.6 degrees are an error, because angles in radians look so, and so are many views in few directions, "
+           "Of a fan `model: joseph` is the exact adjoint as well: every ray adds its value to the "
+           "pixels that it was "
+           "projected from, with the same weights. Its other backprojection, by the pixels, "
+           "belongs to `fbp`.\n\n"
+           "The volume is a square of as many pixels as there are detector pixels unless told "
+           "otherwise; its center is "
+           "the sinogram's origin, so that a volume that was projected comes back to its place. A "
+           "value that is NaN or "
+           "infinite would spoil every pixel on its ray, and ends the run. More than 8 views that "
+           "all lie within 2.8 "
+           "to 6.6 degrees are an error, because angles in radians look so, and so are many views "
+           "in few directions, "
            "unless `gaps: accept` says that they are right.\n\n"
            "Cost: one interpolation for each view and pixel.",
-    STAGE_TAKES_SINOGRAMS(TS_QUANTITY_BIT(TS_LINE_INTEGRAL) | TS_QUANTITY_BIT(TS_INTENSITY), TS_ANY_BEAM),
+    STAGE_TAKES_SINOGRAMS(TS_QUANTITY_BIT(TS_LINE_INTEGRAL) | TS_QUANTITY_BIT(TS_INTENSITY),
+                          TS_ANY_BEAM),
     STAGE_PARAMS(backproject_params, struct reconstruction_params),
     .resolve = backproject_resolve,
     .shape = backproject_shape,
@@ -95,7 +117,9 @@ const struct stage backproject_stage = {
     .map = ts_reconstruction_map,
     .cuda = STAGE_CUDA(backproject_cuda),
     .bench = "model=linear|model=joseph|model=joseph scan=fan-flat pixel_size=0.66",
-    .tolerance = {.relative = 1e-5,
-                  .why = "weights are rounded once to float and up to some thousand products summed in float"},
+    .tolerance =
+        {.relative = 1e-5,
+         .why =
+             "weights are rounded once to float and up to some thousand products summed in float"},
     .method_tolerances = ts_back_method_tolerances,
 };

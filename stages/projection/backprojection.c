@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs of 64 pixels of a row meet a block of a few views. The place of each pixel in each view and the weights of the
- * two samples beside it are worked out for the run, places in double; then the samples are summed over the views, for
- * 16, 4 or 1 slices in the same order of operations. One slice alone is summed by stages/projection/one_slice.h where
- * the machine and the views allow it.
+ * Runs of 64 pixels of a row meet a block of a few views. The place of each pixel in each view and
+ * the weights of the two samples beside it are worked out for the run, places in double; then the
+ * samples are summed over the views, for 16, 4 or 1 slices in the same order of operations. One
+ * slice alone is summed by stages/projection/one_slice.h where the machine and the views allow it.
  */
 #include "stages/projection/backprojection.h"
 
@@ -31,7 +31,7 @@ size_t ts_backprojection_scratch(int64_t n_detectors, int64_t n_columns, int thr
     return ts_slice_work_scratch(&work);
 }
 
-/* ---- where a run of pixels lies in the views of a block ---------------------------------------- */
+/* ---- where a run of pixels lies in the views of a block -------------------------------------- */
 
 /* This is the index of a sample within the block, with the weights of it and of the next. */
 struct places {
@@ -39,8 +39,8 @@ struct places {
     float below[BLOCK_LINES][PIXEL_RUN], above[BLOCK_LINES][PIXEL_RUN];
 };
 
-ALWAYS_INLINE void find_places(const struct back_view *views, const struct slice_block *block, int64_t row,
-                               int64_t first, int64_t n, struct places *places)
+ALWAYS_INLINE void find_places(const struct back_view *views, const struct slice_block *block,
+                               int64_t row, int64_t first, int64_t n, struct places *places)
 {
     const double low = -BLOCK_MARGIN, high = (double)block->n_minor;
     for (int64_t v = 0; v < block->n_major; v++) {
@@ -58,8 +58,10 @@ ALWAYS_INLINE void find_places(const struct back_view *views, const struct slice
             places->index[v][p] = line + index;
             places->above[v][p] = (float)(at + BLOCK_MARGIN - (double)index);
         }
-        for (int64_t p = 0; p < n; p++) { /* `above` still is how far the pixel is past the detector pixel below */
-            const float below = scale - slope * places->above[v][p], above = scale - slope * (1 - places->above[v][p]);
+        for (int64_t p = 0; p < n;
+             p++) { /* `above` still is how far the pixel is past the detector pixel below */
+            const float below = scale - slope * places->above[v][p],
+                        above = scale - slope * (1 - places->above[v][p]);
             places->below[v][p] = below > 0 ? below : 0;
             places->above[v][p] = above > 0 ? above : 0;
         }
@@ -67,8 +69,9 @@ ALWAYS_INLINE void find_places(const struct back_view *views, const struct slice
 }
 
 /* Does the same for a fan. */
-ALWAYS_INLINE void find_fan_places(const struct backprojection *work, const struct slice_block *block, int64_t row,
-                                   int64_t first, int64_t n, struct places *places)
+ALWAYS_INLINE void find_fan_places(const struct backprojection *work,
+                                   const struct slice_block *block, int64_t row, int64_t first,
+                                   int64_t n, struct places *places)
 {
     const double low = -BLOCK_MARGIN, high = (double)block->n_minor;
     for (int64_t v = 0; v < block->n_major; v++) {
@@ -90,7 +93,8 @@ ALWAYS_INLINE void find_fan_places(const struct backprojection *work, const stru
 #define TS_LOOPS "stages/projection/backprojection.inc"
 #include "core/vectors.inc"
 
-ALWAYS_INLINE void add_run_4(const struct slice_block *block, const struct places *places, int64_t n, float *sums)
+ALWAYS_INLINE void add_run_4(const struct slice_block *block, const struct places *places,
+                             int64_t n, float *sums)
 {
     for (int64_t p = 0; p < n; p++) {
         slices_4 partial = {0};
@@ -102,19 +106,22 @@ ALWAYS_INLINE void add_run_4(const struct slice_block *block, const struct place
     }
 }
 
-/* For one slice the loops are exchanged, so that vectors run over pixels. A sample and its neighbor are loaded as one
- * pair. Places up to the next multiple of 4 from n on are read. */
-ALWAYS_INLINE void add_run_1(const struct slice_block *block, const struct places *places, int64_t n, float *sums)
+/* For one slice the loops are exchanged, so that vectors run over pixels. A sample and its neighbor
+ * are loaded as one pair. Places up to the next multiple of 4 from n on are read. */
+ALWAYS_INLINE void add_run_1(const struct slice_block *block, const struct places *places,
+                             int64_t n, float *sums)
 {
     typedef double loads __attribute__((vector_size(16)));
     slices_4 partial[PIXEL_RUN / 4] = {{0}};
     for (int64_t v = 0; v < block->n_major; v++) {
-        const slices_4 *below = (const slices_4 *)places->below[v], *above = (const slices_4 *)places->above[v];
+        const slices_4 *below = (const slices_4 *)places->below[v],
+                       *above = (const slices_4 *)places->above[v];
         for (int64_t k = 0; k < (n + 3) / 4; k++) {
             double pair[4];
             for (int i = 0; i < 4; i++)
                 memcpy(&pair[i], block->data + places->index[v][4 * k + i], sizeof pair[i]);
-            const slices_4 left = (slices_4)(loads){pair[0], pair[1]}, right = (slices_4)(loads){pair[2], pair[3]};
+            const slices_4 left = (slices_4)(loads){pair[0], pair[1]},
+                           right = (slices_4)(loads){pair[2], pair[3]};
             partial[k] += below[k] * __builtin_shufflevector(left, right, 0, 2, 4, 6) +
                           above[k] * __builtin_shufflevector(left, right, 1, 3, 5, 7);
         }
@@ -123,15 +130,17 @@ ALWAYS_INLINE void add_run_1(const struct slice_block *block, const struct place
         sums[p] += partial[p / 4][p % 4];
 }
 
-/* Does the same where rays are closer than a pixel: more than two detector pixels count, each with its weight. */
-static void add_run_fine(const struct back_view *views, const struct slice_block *block, int64_t row, int64_t first,
-                         int64_t n, int slices, float *sums)
+/* Does the same where rays are closer than a pixel: more than two detector pixels count, each with
+ * its weight. */
+static void add_run_fine(const struct back_view *views, const struct slice_block *block,
+                         int64_t row, int64_t first, int64_t n, int slices, float *sums)
 {
     for (int64_t p = 0; p < n; p++) {
         float partial[BLOCK_SLICES] = {0};
         for (int64_t v = 0; v < block->n_major; v++) {
             const struct back_view view = views[v];
-            const double at = view.base + (double)row * view.per_row + (double)(first + p) * view.per_column;
+            const double at =
+                view.base + (double)row * view.per_row + (double)(first + p) * view.per_column;
             const double reach = 1 / view.width, high = (double)(block->n_minor - 1);
             const int64_t end = (int64_t)fmin(at + reach, high);
             for (int64_t d = (int64_t)ceil(fmax(at - reach, 0)); d <= end && at + reach >= 0; d++) {
@@ -147,8 +156,8 @@ static void add_run_fine(const struct back_view *views, const struct slice_block
     }
 }
 
-ALWAYS_INLINE void add_block(const struct backprojection *work, const struct slice_block *block, int64_t row,
-                             int64_t n_rows, float *sums, const int slices)
+ALWAYS_INLINE void add_block(const struct backprojection *work, const struct slice_block *block,
+                             int64_t row, int64_t n_rows, float *sums, const int slices)
 {
     const struct back_view *views = work->fans ? NULL : work->views + block->m_first;
     const int64_t n_columns = work->n_columns;
@@ -177,11 +186,12 @@ ALWAYS_INLINE void add_block(const struct backprojection *work, const struct sli
         }
 }
 
-#define ADD_BLOCK(slices)                                                                                              \
-    TS_VECTORIZED static void add_block_##slices(const struct backprojection *work, const struct slice_block *block,   \
-                                                 int64_t row, int64_t n_rows, float *sums)                             \
-    {                                                                                                                  \
-        add_block(work, block, row, n_rows, sums, slices);                                                             \
+#define ADD_BLOCK(slices)                                                                          \
+    TS_VECTORIZED static void add_block_##slices(const struct backprojection *work,                \
+                                                 const struct slice_block *block, int64_t row,     \
+                                                 int64_t n_rows, float *sums)                      \
+    {                                                                                              \
+        add_block(work, block, row, n_rows, sums, slices);                                         \
     }
 ADD_BLOCK(16)
 ADD_BLOCK(4)
@@ -193,7 +203,8 @@ struct job {
 };
 
 /* Backprojects rows of pixels of several slices, over all blocks of views. */
-static void backproject_rows(const void *data, const struct slice_part *part, float *sums, float *samples)
+static void backproject_rows(const void *data, const struct slice_part *part, float *sums,
+                             float *samples)
 {
     const struct job *job = data;
     const struct backprojection *work = job->work;
@@ -204,7 +215,8 @@ static void backproject_rows(const void *data, const struct slice_part *part, fl
     for (int64_t view = 0; view < n_views; view += ts_slice_block_lines(n_detectors)) {
         struct slice_block block = ts_slice_block(samples, true, view, n_views, n_detectors);
         ts_slice_block_fill(&work->sinogram, part->z, slices, &block);
-        if (job->one_slice && slices == 1) /* the buffer is for 16 slices, so ONE_SLICE_BEYOND samples may be read */
+        if (job->one_slice &&
+            slices == 1) /* the buffer is for 16 slices, so ONE_SLICE_BEYOND samples may be read */
             job->one_slice(work->views + view, &block, part->first, part->n, n_columns, sums);
         else
             (slices == 16  ? add_block_16
@@ -218,12 +230,14 @@ static void backproject_rows(const void *data, const struct slice_part *part, fl
     }
 }
 
-_Static_assert((BLOCK_SLICES - 1) * 2 * BLOCK_MARGIN > ONE_SLICE_BEYOND, "a block of one line of one sample");
+_Static_assert((BLOCK_SLICES - 1) * 2 * BLOCK_MARGIN > ONE_SLICE_BEYOND,
+               "a block of one line of one sample");
 
 void ts_backprojection_run(const struct backprojection *work, void *scratch)
 {
     const int64_t n_views = work->sinogram.axes[1].n, n_detectors = work->sinogram.axes[2].n;
-    const struct job job = {work, work->fans ? NULL : ts_one_slice_backprojector(work->views, n_views)};
+    const struct job job = {work,
+                            work->fans ? NULL : ts_one_slice_backprojector(work->views, n_views)};
     struct slice_work parts = work_of(n_detectors, work->n_columns, work->threads);
     parts.n_slices = work->sinogram.axes[0].n;
     parts.n_lines = work->n_rows;

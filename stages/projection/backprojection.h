@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This backprojects stacks of sinograms (z, view, detector) to volumes (z, y, x) of f32 on the CPU, as
- * stages/geometry/beam.h and, for fans, fan_view.h define it.
+ * This backprojects stacks of sinograms (z, view, detector) to volumes (z, y, x) of f32 on the CPU,
+ * as stages/geometry/beam.h and, for fans, fan_view.h define it.
  *
- * Up to 16 slices are computed together with their samples side by side, so that one place and one pair of weights
- * serve 16 vectorized sums. A block of a few views stays in the second cache while the pixels of some rows pass over
- * it. The order of sums is fixed by the number of detector pixels alone: the views of a block in their order, then the
- * sums of the blocks in rising order.
+ * Up to 16 slices are computed together with their samples side by side, so that one place and one
+ * pair of weights serve 16 vectorized sums. A block of a few views stays in the second cache while
+ * the pixels of some rows pass over it. The order of sums is fixed by the number of detector pixels
+ * alone: the views of a block in their order, then the sums of the blocks in rising order.
  */
 #ifndef STAGES_PROJECTION_BACKPROJECTION_H
 #define STAGES_PROJECTION_BACKPROJECTION_H
@@ -18,7 +18,8 @@
 struct backprojection {
     struct ts_image sinogram;      /* slices with data, any dtype */
     const struct back_view *views; /* n_views of a parallel beam */
-    const struct fan_view *fans;   /* n_views of a fan, whose grid follows; NULL: the beam is parallel */
+    const struct fan_view
+        *fans; /* n_views of a fan, whose grid follows; NULL: the beam is parallel */
     struct fan_grid fan_grid;
     int64_t n_rows, n_columns;
     float *out; /* (z, y, x) */

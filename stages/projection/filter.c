@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * filter: the rows of a sinogram through a filter of filtered backprojection, as stages/projection/row_filter.h defines
- * it; (z, view, detector) -> the same, f32. On the CPU each row is a task of its own, through FFTW or KissFFT.
+ * filter: the rows of a sinogram through a filter of filtered backprojection, as
+ * stages/projection/row_filter.h defines it; (z, view, detector) -> the same, f32. On the CPU each
+ * row is a task of its own, through FFTW or KissFFT.
  */
 #include "stages/projection/filter.h"
 
@@ -9,8 +10,10 @@ struct row_filter ts_filter_of(const struct stage_context *context)
 {
     const struct filter_params *params = context->params;
     const struct ts_axis *axis = &context->in.axes[2];
-    return (struct row_filter){
-        .name = params->filter, .cutoff = params->cutoff, .spacing = ts_axis_spacing(axis), .n = axis->n};
+    return (struct row_filter){.name = params->filter,
+                               .cutoff = params->cutoff,
+                               .spacing = ts_axis_spacing(axis),
+                               .n = axis->n};
 }
 
 static enum ts_status filter_resolve(const struct stage_context *context, void *values)
@@ -30,7 +33,8 @@ static enum ts_status filter_shape(const struct stage_context *context, struct t
     return TS_OK;
 }
 
-static int filter_transforms(const struct stage_context *context, struct fft_shape shapes[STAGE_TRANSFORMS])
+static int filter_transforms(const struct stage_context *context,
+                             struct fft_shape shapes[STAGE_TRANSFORMS])
 {
     const struct row_filter filter = ts_filter_of(context);
     if (context->device || filter.name == ROW_FILTER_NONE)
@@ -46,8 +50,8 @@ static size_t filter_scratch(const struct stage_context *context, int64_t n)
     return ts_row_filter_scratch(&filter, context->threads);
 }
 
-static enum ts_status filter_map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                                 void *scratch)
+static enum ts_status filter_map(const struct stage_context *context, const struct ts_image *in,
+                                 struct ts_image *out, void *scratch)
 {
     const struct row_filter filter = ts_filter_of(context);
     ts_row_filter_run(context, &filter, in, out->data, scratch);
@@ -61,18 +65,25 @@ static const struct param filter_params[] = {
 const struct stage filter_stage = {
     .name = "filter",
     .summary = "the filters of filtered backprojection, along the rows of a sinogram",
-    .doc =
-        "Every row p of n detector pixels, d mm apart, becomes `q[i] = d * sum over j of p[j] h[i - j]` with the "
-        "band-limited ramp `h[0] = 1 / (4 d d)`, `h[n] = -1 / (pi pi n n d d)` for odd n and 0 for even n "
-        "(Ramachandran and Lakshminarayanan, PNAS 68, 1971; Kak and Slaney, 1988), in the frequencies times a window "
-        "`W(u)`, with u the frequency as a fraction of `cutoff` times Nyquist (1 / 2d), and 0 beyond u = 1. Rows are "
-        "padded with zeros to the power of two from 2 n - 1 on, so that nothing wraps around. The ramp is made of its "
-        "samples, not of |f|, and so keeps the mean of a row.\n\n"
-        "The result has the unit of the rows per mm and is no line integral any more. `fbp` filters by itself; "
-        "`filter` and then `backproject model=linear weights=angles` do the same step by step. scikit-image's filters "
-        "are these times 2 d; it samples hamming and hann one sample off the middle. A value that is NaN or infinite "
-        "spoils its row.\n\n"
-        "Cost: two transforms of 2 to 4 n samples a row.",
+    .doc = "Every row p of n detector pixels, d mm apart, becomes `q[i] = d * sum over j of p[j] "
+           "h[i - j]` with the "
+           "band-limited ramp `h[0] = 1 / (4 d d)`, `h[n] = -1 / (pi pi n n d d)` for odd n and 0 "
+           "for even n "
+           "(Ramachandran and Lakshminarayanan, PNAS 68, 1971; Kak and Slaney, 1988), in the "
+           "frequencies times a window "
+           "`W(u)`, with u the frequency as a fraction of `cutoff` times Nyquist (1 / 2d), and 0 "
+           "beyond u = 1. Rows are "
+           "padded with zeros to the power of two from 2 n - 1 on, so that nothing wraps around. "
+           "The ramp is made of its "
+           "samples, not of |f|, and so keeps the mean of a row.\n\n"
+           "The result has the unit of the rows per mm and is no line integral any more. `fbp` "
+           "filters by itself; "
+           "`filter` and then `backproject model=linear weights=angles` do the same step by step. "
+           "scikit-image's filters "
+           "are these times 2 d; it samples hamming and hann one sample off the middle. A value "
+           "that is NaN or infinite "
+           "spoils its row.\n\n"
+           "Cost: two transforms of 2 to 4 n samples a row.",
     STAGE_TAKES_SINOGRAMS(TS_QUANTITY_BIT(TS_LINE_INTEGRAL) | TS_QUANTITY_BIT(TS_INTENSITY),
                           TS_BEAM_BIT(TS_BEAM_PARALLEL)),
     STAGE_PARAMS(filter_params, struct filter_params),
@@ -84,6 +95,7 @@ const struct stage filter_stage = {
     .cuda = STAGE_CUDA(filter_cuda),
     .bench = "filter=ramp|filter=none",
     .tolerance = {.relative = 2e-6,
-                  .why = "the response is rounded once to float; two transforms in float, each off by some 1e-7 of the "
+                  .why = "the response is rounded once to float; two transforms in float, each off "
+                         "by some 1e-7 of the "
                          "row's largest value"},
 };

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * filter applies a filter of filtered backprojection to the rows of a sinogram and leaves out the backprojection, so
- * that filtered rows can be looked at or backprojected by another stage. The filter itself is that of
- * stages/projection/row_filter.h, as in fbp. cuda/projection/filter.cu reads the same parameters.
+ * filter applies a filter of filtered backprojection to the rows of a sinogram and leaves out the
+ * backprojection, so that filtered rows can be looked at or backprojected by another stage. The
+ * filter itself is that of stages/projection/row_filter.h, as in fbp. cuda/projection/filter.cu
+ * reads the same parameters.
  */
 #ifndef STAGES_PROJECTION_FILTER_H
 #define STAGES_PROJECTION_FILTER_H

@@ -2,11 +2,12 @@
  *
  * Joseph's projector sums along rays, (z, y, x) -> (z, view, detector); its adjoint is below.
  *
- * 16 slices are computed together with their samples side by side (then 4, then 1, by stages/projection/one_slice.h
- * where the machine has its vectors), so that one index and one weight serve 16 vectorized sums. The image is read in
- * blocks of a few rows or columns that stay in the second cache while every view passes over them. The order of sums is
- * fixed by the slice's size alone: within a block in rising major index from 0, then the blocks in rising order.
- * Indices and weights are computed in double and the weight is rounded once.
+ * 16 slices are computed together with their samples side by side (then 4, then 1, by
+ * stages/projection/one_slice.h where the machine has its vectors), so that one index and one
+ * weight serve 16 vectorized sums. The image is read in blocks of a few rows or columns that stay
+ * in the second cache while every view passes over them. The order of sums is fixed by the slice's
+ * size alone: within a block in rising major index from 0, then the blocks in rising order. Indices
+ * and weights are computed in double and the weight is rounded once.
  */
 #include "stages/projection/joseph.h"
 
@@ -16,10 +17,12 @@
 #include "stages/projection/joseph_rays.h"
 #include "stages/projection/one_slice.h"
 
-/* This fills the tables of a scan's rays: the angle of each view, the ray of each detector pixel relative to it, and
- * the runs of detector pixels whose rays share a major axis. They are worked out once for all blocks of pixels. */
+/* This fills the tables of a scan's rays: the angle of each view, the ray of each detector pixel
+ * relative to it, and the runs of detector pixels whose rays share a major axis. They are worked
+ * out once for all blocks of pixels. */
 
-/* Adds the tables to a layout; where that has memory, joseph_rays_fill() works them out, once for all blocks. */
+/* Adds the tables to a layout; where that has memory, joseph_rays_fill() works them out, once for
+ * all blocks. */
 static struct joseph_rays joseph_rays(const struct beam_scan *scan, struct memory_layout *layout)
 {
     const size_t views = (size_t)scan->n_views;
@@ -43,20 +46,21 @@ static void joseph_rays_fill(struct joseph_rays *rays)
 }
 
 /* Writes the range [*first, *end) of detector pixels whose rays can cross a block's lines. */
-static void joseph_seen(const struct joseph_rays *rays, int64_t view, const struct slice_block *block, int64_t *first,
-                        int64_t *end)
+static void joseph_seen(const struct joseph_rays *rays, int64_t view,
+                        const struct slice_block *block, int64_t *first, int64_t *end)
 {
     const struct beam_geometry *grid = &rays->scan->grid;
-    const double row_center = 0.5 * (double)(grid->n_rows - 1), column_center = 0.5 * (double)(grid->n_columns - 1);
+    const double row_center = 0.5 * (double)(grid->n_rows - 1),
+                 column_center = 0.5 * (double)(grid->n_columns - 1);
     const double major[2] = {(double)block->m_first, (double)(block->m_first + block->n_major - 1)};
     const double minor[2] = {-1, (double)block->n_minor}, n = (double)grid->n_detectors;
     double low = INFINITY, high = -INFINITY;
     for (int corner = 0; corner < 4; corner++) {
         const double m = major[corner / 2], i = minor[corner % 2];
         const double row = block->along_rows ? m : i, column = block->along_rows ? i : m;
-        const double shadow =
-            ts_beam_shadow(rays->scan, rays->angles[view], (column - column_center) * grid->column_spacing,
-                           (row_center - row) * grid->row_spacing);
+        const double shadow = ts_beam_shadow(rays->scan, rays->angles[view],
+                                             (column - column_center) * grid->column_spacing,
+                                             (row_center - row) * grid->row_spacing);
         low = fmin(low, shadow);
         high = fmax(high, shadow);
     }
@@ -70,14 +74,17 @@ static void joseph_lengths(const struct joseph_rays *rays, int64_t view, float *
 {
     const struct beam_geometry *grid = &rays->scan->grid;
     for (int64_t d = 0; d < grid->n_detectors; d++)
-        lengths[d] = d == 0 || rays->fan ? (float)ts_beam_ray(grid, rays->angles[view], rays->detectors[d]).length_mm
-                                         : lengths[0];
+        lengths[d] =
+            d == 0 || rays->fan
+                ? (float)ts_beam_ray(grid, rays->angles[view], rays->detectors[d]).length_mm
+                : lengths[0];
 }
 
 /* Returns the bytes of the larger one of the blocks along rows and along columns. */
 static size_t joseph_block_bytes(const struct beam_scan *scan)
 {
-    const size_t a = ts_slice_block_bytes(scan->grid.n_rows), b = ts_slice_block_bytes(scan->grid.n_columns);
+    const size_t a = ts_slice_block_bytes(scan->grid.n_rows),
+                 b = ts_slice_block_bytes(scan->grid.n_columns);
     return a > b ? a : b;
 }
 
@@ -93,7 +100,8 @@ struct projection {
 /* One thread's block of the image holds the lengths of a view's rays once its sums are complete. */
 static struct slice_work work_of(const struct beam_scan *scan, int threads)
 {
-    const size_t lengths = (size_t)scan->grid.n_detectors * sizeof(float), block = joseph_block_bytes(scan);
+    const size_t lengths = (size_t)scan->grid.n_detectors * sizeof(float),
+                 block = joseph_block_bytes(scan);
     return (struct slice_work){.n_lines = scan->n_views,
                                .line_samples = scan->grid.n_detectors,
                                .sum_bytes = SUM_BYTES,
@@ -109,11 +117,13 @@ size_t ts_joseph_project_scratch(const struct beam_scan *scan, int threads)
     return layout.bytes + ts_slice_work_scratch(&work);
 }
 
-/* Each function adds a block's share to the sums of n detector pixels, in the same order of operations. */
+/* Each function adds a block's share to the sums of n detector pixels, in the same order of
+ * operations. */
 #define TS_LOOPS "stages/projection/joseph_project.inc"
 #include "core/vectors.inc"
 
-ALWAYS_INLINE void add_run_4(const struct slice_block *block, const struct crossings *crossings, int64_t n, float *sums)
+ALWAYS_INLINE void add_run_4(const struct slice_block *block, const struct crossings *crossings,
+                             int64_t n, float *sums)
 {
     for (int64_t d = 0; d < n; d++) {
         slices_4 partial = {0};
@@ -125,9 +135,10 @@ ALWAYS_INLINE void add_run_4(const struct slice_block *block, const struct cross
     }
 }
 
-/* For one slice the loops are exchanged, so that vectors run over detector pixels. A sample and its neighbor are loaded
- * as one pair. Crossings up to the next multiple of 4 from n on are read. */
-ALWAYS_INLINE void add_run_1(const struct slice_block *block, const struct crossings *crossings, int64_t n, float *sums)
+/* For one slice the loops are exchanged, so that vectors run over detector pixels. A sample and its
+ * neighbor are loaded as one pair. Crossings up to the next multiple of 4 from n on are read. */
+ALWAYS_INLINE void add_run_1(const struct slice_block *block, const struct crossings *crossings,
+                             int64_t n, float *sums)
 {
     typedef double loads __attribute__((vector_size(16)));
     slices_4 partial[DETECTOR_RUN / 4] = {{0}};
@@ -137,7 +148,8 @@ ALWAYS_INLINE void add_run_1(const struct slice_block *block, const struct cross
             double pair[4];
             for (int i = 0; i < 4; i++)
                 memcpy(&pair[i], block->data + crossings->index[m][4 * k + i], sizeof pair[i]);
-            const slices_4 left = (slices_4)(loads){pair[0], pair[1]}, right = (slices_4)(loads){pair[2], pair[3]};
+            const slices_4 left = (slices_4)(loads){pair[0], pair[1]},
+                           right = (slices_4)(loads){pair[2], pair[3]};
             const slices_4 below = __builtin_shufflevector(left, right, 0, 2, 4, 6);
             const slices_4 above = __builtin_shufflevector(left, right, 1, 3, 5, 7);
             partial[k] += below + weights[k] * (above - below);
@@ -162,7 +174,8 @@ ALWAYS_INLINE void add_block(const struct joseph_rays *rays, int64_t first_view,
             const int64_t end = seen_end < run.end ? seen_end : run.end;
             if (run.along_rows != block->along_rows)
                 continue;
-            for (int64_t d = seen_first > run.first ? seen_first : run.first; d < end; d += DETECTOR_RUN) {
+            for (int64_t d = seen_first > run.first ? seen_first : run.first; d < end;
+                 d += DETECTOR_RUN) {
                 const int64_t n = end - d < DETECTOR_RUN ? end - d : DETECTOR_RUN;
                 float *to = sums + (v * n_detectors + d) * slices;
                 if (project) {
@@ -183,11 +196,12 @@ ALWAYS_INLINE void add_block(const struct joseph_rays *rays, int64_t first_view,
     }
 }
 
-#define ADD_BLOCK(slices, project)                                                                                     \
-    TS_VECTORIZED static void add_block_##slices(const struct joseph_rays *rays, int64_t first, int64_t n,             \
-                                                 const struct slice_block *block, float *sums)                         \
-    {                                                                                                                  \
-        add_block(rays, first, n, block, sums, slices, project);                                                       \
+#define ADD_BLOCK(slices, project)                                                                 \
+    TS_VECTORIZED static void add_block_##slices(const struct joseph_rays *rays, int64_t first,    \
+                                                 int64_t n, const struct slice_block *block,       \
+                                                 float *sums)                                      \
+    {                                                                                              \
+        add_block(rays, first, n, block, sums, slices, project);                                   \
     }
 ADD_BLOCK(16, NULL)
 ADD_BLOCK(4, NULL)
@@ -202,8 +216,8 @@ static bool has_run(const struct joseph_rays *rays, int64_t view, bool along_row
 }
 
 /* Writes the sums of a part's views, slices side by side, to the sinogram. */
-static void write_sums(const struct projection *projection, const struct slice_part *part, const float *sums,
-                       float *lengths)
+static void write_sums(const struct projection *projection, const struct slice_part *part,
+                       const float *sums, float *lengths)
 {
     const struct ts_image *out = projection->out;
     const int64_t n_views = out->axes[1].n, n = out->axes[2].n;
@@ -219,7 +233,8 @@ static void write_sums(const struct projection *projection, const struct slice_p
 }
 
 /* Projects views of several slices, over all blocks of rows and of columns. */
-static void project_views(const void *job, const struct slice_part *part, float *sums, float *samples)
+static void project_views(const void *job, const struct slice_part *part, float *sums,
+                          float *samples)
 {
     const struct projection *projection = job;
     const struct joseph_rays *rays = &projection->rays;
@@ -233,7 +248,8 @@ static void project_views(const void *job, const struct slice_part *part, float 
         for (int64_t v = 0; v < part->n; v++)
             needed |= has_run(rays, part->first + v, along_rows == 1);
         for (int64_t m = 0; needed && m < n_major; m += ts_slice_block_lines(n_minor)) {
-            struct slice_block block = ts_slice_block(samples, along_rows == 1, m, n_major, n_minor);
+            struct slice_block block =
+                ts_slice_block(samples, along_rows == 1, m, n_major, n_minor);
             ts_slice_block_fill(projection->in, part->z, slices, &block);
             (slices == 16  ? add_block_16
              : slices == 4 ? add_block_4
@@ -243,8 +259,8 @@ static void project_views(const void *job, const struct slice_part *part, float 
     write_sums(projection, part, sums, samples);
 }
 
-void ts_joseph_project(const struct beam_scan *scan, const struct ts_image *volume, struct ts_image *sinogram,
-                       int threads, void *scratch)
+void ts_joseph_project(const struct beam_scan *scan, const struct ts_image *volume,
+                       struct ts_image *sinogram, int threads, void *scratch)
 {
     struct memory_layout layout = {.base = scratch};
     struct projection projection = {volume, sinogram, joseph_rays(scan, &layout)};
@@ -254,13 +270,15 @@ void ts_joseph_project(const struct beam_scan *scan, const struct ts_image *volu
     ts_slice_work_run(&work, project_views, &projection, (unsigned char *)scratch + layout.bytes);
 }
 
-/* This is the exact adjoint of Joseph's projector, (z, view, detector) -> (z, y, x): each ray adds its value, times its
- * length between two lines, to the pixels that the projector reads, with the projector's weights.
+/* This is the exact adjoint of Joseph's projector, (z, view, detector) -> (z, y, x): each ray adds
+ * its value, times its length between two lines, to the pixels that the projector reads, with the
+ * projector's weights.
  *
- * Up to 16 slices are computed together with their samples side by side, as in the projector. The sinogram is first
- * laid out so, times the lengths. Then each thread handles blocks of a few rows or columns, adds up all rays there and
- * writes the block to the volume, so that no two threads write one pixel. The order of sums is fixed by the sizes
- * alone: in a block by rising view and detector pixel, then what came along rows and what came along columns. */
+ * Up to 16 slices are computed together with their samples side by side, as in the projector. The
+ * sinogram is first laid out so, times the lengths. Then each thread handles blocks of a few rows
+ * or columns, adds up all rays there and writes the block to the volume, so that no two threads
+ * write one pixel. The order of sums is fixed by the sizes alone: in a block by rising view and
+ * detector pixel, then what came along rows and what came along columns. */
 
 /* This is a group of slices that are backprojected together. */
 struct group {
@@ -274,9 +292,11 @@ struct group {
 };
 
 /* Lays out what n slices and so many threads need. */
-static struct group lay_out(const struct beam_scan *scan, int64_t n, int threads, struct memory_layout *layout)
+static struct group lay_out(const struct beam_scan *scan, int64_t n, int threads,
+                            struct memory_layout *layout)
 {
-    const size_t block = joseph_block_bytes(scan), row = 2 * (size_t)scan->grid.n_detectors * sizeof(float);
+    const size_t block = joseph_block_bytes(scan),
+                 row = 2 * (size_t)scan->grid.n_detectors * sizeof(float);
     struct group group = {.rays = joseph_rays(scan, layout),
                           .n_views = scan->n_views,
                           .n_detectors = scan->grid.n_detectors,
@@ -284,7 +304,8 @@ static struct group lay_out(const struct beam_scan *scan, int64_t n, int threads
                           .n_columns = scan->grid.n_columns,
                           .slices = ts_slice_group(n),
                           .own_bytes = ((block > row ? block : row) + 63) / 64 * 64};
-    group.sinogram = ts_layout_add(layout, (size_t)(group.n_views * group.n_detectors * group.slices) * sizeof(float));
+    group.sinogram = ts_layout_add(
+        layout, (size_t)(group.n_views * group.n_detectors * group.slices) * sizeof(float));
     group.thread_bytes = ts_layout_add(layout, (size_t)threads * group.own_bytes);
     return group;
 }
@@ -296,8 +317,10 @@ size_t ts_joseph_backproject_scratch(const struct beam_scan *scan, int64_t n, in
     return layout.bytes;
 }
 
-/* Lays out one view of all slices side by side, times the lengths of its rays. `row` is scratch for two rows. */
-static void interleave(const struct group *group, const struct ts_image *in, int64_t z, int64_t view, float *row)
+/* Lays out one view of all slices side by side, times the lengths of its rays. `row` is scratch for
+ * two rows. */
+static void interleave(const struct group *group, const struct ts_image *in, int64_t z,
+                       int64_t view, float *row)
 {
     const int64_t n = group->n_detectors;
     const int slices = group->slices;
@@ -312,28 +335,31 @@ static void interleave(const struct group *group, const struct ts_image *in, int
     }
 }
 
-/* Each function adds the values of n detector pixels to a block, in the same order of operations. */
+/* Each function adds the values of n detector pixels to a block, in the same order of
+ * operations. */
 #define TS_LOOPS "stages/projection/joseph_backproject.inc"
 #include "core/vectors.inc"
 
-#define SPREAD(n_slices, numbers)                                                                                      \
-    ALWAYS_INLINE void spread_##n_slices(const struct slice_block *block, const struct crossings *crossings,           \
-                                         int64_t n, const float *values)                                               \
-    {                                                                                                                  \
-        for (int64_t d = 0; d < n; d++) {                                                                              \
-            const numbers value = ((const numbers *)values)[d];                                                        \
-            for (int64_t m = 0; m < block->n_major; m++) {                                                             \
-                numbers *pixel = (numbers *)block->data + crossings->index[m][d];                                      \
-                const float weight = crossings->weight[m][d];                                                          \
-                pixel[0] += (1 - weight) * value;                                                                      \
-                pixel[1] += weight * value;                                                                            \
-            }                                                                                                          \
-        }                                                                                                              \
+#define SPREAD(n_slices, numbers)                                                                  \
+    ALWAYS_INLINE void spread_##n_slices(const struct slice_block *block,                          \
+                                         const struct crossings *crossings, int64_t n,             \
+                                         const float *values)                                      \
+    {                                                                                              \
+        for (int64_t d = 0; d < n; d++) {                                                          \
+            const numbers value = ((const numbers *)values)[d];                                    \
+            for (int64_t m = 0; m < block->n_major; m++) {                                         \
+                numbers *pixel = (numbers *)block->data + crossings->index[m][d];                  \
+                const float weight = crossings->weight[m][d];                                      \
+                pixel[0] += (1 - weight) * value;                                                  \
+                pixel[1] += weight * value;                                                        \
+            }                                                                                      \
+        }                                                                                          \
     }
 SPREAD(4, slices_4)
 SPREAD(1, float)
 
-ALWAYS_INLINE void spread_all(const struct group *group, const struct slice_block *block, const int slices)
+ALWAYS_INLINE void spread_all(const struct group *group, const struct slice_block *block,
+                              const int slices)
 {
     const struct joseph_rays *rays = &group->rays;
     struct crossings crossings;
@@ -345,7 +371,8 @@ ALWAYS_INLINE void spread_all(const struct group *group, const struct slice_bloc
             const int64_t end = seen_end < run.end ? seen_end : run.end;
             if (run.along_rows != block->along_rows)
                 continue;
-            for (int64_t d = seen_first > run.first ? seen_first : run.first; d < end; d += DETECTOR_RUN) {
+            for (int64_t d = seen_first > run.first ? seen_first : run.first; d < end;
+                 d += DETECTOR_RUN) {
                 const int64_t n = end - d < DETECTOR_RUN ? end - d : DETECTOR_RUN;
                 const float *values = group->sinogram + (view * group->n_detectors + d) * slices;
                 find_crossings(rays, view, block, d, n, &crossings);
@@ -360,10 +387,11 @@ ALWAYS_INLINE void spread_all(const struct group *group, const struct slice_bloc
     }
 }
 
-#define SPREAD_BLOCK(slices)                                                                                           \
-    TS_VECTORIZED static void spread_block_##slices(const struct group *group, const struct slice_block *block)        \
-    {                                                                                                                  \
-        spread_all(group, block, slices);                                                                              \
+#define SPREAD_BLOCK(slices)                                                                       \
+    TS_VECTORIZED static void spread_block_##slices(const struct group *group,                     \
+                                                    const struct slice_block *block)               \
+    {                                                                                              \
+        spread_all(group, block, slices);                                                          \
     }
 SPREAD_BLOCK(16)
 SPREAD_BLOCK(4)
@@ -392,10 +420,13 @@ static void write_block(const struct group *group, const struct slice_block *blo
 
 static void spread_lines(const struct group *group, bool along_rows, int64_t m, float *samples)
 {
-    const struct slice_block block = along_rows ? ts_slice_block(samples, true, m, group->n_rows, group->n_columns)
-                                                : ts_slice_block(samples, false, m, group->n_columns, group->n_rows);
+    const struct slice_block block =
+        along_rows ? ts_slice_block(samples, true, m, group->n_rows, group->n_columns)
+                   : ts_slice_block(samples, false, m, group->n_columns, group->n_rows);
     memset(samples, 0, (size_t)(block.n_major * block.stride * group->slices) * sizeof *samples);
-    (group->slices == 16 ? spread_block_16 : group->slices == 4 ? spread_block_4 : spread_block_1)(group, &block);
+    (group->slices == 16  ? spread_block_16
+     : group->slices == 4 ? spread_block_4
+                          : spread_block_1)(group, &block);
     write_block(group, &block);
 }
 
@@ -404,8 +435,8 @@ static float *own_block(const struct group *group)
     return (float *)(group->thread_bytes + (size_t)omp_get_thread_num() * group->own_bytes);
 }
 
-void ts_joseph_backproject(const struct beam_scan *scan, const struct ts_image *sinogram, struct ts_image *volume,
-                           int threads, void *scratch)
+void ts_joseph_backproject(const struct beam_scan *scan, const struct ts_image *sinogram,
+                           struct ts_image *volume, int threads, void *scratch)
 {
     const int64_t nz = volume->axes[0].n;
     struct memory_layout layout = {.base = scratch};
@@ -419,7 +450,8 @@ void ts_joseph_backproject(const struct beam_scan *scan, const struct ts_image *
             interleave(&group, sinogram, z, view, own_block(&group));
         for (int along_rows = 1; along_rows >= 0; along_rows--) {
             const int64_t n_major = along_rows ? group.n_rows : group.n_columns,
-                          height = ts_slice_block_lines(along_rows ? group.n_columns : group.n_rows);
+                          height =
+                              ts_slice_block_lines(along_rows ? group.n_columns : group.n_rows);
 #pragma omp parallel for schedule(dynamic) num_threads(threads)
             for (int64_t m = 0; m < n_major; m += height)
                 spread_lines(&group, along_rows == 1, m, own_block(&group));

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Joseph's projector and its adjoint share this code on the CPU: the rays of a scan as tables, and the samples and
- * weights where the rays of a run of detector pixels cross the lines of a block. The latter is inline, so that each
- * loop that includes it is compiled for several levels of the processor.
+ * Joseph's projector and its adjoint share this code on the CPU: the rays of a scan as tables, and
+ * the samples and weights where the rays of a run of detector pixels cross the lines of a block.
+ * The latter is inline, so that each loop that includes it is compiled for several levels of the
+ * processor.
  */
 #ifndef STAGES_PROJECTION_JOSEPH_RAYS_H
 #define STAGES_PROJECTION_JOSEPH_RAYS_H
@@ -28,15 +29,16 @@ struct ray_run {
     double base[DETECTOR_RUN], step[DETECTOR_RUN];
 };
 
-/* Finds the rays of n detector pixels from `first` on, 1 to DETECTOR_RUN, and repeats the last one up to a multiple of
- * `whole`. */
-ALWAYS_INLINE void find_rays(const struct joseph_rays *rays, int64_t view, const struct slice_block *block,
-                             int64_t first, int64_t n, int64_t whole, struct ray_run *run)
+/* Finds the rays of n detector pixels from `first` on, 1 to DETECTOR_RUN, and repeats the last one
+ * up to a multiple of `whole`. */
+ALWAYS_INLINE void find_rays(const struct joseph_rays *rays, int64_t view,
+                             const struct slice_block *block, int64_t first, int64_t n,
+                             int64_t whole, struct ray_run *run)
 {
     const struct beam_angle angle = rays->angles[view];
     for (int64_t d = 0; d < n; d++) {
-        const struct beam_ray ray =
-            ts_beam_ray_along(&rays->scan->grid, angle, rays->detectors[first + d], block->along_rows);
+        const struct beam_ray ray = ts_beam_ray_along(
+            &rays->scan->grid, angle, rays->detectors[first + d], block->along_rows);
         run->base[d] = ray.base;
         run->step[d] = ray.per_major;
     }
@@ -46,17 +48,18 @@ ALWAYS_INLINE void find_rays(const struct joseph_rays *rays, int64_t view, const
     }
 }
 
-/* The crossings of the rays of a run with the lines of a block: a sample's index within the block, and the weight of
- * the next sample. */
+/* The crossings of the rays of a run with the lines of a block: a sample's index within the block,
+ * and the weight of the next sample. */
 struct crossings {
     int32_t index[BLOCK_LINES][DETECTOR_RUN];
     float weight[BLOCK_LINES][DETECTOR_RUN];
 };
 
-/* Finds the crossings of n detector pixels from `first` on, 1 to DETECTOR_RUN. The samples i and i + 1 of a crossing
- * lie within the block's margins. */
-ALWAYS_INLINE void find_crossings(const struct joseph_rays *rays, int64_t view, const struct slice_block *block,
-                                  int64_t first, int64_t n, struct crossings *crossings)
+/* Finds the crossings of n detector pixels from `first` on, 1 to DETECTOR_RUN. The samples i and i
+ * + 1 of a crossing lie within the block's margins. */
+ALWAYS_INLINE void find_crossings(const struct joseph_rays *rays, int64_t view,
+                                  const struct slice_block *block, int64_t first, int64_t n,
+                                  struct crossings *crossings)
 {
     const double low = -BLOCK_MARGIN, high = (double)block->n_minor;
     const int64_t whole = (n + 3) / 4 * 4; /* for loops in steps of 4 */
@@ -66,7 +69,8 @@ ALWAYS_INLINE void find_crossings(const struct joseph_rays *rays, int64_t view, 
     for (int64_t m = 0; m < block->n_major; m++) {
         const double line = (double)(block->m_first + m);
         const double a = base[0] + line * step[0], b = base[n - 1] + line * step[n - 1];
-        /* Rays do not cross among the pixels: those between the first and the last lie between them. */
+        /* Rays do not cross among the pixels: those between the first and the last lie between
+         * them. */
         const bool inside = fmin(a, b) >= low && fmax(a, b) <= high;
         const int32_t start = (int32_t)(m * block->stride);
         for (int64_t d = 0; d < whole; d++) {

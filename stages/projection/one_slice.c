@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The loops stand in one_slice.inc. Their limits are here: neighboring pixels lie within two vectors of samples where a
- * pixel is no wider than `step_most` detector pixels, which is asked once for all views.
+ * The loops stand in one_slice.inc. Their limits are here: neighboring pixels lie within two
+ * vectors of samples where a pixel is no wider than `step_most` detector pixels, which is asked
+ * once for all views.
  */
 #include "stages/projection/one_slice.h"
 
@@ -10,9 +11,9 @@
 #if TS_VECTOR_LEVELS > 1
 static const double low = -BLOCK_MARGIN;
 
-/* A view on a row of pixels. Pixels [plain_first, plain_end) lie on the line of samples, their weights are not
- * negative, and neighbors are closer than two samples by more than rounding does. There are none where the view is not
- * so. */
+/* A view on a row of pixels. Pixels [plain_first, plain_end) lie on the line of samples, their
+ * weights are not negative, and neighbors are closer than two samples by more than rounding does.
+ * There are none where the view is not so. */
 struct row_view {
     const float *samples; /* from the margin on */
     double start, step;
@@ -21,8 +22,8 @@ struct row_view {
     int64_t plain_first, plain_end;
 };
 
-static struct row_view view_on_row(const struct back_view *view, const struct slice_block *block, int64_t v,
-                                   int64_t row)
+static struct row_view view_on_row(const struct back_view *view, const struct slice_block *block,
+                                   int64_t v, int64_t row)
 {
     const double start = view->base + (double)row * view->per_row, step = view->per_column;
     struct row_view on_row = {.samples = block->data + v * block->stride,

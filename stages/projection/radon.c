@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * radon: line integrals of every slice along the rays of a beam; (z, y, x) -> (z, view, detector), f32. Rays are those
- * of stages/geometry/beam.h, and each integral is the sum of Joseph's samples along the ray times their distance
- * (stages/projection/joseph.h). This file resolves the geometry and refuses what is none: a source within the slice, a
- * detector in front of the axis, an arc of half a turn, angles that look like radians.
+ * radon: line integrals of every slice along the rays of a beam; (z, y, x) -> (z, view, detector),
+ * f32. Rays are those of stages/geometry/beam.h, and each integral is the sum of Joseph's samples
+ * along the ray times their distance (stages/projection/joseph.h). This file resolves the geometry
+ * and refuses what is none: a source within the slice, a detector in front of the axis, an arc of
+ * half a turn, angles that look like radians.
  */
 #include "stages/projection/radon.h"
 
@@ -20,16 +21,18 @@
 #include "stages/projection/tensor_method.h"
 #include "stages/values/length_unit.h"
 
-/* Method row-fan-in projects lines of pixels, where all others follow rays. It is here to be compared with them; on a
- * CUDA device: cuda/projection/radon.cu.
+/* Method row-fan-in projects lines of pixels, where all others follow rays. It is here to be
+ * compared with them; on a CUDA device: cuda/projection/radon.cu.
  *
- * A view's image is cut into parts of 32 lines, rows or columns by the view's major axis. Each part is projected pixel
- * by pixel into a vector of all detector pixels, and the vectors are summed by fan-in: of n vectors the first half
- * takes in the second, 0 with n / 2, 1 with n / 2 + 1, ..., until one is left. (z, y, x) -> (z, view, detector).
+ * A view's image is cut into parts of 32 lines, rows or columns by the view's major axis. Each part
+ * is projected pixel by pixel into a vector of all detector pixels, and the vectors are summed by
+ * fan-in: of n vectors the first half takes in the second, 0 with n / 2, 1 with n / 2 + 1, ...,
+ * until one is left. (z, y, x) -> (z, view, detector).
  *
- * Joseph's sample between pixels i and i + 1 is (1 - w) pixel[i] + w pixel[i + 1] (stages/geometry/beam.h), so
- * that the rays which pixel i reaches on a line are two neighboring runs of detector pixels: those between i - 1 and i,
- * and those between i and i + 1. Threads take views; the order of sums is fixed by the image's lines alone. */
+ * Joseph's sample between pixels i and i + 1 is (1 - w) pixel[i] + w pixel[i + 1]
+ * (stages/geometry/beam.h), so that the rays which pixel i reaches on a line are two neighboring
+ * runs of detector pixels: those between i - 1 and i, and those between i and i + 1. Threads take
+ * views; the order of sums is fixed by the image's lines alone. */
 
 enum { LINES = 32 };
 
@@ -51,7 +54,8 @@ static size_t divide(const struct beam_scan *scan, int threads, size_t parts[3])
     size_t used = 0;
     parts[0] = ts_scratch_part(&used, pixels, sizeof(float));
     parts[1] = ts_scratch_part(&used, pixels, sizeof(float));
-    parts[2] = ts_scratch_part(&used, most_parts(scan) * scan->grid.n_detectors * threads, sizeof(float));
+    parts[2] =
+        ts_scratch_part(&used, most_parts(scan) * scan->grid.n_detectors * threads, sizeof(float));
     return used;
 }
 
@@ -62,18 +66,21 @@ static size_t radon_rows_scratch(const struct beam_scan *scan, int threads)
     return divide(scan, threads, parts);
 }
 
-/* Returns the first of n detector pixels whose ray, at `start` for the first, is at or past pixel i. */
+/* Returns the first of n detector pixels whose ray, at `start` for the first, is at or past pixel
+ * i. */
 static int64_t run_start(double i, double start, double per_sample, int64_t n)
 {
     return (int64_t)fmin(fmax(ceil((i - start) * per_sample), 0.0), (double)n);
 }
 
-/* Adds a line of n pixels to the vector of n_detectors sums; per_detector: pixels a detector pixel, positive. */
-static void add_line(const float *line, int64_t n, double start, double per_detector, int64_t n_detectors,
-                     float *vector)
+/* Adds a line of n pixels to the vector of n_detectors sums; per_detector: pixels a detector pixel,
+ * positive. */
+static void add_line(const float *line, int64_t n, double start, double per_detector,
+                     int64_t n_detectors, float *vector)
 {
     const double per_sample = 1 / per_detector;
-    int64_t d = run_start(-1, start, per_sample, n_detectors), at = run_start(0, start, per_sample, n_detectors);
+    int64_t d = run_start(-1, start, per_sample, n_detectors),
+            at = run_start(0, start, per_sample, n_detectors);
     for (int64_t i = 0; i < n; i++) {
         const int64_t end = run_start((double)(i + 1), start, per_sample, n_detectors);
         for (; d < at; d++)
@@ -94,19 +101,22 @@ static void fan_in(float *vectors, int64_t n_vectors, int64_t n)
     }
 }
 
-/* Projects one view. Where positions fall with rising detector index, the vector is filled from its end. */
-static void project_view(const struct beam_geometry *grid, const struct beam_view *view, const struct lines *lines,
-                         float *vectors, float *out)
+/* Projects one view. Where positions fall with rising detector index, the vector is filled from its
+ * end. */
+static void project_view(const struct beam_geometry *grid, const struct beam_view *view,
+                         const struct lines *lines, float *vectors, float *out)
 {
-    const int64_t n_major = view->along_rows ? grid->n_rows : grid->n_columns, n = grid->n_detectors;
-    const int64_t n_minor = view->along_rows ? grid->n_columns : grid->n_rows, n_parts = (n_major + LINES - 1) / LINES;
+    const int64_t n_major = view->along_rows ? grid->n_rows : grid->n_columns,
+                  n = grid->n_detectors;
+    const int64_t n_minor = view->along_rows ? grid->n_columns : grid->n_rows,
+                  n_parts = (n_major + LINES - 1) / LINES;
     const float *from = view->along_rows ? lines->rows : lines->columns;
     const bool mirrored = view->per_detector < 0;
     const double origin = view->base + (mirrored ? (double)(n - 1) * view->per_detector : 0);
     memset(vectors, 0, (size_t)(n_parts * n) * sizeof *vectors);
     for (int64_t m = 0; m < n_major; m++)
-        add_line(from + m * n_minor, n_minor, origin + (double)m * view->per_major, fabs(view->per_detector), n,
-                 vectors + m / LINES * n);
+        add_line(from + m * n_minor, n_minor, origin + (double)m * view->per_major,
+                 fabs(view->per_detector), n, vectors + m / LINES * n);
     fan_in(vectors, n_parts, n);
     for (int64_t d = 0; d < n; d++)
         out[d] = vectors[mirrored ? n - 1 - d : d] * (float)view->length_mm;
@@ -120,20 +130,22 @@ static void transpose(float *to, const float *from, const struct beam_geometry *
             to[x * grid->n_rows + y] = from[y * grid->n_columns + x];
 }
 
-/* sinogram = projections of the volume, in a parallel beam; the volume has any dtype, the sinogram is f32. */
-static void radon_rows(const struct beam_scan *scan, const struct ts_image *volume, struct ts_image *sinogram,
-                       int threads, void *scratch)
+/* sinogram = projections of the volume, in a parallel beam; the volume has any dtype, the sinogram
+ * is f32. */
+static void radon_rows(const struct beam_scan *scan, const struct ts_image *volume,
+                       struct ts_image *sinogram, int threads, void *scratch)
 {
     const struct beam_geometry *grid = &scan->grid;
     const int64_t n = grid->n_detectors, pixels = grid->n_rows * grid->n_columns;
     size_t parts[3];
     divide(scan, threads, parts);
-    float *rows = (float *)((char *)scratch + parts[0]), *columns = (float *)((char *)scratch + parts[1]);
+    float *rows = (float *)((char *)scratch + parts[0]),
+          *columns = (float *)((char *)scratch + parts[1]);
     float *vectors = (float *)((char *)scratch + parts[2]);
     const struct lines lines = {rows, columns};
     for (int64_t z = 0; z < sinogram->axes[0].n; z++) {
-        ts_load_f32(rows, (const char *)volume->data + (size_t)z * ts_slice_bytes(volume), volume->dtype,
-                    (size_t)pixels);
+        ts_load_f32(rows, (const char *)volume->data + (size_t)z * ts_slice_bytes(volume),
+                    volume->dtype, (size_t)pixels);
         transpose(columns, rows, grid, threads);
 #pragma omp parallel for schedule(dynamic) num_threads(threads)
         for (int64_t v = 0; v < scan->n_views; v++) {
@@ -148,27 +160,33 @@ static void radon_rows(const struct beam_scan *scan, const struct ts_image *volu
 enum { STACK_FROM_SLICES = 16 };
 
 static const struct choice method_choices[] = {
-    {"auto", RADON_AUTO, "joseph on the CPU; on every CUDA device what was fastest on an H200, ray or stack"},
-    {"joseph", RADON_JOSEPH, "16 slices side by side; rows or columns in blocks that stay in the cache", ON_CPU},
+    {"auto", RADON_AUTO,
+     "joseph on the CPU; on every CUDA device what was fastest on an H200, ray or stack"},
+    {"joseph", RADON_JOSEPH,
+     "16 slices side by side; rows or columns in blocks that stay in the cache", ON_CPU},
     {"row-fan-in", RADON_ROW_FAN_IN,
-     "every 32 rows or columns are projected, pixel by pixel, into a vector of all detector pixels, and the vectors "
+     "every 32 rows or columns are projected, pixel by pixel, into a vector of all detector "
+     "pixels, and the vectors "
      "are "
      "summed by halving"},
     {"ray", RADON_RAY, "one thread walks along each ray", ON_CUDA},
     {"stack", RADON_STACK, "128 slices side by side, 4 rays a thread share their pixels", ON_CUDA},
     {"tensor", RADON_TENSOR,
-     "matrix products of weights and of pixels in half precision on tensor cores, from compute capability 8.0 on; rays "
+     "matrix products of weights and of pixels in half precision on tensor cores, from compute "
+     "capability 8.0 on; rays "
      "more than 16 pixels apart are followed as by ray",
      ON_CUDA},
-    {"tensor-split", RADON_TENSOR_SPLIT, "the same with each operand in two halves, as exact as single precision",
-     ON_CUDA},
+    {"tensor-split", RADON_TENSOR_SPLIT,
+     "the same with each operand in two halves, as exact as single precision", ON_CUDA},
     {0},
 };
 
-/* ---- parameters -------------------------------------------------------------------------------- */
+/* ---- parameters ------------------------------------------------------------------------------ */
 
-/* A list of angles over some 3 or 6 degrees looks like radians, as for the stages that reconstruct. */
-static enum ts_status check_unit(const struct stage_context *context, const struct radon_params *params)
+/* A list of angles over some 3 or 6 degrees looks like radians, as for the stages that
+ * reconstruct. */
+static enum ts_status check_unit(const struct stage_context *context,
+                                 const struct radon_params *params)
 {
     double low = INFINITY, high = -INFINITY;
     for (int64_t v = 0; v < params->views; v++) {
@@ -178,13 +196,15 @@ static enum ts_status check_unit(const struct stage_context *context, const stru
     if (!ts_view_angles_are_radians(low, high, params->views))
         return TS_OK;
     ts_param_error(context->set, "angles", "angles-in-radians", context->diag,
-                   "all %lld lie between %.6g and %.6g, and degrees were expected: this looks like half a turn or a "
+                   "all %lld lie between %.6g and %.6g, and degrees were expected: this looks like "
+                   "half a turn or a "
                    "turn in radians",
                    (long long)params->views, low, high);
     return ts_diag_hint(context->diag, "views, start and arc take as narrow a range");
 }
 
-static enum ts_status resolve_views(const struct stage_context *context, struct radon_params *params)
+static enum ts_status resolve_views(const struct stage_context *context,
+                                    struct radon_params *params)
 {
     static const char *const even[] = {"views", "start", "arc"};
     if (!ts_param_given(context->set, "angles")) {
@@ -206,7 +226,8 @@ static enum ts_status resolve_views(const struct stage_context *context, struct 
     return check_unit(context, params);
 }
 
-static enum ts_status resolve_source(const struct stage_context *context, struct radon_params *params)
+static enum ts_status resolve_source(const struct stage_context *context,
+                                     struct radon_params *params)
 {
     static const char *const names[] = {"source_axis", "source_detector"};
     const struct ts_axis *y = &context->in.axes[1], *x = &context->in.axes[2];
@@ -229,21 +250,25 @@ static enum ts_status resolve_source(const struct stage_context *context, struct
     if ((x->unit && strcmp(x->unit, "mm") != 0) || (y->unit && strcmp(y->unit, "mm") != 0))
         return ts_param_error(context->set, "source_axis", "source-unit", context->diag,
                               "is in mm, and the image's spacing is in %s", x->unit);
-    const struct beam_geometry grid = {
-        .n_rows = y->n, .n_columns = x->n, .row_spacing = ts_axis_spacing(y), .column_spacing = ts_axis_spacing(x)};
+    const struct beam_geometry grid = {.n_rows = y->n,
+                                       .n_columns = x->n,
+                                       .row_spacing = ts_axis_spacing(y),
+                                       .column_spacing = ts_axis_spacing(x)};
     const double least = ts_beam_least_source_axis(&grid);
     if (!(params->source_axis > least))
         return ts_param_error(context->set, "source_axis", "source-inside", context->diag,
                               "%g mm would put the source into the slice, expected more than %g mm",
                               params->source_axis, least);
     if (!(params->source_detector >= params->source_axis))
-        return ts_param_error(context->set, "source_detector", "detector-inside", context->diag,
-                              "%g mm would put the detector before the rotation axis, expected at least %g mm",
-                              params->source_detector, params->source_axis);
+        return ts_param_error(
+            context->set, "source_detector", "detector-inside", context->diag,
+            "%g mm would put the detector before the rotation axis, expected at least %g mm",
+            params->source_detector, params->source_axis);
     return TS_OK;
 }
 
-/* Returns the length of a detector that sees all of a disc of this diameter about the rotation axis. */
+/* Returns the length of a detector that sees all of a disc of this diameter about the rotation
+ * axis. */
 static double covering_mm(const struct radon_params *params, double diameter)
 {
     if (params->beam == TS_BEAM_PARALLEL)
@@ -252,26 +277,31 @@ static double covering_mm(const struct radon_params *params, double diameter)
     return 2 * params->source_detector * (params->beam == TS_BEAM_FAN_ARC ? gamma : tan(gamma));
 }
 
-/* An arc must end before a quarter of a turn from the central ray, as a flat detector does by itself; and some methods
- * know parallel rays alone. */
-static enum ts_status check_fan(const struct stage_context *context, const struct radon_params *params)
+/* An arc must end before a quarter of a turn from the central ray, as a flat detector does by
+ * itself; and some methods know parallel rays alone. */
+static enum ts_status check_fan(const struct stage_context *context,
+                                const struct radon_params *params)
 {
     const double last = fmax(params->center, (double)(params->detectors - 1) - params->center);
     const double degree = last * params->detector_spacing / params->source_detector * (180 / M_PI);
     if (params->beam == TS_BEAM_FAN_ARC && !(degree < 90))
         return ts_param_error(context->set, "detectors", "fan-angle", context->diag,
-                              "the last detector pixel would be %g degrees from the central ray, expected less than 90",
+                              "the last detector pixel would be %g degrees from the central ray, "
+                              "expected less than 90",
                               degree);
-    if (params->method == RADON_ROW_FAN_IN || params->method == RADON_TENSOR || params->method == RADON_TENSOR_SPLIT) {
+    if (params->method == RADON_ROW_FAN_IN || params->method == RADON_TENSOR ||
+        params->method == RADON_TENSOR_SPLIT) {
         ts_param_error(context->set, "method", "method-beam", context->diag,
                        "'%s' knows parallel rays alone, and the beam is %s",
-                       ts_choice_name(method_choices, params->method), ts_beam_name((enum ts_beam_kind)params->beam));
+                       ts_choice_name(method_choices, params->method),
+                       ts_beam_name((enum ts_beam_kind)params->beam));
         return ts_diag_hint(context->diag, "leave method out");
     }
     return TS_OK;
 }
 
-static enum ts_status check_tensor(const struct stage_context *context, const struct radon_params *params)
+static enum ts_status check_tensor(const struct stage_context *context,
+                                   const struct radon_params *params)
 {
     const struct ts_axis *y = &context->in.axes[1], *x = &context->in.axes[2];
     const struct tensor_grid grid = {y->n, x->n, ts_axis_spacing(y), ts_axis_spacing(x)};
@@ -281,22 +311,27 @@ static enum ts_status check_tensor(const struct stage_context *context, const st
                : TS_OK;
 }
 
-/* The slice is cut off where it ends, and the number that is taken there means water in HU: a patient then seems to lie
- * in water. The integrals are right as integrals, so that this is no error. */
+/* The slice is cut off where it ends, and the number that is taken there means water in HU: a
+ * patient then seems to lie in water. The integrals are right as integrals, so that this is no
+ * error. */
 static void warn_of_hu(const struct stage_context *context)
 {
-    const struct diag_site site = {.code = "radon-of-hu", .span = context->set->span, .stage = context->stage->name};
+    const struct diag_site site = {
+        .code = "radon-of-hu", .span = context->set->span, .stage = context->stage->name};
     if (context->in.quantity != TS_HU)
         return;
-    ts_diag_warning(context->diag, &site,
-                    "the image is in HU, and what lies outside its slices counts as 0 HU, which is water");
-    ts_diag_hint(context->diag,
-                 "`to_attenuation: {water: 0.0206}` before it makes line integrals as a scanner measures "
-                 "them, with vacuum outside; `to_hu` after a reconstruction leads back");
+    ts_diag_warning(
+        context->diag, &site,
+        "the image is in HU, and what lies outside its slices counts as 0 HU, which is water");
+    ts_diag_hint(
+        context->diag,
+        "`to_attenuation: {water: 0.0206}` before it makes line integrals as a scanner measures "
+        "them, with vacuum outside; `to_hu` after a reconstruction leads back");
 }
 
 /* Rays pass through invalid pixels, which need a value: that of air, as far as the type reaches. */
-static enum ts_status resolve_padding(const struct stage_context *context, struct radon_params *params)
+static enum ts_status resolve_padding(const struct stage_context *context,
+                                      struct radon_params *params)
 {
     ts_stage_default_air(context, "padding_value", &params->padding_value);
     if (!context->in.masked)
@@ -325,15 +360,19 @@ static enum ts_status radon_resolve(const struct stage_context *context, void *v
     if (!ts_param_given(context->set, "arc"))
         params->arc = fan ? 360 : 180;
     if (!ts_param_given(context->set, "detector_spacing"))
-        params->detector_spacing = (dy < dx ? dy : dx) * (fan ? params->source_detector / params->source_axis : 1);
+        params->detector_spacing =
+            (dy < dx ? dy : dx) * (fan ? params->source_detector / params->source_axis : 1);
     if (!ts_param_given(context->set, "detectors")) {
-        double n = ceil(covering_mm(params, hypot((double)y->n * dy, (double)x->n * dx)) / params->detector_spacing);
-        /* As many pixels as detector pixels then lie where those of the slice do, and not halfway between them. */
+        double n = ceil(covering_mm(params, hypot((double)y->n * dy, (double)x->n * dx)) /
+                        params->detector_spacing);
+        /* As many pixels as detector pixels then lie where those of the slice do, and not halfway
+         * between them. */
         if (!ts_param_given(context->set, "detector_spacing"))
             n += fmod(n + (double)(dy < dx ? y->n : x->n), 2);
         if (!(n <= 1 << 20))
-            return ts_param_error(context->set, "detectors", "too-many-detectors", context->diag,
-                                  "covering the slice's diagonal takes %.0f detector pixels, more than 1048576", n);
+            return ts_param_error(
+                context->set, "detectors", "too-many-detectors", context->diag,
+                "covering the slice's diagonal takes %.0f detector pixels, more than 1048576", n);
         params->detectors = (int64_t)n;
     }
     if (!ts_param_given(context->set, "center"))
@@ -368,14 +407,15 @@ static enum ts_status radon_shape(const struct stage_context *context, struct ts
                                     .spacing = params->detector_spacing,
                                     .first = -params->center * params->detector_spacing,
                                     .unit = in->axes[2].unit};
-    out->beam = (struct ts_beam){(enum ts_beam_kind)params->beam, params->source_axis, params->source_detector};
+    out->beam = (struct ts_beam){(enum ts_beam_kind)params->beam, params->source_axis,
+                                 params->source_detector};
     out->dtype = TS_F32;
     out->quantity = TS_LINE_INTEGRAL;
     out->unit = params->unit;
     return TS_OK;
 }
 
-/* ---- projecting -------------------------------------------------------------------------------- */
+/* ---- projecting ------------------------------------------------------------------------------ */
 
 static bool by_rows(const struct stage_context *context)
 {
@@ -390,49 +430,55 @@ static size_t radon_scratch(const struct stage_context *context, int64_t n)
                             : ts_joseph_project_scratch(&scan, context->threads);
 }
 
-static enum ts_status radon_map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                                void *scratch)
+static enum ts_status radon_map(const struct stage_context *context, const struct ts_image *in,
+                                struct ts_image *out, void *scratch)
 {
     const struct beam_scan scan = ts_beam_scan(&context->in, &context->out);
     (by_rows(context) ? radon_rows : ts_joseph_project)(&scan, in, out, context->threads, scratch);
     return TS_OK;
 }
 
-/* ---- table ------------------------------------------------------------------------------------- */
+/* ---- table ----------------------------------------------------------------------------------- */
 
 static const struct stage_method_tolerance method_tolerances[] = {
     {"tensor",
      {.relative = 1.5e-3,
-      .why =
-          "pixels and positions are rounded to 11 bits; the errors are independent, so that the relative L2 error of "
-          "a sinogram of positive values is below 5e-5 for slices from 256 pixels on; where rays sum noise around 0, "
-          "it is that of a pixel, 3e-4"}},
+      .why = "pixels and positions are rounded to 11 bits; the errors are independent, so that the "
+             "relative L2 error of "
+             "a sinogram of positive values is below 5e-5 for slices from 256 pixels on; where "
+             "rays sum noise around 0, "
+             "it is that of a pixel, 3e-4"}},
     {0},
 };
 
 static const struct param radon_params[] = {
     BEAM_DISTANCE_PARAMS(struct radon_params),
-    PARAM(struct radon_params, views, .unit = "", .min = 1, .max = 1 << 20, .derived = "the number of angles, else 180",
+    PARAM(struct radon_params, views, .unit = "", .min = 1, .max = 1 << 20,
+          .derived = "the number of angles, else 180",
           .doc = "number of projection angles, evenly over the arc"),
     PARAM(struct radon_params, start, .unit = "degree", .init.r = 0, .min = -360, .max = 360,
           .doc = "angle of the first view"),
-    PARAM(struct radon_params, arc, .unit = "degree", .derived = "180, or 360 for a fan", .min = -3600, .max = 3600,
+    PARAM(struct radon_params, arc, .unit = "degree", .derived = "180, or 360 for a fan",
+          .min = -3600, .max = 3600,
           .doc = "range of the angles, its end not included: view i is at start + i * arc / views"),
-    PARAM(struct radon_params, angles, .unit = "degree", .optional = true, .min = -36000, .max = 36000,
-          .doc =
-              "the angles one by one, in place of views, start and arc; more than 8 within 2.8 to 6.6 degrees are an "
-              "error, because radians look so"),
+    PARAM(struct radon_params, angles, .unit = "degree", .optional = true, .min = -36000,
+          .max = 36000,
+          .doc = "the angles one by one, in place of views, start and arc; more than 8 within 2.8 "
+                 "to 6.6 degrees are an "
+                 "error, because radians look so"),
     PARAM(struct radon_params, detectors, .unit = "", .min = 1, .max = 1 << 20,
-          .derived = "as many as the slice's diagonal takes, as the beam magnifies it; even or odd as its pixels are",
+          .derived = "as many as the slice's diagonal takes, as the beam magnifies it; even or odd "
+                     "as its pixels are",
           .doc = "number of detector samples"),
     PARAM(struct radon_params, detector_spacing, .unit = "mm", .min = 1e-6, .max = 1e6,
           .derived = "the smaller pixel spacing, times source_detector / source_axis for a fan",
-          .doc = "distance of neighboring detector samples, on the detector: along its line, or along its arc"),
-    PARAM(struct radon_params, center, .rotation_axis = true, .unit = "detector", .min = -1e6, .max = 2e6,
-          .derived = "(detectors - 1) / 2",
+          .doc = "distance of neighboring detector samples, on the detector: along its line, or "
+                 "along its arc"),
+    PARAM(struct radon_params, center, .rotation_axis = true, .unit = "detector", .min = -1e6,
+          .max = 2e6, .derived = "(detectors - 1) / 2",
           .doc = "detector index of the rotation axis, which is also the center of the slice"),
-    PARAM(struct radon_params, method, .init.choice = RADON_AUTO, .choices = method_choices, .unit = "",
-          .doc = "how the same sums over pixels are worked out"),
+    PARAM(struct radon_params, method, .init.choice = RADON_AUTO, .choices = method_choices,
+          .unit = "", .doc = "how the same sums over pixels are worked out"),
     PARAM(struct radon_params, padding_value, .unit = "value", .derived = TS_AIR_WORDS,
           .doc = "the value that invalid pixels, such as a CT's padding, are taken for"),
 };
@@ -441,31 +487,48 @@ const struct stage radon_stage = {
     .name = "radon",
     .summary = "parallel or fan-beam projections of every slice: volume to sinogram",
     .doc =
-        "Integrates each slice along the rays `x cos(theta) + y sin(theta) = s`, with x along rising columns, y along "
-        "falling rows, both in mm from the center of the slice, pixel `((ny - 1) / 2, (nx - 1) / 2)`. Detector pixel d "
-        "stands at `s = (d - center) * detector_spacing`. The result is (z, view, detector) in the value's unit times "
-        "mm: attenuation in 1/mm gives a plain number, HU give HU mm, with a warning, because outside the slice is "
+        "Integrates each slice along the rays `x cos(theta) + y sin(theta) = s`, with x along "
+        "rising columns, y along "
+        "falling rows, both in mm from the center of the slice, pixel `((ny - 1) / 2, (nx - 1) / "
+        "2)`. Detector pixel d "
+        "stands at `s = (d - center) * detector_spacing`. The result is (z, view, detector) in the "
+        "value's unit times "
+        "mm: attenuation in 1/mm gives a plain number, HU give HU mm, with a warning, because "
+        "outside the slice is "
         "then "
         "water: `to_attenuation` goes before. Non-square slices and pixels are followed in mm.\n\n"
-        "In a fan the source stands at `source_axis * (-sin(theta), cos(theta))`, so that theta is the angle of the "
-        "central ray, through the rotation axis, and detector pixel d stands at `u = (d - center) * detector_spacing` "
-        "from it, rising as in the parallel beam of the same theta. Its ray is turned by gamma: `tan(gamma) = u / "
-        "source_detector` on a flat detector, `gamma = u / source_detector` (radian) on an arc, whose unit is so mm "
-        "along the arc; the ray is the parallel one of angle `theta + gamma` and `s = source_axis * sin(gamma)` (A. C. "
-        "Kak, M. Slaney, Principles of Computerized Tomographic Imaging, 1988, section 3.4). A whole turn of the "
+        "In a fan the source stands at `source_axis * (-sin(theta), cos(theta))`, so that theta is "
+        "the angle of the "
+        "central ray, through the rotation axis, and detector pixel d stands at `u = (d - center) "
+        "* detector_spacing` "
+        "from it, rising as in the parallel beam of the same theta. Its ray is turned by gamma: "
+        "`tan(gamma) = u / "
+        "source_detector` on a flat detector, `gamma = u / source_detector` (radian) on an arc, "
+        "whose unit is so mm "
+        "along the arc; the ray is the parallel one of angle `theta + gamma` and `s = source_axis "
+        "* sin(gamma)` (A. C. "
+        "Kak, M. Slaney, Principles of Computerized Tomographic Imaging, 1988, section 3.4). A "
+        "whole turn of the "
         "source sees every ray twice; 180 degrees and the fan's angle suffice.\n\n"
-        "Joseph's method (P. M. Joseph, IEEE Trans. Med. Imaging 1, 1982): along a ray closer to the columns' "
-        "direction, one sample in every row, interpolated linearly between two columns; along others one in every "
-        "column. Outside the slice is 0. The sum is multiplied by the length of ray between two samples. The same "
-        "weights, transposed, make the exact adjoint. Invalid pixels are taken for `padding_value`. A pixel that is "
+        "Joseph's method (P. M. Joseph, IEEE Trans. Med. Imaging 1, 1982): along a ray closer to "
+        "the columns' "
+        "direction, one sample in every row, interpolated linearly between two columns; along "
+        "others one in every "
+        "column. Outside the slice is 0. The sum is multiplied by the length of ray between two "
+        "samples. The same "
+        "weights, transposed, make the exact adjoint. Invalid pixels are taken for "
+        "`padding_value`. A pixel that is "
         "NaN or infinite reaches every ray that it is a "
         "neighbor of.\n\n"
-        "scikit-image's `radon` has its rotation center at pixel n // 2 in place of (n - 1) / 2, gives sums per pixel "
-        "length in place of mm, and lays its sinogram out as (detector, view); its angles turn the same way.\n\n"
+        "scikit-image's `radon` has its rotation center at pixel n // 2 in place of (n - 1) / 2, "
+        "gives sums per pixel "
+        "length in place of mm, and lays its sinogram out as (detector, view); its angles turn the "
+        "same way.\n\n"
         "Cost: one interpolation for each view, detector and row.",
     .axes = AXES_VOLUME,
     .dtypes = TS_ANY_DTYPE,
-    .quantities = TS_QUANTITY_BIT(TS_ATTENUATION) | TS_QUANTITY_BIT(TS_HU) | TS_QUANTITY_BIT(TS_INTENSITY),
+    .quantities =
+        TS_QUANTITY_BIT(TS_ATTENUATION) | TS_QUANTITY_BIT(TS_HU) | TS_QUANTITY_BIT(TS_INTENSITY),
     STAGE_PARAMS(radon_params, struct radon_params),
     .resolve = radon_resolve,
     .shape = radon_shape,
@@ -474,10 +537,14 @@ const struct stage radon_stage = {
     .validity = VALIDITY_ENDS,
     .invalid_value = padding_value,
     .cuda = STAGE_CUDA(radon_cuda),
-    .bench = "views=720 detectors=512|views=720 detectors=512 beam=fan-flat source_axis=1000 source_detector=1500 "
-             "detector_spacing=1.7|views=720 detectors=512 beam=fan-arc source_axis=1000 source_detector=1500 "
+    .bench = "views=720 detectors=512|views=720 detectors=512 beam=fan-flat source_axis=1000 "
+             "source_detector=1500 "
+             "detector_spacing=1.7|views=720 detectors=512 beam=fan-arc source_axis=1000 "
+             "source_detector=1500 "
              "detector_spacing=1.7",
-    .tolerance = {.relative = 1e-5,
-                  .why = "weights are rounded once to float and up to some thousand products summed in float"},
+    .tolerance =
+        {.relative = 1e-5,
+         .why =
+             "weights are rounded once to float and up to some thousand products summed in float"},
     .method_tolerances = method_tolerances,
 };

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * radon projects every slice along the rays of a parallel beam or a fan: it makes the sinogram that a scan of the slice
- * would measure. radon.c describes rays and sums. The parameters and the choice of method stand here, because the CPU
- * code, cuda/projection/radon.cu and the methods in files of their own need them.
+ * radon projects every slice along the rays of a parallel beam or a fan: it makes the sinogram that
+ * a scan of the slice would measure. radon.c describes rays and sums. The parameters and the choice
+ * of method stand here, because the CPU code, cuda/projection/radon.cu and the methods in files of
+ * their own need them.
  */
 #ifndef STAGES_PROJECTION_RADON_H
 #define STAGES_PROJECTION_RADON_H

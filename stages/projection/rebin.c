@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * rebin: the ray of a parallel beam at (theta, s) is in a fan that of gamma = asin(s / source_axis) in the view
- * theta - gamma, and seen from its other end that of -gamma in the view theta + 180 degrees + gamma (A. C. Kak, M.
- * Slaney, 1988, section 3.4.3). Values between views and between detector pixels are interpolated linearly; the result
- * is the mean of both ends where the scan has both, else the one that it has. (z, view, detector) -> (z, view,
- * detector), f32. The taps of a sample are the same for all slices, so that a table of them is worked out once.
+ * rebin: the ray of a parallel beam at (theta, s) is in a fan that of gamma = asin(s / source_axis)
+ * in the view theta - gamma, and seen from its other end that of -gamma in the view theta + 180
+ * degrees + gamma (A. C. Kak, M. Slaney, 1988, section 3.4.3). Values between views and between
+ * detector pixels are interpolated linearly; the result is the mean of both ends where the scan has
+ * both, else the one that it has. (z, view, detector) -> (z, view, detector), f32. The taps of a
+ * sample are the same for all slices, so that a table of them is worked out once.
  */
 #include "stages/projection/rebin.h"
 
@@ -21,33 +22,38 @@ static struct beam_scan scan_of(const struct stage_context *context)
     return ts_beam_scan(&context->in, &context->in);
 }
 
-/* Some rays are in no view: those between the axis and a detector that does not see it, and those beyond the shorter
- * side of a short scan, which does not see all rays from both ends. The latter is warned of where the shorter side is
- * less than half the longer. */
-static void warn_of_missing_rays(const struct stage_context *context, const struct beam_scan *scan, bool whole)
+/* Some rays are in no view: those between the axis and a detector that does not see it, and those
+ * beyond the shorter side of a short scan, which does not see all rays from both ends. The latter
+ * is warned of where the shorter side is less than half the longer. */
+static void warn_of_missing_rays(const struct stage_context *context, const struct beam_scan *scan,
+                                 bool whole)
 {
-    const struct diag_site site = {.code = "rays-missing", .span = context->set->span, .stage = context->stage->name};
+    const struct diag_site site = {
+        .code = "rays-missing", .span = context->set->span, .stage = context->stage->name};
     const int64_t n = scan->grid.n_detectors;
-    const double left = scan->grid.center, right = (double)(n - 1) - left, nearer = fmin(left, right);
+    const double left = scan->grid.center, right = (double)(n - 1) - left,
+                 nearer = fmin(left, right);
     const double radius = fabs(ts_beam_detector(scan, left < right ? 0 : n - 1).distance_mm);
     if (nearer < 0)
         ts_diag_warning(context->diag, &site,
-                        "no view sees the rotation axis, at detector pixel %.6g of 0 to %lld: rays within %.6g mm of "
+                        "no view sees the rotation axis, at detector pixel %.6g of 0 to %lld: rays "
+                        "within %.6g mm of "
                         "it are missing and become 0",
                         left, (long long)n - 1, radius);
     else if (!whole && nearer < 0.5 * fmax(left, right))
-        ts_diag_warning(
-            context->diag, &site,
-            "the rotation axis, at detector pixel %.6g of 0 to %lld, is near an end of the detector and "
-            "the views cover no whole turn: some rays further than %.6g mm from it are missing and become 0",
-            left, (long long)n - 1, radius);
+        ts_diag_warning(context->diag, &site,
+                        "the rotation axis, at detector pixel %.6g of 0 to %lld, is near an end of "
+                        "the detector and "
+                        "the views cover no whole turn: some rays further than %.6g mm from it are "
+                        "missing and become 0",
+                        left, (long long)n - 1, radius);
     else
         return;
     ts_diag_hint(context->diag, "sirt takes any rays");
 }
 
-/* In a whole turn detector pixels reach as far as the longer side of the detector sees; a short scan keeps as many as
- * the fan has. */
+/* In a whole turn detector pixels reach as far as the longer side of the detector sees; a short
+ * scan keeps as many as the fan has. */
 static int64_t derive_detectors(const struct beam_scan *scan, bool whole)
 {
     const int64_t n = scan->grid.n_detectors;
@@ -69,8 +75,11 @@ static enum ts_status check_range(const struct stage_context *context, bool *who
         return TS_OK;
     }
     ts_diag_error(context->diag, TS_BAD_CHAIN,
-                  &(struct diag_site){.code = "short-scan", .span = context->set->span, .stage = context->stage->name},
-                  "the views cover %.6g degrees, from view %lld to view %lld, and this fan needs %.6g or a whole turn",
+                  &(struct diag_site){.code = "short-scan",
+                                      .span = context->set->span,
+                                      .stage = context->stage->name},
+                  "the views cover %.6g degrees, from view %lld to view %lld, and this fan needs "
+                  "%.6g or a whole turn",
                   range.degrees, (long long)range.after, (long long)range.before, range.needed);
     return ts_diag_hint(context->diag, "sirt and cgls need no whole scan");
 }
@@ -85,7 +94,8 @@ static enum ts_status rebin_resolve(const struct stage_context *context, void *v
     if (!ts_param_given(context->set, "views"))
         params->views = view->n;
     if (!ts_param_given(context->set, "detector_spacing"))
-        params->detector_spacing = ts_axis_spacing(detector) * beam->source_axis_mm / beam->source_detector_mm;
+        params->detector_spacing =
+            ts_axis_spacing(detector) * beam->source_axis_mm / beam->source_detector_mm;
     bool whole = false;
     const enum ts_status status = check_range(context, &whole);
     const struct beam_scan scan = scan_of(context);
@@ -102,17 +112,18 @@ static enum ts_status rebin_shape(const struct stage_context *context, struct ts
                                     .first = params->start,
                                     .spacing = 180 / (double)params->views,
                                     .unit = "degree"};
-    out->axes[2] = (struct ts_axis){.kind = TS_AXIS_DETECTOR,
-                                    .n = params->detectors,
-                                    .spacing = params->detector_spacing,
-                                    .first = -0.5 * (double)(params->detectors - 1) * params->detector_spacing,
-                                    .unit = context->in.axes[2].unit};
+    out->axes[2] =
+        (struct ts_axis){.kind = TS_AXIS_DETECTOR,
+                         .n = params->detectors,
+                         .spacing = params->detector_spacing,
+                         .first = -0.5 * (double)(params->detectors - 1) * params->detector_spacing,
+                         .unit = context->in.axes[2].unit};
     out->beam = (struct ts_beam){.kind = TS_BEAM_PARALLEL};
     out->dtype = TS_F32;
     return TS_OK;
 }
 
-/* ---- the taps of samples ---------------------------------------------------------------------- */
+/* ---- the taps of samples --------------------------------------------------------------------- */
 
 struct rebinning {
     struct beam_scan scan;
@@ -123,18 +134,22 @@ struct rebinning {
 /* Returns the place of an angle in [0, 360), or a hair below 0 where that is meant as 0. */
 static double after_first(const struct rebinning *rebinning, double degree)
 {
-    const double turned = fmod(degree - rebinning->range.first, 360), positive = turned < 0 ? turned + 360 : turned;
+    const double turned = fmod(degree - rebinning->range.first, 360),
+                 positive = turned < 0 ? turned + 360 : turned;
     return positive > 360 - 1e-6 ? positive - 360 : positive;
 }
 
-/* Finds the two views around an angle and the way to the second; false where the scan has none there. */
-static bool find_views(const struct rebinning *rebinning, double degree, int64_t views[2], double *past)
+/* Finds the two views around an angle and the way to the second; false where the scan has none
+ * there. */
+static bool find_views(const struct rebinning *rebinning, double degree, int64_t views[2],
+                       double *past)
 {
     const int64_t n = rebinning->scan.n_views;
     const double at = after_first(rebinning, degree), last = rebinning->views[n - 1].degrees;
     if (at > last && !rebinning->range.whole && at > last + 1e-6)
         return false;
-    const int64_t low = ts_view_places_up_to(rebinning->views, n, at); /* the first view past the angle */
+    const int64_t low =
+        ts_view_places_up_to(rebinning->views, n, at); /* the first view past the angle */
     const struct view_place *before = &rebinning->views[low > 0 ? low - 1 : 0], *after = before;
     double step = 0;
     if (low < n && low > 0) {
@@ -150,8 +165,9 @@ static bool find_views(const struct rebinning *rebinning, double degree, int64_t
     return true;
 }
 
-/* One end of a ray has four taps, and a share of them that lies within the row. That is 1 where both detector pixels
- * do, less where the ray passes beyond the last one, and 0 where the scan does not have the ray. */
+/* One end of a ray has four taps, and a share of them that lies within the row. That is 1 where
+ * both detector pixels do, less where the ray passes beyond the last one, and 0 where the scan does
+ * not have the ray. */
 struct ray_end {
     int64_t index[REBIN_TAPS / 2];
     double weight[REBIN_TAPS / 2], seen;
@@ -167,12 +183,14 @@ static struct ray_end find_end(const struct rebinning *rebinning, double degree,
     struct ray_end end = {.seen = 0};
     int64_t views[2];
     double past;
-    if (!(at > -1 && at < (double)grid->n_detectors) || !find_views(rebinning, degree, views, &past))
+    if (!(at > -1 && at < (double)grid->n_detectors) ||
+        !find_views(rebinning, degree, views, &past))
         return end;
     for (int side = 0; side < 2; side++) {
         const double d = below + side, w = side ? at - below : 1 - (at - below);
         const bool there = d >= 0 && d < (double)grid->n_detectors;
-        /* A tap outside the row has weight 0 and its neighbor's index, so that a NaN elsewhere does not come in. */
+        /* A tap outside the row has weight 0 and its neighbor's index, so that a NaN elsewhere does
+         * not come in. */
         const int64_t detector = (int64_t)(there ? d : below + 1 - side);
         for (int view = 0; view < 2; view++) {
             end.index[2 * view + side] = views[view] * grid->n_detectors + detector;
@@ -184,7 +202,8 @@ static struct ray_end find_end(const struct rebinning *rebinning, double degree,
 }
 
 /* Takes the end of which the row sees more, or the mean where it sees as much of both. */
-static void find_sample(const struct rebinning *rebinning, double theta, double s, struct rebin_sample *sample)
+static void find_sample(const struct rebinning *rebinning, double theta, double s,
+                        struct rebin_sample *sample)
 {
     const double ratio = s / rebinning->scan.beam.source_axis_mm;
     *sample = (struct rebin_sample){{0}, {0}};
@@ -214,22 +233,25 @@ size_t ts_rebin_scratch_bytes(const struct stage_context *context)
     return (size_t)context->in.axes[1].n * sizeof(struct view_place);
 }
 
-void ts_rebin_table(const struct stage_context *context, struct rebin_sample *table, struct view_place *scratch)
+void ts_rebin_table(const struct stage_context *context, struct rebin_sample *table,
+                    struct view_place *scratch)
 {
     struct rebinning rebinning = {.scan = scan_of(context), .views = scratch};
     const struct ts_axis *view = &context->out.axes[1], *detector = &context->out.axes[2];
     rebinning.range = ts_fan_range(&rebinning.scan, (double *)scratch);
     for (int64_t v = 0; v < rebinning.scan.n_views; v++)
-        scratch[v] = (struct view_place){after_first(&rebinning, ts_beam_scan_angle(&rebinning.scan, v)), v};
+        scratch[v] =
+            (struct view_place){after_first(&rebinning, ts_beam_scan_angle(&rebinning.scan, v)), v};
     ts_view_places_sort(scratch, rebinning.scan.n_views);
 #pragma omp parallel for num_threads(context->threads)
     for (int64_t v = 0; v < view->n; v++)
         for (int64_t d = 0; d < detector->n; d++)
             find_sample(&rebinning, view->first + (double)v * view->spacing,
-                        detector->first + (double)d * detector->spacing, &table[v * detector->n + d]);
+                        detector->first + (double)d * detector->spacing,
+                        &table[v * detector->n + d]);
 }
 
-/* ---- on the CPU -------------------------------------------------------------------------------- */
+/* ---- on the CPU ------------------------------------------------------------------------------ */
 
 struct scratch {
     struct rebin_sample *table;
@@ -254,10 +276,11 @@ static size_t rebin_scratch(const struct stage_context *context, int64_t n)
     return layout.bytes;
 }
 
-static enum ts_status rebin_map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                                void *buffer)
+static enum ts_status rebin_map(const struct stage_context *context, const struct ts_image *in,
+                                struct ts_image *out, void *buffer)
 {
-    const int64_t n = (int64_t)ts_slice_count(out), n_in = (int64_t)ts_slice_count(in), row = in->axes[2].n;
+    const int64_t n = (int64_t)ts_slice_count(out), n_in = (int64_t)ts_slice_count(in),
+                  row = in->axes[2].n;
     struct memory_layout layout = {.base = buffer};
     const struct scratch scratch = lay_out(context, &layout);
     const struct rebin_sample *table = scratch.table;
@@ -268,7 +291,8 @@ static enum ts_status rebin_map(const struct stage_context *context, const struc
         float *to = ts_slice_data(out, z);
 #pragma omp parallel for num_threads(context->threads)
         for (int64_t i = 0; i < n_in / row; i++)
-            ts_load_f32(slice + i * row, from + (size_t)(i * row) * ts_dtype_bytes(in->dtype), in->dtype, (size_t)row);
+            ts_load_f32(slice + i * row, from + (size_t)(i * row) * ts_dtype_bytes(in->dtype),
+                        in->dtype, (size_t)row);
 #pragma omp parallel for num_threads(context->threads)
         for (int64_t i = 0; i < n; i++) {
             float sum = 0;
@@ -281,14 +305,17 @@ static enum ts_status rebin_map(const struct stage_context *context, const struc
 }
 
 static const struct param rebin_params[] = {
-    PARAM(struct rebin_params, views, .unit = "", .min = 1, .max = 1 << 20, .derived = "the number of views",
+    PARAM(struct rebin_params, views, .unit = "", .min = 1, .max = 1 << 20,
+          .derived = "the number of views",
           .doc = "number of views of the parallel beam, evenly over half a turn"),
     PARAM(struct rebin_params, start, .unit = "degree", .init.r = 0, .min = -360, .max = 360,
           .doc = "angle of the first view"),
     PARAM(struct rebin_params, detectors, .unit = "", .min = 1, .max = MOST_DETECTORS,
-          .derived = "to where the longer side of the detector sees in a whole turn, the number of detector pixels in "
+          .derived = "to where the longer side of the detector sees in a whole turn, the number of "
+                     "detector pixels in "
                      "a short scan",
-          .doc = "number of detector pixels of the parallel beam, the rotation axis in their middle"),
+          .doc =
+              "number of detector pixels of the parallel beam, the rotation axis in their middle"),
     PARAM(struct rebin_params, detector_spacing, .unit = "mm", .min = 1e-6, .max = 1e6,
           .derived = "that of the fan times source_axis / source_detector",
           .doc = "distance of neighboring detector pixels"),
@@ -298,27 +325,40 @@ const struct stage rebin_stage = {
     .name = "rebin",
     .traits = TRAIT_NEW_DETECTOR,
     .summary = "a fan beam's sinogram as that of a parallel beam",
-    .doc =
-        "The ray at `(theta, s)` of the parallel beam is the fan's ray `gamma = asin(s / source_axis)` in the view "
-        "`theta - gamma`, and from its other end the ray `-gamma` in the view `theta + 180 degrees + gamma` (A. C. "
-        "Kak, M. Slaney, Principles of Computerized Tomographic Imaging, 1988, section 3.4.3). Between views and "
-        "between detector pixels values are interpolated linearly, which smooths a little; where the scan has both "
-        "ends of a ray, the result is their mean, and where it has one, that one counts fully. So a whole turn whose "
-        "axis lies off the middle of the detector gives whole rows, as far out as the longer side of the detector "
-        "sees, and what `fbp` warns of as `axis-near-end` has no cause after this stage; a short scan of that kind has "
-        "not all these rays, which is a warning, `rays-missing`. Where a ray passes beside the last detector pixel at "
-        "both ends, the end of which more is seen counts, and what is beyond the detector is 0. Whole turns and short "
-        "scans, of 180 degrees and the fan's angle at least, give views evenly over half a turn. Then `fbp` and all "
-        "else that takes parallel beams can follow; `fbp` also takes fans directly. A fan whose axis is not seen by "
-        "the middle of the detector needs `center` with its position before this stage: `center: {center: 70.2}`.\n\n"
-        "A value that is NaN or infinite reaches the samples beside it.\n\n"
-        "Cost: 8 products a sample.",
-    STAGE_TAKES_SINOGRAMS(TS_ANY_QUANTITY, TS_BEAM_BIT(TS_BEAM_FAN_ARC) | TS_BEAM_BIT(TS_BEAM_FAN_FLAT)),
+    .doc = "The ray at `(theta, s)` of the parallel beam is the fan's ray `gamma = asin(s / "
+           "source_axis)` in the view "
+           "`theta - gamma`, and from its other end the ray `-gamma` in the view `theta + 180 "
+           "degrees + gamma` (A. C. "
+           "Kak, M. Slaney, Principles of Computerized Tomographic Imaging, 1988, section 3.4.3). "
+           "Between views and "
+           "between detector pixels values are interpolated linearly, which smooths a little; "
+           "where the scan has both "
+           "ends of a ray, the result is their mean, and where it has one, that one counts fully. "
+           "So a whole turn whose "
+           "axis lies off the middle of the detector gives whole rows, as far out as the longer "
+           "side of the detector "
+           "sees, and what `fbp` warns of as `axis-near-end` has no cause after this stage; a "
+           "short scan of that kind has "
+           "not all these rays, which is a warning, `rays-missing`. Where a ray passes beside the "
+           "last detector pixel at "
+           "both ends, the end of which more is seen counts, and what is beyond the detector is 0. "
+           "Whole turns and short "
+           "scans, of 180 degrees and the fan's angle at least, give views evenly over half a "
+           "turn. Then `fbp` and all "
+           "else that takes parallel beams can follow; `fbp` also takes fans directly. A fan whose "
+           "axis is not seen by "
+           "the middle of the detector needs `center` with its position before this stage: "
+           "`center: {center: 70.2}`.\n\n"
+           "A value that is NaN or infinite reaches the samples beside it.\n\n"
+           "Cost: 8 products a sample.",
+    STAGE_TAKES_SINOGRAMS(TS_ANY_QUANTITY,
+                          TS_BEAM_BIT(TS_BEAM_FAN_ARC) | TS_BEAM_BIT(TS_BEAM_FAN_FLAT)),
     STAGE_PARAMS(rebin_params, struct rebin_params),
     .resolve = rebin_resolve,
     .shape = rebin_shape,
     .scratch_bytes = rebin_scratch,
     .map = rebin_map,
     .cuda = STAGE_CUDA(rebin_cuda),
-    .tolerance = {.relative = 1e-6, .why = "weights are rounded once to float and 8 products summed in float"},
+    .tolerance = {.relative = 1e-6,
+                  .why = "weights are rounded once to float and 8 products summed in float"},
 };

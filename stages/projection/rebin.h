@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * rebin turns the sinogram of a fan into that of a parallel beam; rebin.c has the rule. The taps of a sample are the
- * same for all slices, so that a table of them is made once, by the function declared here, and the code of both
- * devices only adds up what the table names.
+ * rebin turns the sinogram of a fan into that of a parallel beam; rebin.c has the rule. The taps of
+ * a sample are the same for all slices, so that a table of them is made once, by the function
+ * declared here, and the code of both devices only adds up what the table names.
  */
 #ifndef STAGES_PROJECTION_REBIN_H
 #define STAGES_PROJECTION_REBIN_H
@@ -18,8 +18,8 @@ struct rebin_params {
     double detector_spacing; /* mm */
 };
 
-/* A sample of the parallel sinogram is the sum over taps of weight times the fan's sample at index `index` of the
- * slice.
+/* A sample of the parallel sinogram is the sum over taps of weight times the fan's sample at index
+ * `index` of the slice.
  */
 enum { REBIN_TAPS = 8 };
 struct rebin_sample {
@@ -27,8 +27,10 @@ struct rebin_sample {
     float weight[REBIN_TAPS];
 };
 
-/* Writes the out.axes[1].n x out.axes[2].n samples of a slice. `scratch` has ts_rebin_scratch_bytes() bytes. */
-void ts_rebin_table(const struct stage_context *context, struct rebin_sample *table, struct view_place *scratch);
+/* Writes the out.axes[1].n x out.axes[2].n samples of a slice. `scratch` has
+ * ts_rebin_scratch_bytes() bytes. */
+void ts_rebin_table(const struct stage_context *context, struct rebin_sample *table,
+                    struct view_place *scratch);
 /* Return the bytes of the table, up to a multiple of 64, and of the scratch. */
 size_t ts_rebin_table_bytes(const struct stage_context *context);
 size_t ts_rebin_scratch_bytes(const struct stage_context *context);

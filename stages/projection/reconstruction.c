@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This derives the axes of a volume from those of a sinogram, checks the parameters, and on the CPU does the filtering
- * and backprojection one after the other. The volume lies about the rotation axis as the one that `radon` projects
- * does: rows fall and columns rise along the image's directions, and its center is the sinogram's origin. So a volume
- * that was projected comes back to its place.
+ * This derives the axes of a volume from those of a sinogram, checks the parameters, and on the CPU
+ * does the filtering and backprojection one after the other. The volume lies about the rotation
+ * axis as the one that `radon` projects does: rows fall and columns rise along the image's
+ * directions, and its center is the sinogram's origin. So a volume that was projected comes back to
+ * its place.
  */
 #include "stages/projection/reconstruction.h"
 
@@ -17,36 +18,42 @@
 #include "stages/projection/joseph.h"
 #include "stages/projection/tensor_method.h"
 
-/* The smallest numbers of slices for which method `stack` is faster on an H200 than `pixel`, for a parallel beam and
- * for a fan. Fewer slices leave most threads of a warp without work. */
+/* The smallest numbers of slices for which method `stack` is faster on an H200 than `pixel`, for a
+ * parallel beam and for a fan. Fewer slices leave most threads of a warp without work. */
 enum { STACK_FROM_SLICES = 6, FAN_STACK_FROM_SLICES = 5 };
-/* The smallest number of slices for which `tensor-split` was measured as faster than `stack` on an H200: 1.5 to 1.9
- * times for 32 and 64 slices of 512 squared, 1.4 for 512. Fewer slices were not measured. */
+/* The smallest number of slices for which `tensor-split` was measured as faster than `stack` on an
+ * H200: 1.5 to 1.9 times for 32 and 64 slices of 512 squared, 1.4 for 512. Fewer slices were not
+ * measured. */
 enum { TENSOR_FROM_SLICES = 32 };
 
 const struct choice ts_back_method_choices[] = {
     {"auto", BACK_METHOD_AUTO,
-     "lanes on the CPU; on a CUDA device pixel for fewer than 6 slices, 5 of a fan; tensor-split from 32 slices of a "
+     "lanes on the CPU; on a CUDA device pixel for fewer than 6 slices, 5 of a fan; tensor-split "
+     "from 32 slices of a "
      "parallel beam on, if the device and the sizes allow it; else stack"},
-    {"lanes", BACK_METHOD_LANES, "16 slices side by side; a few views at a time stay in the cache", ON_CPU},
+    {"lanes", BACK_METHOD_LANES, "16 slices side by side; a few views at a time stay in the cache",
+     ON_CPU},
     {"pixel", BACK_METHOD_PIXEL, "one thread a pixel of a slice goes through all views", ON_CUDA},
-    {"stack", BACK_METHOD_STACK, "128 slices side by side, 4 pixels a thread share their detector pixels", ON_CUDA},
+    {"stack", BACK_METHOD_STACK,
+     "128 slices side by side, 4 pixels a thread share their detector pixels", ON_CUDA},
     {"tensor", BACK_METHOD_TENSOR,
-     "matrix products of weights and of detector pixels in half precision on tensor cores, from compute capability 8.0 "
+     "matrix products of weights and of detector pixels in half precision on tensor cores, from "
+     "compute capability 8.0 "
      "on",
      ON_CUDA},
-    {"tensor-split", BACK_METHOD_TENSOR_SPLIT, "the same with each operand in two halves, as exact as single precision",
-     ON_CUDA},
+    {"tensor-split", BACK_METHOD_TENSOR_SPLIT,
+     "the same with each operand in two halves, as exact as single precision", ON_CUDA},
     {0},
 };
 
 const struct stage_method_tolerance ts_back_method_tolerances[] = {
     {"tensor",
      {.relative = 1.5e-3,
-      .why =
-          "detector pixels and positions are rounded to 11 bits; the errors are independent, so that the relative L2 "
-          "error of sums of positive values over 256 views and more is below 5e-5; where noise around 0 is summed, it "
-          "is that of a detector pixel, 3e-4"}},
+      .why = "detector pixels and positions are rounded to 11 bits; the errors are independent, so "
+             "that the relative L2 "
+             "error of sums of positive values over 256 views and more is below 5e-5; where noise "
+             "around 0 is summed, it "
+             "is that of a detector pixel, 3e-4"}},
     {0},
 };
 
@@ -56,10 +63,11 @@ const struct choice ts_view_gaps_choices[] = {
     {0},
 };
 
-/* ---- parameters -------------------------------------------------------------------------------- */
+/* ---- parameters ------------------------------------------------------------------------------ */
 
 /* A scan of half a turn and the fan's angle sees every ray, from one side or the other. */
-static enum ts_status check_fan_range(const struct stage_context *context, const struct reconstruction_params *params)
+static enum ts_status check_fan_range(const struct stage_context *context,
+                                      const struct reconstruction_params *params)
 {
     struct beam_scan scan = ts_beam_scan(&context->out, &context->in);
     double *sorted = malloc((size_t)scan.n_views * sizeof *sorted);
@@ -71,14 +79,18 @@ static enum ts_status check_fan_range(const struct stage_context *context, const
     if (range.whole || range.degrees >= range.needed - 1e-6)
         return TS_OK;
     ts_param_error(context->set, "gaps", "short-scan", context->diag,
-                   "the views cover %.6g degrees, from view %lld to view %lld, and this fan needs %.6g or a whole turn",
+                   "the views cover %.6g degrees, from view %lld to view %lld, and this fan needs "
+                   "%.6g or a whole turn",
                    range.degrees, (long long)range.after, (long long)range.before, range.needed);
-    return ts_diag_hint(context->diag,
-                        "gaps: accept reconstructs from what is there; sirt and cgls need no whole scan");
+    return ts_diag_hint(
+        context->diag,
+        "gaps: accept reconstructs from what is there; sirt and cgls need no whole scan");
 }
 
-/* A fan must not have its source among the pixels, and its filtered reconstruction needs all rays. */
-static enum ts_status check_fan(const struct stage_context *context, const struct reconstruction_params *params)
+/* A fan must not have its source among the pixels, and its filtered reconstruction needs all
+ * rays. */
+static enum ts_status check_fan(const struct stage_context *context,
+                                const struct reconstruction_params *params)
 {
     const struct beam_geometry grid = {.n_rows = params->rows,
                                        .n_columns = params->columns,
@@ -86,20 +98,25 @@ static enum ts_status check_fan(const struct stage_context *context, const struc
                                        .column_spacing = params->pixel_size};
     const double least = ts_beam_least_source_axis(&grid), near = context->in.beam.source_axis_mm;
     if (!(near > least))
-        return ts_param_error(
-            context->set, "pixel_size", "source-inside", context->diag,
-            "the slices would reach to %g mm from the rotation axis, where the source stands at %g mm", least, near);
-    return params->weights == VIEW_WEIGHTS_ANGLES && params->gaps == VIEW_GAPS_REFUSE ? check_fan_range(context, params)
-                                                                                      : TS_OK;
+        return ts_param_error(context->set, "pixel_size", "source-inside", context->diag,
+                              "the slices would reach to %g mm from the rotation axis, where the "
+                              "source stands at %g mm",
+                              least, near);
+    return params->weights == VIEW_WEIGHTS_ANGLES && params->gaps == VIEW_GAPS_REFUSE
+               ? check_fan_range(context, params)
+               : TS_OK;
 }
 
-static enum ts_status check_geometry(const struct stage_context *context, const struct reconstruction_params *params)
+static enum ts_status check_geometry(const struct stage_context *context,
+                                     const struct reconstruction_params *params)
 {
     const struct ts_axis *detector = &context->in.axes[2];
-    const double extent = (double)params->rows * params->row_spacing + (double)params->columns * params->pixel_size;
+    const double extent =
+        (double)params->rows * params->row_spacing + (double)params->columns * params->pixel_size;
     if (!(params->center >= 0 && params->center <= (double)(detector->n - 1)))
         return ts_param_error(context->set, "center", "center-outside", context->diag,
-                              "%.6g is outside the detector, [0, %lld]", params->center, (long long)detector->n - 1);
+                              "%.6g is outside the detector, [0, %lld]", params->center,
+                              (long long)detector->n - 1);
     if (!(extent / ts_axis_spacing(detector) < 1 << 26))
         return ts_param_error(context->set, "pixel_size", "volume-too-wide", context->diag,
                               "the slices would be %.6g detector pixels wide, more than %d",
@@ -107,16 +124,19 @@ static enum ts_status check_geometry(const struct stage_context *context, const 
     return TS_OK;
 }
 
-/* Returns true where rays are closer than a pixel, as in the adjoint of a projection onto a fine detector, so that more
- * than two detector pixels count for a pixel. */
-static bool has_fine_rays(const struct stage_context *context, const struct reconstruction_params *params)
+/* Returns true where rays are closer than a pixel, as in the adjoint of a projection onto a fine
+ * detector, so that more than two detector pixels count for a pixel. */
+static bool has_fine_rays(const struct stage_context *context,
+                          const struct reconstruction_params *params)
 {
-    const double width = ts_axis_spacing(&context->in.axes[2]), pixel = fmax(params->pixel_size, params->row_spacing);
+    const double width = ts_axis_spacing(&context->in.axes[2]),
+                 pixel = fmax(params->pixel_size, params->row_spacing);
     return params->model == BACK_JOSEPH && width < pixel * (1 - 1e-9);
 }
 
 /* In a fan fbp has its own weights, and the adjoint has none. */
-static enum ts_status choose_fan_method(const struct stage_context *context, struct reconstruction_params *params)
+static enum ts_status choose_fan_method(const struct stage_context *context,
+                                        struct reconstruction_params *params)
 {
     const char *beam = ts_beam_name(context->in.beam.kind);
     const bool adjoint = params->model == BACK_JOSEPH;
@@ -126,7 +146,8 @@ static enum ts_status choose_fan_method(const struct stage_context *context, str
                                                                          : BACK_METHOD_STACK;
     if (adjoint && params->weights != VIEW_WEIGHTS_NONE)
         return ts_param_error(context->set, "weights", "weights-beam", context->diag,
-                              "the adjoint of a %s beam has no weights of angles; fbp has them", beam);
+                              "the adjoint of a %s beam has no weights of angles; fbp has them",
+                              beam);
     if (params->method == BACK_METHOD_TENSOR || params->method == BACK_METHOD_TENSOR_SPLIT) {
         ts_param_error(context->set, "method", "method-beam", context->diag,
                        "tensor cores are used for parallel rays alone, and the beam is %s", beam);
@@ -135,7 +156,8 @@ static enum ts_status choose_fan_method(const struct stage_context *context, str
     return TS_OK;
 }
 
-static enum ts_status check_tensor(const struct stage_context *context, const struct reconstruction_params *params)
+static enum ts_status check_tensor(const struct stage_context *context,
+                                   const struct reconstruction_params *params)
 {
     const bool split = params->method == BACK_METHOD_TENSOR_SPLIT;
     return (params->method == BACK_METHOD_TENSOR || split) && context->device
@@ -143,9 +165,11 @@ static enum ts_status check_tensor(const struct stage_context *context, const st
                : TS_OK;
 }
 
-/* Returns the fastest method for a parallel beam. By rays that are finer than pixels `tensor-split` was not measured.
+/* Returns the fastest method for a parallel beam. By rays that are finer than pixels `tensor-split`
+ * was not measured.
  */
-static enum back_method fastest_method(const struct stage_context *context, const struct reconstruction_params *params)
+static enum back_method fastest_method(const struct stage_context *context,
+                                       const struct reconstruction_params *params)
 {
     const int64_t slices = context->in.axes[0].n;
     const bool fine = has_fine_rays(context, params);
@@ -159,7 +183,8 @@ static enum back_method fastest_method(const struct stage_context *context, cons
                : BACK_METHOD_STACK;
 }
 
-static enum ts_status choose_method(const struct stage_context *context, struct reconstruction_params *params)
+static enum ts_status choose_method(const struct stage_context *context,
+                                    struct reconstruction_params *params)
 {
     const bool weighs_fine = params->weights != VIEW_WEIGHTS_NONE && has_fine_rays(context, params);
     if (context->in.beam.kind != TS_BEAM_PARALLEL)
@@ -167,19 +192,22 @@ static enum ts_status choose_method(const struct stage_context *context, struct 
     if (params->method == BACK_METHOD_AUTO)
         params->method = fastest_method(context, params);
     if (params->method == BACK_METHOD_STACK && weighs_fine)
-        return ts_param_error(context->set, "method", "method-fine", context->diag,
-                              "'stack' does not weigh views whose detector pixels, %.6g mm apart, are finer than "
-                              "pixels of %.6g mm; 'pixel' does",
-                              ts_axis_spacing(&context->in.axes[2]), fmax(params->pixel_size, params->row_spacing));
+        return ts_param_error(
+            context->set, "method", "method-fine", context->diag,
+            "'stack' does not weigh views whose detector pixels, %.6g mm apart, are finer than "
+            "pixels of %.6g mm; 'pixel' does",
+            ts_axis_spacing(&context->in.axes[2]), fmax(params->pixel_size, params->row_spacing));
     return check_tensor(context, params);
 }
 
-enum ts_status ts_reconstruction_resolve(const struct stage_context *context, struct reconstruction_params *params)
+enum ts_status ts_reconstruction_resolve(const struct stage_context *context,
+                                         struct reconstruction_params *params)
 {
     const struct ts_axis *detector = &context->in.axes[2];
     if (detector->positions)
-        return ts_param_error(context->set, "center", "detectors-uneven", context->diag,
-                              "the detector pixels' positions are listed one by one, and must be evenly spaced");
+        return ts_param_error(
+            context->set, "center", "detectors-uneven", context->diag,
+            "the detector pixels' positions are listed one by one, and must be evenly spaced");
     if (!ts_param_given(context->set, "rows"))
         params->rows = detector->n;
     if (!ts_param_given(context->set, "columns"))
@@ -187,7 +215,8 @@ enum ts_status ts_reconstruction_resolve(const struct stage_context *context, st
     const struct ts_beam *beam = &context->in.beam;
     const bool fan = beam->kind != TS_BEAM_PARALLEL;
     if (!ts_param_given(context->set, "pixel_size"))
-        params->pixel_size = ts_axis_spacing(detector) * (fan ? beam->source_axis_mm / beam->source_detector_mm : 1);
+        params->pixel_size =
+            ts_axis_spacing(detector) * (fan ? beam->source_axis_mm / beam->source_detector_mm : 1);
     if (!ts_param_given(context->set, "row_spacing"))
         params->row_spacing = params->pixel_size;
     if (!ts_param_given(context->set, "center"))
@@ -199,7 +228,8 @@ enum ts_status ts_reconstruction_resolve(const struct stage_context *context, st
         status = ts_view_angles_check_directions(context, params->gaps == VIEW_GAPS_ACCEPT);
     if (status == TS_OK && fan)
         status = check_fan(context, params);
-    else if (status == TS_OK && params->weights == VIEW_WEIGHTS_ANGLES && params->gaps == VIEW_GAPS_REFUSE)
+    else if (status == TS_OK && params->weights == VIEW_WEIGHTS_ANGLES &&
+             params->gaps == VIEW_GAPS_REFUSE)
         status = ts_view_angles_check_gaps(context);
     return status == TS_OK ? choose_method(context, params) : status;
 }
@@ -212,23 +242,24 @@ void ts_reconstruction_shape(const struct stage_context *context, struct ts_imag
                  half_x = 0.5 * (double)(params->columns - 1) * params->pixel_size;
     for (int i = 0; i < 3; i++)
         out->origin_mm[i] -= half_x * out->direction[i] + half_y * out->direction[3 + i];
-    out->axes[1] =
-        (struct ts_axis){.kind = TS_AXIS_Y, .n = params->rows, .spacing = params->row_spacing, .unit = length};
-    out->axes[2] =
-        (struct ts_axis){.kind = TS_AXIS_X, .n = params->columns, .spacing = params->pixel_size, .unit = length};
+    out->axes[1] = (struct ts_axis){
+        .kind = TS_AXIS_Y, .n = params->rows, .spacing = params->row_spacing, .unit = length};
+    out->axes[2] = (struct ts_axis){
+        .kind = TS_AXIS_X, .n = params->columns, .spacing = params->pixel_size, .unit = length};
     out->beam = (struct ts_beam){.kind = TS_BEAM_PARALLEL};
     out->dtype = TS_F32;
 }
 
-/* ---- geometry ---------------------------------------------------------------------------------- */
+/* ---- geometry -------------------------------------------------------------------------------- */
 
 struct row_filter ts_reconstruction_filter(const struct stage_context *context)
 {
     const struct reconstruction_params *params = context->params;
     const struct ts_beam *beam = &context->in.beam;
-    const double unit = beam->kind == TS_BEAM_FAN_ARC    ? 1 / beam->source_detector_mm
-                        : beam->kind == TS_BEAM_FAN_FLAT ? beam->source_axis_mm / beam->source_detector_mm
-                                                         : 1;
+    const double unit = beam->kind == TS_BEAM_FAN_ARC ? 1 / beam->source_detector_mm
+                        : beam->kind == TS_BEAM_FAN_FLAT
+                            ? beam->source_axis_mm / beam->source_detector_mm
+                            : 1;
     return (struct row_filter){.name = params->filter,
                                .cutoff = params->cutoff,
                                .spacing = ts_axis_spacing(&context->in.axes[2]) * unit,
@@ -243,7 +274,8 @@ struct beam_scan ts_reconstruction_scan(const struct stage_context *context)
     return scan;
 }
 
-struct fan_range ts_reconstruction_fans(const struct stage_context *context, struct fan_view *views, void *scratch)
+struct fan_range ts_reconstruction_fans(const struct stage_context *context, struct fan_view *views,
+                                        void *scratch)
 {
     const struct beam_scan scan = ts_reconstruction_scan(context);
     struct fan_range range = ts_fan_range(&scan, scratch);
@@ -252,7 +284,8 @@ struct fan_range ts_reconstruction_fans(const struct stage_context *context, str
     return range;
 }
 
-void ts_reconstruction_views(const struct stage_context *context, struct back_view *views, void *scratch)
+void ts_reconstruction_views(const struct stage_context *context, struct back_view *views,
+                             void *scratch)
 {
     const struct reconstruction_params *params = context->params;
     const struct beam_scan scan = ts_reconstruction_scan(context);
@@ -267,14 +300,15 @@ void ts_reconstruction_views(const struct stage_context *context, struct back_vi
         views[v].scale *= weights[v];
 }
 
-/* ---- on the CPU -------------------------------------------------------------------------------- */
+/* ---- on the CPU ------------------------------------------------------------------------------ */
 
 static bool filters(const struct stage_context *context)
 {
     return ((const struct reconstruction_params *)context->params)->filter != ROW_FILTER_NONE;
 }
 
-int ts_reconstruction_transforms(const struct stage_context *context, struct fft_shape shapes[STAGE_TRANSFORMS])
+int ts_reconstruction_transforms(const struct stage_context *context,
+                                 struct fft_shape shapes[STAGE_TRANSFORMS])
 {
     const struct row_filter filter = ts_reconstruction_filter(context);
     if (context->device || !filters(context))
@@ -300,21 +334,26 @@ struct scratch {
     void *step;
 };
 
-static struct scratch lay_out(const struct stage_context *context, int64_t n, struct memory_layout *layout)
+static struct scratch lay_out(const struct stage_context *context, int64_t n,
+                              struct memory_layout *layout)
 {
     const struct row_filter filter = ts_reconstruction_filter(context);
     const int64_t n_columns = ((const struct reconstruction_params *)context->params)->columns;
-    const size_t n_views = (size_t)context->in.axes[1].n, row = (size_t)filter.n, threads = (size_t)context->threads;
-    const size_t needs[] = {n_views * VIEW_SCRATCH_BYTES, ts_row_filter_scratch(&filter, context->threads),
+    const size_t n_views = (size_t)context->in.axes[1].n, row = (size_t)filter.n,
+                 threads = (size_t)context->threads;
+    const size_t needs[] = {n_views * VIEW_SCRATCH_BYTES,
+                            ts_row_filter_scratch(&filter, context->threads),
                             ts_backprojection_scratch(filter.n, n_columns, context->threads)};
     struct scratch scratch = {0};
     size_t largest = 0;
     for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
         largest = needs[i] > largest ? needs[i] : largest;
-    scratch.views = ts_layout_add(
-        layout, n_views * (ts_image_is_fan(&context->in) ? sizeof(struct fan_view) : sizeof(struct back_view)));
+    scratch.views =
+        ts_layout_add(layout, n_views * (ts_image_is_fan(&context->in) ? sizeof(struct fan_view)
+                                                                       : sizeof(struct back_view)));
     if (ts_image_is_fan(&context->in) || filters(context))
-        scratch.rows = ts_layout_add(layout, (size_t)n * ts_slice_count(&context->in) * sizeof(float));
+        scratch.rows =
+            ts_layout_add(layout, (size_t)n * ts_slice_count(&context->in) * sizeof(float));
     if (ts_image_is_fan(&context->in)) {
         scratch.detectors = ts_layout_add(layout, row * sizeof *scratch.detectors);
         scratch.weights = ts_layout_add(layout, threads * row * sizeof(float));
@@ -335,8 +374,8 @@ size_t ts_reconstruction_scratch(const struct stage_context *context, int64_t n)
 }
 
 /* The rows of a fan times what comes before the filter. */
-static void weigh_rows(const struct stage_context *context, const struct fan_range *range, const struct ts_image *in,
-                       const struct scratch *scratch)
+static void weigh_rows(const struct stage_context *context, const struct fan_range *range,
+                       const struct ts_image *in, const struct scratch *scratch)
 {
     const struct beam_scan scan = ts_reconstruction_scan(context);
     const int64_t n = scan.grid.n_detectors, n_views = scan.n_views, nz = in->axes[0].n;
@@ -349,7 +388,8 @@ static void weigh_rows(const struct stage_context *context, const struct fan_ran
         ts_fan_row_weights(&scan, range, scratch->detectors, v, own);
         for (int64_t z = 0; z < nz; z++) {
             float *to = scratch->rows + (z * n_views + v) * n;
-            ts_load_f32(to, (const char *)in->data + (size_t)(z * n_views + v) * bytes, in->dtype, (size_t)n);
+            ts_load_f32(to, (const char *)in->data + (size_t)(z * n_views + v) * bytes, in->dtype,
+                        (size_t)n);
             for (int64_t d = 0; d < n; d++)
                 to[d] *= own[d];
         }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The response of each filter is worked out in double from the kernel's samples, by a transform of its own: it is made
- * once a run, and the transforms of the library are single precision. On the CPU each row is a task: it is padded,
- * transformed, multiplied and transformed back.
+ * The response of each filter is worked out in double from the kernel's samples, by a transform of
+ * its own: it is made once a run, and the transforms of the library are single precision. On the
+ * CPU each row is a task: it is padded, transformed, multiplied and transformed back.
  */
 #include "stages/projection/row_filter.h"
 
@@ -13,8 +13,10 @@
 #include "core/memory.h"
 
 const struct choice ts_row_filter_choices[] = {
-    {"ramp", ROW_FILTER_RAMP, "the band-limited ramp (Ramachandran and Lakshminarayanan, 1971): sharpest, noisiest"},
-    {"shepp-logan", ROW_FILTER_SHEPP_LOGAN, "ramp times sin(pi u / 2) / (pi u / 2) (Shepp and Logan, 1974)"},
+    {"ramp", ROW_FILTER_RAMP,
+     "the band-limited ramp (Ramachandran and Lakshminarayanan, 1971): sharpest, noisiest"},
+    {"shepp-logan", ROW_FILTER_SHEPP_LOGAN,
+     "ramp times sin(pi u / 2) / (pi u / 2) (Shepp and Logan, 1974)"},
     {"cosine", ROW_FILTER_COSINE, "ramp times cos(pi u / 2)"},
     {"hamming", ROW_FILTER_HAMMING, "ramp times 0.54 + 0.46 cos(pi u)"},
     {"hann", ROW_FILTER_HANN, "ramp times (1 + cos(pi u)) / 2"},
@@ -31,7 +33,8 @@ const struct choice ts_row_filter_choices[] = {
     {0},
 };
 
-void ts_row_filter_resolve(const struct stage_context *context, int32_t name, char unit[LENGTH_UNIT_BYTES])
+void ts_row_filter_resolve(const struct stage_context *context, int32_t name,
+                           char unit[LENGTH_UNIT_BYTES])
 {
     const struct ts_image *in = &context->in;
     if (name != ROW_FILTER_NONE) {
@@ -70,9 +73,10 @@ int64_t ts_row_filter_padded(int64_t n)
     return padded;
 }
 
-/* ---- the response ------------------------------------------------------------------------------ */
+/* ---- the response ---------------------------------------------------------------------------- */
 
-/* Transforms n pairs (real, imaginary) in place, n a power of two (J. W. Cooley and J. W. Tukey, 1965). */
+/* Transforms n pairs (real, imaginary) in place, n a power of two (J. W. Cooley and J. W. Tukey,
+ * 1965). */
 static void transform(double *pairs, int64_t n)
 {
     for (int64_t i = 1, j = 0; i < n; i++) {
@@ -98,16 +102,19 @@ static void transform(double *pairs, int64_t n)
         }
 }
 
-/* Returns the distance of sample i of the padded kernel from its center, which is sample 0. Along an arc it is that of
- * the chord; no two samples of a row are further apart than the first and the last. */
+/* Returns the distance of sample i of the padded kernel from its center, which is sample 0. Along
+ * an arc it is that of the chord; no two samples of a row are further apart than the first and the
+ * last. */
 static double distance(const struct row_filter *filter, int64_t i, int64_t padded)
 {
     const int64_t n = i <= padded / 2 ? i : padded - i, last = filter->n > 1 ? filter->n - 1 : 1;
-    return filter->arc ? sin((double)(n < last ? n : last) * filter->spacing) / filter->spacing : (double)n;
+    return filter->arc ? sin((double)(n < last ? n : last) * filter->spacing) / filter->spacing
+                       : (double)n;
 }
 
-/* With O the transform of the odd samples of the kernel, d the spacing and w = exp(-2 pi i / padded),
- * H[k] = d h[0] + d w^k O[k], because h[0] is the only even sample that is not 0. H is real, because h is even. */
+/* With O the transform of the odd samples of the kernel, d the spacing and w = exp(-2 pi i /
+ * padded), H[k] = d h[0] + d w^k O[k], because h[0] is the only even sample that is not 0. H is
+ * real, because h is even. */
 void ts_row_filter_response(const struct row_filter *filter, double *response)
 {
     const int64_t padded = ts_row_filter_padded(filter->n), half = padded / 2;
@@ -131,8 +138,9 @@ void ts_row_filter_response(const struct row_filter *filter, double *response)
     }
 }
 
-/* The response gives the kernel's samples, and these give the transform in between: it is the sum of
- * g[k] exp(-2 pi i k (f - 1/4) / m) with g[k] = h[k] - i h[m - k], where h beyond the row is 0. */
+/* The response gives the kernel's samples, and these give the transform in between: it is the sum
+ * of g[k] exp(-2 pi i k (f - 1/4) / m) with g[k] = h[k] - i h[m - k], where h beyond the row is
+ * 0. */
 void ts_row_filter_quarter_response(const struct row_filter *filter, int64_t m, double *buffer)
 {
     const int64_t padded = ts_row_filter_padded(filter->n);
@@ -151,7 +159,8 @@ void ts_row_filter_quarter_response(const struct row_filter *filter, int64_t m, 
         kernel[k] = full[2 * k] / (double)padded;
     for (int64_t k = 0; k < m; k++) {
         const double angle = M_PI * (double)k / (2 * (double)m), c = cos(angle), s = sin(angle),
-                     re = k < filter->n ? kernel[k] : 0, im = k > 0 && m - k < filter->n ? -kernel[m - k] : 0;
+                     re = k < filter->n ? kernel[k] : 0,
+                     im = k > 0 && m - k < filter->n ? -kernel[m - k] : 0;
         buffer[2 * k] = re * c - im * s;
         buffer[2 * k + 1] = re * s + im * c;
     }
@@ -165,11 +174,12 @@ size_t ts_row_filter_quarter_bytes(const struct row_filter *filter, int64_t m)
     return (size_t)(2 * m + filter->n + 2 * ts_row_filter_padded(filter->n) + 2) * sizeof(double);
 }
 
-/* ---- on the CPU -------------------------------------------------------------------------------- */
+/* ---- on the CPU ------------------------------------------------------------------------------ */
 
 struct fft_shape ts_row_filter_shape(const struct row_filter *filter)
 {
-    return (struct fft_shape){.rank = 1, .real = true, .n = {ts_row_filter_padded(filter->n)}, .batch = 1};
+    return (struct fft_shape){
+        .rank = 1, .real = true, .n = {ts_row_filter_padded(filter->n)}, .batch = 1};
 }
 
 /* One thread has these buffers. */
@@ -205,7 +215,8 @@ size_t ts_row_filter_scratch(const struct row_filter *filter, int threads)
     return layout.bytes;
 }
 
-static void filter_row(const struct fft *fft, const double *response, int64_t padded, const struct row *row)
+static void filter_row(const struct fft *fft, const double *response, int64_t padded,
+                       const struct row *row)
 {
     const double scale = 1 / (double)padded;
     ts_fft_forward(fft, row->samples, row->spectrum, row->work);
@@ -217,10 +228,11 @@ static void filter_row(const struct fft *fft, const double *response, int64_t pa
     ts_fft_inverse(fft, row->spectrum, row->samples, row->work);
 }
 
-void ts_row_filter_run(const struct stage_context *context, const struct row_filter *filter, const struct ts_image *in,
-                       float *out, void *scratch)
+void ts_row_filter_run(const struct stage_context *context, const struct row_filter *filter,
+                       const struct ts_image *in, float *out, void *scratch)
 {
-    const int64_t n = filter->n, n_rows = in->axes[0].n * in->axes[1].n, padded = ts_row_filter_padded(n);
+    const int64_t n = filter->n, n_rows = in->axes[0].n * in->axes[1].n,
+                  padded = ts_row_filter_padded(n);
     const size_t element = ts_dtype_bytes(in->dtype), one = row_bytes(filter);
     if (filter->name == ROW_FILTER_NONE) {
         ts_load_f32(out, in->data, in->dtype, (size_t)(n_rows * n));
@@ -234,7 +246,8 @@ void ts_row_filter_run(const struct stage_context *context, const struct row_fil
     for (int64_t i = 0; i < n_rows; i++) {
         struct memory_layout own = {.base = threads + (size_t)omp_get_thread_num() * one};
         const struct row row = lay_out_row(filter, &own);
-        ts_load_f32(row.samples, (const char *)in->data + (size_t)(i * n) * element, in->dtype, (size_t)n);
+        ts_load_f32(row.samples, (const char *)in->data + (size_t)(i * n) * element, in->dtype,
+                    (size_t)n);
         memset(row.samples + n, 0, (size_t)(padded - n) * sizeof *row.samples);
         filter_row(context->transforms[0], response, padded, &row);
         memcpy(out + i * n, row.samples, (size_t)n * sizeof *out);

@@ -2,15 +2,16 @@
  *
  * This applies the filters of filtered backprojection along the rows of a sinogram.
  *
- * The ramp is the band-limited one of Ramachandran and Lakshminarayanan (1971), built from its samples at a distance d
- * (Kak and Slaney, 1988, section 3.3):
+ * The ramp is the band-limited one of Ramachandran and Lakshminarayanan (1971), built from its
+ * samples at a distance d (Kak and Slaney, 1988, section 3.3):
  *
  *     h[0] = 1 / (4 d d),   h[n] = 0 for even n,   h[n] = -1 / (pi pi n n d d) for odd n
  *     q[i] = d * sum over j of p[j] h[i - j]
  *
- * which, unlike |f| sampled along the frequencies, has no error in the mean of a row. Rows are padded with zeros to at
- * least 2 n - 1 samples, so that nothing wraps around, and multiplied in the frequencies by the transform of h times a
- * window W(u), u = the frequency as a fraction of cutoff * Nyquist; beyond u = 1 all is 0.
+ * which, unlike |f| sampled along the frequencies, has no error in the mean of a row. Rows are
+ * padded with zeros to at least 2 n - 1 samples, so that nothing wraps around, and multiplied in
+ * the frequencies by the transform of h times a window W(u), u = the frequency as a fraction of
+ * cutoff * Nyquist; beyond u = 1 all is 0.
  */
 #ifndef STAGES_PROJECTION_ROW_FILTER_H
 #define STAGES_PROJECTION_ROW_FILTER_H
@@ -30,30 +31,35 @@ enum row_filter_name {
 /* The names that users type. The first one of a filter is recorded, the others mean the same. */
 extern const struct choice ts_row_filter_choices[];
 /* These are the rows of `filter` and `cutoff` in the table of a stage. */
-#define ROW_FILTER_PARAMS(type)                                                                                        \
-    PARAM(type, filter, .init.choice = ROW_FILTER_RAMP, .choices = ts_row_filter_choices, .unit = "",                  \
-          .doc = "the ramp and the window that damps its high frequencies"),                                           \
-        PARAM(type, cutoff, .unit = "1", .init.r = 1, .min = 0.001, .max = 1,                                          \
-              .doc = "fraction of the Nyquist frequency from which on all is 0; windows reach their end there")
+#define ROW_FILTER_PARAMS(type)                                                                    \
+    PARAM(type, filter, .init.choice = ROW_FILTER_RAMP, .choices = ts_row_filter_choices,          \
+          .unit = "", .doc = "the ramp and the window that damps its high frequencies"),           \
+        PARAM(type, cutoff, .unit = "1", .init.r = 1, .min = 0.001, .max = 1,                      \
+              .doc = "fraction of the Nyquist frequency from which on all is 0; windows reach "    \
+                     "their end there")
 /* Writes the unit of filtered rows. Without a filter the cutoff is marked idle. */
-void ts_row_filter_resolve(const struct stage_context *context, int32_t name, char unit[LENGTH_UNIT_BYTES]);
+void ts_row_filter_resolve(const struct stage_context *context, int32_t name,
+                           char unit[LENGTH_UNIT_BYTES]);
 
 struct row_filter {
     int32_t name;
     double cutoff;  /* in (0, 1], of Nyquist */
     double spacing; /* of the samples */
     int64_t n;      /* samples of a row */
-    bool arc;       /* the spacing is an angle, in radian, and n in h[n] stands for sin(n * spacing) / spacing */
+    bool arc; /* the spacing is an angle, in radian, and n in h[n] stands for sin(n * spacing) /
+                 spacing */
 };
 
 /* Returns the samples of a padded row: the power of two from 2 n - 1 on. */
 int64_t ts_row_filter_padded(int64_t n);
-/* Writes the factors of a padded row's spectrum at the frequencies 0 .. padded / 2. `response` holds padded + 2
- * numbers, of which the first padded / 2 + 1 are the result. Not for ROW_FILTER_NONE. */
+/* Writes the factors of a padded row's spectrum at the frequencies 0 .. padded / 2. `response`
+ * holds padded + 2 numbers, of which the first padded / 2 + 1 are the result. Not for
+ * ROW_FILTER_NONE. */
 void ts_row_filter_response(const struct row_filter *filter, double *response);
-/* Writes the factors of a spectrum at the frequencies (f - 1/4) / m of a sample's, f = 0 .. m - 1, for a power of two
- * m >= n. A row that is transformed at these frequencies without any zeros behind it, multiplied and transformed back
- * has the filtered row as its real part. The first m numbers of `buffer` are the result; it has so many bytes. */
+/* Writes the factors of a spectrum at the frequencies (f - 1/4) / m of a sample's, f = 0 .. m - 1,
+ * for a power of two m >= n. A row that is transformed at these frequencies without any zeros
+ * behind it, multiplied and transformed back has the filtered row as its real part. The first m
+ * numbers of `buffer` are the result; it has so many bytes. */
 void ts_row_filter_quarter_response(const struct row_filter *filter, int64_t m, double *buffer);
 size_t ts_row_filter_quarter_bytes(const struct row_filter *filter, int64_t m);
 
@@ -61,7 +67,7 @@ size_t ts_row_filter_quarter_bytes(const struct row_filter *filter, int64_t m);
 struct fft_shape ts_row_filter_shape(const struct row_filter *filter);
 size_t ts_row_filter_scratch(const struct row_filter *filter, int threads);
 /* Filters every row of the slices into out, f32 in the same order. ROW_FILTER_NONE copies. */
-void ts_row_filter_run(const struct stage_context *context, const struct row_filter *filter, const struct ts_image *in,
-                       float *out, void *scratch);
+void ts_row_filter_run(const struct stage_context *context, const struct row_filter *filter,
+                       const struct ts_image *in, float *out, void *scratch);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Filling a block transposes tiles of 16 samples of 16 slices, from (slice, row, column) to (line, sample, slice): both
- * sides then move whole cache lines. Work is cut by groups of slices and, where these are fewer than the threads, by
- * lines of the output; neither changes the order of any sum.
+ * Filling a block transposes tiles of 16 samples of 16 slices, from (slice, row, column) to (line,
+ * sample, slice): both sides then move whole cache lines. Work is cut by groups of slices and,
+ * where these are fewer than the threads, by lines of the output; neither changes the order of any
+ * sum.
  */
 #include "stages/projection/slice_block.h"
 
@@ -16,8 +17,8 @@ static size_t rounded(size_t bytes)
 
 size_t ts_slice_block_bytes(int64_t n_minor)
 {
-    return rounded((size_t)(ts_slice_block_lines(n_minor) * (n_minor + 2 * BLOCK_MARGIN)) * BLOCK_SLICES *
-                   sizeof(float));
+    return rounded((size_t)(ts_slice_block_lines(n_minor) * (n_minor + 2 * BLOCK_MARGIN)) *
+                   BLOCK_SLICES * sizeof(float));
 }
 
 static void clear_margins(const struct slice_block *block, int slices)
@@ -29,13 +30,17 @@ static void clear_margins(const struct slice_block *block, int slices)
     }
 }
 
-void ts_slice_block_fill(const struct ts_image *image, int64_t z, int slices, struct slice_block *block)
+void ts_slice_block_fill(const struct ts_image *image, int64_t z, int slices,
+                         struct slice_block *block)
 {
     const bool rows = block->along_rows;
     const int64_t n_columns = image->axes[2].n, count = image->axes[1].n * n_columns;
-    const int64_t n_lines = rows ? block->n_major : block->n_minor, line_first = rows ? block->m_first : 0;
-    const int64_t n_run = rows ? block->n_minor : block->n_major, run_first = rows ? 0 : block->m_first;
-    const int64_t per_line = (rows ? block->stride : 1) * slices, per_sample = (rows ? 1 : block->stride) * slices;
+    const int64_t n_lines = rows ? block->n_major : block->n_minor,
+                  line_first = rows ? block->m_first : 0;
+    const int64_t n_run = rows ? block->n_minor : block->n_major,
+                  run_first = rows ? 0 : block->m_first;
+    const int64_t per_line = (rows ? block->stride : 1) * slices,
+                  per_sample = (rows ? 1 : block->stride) * slices;
     const size_t element = ts_dtype_bytes(image->dtype);
     float tile[BLOCK_SLICES][BLOCK_SLICES];
     clear_margins(block, slices);
@@ -45,7 +50,8 @@ void ts_slice_block_fill(const struct ts_image *image, int64_t z, int slices, st
             const int64_t at = z * count + (line_first + line) * n_columns + run_first + first;
             float *to = block->data + BLOCK_MARGIN * slices + line * per_line + first * per_sample;
             for (int slice = 0; slice < slices; slice++)
-                ts_load_f32(tile[slice], (const char *)image->data + (size_t)(at + slice * count) * element,
+                ts_load_f32(tile[slice],
+                            (const char *)image->data + (size_t)(at + slice * count) * element,
                             image->dtype, (size_t)n);
             for (int64_t i = 0; i < n; i++)
                 for (int slice = 0; slice < slices; slice++)
@@ -64,20 +70,25 @@ size_t ts_slice_work_scratch(const struct slice_work *work)
     return (size_t)work->threads * (sum_bytes(work) + work->block_bytes);
 }
 
-void ts_slice_work_run(const struct slice_work *work, slice_task *task, const void *job, void *scratch)
+void ts_slice_work_run(const struct slice_work *work, slice_task *task, const void *job,
+                       void *scratch)
 {
     const int64_t n_lines = work->n_lines, threads = work->threads;
     const size_t sums = sum_bytes(work), own = sums + work->block_bytes;
-    for (int64_t z = 0, groups; z < work->n_slices; z += groups * ts_slice_group(work->n_slices - z)) {
+    for (int64_t z = 0, groups; z < work->n_slices;
+         z += groups * ts_slice_group(work->n_slices - z)) {
         const int slices = ts_slice_group(work->n_slices - z);
-        const int64_t fit = (int64_t)(work->sum_bytes / sizeof(float)) / (work->line_samples * slices);
+        const int64_t fit =
+            (int64_t)(work->sum_bytes / sizeof(float)) / (work->line_samples * slices);
         const int64_t most = fit > 1 ? fit : 1, wanted = (n_lines + most - 1) / most;
         groups = (work->n_slices - z) / slices;
         const int64_t spread = (2 * threads + groups - 1) / groups;
-        const int64_t parts = threads > 1 && spread > wanted ? (spread < n_lines ? spread : n_lines) : wanted;
+        const int64_t parts =
+            threads > 1 && spread > wanted ? (spread < n_lines ? spread : n_lines) : wanted;
 #pragma omp parallel for schedule(dynamic) num_threads(work->threads)
         for (int64_t i = 0; i < groups * parts; i++) {
-            const int64_t first = n_lines * (i % parts) / parts, end = n_lines * (i % parts + 1) / parts;
+            const int64_t first = n_lines * (i % parts) / parts,
+                          end = n_lines * (i % parts + 1) / parts;
             const struct slice_part part = {z + i / parts * slices, first, end - first, slices};
             unsigned char *at = (unsigned char *)scratch + (size_t)omp_get_thread_num() * own;
             task(job, &part, (float *)at, (float *)(at + sums));

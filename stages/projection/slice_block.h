@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The projectors and backprojections of the CPU share this code. They compute 16, 4 or 1 slices at a time with the
- * slices' samples side by side, so that weights are worked out once for all of them and sums over slices are vectors.
- * The input is laid out in blocks of a few lines that stay in the second cache while the output passes over them.
+ * The projectors and backprojections of the CPU share this code. They compute 16, 4 or 1 slices at
+ * a time with the slices' samples side by side, so that weights are worked out once for all of them
+ * and sums over slices are vectors. The input is laid out in blocks of a few lines that stay in the
+ * second cache while the output passes over them.
  */
 #ifndef STAGES_PROJECTION_SLICE_BLOCK_H
 #define STAGES_PROJECTION_SLICE_BLOCK_H
@@ -10,7 +11,8 @@
 #include "core/image.h"
 #include "core/memory.h"
 
-/* Marks parts of loops that are compiled for several levels of the processor: they are compiled with the loop. */
+/* Marks parts of loops that are compiled for several levels of the processor: they are compiled
+ * with the loop. */
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
 enum {
@@ -22,8 +24,9 @@ enum {
 /* One sample of 4 slices. Loops over 16 slices have vectors of the processor's width. */
 typedef float slices_4 __attribute__((vector_size(16), aligned(4), may_alias));
 
-/* Lines m_first, ... of the major axis (rows where along_rows, else columns), each with all samples of the minor axis.
- * Sample i of line m_first + m in slice s of `slices` is data[(m * stride + BLOCK_MARGIN + i) * slices + s]. */
+/* Lines m_first, ... of the major axis (rows where along_rows, else columns), each with all samples
+ * of the minor axis. Sample i of line m_first + m in slice s of `slices` is data[(m * stride +
+ * BLOCK_MARGIN + i) * slices + s]. */
 struct slice_block {
     float *data;
     bool along_rows;
@@ -31,16 +34,17 @@ struct slice_block {
     int64_t stride; /* n_minor + 2 BLOCK_MARGIN */
 };
 
-/* Returns the number of lines of one block. It depends on the samples of a line alone, because it fixes the order of
- * sums. */
+/* Returns the number of lines of one block. It depends on the samples of a line alone, because it
+ * fixes the order of sums. */
 static inline int64_t ts_slice_block_lines(int64_t n_minor)
 {
     return n_minor <= 512 ? BLOCK_LINES : n_minor <= 1024 ? BLOCK_LINES / 2 : BLOCK_LINES / 4;
 }
 
-/* Returns an empty block of lines [m, m + ts_slice_block_lines()), as far as there are n_major of them. */
-static inline struct slice_block ts_slice_block(float *data, bool along_rows, int64_t m, int64_t n_major,
-                                                int64_t n_minor)
+/* Returns an empty block of lines [m, m + ts_slice_block_lines()), as far as there are n_major of
+ * them. */
+static inline struct slice_block ts_slice_block(float *data, bool along_rows, int64_t m,
+                                                int64_t n_major, int64_t n_minor)
 {
     const int64_t most = ts_slice_block_lines(n_minor);
     return (struct slice_block){.data = data,
@@ -54,7 +58,8 @@ static inline struct slice_block ts_slice_block(float *data, bool along_rows, in
 /* Returns the bytes of a block of BLOCK_SLICES slices, up to a multiple of cache lines. */
 size_t ts_slice_block_bytes(int64_t n_minor);
 /* Fills the data from slices [z, z + slices) of the image. */
-void ts_slice_block_fill(const struct ts_image *image, int64_t z, int slices, struct slice_block *block);
+void ts_slice_block_fill(const struct ts_image *image, int64_t z, int slices,
+                         struct slice_block *block);
 
 /* Returns the number of slices in the next group: 16, 4 or 1. */
 static inline int ts_slice_group(int64_t slices_left)
@@ -62,10 +67,12 @@ static inline int ts_slice_group(int64_t slices_left)
     return slices_left >= 16 ? 16 : slices_left >= 4 ? 4 : 1;
 }
 
-/* This is an output of n_lines lines a slice (views, or rows of pixels), each of line_samples samples. */
+/* This is an output of n_lines lines a slice (views, or rows of pixels), each of line_samples
+ * samples. */
 struct slice_work {
     int64_t n_slices, n_lines, line_samples;
-    size_t sum_bytes;   /* of the sums that one thread has in work at once, at least those of one line */
+    size_t
+        sum_bytes; /* of the sums that one thread has in work at once, at least those of one line */
     size_t block_bytes; /* of one thread's block of the input */
     int threads;
 };
@@ -78,7 +85,9 @@ struct slice_part {
 typedef void slice_task(const void *job, const struct slice_part *part, float *sums, float *block);
 
 size_t ts_slice_work_scratch(const struct slice_work *work);
-/* Calls the task for every part, all full groups of one width and then those of the next, spread over the threads. */
-void ts_slice_work_run(const struct slice_work *work, slice_task *task, const void *job, void *scratch);
+/* Calls the task for every part, all full groups of one width and then those of the next, spread
+ * over the threads. */
+void ts_slice_work_run(const struct slice_work *work, slice_task *task, const void *job,
+                       void *scratch);
 
 #endif

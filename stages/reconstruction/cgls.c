@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cgls: conjugate gradients for the x that makes ||b - A x|| smallest, from x = 0; (z, view, detector) -> (z, y, x),
- * f32. A is Joseph's projector of stages/projection/joseph.h and A' its exact adjoint.
+ * cgls: conjugate gradients for the x that makes ||b - A x|| smallest, from x = 0; (z, view,
+ * detector) -> (z, y, x), f32. A is Joseph's projector of stages/projection/joseph.h and A' its
+ * exact adjoint.
  *
  *     r = b   s = A' r   p = s   gamma = ||s||^2
  *     q = A p   alpha = <p, s> / ||q||^2   x += alpha p   r -= alpha q
  *     s = A' r   beta = ||s||^2 / gamma   gamma = ||s||^2   p = s + beta p     and again
  *
- * In exact numbers <p, s> is gamma. Where a slice is solved to rounding, s holds rounding errors alone and p may cancel
- * to next to nothing: gamma / ||q||^2 then throws x far off, while the step with <p, s> is the best along p, whatever p
- * is.
+ * In exact numbers <p, s> is gamma. Where a slice is solved to rounding, s holds rounding errors
+ * alone and p may cancel to next to nothing: gamma / ||q||^2 then throws x far off, while the step
+ * with <p, s> is the best along p, whatever p is.
  *
- * M. R. Hestenes, E. Stiefel, 1952; A. Bjoerck, Numerical Methods for Least Squares Problems, 1996, section 7.4.
+ * M. R. Hestenes, E. Stiefel, 1952; A. Bjoerck, Numerical Methods for Least Squares Problems, 1996,
+ * section 7.4.
  */
 #include "stages/reconstruction/iterate.h"
 
@@ -20,7 +22,7 @@
 #include "stages/geometry/line_integrals.h"
 #include "stages/values/finite_values.h"
 
-/* ---- iterating --------------------------------------------------------------------------------- */
+/* ---- iterating ------------------------------------------------------------------------------- */
 
 const struct iterate_needs ts_cgls_needs = {.volumes = 2, .sinograms = 2};
 
@@ -32,8 +34,8 @@ struct numbers {
 };
 
 /* to[i] = a * to[i] + b * from[i] in each slice, for `rows` rows of `row` elements. */
-static void combine(const struct iterate_group *group, float *to, const double *a, const double *b, const float *from,
-                    int64_t rows, int64_t row)
+static void combine(const struct iterate_group *group, float *to, const double *a, const double *b,
+                    const float *from, int64_t rows, int64_t row)
 {
 #pragma omp parallel for schedule(static) num_threads(group->threads)
     for (int64_t i = 0; i < group->n * rows; i++) {
@@ -55,7 +57,8 @@ static void advance(struct iterate_group *group, const struct numbers *numbers)
     ts_iterate_products(group, q, q, group->n_rays, grid->n_detectors);
     for (int64_t k = 0; k < group->n; k++) {
         one[k] = 1;
-        step[k] = group->done[k] || !(group->square[k] > 0) ? 0 : numbers->along[k] / group->square[k];
+        step[k] =
+            group->done[k] || !(group->square[k] > 0) ? 0 : numbers->along[k] / group->square[k];
         back[k] = -step[k];
     }
     combine(group, group->image, one, step, p, grid->n_rows, grid->n_columns);
@@ -101,13 +104,13 @@ static size_t cgls_scratch(const struct stage_context *context, int64_t n)
     return ts_iterate_scratch(context, &ts_cgls_needs, n);
 }
 
-static enum ts_status cgls_map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                               void *scratch)
+static enum ts_status cgls_map(const struct stage_context *context, const struct ts_image *in,
+                               struct ts_image *out, void *scratch)
 {
     return ts_iterate_map(context, &ts_cgls_needs, NULL, iterate, in, out, scratch);
 }
 
-/* ---- table ------------------------------------------------------------------------------------- */
+/* ---- table ----------------------------------------------------------------------------------- */
 
 static const struct param cgls_params[] = {
     ITERATE_PARAMS(20),
@@ -117,29 +120,45 @@ static const struct param cgls_params[] = {
 const struct stage cgls_stage = {
     .name = "cgls",
     .summary = "least-squares reconstruction by conjugate gradients: sinogram to volume",
-    .doc =
-        "Conjugate gradients on `A' A x = A' b` from `x = 0`, without forming A' A: b is the sinogram, A the sums "
-        "along its rays (`radon`'s: Joseph's method) and A' their exact adjoint, without which the method would not "
-        "converge (M. R. Hestenes, E. Stiefel, J. Res. Nat. Bur. Stand. 49, 1952). The residual `||b - A x||` never "
-        "rises, whatever the number of iterations. It falls much faster than that of `sirt`, and so does the error "
-        "until the noise is fitted as well: the number of iterations, or the stop rule, is what smooths. Each slice "
-        "stops for itself. Line integrals over mm give attenuation in 1/mm.\n\n"
-        "`method` is that of A' in `backproject`, and A is `radon`'s by the same one (`ray` for `pixel`): both take "
-        "the very same weights. By `tensor` what they are applied to is rounded to 11 bits in each iteration.\n\n"
-        "A value that is NaN or infinite would spoil its whole slice, and ends the run. Angles that look like radians "
-        "are an error, and so are views that all look in one direction, one alone included. Many views in few "
-        "directions are warned of (`views-repeated`), and so is a range of angles that is narrow (`angles-narrow`) or "
-        "limited (`angles-limited`).\n\n"
-        "From about the sixth iteration on, the rounding of float arithmetic turns the directions (C. C. Paige, Linear "
-        "Algebra Appl. 34, 1980): a slice is then where double precision was up to one or two iterations earlier, and "
-        "pixels differ from it by some percent of the largest, the more the closer both are to the end.\n\n"
-        "There is no `nonnegative`: its directions are conjugate as long as nothing is cut off in between, and a "
-        "result that is cut off at the end no longer has the residual that was written; `sirt` takes it in every "
-        "step.\n\n"
-        "The table `residual` has the relative residual after 0, 1, ... iterations, the last of them that of the "
-        "image: all by the recurrence of the residual, from which `b - A x` worked out anew differs by rounding. "
-        "`tomostage plot` draws the residuals of a file.\n\n"
-        "Cost: one projection and one backprojection an iteration.",
+    .doc = "Conjugate gradients on `A' A x = A' b` from `x = 0`, without forming A' A: b is the "
+           "sinogram, A the sums "
+           "along its rays (`radon`'s: Joseph's method) and A' their exact adjoint, without which "
+           "the method would not "
+           "converge (M. R. Hestenes, E. Stiefel, J. Res. Nat. Bur. Stand. 49, 1952). The residual "
+           "`||b - A x||` never "
+           "rises, whatever the number of iterations. It falls much faster than that of `sirt`, "
+           "and so does the error "
+           "until the noise is fitted as well: the number of iterations, or the stop rule, is what "
+           "smooths. Each slice "
+           "stops for itself. Line integrals over mm give attenuation in 1/mm.\n\n"
+           "`method` is that of A' in `backproject`, and A is `radon`'s by the same one (`ray` for "
+           "`pixel`): both take "
+           "the very same weights. By `tensor` what they are applied to is rounded to 11 bits in "
+           "each iteration.\n\n"
+           "A value that is NaN or infinite would spoil its whole slice, and ends the run. Angles "
+           "that look like radians "
+           "are an error, and so are views that all look in one direction, one alone included. "
+           "Many views in few "
+           "directions are warned of (`views-repeated`), and so is a range of angles that is "
+           "narrow (`angles-narrow`) or "
+           "limited (`angles-limited`).\n\n"
+           "From about the sixth iteration on, the rounding of float arithmetic turns the "
+           "directions (C. C. Paige, Linear "
+           "Algebra Appl. 34, 1980): a slice is then where double precision was up to one or two "
+           "iterations earlier, and "
+           "pixels differ from it by some percent of the largest, the more the closer both are to "
+           "the end.\n\n"
+           "There is no `nonnegative`: its directions are conjugate as long as nothing is cut off "
+           "in between, and a "
+           "result that is cut off at the end no longer has the residual that was written; `sirt` "
+           "takes it in every "
+           "step.\n\n"
+           "The table `residual` has the relative residual after 0, 1, ... iterations, the last of "
+           "them that of the "
+           "image: all by the recurrence of the residual, from which `b - A x` worked out anew "
+           "differs by rounding. "
+           "`tomostage plot` draws the residuals of a file.\n\n"
+           "Cost: one projection and one backprojection an iteration.",
     STAGE_TAKES_SINOGRAMS(TS_QUANTITY_BIT(TS_LINE_INTEGRAL), TS_ANY_BEAM),
     .quantity_hints = LINE_INTEGRAL_HINTS,
     STAGE_PARAMS(cgls_params, struct iterate_params),
@@ -152,9 +171,10 @@ const struct stage cgls_stage = {
     .cuda = STAGE_CUDA(cgls_cuda),
     .bench = "iterations=3",
     .tolerance = {.relative = 1e-4,
-                  .why =
-                      "of up to five iterations: errors of float sums of thousands of products pass from iteration to "
-                      "iteration, and each multiplies them; of more, the residual is at most that of the reference "
-                      "two iterations earlier"},
+                  .why = "of up to five iterations: errors of float sums of thousands of products "
+                         "pass from iteration to "
+                         "iteration, and each multiplies them; of more, the residual is at most "
+                         "that of the reference "
+                         "two iterations earlier"},
     .method_tolerances = ts_iterate_method_tolerances,
 };

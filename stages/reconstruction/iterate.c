@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Iterative reconstructions share these stop rules, norms and groups of slices. By the discrepancy principle (V. A.
- * Morozov, 1966) a slice is done once ||b - A x|| is what the noise alone makes of it, noise * sqrt(number of rays): to
- * fit b any better would be to fit the noise. Norms are summed in double, in an order that the sizes alone fix.
+ * Iterative reconstructions share these stop rules, norms and groups of slices. By the discrepancy
+ * principle (V. A. Morozov, 1966) a slice is done once ||b - A x|| is what the noise alone makes of
+ * it, noise * sqrt(number of rays): to fit b any better would be to fit the noise. Norms are summed
+ * in double, in an order that the sizes alone fix.
  */
 #include "stages/reconstruction/iterate.h"
 
@@ -20,24 +21,27 @@ const struct choice ts_iterate_stops[] = {
     {"never", STOP_NEVER, "after all iterations"},
     {"residual", STOP_RESIDUAL, "once the relative residual is at most `tolerance`"},
     {"discrepancy", STOP_DISCREPANCY,
-     "once the residual is what the noise makes: at most `noise` times the root of the number of rays (Morozov)"},
+     "once the residual is what the noise makes: at most `noise` times the root of the number of "
+     "rays (Morozov)"},
     {0},
 };
 
 const struct stage_method_tolerance ts_iterate_method_tolerances[] = {
     {"tensor",
      {.relative = 1.5e-3,
-      .why = "what is projected is rounded to 11 bits, and what is backprojected; errors pass from iteration to "
+      .why = "what is projected is rounded to 11 bits, and what is backprojected; errors pass from "
+             "iteration to "
              "iteration"}},
     {0},
 };
 
-/* The projector has its own limits, beside those of the backprojection. A method that was chosen here (`is_auto`) gives
- * way to `stack`. */
-static enum ts_status check_tensor(const struct stage_context *context, struct reconstruction_params *volume,
-                                   bool is_auto)
+/* The projector has its own limits, beside those of the backprojection. A method that was chosen
+ * here (`is_auto`) gives way to `stack`. */
+static enum ts_status check_tensor(const struct stage_context *context,
+                                   struct reconstruction_params *volume, bool is_auto)
 {
-    const struct tensor_grid grid = {volume->rows, volume->columns, volume->row_spacing, volume->pixel_size};
+    const struct tensor_grid grid = {volume->rows, volume->columns, volume->row_spacing,
+                                     volume->pixel_size};
     const double spacing = fabs(context->in.axes[2].spacing);
     const bool split = volume->method == BACK_METHOD_TENSOR_SPLIT;
     if (!(volume->method == BACK_METHOD_TENSOR || split) || !context->device)
@@ -87,7 +91,8 @@ enum ts_status ts_iterate_shape(const struct stage_context *context, struct ts_i
 }
 
 /* Returns true where a slice is done whose residual and sinogram have these squares. */
-static bool is_done(const struct iterate_params *params, double residual_square, double sinogram_square, double n_rays)
+static bool is_done(const struct iterate_params *params, double residual_square,
+                    double sinogram_square, double n_rays)
 {
     switch (params->stop) {
     case STOP_RESIDUAL:
@@ -113,7 +118,8 @@ TS_VECTORIZED static double product_of(const float *a, const float *b, int64_t n
     return total;
 }
 
-void ts_iterate_products(struct iterate_group *group, const float *a, const float *b, int64_t count, int64_t row)
+void ts_iterate_products(struct iterate_group *group, const float *a, const float *b, int64_t count,
+                         int64_t row)
 {
     const int64_t rows = count / row;
 #pragma omp parallel for schedule(static) num_threads(group->threads)
@@ -131,8 +137,9 @@ static void report(const struct iterate_group *group, int64_t i, double residual
 {
     const int64_t most = group->params->iterations;
     const double slices_done = (double)group->z + (double)group->n * ((double)i / (double)most);
-    ts_stage_iterated(group->context,
-                      (struct stage_iteration){i, most, residual, slices_done / (double)group->in->axes[0].n});
+    ts_stage_iterated(
+        group->context,
+        (struct stage_iteration){i, most, residual, slices_done / (double)group->in->axes[0].n});
 }
 
 bool ts_iterate_goes_on(struct iterate_group *group, int64_t i, const float *residual)
@@ -153,10 +160,12 @@ bool ts_iterate_goes_on(struct iterate_group *group, int64_t i, const float *res
         }
         if (group->done[k])
             continue;
-        residuals[k * numbers + i] =
-            group->sinogram_square[k] > 0 ? sqrt(group->square[k] / group->sinogram_square[k]) : group->square[k];
+        residuals[k * numbers + i] = group->sinogram_square[k] > 0
+                                         ? sqrt(group->square[k] / group->sinogram_square[k])
+                                         : group->square[k];
         largest = fmax(largest, residuals[k * numbers + i]);
-        group->done[k] = is_done(group->params, group->square[k], group->sinogram_square[k], (double)group->n_rays);
+        group->done[k] = is_done(group->params, group->square[k], group->sinogram_square[k],
+                                 (double)group->n_rays);
         counts[k] += i < iterations && !group->done[k];
         going |= i < iterations && !group->done[k];
     }
@@ -183,44 +192,49 @@ void ts_iterate_subtract(const struct iterate_group *group, float *residual)
     const size_t bytes = (size_t)row * ts_dtype_bytes(sinogram->dtype);
 #pragma omp parallel for schedule(static) num_threads(group->threads)
     for (int64_t i = 0; i < group->n * rows; i++)
-        subtract_row((const char *)sinogram->data + (size_t)(group->z * rows + i) * bytes, sinogram->dtype, row,
-                     residual + i * row);
+        subtract_row((const char *)sinogram->data + (size_t)(group->z * rows + i) * bytes,
+                     sinogram->dtype, row, residual + i * row);
 }
 
-/* ---- A and A' ---------------------------------------------------------------------------------- */
+/* ---- A and A' -------------------------------------------------------------------------------- */
 
 /* Descriptions of the group's arrays as images. */
 static struct ts_image as_sinogram(const struct iterate_group *group, float *values, int64_t n)
 {
     const struct beam_scan *scan = &group->scan;
-    return (struct ts_image){.rank = 3,
-                             .axes = {{.n = n}, {.n = scan->n_views}, {.n = scan->grid.n_detectors}},
-                             .dtype = TS_F32,
-                             .data = values};
+    return (struct ts_image){
+        .rank = 3,
+        .axes = {{.n = n}, {.n = scan->n_views}, {.n = scan->grid.n_detectors}},
+        .dtype = TS_F32,
+        .data = values};
 }
 
 static struct ts_image as_volume(const struct iterate_group *group, float *values, int64_t n)
 {
     const struct beam_geometry *grid = &group->scan.grid;
-    return (struct ts_image){
-        .rank = 3, .axes = {{.n = n}, {.n = grid->n_rows}, {.n = grid->n_columns}}, .dtype = TS_F32, .data = values};
+    return (struct ts_image){.rank = 3,
+                             .axes = {{.n = n}, {.n = grid->n_rows}, {.n = grid->n_columns}},
+                             .dtype = TS_F32,
+                             .data = values};
 }
 
-void ts_iterate_project(const struct iterate_group *group, float *volume, float *sinogram, int64_t n)
+void ts_iterate_project(const struct iterate_group *group, float *volume, float *sinogram,
+                        int64_t n)
 {
     const struct ts_image in = as_volume(group, volume, n);
     struct ts_image out = as_sinogram(group, sinogram, n);
     ts_joseph_project(&group->scan, &in, &out, group->threads, group->projecting);
 }
 
-void ts_iterate_backproject(const struct iterate_group *group, float *sinogram, float *volume, int64_t n)
+void ts_iterate_backproject(const struct iterate_group *group, float *sinogram, float *volume,
+                            int64_t n)
 {
     const struct ts_image in = as_sinogram(group, sinogram, n);
     struct ts_image out = as_volume(group, volume, n);
     ts_joseph_backproject(&group->scan, &in, &out, group->threads, group->projecting);
 }
 
-/* ---- groups and tables -------------------------------------------------------------------------- */
+/* ---- groups and tables ----------------------------------------------------------------------- */
 
 int ts_iterate_tables(const struct stage_context *context, struct stage_table tables[STAGE_TABLES])
 {
@@ -228,20 +242,26 @@ int ts_iterate_tables(const struct stage_context *context, struct stage_table ta
     const struct ts_axis *z = &context->in.axes[0];
     const struct ts_axis iteration = {
         .kind = TS_AXIS_ITEM, .n = params->iterations + 1, .unit = "", .name = "iteration"};
-    tables[ITERATE_RESIDUAL] = (struct stage_table){
-        .name = "residual",
-        .doc = "||b - A x|| / ||b|| after 0, 1, ... iterations; the first is 1, the last that of the image, and NaN "
-               "follows where the slice was done earlier",
-        .image = {.rank = 2, .axes = {*z, iteration}, .dtype = TS_F64, .quantity = TS_INTENSITY, .unit = "1"}};
-    tables[ITERATE_COUNT] =
-        (struct stage_table){.name = "iterations",
-                             .doc = "iterations that were carried out",
-                             .image = {.rank = 1, .axes = {*z}, .dtype = TS_U32, .quantity = TS_INTENSITY, .unit = ""}};
+    tables[ITERATE_RESIDUAL] =
+        (struct stage_table){.name = "residual",
+                             .doc = "||b - A x|| / ||b|| after 0, 1, ... iterations; the first is "
+                                    "1, the last that of the image, and NaN "
+                                    "follows where the slice was done earlier",
+                             .image = {.rank = 2,
+                                       .axes = {*z, iteration},
+                                       .dtype = TS_F64,
+                                       .quantity = TS_INTENSITY,
+                                       .unit = "1"}};
+    tables[ITERATE_COUNT] = (struct stage_table){
+        .name = "iterations",
+        .doc = "iterations that were carried out",
+        .image = {.rank = 1, .axes = {*z}, .dtype = TS_U32, .quantity = TS_INTENSITY, .unit = ""}};
     return ITERATE_TABLES;
 }
 
 /* Returns a group with arrays for n slices. */
-static struct iterate_group lay_out(const struct stage_context *context, const struct iterate_needs *needs, int64_t n,
+static struct iterate_group lay_out(const struct stage_context *context,
+                                    const struct iterate_needs *needs, int64_t n,
                                     struct memory_layout *layout)
 {
     const struct beam_scan scan = ts_reconstruction_scan(context);
@@ -254,7 +274,8 @@ static struct iterate_group lay_out(const struct stage_context *context, const s
                                   .n_pixels = scan.grid.n_rows * scan.grid.n_columns,
                                   .tables = context->tables};
     const int64_t rows = scan.n_views > scan.grid.n_rows ? scan.n_views : scan.grid.n_rows;
-    const size_t rays = (size_t)group.n_rays * sizeof(float), pixels = (size_t)group.n_pixels * sizeof(float),
+    const size_t rays = (size_t)group.n_rays * sizeof(float),
+                 pixels = (size_t)group.n_pixels * sizeof(float),
                  forth = ts_joseph_project_scratch(&scan, context->threads),
                  back = ts_joseph_backproject_scratch(&scan, n, context->threads);
     for (int i = 0; i < needs->volumes; i++)
@@ -275,15 +296,17 @@ static int64_t group_slices(int64_t left)
     return left < ITERATE_GROUP ? left : ITERATE_GROUP;
 }
 
-size_t ts_iterate_scratch(const struct stage_context *context, const struct iterate_needs *needs, int64_t n)
+size_t ts_iterate_scratch(const struct stage_context *context, const struct iterate_needs *needs,
+                          int64_t n)
 {
     struct memory_layout layout = {0};
     lay_out(context, needs, group_slices(n), &layout);
     return layout.bytes;
 }
 
-enum ts_status ts_iterate_map(const struct stage_context *context, const struct iterate_needs *needs,
-                              iterate_run *begin, iterate_run *run, const struct ts_image *in, struct ts_image *out,
+enum ts_status ts_iterate_map(const struct stage_context *context,
+                              const struct iterate_needs *needs, iterate_run *begin,
+                              iterate_run *run, const struct ts_image *in, struct ts_image *out,
                               void *scratch)
 {
     const int64_t nz = out->axes[0].n;

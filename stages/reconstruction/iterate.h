@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Iterative reconstructions share this: their parameters, when a slice is done, its residuals, and on the CPU the
- * arrays and the loop over groups of slices. Slices go in groups of up to 16, side by side in A and A'.
+ * Iterative reconstructions share this: their parameters, when a slice is done, its residuals, and
+ * on the CPU the arrays and the loop over groups of slices. Slices go in groups of up to 16, side
+ * by side in A and A'.
  *
- * The residual after i iterations is ||b - A x|| / ||b|| over the rays of a slice, where b is its sinogram and x the
- * image so far. At the start x is 0 and the residual 1 (0 for a sinogram of zeros). Each slice stops for itself: the
- * last residual that is a number is that of its image, and those behind it are NaN.
+ * The residual after i iterations is ||b - A x|| / ||b|| over the rays of a slice, where b is its
+ * sinogram and x the image so far. At the start x is 0 and the residual 1 (0 for a sinogram of
+ * zeros). Each slice stops for itself: the last residual that is a number is that of its image, and
+ * those behind it are NaN.
  */
 #ifndef STAGES_RECONSTRUCTION_ITERATE_H
 #define STAGES_RECONSTRUCTION_ITERATE_H
@@ -29,27 +31,30 @@ struct iterate_params {
 };
 
 /* The parameters of these fields; RECONSTRUCTION_PARAMS are those of the volume. */
-#define ITERATE_PARAMS(most)                                                                                           \
-    PARAM(struct iterate_params, iterations, .unit = "", .init.i = most, .min = 1, .max = 100000,                      \
-          .doc = "number of iterations, at most"),                                                                     \
-        PARAM(struct iterate_params, stop, .unit = "", .init.choice = STOP_NEVER, .choices = ts_iterate_stops,         \
-              .doc = "when a slice is done before all iterations"),                                                    \
-        PARAM(struct iterate_params, tolerance, .unit = "", .init.r = 1e-3, .min = 0, .max = 1,                        \
-              .doc = "for stop residual: the part of the sinogram's norm at which a slice is done"),                   \
-        PARAM(struct iterate_params, noise, .unit = "value", .min = 0, .max = 1e30,                                    \
-              .derived = "none; stop discrepancy needs it",                                                            \
-              .doc = "for stop discrepancy: standard deviation of the sinogram's noise, in its unit")
+#define ITERATE_PARAMS(most)                                                                       \
+    PARAM(struct iterate_params, iterations, .unit = "", .init.i = most, .min = 1, .max = 100000,  \
+          .doc = "number of iterations, at most"),                                                 \
+        PARAM(struct iterate_params, stop, .unit = "", .init.choice = STOP_NEVER,                  \
+              .choices = ts_iterate_stops, .doc = "when a slice is done before all iterations"),   \
+        PARAM(struct iterate_params, tolerance, .unit = "", .init.r = 1e-3, .min = 0, .max = 1,    \
+              .doc =                                                                               \
+                  "for stop residual: the part of the sinogram's norm at which a slice is done"),  \
+        PARAM(struct iterate_params, noise, .unit = "value", .min = 0, .max = 1e30,                \
+              .derived = "none; stop discrepancy needs it",                                        \
+              .doc =                                                                               \
+                  "for stop discrepancy: standard deviation of the sinogram's noise, in its unit")
 
-/* Functions of struct stage. resolve() refuses a sinogram without angles (angles-missing), a rule without its number
- * (noise-missing), angles by stages/geometry/view_angles.h, and what ts_reconstruction_resolve() refuses. The tables
- * are ITERATE_RESIDUAL (z, iterations + 1 items) and ITERATE_COUNT (z). */
+/* Functions of struct stage. resolve() refuses a sinogram without angles (angles-missing), a rule
+ * without its number (noise-missing), angles by stages/geometry/view_angles.h, and what
+ * ts_reconstruction_resolve() refuses. The tables are ITERATE_RESIDUAL (z, iterations + 1 items)
+ * and ITERATE_COUNT (z). */
 enum { ITERATE_RESIDUAL, ITERATE_COUNT, ITERATE_TABLES };
 enum ts_status ts_iterate_resolve(const struct stage_context *context, void *values);
 enum ts_status ts_iterate_shape(const struct stage_context *context, struct ts_image *out);
 int ts_iterate_tables(const struct stage_context *context, struct stage_table tables[STAGE_TABLES]);
 
-/* The arrays that a method asks for beside the image, on every device: volumes and sinograms of a group of slices, and
- * a number for each ray and each pixel of one slice. */
+/* The arrays that a method asks for beside the image, on every device: volumes and sinograms of a
+ * group of slices, and a number for each ray and each pixel of one slice. */
 enum { ITERATE_VOLUMES = 2, ITERATE_SINOGRAMS = 2 };
 struct iterate_needs {
     int volumes, sinograms;
@@ -57,7 +62,7 @@ struct iterate_needs {
 };
 extern const struct iterate_needs ts_cgls_needs, ts_sirt_needs;
 
-/* ---- on the CPU -------------------------------------------------------------------------------- */
+/* ---- on the CPU ------------------------------------------------------------------------------ */
 
 /* This is a group of slices that iterate together. */
 struct iterate_group {
@@ -65,36 +70,42 @@ struct iterate_group {
     const struct iterate_params *params;
     struct beam_scan scan;
     int threads;
-    int64_t z, n;                  /* first slice within the slab, and how many, at most ITERATE_GROUP */
-    int64_t n_rays, n_pixels;      /* of a slice */
+    int64_t z, n;             /* first slice within the slab, and how many, at most ITERATE_GROUP */
+    int64_t n_rays, n_pixels; /* of a slice */
     const struct ts_image *tables; /* as context->tables */
     const struct ts_image *in;     /* the sinograms of the slab, of any dtype */
     float *image;                  /* the group's slices of the output */
     float *volumes[ITERATE_VOLUMES], *sinograms[ITERATE_SINOGRAMS], *ray_weights, *pixel_weights;
     bool done[ITERATE_GROUP];
-    double sinogram_square[ITERATE_GROUP], square[ITERATE_GROUP]; /* of ||b||, and of the last norm asked for */
-    double *partial;                                              /* sums of rows */
-    void *projecting;                                             /* scratch of A and A' */
+    double sinogram_square[ITERATE_GROUP],
+        square[ITERATE_GROUP]; /* of ||b||, and of the last norm asked for */
+    double *partial;           /* sums of rows */
+    void *projecting;          /* scratch of A and A' */
 };
 
-/* scratch_bytes() and map() of a stage. begin() (NULL: nothing) is called once, then run() for every group, whose image
- * is 0. */
+/* scratch_bytes() and map() of a stage. begin() (NULL: nothing) is called once, then run() for
+ * every group, whose image is 0. */
 typedef void iterate_run(struct iterate_group *group);
-size_t ts_iterate_scratch(const struct stage_context *context, const struct iterate_needs *needs, int64_t n);
-enum ts_status ts_iterate_map(const struct stage_context *context, const struct iterate_needs *needs,
-                              iterate_run *begin, iterate_run *run, const struct ts_image *in, struct ts_image *out,
+size_t ts_iterate_scratch(const struct stage_context *context, const struct iterate_needs *needs,
+                          int64_t n);
+enum ts_status ts_iterate_map(const struct stage_context *context,
+                              const struct iterate_needs *needs, iterate_run *begin,
+                              iterate_run *run, const struct ts_image *in, struct ts_image *out,
                               void *scratch);
 
 /* Apply A and A' to n slices. */
-void ts_iterate_project(const struct iterate_group *group, float *volume, float *sinogram, int64_t n);
-void ts_iterate_backproject(const struct iterate_group *group, float *sinogram, float *volume, int64_t n);
+void ts_iterate_project(const struct iterate_group *group, float *volume, float *sinogram,
+                        int64_t n);
+void ts_iterate_backproject(const struct iterate_group *group, float *sinogram, float *volume,
+                            int64_t n);
 /* residual = b - residual. */
 void ts_iterate_subtract(const struct iterate_group *group, float *residual);
-/* group->square[k] = <a, b> of slice k, for `count` elements in rows of `row`: each row is summed in double, then the
- * rows in rising order, so that the sizes alone fix the order. */
-void ts_iterate_products(struct iterate_group *group, const float *a, const float *b, int64_t count, int64_t row);
-/* Records and reports the residuals after i iterations, and marks the slices that are done. Returns false once all are,
- * or i is the last. */
+/* group->square[k] = <a, b> of slice k, for `count` elements in rows of `row`: each row is summed
+ * in double, then the rows in rising order, so that the sizes alone fix the order. */
+void ts_iterate_products(struct iterate_group *group, const float *a, const float *b, int64_t count,
+                         int64_t row);
+/* Records and reports the residuals after i iterations, and marks the slices that are done. Returns
+ * false once all are, or i is the last. */
 bool ts_iterate_goes_on(struct iterate_group *group, int64_t i, const float *residual);
 
 #endif

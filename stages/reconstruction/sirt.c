@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * sirt: x <- x + relaxation * C A' R (b - A x), from x = 0; (z, view, detector) -> (z, y, x), f32. A is Joseph's
- * projector of stages/projection/joseph.h and A' its exact adjoint; R and C are diagonal, one over the sums of A's rows
- * and columns, and 0 where a sum is 0 (P. Gilbert, 1972; J. Gregor, T. Benson, 2008). The order of every sum of a slice
- * is fixed by the sizes alone.
+ * sirt: x <- x + relaxation * C A' R (b - A x), from x = 0; (z, view, detector) -> (z, y, x), f32.
+ * A is Joseph's projector of stages/projection/joseph.h and A' its exact adjoint; R and C are
+ * diagonal, one over the sums of A's rows and columns, and 0 where a sum is 0 (P. Gilbert, 1972; J.
+ * Gregor, T. Benson, 2008). The order of every sum of a slice is fixed by the sizes alone.
  */
 #include "stages/reconstruction/sirt.h"
 
@@ -12,7 +12,7 @@
 #include "stages/geometry/line_integrals.h"
 #include "stages/values/finite_values.h"
 
-/* ---- iterating --------------------------------------------------------------------------------- */
+/* ---- iterating ------------------------------------------------------------------------------- */
 
 const struct iterate_needs ts_sirt_needs = {.volumes = 1, .sinograms = 1, .weights = true};
 
@@ -66,7 +66,8 @@ static void add_change(const struct iterate_group *group)
 #pragma omp parallel for schedule(static) num_threads(group->threads)
     for (int64_t i = 0; i < group->n * rows; i++) {
         float *to = group->image + i * row;
-        const float *change = group->volumes[0] + i * row, *weights = group->pixel_weights + i % rows * row;
+        const float *change = group->volumes[0] + i * row,
+                    *weights = group->pixel_weights + i % rows * row;
         if (group->done[i / rows])
             continue;
         for (int64_t x = 0; x < row; x++) {
@@ -99,13 +100,13 @@ static size_t sirt_scratch(const struct stage_context *context, int64_t n)
     return ts_iterate_scratch(context, &ts_sirt_needs, n);
 }
 
-static enum ts_status sirt_map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                               void *scratch)
+static enum ts_status sirt_map(const struct stage_context *context, const struct ts_image *in,
+                               struct ts_image *out, void *scratch)
 {
     return ts_iterate_map(context, &ts_sirt_needs, find_weights, iterate, in, out, scratch);
 }
 
-/* ---- table ------------------------------------------------------------------------------------- */
+/* ---- table ----------------------------------------------------------------------------------- */
 
 static const struct param sirt_params[] = {
     ITERATE_PARAMS(100),
@@ -119,23 +120,35 @@ static const struct param sirt_params[] = {
 const struct stage sirt_stage = {
     .name = "sirt",
     .summary = "simultaneous iterative reconstruction: sinogram to volume",
-    .doc =
-        "Starts with `x = 0` and repeats `x <- x + relaxation * C A' R (b - A x)`, with b the sinogram, A the sums "
-        "along its rays (`radon`'s: Joseph's method) and A' their exact adjoint. R and C are one over the sums of A's "
-        "rows and columns, 0 where a sum is 0. With `nonnegative` values below 0 become 0 after every step. (P. "
-        "Gilbert, J. Theor. Biol. 36, 1972; J. Gregor, T. Benson, IEEE Trans. Med. Imaging 27, 2008.)\n\n"
-        "It minimizes the residual in R's norm, whatever the angles and the beam; noise and the finest details come "
-        "with the number of iterations, so that stopping early smooths. Each slice stops for itself. Line integrals "
-        "over mm give attenuation in 1/mm.\n\n"
-        "`method` is that of A' in `backproject`, and A is `radon`'s by the same one (`ray` for `pixel`): both take "
-        "the very same weights. By `tensor` what they are applied to is rounded to 11 bits in each iteration.\n\n"
-        "A value that is NaN or infinite would spoil its whole slice, and ends the run. Angles that look like radians "
-        "are an error, and so are views that all look in one direction, one alone included. Many views in few "
-        "directions are warned of (`views-repeated`), and so is a range of angles that is narrow (`angles-narrow`) or "
-        "limited (`angles-limited`).\n\n"
-        "The table `residual` has the relative residual after 0, 1, ... iterations, the last of them that of the image "
-        "itself, which takes a projection of its own at the end. `tomostage plot` draws the residuals of a file.\n\n"
-        "Cost: one projection and one backprojection an iteration, and one projection more.",
+    .doc = "Starts with `x = 0` and repeats `x <- x + relaxation * C A' R (b - A x)`, with b the "
+           "sinogram, A the sums "
+           "along its rays (`radon`'s: Joseph's method) and A' their exact adjoint. R and C are "
+           "one over the sums of A's "
+           "rows and columns, 0 where a sum is 0. With `nonnegative` values below 0 become 0 after "
+           "every step. (P. "
+           "Gilbert, J. Theor. Biol. 36, 1972; J. Gregor, T. Benson, IEEE Trans. Med. Imaging 27, "
+           "2008.)\n\n"
+           "It minimizes the residual in R's norm, whatever the angles and the beam; noise and the "
+           "finest details come "
+           "with the number of iterations, so that stopping early smooths. Each slice stops for "
+           "itself. Line integrals "
+           "over mm give attenuation in 1/mm.\n\n"
+           "`method` is that of A' in `backproject`, and A is `radon`'s by the same one (`ray` for "
+           "`pixel`): both take "
+           "the very same weights. By `tensor` what they are applied to is rounded to 11 bits in "
+           "each iteration.\n\n"
+           "A value that is NaN or infinite would spoil its whole slice, and ends the run. Angles "
+           "that look like radians "
+           "are an error, and so are views that all look in one direction, one alone included. "
+           "Many views in few "
+           "directions are warned of (`views-repeated`), and so is a range of angles that is "
+           "narrow (`angles-narrow`) or "
+           "limited (`angles-limited`).\n\n"
+           "The table `residual` has the relative residual after 0, 1, ... iterations, the last of "
+           "them that of the image "
+           "itself, which takes a projection of its own at the end. `tomostage plot` draws the "
+           "residuals of a file.\n\n"
+           "Cost: one projection and one backprojection an iteration, and one projection more.",
     STAGE_TAKES_SINOGRAMS(TS_QUANTITY_BIT(TS_LINE_INTEGRAL), TS_ANY_BEAM),
     .quantity_hints = LINE_INTEGRAL_HINTS,
     STAGE_PARAMS(sirt_params, struct sirt_params),
@@ -147,7 +160,8 @@ const struct stage sirt_stage = {
     .map = sirt_map,
     .cuda = STAGE_CUDA(sirt_cuda),
     .bench = "iterations=3",
-    .tolerance = {.relative = 1e-4,
-                  .why = "errors of float sums of thousands of products pass from iteration to iteration"},
+    .tolerance =
+        {.relative = 1e-4,
+         .why = "errors of float sums of thousands of products pass from iteration to iteration"},
     .method_tolerances = ts_iterate_method_tolerances,
 };

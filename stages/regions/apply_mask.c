@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * apply_mask: y = x within the mask. Outside, y = value; or y = x and the pixel is invalid, and then the framework
- * writes which pixels are valid (stages/engine/stage.h: masks). Within is where the mask is valid, a number, and not 0.
+ * apply_mask: y = x within the mask. Outside, y = value; or y = x and the pixel is invalid, and
+ * then the framework writes which pixels are valid (stages/engine/stage.h: masks). Within is where
+ * the mask is valid, a number, and not 0.
  */
 #include "stages/regions/apply_mask.h"
 
@@ -13,7 +14,8 @@
 enum { CHUNK = 1024 };
 
 static const struct choice outside_choices[] = {
-    {"exclude", MASK_EXCLUDE, "pixels outside the mask become invalid, and no later stage counts them"},
+    {"exclude", MASK_EXCLUDE,
+     "pixels outside the mask become invalid, and no later stage counts them"},
     {"value", MASK_VALUE, "pixels outside the mask get `value`, and stay as valid as they were"},
     {0},
 };
@@ -21,8 +23,8 @@ static const struct choice outside_choices[] = {
 static const struct param apply_mask_params[] = {
     PARAM(struct apply_mask_params, mask, .required = true,
           .doc = "an image of the same shape: pixels where it is not 0 are kept"),
-    PARAM(struct apply_mask_params, outside, .choices = outside_choices, .init.choice = MASK_EXCLUDE,
-          .doc = "what becomes of the pixels outside the mask"),
+    PARAM(struct apply_mask_params, outside, .choices = outside_choices,
+          .init.choice = MASK_EXCLUDE, .doc = "what becomes of the pixels outside the mask"),
     PARAM(struct apply_mask_params, value, .unit = "value", .init.r = 0,
           .doc = "value of the pixels outside, with outside value"),
 };
@@ -36,8 +38,9 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
     if (params->outside == MASK_VALUE)
         status = ts_constant_check(context, "value", params->value);
     else if (ts_param_given(context->set, "value"))
-        status = ts_param_error(context->set, "value", "parameter-unused", context->diag,
-                                "is used with outside: value alone, and pixels outside become invalid");
+        status =
+            ts_param_error(context->set, "value", "parameter-unused", context->diag,
+                           "is used with outside: value alone, and pixels outside become invalid");
     else
         ts_param_idle(context->set, "value");
     return status == TS_OK ? ts_stage_check_mask(context) : status;
@@ -48,14 +51,15 @@ static bool masks(const struct stage_context *context)
     return params_of(context)->outside == MASK_EXCLUDE;
 }
 
-/* ---- map --------------------------------------------------------------------------------------- */
+/* ---- map ------------------------------------------------------------------------------------- */
 
 static bool is_within(const double *values, const uint64_t *valid, size_t first, size_t i)
 {
     return values[i] != 0 && !isnan(values[i]) && (!valid || ts_valid_at(valid, first + i));
 }
 
-static void fill_outside(const struct ts_image *mask, int64_t z, char *out, size_t n, size_t element, const void *value)
+static void fill_outside(const struct ts_image *mask, int64_t z, char *out, size_t n,
+                         size_t element, const void *value)
 {
     const char *data = ts_slice_data(mask, z);
     const uint64_t *valid = ts_slice_valid(mask, z);
@@ -69,8 +73,8 @@ static void fill_outside(const struct ts_image *mask, int64_t z, char *out, size
     }
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                          void *scratch)
+static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
+                          struct ts_image *out, void *scratch)
 {
     const struct ts_image *mask = &in[1 + ts_stage_mask(context)];
     const size_t n = ts_slice_count(out), element = ts_dtype_bytes(out->dtype);
@@ -89,15 +93,18 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
 const struct stage apply_mask_stage = {
     .name = "apply_mask",
     .summary = "leave out of an image what lies outside a mask, or set it to a value",
-    .doc =
-        "`mask` names an image of the same shape, such as the output of `threshold` or an input. Pixels where it is 0, "
-        "NaN or invalid lie outside.\n\n"
-        "With `outside: exclude` these become invalid, like a CT's padding: they keep their values, no later "
-        "`statistics`, `histogram`, `equalize` or filter takes them for measured ones, and `pixel_mask` in the output "
-        "marks them (docs/padding.md). With `outside: value` they get `value`.\n\n"
-        "Within the mask every value stays as it is, NaN too, and an invalid pixel stays invalid, within and outside, "
-        "with either.\n\n"
-        "Cost: the image is read and written once, and the mask read once.",
+    .doc = "`mask` names an image of the same shape, such as the output of `threshold` or an "
+           "input. Pixels where it is 0, "
+           "NaN or invalid lie outside.\n\n"
+           "With `outside: exclude` these become invalid, like a CT's padding: they keep their "
+           "values, no later "
+           "`statistics`, `histogram`, `equalize` or filter takes them for measured ones, and "
+           "`pixel_mask` in the output "
+           "marks them (docs/padding.md). With `outside: value` they get `value`.\n\n"
+           "Within the mask every value stays as it is, NaN too, and an invalid pixel stays "
+           "invalid, within and outside, "
+           "with either.\n\n"
+           "Cost: the image is read and written once, and the mask read once.",
     STAGE_TAKES_ALL,
     STAGE_PARAMS(apply_mask_params, struct apply_mask_params),
     .resolve = resolve,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * apply_mask leaves out of an image what lies outside a mask, an image of the same shape: these pixels become invalid,
- * or get a value. The parameters stand here because the CPU code and cuda/regions/apply_mask.cu both read them.
+ * apply_mask leaves out of an image what lies outside a mask, an image of the same shape: these
+ * pixels become invalid, or get a value. The parameters stand here because the CPU code and
+ * cuda/regions/apply_mask.cu both read them.
  */
 #ifndef STAGES_REGIONS_APPLY_MASK_H
 #define STAGES_REGIONS_APPLY_MASK_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * bounds: the smallest and the largest index of each axis at which a pixel belongs to the region. The ends of slices
- * join in any grouping. A row whose first and last pixel of the region lie within those of the box so far changes
- * nothing but the count.
+ * bounds: the smallest and the largest index of each axis at which a pixel belongs to the region.
+ * The ends of slices join in any grouping. A row whose first and last pixel of the region lie
+ * within those of the box so far changes nothing but the count.
  */
 #include "stages/regions/bounds.h"
 
@@ -15,12 +15,15 @@
 enum { ROW_CHUNK = 1024 };
 
 static const struct param bounds_params[] = {
-    PARAM(struct bounds_params, above, .unit = "value", .min = -INFINITY, .max = INFINITY, .init.r = -INFINITY,
-          .doc = "pixels above this value belong to the region"),
-    PARAM(struct bounds_params, below, .unit = "value", .min = -INFINITY, .max = INFINITY, .init.r = INFINITY,
-          .doc = "pixels below this value belong to the region; with `above`, those between the two"),
+    PARAM(struct bounds_params, above, .unit = "value", .min = -INFINITY, .max = INFINITY,
+          .init.r = -INFINITY, .doc = "pixels above this value belong to the region"),
+    PARAM(struct bounds_params, below, .unit = "value", .min = -INFINITY, .max = INFINITY,
+          .init.r = INFINITY,
+          .doc =
+              "pixels below this value belong to the region; with `above`, those between the two"),
     PARAM(struct bounds_params, mask, .optional = true,
-          .doc = "an image of the same shape: pixels where it is not 0 belong to the region; with `above` or `below`, "
+          .doc = "an image of the same shape: pixels where it is not 0 belong to the region; with "
+                 "`above` or `below`, "
                  "those that both choose; absent: all"),
 };
 
@@ -28,21 +31,23 @@ STAGE_PARAMS_OF(bounds_params)
 
 struct key_range ts_bounds_keys(const struct stage_context *context)
 {
-    return ts_threshold_keys(context->in.dtype, params_of(context)->above, params_of(context)->below);
+    return ts_threshold_keys(context->in.dtype, params_of(context)->above,
+                             params_of(context)->below);
 }
 
 static enum ts_status resolve(const struct stage_context *context, void *values)
 {
     const struct bounds_params *params = values;
     if (!(params->above < params->below)) {
-        ts_param_error(context->set, "below", "range-order", context->diag, "%g is not above `above`, %g",
-                       params->below, params->above);
-        return ts_diag_hint(context->diag, "values between two have `above`, the lower one, and `below`");
+        ts_param_error(context->set, "below", "range-order", context->diag,
+                       "%g is not above `above`, %g", params->below, params->above);
+        return ts_diag_hint(context->diag,
+                            "values between two have `above`, the lower one, and `below`");
     }
     return ts_stage_check_mask(context);
 }
 
-/* ---- reduction --------------------------------------------------------------------------------- */
+/* ---- reduction ------------------------------------------------------------------------------- */
 
 static size_t partial_bytes(const struct stage_context *context, int input)
 {
@@ -58,14 +63,17 @@ static void widen(struct bounds_box *box, int axis, int64_t first, int64_t end)
 }
 
 /* Adds n pixels of a row, from column x on, of which the keys are given. */
-static void add_pixels(struct bounds_box *box, const int32_t *keys, const double *chosen, const uint64_t *bits[2],
-                       size_t first_bit, struct key_range within, const int64_t at[3], int64_t n)
+static void add_pixels(struct bounds_box *box, const int32_t *keys, const double *chosen,
+                       const uint64_t *bits[2], size_t first_bit, struct key_range within,
+                       const int64_t at[3], int64_t n)
 {
     int64_t first = n, end = 0;
     for (int64_t i = 0; i < n; i++) {
         const size_t bit = first_bit + (size_t)i;
-        if (keys[i] < within.low || keys[i] > within.high || (bits[0] && !ts_valid_at(bits[0], bit)) ||
-            (chosen && (chosen[i] == 0 || isnan(chosen[i]) || (bits[1] && !ts_valid_at(bits[1], bit)))))
+        if (keys[i] < within.low || keys[i] > within.high ||
+            (bits[0] && !ts_valid_at(bits[0], bit)) ||
+            (chosen &&
+             (chosen[i] == 0 || isnan(chosen[i]) || (bits[1] && !ts_valid_at(bits[1], bit)))))
             continue;
         box->n++;
         first = first < n ? first : i;
@@ -78,8 +86,8 @@ static void add_pixels(struct bounds_box *box, const int32_t *keys, const double
     widen(box, 2, at[2] + first, at[2] + end);
 }
 
-static void add_slice(const struct stage_context *context, const struct ts_image *slices, const struct ts_image *mask,
-                      int64_t z, struct bounds_box *box)
+static void add_slice(const struct stage_context *context, const struct ts_image *slices,
+                      const struct ts_image *mask, int64_t z, struct bounds_box *box)
 {
     const int64_t ny = slices->axes[1].n, nx = slices->axes[2].n;
     const char *values = ts_slice_data(slices, z), *masks = mask ? ts_slice_data(mask, z) : NULL;
@@ -92,14 +100,17 @@ static void add_slice(const struct stage_context *context, const struct ts_image
             const int64_t n = nx - x < ROW_CHUNK ? nx - x : ROW_CHUNK;
             const size_t first = (size_t)(y * nx + x);
             const int64_t at[3] = {slices->z_first + z, y, x};
-            ts_value_keys_load(slices->dtype, values + first * ts_dtype_bytes(slices->dtype), keys, n);
+            ts_value_keys_load(slices->dtype, values + first * ts_dtype_bytes(slices->dtype), keys,
+                               n);
             if (mask)
-                ts_load_f64(chosen, masks + first * ts_dtype_bytes(mask->dtype), mask->dtype, (size_t)n);
+                ts_load_f64(chosen, masks + first * ts_dtype_bytes(mask->dtype), mask->dtype,
+                            (size_t)n);
             add_pixels(box, keys, mask ? chosen : NULL, bits, first, within, at, n);
         }
 }
 
-static void reduce(const struct stage_context *context, int input, const struct ts_image *slices, void *partial)
+static void reduce(const struct stage_context *context, int input, const struct ts_image *slices,
+                   void *partial)
 {
     const int mask = ts_stage_mask(context);
     (void)input;
@@ -125,8 +136,8 @@ static size_t result_bytes(const struct stage_context *context)
     return sizeof(struct bounds_box);
 }
 
-static enum ts_status finish(const struct stage_context *context, const void *const totals[], void *result,
-                             const struct ts_image *tables)
+static enum ts_status finish(const struct stage_context *context, const void *const totals[],
+                             void *result, const struct ts_image *tables)
 {
     const struct bounds_box *box = totals[0];
     (void)context;
@@ -148,7 +159,8 @@ static int tables(const struct stage_context *context, struct stage_table out[ST
     (void)context;
     for (int i = 0; i < 3; i++) {
         out[i] = (struct stage_table){.name = texts[i][0], .doc = texts[i][1]};
-        out[i].image = (struct ts_image){.dtype = TS_U64, .quantity = TS_INTENSITY, .unit = "1", .rank = i > 0};
+        out[i].image = (struct ts_image){
+            .dtype = TS_U64, .quantity = TS_INTENSITY, .unit = "1", .rank = i > 0};
         out[i].image.axes[0] = (struct ts_axis){.kind = TS_AXIS_ITEM, .n = 3, .unit = ""};
     }
     return 3;
@@ -167,11 +179,14 @@ static const struct stage_reduction reduction = {
 const struct stage bounds_stage = {
     .name = "bounds",
     .summary = "the smallest box that holds a region; the image passes on",
-    .doc = "The region is the pixels with `above < x < below` where `mask` is not 0, of which each may be left out. "
+    .doc = "The region is the pixels with `above < x < below` where `mask` is not 0, of which each "
+           "may be left out. "
            "Its box "
-           "is written as the tables `first` and `end`, indices `[first, end)` along z, y and x, and `count` has its "
+           "is written as the tables `first` and `end`, indices `[first, end)` along z, y and x, "
+           "and `count` has its "
            "number of pixels. `crop` with the same parameters cuts the image to this box.\n\n"
-           "NaN belongs to no region, invalid pixels of the image to none, and pixels where the mask is NaN or invalid "
+           "NaN belongs to no region, invalid pixels of the image to none, and pixels where the "
+           "mask is NaN or invalid "
            "lie "
            "outside of it. The tables of an empty region are 0.\n\n"
            "Cost: one pass.",

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * threshold: y = 1 where above < x < below, else 0; or with t that is found, y = 1 where x > t (side above) or x <= t
- * (side below). t is Otsu's threshold, by the rule of skimage.filters.threshold_otsu, or a percentile.
+ * threshold: y = 1 where above < x < below, else 0; or with t that is found, y = 1 where x > t
+ * (side above) or x <= t (side below). t is Otsu's threshold, by the rule of
+ * skimage.filters.threshold_otsu, or a percentile.
  *
- * Values are compared as integer keys of their order, so that one loop serves every type, and NaN, whose keys lie
- * beyond those of all numbers, is never within. 8- and 16-bit integers are counted value by value; others need a second
- * round, for the bins of Otsu's rule or the lower halves of the keys of a percentile. All counts are integers.
+ * Values are compared as integer keys of their order, so that one loop serves every type, and NaN,
+ * whose keys lie beyond those of all numbers, is never within. 8- and 16-bit integers are counted
+ * value by value; others need a second round, for the bins of Otsu's rule or the lower halves of
+ * the keys of a percentile. All counts are integers.
  */
 #include "stages/regions/threshold.h"
 
@@ -18,9 +20,10 @@
 
 /* ---- otsu --------------------------------------------------------------------------------------
  *
- * The variance between the classes is w1 w2 (m1 - m2)^2, with w the shares of the classes and m their means. With N
- * values whose places add up to S, and N1 and S1 of the lower class, it is (S1 N - S N1)^2 / (N1 N2) / N^2. The
- * parenthesis is an exact integer here, so that the result depends on no order of summing. */
+ * The variance between the classes is w1 w2 (m1 - m2)^2, with w the shares of the classes and m
+ * their means. With N values whose places add up to S, and N1 and S1 of the lower class, it is (S1
+ * N - S N1)^2 / (N1 N2) / N^2. The parenthesis is an exact integer here, so that the result depends
+ * on no order of summing. */
 
 int64_t ts_otsu(const uint64_t *counts, size_t n)
 {
@@ -35,7 +38,8 @@ int64_t ts_otsu(const uint64_t *counts, size_t n)
         lower += counts[i];
         lower_places += (__int128)counts[i] * (__int128)i;
         const double apart = (double)(lower_places * all - places * lower);
-        const double between = lower > 0 && lower < all ? apart * apart / ((double)lower * (double)(all - lower)) : -1;
+        const double between =
+            lower > 0 && lower < all ? apart * apart / ((double)lower * (double)(all - lower)) : -1;
         if (between > most || (best < 0 && lower == all)) {
             best = (int64_t)i;
             most = between;
@@ -48,7 +52,8 @@ enum { MOST_BINS = 65536, CHUNK = 1024 };
 
 static const struct choice method_choices[] = {
     {"value", THRESHOLD_VALUE, "`above` and `below`, or one of them"},
-    {"otsu", THRESHOLD_OTSU, "the threshold that parts the values into the two classes furthest apart (Otsu, 1979)"},
+    {"otsu", THRESHOLD_OTSU,
+     "the threshold that parts the values into the two classes furthest apart (Otsu, 1979)"},
     {"percentile", THRESHOLD_PERCENTILE, "the value at `percentile`"},
     {0},
 };
@@ -59,21 +64,24 @@ static const struct choice side_choices[] = {
 };
 
 static const struct param threshold_params[] = {
-    PARAM(struct threshold_params, method, .choices = method_choices, .init.choice = THRESHOLD_VALUE,
-          .doc = "where the threshold comes from"),
-    PARAM(struct threshold_params, above, .unit = "value", .min = -INFINITY, .max = INFINITY, .init.r = -INFINITY,
-          .doc = "values above this one become 1, with method value"),
-    PARAM(struct threshold_params, below, .unit = "value", .min = -INFINITY, .max = INFINITY, .init.r = INFINITY,
-          .doc = "values below this one become 1, with method value; with `above`, values between the two"),
+    PARAM(struct threshold_params, method, .choices = method_choices,
+          .init.choice = THRESHOLD_VALUE, .doc = "where the threshold comes from"),
+    PARAM(struct threshold_params, above, .unit = "value", .min = -INFINITY, .max = INFINITY,
+          .init.r = -INFINITY, .doc = "values above this one become 1, with method value"),
+    PARAM(struct threshold_params, below, .unit = "value", .min = -INFINITY, .max = INFINITY,
+          .init.r = INFINITY,
+          .doc = "values below this one become 1, with method value; with `above`, values between "
+                 "the two"),
     PARAM(struct threshold_params, percentile, .unit = "%", .min = 0, .max = 100, .init.r = 50,
           .doc = "percentile of the values that is the threshold, with method percentile"),
     PARAM(struct threshold_params, bins, .min = 2, .max = MOST_BINS, .init.i = 256,
-          .doc =
-              "bins between the smallest and the largest value, with method otsu of 32-bit integers and floats; other "
-              "integers are counted value by value"),
+          .doc = "bins between the smallest and the largest value, with method otsu of 32-bit "
+                 "integers and floats; other "
+                 "integers are counted value by value"),
     PARAM(struct threshold_params, side, .choices = side_choices, .init.choice = THRESHOLD_ABOVE,
           .doc = "which side of a threshold that is found becomes 1"),
-    PARAM(struct threshold_params, scope, .choices = ts_scope_series_choices, .init.choice = SCOPE_VOLUME,
+    PARAM(struct threshold_params, scope, .choices = ts_scope_series_choices,
+          .init.choice = SCOPE_VOLUME,
           .doc = "one threshold for the volume, or one for every slice"),
     MASK_PARAM(struct threshold_params),
 };
@@ -87,16 +95,19 @@ bool ts_threshold_by_value(const struct stage_context *context)
 
 bool ts_threshold_by_ends(const struct stage_context *context)
 {
-    return context->device && params_of(context)->method == THRESHOLD_PERCENTILE && ts_scope_is_slice(context) &&
-           !ts_threshold_by_value(context);
+    return context->device && params_of(context)->method == THRESHOLD_PERCENTILE &&
+           ts_scope_is_slice(context) && !ts_threshold_by_value(context);
 }
 
-static enum ts_status check_given(const struct stage_context *context, const struct threshold_params *params)
+static enum ts_status check_given(const struct stage_context *context,
+                                  const struct threshold_params *params)
 {
-    const bool above = ts_param_given(context->set, "above"), below = ts_param_given(context->set, "below");
+    const bool above = ts_param_given(context->set, "above"),
+               below = ts_param_given(context->set, "below");
     if (params->method != THRESHOLD_VALUE) {
         if (above || below)
-            return ts_param_error(context->set, above ? "above" : "below", "parameter-unused", context->diag,
+            return ts_param_error(context->set, above ? "above" : "below", "parameter-unused",
+                                  context->diag,
                                   "plays no part where method %s finds the threshold",
                                   ts_choice_name(method_choices, params->method));
         ts_param_idle(context->set, "above");
@@ -104,14 +115,17 @@ static enum ts_status check_given(const struct stage_context *context, const str
         return TS_OK;
     }
     if (!above && !below) {
-        ts_param_error(context->set, "above", "threshold-missing", context->diag, "no threshold is given");
-        return ts_diag_hint(context->diag, "above: VALUE, below: VALUE, or both; method: otsu finds one");
+        ts_param_error(context->set, "above", "threshold-missing", context->diag,
+                       "no threshold is given");
+        return ts_diag_hint(context->diag,
+                            "above: VALUE, below: VALUE, or both; method: otsu finds one");
     }
     if (params->above < params->below)
         return TS_OK;
-    ts_param_error(context->set, "below", "range-order", context->diag, "%g is not above `above`, %g", params->below,
-                   params->above);
-    return ts_diag_hint(context->diag, "a mask of values between two has `above`, the lower one, and `below`");
+    ts_param_error(context->set, "below", "range-order", context->diag,
+                   "%g is not above `above`, %g", params->below, params->above);
+    return ts_diag_hint(context->diag,
+                        "a mask of values between two has `above`, the lower one, and `below`");
 }
 
 static enum ts_status resolve(const struct stage_context *context, void *values)
@@ -138,7 +152,7 @@ static enum ts_status shape(const struct stage_context *context, struct ts_image
     return TS_OK;
 }
 
-/* ---- reduction --------------------------------------------------------------------------------- */
+/* ---- reduction ------------------------------------------------------------------------------- */
 
 static int rounds(const struct stage_context *context)
 {
@@ -170,14 +184,16 @@ static const struct percentile_search *search_of(const struct stage_context *con
     return context->round == 0 ? NULL : &((const struct threshold_result *)context->result)->search;
 }
 
-static void reduce(const struct stage_context *context, int input, const struct ts_image *slices, void *partial)
+static void reduce(const struct stage_context *context, int input, const struct ts_image *slices,
+                   void *partial)
 {
     if (ts_threshold_by_value(context)) {
         ts_value_counts_of(partial, slices);
     } else if (ts_threshold_ranging(context)) {
         ts_value_range_reduce(context, input, slices, partial);
     } else if (params_of(context)->method == THRESHOLD_OTSU) {
-        ts_bin_counts_of(partial, &((const struct threshold_result *)context->result)->bins, slices);
+        ts_bin_counts_of(partial, &((const struct threshold_result *)context->result)->bins,
+                         slices);
     } else {
         ts_percentile_begin(partial, context->round, search_of(context));
         ts_percentile_add(partial, context->round, search_of(context), slices->data, slices->dtype,
@@ -201,20 +217,24 @@ static void merge(const struct stage_context *context, int input, void *into, co
 
 static size_t result_bytes(const struct stage_context *context)
 {
-    const bool searches = params_of(context)->method == THRESHOLD_PERCENTILE && rounds(context) == 2;
+    const bool searches =
+        params_of(context)->method == THRESHOLD_PERCENTILE && rounds(context) == 2;
     return searches ? sizeof(struct threshold_result) : offsetof(struct threshold_result, search);
 }
 
-/* Returns Otsu's threshold: a value of the image, or the middle of a bin; NaN where nothing was counted. */
-static double find_otsu(const struct stage_context *context, const void *total, const struct bins *bins)
+/* Returns Otsu's threshold: a value of the image, or the middle of a bin; NaN where nothing was
+ * counted. */
+static double find_otsu(const struct stage_context *context, const void *total,
+                        const struct bins *bins)
 {
     double low, high;
     if (ts_threshold_by_value(context)) {
         const struct value_counts *counts = total;
         ts_dtype_range(context->in.dtype, &low, &high);
-        return counts->n == 0
-                   ? (double)NAN
-                   : low + counts->low + (double)ts_otsu(counts->counts + counts->low, counts->high - counts->low + 1);
+        return counts->n == 0 ? (double)NAN
+                              : low + counts->low +
+                                    (double)ts_otsu(counts->counts + counts->low,
+                                                    counts->high - counts->low + 1);
     }
     const uint64_t *counts = ((const struct bin_counts *)total)->slots + 1;
     const int64_t found = ts_otsu(counts, (size_t)bins->n);
@@ -241,8 +261,8 @@ static double find_percentile(const struct stage_context *context, const void *t
     return value;
 }
 
-static enum ts_status finish(const struct stage_context *context, const void *const totals[], void *result,
-                             const struct ts_image *tables)
+static enum ts_status finish(const struct stage_context *context, const void *const totals[],
+                             void *result, const struct ts_image *tables)
 {
     struct threshold_result *found = result;
     const enum ts_dtype dtype = context->in.dtype;
@@ -254,10 +274,11 @@ static enum ts_status finish(const struct stage_context *context, const void *co
             ts_percentile_locate(&found->search, totals[0], &params_of(context)->percentile, 1);
         return TS_OK;
     }
-    const double threshold =
-        otsu ? find_otsu(context, totals[0], &found->bins) : find_percentile(context, totals[0], &found->search);
-    found->keys = params_of(context)->side == THRESHOLD_ABOVE ? ts_value_keys_above(dtype, threshold)
-                                                              : ts_value_keys_up_to(dtype, threshold);
+    const double threshold = otsu ? find_otsu(context, totals[0], &found->bins)
+                                  : find_percentile(context, totals[0], &found->search);
+    found->keys = params_of(context)->side == THRESHOLD_ABOVE
+                      ? ts_value_keys_above(dtype, threshold)
+                      : ts_value_keys_up_to(dtype, threshold);
     *(double *)tables[0].data = threshold;
     return TS_OK;
 }
@@ -276,35 +297,39 @@ static const struct stage_reduction reduction = {
     .finish = finish, .tables = tables,
 };
 
-/* ---- map --------------------------------------------------------------------------------------- */
+/* ---- map ------------------------------------------------------------------------------------- */
 
 struct key_range ts_threshold_given(const struct stage_context *context)
 {
-    return ts_threshold_keys(context->in.dtype, params_of(context)->above, params_of(context)->below);
+    return ts_threshold_keys(context->in.dtype, params_of(context)->above,
+                             params_of(context)->below);
 }
 
-TS_VECTORIZED static void compare_keys(uint8_t *out, const int32_t *keys, size_t n, int32_t low, int32_t high)
+TS_VECTORIZED static void compare_keys(uint8_t *out, const int32_t *keys, size_t n, int32_t low,
+                                       int32_t high)
 {
     for (size_t i = 0; i < n; i++)
         out[i] = (uint8_t)((keys[i] >= low) & (keys[i] <= high));
 }
 
-static void map_slice(const struct ts_image *in, int64_t z, uint8_t *out, size_t n, struct key_range within)
+static void map_slice(const struct ts_image *in, int64_t z, uint8_t *out, size_t n,
+                      struct key_range within)
 {
     const char *values = ts_slice_data(in, z);
     const uint64_t *valid = ts_slice_valid(in, z);
     int32_t keys[CHUNK];
     for (size_t first = 0; first < n; first += CHUNK) {
         const size_t count = n - first < CHUNK ? n - first : CHUNK;
-        ts_value_keys_load(in->dtype, values + first * ts_dtype_bytes(in->dtype), keys, (int64_t)count);
+        ts_value_keys_load(in->dtype, values + first * ts_dtype_bytes(in->dtype), keys,
+                           (int64_t)count);
         compare_keys(out + first, keys, count, within.low, within.high);
     }
     for (size_t i = 0; valid && i < n; i++)
         out[i] &= (uint8_t)ts_valid_at(valid, i);
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                          void *scratch)
+static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
+                          struct ts_image *out, void *scratch)
 {
     const bool given = params_of(context)->method == THRESHOLD_VALUE;
     const struct key_range keys = given ? ts_threshold_given(context) : (struct key_range){1, 0};
@@ -312,7 +337,8 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
 #pragma omp parallel for schedule(static) num_threads(context->threads)
     for (int64_t z = 0; z < out->axes[0].n; z++)
         map_slice(in, z, ts_slice_data(out, z), ts_slice_count(out),
-                  given ? keys : ((const struct threshold_result *)ts_scope_result(context, z))->keys);
+                  given ? keys
+                        : ((const struct threshold_result *)ts_scope_result(context, z))->keys);
     return TS_OK;
 }
 
@@ -320,19 +346,29 @@ const struct stage threshold_stage = {
     .name = "threshold",
     .summary = "make a mask of the values above, below or between thresholds, given or found",
     .doc =
-        "`y = 1` where `above < x < below`, else 0, as u8: a mask, which `apply_mask` and the parameter `mask` of "
+        "`y = 1` where `above < x < below`, else 0, as u8: a mask, which `apply_mask` and the "
+        "parameter `mask` of "
         "other "
         "stages "
         "take. A chain goes on with the image that was masked by `input: NAME`.\n\n"
-        "`method: otsu` finds a threshold t, and values above it become 1, with `side: below` those up to it. It is "
-        "the rule of `skimage.filters.threshold_otsu` (N. Otsu, 1979): 8- and 16-bit integers are counted value by "
-        "value; floats and 32-bit integers in `bins` bins between the smallest and the largest finite value, and t is "
-        "the middle of a bin. The variance between the classes is compared from exact counts. `method: percentile` "
-        "takes the value at a percentile (rule `linear` of `numpy.percentile`, exact for every type). The threshold "
-        "is written as the table `threshold`; `above` with that number gives the same mask again.\n\n"
-        "NaN becomes 0, whatever the side. An infinite value compares as a number does and has no part in finding a "
-        "threshold. Invalid pixels, such as a CT's padding, become 0 and have no part either; pixels that `mask` "
-        "leaves out have none, and are compared. Where no pixel counts the threshold is NaN and all become 0.\n\n"
+        "`method: otsu` finds a threshold t, and values above it become 1, with `side: below` "
+        "those up to it. It is "
+        "the rule of `skimage.filters.threshold_otsu` (N. Otsu, 1979): 8- and 16-bit integers are "
+        "counted value by "
+        "value; floats and 32-bit integers in `bins` bins between the smallest and the largest "
+        "finite value, and t is "
+        "the middle of a bin. The variance between the classes is compared from exact counts. "
+        "`method: percentile` "
+        "takes the value at a percentile (rule `linear` of `numpy.percentile`, exact for every "
+        "type). The threshold "
+        "is written as the table `threshold`; `above` with that number gives the same mask "
+        "again.\n\n"
+        "NaN becomes 0, whatever the side. An infinite value compares as a number does and has no "
+        "part in finding a "
+        "threshold. Invalid pixels, such as a CT's padding, become 0 and have no part either; "
+        "pixels that `mask` "
+        "leaves out have none, and are compared. Where no pixel counts the threshold is NaN and "
+        "all become 0.\n\n"
         "Cost: one pass to map; one more to find a threshold, two for 32-bit integers and floats.",
     STAGE_TAKES_ALL,
     STAGE_PARAMS(threshold_params, struct threshold_params),
@@ -344,6 +380,7 @@ const struct stage threshold_stage = {
     .validity = VALIDITY_ENDS,
     .cuda = STAGE_CUDA(threshold_cuda),
     .counts_values = true,
-    .bench = "above=100|method=otsu|method=otsu scope=slice|method=percentile|method=percentile scope=slice",
+    .bench = "above=100|method=otsu|method=otsu scope=slice|method=percentile|method=percentile "
+             "scope=slice",
     .tolerance = {.why = "values are compared, and counts of values are exact"},
 };

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * threshold makes a mask: 1 where a value lies above a threshold, below another, or between two, and 0 elsewhere. The
- * threshold is given, or a reduction finds it: by Otsu's rule, or as a percentile. The layout of its result stands
- * here, because the CPU code and cuda/regions/threshold.cu both write and read it.
+ * threshold makes a mask: 1 where a value lies above a threshold, below another, or between two,
+ * and 0 elsewhere. The threshold is given, or a reduction finds it: by Otsu's rule, or as a
+ * percentile. The layout of its result stands here, because the CPU code and
+ * cuda/regions/threshold.cu both write and read it.
  */
 #ifndef STAGES_REGIONS_THRESHOLD_H
 #define STAGES_REGIONS_THRESHOLD_H
@@ -29,8 +30,9 @@ struct threshold_params {
 };
 
 struct threshold_result {
-    struct bins bins;      /* of Otsu's rule for 32-bit values; kernels read them at the beginning of the result */
-    struct key_range keys; /* of the values that become 1 */
+    struct bins bins; /* of Otsu's rule for 32-bit values; kernels read them at the beginning of the
+                         result */
+    struct key_range keys;           /* of the values that become 1 */
     struct percentile_search search; /* left out where no second round is needed */
 };
 
@@ -38,18 +40,20 @@ struct threshold_result {
 struct key_range ts_threshold_given(const struct stage_context *context);
 /* Returns true where each value has its own count: for 8- and 16-bit integers. */
 bool ts_threshold_by_value(const struct stage_context *context);
-/* True for percentiles of slices of 32-bit values on a device, found in one round: totals are percentile_ends. */
+/* True for percentiles of slices of 32-bit values on a device, found in one round: totals are
+ * percentile_ends. */
 bool ts_threshold_by_ends(const struct stage_context *context);
 /* Returns true in the round of Otsu's rule that only looks for the range of the bins. */
 bool ts_threshold_ranging(const struct stage_context *context);
 
 /* ---- otsu --------------------------------------------------------------------------------------
  *
- * Otsu's threshold (N. Otsu, 1979): of all ways to part values into lower and higher ones, the one whose two classes
- * lie furthest apart, by the variance between them. */
+ * Otsu's threshold (N. Otsu, 1979): of all ways to part values into lower and higher ones, the one
+ * whose two classes lie furthest apart, by the variance between them. */
 
-/* Returns the index of the last value of the lower class, of n evenly spaced values that occur counts[i] times: the
- * first of equally good ones, and where one value alone occurs its index. -1 where nothing was counted. */
+/* Returns the index of the last value of the lower class, of n evenly spaced values that occur
+ * counts[i] times: the first of equally good ones, and where one value alone occurs its index. -1
+ * where nothing was counted. */
 int64_t ts_otsu(const uint64_t *counts, size_t n);
 
 #endif

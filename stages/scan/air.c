@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * air: t(z, view, d) = (x(z, view, d) - dark) / (a(d) - dark), where a is, in every row of every view, the straight
- * line through the means of the `detectors` outermost values on the left and on the right, each mean at the middle of
- * its values. Means and lines are double precision. This is the rule of TomoPy's normalize_bg, but that its line has
- * the means at the very ends of the row. A row whose line is not above the dark from end to end has no transmission: it
- * becomes NaN, and is counted.
+ * air: t(z, view, d) = (x(z, view, d) - dark) / (a(d) - dark), where a is, in every row of every
+ * view, the straight line through the means of the `detectors` outermost values on the left and on
+ * the right, each mean at the middle of its values. Means and lines are double precision. This is
+ * the rule of TomoPy's normalize_bg, but that its line has the means at the very ends of the row. A
+ * row whose line is not above the dark from end to end has no transmission: it becomes NaN, and is
+ * counted.
  */
 #include "stages/scan/air.h"
 
@@ -16,8 +17,10 @@
 enum { CHUNK = 1024 };
 
 static const struct param air_params[] = {
-    PARAM(struct air_params, detectors, .required = true, .unit = "detector", .min = 1, .max = 1 << 20,
-          .doc = "how many of the outermost detector pixels, on the left and on the right, never see the object"),
+    PARAM(struct air_params, detectors, .required = true, .unit = "detector", .min = 1,
+          .max = 1 << 20,
+          .doc = "how many of the outermost detector pixels, on the left and on the right, never "
+                 "see the object"),
     PARAM(struct air_params, dark, .unit = "value", .min = -1e9, .max = 1e9, .init.r = 0,
           .doc = "what a detector gives without the beam"),
 };
@@ -30,17 +33,19 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
     const int64_t n = context->in.axes[2].n, most = (n - 1) / 2;
     if (params->detectors <= most)
         return TS_OK;
-    return ts_param_error(context->set, "detectors", "air-too-wide", context->diag,
-                          "%lld on both sides of a row of %lld leave none for the object, and at most %lld were "
-                          "expected",
-                          (long long)params->detectors, (long long)n, (long long)most);
+    return ts_param_error(
+        context->set, "detectors", "air-too-wide", context->diag,
+        "%lld on both sides of a row of %lld leave none for the object, and at most %lld were "
+        "expected",
+        (long long)params->detectors, (long long)n, (long long)most);
 }
 
 static int tables(const struct stage_context *context, struct stage_table tables[STAGE_TABLES])
 {
-    tables[0] =
-        (struct stage_table){.name = "blocked", .doc = "views of a slice without a transmission, which are NaN"};
-    tables[0].image = (struct ts_image){.rank = 1, .axes = {context->in.axes[0]}, .dtype = TS_U64, .unit = "view"};
+    tables[0] = (struct stage_table){
+        .name = "blocked", .doc = "views of a slice without a transmission, which are NaN"};
+    tables[0].image = (struct ts_image){
+        .rank = 1, .axes = {context->in.axes[0]}, .dtype = TS_U64, .unit = "view"};
     tables[0].of = (uint64_t)context->in.axes[1].n;
     return 1;
 }
@@ -51,7 +56,8 @@ static double sum_of(const void *row, enum ts_dtype dtype, int64_t first, int64_
     double values[CHUNK], sum = 0;
     for (int64_t at = 0; at < n; at += CHUNK) {
         const int64_t count = n - at < CHUNK ? n - at : CHUNK;
-        ts_load_f64(values, (const char *)row + (size_t)(first + at) * ts_dtype_bytes(dtype), dtype, (size_t)count);
+        ts_load_f64(values, (const char *)row + (size_t)(first + at) * ts_dtype_bytes(dtype), dtype,
+                    (size_t)count);
         for (int64_t i = 0; i < count; i++)
             sum += values[i];
     }
@@ -59,7 +65,8 @@ static double sum_of(const void *row, enum ts_dtype dtype, int64_t first, int64_
 }
 
 /* Divides the values [at, at + count) of a row of n. */
-TS_VECTORIZED static void divide(float *values, int32_t at, int32_t count, int32_t n, struct air_line line, float dark)
+TS_VECTORIZED static void divide(float *values, int32_t at, int32_t count, int32_t n,
+                                 struct air_line line, float dark)
 {
     for (int32_t i = 0; i < count; i++) {
         const float beam = line.first * (float)(n - 1 - at - i) + line.last * (float)(at + i);
@@ -68,22 +75,24 @@ TS_VECTORIZED static void divide(float *values, int32_t at, int32_t count, int32
 }
 
 /* Returns true where the row has a transmission. */
-static bool map_row(const struct air_shape *shape, int64_t width, const void *in, enum ts_dtype dtype, float *out,
-                    int64_t n)
+static bool map_row(const struct air_shape *shape, int64_t width, const void *in,
+                    enum ts_dtype dtype, float *out, int64_t n)
 {
-    const struct air_line line = ts_air_line(shape, sum_of(in, dtype, 0, width), sum_of(in, dtype, n - width, width));
+    const struct air_line line =
+        ts_air_line(shape, sum_of(in, dtype, 0, width), sum_of(in, dtype, n - width, width));
     for (int64_t d = 0; line.blocked && d < n; d++)
         out[d] = NAN;
     for (int64_t d = 0; !line.blocked && d < n; d += CHUNK) {
         const int64_t count = n - d < CHUNK ? n - d : CHUNK;
-        ts_load_f32(out + d, (const char *)in + (size_t)d * ts_dtype_bytes(dtype), dtype, (size_t)count);
+        ts_load_f32(out + d, (const char *)in + (size_t)d * ts_dtype_bytes(dtype), dtype,
+                    (size_t)count);
         divide(out + d, (int32_t)d, (int32_t)count, (int32_t)n, line, (float)shape->dark);
     }
     return !line.blocked;
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                          void *scratch)
+static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
+                          struct ts_image *out, void *scratch)
 {
     const int64_t n_views = out->axes[1].n, n = out->axes[2].n, n_rows = out->axes[0].n * n_views;
     const size_t in_bytes = (size_t)n * ts_dtype_bytes(in->dtype);
@@ -93,7 +102,8 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
     memset(blocked, 0, (size_t)out->axes[0].n * sizeof *blocked);
 #pragma omp parallel for schedule(static) num_threads(context->threads)
     for (int64_t row = 0; row < n_rows; row++)
-        if (!map_row(&shape, params_of(context)->detectors, (const char *)in->data + (size_t)row * in_bytes, in->dtype,
+        if (!map_row(&shape, params_of(context)->detectors,
+                     (const char *)in->data + (size_t)row * in_bytes, in->dtype,
                      (float *)out->data + row * n, n))
 #pragma omp atomic
             blocked[row / n_views]++;
@@ -103,29 +113,43 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
 const struct stage air_stage = {
     .name = "air",
     .summary = "divide projections by the beam beside the object, for scans without flats",
-    .doc = "`t = (x - dark) / (a - dark)`, where `a` is what the beam alone would give: in every row of every view the "
-           "straight line through the means of the `detectors` outermost values on the left and on the right, each "
-           "mean at the middle of its detector pixels. For scans that came without flats, and whose object leaves both "
+    .doc = "`t = (x - dark) / (a - dark)`, where `a` is what the beam alone would give: in every "
+           "row of every view the "
+           "straight line through the means of the `detectors` outermost values on the left and on "
+           "the right, each "
+           "mean at the middle of its detector pixels. For scans that came without flats, and "
+           "whose object leaves both "
            "ends of the detector free in every view:\n\n"
-           "    input: {tiff: sinogram.tif, pages: sinograms, pixel_size: 0.1, angle_start: 0, angle_stop: 360}\n"
+           "    input: {tiff: sinogram.tif, pages: sinograms, pixel_size: 0.1, angle_start: 0, "
+           "angle_stop: 360}\n"
            "    stages:\n"
            "      - air: {detectors: 20}\n"
            "      - minus_log:\n"
            "      - center:\n"
            "      - fbp:\n\n"
-           "It follows a beam that changes from view to view, and its slope along the detector, and knows nothing of "
-           "what single detector pixels give: where there are flats, `flat_field` does, and `air` after it still takes "
-           "out the drift of the beam. Without flats, `ring` takes out the stripes. Where the values of the open beam "
-           "and of the dark are known numbers, `rescale` with `range: [dark, flat]`, `quantity: transmission` and "
+           "It follows a beam that changes from view to view, and its slope along the detector, "
+           "and knows nothing of "
+           "what single detector pixels give: where there are flats, `flat_field` does, and `air` "
+           "after it still takes "
+           "out the drift of the beam. Without flats, `ring` takes out the stripes. Where the "
+           "values of the open beam "
+           "and of the dark are known numbers, `rescale` with `range: [dark, flat]`, `quantity: "
+           "transmission` and "
            "`clip: false` divides by those.\n\n"
-           "A row whose line is not above `dark` from end to end has no transmission: it becomes NaN, which "
-           "`minus_log` refuses by default, and the table `blocked` counts such views of each slice.\n\n"
-           "TomoPy's `normalize_bg` (`air` is its `detectors`) puts the two means at the ends of the row, and takes 1 "
+           "A row whose line is not above `dark` from end to end has no transmission: it becomes "
+           "NaN, which "
+           "`minus_log` refuses by default, and the table `blocked` counts such views of each "
+           "slice.\n\n"
+           "TomoPy's `normalize_bg` (`air` is its `detectors`) puts the two means at the ends of "
+           "the row, and takes 1 "
            "for a mean that is 0 or less.\n\n"
            "Cost: one pass.",
-    STAGE_TAKES_SINOGRAMS(TS_QUANTITY_BIT(TS_COUNTS) | TS_QUANTITY_BIT(TS_TRANSMISSION) | TS_QUANTITY_BIT(TS_INTENSITY),
+    STAGE_TAKES_SINOGRAMS(TS_QUANTITY_BIT(TS_COUNTS) | TS_QUANTITY_BIT(TS_TRANSMISSION) |
+                              TS_QUANTITY_BIT(TS_INTENSITY),
                           TS_ANY_BEAM),
-    .quantity_hints = {[TS_LINE_INTEGRAL] = "the logarithm of these was taken already, and air goes before minus_log"},
+    .quantity_hints =
+        {[TS_LINE_INTEGRAL] =
+             "the logarithm of these was taken already, and air goes before minus_log"},
     STAGE_PARAMS(air_params, struct air_params),
     .resolve = resolve,
     .shape = ts_transmission_shape,
@@ -135,6 +159,7 @@ const struct stage air_stage = {
     .cuda = STAGE_CUDA(air_cuda),
     .bench = "detectors=4",
     .tolerance = {.relative = 4.5e-7,
-                  .why = "of (|x| + |dark|) / (a - dark): x, dark, their difference, the ends of the line and the "
+                  .why = "of (|x| + |dark|) / (a - dark): x, dark, their difference, the ends of "
+                         "the line and the "
                          "steps to a - dark are rounded to float, then divided: 7 halves of 2^-23"},
 };

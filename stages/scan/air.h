@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * air turns counts into transmission without a flat: the straight line through the outermost values of each row, where
- * the beam passes beside the object, takes the flat's place. air.c has the rule in full. The CPU and a CUDA device find
- * the line by the same function, which stands here, so that they cannot differ in it.
+ * air turns counts into transmission without a flat: the straight line through the outermost values
+ * of each row, where the beam passes beside the object, takes the flat's place. air.c has the rule
+ * in full. The CPU and a CUDA device find the line by the same function, which stands here, so that
+ * they cannot differ in it.
  */
 #ifndef STAGES_SCAN_AIR_H
 #define STAGES_SCAN_AIR_H
@@ -17,10 +18,12 @@ struct air_params {
     double dark; /* in values of the input */
 };
 
-/* The numbers of a row that are known before its values. They are factors, so that no row divides. */
+/* The numbers of a row that are known before its values. They are factors, so that no row
+ * divides. */
 struct air_shape {
     double dark, per_detector; /* 1 / detectors, the parameter */
-    double outer;    /* distance from the middle of the outer values to the end, over that between both middles */
+    double outer; /* distance from the middle of the outer values to the end, over that between both
+                     middles */
     double per_step; /* 1 / (n - 1) */
 };
 
@@ -33,17 +36,21 @@ struct air_line {
 static inline struct air_shape ts_air_shape(const struct air_params *params, int64_t n)
 {
     const double detectors = (double)params->detectors;
-    const struct air_shape shape = {params->dark, 1 / detectors, 0.5 * (detectors - 1) / ((double)n - detectors),
+    const struct air_shape shape = {params->dark, 1 / detectors,
+                                    0.5 * (detectors - 1) / ((double)n - detectors),
                                     1 / (double)(n - 1)};
     return shape;
 }
 
 /* Returns the line through the means of the outer values on both sides, given their sums. */
-TS_HOST_DEVICE struct air_line ts_air_line(const struct air_shape *shape, double left_sum, double right_sum)
+TS_HOST_DEVICE struct air_line ts_air_line(const struct air_shape *shape, double left_sum,
+                                           double right_sum)
 {
     const double left = left_sum * shape->per_detector - shape->dark,
-                 right = right_sum * shape->per_detector - shape->dark, more = (right - left) * shape->outer;
-    const float first = (float)((left - more) * shape->per_step), last = (float)((right + more) * shape->per_step);
+                 right = right_sum * shape->per_detector - shape->dark,
+                 more = (right - left) * shape->outer;
+    const float first = (float)((left - more) * shape->per_step),
+                last = (float)((right + more) * shape->per_step);
     const bool known = first > 0 && first <= FLT_MAX && last > 0 && last <= FLT_MAX;
     const struct air_line line = {first, last, !known};
     return line;

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * bad_pixels: pixel (z, view, d) becomes (a (r - d) + b (d - l)) / (r - l), where l and r are the nearest good detector
- * pixels of its row and a and b their values; beyond the last good one it becomes a or b. A row that has no good pixel
- * is interpolated in the same way between the nearest views of its slice that have one, and else between the nearest
- * slices. A pixel is bad by its own value, by the mask of the image, or because its detector pixel is dead.
+ * bad_pixels: pixel (z, view, d) becomes (a (r - d) + b (d - l)) / (r - l), where l and r are the
+ * nearest good detector pixels of its row and a and b their values; beyond the last good one it
+ * becomes a or b. A row that has no good pixel is interpolated in the same way between the nearest
+ * views of its slice that have one, and else between the nearest slices. A pixel is bad by its own
+ * value, by the mask of the image, or because its detector pixel is dead.
  *
- * A slab is done in two steps. The first looks at all rows of a slice, those of its halo as well: which detector pixels
- * are dead, and which rows have a good pixel. The second copies the rows, and fills those that hold a bad pixel.
+ * A slab is done in two steps. The first looks at all rows of a slice, those of its halo as well:
+ * which detector pixels are dead, and which rows have a good pixel. The second copies the rows, and
+ * fills those that hold a bad pixel.
  */
 #include "stages/scan/bad_pixels.h"
 
@@ -18,9 +20,11 @@
 #include "stages/engine/validity.h"
 
 static const struct choice columns_choices[] = {
-    {"find", COLUMNS_FIND, "those that have the same value in all views are dead, if they lie between others"},
+    {"find", COLUMNS_FIND,
+     "those that have the same value in all views are dead, if they lie between others"},
     {"all", COLUMNS_ALL,
-     "those that have the same value in all views are dead: at the ends of a row as well, and where the whole row has"},
+     "those that have the same value in all views are dead: at the ends of a row as well, and "
+     "where the whole row has"},
     {"keep", COLUMNS_KEEP, "a constant detector pixel is taken as it is"},
     {NULL, 0, NULL},
 };
@@ -32,14 +36,17 @@ static const struct param bad_pixels_params[] = {
     PARAM(struct bad_pixels_params, lowest, .unit = "value", .min = -INFINITY, .max = INFINITY,
           .derived = "0 for counts of a signed integer type, else -infinity",
           .doc = "values below this one are marks, such as the -1 and -2 of some detectors"),
-    PARAM(struct bad_pixels_params, columns, .choices = columns_choices, .init.choice = COLUMNS_FIND,
+    PARAM(struct bad_pixels_params, columns, .choices = columns_choices,
+          .init.choice = COLUMNS_FIND,
           .doc = "what is done about detector pixels that do not change from view to view"),
-    PARAM(struct bad_pixels_params, ratio, .unit = "", .min = 1.01, .max = INFINITY, .init.r = INFINITY,
-          .doc =
-              "a detector pixel is hot if its mean over the views is this many times the median of the 10 beside it, "
-              "and dead if it is this many times smaller; infinity: none is"),
+    PARAM(struct bad_pixels_params, ratio, .unit = "", .min = 1.01, .max = INFINITY,
+          .init.r = INFINITY,
+          .doc = "a detector pixel is hot if its mean over the views is this many times the median "
+                 "of the 10 beside it, "
+                 "and dead if it is this many times smaller; infinity: none is"),
     PARAM(struct bad_pixels_params, rows, .unit = "", .min = 0, .max = 64, .init.i = 2,
-          .doc = "how far away the slices may be from which a slice without a good pixel is filled"),
+          .doc =
+              "how far away the slices may be from which a slice without a good pixel is filled"),
 };
 
 STAGE_PARAMS_OF(bad_pixels_params)
@@ -53,11 +60,13 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
     if (!ts_param_given(context->set, "highest"))
         params->highest = high;
     if (!ts_param_given(context->set, "lowest"))
-        params->lowest = context->in.quantity == TS_COUNTS && ts_dtype_is_integer(dtype) ? 0 : -INFINITY;
+        params->lowest =
+            context->in.quantity == TS_COUNTS && ts_dtype_is_integer(dtype) ? 0 : -INFINITY;
     if (params->lowest < params->highest)
         return TS_OK;
     return ts_param_error(context->set, "highest", "range-order", context->diag,
-                          "%g is not above lowest, %g: no pixel would be good", params->highest, params->lowest);
+                          "%g is not above lowest, %g: no pixel would be good", params->highest,
+                          params->lowest);
 }
 
 static int tables(const struct stage_context *context, struct stage_table out[STAGE_TABLES])
@@ -70,13 +79,18 @@ static int tables(const struct stage_context *context, struct stage_table out[ST
         [BAD_SATURATED] = {"saturated", "pixels of each slice at `highest` or above"},
         [BAD_LOW] = {"low", "pixels of each slice below `lowest`"},
         [BAD_DEAD] = {"dead", "pixels of each slice on dead or hot detector pixels"},
-        [BAD_LEFT] = {"left", "pixels of each slice that stay as they are, because nothing near them is good"},
+        [BAD_LEFT] =
+            {"left",
+             "pixels of each slice that stay as they are, because nothing near them is good"},
     };
     for (int kind = BAD_MASKED; kind < BAD_KINDS; kind++) {
         struct stage_table *table = &out[kind - 1];
         *table = (struct stage_table){.name = texts[kind].name, .doc = texts[kind].doc};
-        table->image = (struct ts_image){
-            .rank = 1, .axes = {context->in.axes[0]}, .dtype = TS_U64, .quantity = TS_INTENSITY, .unit = "pixel"};
+        table->image = (struct ts_image){.rank = 1,
+                                         .axes = {context->in.axes[0]},
+                                         .dtype = TS_U64,
+                                         .quantity = TS_INTENSITY,
+                                         .unit = "pixel"};
     }
     out[BAD_LEFT - 1].of = (uint64_t)(context->in.axes[1].n * context->in.axes[2].n);
     return BAD_KINDS - 1;
@@ -87,19 +101,22 @@ static struct stage_reach reach(const struct stage_context *context)
     return (struct stage_reach){.halo = params_of(context)->rows, .border = BORDER_NEAREST};
 }
 
-/* ---- scratch ------------------------------------------------------------------------------------ */
+/* ---- scratch --------------------------------------------------------------------------------- */
 
 struct scratch {
-    unsigned char *dead, *good; /* by slice of the slab with its halo: of detector pixels, and of rows */
+    unsigned char *dead,
+        *good; /* by slice of the slab with its halo: of detector pixels, and of rows */
     struct bad_column *columns; /* of each thread, and so the rest: detector pixels, */
     double *values, *others;    /* rows, */
     unsigned char *kinds;       /* and the kinds of their pixels */
 };
 
-static struct scratch lay_out(const struct stage_context *context, int64_t n, struct memory_layout *layout)
+static struct scratch lay_out(const struct stage_context *context, int64_t n,
+                              struct memory_layout *layout)
 {
-    const size_t slices = (size_t)(n + 2 * params_of(context)->rows), threads = (size_t)context->threads,
-                 n_views = (size_t)context->in.axes[1].n, row = (size_t)context->in.axes[2].n;
+    const size_t slices = (size_t)(n + 2 * params_of(context)->rows),
+                 threads = (size_t)context->threads, n_views = (size_t)context->in.axes[1].n,
+                 row = (size_t)context->in.axes[2].n;
     struct scratch scratch;
     scratch.dead = ts_layout_add(layout, slices * row);
     scratch.good = ts_layout_add(layout, slices * n_views);
@@ -117,7 +134,7 @@ static size_t scratch_bytes(const struct stage_context *context, int64_t n)
     return layout.bytes;
 }
 
-/* ---- rows --------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 /* This is a slab in work, with its halo. */
 struct slab {
@@ -150,7 +167,8 @@ static bool load_row(const struct slab *slab, int64_t z, int64_t view, double *v
            (valid && !ts_valid_all(valid, first, (size_t)slab->n));
 }
 
-/* Writes the kinds of a row's pixels; dead: of detector pixels, or NULL. Returns how many are good. */
+/* Writes the kinds of a row's pixels; dead: of detector pixels, or NULL. Returns how many are
+ * good. */
 static int64_t find_kinds(const struct slab *slab, int64_t z, int64_t view, const double *values,
                           const unsigned char *dead, unsigned char *kinds)
 {
@@ -179,8 +197,8 @@ static void fill_row(double *values, const unsigned char *kinds, int64_t n)
         while (high < n && kinds[high] != BAD_NONE)
             high++;
         for (const int64_t end = high; d < end; d++)
-            values[d] =
-                ts_bad_between(low < 0 ? 0 : values[low], low, end < n ? values[end] : 0, end < n ? end : -1, d);
+            values[d] = ts_bad_between(low < 0 ? 0 : values[low], low, end < n ? values[end] : 0,
+                                       end < n ? end : -1, d);
         d = high - 1;
     }
 }
@@ -191,12 +209,13 @@ static double rounded(enum ts_dtype dtype, double value)
     return ts_dtype_is_integer(dtype) ? rint(value) : (double)(float)value;
 }
 
-/* ---- the first step ----------------------------------------------------------------------------- */
+/* ---- the first step -------------------------------------------------------------------------- */
 
-/* Marks dead detector pixels; returns how many there are. Between two that vary a constant one is dead. At the ends of
- * the row the air of noiseless data is constant as well, and only 0 counts or a transmission of 0 says more. With
- * columns: all, the user knows that the data has noise. */
-static int64_t find_dead(const struct slab *slab, const struct bad_column *columns, unsigned char *dead)
+/* Marks dead detector pixels; returns how many there are. Between two that vary a constant one is
+ * dead. At the ends of the row the air of noiseless data is constant as well, and only 0 counts or
+ * a transmission of 0 says more. With columns: all, the user knows that the data has noise. */
+static int64_t find_dead(const struct slab *slab, const struct bad_column *columns,
+                         unsigned char *dead)
 {
     const struct bad_pixels_params *params = params_of(slab->context);
     const enum ts_quantity quantity = slab->context->in.quantity;
@@ -210,12 +229,14 @@ static int64_t find_dead(const struct slab *slab, const struct bad_column *colum
             last = d;
         }
     for (int64_t d = 0; d < n; d++) {
-        const bool inside = d > first && d < last, says = inside || (zero_is_dead && columns[d].first == 0);
+        const bool inside = d > first && d < last,
+                   says = inside || (zero_is_dead && columns[d].first == 0);
         const bool looks = all || (params->columns == COLUMNS_FIND && last >= 0 && says);
         dead[d] = looks && ts_bad_column_constant(&columns[d]);
         count += dead[d];
     }
-    const bool too_many = 2 * count > n && !all; /* as in the darks of a detector that counts photons */
+    const bool too_many =
+        2 * count > n && !all; /* as in the darks of a detector that counts photons */
     for (int64_t d = 0; d < n && too_many; d++)
         dead[d] = 0;
     count = too_many ? 0 : count;
@@ -268,10 +289,11 @@ static void look_at_slice(const struct slab *slab, int64_t z)
     }
 }
 
-/* ---- the second step ---------------------------------------------------------------------------- */
+/* ---- the second step ------------------------------------------------------------------------- */
 
 /* Loads and fills a row that has good pixels, each value rounded to the type of the image. */
-static void load_filled(const struct slab *slab, int64_t z, int64_t view, double *values, unsigned char *kinds)
+static void load_filled(const struct slab *slab, int64_t z, int64_t view, double *values,
+                        unsigned char *kinds)
 {
     load_row(slab, z, view, values);
     find_kinds(slab, z, view, values, slab->scratch.dead + z * slab->n, kinds);
@@ -281,8 +303,8 @@ static void load_filled(const struct slab *slab, int64_t z, int64_t view, double
             values[d] = rounded(slab->in->dtype, values[d]);
 }
 
-/* Returns the nearest row with a good pixel from this one on, `step` rows apart in scratch->good, at most `most` steps
- * away, or -1. */
+/* Returns the nearest row with a good pixel from this one on, `step` rows apart in scratch->good,
+ * at most `most` steps away, or -1. */
 static int64_t find_good(const unsigned char *good, int64_t step, int64_t most)
 {
     for (int64_t i = 1; i <= most; i++)
@@ -291,10 +313,10 @@ static int64_t find_good(const unsigned char *good, int64_t step, int64_t most)
     return -1;
 }
 
-/* Fills a row without a good pixel from rows `below` and `above` steps away, of which there may be one; of_views: these
- * are views, else slices. */
-static void fill_from_rows(const struct slab *slab, int64_t z, int64_t view, bool of_views, int64_t below,
-                           int64_t above, double *values)
+/* Fills a row without a good pixel from rows `below` and `above` steps away, of which there may be
+ * one; of_views: these are views, else slices. */
+static void fill_from_rows(const struct slab *slab, int64_t z, int64_t view, bool of_views,
+                           int64_t below, int64_t above, double *values)
 {
     const int64_t n = slab->n, thread = omp_get_thread_num();
     unsigned char *kinds = slab->scratch.kinds + thread * n;
@@ -303,9 +325,11 @@ static void fill_from_rows(const struct slab *slab, int64_t z, int64_t view, boo
         load_filled(slab, of_views ? z : z - below, of_views ? view - below : view, values, kinds);
     if (above > 0)
         load_filled(slab, of_views ? z : z + above, of_views ? view + above : view, others, kinds);
-    for (int64_t d = 0; d < n; d++) /* places are counted from the row below, or from this one without it */
-        values[d] = ts_bad_between(values[d], below > 0 ? 0 : -1, others[d],
-                                   above > 0 ? (below > 0 ? below : 0) + above : -1, below > 0 ? below : 0);
+    for (int64_t d = 0; d < n;
+         d++) /* places are counted from the row below, or from this one without it */
+        values[d] =
+            ts_bad_between(values[d], below > 0 ? 0 : -1, others[d],
+                           above > 0 ? (below > 0 ? below : 0) + above : -1, below > 0 ? below : 0);
 }
 
 /* Fills a row without a good pixel. Returns false where nothing near it is good. */
@@ -324,9 +348,9 @@ static bool fill_blank(const struct slab *slab, int64_t z, int64_t view, double 
     return true;
 }
 
-#define STORE(suffix, type)                                                                                            \
-    case TS_##suffix:                                                                                                  \
-        ((type *)row)[d] = (type)value;                                                                                \
+#define STORE(suffix, type)                                                                        \
+    case TS_##suffix:                                                                              \
+        ((type *)row)[d] = (type)value;                                                            \
         break;
 static void store(void *row, enum ts_dtype dtype, int64_t d, double value)
 {
@@ -360,7 +384,8 @@ static void map_row(const struct slab *slab, int64_t z, int64_t view, char *out)
     unsigned char *kinds = slab->scratch.kinds + thread * n;
     const unsigned char *dead = slab->scratch.dead + from * n;
     memcpy(out, (const char *)ts_slice_data(slab->in, from) + (size_t)view * bytes, bytes);
-    if (!load_row(slab, from, view, values) && !memchr(dead, 1, (size_t)n) && !memchr(dead, 2, (size_t)n))
+    if (!load_row(slab, from, view, values) && !memchr(dead, 1, (size_t)n) &&
+        !memchr(dead, 2, (size_t)n))
         return;
     const int64_t good = find_kinds(slab, from, view, values, dead, kinds);
     if (good > 0)
@@ -378,8 +403,8 @@ static void map_row(const struct slab *slab, int64_t z, int64_t view, char *out)
             store(out, dtype, d, rounded(dtype, values[d]));
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                          void *buffer)
+static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
+                          struct ts_image *out, void *buffer)
 {
     const struct bad_pixels_params *params = params_of(context);
     const int64_t nz = out->axes[0].n, n_views = out->axes[1].n, n = out->axes[2].n;
@@ -407,33 +432,48 @@ const struct stage bad_pixels_stage = {
     .name = "bad_pixels",
     .summary = "fill gaps, dead, hot, saturated and NaN pixels of projections from their neighbors",
     .doc =
-        "A bad pixel becomes `(a (r - d) + b (d - l)) / (r - l)`, with l and r the nearest good detector pixels of its "
-        "row and a and b their values: linear interpolation along the detector, over gaps of any width. Beyond the "
-        "last good one it becomes the value of that. All else stays as it is, to the bit. Bad are, by the first that "
+        "A bad pixel becomes `(a (r - d) + b (d - l)) / (r - l)`, with l and r the nearest good "
+        "detector pixels of its "
+        "row and a and b their values: linear interpolation along the detector, over gaps of any "
+        "width. Beyond the "
+        "last good one it becomes the value of that. All else stays as it is, to the bit. Bad are, "
+        "by the first that "
         "fits,\n\n"
-        "- `masked`: pixels that the mask of the image marks, such as `pixel_mask` of an NXtomo file "
+        "- `masked`: pixels that the mask of the image marks, such as `pixel_mask` of an NXtomo "
+        "file "
         "([padding.md](../padding.md)); the output has no mask,\n"
         "- `nonfinite`: NaN and infinity,\n"
-        "- `saturated`: values at `highest` or above. Without it that is the largest value of an integer type; a "
+        "- `saturated`: values at `highest` or above. Without it that is the largest value of an "
+        "integer type; a "
         "detector of 12 bits needs `highest: 4095`, and floats need the level of the detector,\n"
         "- `low`: values below `lowest`, the -1 and -2 with which some detectors mark gaps,\n"
-        "- `dead`: all pixels of a detector pixel whose good values, at least 8, are the same in all views. At both "
-        "ends of a row the air of noiseless data looks so too: there only 0 counts, or a transmission of 0, are dead. "
-        "Where more than half of a row would be dead, as in darks, none is. `columns: all` knows no such exceptions, "
+        "- `dead`: all pixels of a detector pixel whose good values, at least 8, are the same in "
+        "all views. At both "
+        "ends of a row the air of noiseless data looks so too: there only 0 counts, or a "
+        "transmission of 0, are dead. "
+        "Where more than half of a row would be dead, as in darks, none is. `columns: all` knows "
+        "no such exceptions, "
         "and "
-        "finds rows of the detector that are dead in the projections only. With `ratio`, those as well whose mean is "
+        "finds rows of the detector that are dead in the projections only. With `ratio`, those as "
+        "well whose mean is "
         "far from that of their neighbors.\n\n"
-        "These are tables (z), which count the pixels of each slice; a run ends with a note of their sums. A row of "
-        "one view without a good pixel is interpolated between the nearest views that have one. If no view of the "
-        "slice has one, it is interpolated between the nearest slices, at most `rows` away. What is left then stays as "
+        "These are tables (z), which count the pixels of each slice; a run ends with a note of "
+        "their sums. A row of "
+        "one view without a good pixel is interpolated between the nearest views that have one. If "
+        "no view of the "
+        "slice has one, it is interpolated between the nearest slices, at most `rows` away. What "
+        "is left then stays as "
         "it is and is counted as "
         "`left`; a run fails where all pixels are.\n\n"
-        "Detector pixels that are stuck or dead are best filled as transmissions, where the strength of the beam and "
-        "of each pixel is out. `dead: nan` leaves to this stage those that are so in the flats as well:\n\n"
+        "Detector pixels that are stuck or dead are best filled as transmissions, where the "
+        "strength of the beam and "
+        "of each pixel is out. `dead: nan` leaves to this stage those that are so in the flats as "
+        "well:\n\n"
         "    stages:\n"
         "      - flat_field: {flats: flats, darks: darks, dead: nan}\n"
         "      - bad_pixels: {columns: all}\n\n"
-        "Gaps and saturated pixels are known by their counts. Flats and darks have the same ones as the projections, "
+        "Gaps and saturated pixels are known by their counts. Flats and darks have the same ones "
+        "as the projections, "
         "and are filled in the same way:\n\n"
         "    stages:\n"
         "      - bad_pixels: {input: flats, name: good_flats}\n"
@@ -441,9 +481,11 @@ const struct stage bad_pixels_stage = {
         "      - bad_pixels: {input: input}\n"
         "      - flat_field: {flats: good_flats, darks: good_darks}\n\n"
         "Pixels that are hot in some views and not saturated are work for `outliers`.\n\n"
-        "**Exactness.** Products and sums are exact in double for gaps of less than 2^21 pixels; an integer is rounded "
+        "**Exactness.** Products and sums are exact in double for gaps of less than 2^21 pixels; "
+        "an integer is rounded "
         "half to even. A pixel that is filled from other rows is made of their rounded values.\n\n"
-        "**Cost.** Each value is read twice and written once, and the slices of the `rows` beside a slab are looked at "
+        "**Cost.** Each value is read twice and written once, and the slices of the `rows` beside "
+        "a slab are looked at "
         "again.",
     STAGE_TAKES_SINOGRAMS(TS_ANY_QUANTITY, TS_ANY_BEAM),
     STAGE_PARAMS(bad_pixels_params, struct bad_pixels_params),
@@ -454,6 +496,7 @@ const struct stage bad_pixels_stage = {
     .map = map,
     .validity = VALIDITY_ENDS,
     .cuda = STAGE_CUDA(bad_pixels_cuda),
-    .tolerance = {.why = "products and sums of an interpolation are exact in double, and its quotient is rounded once"},
+    .tolerance = {.why = "products and sums of an interpolation are exact in double, and its "
+                         "quotient is rounded once"},
     .bench = "columns=find|columns=find ratio=3|columns=all|rows=0",
 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * bad_pixels fills the pixels of projections that hold no measurement by interpolation along the detector.
- * bad_pixels.c says which these are; the CPU code and cuda/scan/bad_pixels.cu share what is declared here.
+ * bad_pixels fills the pixels of projections that hold no measurement by interpolation along the
+ * detector. bad_pixels.c says which these are; the CPU code and cuda/scan/bad_pixels.cu share what
+ * is declared here.
  */
 #ifndef STAGES_SCAN_BAD_PIXELS_H
 #define STAGES_SCAN_BAD_PIXELS_H
@@ -20,12 +21,21 @@ struct bad_pixels_params {
     int64_t rows;
 };
 
-/* A pixel is of the first kind that it fits. The kinds after BAD_NONE are the stage's tables, in this order, and then
- * the pixels that stay as they are. */
-enum bad_kind { BAD_NONE, BAD_MASKED, BAD_NONFINITE, BAD_SATURATED, BAD_LOW, BAD_DEAD, BAD_LEFT, BAD_KINDS };
+/* A pixel is of the first kind that it fits. The kinds after BAD_NONE are the stage's tables, in
+ * this order, and then the pixels that stay as they are. */
+enum bad_kind {
+    BAD_NONE,
+    BAD_MASKED,
+    BAD_NONFINITE,
+    BAD_SATURATED,
+    BAD_LOW,
+    BAD_DEAD,
+    BAD_LEFT,
+    BAD_KINDS
+};
 
-/* A detector pixel is judged by its mean only beside those within BAD_BESIDE of it, and by its values from
- * BAD_LEAST_VIEWS on. */
+/* A detector pixel is judged by its mean only beside those within BAD_BESIDE of it, and by its
+ * values from BAD_LEAST_VIEWS on. */
 enum { BAD_BESIDE = 5, BAD_LEAST_VIEWS = 8 };
 
 struct bad_levels {
@@ -56,7 +66,8 @@ TS_HOST_DEVICE void ts_bad_column_add(struct bad_column *column, double value)
     column->n++;
 }
 
-/* Returns true where a detector pixel is constant, and where it varies. One with few good values is neither. */
+/* Returns true where a detector pixel is constant, and where it varies. One with few good values is
+ * neither. */
 TS_HOST_DEVICE bool ts_bad_column_constant(const struct bad_column *column)
 {
     return column->n >= BAD_LEAST_VIEWS && !column->differs;
@@ -67,10 +78,11 @@ TS_HOST_DEVICE bool ts_bad_column_varies(const struct bad_column *column)
     return column->n > 0 && column->differs;
 }
 
-/* Returns true where the mean of detector pixel d is `ratio` times the median of those beside it or more, or the
- * inverse of that or less. `dead` is 1 for those that do not count. */
-TS_HOST_DEVICE bool ts_bad_column_stands_out(const struct bad_column *columns, const unsigned char *dead, int64_t n,
-                                             int64_t d, double ratio)
+/* Returns true where the mean of detector pixel d is `ratio` times the median of those beside it or
+ * more, or the inverse of that or less. `dead` is 1 for those that do not count. */
+TS_HOST_DEVICE bool ts_bad_column_stands_out(const struct bad_column *columns,
+                                             const unsigned char *dead, int64_t n, int64_t d,
+                                             double ratio)
 {
     double means[2 * BAD_BESIDE];
     int count = 0;
@@ -89,8 +101,8 @@ TS_HOST_DEVICE bool ts_bad_column_stands_out(const struct bad_column *columns, c
     return middle > 0 && (own >= ratio * middle || own * ratio <= middle);
 }
 
-/* Interpolates at `at` between the values a at `low` and b at `high`; a place below 0 has no value. The products of
- * 32-bit values with whole numbers are exact. */
+/* Interpolates at `at` between the values a at `low` and b at `high`; a place below 0 has no value.
+ * The products of 32-bit values with whole numbers are exact. */
 TS_HOST_DEVICE double ts_bad_between(double a, int64_t low, double b, int64_t high, int64_t at)
 {
     if (low < 0 || high < 0)

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * center: the rotation axis on the detector, as an index c from 0 with pixel centers at whole numbers. The image passes
- * on; its detector axis begins at -c * spacing, so that the rotation axis is position 0 for all that follows.
+ * center: the rotation axis on the detector, as an index c from 0 with pixel centers at whole
+ *numbers. The image passes on; its detector axis begins at -c * spacing, so that the rotation axis
+ *is position 0 for all that follows.
  *
- * One slice is computed before all others. finish() searches it (stages/scan/center_slice.h) and draws trial centers
- *, in host memory on every device: that is the work of a few transforms, once a run.
+ * One slice is computed before all others. finish() searches it (stages/scan/center_slice.h) and
+ *draws trial centers , in host memory on every device: that is the work of a few transforms, once a
+ *run.
  */
 #include "stages/scan/center.h"
 
@@ -20,16 +22,18 @@
 #include "stages/scan/center_search.h"
 #include "stages/scan/center_strip.h"
 
-/* Method sinogram completes half a turn with its own mirror image, so that it needs half a turn of views; if they are
- * not in even steps it interpolates between neighbors, which may not be far apart. Method opposite needs one pair of
- * views half a turn apart, and overlap needs an opposite of every view. An error names the method that could search
- * these views instead, where there is one. */
+/* Method sinogram completes half a turn with its own mirror image, so that it needs half a turn of
+ * views; if they are not in even steps it interpolates between neighbors, which may not be far
+ * apart. Method opposite needs one pair of views half a turn apart, and overlap needs an opposite
+ * of every view. An error names the method that could search these views instead, where there is
+ * one. */
 
 enum { LEAST_HALF = 4 }; /* views of half a turn */
 
-static const char by_mass[] = "`method: mass` finds it if the detector sees the whole object in all views; else "
-                              "center: NUMBER gives it, and strip: "
-                              "true with it draws slices for centers around it";
+static const char by_mass[] =
+    "`method: mass` finds it if the detector sees the whole object in all views; else "
+    "center: NUMBER gives it, and strip: "
+    "true with it draws slices for centers around it";
 
 /* Returns how many pairs of opposite views there are, as ts_center_pairs() counts them. */
 static int center_views_opposites(const struct stage_context *context)
@@ -51,13 +55,16 @@ static enum ts_status check_gap(const struct stage_context *context)
     free(places);
     if (gap <= most)
         return TS_OK;
-    ts_param_error(context->set, "method", "views-uneven", context->diag,
-                   "'sinogram' needs views at most %.4g degrees apart here, and two neighbors are %.4g apart", most,
-                   gap);
-    return ts_diag_hint(context->diag, "%s", center_views_opposites(context) > 0 ? "use method: opposite" : by_mass);
+    ts_param_error(
+        context->set, "method", "views-uneven", context->diag,
+        "'sinogram' needs views at most %.4g degrees apart here, and two neighbors are %.4g apart",
+        most, gap);
+    return ts_diag_hint(context->diag, "%s",
+                        center_views_opposites(context) > 0 ? "use method: opposite" : by_mass);
 }
 
-/* The arc that the views cover counts the step from each direction to the next: views may be written several times. */
+/* The arc that the views cover counts the step from each direction to the next: views may be
+ * written several times. */
 static enum ts_status center_views_check_arc(const struct stage_context *context)
 {
     const struct ts_axis *views = &context->in.axes[1];
@@ -75,11 +82,13 @@ static enum ts_status center_views_check_arc(const struct stage_context *context
     }
     const int64_t steps = (most - least < 180 ? directions : views->n) - 1;
     const double step = (most - least) / (double)(steps > 1 ? steps : 1), arc = most - least + step;
-    if (directions >= LEAST_HALF && half_turn <= views->n && half_turn >= LEAST_HALF && 3 * half_turn * step >= 180)
+    if (directions >= LEAST_HALF && half_turn <= views->n && half_turn >= LEAST_HALF &&
+        3 * half_turn * step >= 180)
         return TS_OK;
     if (directions < LEAST_HALF && most - least >= 90)
         ts_param_error(context->set, "method", "views-arc", context->diag,
-                       "'sinogram' needs views in %d directions over 180 degrees at least, and these %lld look in %lld "
+                       "'sinogram' needs views in %d directions over 180 degrees at least, and "
+                       "these %lld look in %lld "
                        "only (modulo 180)",
                        LEAST_HALF, (long long)views->n, (long long)directions);
     else
@@ -88,8 +97,8 @@ static enum ts_status center_views_check_arc(const struct stage_context *context
     return ts_diag_hint(context->diag, "%s", by_mass);
 }
 
-/* Check the views for the methods sinogram (errors views-uneven, views-arc), opposite (views-opposite) and overlap
- * (views-turn). For resolve().
+/* Check the views for the methods sinogram (errors views-uneven, views-arc), opposite
+ * (views-opposite) and overlap (views-turn). For resolve().
  */
 static enum ts_status center_views_check_half_turn(const struct stage_context *context)
 {
@@ -104,20 +113,23 @@ static enum ts_status center_views_check_opposite(const struct stage_context *co
     if (center_views_opposites(context) > 0)
         return TS_OK;
     ts_param_error(context->set, "method", "views-opposite", context->diag,
-                   "'opposite' needs two views half a turn apart, within a step of the views, and there are none");
+                   "'opposite' needs two views half a turn apart, within a step of the views, and "
+                   "there are none");
     return ts_diag_hint(context->diag, "%s", by_mass);
 }
 
 static enum ts_status center_views_check_overlap(const struct stage_context *context)
 {
-    const int64_t n = context->in.axes[1].n, lacking = ts_center_overlap_lacks(&context->in.axes[1]);
+    const int64_t n = context->in.axes[1].n,
+                  lacking = ts_center_overlap_lacks(&context->in.axes[1]);
     if (lacking * 10 <= n) /* a few views are lost */
         return TS_OK;
     ts_param_error(context->set, "method", "views-turn", context->diag,
-                   "'overlap' needs a whole turn, and %lld of %lld views have no opposite", (long long)lacking,
-                   (long long)n);
-    return ts_diag_hint(context->diag,
-                        "if the detector sees the whole object, method: sinogram or opposite; else center: NUMBER");
+                   "'overlap' needs a whole turn, and %lld of %lld views have no opposite",
+                   (long long)lacking, (long long)n);
+    return ts_diag_hint(
+        context->diag,
+        "if the detector sees the whole object, method: sinogram or opposite; else center: NUMBER");
 }
 
 enum { LEAST_VIEWS = 8, LEAST_DETECTORS = 8, STRIP_SIZE = 256 };
@@ -125,41 +137,51 @@ enum { LEAST_VIEWS = 8, LEAST_DETECTORS = 8, STRIP_SIZE = 256 };
 static const struct choice method_choices[] = {
     {"auto", CENTER_AUTO, "given where `center` is, else sinogram"},
     {"sinogram", CENTER_SINOGRAM,
-     "half a turn is completed with its own mirror image; the right center leaves the least outside of the double "
+     "half a turn is completed with its own mirror image; the right center leaves the least "
+     "outside of the double "
      "wedge of the Fourier transform (N. T. Vo and others, 2014)"},
-    {"opposite", CENTER_OPPOSITE, "correlates views that are half a turn apart, one of them mirrored"},
+    {"opposite", CENTER_OPPOSITE,
+     "correlates views that are half a turn apart, one of them mirrored"},
     {"overlap", CENTER_OVERLAP,
-     "of a whole turn whose axis may be near an end of the detector (half acquisition): all views, and how well what "
+     "of a whole turn whose axis may be near an end of the detector (half acquisition): all views, "
+     "and how well what "
      "they and their opposites both see agrees"},
     {"mass", CENTER_MASS,
-     "fits a sine to the centers of mass of the views, at any angles; the detector has to see the whole object"},
+     "fits a sine to the centers of mass of the views, at any angles; the detector has to see the "
+     "whole object"},
     {"given", CENTER_GIVEN, "the value of `center`"},
     {NULL, 0, NULL},
 };
 
 static const struct choice truncated_choices[] = {
     {"auto", TRUNCATED_AUTO,
-     "keep, unless `method` is auto and there are 8 pairs of opposite views, or fewer that deviate less than the two "
-     "centers differ and less than that of sinogram may be off; of half acquisition, that of overlap"},
-    {"opposite", TRUNCATED_OPPOSITE, "the center that `method: opposite` finds takes the place of that of sinogram"},
+     "keep, unless `method` is auto and there are 8 pairs of opposite views, or fewer that deviate "
+     "less than the two "
+     "centers differ and less than that of sinogram may be off; of half acquisition, that of "
+     "overlap"},
+    {"opposite", TRUNCATED_OPPOSITE,
+     "the center that `method: opposite` finds takes the place of that of sinogram"},
     {"keep", TRUNCATED_KEEP, "the center stays the one that `method` finds"},
     {NULL, 0, NULL},
 };
 
 static const struct choice convention_choices[] = {
     {"pixel", CENTER_OF_PIXEL,
-     "an index, pixel centers are whole numbers: TomoPy, HTTomo, LEAP, scikit-image (whose axis is n // 2)"},
+     "an index, pixel centers are whole numbers: TomoPy, HTTomo, LEAP, scikit-image (whose axis is "
+     "n // 2)"},
     {"tomopy", CENTER_OF_PIXEL, "= pixel", .alias = true},
     {"httomo", CENTER_OF_PIXEL, "= pixel", .alias = true},
     {"leap", CENTER_OF_PIXEL, "= pixel", .alias = true},
     {"skimage", CENTER_OF_PIXEL, "= pixel", .alias = true},
-    {"edge", CENTER_OF_EDGE, "edges of pixels are whole numbers, the index is half less: UFO and tofu"},
+    {"edge", CENTER_OF_EDGE,
+     "edges of pixels are whole numbers, the index is half less: UFO and tofu"},
     {"ufo", CENTER_OF_EDGE, "= edge", .alias = true},
     {"tofu", CENTER_OF_EDGE, "= edge", .alias = true},
     {"offset", CENTER_OF_MIDDLE,
      "detector pixels from the middle of the row to the axis: the index is (n - 1) / 2 more"},
     {"shift", CENTER_OF_SHIFT,
-     "detector pixels by which the detector is moved, as in ASTRA's geom_postalignment: minus `offset`"},
+     "detector pixels by which the detector is moved, as in ASTRA's geom_postalignment: minus "
+     "`offset`"},
     {"astra", CENTER_OF_SHIFT, "= shift", .alias = true},
     {NULL, 0, NULL},
 };
@@ -167,30 +189,36 @@ static const struct choice convention_choices[] = {
 static const struct param center_params[] = {
     PARAM(struct center_params, method, .choices = method_choices, .init.choice = CENTER_AUTO,
           .doc = "where the center comes from"),
-    PARAM(struct center_params, center, .rotation_axis = true, .unit = "detector", .min = -1e6, .max = 1e6,
-          .derived = "found while the chain runs: see the tables",
-          .doc =
-              "index of the detector pixel, from 0, that the rotation axis stands on; pixel centers are whole numbers"),
-    PARAM(struct center_params, convention, .choices = convention_choices, .init.choice = CENTER_OF_PIXEL,
-          .doc = "whose number `center` is; the result's record holds the index of the pixel in its place"),
-    PARAM(struct center_params, slice, .unit = "", .min = 0, .max = 1e9, .derived = "the middle: (nz - 1) / 2",
+    PARAM(struct center_params, center, .rotation_axis = true, .unit = "detector", .min = -1e6,
+          .max = 1e6, .derived = "found while the chain runs: see the tables",
+          .doc = "index of the detector pixel, from 0, that the rotation axis stands on; pixel "
+                 "centers are whole numbers"),
+    PARAM(struct center_params, convention, .choices = convention_choices,
+          .init.choice = CENTER_OF_PIXEL,
+          .doc = "whose number `center` is; the result's record holds the index of the pixel in "
+                 "its place"),
+    PARAM(struct center_params, slice, .unit = "", .min = 0, .max = 1e9,
+          .derived = "the middle: (nz - 1) / 2",
           .doc = "the slice (detector row) that is searched, from 0"),
     PARAM(struct center_params, search, .unit = "detector", .min = 1, .max = 1e6,
           .derived = "a quarter of the detector pixels; of overlap nearly half of them",
           .doc = "how far from the middle of the detector row, (n - 1) / 2, on both sides"),
-    PARAM(struct center_params, truncated, .choices = truncated_choices, .init.choice = TRUNCATED_AUTO,
-          .doc =
-              "what method sinogram does about a slice whose object the detector cuts off; opposite views of a whole "
-              "turn take part also where it does not, with auto"),
+    PARAM(struct center_params, truncated, .choices = truncated_choices,
+          .init.choice = TRUNCATED_AUTO,
+          .doc = "what method sinogram does about a slice whose object the detector cuts off; "
+                 "opposite views of a whole "
+                 "turn take part also where it does not, with auto"),
     PARAM(struct center_params, strip, .init.b = false,
-          .doc = "whether a picture of the slice, reconstructed about trial centers side by side, is saved: a table"),
-    PARAM(struct center_params, strip_sides, .unit = "", .min = 1, .max = STRIP_MOST_SIDES, .init.i = 3,
-          .doc = "trial centers in the strip on each side of the center"),
-    PARAM(struct center_params, strip_step, .unit = "detector", .min = 0.01, .max = 1000, .init.r = 1,
-          .doc = "between neighboring trial centers in the strip"),
-    PARAM(struct center_params, strip_size, .unit = "pixel", .min = STRIP_LEAST_SIZE, .max = STRIP_MOST_SIZE,
-          .derived = "the number of detector pixels, from 64 to 256",
-          .doc = "side of a tile of the strip, about the rotation axis; a pixel is as wide as a detector pixel"),
+          .doc = "whether a picture of the slice, reconstructed about trial centers side by side, "
+                 "is saved: a table"),
+    PARAM(struct center_params, strip_sides, .unit = "", .min = 1, .max = STRIP_MOST_SIDES,
+          .init.i = 3, .doc = "trial centers in the strip on each side of the center"),
+    PARAM(struct center_params, strip_step, .unit = "detector", .min = 0.01, .max = 1000,
+          .init.r = 1, .doc = "between neighboring trial centers in the strip"),
+    PARAM(struct center_params, strip_size, .unit = "pixel", .min = STRIP_LEAST_SIZE,
+          .max = STRIP_MOST_SIZE, .derived = "the number of detector pixels, from 64 to 256",
+          .doc = "side of a tile of the strip, about the rotation axis; a pixel is as wide as a "
+                 "detector pixel"),
 };
 
 STAGE_PARAMS_OF(center_params)
@@ -207,41 +235,47 @@ static bool looks(const struct stage_context *context)
     return finds(context) || params_of(context)->strip;
 }
 
-/* ---- parameters -------------------------------------------------------------------------------- */
+/* ---- parameters ------------------------------------------------------------------------------ */
 
 /* A half turn of views at odd steps may have no two that are near enough to opposite. */
-static enum ts_status resolve_sinogram(const struct stage_context *context, struct center_params *params,
-                                       bool automatic)
+static enum ts_status resolve_sinogram(const struct stage_context *context,
+                                       struct center_params *params, bool automatic)
 {
     const enum ts_status status = center_views_check_half_turn(context);
     if (status != TS_OK || params->truncated == TRUNCATED_KEEP)
         return status;
     if (params->truncated == TRUNCATED_OPPOSITE)
         return center_views_check_opposite(context);
-    const bool asked = automatic || ts_param_given(context->set, "truncated"); /* the chain of a result gives both */
+    const bool asked =
+        automatic ||
+        ts_param_given(context->set, "truncated"); /* the chain of a result gives both */
     if (!asked || center_views_opposites(context) == 0)
         params->truncated = TRUNCATED_KEEP;
     return TS_OK;
 }
 
-static enum ts_status resolve_search(const struct stage_context *context, struct center_params *params, bool automatic)
+static enum ts_status resolve_search(const struct stage_context *context,
+                                     struct center_params *params, bool automatic)
 {
     const int64_t n = context->in.axes[2].n;
     if (ts_views_need_angles(context) != TS_OK)
         return TS_BAD_CHAIN;
     if (context->in.axes[1].n < LEAST_VIEWS || n < LEAST_DETECTORS)
-        return ts_param_error(
-            context->set, "method", "center-small", context->diag,
-            "a center is searched in at least %d views of %d detector pixels, and these are %lld of %lld", LEAST_VIEWS,
-            LEAST_DETECTORS, (long long)context->in.axes[1].n, (long long)n);
+        return ts_param_error(context->set, "method", "center-small", context->diag,
+                              "a center is searched in at least %d views of %d detector pixels, "
+                              "and these are %lld of %lld",
+                              LEAST_VIEWS, LEAST_DETECTORS, (long long)context->in.axes[1].n,
+                              (long long)n);
     if (params->method == CENTER_MASS)
         return TS_OK;
     if (!ts_param_given(context->set, "search"))
-        params->search = params->method == CENTER_OVERLAP ? ts_center_overlap_search(n) : ts_center_quarter(n);
+        params->search =
+            params->method == CENTER_OVERLAP ? ts_center_overlap_search(n) : ts_center_quarter(n);
     if (params->search > 0.5 * (double)n - 2)
-        return ts_param_error(context->set, "search", "search-outside", context->diag,
-                              "%g detector pixels from the middle leave less than two that overlap; %g is the most",
-                              params->search, 0.5 * (double)n - 2);
+        return ts_param_error(
+            context->set, "search", "search-outside", context->diag,
+            "%g detector pixels from the middle leave less than two that overlap; %g is the most",
+            params->search, 0.5 * (double)n - 2);
     if (params->method == CENTER_OVERLAP)
         return center_views_check_overlap(context);
     return params->method == CENTER_SINOGRAM ? resolve_sinogram(context, params, automatic)
@@ -249,24 +283,27 @@ static enum ts_status resolve_search(const struct stage_context *context, struct
 }
 
 /* Converts the user's convention to an index, which is what is recorded. */
-static enum ts_status resolve_given(const struct stage_context *context, struct center_params *params)
+static enum ts_status resolve_given(const struct stage_context *context,
+                                    struct center_params *params)
 {
     const int64_t n = context->in.axes[2].n;
     const double given = params->center, middle = 0.5 * (double)(n - 1);
     const int32_t convention = params->convention;
     if (!ts_param_given(context->set, "center"))
-        return ts_param_error(context->set, "center", "center-missing", context->diag, "is needed with method: given");
+        return ts_param_error(context->set, "center", "center-missing", context->diag,
+                              "is needed with method: given");
     params->convention = CENTER_OF_PIXEL;
     params->center = convention == CENTER_OF_EDGE     ? given - 0.5
                      : convention == CENTER_OF_MIDDLE ? middle + given
                      : convention == CENTER_OF_SHIFT  ? middle - given
                                                       : given;
     if (params->center < 0 || params->center > (double)(n - 1))
-        return ts_param_error(context->set, "center", "center-outside", context->diag,
-                              "%g%s%s is not on the detector, which has pixels 0 to %lld", given,
-                              convention == CENTER_OF_PIXEL ? "" : ", convention ",
-                              convention == CENTER_OF_PIXEL ? "" : ts_choice_name(convention_choices, convention),
-                              (long long)(n - 1));
+        return ts_param_error(
+            context->set, "center", "center-outside", context->diag,
+            "%g%s%s is not on the detector, which has pixels 0 to %lld", given,
+            convention == CENTER_OF_PIXEL ? "" : ", convention ",
+            convention == CENTER_OF_PIXEL ? "" : ts_choice_name(convention_choices, convention),
+            (long long)(n - 1));
     return TS_OK;
 }
 
@@ -274,19 +311,23 @@ static enum ts_status refuse_unused(const struct stage_context *context, const c
 {
     const struct center_params *params = context->params;
     if (ts_param_given(context->set, name))
-        return ts_param_error(context->set, name, "parameter-unused", context->diag, "plays no part with method: %s",
+        return ts_param_error(context->set, name, "parameter-unused", context->diag,
+                              "plays no part with method: %s",
                               ts_choice_name(method_choices, params->method));
     ts_param_idle(context->set, name);
     return TS_OK;
 }
 
 /* Resolves the slice and the strip. */
-static enum ts_status resolve_slice(const struct stage_context *context, struct center_params *params)
+static enum ts_status resolve_slice(const struct stage_context *context,
+                                    struct center_params *params)
 {
     static const char *const strip_params[] = {"strip_sides", "strip_step", "strip_size"};
     const int64_t nz = context->in.axes[0].n, n = context->in.axes[2].n;
     if (params->strip && !ts_param_given(context->set, "strip_size"))
-        params->strip_size = n < STRIP_LEAST_SIZE ? STRIP_LEAST_SIZE : n < STRIP_SIZE ? n : STRIP_SIZE;
+        params->strip_size = n < STRIP_LEAST_SIZE ? STRIP_LEAST_SIZE
+                             : n < STRIP_SIZE     ? n
+                                                  : STRIP_SIZE;
     for (size_t i = 0; i < sizeof strip_params / sizeof *strip_params && !params->strip; i++) {
         if (ts_param_given(context->set, strip_params[i]))
             return ts_param_error(context->set, strip_params[i], "parameter-unused", context->diag,
@@ -297,18 +338,20 @@ static enum ts_status resolve_slice(const struct stage_context *context, struct 
         return refuse_unused(context, "slice");
     if (!ts_param_given(context->set, "slice"))
         params->slice = (nz - 1) / 2;
-    return params->slice < nz ? TS_OK
-                              : ts_param_error(context->set, "slice", "slice-outside", context->diag,
-                                               "%lld is not a slice of the image, which has %lld",
-                                               (long long)params->slice, (long long)nz);
+    return params->slice < nz
+               ? TS_OK
+               : ts_param_error(context->set, "slice", "slice-outside", context->diag,
+                                "%lld is not a slice of the image, which has %lld",
+                                (long long)params->slice, (long long)nz);
 }
 
 /* Views half a turn apart do not mirror each other in a fan. */
-static enum ts_status refuse_fan(const struct stage_context *context, const struct center_params *params)
+static enum ts_status refuse_fan(const struct stage_context *context,
+                                 const struct center_params *params)
 {
     ts_param_error(context->set, params->strip ? "strip" : "method", "center-beam", context->diag,
-                   "a center is %s in parallel beams alone, and the beam is %s", params->strip ? "shown" : "searched",
-                   ts_beam_name(context->in.beam.kind));
+                   "a center is %s in parallel beams alone, and the beam is %s",
+                   params->strip ? "shown" : "searched", ts_beam_name(context->in.beam.kind));
     return ts_diag_hint(context->diag, "give where the axis stands, such as center: {center: %g}",
                         0.5 * (double)(context->in.axes[2].n - 1));
 }
@@ -320,8 +363,9 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
     if (automatic)
         params->method = ts_param_given(context->set, "center") ? CENTER_GIVEN : CENTER_SINOGRAM;
     if (context->in.axes[2].positions)
-        return ts_param_error(context->set, "method", "detectors-uneven", context->diag,
-                              "a center is an index, and these detector pixels are not evenly spaced");
+        return ts_param_error(
+            context->set, "method", "detectors-uneven", context->diag,
+            "a center is an index, and these detector pixels are not evenly spaced");
     if (context->in.beam.kind != TS_BEAM_PARALLEL && (finds(context) || params->strip))
         return refuse_fan(context, params);
     enum ts_status status = refuse_unused(context, finds(context) ? "center" : "search");
@@ -335,10 +379,11 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
         status = resolve_slice(context, params);
     if (status != TS_OK)
         return status;
-    return finds(context) ? resolve_search(context, params, automatic) : resolve_given(context, params);
+    return finds(context) ? resolve_search(context, params, automatic)
+                          : resolve_given(context, params);
 }
 
-/* ---- reduction --------------------------------------------------------------------------------- */
+/* ---- reduction ------------------------------------------------------------------------------- */
 
 struct center_result {
     double center;
@@ -347,8 +392,9 @@ struct center_result {
 
 static size_t partial_bytes(const struct stage_context *context, int input)
 {
-    return input == 0 && looks(context) ? sizeof(struct center_sinogram) + ts_slice_count(&context->in) * sizeof(float)
-                                        : 0;
+    return input == 0 && looks(context)
+               ? sizeof(struct center_sinogram) + ts_slice_count(&context->in) * sizeof(float)
+               : 0;
 }
 
 static bool looks_at(const struct stage_context *context, int64_t *first, int64_t *end)
@@ -358,14 +404,16 @@ static bool looks_at(const struct stage_context *context, int64_t *first, int64_
     return true;
 }
 
-static void reduce(const struct stage_context *context, int input, const struct ts_image *slices, void *partial)
+static void reduce(const struct stage_context *context, int input, const struct ts_image *slices,
+                   void *partial)
 {
     const int64_t slice = params_of(context)->slice - slices->z_first;
     struct center_sinogram *sinogram = partial;
     (void)input;
     sinogram->there = slice >= 0 && slice < slices->axes[0].n;
     if (sinogram->there)
-        ts_load_f32((float *)(sinogram + 1), ts_slice_data(slices, slice), slices->dtype, ts_slice_count(slices));
+        ts_load_f32((float *)(sinogram + 1), ts_slice_data(slices, slice), slices->dtype,
+                    ts_slice_count(slices));
 }
 
 static void merge(const struct stage_context *context, int input, void *into, const void *from)
@@ -385,13 +433,18 @@ static struct center_strip strip_of(const struct stage_context *context)
                                  .threads = context->threads};
 }
 
-enum { TRANSFORM_SEARCH, TRANSFORM_STRIP }; /* the strip's is the first where there is no search's */
+enum {
+    TRANSFORM_SEARCH,
+    TRANSFORM_STRIP
+}; /* the strip's is the first where there is no search's */
 
-static int transforms(const struct stage_context *context, struct fft_shape shapes[STAGE_TRANSFORMS])
+static int transforms(const struct stage_context *context,
+                      struct fft_shape shapes[STAGE_TRANSFORMS])
 {
     int n = 0;
     if (params_of(context)->method == CENTER_SINOGRAM)
-        shapes[n++] = ts_center_transform(ts_center_half_turn(&context->in.axes[1]), context->in.axes[2].n);
+        shapes[n++] =
+            ts_center_transform(ts_center_half_turn(&context->in.axes[1]), context->in.axes[2].n);
     if (params_of(context)->strip) {
         const struct center_strip strip = strip_of(context);
         shapes[n++] = ts_center_strip_transform(&strip);
@@ -424,16 +477,17 @@ static int tables(const struct stage_context *context, struct stage_table tables
     return n;
 }
 
-static enum ts_status finish(const struct stage_context *context, const void *const totals[], void *result,
-                             const struct ts_image *tables)
+static enum ts_status finish(const struct stage_context *context, const void *const totals[],
+                             void *result, const struct ts_image *tables)
 {
     const struct center_params *params = params_of(context);
     struct center_result *found = result;
     const bool transformed = params->method == CENTER_SINOGRAM;
-    const struct center_slice slice = {.context = context,
-                                       .sinogram = (const float *)((const struct center_sinogram *)totals[0] + 1),
-                                       .fft = transformed ? context->transforms[TRANSFORM_SEARCH] : NULL,
-                                       .scratch = found + 1};
+    const struct center_slice slice = {
+        .context = context,
+        .sinogram = (const float *)((const struct center_sinogram *)totals[0] + 1),
+        .fft = transformed ? context->transforms[TRANSFORM_SEARCH] : NULL,
+        .scratch = found + 1};
     enum ts_status status = ts_center_slice_check(&slice);
     found->center = params->center;
     if (status == TS_OK && finds(context))
@@ -448,17 +502,20 @@ static enum ts_status finish(const struct stage_context *context, const void *co
     return status;
 }
 
-static void recall(const struct stage_context *context, const struct stage_table *tables, void *result)
+static void recall(const struct stage_context *context, const struct stage_table *tables,
+                   void *result)
 {
     struct center_result *found = result;
-    found->center = finds(context) ? *(const double *)tables[TABLE_CENTER].image.data : params_of(context)->center;
+    found->center = finds(context) ? *(const double *)tables[TABLE_CENTER].image.data
+                                   : params_of(context)->center;
 }
 
 static enum ts_status shape(const struct stage_context *context, struct ts_image *out)
 {
     const struct center_result *found = context->result;
     if (!finds(context) || found)
-        out->axes[2].first = -(found ? found->center : params_of(context)->center) * out->axes[2].spacing;
+        out->axes[2].first =
+            -(found ? found->center : params_of(context)->center) * out->axes[2].spacing;
     return TS_OK;
 }
 
@@ -478,80 +535,139 @@ static const struct stage_reduction reduction = {
 const struct stage center_stage = {
     .name = "center",
     .summary = "find the rotation axis on the detector, or set it; the image passes on",
-    .doc =
-        "The center c is the index of the detector pixel, from 0 and between pixels too, that the rotation axis is "
-        "projected to: `p(theta + 180, d) = p(theta, 2 c - d)`. The sinogram passes on unchanged but for its detector "
-        "axis, which begins at `-c * spacing`; every later stage takes the rotation axis from there. Without this "
-        "stage it is the middle of the row, (n - 1) / 2. Of a fan the center can be given, not searched.\n\n"
-        "`sinogram` completes half a turn with its own mirror image about every trial center and measures what the "
-        "Fourier transform holds outside of the double wedge, where that of an object is almost empty (N. T. Vo, M. "
-        "Drakopoulos, R. C. Atwood, C. Reinhard, 2014). Around the best trial the most likely center is fitted to the "
-        "same values, with the variance of each range of frequencies as unknown. Angles may be as recorded: views that "
-        "are not in even steps are interpolated between their neighbors, over 3.5 steps or 5 degrees at most, in any "
-        "order. `opposite` correlates up to 16 pairs of views that are half a turn apart, one of them mirrored, in "
-        "half pixels and a parabola; then up to 256 pairs are fitted. An opposite between two views, as of a whole "
-        "turn "
-        "of an odd number of views, is interpolated: it lies on the same side of all of them, which would move the "
-        "center. Where the nearest pairs are not quite half a "
-        "turn apart, by a step of the views at most, such as the first and last view of 180 degrees without the end "
-        "point, what their neighbors show to move per degree makes up for the rest. `mass` fits `c + a cos(theta) + b "
-        "sin(theta)` to the centers of mass of the views: for any angles, also of less than half a turn, if the "
-        "detector sees the whole object in all views.\n\n"
-        "With `method: auto` opposite views are compared beside the sinogram if there are 8 pairs, as in a whole turn. "
-        "All views take part in them, and of noise less is left. Their center is taken if it is less uncertain, or if "
-        "the two differ by more than 3 times what both may be off: then a warning names the other one, unless the "
-        "center of mass agrees.\n\n"
-        "Stripes and dead columns are taken out of what is searched, not of the image: they mirror themselves about "
-        "the middle of the detector. Only the measure of `overlap` takes the slice as it is.\n\n"
-        "The table `error` says in detector pixels how far the center may be off: nine of ten axes are within it. "
-        "Of 300 simulated scans of discs on 64 to 400 detector pixels in 60 to 400 views, with up to 10 % "
-        "noise, stripes and a quarter cut off by the detector, 94 % are (lab/peers/center_study.py): those "
-        "of an object that is seen as a whole are off by 0.03 at the median and 0.66 at most, within `error` "
-        "in 96 %; those that are cut off by 0.11 and 12.9, 88 %. Of 300 such scans of whole ellipses, with "
-        "noise of 0, 1, 3, 5 and 10 % and two of five with stripes, at 12 kinds of angles:\n\n| angles | "
-        "median | largest | within `error` |\n| --- | --- | --- | --- |\n| 180 degrees without the end point "
-        "| 0.04 | 0.79 | 96 % |\n| 180 degrees with it | 0.03 | 0.25 | 100 % |\n| 180 degrees, jitter of a "
-        "tenth of a step | 0.05 | 0.43 | 96 % |\n| 180 degrees, one view of 30 lost | 0.04 | 0.21 | 100 % "
-        "|\n| 180 degrees, speed that ramps up and down | 0.02 | 0.22 | 100 % |\n| 200 degrees | 0.03 | 0.35 "
-        "| 96 % |\n| 360 degrees, even number of views | 0.02 | 0.25 | 96 % |\n| 360 degrees, odd number of "
-        "views | 0.02 | 0.08 | 100 % |\n| 360 degrees, jitter of a tenth of a step | 0.01 | 0.13 | 100 % |\n| "
-        "360 degrees, one view of 30 lost | 0.01 | 0.16 | 96 % |\n| 540 degrees | 0.01 | 0.14 | 92 % |\n| "
-        "golden angle | 0.01 | 0.10 | 100 % |\n\n"
-        "`overlap` is for half acquisition, where `sinogram` fails: a whole turn with the axis anywhere on the "
-        "detector. Of each trial center, in half pixels over nearly the whole detector and a parabola, it takes what "
-        "up to 256 views and their opposites, mirrored, both see, and how well they agree in value: L. I. Lin's "
-        "concordance (1989) of all these samples together. Overlaps on both sides are compared so by N. T. Vo, R. C. "
-        "Atwood, M. Drakopoulos and T. Connolley (2021). Then `stitch` joins the views. `auto` searches so if the "
-        "object "
-        "leaves the detector at one end of a whole turn twice as far as at the other, and `search` is not below its "
-        "default; where that finds nothing a warning says which end, without a center.\n\n"
-        "One slice is searched: choose one with an object that has edges, away from its top and bottom. Counts, "
-        "transmissions and line integrals will do; line integrals do best. The tables give the center, its error, a "
-        "confidence, what noise alone may reach of it, and the measure of every trial center. A confidence that is not "
-        "above that of noise is warned of, and so are views that are all the same, and a center with a rival: another "
-        "minimum that is within noise of the best, 3 detector pixels or more away. The measure of `sinogram` is the "
-        "same for c and c + n / 2, for n detector pixels. If the detector sees the whole object the center of mass "
-        "tells which is right; then the center may be outside of a `search` that was not given, and of one that was "
-        "given a warning names both. A slice of one value, with NaN or infinite values, or whose best trial is the "
-        "outermost ends the run.\n\n"
-        "A detector that cuts off the object, as in scans of a region of interest, shows the two halves of a turn "
-        "different parts of it. Where an end of the row sees more than a tenth of the most that is seen anywhere, a "
-        "warning says so (of counts and intensities, whose value in air is not known: where it changes with the views "
-        "by more than a tenth of the largest such change, which does not show in a round object). Then `sinogram` fits "
-        "within a window about the center, without what is the same in all views, and opposite views are compared too. "
-        "With `method: auto` the center is that of opposite views if there are 8 pairs, as in a whole turn. Fewer "
-        "pairs "
-        "overrule only if their spread is below the difference and their error below that of `sinogram`, or if "
-        "`sinogram` finds none; `truncated` chooses otherwise. The warning names both centers. Tables have the shares "
-        "of both ends, and the centers that the methods find. Of strips of 120 to 220 of 640 detector pixels of a "
-        "tooth "
-        "whose axis is at 295.9 the centers are off by 0.3 to 0.4.\n\n"
-        "`strip: true` adds a picture to the tables: the slice reconstructed about 2 strip_sides + 1 trial centers "
-        "around the one found or given, side by side, each under its center. With a wrong center edges are doubled and "
-        "points become arcs. It is an image of its own in the file, `/entry/process_<k>_center/tables/strip`, and "
-        "`tomostage preview FILE.h5 --dataset PATH -o centers.png` makes a PNG of it. To look around a guess: `center: "
-        "{center: 512, strip: true, strip_step: 4}`.\n\n"
-        "Cost: that slice is computed before all others, and one search, which runs on the CPU whatever the device.",
+    .doc = "The center c is the index of the detector pixel, from 0 and between pixels too, that "
+           "the rotation axis is "
+           "projected to: `p(theta + 180, d) = p(theta, 2 c - d)`. The sinogram passes on "
+           "unchanged but for its detector "
+           "axis, which begins at `-c * spacing`; every later stage takes the rotation axis from "
+           "there. Without this "
+           "stage it is the middle of the row, (n - 1) / 2. Of a fan the center can be given, not "
+           "searched.\n\n"
+           "`sinogram` completes half a turn with its own mirror image about every trial center "
+           "and measures what the "
+           "Fourier transform holds outside of the double wedge, where that of an object is almost "
+           "empty (N. T. Vo, M. "
+           "Drakopoulos, R. C. Atwood, C. Reinhard, 2014). Around the best trial the most likely "
+           "center is fitted to the "
+           "same values, with the variance of each range of frequencies as unknown. Angles may be "
+           "as recorded: views that "
+           "are not in even steps are interpolated between their neighbors, over 3.5 steps or 5 "
+           "degrees at most, in any "
+           "order. `opposite` correlates up to 16 pairs of views that are half a turn apart, one "
+           "of them mirrored, in "
+           "half pixels and a parabola; then up to 256 pairs are fitted. An opposite between two "
+           "views, as of a whole "
+           "turn "
+           "of an odd number of views, is interpolated: it lies on the same side of all of them, "
+           "which would move the "
+           "center. Where the nearest pairs are not quite half a "
+           "turn apart, by a step of the views at most, such as the first and last view of 180 "
+           "degrees without the end "
+           "point, what their neighbors show to move per degree makes up for the rest. `mass` fits "
+           "`c + a cos(theta) + b "
+           "sin(theta)` to the centers of mass of the views: for any angles, also of less than "
+           "half a turn, if the "
+           "detector sees the whole object in all views.\n\n"
+           "With `method: auto` opposite views are compared beside the sinogram if there are 8 "
+           "pairs, as in a whole turn. "
+           "All views take part in them, and of noise less is left. Their center is taken if it is "
+           "less uncertain, or if "
+           "the two differ by more than 3 times what both may be off: then a warning names the "
+           "other one, unless the "
+           "center of mass agrees.\n\n"
+           "Stripes and dead columns are taken out of what is searched, not of the image: they "
+           "mirror themselves about "
+           "the middle of the detector. Only the measure of `overlap` takes the slice as it is.\n\n"
+           "The table `error` says in detector pixels how far the center may be off: nine of ten "
+           "axes are within it. "
+           "Of 300 simulated scans of discs on 64 to 400 detector pixels in 60 to 400 views, with "
+           "up to 10 % "
+           "noise, stripes and a quarter cut off by the detector, 94 % are "
+           "(lab/peers/center_study.py): those "
+           "of an object that is seen as a whole are off by 0.03 at the median and 0.66 at most, "
+           "within `error` "
+           "in 96 %; those that are cut off by 0.11 and 12.9, 88 %. Of 300 such scans of whole "
+           "ellipses, with "
+           "noise of 0, 1, 3, 5 and 10 % and two of five with stripes, at 12 kinds of angles:\n\n| "
+           "angles | "
+           "median | largest | within `error` |\n| --- | --- | --- | --- |\n| 180 degrees without "
+           "the end point "
+           "| 0.04 | 0.79 | 96 % |\n| 180 degrees with it | 0.03 | 0.25 | 100 % |\n| 180 degrees, "
+           "jitter of a "
+           "tenth of a step | 0.05 | 0.43 | 96 % |\n| 180 degrees, one view of 30 lost | 0.04 | "
+           "0.21 | 100 % "
+           "|\n| 180 degrees, speed that ramps up and down | 0.02 | 0.22 | 100 % |\n| 200 degrees "
+           "| 0.03 | 0.35 "
+           "| 96 % |\n| 360 degrees, even number of views | 0.02 | 0.25 | 96 % |\n| 360 degrees, "
+           "odd number of "
+           "views | 0.02 | 0.08 | 100 % |\n| 360 degrees, jitter of a tenth of a step | 0.01 | "
+           "0.13 | 100 % |\n| "
+           "360 degrees, one view of 30 lost | 0.01 | 0.16 | 96 % |\n| 540 degrees | 0.01 | 0.14 | "
+           "92 % |\n| "
+           "golden angle | 0.01 | 0.10 | 100 % |\n\n"
+           "`overlap` is for half acquisition, where `sinogram` fails: a whole turn with the axis "
+           "anywhere on the "
+           "detector. Of each trial center, in half pixels over nearly the whole detector and a "
+           "parabola, it takes what "
+           "up to 256 views and their opposites, mirrored, both see, and how well they agree in "
+           "value: L. I. Lin's "
+           "concordance (1989) of all these samples together. Overlaps on both sides are compared "
+           "so by N. T. Vo, R. C. "
+           "Atwood, M. Drakopoulos and T. Connolley (2021). Then `stitch` joins the views. `auto` "
+           "searches so if the "
+           "object "
+           "leaves the detector at one end of a whole turn twice as far as at the other, and "
+           "`search` is not below its "
+           "default; where that finds nothing a warning says which end, without a center.\n\n"
+           "One slice is searched: choose one with an object that has edges, away from its top and "
+           "bottom. Counts, "
+           "transmissions and line integrals will do; line integrals do best. The tables give the "
+           "center, its error, a "
+           "confidence, what noise alone may reach of it, and the measure of every trial center. A "
+           "confidence that is not "
+           "above that of noise is warned of, and so are views that are all the same, and a center "
+           "with a rival: another "
+           "minimum that is within noise of the best, 3 detector pixels or more away. The measure "
+           "of `sinogram` is the "
+           "same for c and c + n / 2, for n detector pixels. If the detector sees the whole object "
+           "the center of mass "
+           "tells which is right; then the center may be outside of a `search` that was not given, "
+           "and of one that was "
+           "given a warning names both. A slice of one value, with NaN or infinite values, or "
+           "whose best trial is the "
+           "outermost ends the run.\n\n"
+           "A detector that cuts off the object, as in scans of a region of interest, shows the "
+           "two halves of a turn "
+           "different parts of it. Where an end of the row sees more than a tenth of the most that "
+           "is seen anywhere, a "
+           "warning says so (of counts and intensities, whose value in air is not known: where it "
+           "changes with the views "
+           "by more than a tenth of the largest such change, which does not show in a round "
+           "object). Then `sinogram` fits "
+           "within a window about the center, without what is the same in all views, and opposite "
+           "views are compared too. "
+           "With `method: auto` the center is that of opposite views if there are 8 pairs, as in a "
+           "whole turn. Fewer "
+           "pairs "
+           "overrule only if their spread is below the difference and their error below that of "
+           "`sinogram`, or if "
+           "`sinogram` finds none; `truncated` chooses otherwise. The warning names both centers. "
+           "Tables have the shares "
+           "of both ends, and the centers that the methods find. Of strips of 120 to 220 of 640 "
+           "detector pixels of a "
+           "tooth "
+           "whose axis is at 295.9 the centers are off by 0.3 to 0.4.\n\n"
+           "`strip: true` adds a picture to the tables: the slice reconstructed about 2 "
+           "strip_sides + 1 trial centers "
+           "around the one found or given, side by side, each under its center. With a wrong "
+           "center edges are doubled and "
+           "points become arcs. It is an image of its own in the file, "
+           "`/entry/process_<k>_center/tables/strip`, and "
+           "`tomostage preview FILE.h5 --dataset PATH -o centers.png` makes a PNG of it. To look "
+           "around a guess: `center: "
+           "{center: 512, strip: true, strip_step: 4}`.\n\n"
+           "Cost: that slice is computed before all others, and one search, which runs on the CPU "
+           "whatever the device.",
     STAGE_TAKES_SINOGRAMS(TS_QUANTITY_BIT(TS_COUNTS) | TS_QUANTITY_BIT(TS_TRANSMISSION) |
                               TS_QUANTITY_BIT(TS_LINE_INTEGRAL) | TS_QUANTITY_BIT(TS_INTENSITY),
                           TS_ANY_BEAM),
@@ -562,5 +678,6 @@ const struct stage center_stage = {
     .transforms = transforms,
     .cuda = STAGE_CUDA(center_cuda),
     .tolerance = {.why = "the search is the same code on all devices"},
-    .bench = "method=sinogram|method=opposite|method=mass|method=overlap scan=half-acquisition|method=given center=7",
+    .bench = "method=sinogram|method=opposite|method=mass|method=overlap "
+             "scan=half-acquisition|method=given center=7",
 };

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A copy of the sinogram that a search looks at, without what stays on the detector while the object turns. Mirrored
- * about the middle of the detector it fits itself, so that it draws every search there.
+ * A copy of the sinogram that a search looks at, without what stays on the detector while the
+ * object turns. Mirrored about the middle of the detector it fits itself, so that it draws every
+ * search there.
  *
- * A dead column keeps its value while those on both sides change: it is filled in from the nearest others. A stripe
- * adds the same to all views: the mean of a column over all views, less the median of such means around it, is
- * subtracted. A median keeps the edges of an object that are the same in all views.
+ * A dead column keeps its value while those on both sides change: it is filled in from the nearest
+ * others. A stripe adds the same to all views: the mean of a column over all views, less the median
+ * of such means around it, is subtracted. A median keeps the edges of an object that are the same
+ * in all views.
  *
- * Then the views of half a turn are laid out in even steps: copied if they are even, else interpolated between the
- * neighbors of each angle.
+ * Then the views of half a turn are laid out in even steps: copied if they are even, else
+ * interpolated between the neighbors of each angle.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -21,7 +23,8 @@
 
 enum { AROUND = 4, WINDOW = 2 * AROUND + 1 }; /* columns on each side of one, and all of them */
 
-/* Of fewer views the mean is that of the object, and nothing is taken for a stripe or a dead column. */
+/* Of fewer views the mean is that of the object, and nothing is taken for a stripe or a dead
+ * column. */
 enum { LEAST_CLEANED = 12 };
 
 /* A dead column changes less than this share of what the columns around it do. */
@@ -31,7 +34,7 @@ static const double even_share = 0.01;
 /* So far apart neighboring views of half a turn may be: steps, or degrees if that is more. */
 static const double widest_steps = 3.5, widest_degrees = 5;
 
-/* ---- what stays on the detector ---------------------------------------------------------------- */
+/* ---- what stays on the detector -------------------------------------------------------------- */
 
 /* Returns the median of those of values[first .. end) that exist, WINDOW at most. */
 static double median_of(const double *values, int64_t n, int64_t first, int64_t end)
@@ -65,7 +68,8 @@ static void fill_columns(float *p, int64_t n_views, int64_t n, int64_t first, in
         float *row = p + v * n;
         const double left = (double)row[first - 1], right = (double)row[end];
         for (int64_t d = first; d < end; d++)
-            row[d] = (float)(left + (right - left) * (double)(d - first + 1) / (double)(end - first + 1));
+            row[d] = (float)(left +
+                             (right - left) * (double)(d - first + 1) / (double)(end - first + 1));
     }
 }
 
@@ -73,8 +77,8 @@ static void fill_columns(float *p, int64_t n_views, int64_t n, int64_t first, in
 static bool is_dead(const double *spread, int64_t n, int64_t d)
 {
     return d > 0 && d < n - 1 &&
-           spread[d] <
-               dead_share * fmin(median_of(spread, n, d - AROUND, d), median_of(spread, n, d + 1, d + 1 + AROUND));
+           spread[d] < dead_share * fmin(median_of(spread, n, d - AROUND, d),
+                                         median_of(spread, n, d + 1, d + 1 + AROUND));
 }
 
 static void fill_dead(float *p, int64_t n_views, int64_t n, const double *spread)
@@ -95,7 +99,8 @@ size_t ts_center_clean_bytes(int64_t n_detectors)
     return 2 * (size_t)n_detectors * sizeof(double);
 }
 
-void ts_center_clean(const float *p, int64_t n_views, int64_t n_detectors, float *out, void *scratch)
+void ts_center_clean(const float *p, int64_t n_views, int64_t n_detectors, float *out,
+                     void *scratch)
 {
     const int64_t n = n_detectors;
     double *mean = scratch, *spread = mean + n;
@@ -112,7 +117,7 @@ void ts_center_clean(const float *p, int64_t n_views, int64_t n_detectors, float
             out[v * n + d] = (float)((double)out[v * n + d] - spread[d]);
 }
 
-/* ---- views in even steps ----------------------------------------------------------------------- */
+/* ---- views in even steps --------------------------------------------------------------------- */
 
 static void find_range(const struct ts_axis *views, double *least, double *most)
 {
@@ -131,7 +136,8 @@ bool ts_center_views_are_even(const struct ts_axis *views)
     for (int64_t i = 0; i < views->n; i++)
         if (!(fabs(ts_view_degree(views, i) - first - (double)i * step) <= even_share * fabs(step)))
             return false;
-    const double half_turn = 180 / fabs(step); /* an odd number of views of a whole turn is not even over half of it */
+    const double half_turn =
+        180 / fabs(step); /* an odd number of views of a whole turn is not even over half of it */
     return fabs(half_turn - rint(half_turn)) <= even_share && half_turn < (double)views->n + 0.5;
 }
 
@@ -144,10 +150,12 @@ int64_t ts_center_half_turn(const struct ts_axis *views)
     find_range(views, &least, &most);
     const double whole = fmin(most - least, 360), n = 180 * (double)(views->n - 1) / whole;
     /* The last of even steps over half a turn may not be beyond the last view. */
-    return (int64_t)fmin(fmin(floor(n + 0.5), (double)views->n), whole < 180 ? floor(180 / (180 - whole)) : INFINITY);
+    return (int64_t)fmin(fmin(floor(n + 0.5), (double)views->n),
+                         whole < 180 ? floor(180 / (180 - whole)) : INFINITY);
 }
 
-/* Places the views on a circle if they go on for more than a turn, else on a line, and sorts them. */
+/* Places the views on a circle if they go on for more than a turn, else on a line, and sorts
+ * them. */
 static double place_views(const struct ts_axis *views, struct view_place *places)
 {
     double least, most;
@@ -171,7 +179,8 @@ static double widest_gap(const struct view_place *places, int64_t n, double from
     return widest;
 }
 
-/* Returns the place where the half turn begins: the first or the last one of the scan, whichever has fewer gaps. */
+/* Returns the place where the half turn begins: the first or the last one of the scan, whichever
+ * has fewer gaps. */
 static double begin_of(const struct view_place *places, int64_t n, double last)
 {
     const double late = fmax(0, last - 180);
@@ -185,7 +194,8 @@ double ts_center_gap(const struct ts_axis *views, struct view_place *places, dou
     return widest_gap(places, views->n, begin_of(places, views->n, last));
 }
 
-void ts_center_even_views(const struct center_search *search, int64_t half_turn, struct view_place *places, float *out)
+void ts_center_even_views(const struct center_search *search, int64_t half_turn,
+                          struct view_place *places, float *out)
 {
     const int64_t n = search->n_detectors, n_views = search->views->n;
     const double last = place_views(search->views, places), from = begin_of(places, n_views, last);

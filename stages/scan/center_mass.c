@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The center of mass of an object is a point that turns about the axis: in the views, which see all of it, their own
- * centers of mass are c + a cos(theta) + b sin(theta), and c is the axis. This is the first of the consistency
- * conditions of S. Helgason and D. Ludwig. It takes any angles, and knows c from c + n / 2; but it needs the value of
- * air, which is taken from the ends of the rows, and an object that no end sees.
+ * The center of mass of an object is a point that turns about the axis: in the views, which see all
+ * of it, their own centers of mass are c + a cos(theta) + b sin(theta), and c is the axis. This is
+ * the first of the consistency conditions of S. Helgason and D. Ludwig. It takes any angles, and
+ * knows c from c + n / 2; but it needs the value of air, which is taken from the ends of the rows,
+ * and an object that no end sees.
  */
 #include <math.h>
 
@@ -31,14 +32,17 @@ static double mean_of(const struct center_search *search, int64_t first, int64_t
 
 static struct air find_air(const struct center_search *search, enum ts_quantity quantity)
 {
-    const int64_t n = search->n_detectors, ends = n / AIR_SHARE > LEAST_AIR ? n / AIR_SHARE : LEAST_AIR;
-    return (struct air){mean_of(search, 0, ends), mean_of(search, n - ends, ends), quantity != TS_LINE_INTEGRAL};
+    const int64_t n = search->n_detectors,
+                  ends = n / AIR_SHARE > LEAST_AIR ? n / AIR_SHARE : LEAST_AIR;
+    return (struct air){mean_of(search, 0, ends), mean_of(search, n - ends, ends),
+                        quantity != TS_LINE_INTEGRAL};
 }
 
 /* Returns what detector pixel d has of the object. */
 static double mass_at(const struct air *air, double p, int64_t d, int64_t n)
 {
-    const double share = (double)d / (double)(n - 1), base = (1 - share) * air->first + share * air->last;
+    const double share = (double)d / (double)(n - 1),
+                 base = (1 - share) * air->first + share * air->last;
     return air->logarithm ? -log(fmax(p / base, 1e-6)) : p - base;
 }
 
@@ -46,28 +50,33 @@ struct equations {
     double matrix[UNKNOWNS][UNKNOWNS], right[UNKNOWNS];
 };
 
-/* Solves the equations; inverse: element (0, 0) of the inverse matrix. Returns false if there is no solution. */
+/* Solves the equations; inverse: element (0, 0) of the inverse matrix. Returns false if there is no
+ * solution. */
 static bool solve(const struct equations *e, double solution[UNKNOWNS], double *inverse)
 {
     const double(*m)[UNKNOWNS] = e->matrix;
     double minor[UNKNOWNS][UNKNOWNS];
     for (int i = 0; i < UNKNOWNS; i++)
         for (int j = 0; j < UNKNOWNS; j++) {
-            const int r = (i + 1) % UNKNOWNS, s = (i + 2) % UNKNOWNS, t = (j + 1) % UNKNOWNS, u = (j + 2) % UNKNOWNS;
+            const int r = (i + 1) % UNKNOWNS, s = (i + 2) % UNKNOWNS, t = (j + 1) % UNKNOWNS,
+                      u = (j + 2) % UNKNOWNS;
             minor[i][j] = m[r][t] * m[s][u] - m[r][u] * m[s][t];
         }
-    const double determinant = m[0][0] * minor[0][0] + m[0][1] * minor[0][1] + m[0][2] * minor[0][2];
+    const double determinant =
+        m[0][0] * minor[0][0] + m[0][1] * minor[0][1] + m[0][2] * minor[0][2];
     if (!(determinant > 1e-9 * m[0][0] * m[0][0] * m[0][0]))
         return false;
     for (int i = 0; i < UNKNOWNS; i++)
-        solution[i] = (minor[0][i] * e->right[0] + minor[1][i] * e->right[1] + minor[2][i] * e->right[2]) / determinant;
+        solution[i] =
+            (minor[0][i] * e->right[0] + minor[1][i] * e->right[1] + minor[2][i] * e->right[2]) /
+            determinant;
     *inverse = minor[0][0] / determinant;
     return true;
 }
 
 /* Returns the center of mass of a view, NAN if it sees less than `least`. */
-static double center_of_view(const struct center_search *search, const struct air *air, int64_t v, double least,
-                             double *mass)
+static double center_of_view(const struct center_search *search, const struct air *air, int64_t v,
+                             double least, double *mass)
 {
     const int64_t n = search->n_detectors;
     double sum = 0, moment = 0;
@@ -103,10 +112,13 @@ struct center_fit ts_center_by_mass(const struct center_search *search, enum ts_
         center_of_view(search, &air, v, 0, &mass);
         all += mass;
     }
-    for (int pass = 0; pass < 2; pass++) { /* adds the views up, then what the solution leaves of them */
+    for (int pass = 0; pass < 2;
+         pass++) { /* adds the views up, then what the solution leaves of them */
         for (int64_t v = 0; v < n_views; v++) {
-            const double theta = ts_view_degree(search->views, v) * M_PI / 180, row[] = {1, cos(theta), sin(theta)};
-            const double center = center_of_view(search, &air, v, least_share * all / (double)n_views, &mass);
+            const double theta = ts_view_degree(search->views, v) * M_PI / 180,
+                         row[] = {1, cos(theta), sin(theta)};
+            const double center =
+                center_of_view(search, &air, v, least_share * all / (double)n_views, &mass);
             const double left = center - c[0] - c[1] * row[1] - c[2] * row[2];
             if (isnan(center))
                 return none;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Views half a turn apart mirror each other about the center. For each trial center, in half pixels, one view of each
- * pair is mirrored and compared with the other one where both see something; the best trial is refined by a parabola.
+ * Views half a turn apart mirror each other about the center. For each trial center, in half
+ * pixels, one view of each pair is mirrored and compared with the other one where both see
+ * something; the best trial is refined by a parabola.
  *
- * Method opposite uses the mean correlation of up to 16 pairs, as most packages do. Method overlap is for half
- * acquisition: N. T. Vo, R. C. Atwood, M. Drakopoulos, T. Connolley, Optics Express 29, 2021, compare overlaps of views
- * 180 degrees apart on both sides of the detector so. All samples of a trial count together, because what changes from
- * view to view distinguishes narrow overlaps: a row of a narrow overlap alone looks like a line, and lines always
- * correlate.
+ * Method opposite uses the mean correlation of up to 16 pairs, as most packages do. Method overlap
+ * is for half acquisition: N. T. Vo, R. C. Atwood, M. Drakopoulos, T. Connolley, Optics Express 29,
+ * 2021, compare overlaps of views 180 degrees apart on both sides of the detector so. All samples
+ * of a trial count together, because what changes from view to view distinguishes narrow overlaps:
+ * a row of a narrow overlap alone looks like a line, and lines always correlate.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -23,20 +24,24 @@ static const double same_angle = 0.01;
 /* An opposite is interpolated between two views that are so many steps apart, at most. */
 static const double widest_steps = 2.5;
 
-/* The measure that the best trial center reaches in white noise, times the root of the number of values. For overlap it
- * is the highest of thousands of trials, in spreads of noise's concordance. */
+/* The measure that the best trial center reaches in white noise, times the root of the number of
+ * values. For overlap it is the highest of thousands of trials, in spreads of noise's
+ * concordance. */
 static const double noise_correlation = 4.5, noise_spreads = 5;
 
-/* Finds the best of the trials, which are half pixels apart, and refines it. `noise` is that of one value. */
-static struct center_found best_of(const struct center_search *search, const double *measure, double moved,
-                                   double noise, int n_pairs)
+/* Finds the best of the trials, which are half pixels apart, and refines it. `noise` is that of one
+ * value. */
+static struct center_found best_of(const struct center_search *search, const double *measure,
+                                   double moved, double noise, int n_pairs)
 {
-    const int64_t n = search->n_detectors, n_trials = ts_center_trials(search->search, 0.5), half = n_trials / 2;
+    const int64_t n = search->n_detectors, n_trials = ts_center_trials(search->search, 0.5),
+                  half = n_trials / 2;
     int64_t best = 0;
     for (int64_t i = 1; i < n_trials; i++)
         best = measure[i] > measure[best] ? i : best;
     const bool inside = best > 0 && best < n_trials - 1;
-    const double more = inside ? ts_center_turning_point(measure[best - 1], measure[best], measure[best + 1]) : 0;
+    const double more =
+        inside ? ts_center_turning_point(measure[best - 1], measure[best], measure[best + 1]) : 0;
     const double overlap = (double)(n - llabs(best - half));
     return (struct center_found){.center = 0.5 * ((double)(n - 1 + best - half) + more + moved),
                                  .noise = noise / sqrt((double)n_pairs * overlap),
@@ -49,9 +54,10 @@ static double degree(const struct center_search *search, int64_t view)
     return ts_view_degree(search->views, view);
 }
 
-/* ---- opposite ---------------------------------------------------------------------------------- */
+/* ---- opposite -------------------------------------------------------------------------------- */
 
-/* The three kinds of pairs, the best first: the opposite is a view; it is between two; it is beyond the last view. */
+/* The three kinds of pairs, the best first: the opposite is a view; it is between two; it is beyond
+ * the last view. */
 enum kind { PAIR_EXACT, PAIR_BETWEEN, PAIR_BEYOND, KINDS };
 
 /* Returns the angle between neighboring views on the circle, at the mean. */
@@ -66,13 +72,15 @@ static double mean_step(const struct ts_axis *views)
 }
 
 /* Finds the opposite of a view, modulo 360 degrees. Returns KINDS if there is none. */
-static enum kind find_opposite(const struct ts_axis *views, int64_t view, double step, struct center_pair *pair)
+static enum kind find_opposite(const struct ts_axis *views, int64_t view, double step,
+                               struct center_pair *pair)
 {
     const double from = ts_view_degree(views, view) + 180;
     double before = -INFINITY, after = INFINITY;
     int64_t first = view, second = view;
     for (int64_t other = 0; other < views->n; other++) {
-        const double apart = ts_view_degree(views, other) - from, off = apart - 360 * rint(apart / 360);
+        const double apart = ts_view_degree(views, other) - from,
+                     off = apart - 360 * rint(apart / 360);
         if (off <= 0 && off > before) {
             before = off;
             first = other;
@@ -84,7 +92,8 @@ static enum kind find_opposite(const struct ts_axis *views, int64_t view, double
     }
     const bool earlier = -before < after;
     const double off = earlier ? before : after;
-    *pair = (struct center_pair){.view = view, .opposite = {earlier ? first : second, earlier ? first : second}};
+    *pair = (struct center_pair){.view = view,
+                                 .opposite = {earlier ? first : second, earlier ? first : second}};
     if (fabs(off) <= same_angle * step)
         return PAIR_EXACT;
     if (after - before <= widest_steps * step) {
@@ -95,15 +104,17 @@ static enum kind find_opposite(const struct ts_axis *views, int64_t view, double
     return fabs(off) <= 1.001 * step ? PAIR_BEYOND : KINDS;
 }
 
-/* Returns whether a pair of this kind is wanted, given how many of each kind there are. An exact pair counts once. */
-static bool is_wanted(const struct center_pair *pair, enum kind kind, const int64_t count[KINDS], double nearest)
+/* Returns whether a pair of this kind is wanted, given how many of each kind there are. An exact
+ * pair counts once. */
+static bool is_wanted(const struct center_pair *pair, enum kind kind, const int64_t count[KINDS],
+                      double nearest)
 {
     if (kind == PAIR_EXACT)
         return pair->view < pair->opposite[0];
     if (kind == PAIR_BETWEEN)
         return count[PAIR_BETWEEN] > count[PAIR_EXACT];
-    return kind == PAIR_BEYOND && count[PAIR_EXACT] + count[PAIR_BETWEEN] == 0 && pair->view < pair->opposite[0] &&
-           fabs(pair->missing) <= nearest;
+    return kind == PAIR_BEYOND && count[PAIR_EXACT] + count[PAIR_BETWEEN] == 0 &&
+           pair->view < pair->opposite[0] && fabs(pair->missing) <= nearest;
 }
 
 int ts_center_pairs(const struct ts_axis *views, struct center_pairs *pairs)
@@ -145,7 +156,8 @@ void ts_center_mirror(const struct center_search *search, struct center_pairs *p
 }
 
 /* Returns the correlation of p[first .. end) with q[at], q[at + step], ... */
-static double correlation(const float *p, const float *q, int64_t first, int64_t end, int64_t at, int step)
+static double correlation(const float *p, const float *q, int64_t first, int64_t end, int64_t at,
+                          int step)
 {
     double sum_p = 0, sum_q = 0, pp = 0, qq = 0, pq = 0;
     for (int64_t d = first; d < end; d++) {
@@ -176,7 +188,8 @@ static double shifted_correlation(const float *p, const float *q, int64_t n, int
     return correlation(p, q, first, end, first + s, 1);
 }
 
-/* Returns how far what view a shows has moved in view b, in detector pixels: the peak of their correlation next to 0.
+/* Returns how far what view a shows has moved in view b, in detector pixels: the peak of their
+ * correlation next to 0.
  */
 static double movement(const struct center_search *search, int64_t a, int64_t b)
 {
@@ -195,29 +208,32 @@ static double movement(const struct center_search *search, int64_t a, int64_t b)
     return (double)s + ts_center_turning_point(before, at, after);
 }
 
-/* Finds the movement in detector pixels per degree between views a and b. Returns false where one of them is not there,
- * or they have too little in common. */
+/* Finds the movement in detector pixels per degree between views a and b. Returns false where one
+ * of them is not there, or they have too little in common. */
 static bool movement_rate(const struct center_search *search, int64_t a, int64_t b, double *rate)
 {
-    if (a < 0 || b < 0 || a >= search->views->n || b >= search->views->n || degree(search, a) == degree(search, b) ||
+    if (a < 0 || b < 0 || a >= search->views->n || b >= search->views->n ||
+        degree(search, a) == degree(search, b) ||
         fabs(degree(search, a) - degree(search, b)) > MOST_DEGREES)
         return false;
     *rate = movement(search, a, b) / (degree(search, b) - degree(search, a));
     return true;
 }
 
-/* The opposite of a pair lies near the angle that is exactly half a turn from its view. Returns how far the image of
- * the object moves on the detector from that opposite to that angle. It is the difference of the angles times the
- * movement per degree, which is the mean of two rates: from each view of the pair to its neighbor on the side of the
- * missing angle. Where there is no such neighbor, as in half a turn without its end point, the neighbors on the other
- * sides take their place. The first view shows the object mirrored, so its rate has the opposite sign. */
+/* The opposite of a pair lies near the angle that is exactly half a turn from its view. Returns how
+ * far the image of the object moves on the detector from that opposite to that angle. It is the
+ * difference of the angles times the movement per degree, which is the mean of two rates: from each
+ * view of the pair to its neighbor on the side of the missing angle. Where there is no such
+ * neighbor, as in half a turn without its end point, the neighbors on the other sides take their
+ * place. The first view shows the object mirrored, so its rate has the opposite sign. */
 static double missing_movement(const struct center_search *search, const struct center_pair *pair)
 {
     const int64_t i = pair->view, j = pair->opposite[0];
     const double missing = pair->missing;
     if (missing == 0)
         return 0;
-    /* j + way is the neighbor of j towards the missing angle, and i - way that of i, because its view is mirrored. */
+    /* j + way is the neighbor of j towards the missing angle, and i - way that of i, because its
+     * view is mirrored. */
     const int way = (missing > 0) == (degree(search, j) > degree(search, i)) ? 1 : -1;
     double rates[2], sum = 0;
     int n = 0;
@@ -231,10 +247,11 @@ static double missing_movement(const struct center_search *search, const struct 
     return n > 0 ? missing * sum / n : 0;
 }
 
-struct center_found ts_center_by_opposite(const struct center_search *search, const struct center_pairs *pairs,
-                                          double *measure)
+struct center_found ts_center_by_opposite(const struct center_search *search,
+                                          const struct center_pairs *pairs, double *measure)
 {
-    const int64_t n = search->n_detectors, n_trials = ts_center_trials(search->search, 0.5), half = n_trials / 2;
+    const int64_t n = search->n_detectors, n_trials = ts_center_trials(search->search, 0.5),
+                  half = n_trials / 2;
     const int used = pairs->n < MOST_CORRELATED ? pairs->n : MOST_CORRELATED;
     double moved = 0;
 #pragma omp parallel for schedule(static) num_threads(search->threads)
@@ -242,8 +259,8 @@ struct center_found ts_center_by_opposite(const struct center_search *search, co
         double sum = 0;
         for (int k = 0; k < used; k++) {
             const int pair = k * pairs->n / used;
-            sum +=
-                mirrored_correlation(search->p + pairs->at[pair].view * n, pairs->rows + pair * n, n, n - 1 + i - half);
+            sum += mirrored_correlation(search->p + pairs->at[pair].view * n,
+                                        pairs->rows + pair * n, n, n - 1 + i - half);
         }
         measure[i] = sum / used;
     }
@@ -252,7 +269,7 @@ struct center_found ts_center_by_opposite(const struct center_search *search, co
     return best_of(search, measure, moved, noise_correlation, used);
 }
 
-/* ---- overlap ----------------------------------------------------------------------------------- */
+/* ---- overlap --------------------------------------------------------------------------------- */
 
 double ts_center_overlap_search(int64_t n_detectors)
 {
@@ -294,19 +311,24 @@ static void add_row(struct sums *sums, const float *p, const float *q, int64_t n
 static double concordance(const struct sums *sums)
 {
     const double p = sums->p / sums->n, q = sums->q / sums->n;
-    const double spread = sums->pp / sums->n - p * p + sums->qq / sums->n - q * q + (p - q) * (p - q);
-    return spread > 1e-12 * (sums->pp + sums->qq) / sums->n ? 2 * (sums->pq / sums->n - p * q) / spread : 0;
+    const double spread =
+        sums->pp / sums->n - p * p + sums->qq / sums->n - q * q + (p - q) * (p - q);
+    return spread > 1e-12 * (sums->pp + sums->qq) / sums->n
+               ? 2 * (sums->pq / sums->n - p * q) / spread
+               : 0;
 }
 
-struct center_found ts_center_by_overlap(const struct center_search *search, const struct center_pairs *pairs,
-                                         double *measure)
+struct center_found ts_center_by_overlap(const struct center_search *search,
+                                         const struct center_pairs *pairs, double *measure)
 {
-    const int64_t n = search->n_detectors, n_trials = ts_center_trials(search->search, 0.5), half = n_trials / 2;
+    const int64_t n = search->n_detectors, n_trials = ts_center_trials(search->search, 0.5),
+                  half = n_trials / 2;
 #pragma omp parallel for schedule(dynamic) num_threads(search->threads)
     for (int64_t i = 0; i < n_trials; i++) {
         struct sums sums = {0};
         for (int pair = 0; pair < pairs->n; pair++)
-            add_row(&sums, search->p + pairs->at[pair].view * n, pairs->rows + pair * n, n, n - 1 + i - half);
+            add_row(&sums, search->p + pairs->at[pair].view * n, pairs->rows + pair * n, n,
+                    n - 1 + i - half);
         measure[i] = concordance(&sums);
     }
     return best_of(search, measure, 0, noise_spreads, pairs->n);

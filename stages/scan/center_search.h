@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * These functions search for the rotation axis of a parallel sinogram. A ray at theta + 180 degrees is the ray at theta
- * of the mirrored detector position, p(theta + 180, d) = p(theta, 2 c - d), so that a view mirrored about the right
- * center c fits its opposite. Each method gives every trial center a measure and refines the best one; center_slice.h
- * chooses the method and judges the result.
+ * These functions search for the rotation axis of a parallel sinogram. A ray at theta + 180 degrees
+ * is the ray at theta of the mirrored detector position, p(theta + 180, d) = p(theta, 2 c - d), so
+ * that a view mirrored about the right center c fits its opposite. Each method gives every trial
+ * center a measure and refines the best one; center_slice.h chooses the method and judges the
+ * result.
  */
 #ifndef STAGES_SCAN_CENTER_SEARCH_H
 #define STAGES_SCAN_CENTER_SEARCH_H
@@ -14,8 +15,8 @@
 #include "core/image.h"
 #include "stages/geometry/view_angles.h"
 
-/* A slice that is searched: its sinogram p (view, detector), the views with their angles in degrees, and trial centers
- * around the middle of the detector. */
+/* A slice that is searched: its sinogram p (view, detector), the views with their angles in
+ * degrees, and trial centers around the middle of the detector. */
 struct center_search {
     const float *p;
     const struct ts_axis *views;
@@ -33,39 +34,44 @@ static inline double ts_center_quarter(int64_t n_detectors)
     return floor(0.25 * (double)n_detectors);
 }
 
-/* The result of a search. `noise` is the confidence that white noise without an object reaches: a rule of thumb, fitted
- * to random sinograms of 8 x 8 to 300 x 512, that none of 24,000 passed. */
+/* The result of a search. `noise` is the confidence that white noise without an object reaches: a
+ * rule of thumb, fitted to random sinograms of 8 x 8 to 300 x 512, that none of 24,000 passed. */
 struct center_found {
     double center, noise;
-    double moved; /* of opposite views: the part of `center` that makes up for angles that are not quite opposite */
+    double moved; /* of opposite views: the part of `center` that makes up for angles that are not
+                     quite opposite */
     int64_t best; /* trial */
 };
 
-/* Returns where a parabola through three neighbors has its turning point, in steps from the middle one. */
+/* Returns where a parabola through three neighbors has its turning point, in steps from the middle
+ * one. */
 static inline double ts_center_turning_point(double before, double at, double after)
 {
     const double curvature = before - 2 * at + after;
     return curvature == 0 ? 0 : 0.5 * (before - after) / curvature;
 }
 
-/* ---- what is searched: center_clean.c ----------------------------------------------------------- */
+/* ---- what is searched: center_clean.c -------------------------------------------------------- */
 
 /* Writes the sinogram without dead columns and stripes to `out`, which has its size. */
 size_t ts_center_clean_bytes(int64_t n_detectors);
-void ts_center_clean(const float *p, int64_t n_views, int64_t n_detectors, float *out, void *scratch);
+void ts_center_clean(const float *p, int64_t n_views, int64_t n_detectors, float *out,
+                     void *scratch);
 
 /* Returns whether the views are in even steps, as good as, over half a turn at least. */
 bool ts_center_views_are_even(const struct ts_axis *views);
-/* Returns the views of half a turn in even steps. More than the scan has, or fewer than a third of what its mean step
- * makes, are no half turn. */
+/* Returns the views of half a turn in even steps. More than the scan has, or fewer than a third of
+ * what its mean step makes, are no half turn. */
 int64_t ts_center_half_turn(const struct ts_axis *views);
-/* Returns the widest gap between the views of the half turn, in degrees, and the most that may be interpolated over.
- * places: one for each view. */
+/* Returns the widest gap between the views of the half turn, in degrees, and the most that may be
+ * interpolated over. places: one for each view. */
 double ts_center_gap(const struct ts_axis *views, struct view_place *places, double *most);
-/* Writes the views of the half turn, interpolated in even steps, to `out`: (half_turn, n_detectors). */
-void ts_center_even_views(const struct center_search *search, int64_t half_turn, struct view_place *places, float *out);
+/* Writes the views of the half turn, interpolated in even steps, to `out`: (half_turn,
+ * n_detectors). */
+void ts_center_even_views(const struct center_search *search, int64_t half_turn,
+                          struct view_place *places, float *out);
 
-/* ---- half a turn: center_sinogram.c --------------------------------------------------------------- */
+/* ---- half a turn: center_sinogram.c ---------------------------------------------------------- */
 
 /* Half a turn of views in even steps: (n_views, n_detectors). */
 struct center_half {
@@ -73,8 +79,8 @@ struct center_half {
     int64_t n_views, n_detectors;
 };
 
-/* The values of the transform outside of the double wedge, weighted, column by column, of the two halves of a turn: A,
- * and B that is the mirrored first half. */
+/* The values of the transform outside of the double wedge, weighted, column by column, of the two
+ * halves of a turn: A, and B that is the mirrored first half. */
 struct center_elements {
     float *a_re, *a_im, *b_re, *b_im;
     uint16_t *cell;         /* of each value: see center_sinogram.c */
@@ -87,8 +93,9 @@ struct center_buffers {
     const struct fft *fft;
     float *z; /* the image that is transformed, complex */
     void *work;
-    double *window;         /* of the detector */
-    double *weight, *slope; /* of the rows of the transform: their weight, and 1 / tan(pi m / (2 half_turn)) */
+    double *window; /* of the detector */
+    double *weight,
+        *slope; /* of the rows of the transform: their weight, and 1 / tan(pi m / (2 half_turn)) */
     struct center_elements elements;
 };
 
@@ -96,40 +103,44 @@ struct center_buffers {
 struct fft_shape ts_center_transform(int64_t half_turn, int64_t n_detectors);
 size_t ts_center_scratch_bytes(int64_t half_turn, int64_t n_detectors);
 /* Lays the buffers out in `scratch`, which is on a 64-byte boundary. */
-struct center_buffers ts_center_buffers(const struct center_half *half, const struct fft *fft, void *scratch);
-/* Return the lowest |m| of column k that takes part, and the number of its values, of which ts_center_padded() are
- * stored. */
+struct center_buffers ts_center_buffers(const struct center_half *half, const struct fft *fft,
+                                        void *scratch);
+/* Return the lowest |m| of column k that takes part, and the number of its values, of which
+ * ts_center_padded() are stored. */
 enum { CENTER_LOWEST_COLUMN = 1 };
 
-/* Writes N. T. Vo's measure of each trial center, a step of 1 apart. The center is where it is lowest; the confidence
- * is 1 - lowest / median of the measure. */
-struct center_found ts_center_by_sinogram(const struct center_search *search, struct center_buffers *buffers,
-                                          double *measure);
+/* Writes N. T. Vo's measure of each trial center, a step of 1 apart. The center is where it is
+ * lowest; the confidence is 1 - lowest / median of the measure. */
+struct center_found ts_center_by_sinogram(const struct center_search *search,
+                                          struct center_buffers *buffers, double *measure);
 
-/* A center and how far it may be off: one standard deviation, from noise and from how well the data fit; NAN if the
- * data show none. */
+/* A center and how far it may be off: one standard deviation, from noise and from how well the data
+ * fit; NAN if the data show none. */
 struct center_fit {
     double center, deviation;
     double misfit; /* of a refined center: the less, the better */
     double spread; /* of opposite views: the part of the deviation that is from noise */
 };
-/* Refines a center by a fit to what is outside of the double wedge. windowed: only of what both halves see about it,
- * for an object that the detector cuts off. */
+/* Refines a center by a fit to what is outside of the double wedge. windowed: only of what both
+ * halves see about it, for an object that the detector cuts off. */
 struct center_fit ts_center_refine(struct center_buffers *buffers, double center, bool windowed);
 
-/* ---- centers of mass: center_mass.c -------------------------------------------------------------- */
+/* ---- centers of mass: center_mass.c ---------------------------------------------------------- */
 
-/* Fits c + a cos(theta) + b sin(theta) to the center of mass of each view. It is the axis of an object that the
- * detector sees as a whole, whatever the angles. deviation: NAN if there is no object to see. */
+/* Fits c + a cos(theta) + b sin(theta) to the center of mass of each view. It is the axis of an
+ * object that the detector sees as a whole, whatever the angles. deviation: NAN if there is no
+ * object to see. */
 struct center_fit ts_center_by_mass(const struct center_search *search, enum ts_quantity quantity);
 
-/* ---- opposite views: center_opposite.c --------------------------------------------------------- */
+/* ---- opposite views: center_opposite.c ------------------------------------------------------- */
 
-/* A view, and its opposite: a view of its own, twice, or at a share of the way between two neighbors. */
+/* A view, and its opposite: a view of its own, twice, or at a share of the way between two
+ * neighbors. */
 struct center_pair {
     int64_t view, opposite[2];
     double past;    /* that share */
-    double missing; /* degrees from the opposite to where it should be; not 0 only at the ends of half a turn */
+    double missing; /* degrees from the opposite to where it should be; not 0 only at the ends of
+                       half a turn */
 };
 
 enum { CENTER_PAIRS = 256 };
@@ -139,27 +150,29 @@ struct center_pairs {
     const float *rows; /* of the opposites: (n, n_detectors) */
 };
 
-/* Finds up to CENTER_PAIRS pairs of views half a turn apart, modulo 360 degrees, spread over all that are equally good.
- * Only if there are none, opposites may be missing by a step of the views, as in 180 degrees without the end point.
- * Returns how many there are. */
+/* Finds up to CENTER_PAIRS pairs of views half a turn apart, modulo 360 degrees, spread over all
+ * that are equally good. Only if there are none, opposites may be missing by a step of the views,
+ * as in 180 degrees without the end point. Returns how many there are. */
 int ts_center_pairs(const struct ts_axis *views, struct center_pairs *pairs);
 /* Writes the rows of the opposites. */
 void ts_center_mirror(const struct center_search *search, struct center_pairs *pairs, float *rows);
-/* Writes the mean correlation of up to 16 of these pairs for each trial center, a step of 1/2 apart. The center is
- * where it is highest, less what the views move over the angle that is missing. The confidence is that correlation. */
-struct center_found ts_center_by_opposite(const struct center_search *search, const struct center_pairs *pairs,
-                                          double *measure);
+/* Writes the mean correlation of up to 16 of these pairs for each trial center, a step of 1/2
+ * apart. The center is where it is highest, less what the views move over the angle that is
+ * missing. The confidence is that correlation. */
+struct center_found ts_center_by_opposite(const struct center_search *search,
+                                          const struct center_pairs *pairs, double *measure);
 
-/* Returns how many views have no opposite, modulo 360 degrees: an odd number of views over a turn has its opposites
- * between two. */
+/* Returns how many views have no opposite, modulo 360 degrees: an odd number of views over a turn
+ * has its opposites between two. */
 int64_t ts_center_overlap_lacks(const struct ts_axis *views);
-/* Returns how far trial centers reach from the middle of n detector pixels, so that the least overlap is a 50th of
- * them, 8 at least. */
+/* Returns how far trial centers reach from the middle of n detector pixels, so that the least
+ * overlap is a 50th of them, 8 at least. */
 double ts_center_overlap_search(int64_t n_detectors);
-/* Writes for each trial center, a step of 1/2 apart, how well what both views of these pairs see agrees:
- * L. I. Lin's concordance 2 cov(p, q) / (var p + var q + (mean p - mean q)^2) of all their samples together, which is 1
- * where they are equal. The center is where it is highest, and the confidence is that value. */
-struct center_found ts_center_by_overlap(const struct center_search *search, const struct center_pairs *pairs,
-                                         double *measure);
+/* Writes for each trial center, a step of 1/2 apart, how well what both views of these pairs see
+ * agrees: L. I. Lin's concordance 2 cov(p, q) / (var p + var q + (mean p - mean q)^2) of all their
+ * samples together, which is 1 where they are equal. The center is where it is highest, and the
+ * confidence is that value. */
+struct center_found ts_center_by_overlap(const struct center_search *search,
+                                         const struct center_pairs *pairs, double *measure);
 
 #endif

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * N. T. Vo, M. Drakopoulos, R. C. Atwood, C. Reinhard, "Reliable method for calculating the center of rotation in
- * parallel-beam tomography", Optics Express 22 (2014).
+ * N. T. Vo, M. Drakopoulos, R. C. Atwood, C. Reinhard, "Reliable method for calculating the center
+ * of rotation in parallel-beam tomography", Optics Express 22 (2014).
  *
- * The measure is the mean magnitude outside of the double wedge of the transform of a full turn whose second half is
- * the first one, mirrored and moved by 2 c - (n - 1): the transform of a real full turn is almost empty there. It is
- * linear and moving is a phase: with A the transform of the first half and B that of the mirrored one, the measure is
- * the mean of |A + B exp(-2 pi i k shift / n)|. So both are transformed once, as the real and imaginary part of one
- * image, and any center, between pixels too, costs one sum over the elements outside of the wedge: |m| > pi k for m
- * cycles a turn and k cycles a detector row. |m| <= 2 and k = 0 are left out, and weights exp(-2 pi^2 f^2) stand for
- * smoothing by a Gaussian of one pixel. The paper leaves |m| <= 20 out, for stripes, which are removed before
- * (center_clean.c); these rows tell the most under noise.
+ * The measure is the mean magnitude outside of the double wedge of the transform of a full turn
+ * whose second half is the first one, mirrored and moved by 2 c - (n - 1): the transform of a real
+ * full turn is almost empty there. It is linear and moving is a phase: with A the transform of the
+ * first half and B that of the mirrored one, the measure is the mean of |A + B exp(-2 pi i k shift
+ * / n)|. So both are transformed once, as the real and imaginary part of one image, and any center,
+ * between pixels too, costs one sum over the elements outside of the wedge: |m| > pi k for m cycles
+ * a turn and k cycles a detector row. |m| <= 2 and k = 0 are left out, and weights exp(-2 pi^2 f^2)
+ * stand for smoothing by a Gaussian of one pixel. The paper leaves |m| <= 20 out, for stripes,
+ * which are removed before (center_clean.c); these rows tell the most under noise.
  *
- * The phase of column k turns once in n / (2 k) trial centers. k = 1 must take part: without it k = 2, which is strong
- * in every small object, draws the minimum to the center's alias a quarter of the detector away as well.
+ * The phase of column k turns once in n / (2 k) trial centers. k = 1 must take part: without it k =
+ * 2, which is strong in every small object, draws the minimum to the center's alias a quarter of
+ * the detector away as well.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -24,8 +26,8 @@
 
 enum { ABREAST = 8, MOST_DROP = 2, FINE = 10 };
 
-/* The confidence that white noise reaches, in units of one over the root of the number of values that take part; and of
- * one over that number, which matters where they are few. */
+/* The confidence that white noise reaches, in units of one over the root of the number of values
+ * that take part; and of one over that number, which matters where they are few. */
 static const double noise_share = 1.2, noise_share_of_few = 4;
 
 struct fft_shape ts_center_transform(int64_t half_turn, int64_t n_detectors)
@@ -66,10 +68,12 @@ static int64_t element_count(int64_t half_turn, int64_t n_detectors)
     return count;
 }
 
-static struct center_buffers lay_out(int64_t half_turn, int64_t n_detectors, struct memory_layout *layout)
+static struct center_buffers lay_out(int64_t half_turn, int64_t n_detectors,
+                                     struct memory_layout *layout)
 {
     const struct fft_shape shape = ts_center_transform(half_turn, n_detectors);
-    const size_t count = (size_t)element_count(half_turn, n_detectors), column = count * sizeof(float);
+    const size_t count = (size_t)element_count(half_turn, n_detectors),
+                 column = count * sizeof(float);
     struct center_buffers buffers = {0};
     buffers.z = ts_layout_add(layout, (size_t)ts_fft_count(&shape) * 2 * sizeof *buffers.z);
     buffers.work = ts_layout_add(layout, ts_fft_work_bytes(&shape));
@@ -91,21 +95,24 @@ size_t ts_center_scratch_bytes(int64_t half_turn, int64_t n_detectors)
     return layout.bytes;
 }
 
-struct center_buffers ts_center_buffers(const struct center_half *half, const struct fft *fft, void *scratch)
+struct center_buffers ts_center_buffers(const struct center_half *half, const struct fft *fft,
+                                        void *scratch)
 {
     struct memory_layout layout = {.base = scratch};
     struct center_buffers buffers = lay_out(half->n_views, half->n_detectors, &layout);
     buffers.half = *half;
     buffers.fft = fft;
     for (int64_t m = 0; m < 2 * half->n_views; m++) {
-        const double f = (double)(m < half->n_views ? m : m - 2 * half->n_views) / (double)(2 * half->n_views);
+        const double f =
+            (double)(m < half->n_views ? m : m - 2 * half->n_views) / (double)(2 * half->n_views);
         buffers.weight[m] = exp(-2 * M_PI * M_PI * f * f);
         buffers.slope[m] = 1 / tan(M_PI * f);
     }
     return buffers;
 }
 
-/* Fills the image: the first half is the real part of its rows, the mirrored one the imaginary part of the others. */
+/* Fills the image: the first half is the real part of its rows, the mirrored one the imaginary part
+ * of the others. */
 static void fill(const struct center_half *half, const double *window, float *z)
 {
     const int64_t n = half->n_detectors;
@@ -119,23 +126,27 @@ static void fill(const struct center_half *half, const double *window, float *z)
         }
 }
 
-/* Transforms the half turn and its mirror image. window (NULL: none): factors of the detector pixels. */
+/* Transforms the half turn and its mirror image. window (NULL: none): factors of the detector
+ * pixels. */
 static void center_find_elements(const struct center_buffers *buffers, const double *window,
                                  struct center_elements *out)
 {
-    const int64_t n = buffers->half.n_detectors, half_turn = buffers->half.n_views, rows = 2 * half_turn;
+    const int64_t n = buffers->half.n_detectors, half_turn = buffers->half.n_views,
+                  rows = 2 * half_turn;
     const float *z = buffers->z;
     int64_t at = 0;
     fill(&buffers->half, window, buffers->z);
     ts_fft_forward(buffers->fft, buffers->z, buffers->z, buffers->work);
     out->weight = out->squares = 0;
     for (int64_t k = CENTER_LOWEST_COLUMN; k <= n / 2; k++) {
-        const int64_t first = center_first_row(half_turn, k), count = center_column_count(half_turn, k);
+        const int64_t first = center_first_row(half_turn, k),
+                      count = center_column_count(half_turn, k);
         const double g = (double)k / (double)n, column = exp(-2 * M_PI * M_PI * g * g);
         for (int64_t i = 0; i < count; i++, at++) {
             const int64_t m = first + i; /* rows above half_turn are the negative ones */
             const double weight = column * buffers->weight[m];
-            const float *here = &z[2 * (m * n + k)], *there = &z[2 * ((rows - m) % rows * n + (n - k) % n)];
+            const float *here = &z[2 * (m * n + k)],
+                        *there = &z[2 * ((rows - m) % rows * n + (n - k) % n)];
             out->a_re[at] = (float)(0.5 * weight * ((double)here[0] + (double)there[0]));
             out->a_im[at] = (float)(0.5 * weight * ((double)here[1] - (double)there[1]));
             out->b_re[at] = (float)(0.5 * weight * ((double)here[1] + (double)there[1]));
@@ -148,8 +159,9 @@ static void center_find_elements(const struct center_buffers *buffers, const dou
     }
 }
 
-TS_VECTORIZED static void add_magnitudes(const float *a_re, const float *a_im, const float *b_re, const float *b_im,
-                                         int64_t n, float c, float s, double *sums)
+TS_VECTORIZED static void add_magnitudes(const float *a_re, const float *a_im, const float *b_re,
+                                         const float *b_im, int64_t n, float c, float s,
+                                         double *sums)
 {
     for (int64_t i = 0; i < n; i += ABREAST)
         for (int k = 0; k < ABREAST; k++) {
@@ -169,8 +181,8 @@ static double measure_of(const struct center_buffers *buffers, double center)
     for (int64_t k = CENTER_LOWEST_COLUMN; k <= buffers->half.n_detectors / 2; k++) {
         const int64_t count = center_padded(center_column_count(half_turn, k));
         const double phase = -2 * M_PI * fmod((double)k * shift / n, 1);
-        add_magnitudes(elements->a_re + at, elements->a_im + at, elements->b_re + at, elements->b_im + at, count,
-                       (float)cos(phase), (float)sin(phase), sums);
+        add_magnitudes(elements->a_re + at, elements->a_im + at, elements->b_re + at,
+                       elements->b_im + at, count, (float)cos(phase), (float)sin(phase), sums);
         at += count;
     }
     for (int k = 0; k < ABREAST; k++)
@@ -178,8 +190,8 @@ static double measure_of(const struct center_buffers *buffers, double center)
     return sum / elements->weight;
 }
 
-struct center_found ts_center_by_sinogram(const struct center_search *search, struct center_buffers *buffers,
-                                          double *measure)
+struct center_found ts_center_by_sinogram(const struct center_search *search,
+                                          struct center_buffers *buffers, double *measure)
 {
     struct center_elements *elements = &buffers->elements;
     const int64_t n_trials = ts_center_trials(search->search, 1), half = n_trials / 2;
@@ -199,8 +211,10 @@ struct center_found ts_center_by_sinogram(const struct center_search *search, st
     for (int64_t i = 1; i <= 2 * FINE; i++)
         closest = fine[i] < fine[closest] ? i : closest;
     const bool inside = closest > 0 && closest < 2 * FINE;
-    const double more = inside ? ts_center_turning_point(fine[closest - 1], fine[closest], fine[closest + 1]) : 0;
-    const double of_few = elements->squares / (elements->weight * elements->weight); /* 1 / their number, weighted */
+    const double more =
+        inside ? ts_center_turning_point(fine[closest - 1], fine[closest], fine[closest + 1]) : 0;
+    const double of_few =
+        elements->squares / (elements->weight * elements->weight); /* 1 / their number, weighted */
     return (struct center_found){.center = near + ((double)(closest - FINE) + more) / FINE,
                                  .noise = noise_share * sqrt(of_few) + noise_share_of_few * of_few,
                                  .best = best};
@@ -208,20 +222,23 @@ struct center_found ts_center_by_sinogram(const struct center_search *search, st
 
 /* A center to a fraction of a pixel, and how far it may be off.
  *
- * At the right center what is outside of the double wedge is noise, and what does not fit the model: drifts, angles
- * between the views, an object that the detector cuts off. Both differ over the frequencies. So the plane is divided
- * into cells, each of a ratio of 1.3 in k and 2 in |m|, whose variances are unknown, and the center is the most likely
- * one: the lowest sum over the cells of N log(mean of |A + B exp(-2 pi i k shift / n)|^2). Trials a quarter of a pixel
- * apart, then Newton's steps with the variances held. A cell that fits badly counts for little.
+ * At the right center what is outside of the double wedge is noise, and what does not fit the
+ * model: drifts, angles between the views, an object that the detector cuts off. Both differ over
+ * the frequencies. So the plane is divided into cells, each of a ratio of 1.3 in k and 2 in |m|,
+ * whose variances are unknown, and the center is the most likely one: the lowest sum over the cells
+ * of N log(mean of |A + B exp(-2 pi i k shift / n)|^2). Trials a quarter of a pixel apart, then
+ * Newton's steps with the variances held. A cell that fits badly counts for little.
  *
- * The deviation is the larger one of two: that of a fit to values with those variances, and the one that the slopes of
- * the columns, and of the cells, have together (White, 1980), which knows of errors that values have in common.
+ * The deviation is the larger one of two: that of a fit to values with those variances, and the one
+ * that the slopes of the columns, and of the cells, have together (White, 1980), which knows of
+ * errors that values have in common.
  *
- * Of an object that is cut off the rows are multiplied by a window about the center, so that both halves see the same
- * of it. What is beyond the window widens the wedge, and what stays on the detector, in stripes of any width, is
- * projected out: a column of the transform that is the same in all views is proportional to that of 1 in the first half
- * turn and 0 in the second, for odd m, and 0 for even m. The window draws the fit to its own middle: the fit about x is
- * at x + g(x), and the center is where g is 0, which secants find. */
+ * Of an object that is cut off the rows are multiplied by a window about the center, so that both
+ * halves see the same of it. What is beyond the window widens the wedge, and what stays on the
+ * detector, in stripes of any width, is projected out: a column of the transform that is the same
+ * in all views is proportional to that of 1 in the first half turn and 0 in the second, for odd m,
+ * and 0 for even m. The window draws the fit to its own middle: the fit about x is at x + g(x), and
+ * the center is where g is 0, which secants find. */
 
 enum { MOST_CELLS = 512, LEAST_VALUES = 24, MOST_STEPS = 20, MOST_WINDOWS = 8 };
 
@@ -235,7 +252,7 @@ struct cells {
     double weight[MOST_CELLS], power[MOST_CELLS], slope[MOST_CELLS];
 };
 
-/* ---- cells ------------------------------------------------------------------------------------- */
+/* ---- cells ----------------------------------------------------------------------------------- */
 
 static int band_of(double value, double ratio)
 {
@@ -249,10 +266,12 @@ static int64_t row_of(int64_t half_turn, int64_t k, int64_t i)
     return row < half_turn ? row : 2 * half_turn - row;
 }
 
-/* Returns the raw cell of element i of column k: bands of rows follow each other within a band of columns. */
+/* Returns the raw cell of element i of column k: bands of rows follow each other within a band of
+ * columns. */
 static int raw_cell(int64_t half_turn, int64_t k, int64_t i)
 {
-    return band_of((double)k, cell_ratio) * 64 + band_of((double)row_of(half_turn, k, i), cell_row_ratio);
+    return band_of((double)k, cell_ratio) * 64 +
+           band_of((double)row_of(half_turn, k, i), cell_row_ratio);
 }
 
 /* Returns whether element i of column k is outside of a wedge that is `wedge` times as wide. */
@@ -270,7 +289,8 @@ static void find_cells(const struct center_buffers *buffers, double wedge, struc
     int64_t count[RAW] = {0}, at = 0;
     for (int64_t k = CENTER_LOWEST_COLUMN; k <= n / 2; k++) {
         for (int64_t i = 0; i < center_column_count(half_turn, k); i++)
-            count[cell[at + i] = (uint16_t)raw_cell(half_turn, k, i)] += is_outside(half_turn, k, i, wedge);
+            count[cell[at + i] = (uint16_t)raw_cell(half_turn, k, i)] +=
+                is_outside(half_turn, k, i, wedge);
         at += center_padded(center_column_count(half_turn, k));
     }
     *cells = (struct cells){0};
@@ -290,14 +310,15 @@ static void find_cells(const struct center_buffers *buffers, double wedge, struc
         for (int64_t i = 0; i < center_padded(values_of_column); i++, at++) {
             const int own = i < values_of_column ? label[cell[at]] : 0;
             cell[at] = (uint16_t)(own < cells->n ? own : cells->n - 1);
-            const double f = (double)row_of(half_turn, k, i) / (double)(2 * half_turn), g = (double)k / (double)n;
+            const double f = (double)row_of(half_turn, k, i) / (double)(2 * half_turn),
+                         g = (double)k / (double)n;
             if (i < values_of_column && is_outside(half_turn, k, i, wedge))
                 cells->weight[cell[at]] += exp(-4 * M_PI * M_PI * (f * f + g * g));
         }
     }
 }
 
-/* ---- the fit ----------------------------------------------------------------------------------- */
+/* ---- the fit --------------------------------------------------------------------------------- */
 
 struct column {
     double cosine, sine, rate; /* of its phase, which turns by `rate` a pixel */
@@ -312,7 +333,8 @@ static struct column column_of(const struct center_half *half, int64_t k, double
                            center_padded(center_column_count(half->n_views, k))};
 }
 
-/* Finds the mean power of each cell about a center. No cell is empty, so that its logarithm exists. */
+/* Finds the mean power of each cell about a center. No cell is empty, so that its logarithm
+ * exists. */
 static void find_powers(const struct center_buffers *buffers, double center, struct cells *cells)
 {
     const struct center_elements *e = &buffers->elements;
@@ -333,8 +355,8 @@ static void find_powers(const struct center_buffers *buffers, double center, str
     for (int c = 0; c < cells->n; c++)
         weights += cells->weight[c];
     for (int c = 0; c < cells->n; c++)
-        cells->power[c] =
-            fmax(cells->weight[c] > 0 ? cells->power[c] / cells->weight[c] : 0, 1e-12 * all / weights + 1e-290);
+        cells->power[c] = fmax(cells->weight[c] > 0 ? cells->power[c] / cells->weight[c] : 0,
+                               1e-12 * all / weights + 1e-290);
 }
 
 static double unlikeliness(const struct center_buffers *buffers, double center, struct cells *cells)
@@ -349,11 +371,13 @@ static double unlikeliness(const struct center_buffers *buffers, double center, 
 /* The derivatives of half the sum of |A + B exp|^2 / power. */
 struct slopes {
     double first, second;
-    double variance; /* of `first`: of values that differ by chance; and of the columns, and cells, as they are */
+    double variance; /* of `first`: of values that differ by chance; and of the columns, and cells,
+                        as they are */
     double columns, cells;
 };
 
-static struct slopes find_slopes(const struct center_buffers *buffers, double center, struct cells *cells)
+static struct slopes find_slopes(const struct center_buffers *buffers, double center,
+                                 struct cells *cells)
 {
     const struct center_elements *e = &buffers->elements;
     struct slopes slopes = {0};
@@ -365,10 +389,13 @@ static struct slopes find_slopes(const struct center_buffers *buffers, double ce
         const struct column column = column_of(&buffers->half, k, center);
         double first = 0;
         for (int64_t end = at + column.count; at < end; at++) {
-            const double re = (double)e->b_re[at] * column.cosine - (double)e->b_im[at] * column.sine;
-            const double im = (double)e->b_re[at] * column.sine + (double)e->b_im[at] * column.cosine;
+            const double re =
+                (double)e->b_re[at] * column.cosine - (double)e->b_im[at] * column.sine;
+            const double im =
+                (double)e->b_re[at] * column.sine + (double)e->b_im[at] * column.cosine;
             const double q_re = (double)e->a_re[at] + re, q_im = (double)e->a_im[at] + im;
-            const double weight = 1 / cells->power[e->cell[at]], square = weight * column.rate * column.rate;
+            const double weight = 1 / cells->power[e->cell[at]],
+                         square = weight * column.rate * column.rate;
             const double slope = weight * column.rate * (q_re * im - q_im * re);
             first += slope;
             cells->slope[e->cell[at]] += slope;
@@ -383,7 +410,8 @@ static struct slopes find_slopes(const struct center_buffers *buffers, double ce
     return slopes;
 }
 
-static struct center_fit newton(const struct center_buffers *buffers, double center, struct cells *cells)
+static struct center_fit newton(const struct center_buffers *buffers, double center,
+                                struct cells *cells)
 {
     struct slopes slopes = {0};
     for (int i = 0; i < MOST_STEPS; i++) {
@@ -412,7 +440,7 @@ static double best_trial(const struct center_buffers *buffers, double center, st
     return best;
 }
 
-/* ---- a window ---------------------------------------------------------------------------------- */
+/* ---- a window -------------------------------------------------------------------------------- */
 
 static void find_window(int64_t n, double center, double *window)
 {
@@ -438,7 +466,8 @@ static void project(const struct center_buffers *buffers, int64_t k, float *re, 
             }
             if ((first + i) % 2 == 0)
                 continue;
-            const double u_re = buffers->weight[first + i], u_im = -u_re * buffers->slope[first + i];
+            const double u_re = buffers->weight[first + i],
+                         u_im = -u_re * buffers->slope[first + i];
             if (pass == 0) {
                 sum_re += u_re * (double)re[i] + u_im * (double)im[i];
                 sum_im += u_re * (double)im[i] - u_im * (double)re[i];
@@ -465,7 +494,8 @@ static void look_within(struct center_buffers *buffers, double center)
     }
 }
 
-static struct center_fit refine_within(struct center_buffers *buffers, double center, struct cells *cells)
+static struct center_fit refine_within(struct center_buffers *buffers, double center,
+                                       struct cells *cells)
 {
     const double last = (double)(buffers->half.n_detectors - 1);
     double before = 0, pull_before = 0;
@@ -499,10 +529,12 @@ static double misfit_of(const struct center_buffers *buffers, double center, str
     for (int c = 0; c < cells->n; c++)
         cells->slope[c] = 0;
     for (int64_t k = CENTER_LOWEST_COLUMN; k <= buffers->half.n_detectors / 2; k++)
-        for (int64_t end = at + center_padded(center_column_count(buffers->half.n_views, k)); at < end; at++)
-            cells->slope[e->cell[at]] +=
-                (double)e->a_re[at] * (double)e->a_re[at] + (double)e->a_im[at] * (double)e->a_im[at] +
-                (double)e->b_re[at] * (double)e->b_re[at] + (double)e->b_im[at] * (double)e->b_im[at];
+        for (int64_t end = at + center_padded(center_column_count(buffers->half.n_views, k));
+             at < end; at++)
+            cells->slope[e->cell[at]] += (double)e->a_re[at] * (double)e->a_re[at] +
+                                         (double)e->a_im[at] * (double)e->a_im[at] +
+                                         (double)e->b_re[at] * (double)e->b_re[at] +
+                                         (double)e->b_im[at] * (double)e->b_im[at];
     find_powers(buffers, center, cells);
     for (int c = 0; c < cells->n; c++) {
         if (cells->slope[c] > 0)

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A slice is searched by the method of the parameters; then the result is judged: by the confidence that noise alone
- * reaches, by another minimum that is as good, by the center of mass, and by how much of the object the detector cuts
- * off.
+ * A slice is searched by the method of the parameters; then the result is judged: by the confidence
+ * that noise alone reaches, by another minimum that is as good, by the center of mass, and by how
+ * much of the object the detector cuts off.
  *
- * The measure of the sinogram cannot tell c from c + n / 2, for n detector pixels. The center of mass can, if the
- * detector sees the whole object.
+ * The measure of the sinogram cannot tell c from c + n / 2, for n detector pixels. The center of
+ * mass can, if the detector sees the whole object.
  *
- * If the detector cuts the object off, the two halves of a full turn differ beyond the ends of what both see, so that
- * the fit takes what both see (ts_center_refine). Opposite views are compared too. Their center is taken if there are
- * many pairs, as in a whole turn: also of a whole object, where it is more exact, because all views take part. Few
- * pairs are taken only if they deviate less than the two centers differ, and less than the fit may be off; or if the
- * sinogram shows none.
+ * If the detector cuts the object off, the two halves of a full turn differ beyond the ends of what
+ * both see, so that the fit takes what both see (ts_center_refine). Opposite views are compared
+ * too. Their center is taken if there are many pairs, as in a whole turn: also of a whole object,
+ * where it is more exact, because all views take part. Few pairs are taken only if they deviate
+ * less than the two centers differ, and less than the fit may be off; or if the sinogram shows
+ * none.
  *
- * A whole turn that is cut off at one end more than at the other has its axis off the middle, maybe near that end (half
- * acquisition), out of reach of both. Then the overlaps of opposite views are compared over nearly the whole detector.
+ * A whole turn that is cut off at one end more than at the other has its axis off the middle, maybe
+ * near that end (half acquisition), out of reach of both. Then the overlaps of opposite views are
+ * compared over nearly the whole detector.
  */
 #include "stages/scan/center_slice.h"
 
@@ -28,17 +30,19 @@
 #include "stages/geometry/view_blocks.h"
 #include "stages/scan/center_search.h"
 
-/* The center of opposite views to a fraction of a pixel, and how far it may be off. The shift that takes one view of a
- * pair best onto the other one, mirrored, is sum(slope * difference) / sum(slope of one * slope of the other): noise of
- * two views has nothing in common, so that the divisor is that of the object.
+/* The center of opposite views to a fraction of a pixel, and how far it may be off. The shift that
+ * takes one view of a pair best onto the other one, mirrored, is sum(slope * difference) /
+ * sum(slope of one * slope of the other): noise of two views has nothing in common, so that the
+ * divisor is that of the object.
  *
- * Each of PIECES pieces of the detector, of each pair, has a shift of its own. The deviation of their mean is that of
- * the center.
+ * Each of PIECES pieces of the detector, of each pair, has a shift of its own. The deviation of
+ * their mean is that of the center.
  *
- * An opposite between two views is interpolated: a point of the object is then at two places whose mean, weighted, is
- * right, at any radius. Views that are not quite opposite, at the ends of half a turn, show the object turned by the
- * angle that is missing: what is far from the axis moves by more than the mean, for which the center makes up. The way
- * at a part of the radius is uncertain, and less of many pairs. */
+ * An opposite between two views is interpolated: a point of the object is then at two places whose
+ * mean, weighted, is right, at any radius. Views that are not quite opposite, at the ends of half a
+ * turn, show the object turned by the angle that is missing: what is far from the axis moves by
+ * more than the mean, for which the center makes up. The way at a part of the radius is uncertain,
+ * and less of many pairs. */
 
 enum { PIECES = 8, STEPS = 4 };
 
@@ -79,8 +83,10 @@ static double lacking(const struct center_pairs *pairs)
     return sum / pairs->n * M_PI / 180;
 }
 
-/* Returns the mean shift of the center for mirrored views that are at `sum` - d, and its deviation. */
-static struct center_fit shift_of(const struct center_search *search, const struct center_pairs *pairs, double sum)
+/* Returns the mean shift of the center for mirrored views that are at `sum` - d, and its
+ * deviation. */
+static struct center_fit shift_of(const struct center_search *search,
+                                  const struct center_pairs *pairs, double sum)
 {
     const int64_t n = search->n_detectors, first = (int64_t)fmax(2, ceil(sum - (double)n + 4)),
                   end = (int64_t)fmin((double)n - 2, floor(sum - 3));
@@ -91,9 +97,9 @@ static struct center_fit shift_of(const struct center_search *search, const stru
     for (int pass = 0; pass < 2; pass++) {
         for (int pair = 0; pair < pairs->n; pair++)
             for (int64_t i = 0; i < PIECES; i++) {
-                const struct piece piece =
-                    piece_of(search->p + pairs->at[pair].view * n, pairs->rows + pair * n, sum,
-                             first + i * (end - first) / PIECES, first + (i + 1) * (end - first) / PIECES);
+                const struct piece piece = piece_of(
+                    search->p + pairs->at[pair].view * n, pairs->rows + pair * n, sum,
+                    first + i * (end - first) / PIECES, first + (i + 1) * (end - first) / PIECES);
                 const double off = piece.product - piece.slopes * shift;
                 all.slopes += pass == 0 ? piece.slopes : 0;
                 all.product += pass == 0 ? piece.product : 0;
@@ -104,43 +110,51 @@ static struct center_fit shift_of(const struct center_search *search, const stru
         shift = all.product / all.slopes;
     }
     const double pieces = (double)(PIECES * pairs->n);
-    return (struct center_fit){0.5 * shift, 0.5 * sqrt(squares * pieces / (pieces - 1)) / all.slopes};
+    return (struct center_fit){0.5 * shift,
+                               0.5 * sqrt(squares * pieces / (pieces - 1)) / all.slopes};
 }
 
 /* Refines the center that these pairs have. */
-static struct center_fit center_refine_opposite(const struct center_search *search, const struct center_pairs *pairs,
+static struct center_fit center_refine_opposite(const struct center_search *search,
+                                                const struct center_pairs *pairs,
                                                 const struct center_found *found)
 {
     const double off = lacking(pairs);
     struct center_fit fit = shift_of(search, pairs, 2 * (found->center - found->moved));
-    const double uncertain = uncertain_radius * (double)search->n_detectors * off / sqrt((double)pairs->n);
+    const double uncertain =
+        uncertain_radius * (double)search->n_detectors * off / sqrt((double)pairs->n);
     if (off > 0)
-        return (struct center_fit){
-            .center = found->center, .deviation = hypot(fit.deviation, uncertain), .spread = fit.deviation};
+        return (struct center_fit){.center = found->center,
+                                   .deviation = hypot(fit.deviation, uncertain),
+                                   .spread = fit.deviation};
     double center = found->center;
     for (int i = 0; i < STEPS && !isnan(fit.center); i++) {
         fit = shift_of(search, pairs, 2 * center);
         center += fit.center;
     }
     return fabs(center - found->center) <= 1
-               ? (struct center_fit){.center = center, .deviation = fit.deviation, .spread = fit.deviation}
+               ? (struct center_fit){.center = center,
+                                     .deviation = fit.deviation,
+                                     .spread = fit.deviation}
                : (struct center_fit){.center = found->center, .deviation = NAN};
 }
 
 enum { APART = 3 };      /* trials between a minimum and its rival, at least */
 enum { MANY_PAIRS = 8 }; /* of opposite views: so many are believed */
 
-/* An error is `sigmas` deviations, and what the pixels themselves make uncertain. It was found from simulated scans,
- * nine of ten of which have their axis within it (lab/peers/center_study.py). */
-static const double sigmas = 2, least_error = 0.06, least_error_within = 0.3, least_error_of_mass = 0.3;
-/* The center of mass is trusted with a deviation of this share of the detector at most, and contradicts a center that
- * is so many times as far from it. */
+/* An error is `sigmas` deviations, and what the pixels themselves make uncertain. It was found from
+ * simulated scans, nine of ten of which have their axis within it (lab/peers/center_study.py). */
+static const double sigmas = 2, least_error = 0.06, least_error_within = 0.3,
+                    least_error_of_mass = 0.3;
+/* The center of mass is trusted with a deviation of this share of the detector at most, and
+ * contradicts a center that is so many times as far from it. */
 static const double trusted_share = 1.0 / 48;
 enum { CONTRADICTS = 4 };
-/* The centers of two methods are different if they are further apart than so many times what both may be off. */
+/* The centers of two methods are different if they are further apart than so many times what both
+ * may be off. */
 static const double different = 3;
-/* A scan of half acquisition is cut off so many times as much at one end as at the other, and has this concordance, or
- * opposite views that show nothing within reach. */
+/* A scan of half acquisition is cut off so many times as much at one end as at the other, and has
+ * this concordance, or opposite views that show nothing within reach. */
 static const double lopsided = 2, convincing = 0.8;
 
 /* These are the findings of the searches. */
@@ -156,7 +170,8 @@ struct look {
     bool may_miss;  /* the axis may be out of reach of the search */
 };
 
-/* The scratch: the cleaned sinogram, half a turn of it in even steps, and the opposites of views. */
+/* The scratch: the cleaned sinogram, half a turn of it in even steps, and the opposites of
+ * views. */
 struct room {
     float *clean, *half, *opposites;
     struct view_place *places;
@@ -183,13 +198,16 @@ static struct room lay_out(const struct stage_context *context, struct memory_la
 {
     const struct center_params *params = context->params;
     const int64_t n = context->in.axes[2].n, n_views = context->in.axes[1].n;
-    const int64_t half_turn = params->method == CENTER_SINOGRAM ? ts_center_half_turn(&context->in.axes[1]) : 0;
-    const size_t cleans = ts_center_clean_bytes(n), searches = half_turn ? ts_center_scratch_bytes(half_turn, n) : 0;
+    const int64_t half_turn =
+        params->method == CENTER_SINOGRAM ? ts_center_half_turn(&context->in.axes[1]) : 0;
+    const size_t cleans = ts_center_clean_bytes(n),
+                 searches = half_turn ? ts_center_scratch_bytes(half_turn, n) : 0;
     struct room room;
     room.clean = ts_layout_add(layout, (size_t)(n_views * n) * sizeof *room.clean);
     room.half = ts_layout_add(layout, (size_t)(half_turn * n) * sizeof *room.half);
     room.opposites =
-        ts_layout_add(layout, (size_t)(params->method == CENTER_MASS ? 0 : CENTER_PAIRS * n) * sizeof *room.opposites);
+        ts_layout_add(layout, (size_t)(params->method == CENTER_MASS ? 0 : CENTER_PAIRS * n) *
+                                  sizeof *room.opposites);
     room.places = ts_layout_add(layout, (size_t)n_views * sizeof *room.places);
     room.work = ts_layout_add(layout, cleans > searches ? cleans : searches);
     return room;
@@ -207,18 +225,20 @@ static struct center_search search_of(const struct center_slice *slice)
 {
     const struct stage_context *context = slice->context;
     struct memory_layout layout = {.base = slice->scratch};
-    return (struct center_search){lay_out(context, &layout).clean, &context->in.axes[1], context->in.axes[2].n,
-                                  params_of(slice)->search, context->threads};
+    return (struct center_search){lay_out(context, &layout).clean, &context->in.axes[1],
+                                  context->in.axes[2].n, params_of(slice)->search,
+                                  context->threads};
 }
 
 static enum ts_status refuse(const struct center_slice *slice, const char *code, const char *what)
 {
     const struct stage_context *context = slice->context;
-    return ts_diag_error(context->diag, TS_BAD_INPUT,
-                         &(struct diag_site){.code = code, .span = context->set->span, .stage = context->set->owner},
-                         "no center can be %s in slice %lld: %s",
-                         params_of(slice)->method == CENTER_GIVEN ? "shown" : "found",
-                         (long long)params_of(slice)->slice, what);
+    return ts_diag_error(
+        context->diag, TS_BAD_INPUT,
+        &(struct diag_site){.code = code, .span = context->set->span, .stage = context->set->owner},
+        "no center can be %s in slice %lld: %s",
+        params_of(slice)->method == CENTER_GIVEN ? "shown" : "found",
+        (long long)params_of(slice)->slice, what);
 }
 
 enum ts_status ts_center_slice_check(const struct center_slice *slice)
@@ -228,7 +248,8 @@ enum ts_status ts_center_slice_check(const struct center_slice *slice)
     for (size_t i = 0; i < ts_slice_count(&slice->context->in); i++) {
         if (!isfinite(p[i])) {
             refuse(slice, "center-nonfinite", "it holds NaN or infinite values");
-            return ts_diag_hint(slice->context->diag, "`bad_pixels` before it fills them from the pixels beside them");
+            return ts_diag_hint(slice->context->diag,
+                                "`bad_pixels` before it fills them from the pixels beside them");
         }
         same = same && p[i] == p[0];
     }
@@ -252,11 +273,12 @@ static bool views_are_alike(const struct center_search *search)
     return true;
 }
 
-/* ---- warnings ---------------------------------------------------------------------------------- */
+/* ---- warnings -------------------------------------------------------------------------------- */
 
 static struct diag_site site_of(const struct center_slice *slice, const char *code)
 {
-    return (struct diag_site){.code = code, .span = slice->context->set->span, .stage = slice->context->stage->name};
+    return (struct diag_site){
+        .code = code, .span = slice->context->set->span, .stage = slice->context->stage->name};
 }
 
 static void warn_of_truncation(const struct center_slice *slice, const struct look *look)
@@ -266,31 +288,38 @@ static void warn_of_truncation(const struct center_slice *slice, const struct lo
     if (look->may_miss) {
         ts_diag_warning(
             slice->context->diag, &site,
-            "the object leaves the detector at its %s end, more than at the other, in slice %lld of a whole "
+            "the object leaves the detector at its %s end, more than at the other, in slice %lld "
+            "of a whole "
             "turn, so that the axis is off the middle, maybe out of reach of this search",
-            look->truncation.first > look->truncation.last ? "first" : "last", (long long)params_of(slice)->slice);
+            look->truncation.first > look->truncation.last ? "first" : "last",
+            (long long)params_of(slice)->slice);
         ts_diag_hint(slice->context->diag, "`method: overlap` searches nearly the whole detector");
         return;
     }
     if (isnan(look->by_sinogram) || isnan(look->by_opposite))
-        snprintf(what, sizeof what, "the center found, %.2f, may be off by %.2f", look->taken.center, look->error);
+        snprintf(what, sizeof what, "the center found, %.2f, may be off by %.2f",
+                 look->taken.center, look->error);
     else
-        snprintf(
-            what, sizeof what,
-            "the center is that of %s, which may be off by %.2f; the sinogram has it at %.2f and opposite views at "
-            "%.2f",
-            look->taken.center == look->by_opposite ? "opposite views" : "the sinogram", look->error, look->by_sinogram,
-            look->by_opposite);
-    ts_diag_warning(slice->context->diag, &site,
-                    "the detector cuts off the object in slice %lld, or the flats or the beam changed, so that air is "
-                    "not 0 there: the first end sees %.0f %% and the last %.0f %% of the most that is seen; %s",
-                    (long long)params_of(slice)->slice, 100 * look->truncation.first, 100 * look->truncation.last,
-                    what);
-    ts_diag_hint(slice->context->diag,
-                 "look at it with strip: true, or give the center; what the rows lack shows in a reconstruction as "
-                 "well, less so with `pad: {}` before it; in a whole turn with the axis near an end of the detector "
-                 "`method: overlap` finds it; if both ends are air, `air` before minus_log makes it 0, with as many "
-                 "`detectors` as see no object");
+        snprintf(what, sizeof what,
+                 "the center is that of %s, which may be off by %.2f; the sinogram has it at %.2f "
+                 "and opposite views at "
+                 "%.2f",
+                 look->taken.center == look->by_opposite ? "opposite views" : "the sinogram",
+                 look->error, look->by_sinogram, look->by_opposite);
+    ts_diag_warning(
+        slice->context->diag, &site,
+        "the detector cuts off the object in slice %lld, or the flats or the beam changed, so that "
+        "air is "
+        "not 0 there: the first end sees %.0f %% and the last %.0f %% of the most that is seen; %s",
+        (long long)params_of(slice)->slice, 100 * look->truncation.first,
+        100 * look->truncation.last, what);
+    ts_diag_hint(slice->context->diag, "look at it with strip: true, or give the center; what the "
+                                       "rows lack shows in a reconstruction as "
+                                       "well, less so with `pad: {}` before it; in a whole turn "
+                                       "with the axis near an end of the detector "
+                                       "`method: overlap` finds it; if both ends are air, `air` "
+                                       "before minus_log makes it 0, with as many "
+                                       "`detectors` as see no object");
 }
 
 static void warn_if_doubtful(const struct center_slice *slice, const struct look *look)
@@ -298,24 +327,31 @@ static void warn_if_doubtful(const struct center_slice *slice, const struct look
     const struct center_search search = search_of(slice);
     struct ts_diag *diag = slice->context->diag;
     const long long z = (long long)params_of(slice)->slice;
-    const struct diag_site alike = site_of(slice, "center-alike"), uncertain = site_of(slice, "center-uncertain"),
+    const struct diag_site alike = site_of(slice, "center-alike"),
+                           uncertain = site_of(slice, "center-uncertain"),
                            ambiguous = site_of(slice, "center-ambiguous");
-    const bool same = views_are_alike(&search), is_uncertain = !same && !(look->confidence > look->taken.noise);
+    const bool same = views_are_alike(&search),
+               is_uncertain = !same && !(look->confidence > look->taken.noise);
     if (same)
         ts_diag_warning(diag, &alike,
-                        "all views of slice %lld are the same, so that the center found, %.2f, is the middle of an "
+                        "all views of slice %lld are the same, so that the center found, %.2f, is "
+                        "the middle of an "
                         "object that looks alike from all sides, or of no object at all",
                         z, look->taken.center);
     else if (is_uncertain)
         ts_diag_warning(diag, &uncertain,
-                        "the center found in slice %lld, %.2f, has a confidence of %.3g, and noise without an object "
+                        "the center found in slice %lld, %.2f, has a confidence of %.3g, and noise "
+                        "without an object "
                         "may have %.3g",
                         z, look->taken.center, look->confidence, look->taken.noise);
     else if (!isnan(look->rival))
-        ts_diag_warning(diag, &ambiguous, "the center found in slice %lld, %.2f, may be wrong, and %.2f the right one",
-                        z, look->taken.center, look->rival);
+        ts_diag_warning(
+            diag, &ambiguous,
+            "the center found in slice %lld, %.2f, may be wrong, and %.2f the right one", z,
+            look->taken.center, look->rival);
     if (!same && !is_uncertain && !isnan(look->rival))
-        ts_diag_hint(diag, "look at both with strip: true and center: NUMBER, and give the right one");
+        ts_diag_hint(diag,
+                     "look at both with strip: true and center: NUMBER, and give the right one");
     else if (same || is_uncertain)
         ts_diag_hint(diag, "look at it with strip: true, search another slice, or give the center");
     if (look->cut_off && !same && !is_uncertain)
@@ -329,29 +365,33 @@ static void hint_of_edge(const struct center_slice *slice, const struct look *lo
     const double n = (double)context->in.axes[2].n, apart = fabs(look->mass.center - 0.5 * (n - 1));
     const double further = ceil(apart + 3 * look->mass.deviation + 4);
     if (further > params_of(slice)->search && further <= 0.5 * n - 2) {
-        ts_diag_hint(context->diag,
-                     "the center of mass has it near %.2f: `search: %.0f` reaches it, or give the center",
-                     look->mass.center, further);
+        ts_diag_hint(
+            context->diag,
+            "the center of mass has it near %.2f: `search: %.0f` reaches it, or give the center",
+            look->mass.center, further);
         return;
     }
     const bool turn = ts_center_overlap_lacks(&context->in.axes[1]) == 0;
     ts_diag_hint(context->diag, "search further, try another slice%s, or give the center",
                  params_of(slice)->method == CENTER_OVERLAP ? " or method"
-                 : turn ? ", or `method: overlap` for this scan of 360 degrees, whose axis may be near an end of the "
+                 : turn ? ", or `method: overlap` for this scan of 360 degrees, whose axis may be "
+                          "near an end of the "
                           "detector"
                         : " or method");
 }
 
-/* ---- search ------------------------------------------------------------------------------------ */
+/* ---- search ---------------------------------------------------------------------------------- */
 
-static double center_of_trial(const struct center_search *search, int64_t trial, int64_t n_trials, double step)
+static double center_of_trial(const struct center_search *search, int64_t trial, int64_t n_trials,
+                              double step)
 {
     const int64_t from_middle = trial - n_trials / 2;
     return 0.5 * (double)(search->n_detectors - 1) + (double)from_middle * step;
 }
 
 /* Makes what one search found the result. */
-static void take(struct look *look, const struct center_found *found, double confidence, int64_t n_trials)
+static void take(struct look *look, const struct center_found *found, double confidence,
+                 int64_t n_trials)
 {
     look->taken = *found;
     look->confidence = confidence;
@@ -366,15 +406,16 @@ static double median_of(const double *measure, int64_t n, double *sorted)
     return sorted[n / 2];
 }
 
-/* Returns the rival of the best trial: the lowest other local minimum that is APART trials or more away and whose
- * measure is at most `highest`. Returns -1 where there is none. */
+/* Returns the rival of the best trial: the lowest other local minimum that is APART trials or more
+ * away and whose measure is at most `highest`. Returns -1 where there is none. */
 static int64_t rival_of(const double *measure, int64_t n_trials, int64_t best, double highest)
 {
     int64_t rival = -1;
     for (int64_t i = 0; i < n_trials; i++) {
-        const bool lowest =
-            (i == 0 || measure[i] <= measure[i - 1]) && (i == n_trials - 1 || measure[i] <= measure[i + 1]);
-        if (lowest && llabs(i - best) >= APART && measure[i] <= highest && (rival < 0 || measure[i] < measure[rival]))
+        const bool lowest = (i == 0 || measure[i] <= measure[i - 1]) &&
+                            (i == n_trials - 1 || measure[i] <= measure[i + 1]);
+        if (lowest && llabs(i - best) >= APART && measure[i] <= highest &&
+            (rival < 0 || measure[i] < measure[rival]))
             rival = i;
     }
     return rival;
@@ -392,36 +433,41 @@ static bool mass_prefers(const struct look *look, double other, double center)
            CONTRADICTS * fabs(look->mass.center - other) < fabs(look->mass.center - center);
 }
 
-/* Moves the center by half the detector if that is where the mass has it. A search within bounds that are given is only
- * warned about. */
+/* Moves the center by half the detector if that is where the mass has it. A search within bounds
+ * that are given is only warned about. */
 static void judge_alias(const struct center_slice *slice, struct look *look)
 {
     const struct stage_context *context = slice->context;
-    const double n = (double)context->in.axes[2].n, middle = 0.5 * (n - 1), center = look->taken.center;
+    const double n = (double)context->in.axes[2].n, middle = 0.5 * (n - 1),
+                 center = look->taken.center;
     const double other = center < middle ? center + 0.5 * n : center - 0.5 * n;
     if (!isnan(look->rival) && mass_prefers(look, center, look->rival))
         look->rival = NAN;
     if (mass_prefers(look, other, center)) {
-        const bool free = !ts_param_given(context->set, "search") || fabs(other - middle) <= params_of(slice)->search;
+        const bool free = !ts_param_given(context->set, "search") ||
+                          fabs(other - middle) <= params_of(slice)->search;
         look->rival = free ? NAN : other;
         look->taken.center = free ? other : center;
         look->outermost = look->outermost && !free;
     }
 }
 
-static void search_sinogram(const struct center_slice *slice, const struct room *room, double *measure, double *sorted,
-                            struct look *look)
+static void search_sinogram(const struct center_slice *slice, const struct room *room,
+                            double *measure, double *sorted, struct look *look)
 {
     const struct center_search search = search_of(slice);
-    const int64_t n = ts_center_trials(search.search, 1), half_turn = ts_center_half_turn(search.views);
+    const int64_t n = ts_center_trials(search.search, 1),
+                  half_turn = ts_center_half_turn(search.views);
     const bool even = ts_center_views_are_even(search.views);
-    const struct center_half half = {even ? room->clean : room->half, half_turn, search.n_detectors};
+    const struct center_half half = {even ? room->clean : room->half, half_turn,
+                                     search.n_detectors};
     struct center_buffers buffers = ts_center_buffers(&half, slice->fft, room->work);
     if (!even)
         ts_center_even_views(&search, half_turn, room->places, room->half);
     const struct center_found found = ts_center_by_sinogram(&search, &buffers, measure);
     const double middle = median_of(measure, n, sorted);
-    const int64_t rival = rival_of(measure, n, found.best, measure[found.best] + found.noise * middle);
+    const int64_t rival =
+        rival_of(measure, n, found.best, measure[found.best] + found.noise * middle);
     take(look, &found, 1 - measure[found.best] / middle, n);
     look->rival = rival < 0 ? NAN : center_of_trial(&search, rival, n, 1);
     judge_alias(slice, look);
@@ -431,7 +477,8 @@ static void search_sinogram(const struct center_slice *slice, const struct room 
         fit = other.misfit < fit.misfit ? other : fit;
     }
     look->by_sinogram = look->taken.center = fit.center;
-    look->error = error_of(fit.deviation, look->cut_off ? least_error_within : least_error, search.search);
+    look->error =
+        error_of(fit.deviation, look->cut_off ? least_error_within : least_error, search.search);
 }
 
 /* What opposite views say. */
@@ -441,8 +488,8 @@ struct opposite {
     double confidence, error;
 };
 
-static struct opposite look_opposite(const struct center_slice *slice, const struct center_pairs *pairs,
-                                     double *measure)
+static struct opposite look_opposite(const struct center_slice *slice,
+                                     const struct center_pairs *pairs, double *measure)
 {
     const struct center_search search = search_of(slice);
     struct opposite opposite = {.found = ts_center_by_opposite(&search, pairs, measure)};
@@ -453,20 +500,25 @@ static struct opposite look_opposite(const struct center_slice *slice, const str
     return opposite;
 }
 
-static void take_opposite(const struct center_slice *slice, const struct opposite *opposite, struct look *look)
+static void take_opposite(const struct center_slice *slice, const struct opposite *opposite,
+                          struct look *look)
 {
-    take(look, &opposite->found, opposite->confidence, ts_center_trials(params_of(slice)->search, 0.5));
+    take(look, &opposite->found, opposite->confidence,
+         ts_center_trials(params_of(slice)->search, 0.5));
     look->rival = NAN;
     look->error = opposite->error;
 }
 
-/* Judges the many pairs of a whole object. Taken are the opposite views that agree with the sinogram, if they are more
- * exact; and those that do not, with a warning unless the center of mass agrees with them. */
-static void judge_many(const struct center_slice *slice, const struct opposite *opposite, struct look *look)
+/* Judges the many pairs of a whole object. Taken are the opposite views that agree with the
+ * sinogram, if they are more exact; and those that do not, with a warning unless the center of mass
+ * agrees with them. */
+static void judge_many(const struct center_slice *slice, const struct opposite *opposite,
+                       struct look *look)
 {
     const double apart = fabs(opposite->fit.center - look->by_sinogram);
     const bool agree = apart <= fmax(1, different * (opposite->error + look->error));
-    const bool found = !isnan(opposite->fit.deviation) && opposite->confidence > opposite->found.noise;
+    const bool found =
+        !isnan(opposite->fit.deviation) && opposite->confidence > opposite->found.noise;
     if (!found || (agree && opposite->error >= look->error))
         return;
     take_opposite(slice, opposite, look);
@@ -474,25 +526,29 @@ static void judge_many(const struct center_slice *slice, const struct opposite *
         look->rival = look->by_sinogram;
 }
 
-/* Takes the center of opposite views in place of that of the sinogram if the parameters say so, or it is better. */
-static void judge_opposite(const struct center_slice *slice, const struct opposite *opposite, int n_pairs,
-                           struct look *look)
+/* Takes the center of opposite views in place of that of the sinogram if the parameters say so, or
+ * it is better. */
+static void judge_opposite(const struct center_slice *slice, const struct opposite *opposite,
+                           int n_pairs, struct look *look)
 {
     const struct center_params *params = params_of(slice);
     const double apart = fabs(opposite->fit.center - look->by_sinogram);
-    const bool found_none = look->error >= params->search || !(look->confidence > look->taken.noise);
+    const bool found_none =
+        look->error >= params->search || !(look->confidence > look->taken.noise);
     bool better = !isnan(opposite->fit.deviation);
     if (n_pairs < MANY_PAIRS)
         better = found_none || (opposite->fit.spread < apart && opposite->error < look->error);
     if (params->truncated == TRUNCATED_AUTO && !look->cut_off)
         judge_many(slice, opposite, look);
-    else if (params->truncated == TRUNCATED_OPPOSITE || (params->truncated == TRUNCATED_AUTO && better))
+    else if (params->truncated == TRUNCATED_OPPOSITE ||
+             (params->truncated == TRUNCATED_AUTO && better))
         take_opposite(slice, opposite, look);
 }
 
-/* Stripes, which the measure of overlaps needs as they are, are taken out of what refines the center. */
-static void search_overlap(const struct center_slice *slice, double reach, struct center_pairs *pairs, double *measure,
-                           struct look *look)
+/* Stripes, which the measure of overlaps needs as they are, are taken out of what refines the
+ * center. */
+static void search_overlap(const struct center_slice *slice, double reach,
+                           struct center_pairs *pairs, double *measure, struct look *look)
 {
     struct center_search search = search_of(slice);
     struct memory_layout layout = {.base = slice->scratch};
@@ -510,18 +566,22 @@ static void search_overlap(const struct center_slice *slice, double reach, struc
     look->error = error_of(fit.deviation, least_error, reach);
 }
 
-/* Searches a lopsided whole turn for half acquisition, unless the parameters ask for less. measure: scratch. */
-static void judge_half_acquisition(const struct center_slice *slice, const struct opposite *opposite,
-                                   struct center_pairs *pairs, double *measure, struct look *look)
+/* Searches a lopsided whole turn for half acquisition, unless the parameters ask for less. measure:
+ * scratch. */
+static void judge_half_acquisition(const struct center_slice *slice,
+                                   const struct opposite *opposite, struct center_pairs *pairs,
+                                   double *measure, struct look *look)
 {
     const struct center_search search = search_of(slice);
     const double reach = ts_center_overlap_search(search.n_detectors);
-    const bool seen = !isnan(opposite->fit.deviation) && opposite->confidence > opposite->found.noise &&
-                      opposite->found.best > 0 && opposite->found.best < ts_center_trials(search.search, 0.5) - 1;
+    const bool seen = !isnan(opposite->fit.deviation) &&
+                      opposite->confidence > opposite->found.noise && opposite->found.best > 0 &&
+                      opposite->found.best < ts_center_trials(search.search, 0.5) - 1;
     struct look wide = *look;
     if (!look->may_miss)
         return;
-    if (params_of(slice)->truncated != TRUNCATED_AUTO || search.search < ts_center_quarter(search.n_detectors))
+    if (params_of(slice)->truncated != TRUNCATED_AUTO ||
+        search.search < ts_center_quarter(search.n_detectors))
         return;
     search_overlap(slice, reach, pairs, measure, &wide);
     if (wide.outermost || !(wide.confidence > (seen ? convincing : wide.taken.noise)))
@@ -544,7 +604,8 @@ static void search_mass(struct look *look, const struct center_search *search, d
 }
 
 /* Searches by the method that the parameters name. */
-static void search_slice(const struct center_slice *slice, const struct ts_image *tables, struct look *look)
+static void search_slice(const struct center_slice *slice, const struct ts_image *tables,
+                         struct look *look)
 {
     const struct center_params *params = params_of(slice);
     const struct center_search search = search_of(slice);
@@ -567,8 +628,8 @@ static void search_slice(const struct center_slice *slice, const struct ts_image
                both = params->method == CENTER_SINOGRAM && pairs.n > 0 && (look->cut_off || many);
     struct opposite opposite = {0};
     if (params->method == CENTER_OPPOSITE || both) {
-        /* The scratch of the transform, which is free yet, has twice as many rows as half a turn: 2 n doubles at the
-         * least. There are fewer trials. */
+        /* The scratch of the transform, which is free yet, has twice as many rows as half a turn: 2
+         * n doubles at the least. There are fewer trials. */
         opposite = look_opposite(slice, &pairs, both ? room.work : measure);
         look->by_opposite = opposite.fit.center;
     }
@@ -583,51 +644,58 @@ static void search_slice(const struct center_slice *slice, const struct ts_image
     }
 }
 
-/* ---- tables ------------------------------------------------------------------------------------ */
+/* ---- tables ---------------------------------------------------------------------------------- */
 
 static struct ts_axis items(int64_t n)
 {
     return (struct ts_axis){.kind = TS_AXIS_ITEM, .n = n, .unit = ""};
 }
 
-void ts_center_slice_tables(const struct center_params *params, struct stage_table tables[SEARCH_TABLES])
+void ts_center_slice_tables(const struct center_params *params,
+                            struct stage_table tables[SEARCH_TABLES])
 {
     const int64_t n_trials = trials_of(params);
     const struct ts_image number = {.dtype = TS_F64, .unit = ""},
                           pair = {.rank = 1, .dtype = TS_F64, .unit = "", .axes = {items(2)}},
                           three = {.rank = 1, .dtype = TS_F64, .unit = "", .axes = {items(3)}};
-    tables[TABLE_CENTER] =
-        (struct stage_table){"center", "the center found: index of a detector pixel, from 0", number};
+    tables[TABLE_CENTER] = (struct stage_table){
+        "center", "the center found: index of a detector pixel, from 0", number};
     tables[TABLE_ERROR] = (struct stage_table){
-        "error", "how far the center may be off: the axis is within it in nine of ten scans", number};
-    tables[TABLE_CONFIDENCE] =
-        (struct stage_table){"confidence",
-                             "from 0 to 1: of sinogram, 1 - lowest / median of the measure; of opposite and "
-                             "overlap, the measure at the center; of the one whose center is taken",
-                             number};
+        "error", "how far the center may be off: the axis is within it in nine of ten scans",
+        number};
+    tables[TABLE_CONFIDENCE] = (struct stage_table){
+        "confidence",
+        "from 0 to 1: of sinogram, 1 - lowest / median of the measure; of opposite and "
+        "overlap, the measure at the center; of the one whose center is taken",
+        number};
     tables[TABLE_NOISE] = (struct stage_table){
-        "noise", "the confidence that noise without an object may reach; less is warned of", number};
-    tables[TABLE_TRUNCATION] = (struct stage_table){
-        "truncation",
-        "what the first and the last end of the row see of the object, as a share of the most that is seen: an object "
-        "of more than 0.1 is cut off",
-        pair};
-    tables[TABLE_CENTERS] = (struct stage_table){
-        "centers",
-        "the centers of sinogram, of opposite and of mass; NaN if that method was not carried out or found none",
-        three};
-    tables[TABLE_TRIALS] = (struct stage_table){"trial_center", "trial centers, before the last is refined", number};
-    tables[TABLE_MEASURE] =
-        (struct stage_table){"measure", "of sinogram the lowest is best, of the others the highest", number};
-    tables[TABLE_ERROR].image.unit = tables[TABLE_CENTERS].image.unit = tables[TABLE_CENTER].image.unit =
-        tables[TABLE_TRIALS].image.unit = "detector";
+        "noise", "the confidence that noise without an object may reach; less is warned of",
+        number};
+    tables[TABLE_TRUNCATION] =
+        (struct stage_table){"truncation",
+                             "what the first and the last end of the row see of the object, as a "
+                             "share of the most that is seen: an object "
+                             "of more than 0.1 is cut off",
+                             pair};
+    tables[TABLE_CENTERS] =
+        (struct stage_table){"centers",
+                             "the centers of sinogram, of opposite and of mass; NaN if that method "
+                             "was not carried out or found none",
+                             three};
+    tables[TABLE_TRIALS] =
+        (struct stage_table){"trial_center", "trial centers, before the last is refined", number};
+    tables[TABLE_MEASURE] = (struct stage_table){
+        "measure", "of sinogram the lowest is best, of the others the highest", number};
+    tables[TABLE_ERROR].image.unit = tables[TABLE_CENTERS].image.unit =
+        tables[TABLE_CENTER].image.unit = tables[TABLE_TRIALS].image.unit = "detector";
     for (int i = TABLE_TRIALS; i < SEARCH_TABLES; i++) {
         tables[i].image.rank = 1;
         tables[i].image.axes[0] = items(n_trials);
     }
 }
 
-static void write_tables(const struct center_slice *slice, const struct look *look, const struct ts_image *tables)
+static void write_tables(const struct center_slice *slice, const struct look *look,
+                         const struct ts_image *tables)
 {
     const struct center_search search = search_of(slice);
     const double step = step_of(params_of(slice));
@@ -649,7 +717,7 @@ static void write_tables(const struct center_slice *slice, const struct look *lo
     centers[2] = look->mass.center;
 }
 
-/* ---- the whole --------------------------------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 /* Cleans the sinogram and weighs it. */
 static void begin(const struct center_slice *slice, struct look *look)
@@ -659,8 +727,10 @@ static void begin(const struct center_slice *slice, struct look *look)
     struct memory_layout layout = {.base = slice->scratch};
     const struct room room = lay_out(context, &layout);
     ts_center_clean(slice->sinogram, search.views->n, search.n_detectors, room.clean, room.work);
-    look->truncation = ts_view_ends(search.p, search.views->n, search.n_detectors, context->in.quantity);
-    look->cut_off = ts_view_end_is_cut_off(look->truncation.first) || ts_view_end_is_cut_off(look->truncation.last);
+    look->truncation =
+        ts_view_ends(search.p, search.views->n, search.n_detectors, context->in.quantity);
+    look->cut_off = ts_view_end_is_cut_off(look->truncation.first) ||
+                    ts_view_end_is_cut_off(look->truncation.last);
     if (params_of(slice)->method == CENTER_MASS || !look->cut_off)
         look->mass = ts_center_by_mass(&search, context->in.quantity);
     if (!(look->mass.deviation <= trusted_share * (double)search.n_detectors) &&
@@ -668,13 +738,17 @@ static void begin(const struct center_slice *slice, struct look *look)
         look->mass = (struct center_fit){.center = NAN, .deviation = NAN};
 }
 
-enum ts_status ts_center_slice_search(const struct center_slice *slice, const struct ts_image *tables, double *center)
+enum ts_status ts_center_slice_search(const struct center_slice *slice,
+                                      const struct ts_image *tables, double *center)
 {
-    struct look look = {.by_sinogram = NAN, .by_opposite = NAN, .rival = NAN, .mass = {NAN, NAN}, .error = NAN};
+    struct look look = {
+        .by_sinogram = NAN, .by_opposite = NAN, .rival = NAN, .mass = {NAN, NAN}, .error = NAN};
     begin(slice, &look);
     if (params_of(slice)->method == CENTER_MASS && isnan(look.mass.deviation)) {
-        refuse(slice, "center-mass", "its views have no centers of mass that turn about an axis on the detector");
-        ts_diag_hint(slice->context->diag, "give the center, and look at slices around it with strip: true");
+        refuse(slice, "center-mass",
+               "its views have no centers of mass that turn about an axis on the detector");
+        ts_diag_hint(slice->context->diag,
+                     "give the center, and look at slices around it with strip: true");
         return TS_BAD_INPUT;
     }
     search_slice(slice, tables, &look);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This has the parameters of `center`, and searches one slice by the method that they name. The search writes the
- * center and tables that show how sure it is, and warns where another center would do as well. One slice is enough,
- * because the axis is the same for all of them.
+ * This has the parameters of `center`, and searches one slice by the method that they name. The
+ * search writes the center and tables that show how sure it is, and warns where another center
+ * would do as well. One slice is enough, because the axis is the same for all of them.
  */
 #ifndef STAGES_SCAN_CENTER_SLICE_H
 #define STAGES_SCAN_CENTER_SLICE_H
@@ -10,7 +10,14 @@
 #include "stages/engine/stage.h"
 #include "stages/scan/center_search.h"
 
-enum center_method { CENTER_AUTO, CENTER_SINOGRAM, CENTER_OPPOSITE, CENTER_GIVEN, CENTER_OVERLAP, CENTER_MASS };
+enum center_method {
+    CENTER_AUTO,
+    CENTER_SINOGRAM,
+    CENTER_OPPOSITE,
+    CENTER_GIVEN,
+    CENTER_OVERLAP,
+    CENTER_MASS
+};
 enum center_convention { CENTER_OF_PIXEL, CENTER_OF_EDGE, CENTER_OF_MIDDLE, CENTER_OF_SHIFT };
 enum center_truncated { TRUNCATED_AUTO, TRUNCATED_OPPOSITE, TRUNCATED_KEEP };
 
@@ -31,7 +38,7 @@ struct center_slice {
     const struct stage_context *context; /* of center */
     const float *sinogram;               /* (view, detector) */
     struct fft *fft;                     /* of ts_center_transform(), for method sinogram */
-    void *scratch;                       /* of ts_center_slice_scratch_bytes(), on a 64-byte boundary */
+    void *scratch; /* of ts_center_slice_scratch_bytes(), on a 64-byte boundary */
 };
 
 /* A search writes these tables, in this order. */
@@ -46,15 +53,18 @@ enum {
     TABLE_MEASURE,
     SEARCH_TABLES
 };
-void ts_center_slice_tables(const struct center_params *params, struct stage_table tables[SEARCH_TABLES]);
+void ts_center_slice_tables(const struct center_params *params,
+                            struct stage_table tables[SEARCH_TABLES]);
 
 /* Returns the bytes of a search's scratch. */
 size_t ts_center_slice_scratch_bytes(const struct stage_context *context);
 
 /* Refuses values that no method can search. Errors: center-nonfinite, center-constant. */
 enum ts_status ts_center_slice_check(const struct center_slice *slice);
-/* Writes the center and the tables. Errors: center-edge, if the best trial is the outermost, and center-mass. Warnings:
- * center-alike, or center-uncertain, or center-truncated and center-ambiguous. */
-enum ts_status ts_center_slice_search(const struct center_slice *slice, const struct ts_image *tables, double *center);
+/* Writes the center and the tables. Errors: center-edge, if the best trial is the outermost, and
+ * center-mass. Warnings: center-alike, or center-uncertain, or center-truncated and
+ * center-ambiguous. */
+enum ts_status ts_center_slice_search(const struct center_slice *slice,
+                                      const struct ts_image *tables, double *center);
 
 #endif

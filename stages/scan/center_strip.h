@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This draws a strip of trial centers: one slice of a parallel sinogram, reconstructed about several rotation centers,
- * side by side in one picture under the number of each. With a wrong center edges are doubled and points become arcs;
- * the eye finds the tile that has neither.
+ * This draws a strip of trial centers: one slice of a parallel sinogram, reconstructed about
+ * several rotation centers, side by side in one picture under the number of each. With a wrong
+ * center edges are doubled and points become arcs; the eye finds the tile that has neither.
  *
- * A tile is filtered backprojection with a Hann window about the rotation axis, its pixels as wide as those of the
- * detector. All tiles have one window of gray: the 1st to the 99th percentile of the middle tile.
+ * A tile is filtered backprojection with a Hann window about the rotation axis, its pixels as wide
+ * as those of the detector. All tiles have one window of gray: the 1st to the 99th percentile of
+ * the middle tile.
  */
 #ifndef STAGES_SCAN_CENTER_STRIP_H
 #define STAGES_SCAN_CENTER_STRIP_H
@@ -26,13 +27,14 @@ struct center_strip {
 enum { TABLE_STRIP, TABLE_STRIP_CENTERS, STRIP_TABLES };
 
 /* Describes the tables: the picture, and its trial centers. */
-void ts_center_strip_tables(const struct center_strip *strip, struct stage_table tables[STRIP_TABLES]);
+void ts_center_strip_tables(const struct center_strip *strip,
+                            struct stage_table tables[STRIP_TABLES]);
 /* Describes the transform that the filter of the rows takes. */
 struct fft_shape ts_center_strip_transform(const struct center_strip *strip);
 size_t ts_center_strip_scratch_bytes(const struct center_strip *strip);
-/* Draws trial centers[i] = center + (i - sides) * step, for i < 2 sides + 1, from the left. sinogram: (view, detector).
- * scratch: on a 64-byte boundary. */
-void ts_center_strip_draw(const struct center_strip *strip, const float *sinogram, double center, struct fft *fft,
-                          void *scratch, uint8_t *picture, double *centers);
+/* Draws trial centers[i] = center + (i - sides) * step, for i < 2 sides + 1, from the left.
+ * sinogram: (view, detector). scratch: on a 64-byte boundary. */
+void ts_center_strip_draw(const struct center_strip *strip, const float *sinogram, double center,
+                          struct fft *fft, void *scratch, uint8_t *picture, double *centers);
 
 #endif

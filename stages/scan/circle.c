@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * circle: the pixel at (x, y) from the rotation center ((nx - 1)/2, (ny - 1)/2) stays where x^2 + y^2 < ratio^2 r^2,
- * and all others become one value; r is half the shorter side of the slice, and all lengths are in mm. (z, y, x). This
- * is the rule of tomopy.circ_mask(axis=0), which knows square pixels alone. The columns inside are found once for each
- * row, so that both devices agree on every pixel.
+ * circle: the pixel at (x, y) from the rotation center ((nx - 1)/2, (ny - 1)/2) stays where x^2 +
+ * y^2 < ratio^2 r^2, and all others become one value; r is half the shorter side of the slice, and
+ * all lengths are in mm. (z, y, x). This is the rule of tomopy.circ_mask(axis=0), which knows
+ * square pixels alone. The columns inside are found once for each row, so that both devices agree
+ * on every pixel.
  */
 #include "stages/scan/circle.h"
 
@@ -14,9 +15,10 @@
 
 static const struct param circle_params[] = {
     PARAM(struct circle_params, ratio, .min = 0, .max = 2, .init.r = 1,
-          .doc = "diameter of the circle as a part of the shorter side of the slice; 1 is the inscribed circle"),
-    PARAM(struct circle_params, value, .unit = "value", .derived = TS_AIR_WORDS, .old = {.until = 1, .init.r = 0},
-          .doc = "what is written outside the circle"),
+          .doc = "diameter of the circle as a part of the shorter side of the slice; 1 is the "
+                 "inscribed circle"),
+    PARAM(struct circle_params, value, .unit = "value", .derived = TS_AIR_WORDS,
+          .old = {.until = 1, .init.r = 0}, .doc = "what is written outside the circle"),
 };
 
 STAGE_PARAMS_OF(circle_params)
@@ -27,10 +29,12 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
     ts_stage_default_air(context, "value", &params->value);
     if (context->in.axes[1].unit && context->in.axes[2].unit &&
         strcmp(context->in.axes[1].unit, context->in.axes[2].unit))
-        return ts_diag_error(
-            context->diag, TS_BAD_CHAIN,
-            &(struct diag_site){.code = "circle-units", .span = context->set->span, .stage = context->stage->name},
-            "rows are %s apart and columns %s, expected one unit", context->in.axes[1].unit, context->in.axes[2].unit);
+        return ts_diag_error(context->diag, TS_BAD_CHAIN,
+                             &(struct diag_site){.code = "circle-units",
+                                                 .span = context->set->span,
+                                                 .stage = context->stage->name},
+                             "rows are %s apart and columns %s, expected one unit",
+                             context->in.axes[1].unit, context->in.axes[2].unit);
     return ts_constant_check(context, "value", params->value);
 }
 
@@ -68,10 +72,12 @@ void ts_circle_spans(const struct stage_context *context, struct circle_span *sp
         /* The guess is a column or two to the left of the first one inside. */
         const double guess = floor(circle.x_center - half) - 1;
         int64_t first = guess > 0 ? (int64_t)guess : 0;
-        while (2 * first < nx && !is_inside(&circle, y, first) && (double)first < circle.x_center + 1)
+        while (2 * first < nx && !is_inside(&circle, y, first) &&
+               (double)first < circle.x_center + 1)
             first++;
         const bool any = 2 * first < nx && is_inside(&circle, y, first);
-        spans[row] = any ? (struct circle_span){(int32_t)first, (int32_t)(nx - first)} : (struct circle_span){0};
+        spans[row] = any ? (struct circle_span){(int32_t)first, (int32_t)(nx - first)}
+                         : (struct circle_span){0};
     }
 }
 
@@ -81,8 +87,8 @@ static size_t scratch_bytes(const struct stage_context *context, int64_t n)
     return (size_t)context->in.axes[1].n * sizeof(struct circle_span);
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                          void *scratch)
+static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
+                          struct ts_image *out, void *scratch)
 {
     const int64_t ny = out->axes[1].n, nx = out->axes[2].n, n_rows = out->axes[0].n * ny;
     const size_t element = ts_dtype_bytes(out->dtype);
@@ -105,11 +111,15 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
 const struct stage circle_stage = {
     .name = "circle",
     .summary = "keep the inside of a circle around the rotation center",
-    .doc = "A pixel at `(x, y)` from the rotation center, pixel ((nx - 1)/2, (ny - 1)/2), stays where "
-           "`x^2 + y^2 < ratio^2*r^2`, with `r` half the shorter side of the slice; all others become `value`. The "
-           "circle is the same in every slice, and round in mm where pixels are not square. With square pixels the "
-           "rule is that of `tomopy.circ_mask(axis=0)`. A reconstruction is complete inside the inscribed circle "
-           "alone, where every view sees every pixel.",
+    .doc =
+        "A pixel at `(x, y)` from the rotation center, pixel ((nx - 1)/2, (ny - 1)/2), stays where "
+        "`x^2 + y^2 < ratio^2*r^2`, with `r` half the shorter side of the slice; all others become "
+        "`value`. The "
+        "circle is the same in every slice, and round in mm where pixels are not square. With "
+        "square pixels the "
+        "rule is that of `tomopy.circ_mask(axis=0)`. A reconstruction is complete inside the "
+        "inscribed circle "
+        "alone, where every view sees every pixel.",
     .axes = AXES_VOLUME,
     .dtypes = TS_ANY_DTYPE,
     .quantities = TS_ANY_QUANTITY,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The rules of flat_checks.h, slice by slice. Most rows of most scans are done after a few views: a detector pixel with
- * noise is known to vary by then, and only those that stand out are looked at in all views.
+ * The rules of flat_checks.h, slice by slice. Most rows of most scans are done after a few views: a
+ * detector pixel with noise is known to vary by then, and only those that stand out are looked at
+ * in all views.
  */
 #include "stages/scan/flat_checks.h"
 
@@ -52,10 +53,11 @@ struct flat_room ts_flat_room(int64_t n_detectors, struct memory_layout *layout)
 
 static const char *row_at(const struct ts_image *image, int64_t z, int64_t view)
 {
-    return (const char *)ts_slice_data(image, z) + (size_t)(view * image->axes[2].n) * ts_dtype_bytes(image->dtype);
+    return (const char *)ts_slice_data(image, z) +
+           (size_t)(view * image->axes[2].n) * ts_dtype_bytes(image->dtype);
 }
 
-/* ---- frames ------------------------------------------------------------------------------------- */
+/* ---- frames ---------------------------------------------------------------------------------- */
 
 static float median(const float *values, int64_t n, double *sorted)
 {
@@ -64,8 +66,8 @@ static float median(const float *values, int64_t n, double *sorted)
     return (float)ts_flat_select(sorted, n, (n - 1) / 2);
 }
 
-uint64_t ts_flat_find_zingers(const struct ts_image *frames, int64_t z, const float *gain, const struct flat_room *room,
-                              float *limits)
+uint64_t ts_flat_find_zingers(const struct ts_image *frames, int64_t z, const float *gain,
+                              const struct flat_room *room, float *limits)
 {
     const int64_t n_frames = frames->axes[1].n, n = frames->axes[2].n;
     float *lowest = limits, *highest = room->spreads;
@@ -83,34 +85,39 @@ uint64_t ts_flat_find_zingers(const struct ts_image *frames, int64_t z, const fl
         room->spreads[d] = highest[d] - lowest[d];
         room->means[d] /= (float)n_frames;
     }
-    const float spread = median(room->spreads, n, room->sorted), mean = median(room->means, n, room->sorted);
+    const float spread = median(room->spreads, n, room->sorted),
+                mean = median(room->means, n, room->sorted);
     for (int64_t d = 0; d < n; d++) {
         const float limit = ts_flat_limit(spread, mean, room->means[d], n_frames);
-        const bool zinger = n_frames > 1 && ts_flat_is_zinger(room->spreads[d], limit, gain[d], n_frames);
+        const bool zinger =
+            n_frames > 1 && ts_flat_is_zinger(room->spreads[d], limit, gain[d], n_frames);
         limits[d] = zinger ? lowest[d] + limit : INFINITY;
         count += zinger;
     }
     return count;
 }
 
-/* ---- detector pixels ---------------------------------------------------------------------------- */
+/* ---- detector pixels ------------------------------------------------------------------------- */
 
-#define MARK(suffix, type)                                                                                             \
-    TS_VECTORIZED static bool mark_##suffix(const type *first, const type *row, int64_t n, unsigned char *differs)     \
-    {                                                                                                                  \
-        unsigned char all = 1;                                                                                         \
-        for (int64_t d = 0; d < n; d++) {                                                                              \
-            differs[d] |= row[d] != first[d];                                                                          \
-            all &= differs[d];                                                                                         \
-        }                                                                                                              \
-        return all;                                                                                                    \
+#define MARK(suffix, type)                                                                         \
+    TS_VECTORIZED static bool mark_##suffix(const type *first, const type *row, int64_t n,         \
+                                            unsigned char *differs)                                \
+    {                                                                                              \
+        unsigned char all = 1;                                                                     \
+        for (int64_t d = 0; d < n; d++) {                                                          \
+            differs[d] |= row[d] != first[d];                                                      \
+            all &= differs[d];                                                                     \
+        }                                                                                          \
+        return all;                                                                                \
     }
 MARK(1, uint8_t)
 MARK(2, uint16_t)
 MARK(4, uint32_t)
 
-/* Marks detector pixels whose bytes differ from those in the first view. Returns true where all do. */
-static bool mark_differing(const void *first, const void *row, size_t bytes, int64_t n, unsigned char *differs)
+/* Marks detector pixels whose bytes differ from those in the first view. Returns true where all
+ * do. */
+static bool mark_differing(const void *first, const void *row, size_t bytes, int64_t n,
+                           unsigned char *differs)
 {
     return bytes == 1   ? mark_1(first, row, n, differs)
            : bytes == 2 ? mark_2(first, row, n, differs)
@@ -122,25 +129,28 @@ static float transmission_at(struct flat_row row, const float *counts, int64_t d
     return (counts[d] - row.offset[d]) * row.gain[d];
 }
 
-/* Widens the range of detector pixels that vary, from *first to *last, by those that are constant without being stuck:
- * an end of the row shows that it has no noise, and the object gets thinner towards the ends. */
-static void widen(struct flat_row row, const struct flat_room *room, int64_t n, int64_t *first, int64_t *last)
+/* Widens the range of detector pixels that vary, from *first to *last, by those that are constant
+ * without being stuck: an end of the row shows that it has no noise, and the object gets thinner
+ * towards the ends. */
+static void widen(struct flat_row row, const struct flat_room *room, int64_t n, int64_t *first,
+                  int64_t *last)
 {
     const float *counts = room->values;
-    const bool noiseless = (*first > 0 && !ts_flat_is_stuck(false, transmission_at(row, counts, 0))) ||
-                           (*last < n - 1 && !ts_flat_is_stuck(false, transmission_at(row, counts, n - 1)));
+    const bool noiseless =
+        (*first > 0 && !ts_flat_is_stuck(false, transmission_at(row, counts, 0))) ||
+        (*last < n - 1 && !ts_flat_is_stuck(false, transmission_at(row, counts, n - 1)));
     if (!noiseless || *first > *last)
         return;
-    while (*first > 0 &&
-           ts_flat_gets_thinner(transmission_at(row, counts, *first), transmission_at(row, counts, *first - 1)))
+    while (*first > 0 && ts_flat_gets_thinner(transmission_at(row, counts, *first),
+                                              transmission_at(row, counts, *first - 1)))
         --*first;
-    while (*last < n - 1 &&
-           ts_flat_gets_thinner(transmission_at(row, counts, *last), transmission_at(row, counts, *last + 1)))
+    while (*last < n - 1 && ts_flat_gets_thinner(transmission_at(row, counts, *last),
+                                                 transmission_at(row, counts, *last + 1)))
         ++*last;
 }
 
-uint64_t ts_flat_find_stuck(const struct ts_image *in, int64_t z, struct flat_row row, bool count_dead,
-                            const struct flat_room *room)
+uint64_t ts_flat_find_stuck(const struct ts_image *in, int64_t z, struct flat_row row,
+                            bool count_dead, const struct flat_room *room)
 {
     const int64_t n_views = in->axes[1].n, n = in->axes[2].n;
     const uint64_t *valid = ts_slice_valid(in, z);
@@ -149,7 +159,8 @@ uint64_t ts_flat_find_stuck(const struct ts_image *in, int64_t z, struct flat_ro
     for (int64_t d = 0; d < n; d++) /* what the mask of the first view leaves out is not judged */
         room->differs[d] = n_views < BAD_LEAST_VIEWS || (valid && !ts_valid_at(valid, (size_t)d));
     for (int64_t view = 1; view < n_views; view++)
-        if (mark_differing(row_at(in, z, 0), row_at(in, z, view), ts_dtype_bytes(in->dtype), n, room->differs))
+        if (mark_differing(row_at(in, z, 0), row_at(in, z, view), ts_dtype_bytes(in->dtype), n,
+                           room->differs))
             break;
     for (int64_t d = 0; d < n; d++)
         if (room->differs[d]) {
@@ -161,7 +172,8 @@ uint64_t ts_flat_find_stuck(const struct ts_image *in, int64_t z, struct flat_ro
     widen(row, room, n, &low, &high);
     for (int64_t d = 0; d < n; d++) {
         const bool inside = d > first && d < last, thin = d >= low && d <= high && !inside;
-        if (!room->differs[d] && !thin && ts_flat_is_stuck(inside, transmission_at(row, room->values, d)))
+        if (!room->differs[d] && !thin &&
+            ts_flat_is_stuck(inside, transmission_at(row, room->values, d)))
             count += count_dead || !isnan(row.gain[d]);
         else
             room->differs[d] = 1;
@@ -169,8 +181,10 @@ uint64_t ts_flat_find_stuck(const struct ts_image *in, int64_t z, struct flat_ro
     return count;
 }
 
-/* Returns true where the mean transmission of a detector pixel stands out from that of those beside it. */
-static bool transmission_stands_out(const struct ts_image *in, int64_t z, struct flat_row row, int64_t d)
+/* Returns true where the mean transmission of a detector pixel stands out from that of those beside
+ * it. */
+static bool transmission_stands_out(const struct ts_image *in, int64_t z, struct flat_row row,
+                                    int64_t d)
 {
     struct flat_near near = ts_flat_near(in->axes[2].n, d);
     const size_t skipped = (size_t)near.first * ts_dtype_bytes(in->dtype);
@@ -178,7 +192,8 @@ static bool transmission_stands_out(const struct ts_image *in, int64_t z, struct
     for (int64_t view = 0; view < in->axes[1].n; view++) {
         ts_load_f32(counts, row_at(in, z, view) + skipped, in->dtype, (size_t)near.n);
         for (int64_t i = 0; i < near.n; i++) {
-            const float transmission = (counts[i] - row.offset[near.first + i]) * row.gain[near.first + i];
+            const float transmission =
+                (counts[i] - row.offset[near.first + i]) * row.gain[near.first + i];
             if (fabsf(transmission) <= FLT_MAX)
                 ts_bad_column_add(&near.columns[i], transmission);
         }
@@ -186,34 +201,37 @@ static bool transmission_stands_out(const struct ts_image *in, int64_t z, struct
     return ts_flat_stands_out(&near);
 }
 
-uint64_t ts_flat_find_uneven(const struct ts_image *in, int64_t z, struct flat_row row, const struct flat_room *room)
+uint64_t ts_flat_find_uneven(const struct ts_image *in, int64_t z, struct flat_row row,
+                             const struct flat_room *room)
 {
     const int64_t n = in->axes[2].n;
     uint64_t count = 0;
     for (int64_t d = 0; d < n; d++)
-        count += ts_flat_gain_stands_out(row.gain, room->differs, n, d) && transmission_stands_out(in, z, row, d);
+        count += ts_flat_gain_stands_out(row.gain, room->differs, n, d) &&
+                 transmission_stands_out(in, z, row, d);
     return count;
 }
 
-/* ---- full scale --------------------------------------------------------------------------------- */
+/* ---- full scale ------------------------------------------------------------------------------ */
 
 /* Adds the values of a slice that are `largest`, and those a step below it. */
-static void count_top(const struct ts_image *in, const uint64_t *valid, int64_t z, float largest, float step,
-                      bool same_mask, float *values, uint64_t counts[2])
+static void count_top(const struct ts_image *in, const uint64_t *valid, int64_t z, float largest,
+                      float step, bool same_mask, float *values, uint64_t counts[2])
 {
     const int64_t n = in->axes[2].n;
     for (int64_t view = 0; view < in->axes[1].n; view++) {
         ts_load_f32(values, row_at(in, z, view), in->dtype, (size_t)n);
         for (int64_t d = 0; d < n; d++) {
-            const bool measured = !valid || ts_valid_at(valid, (size_t)((same_mask ? 0 : view) * n + d));
+            const bool measured =
+                !valid || ts_valid_at(valid, (size_t)((same_mask ? 0 : view) * n + d));
             counts[0] += measured && values[d] == largest;
             counts[1] += measured && values[d] == largest - step;
         }
     }
 }
 
-uint64_t ts_flat_count_piled(const struct ts_image *in, const struct ts_image *flats, int64_t z, float largest,
-                             float *values)
+uint64_t ts_flat_count_piled(const struct ts_image *in, const struct ts_image *flats, int64_t z,
+                             float largest, float *values)
 {
     const float step = ts_flat_full_scale_step(largest);
     uint64_t counts[2] = {0};

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * flat_field: t(z, view, d) = (counts(z, view, d) - dark(z, d)) / (flat(z, d) - dark(z, d)), where flat and dark are
- * the means or medians of the frames of a detector pixel, in double precision and in the order of the frames.
- * A pixel whose flat - dark is not a positive number has no transmission: it is dead.
+ * flat_field: t(z, view, d) = (counts(z, view, d) - dark(z, d)) / (flat(z, d) - dark(z, d)), where
+ * flat and dark are the means or medians of the frames of a detector pixel, in double precision and
+ * in the order of the frames. A pixel whose flat - dark is not a positive number has no
+ * transmission: it is dead.
  *
- * A slab is done in four steps: the frames give offset and gain of each detector pixel; slices are looked through for
- * bad pixels (flat_checks.h), and dead ones get others that stand in for them; the values are mapped; and those at full
- * scale are counted, if the largest one is that of a detector of fewer bits. Frames are read row by row, BLOCK pixels
- * at a time.
+ * A slab is done in four steps: the frames give offset and gain of each detector pixel; slices are
+ * looked through for bad pixels (flat_checks.h), and dead ones get others that stand in for them;
+ * the values are mapped; and those at full scale are counted, if the largest one is that of a
+ * detector of fewer bits. Frames are read row by row, BLOCK pixels at a time.
  */
 #include "stages/scan/flat_field.h"
 
@@ -27,12 +28,14 @@ static const struct choice combine_choices[] = {
     {"median", COMBINE_MEDIAN,
      "their median, of an even number the mean of the middle two: single outliers do not count"},
     {"clean", COMBINE_CLEAN,
-     "their mean, without the frames that are brighter at a pixel than noise explains: of two frames as well"},
+     "their mean, without the frames that are brighter at a pixel than noise explains: of two "
+     "frames as well"},
     {NULL, 0, NULL},
 };
 static const struct choice dead_choices[] = {
     {"nearest", DEAD_NEAREST,
-     "the transmission of the nearest pixel of the detector row that is not dead, the left one of two; NaN where the "
+     "the transmission of the nearest pixel of the detector row that is not dead, the left one of "
+     "two; NaN where the "
      "whole row is dead"},
     {"nan", DEAD_NAN, "NaN"},
     {NULL, 0, NULL},
@@ -40,10 +43,12 @@ static const struct choice dead_choices[] = {
 
 static const struct param flat_field_params[] = {
     PARAM(struct flat_field_params, flats, .required = true, .frames = "flats",
-          .doc = "frames with the beam and without the object: as many rows and detector pixels as the projections"),
+          .doc = "frames with the beam and without the object: as many rows and detector pixels as "
+                 "the projections"),
     PARAM(struct flat_field_params, darks, .optional = true, .frames = "darks",
           .doc = "frames without the beam; absent: darks of 0"),
-    PARAM(struct flat_field_params, combine, .choices = combine_choices, .init.choice = COMBINE_MEAN,
+    PARAM(struct flat_field_params, combine, .choices = combine_choices,
+          .init.choice = COMBINE_MEAN,
           .doc = "how the frames of the flats, and those of the darks, become one"),
     PARAM(struct flat_field_params, dead, .choices = dead_choices, .init.choice = DEAD_NEAREST,
           .doc = "what a detector pixel gives whose flat is not above its dark, in every view"),
@@ -51,7 +56,8 @@ static const struct param flat_field_params[] = {
 
 STAGE_PARAMS_OF(flat_field_params)
 
-static enum ts_status check_frames(const struct stage_context *context, const char *name, const struct ts_image *frames)
+static enum ts_status check_frames(const struct stage_context *context, const char *name,
+                                   const struct ts_image *frames)
 {
     if (!frames)
         return TS_OK;
@@ -60,11 +66,12 @@ static enum ts_status check_frames(const struct stage_context *context, const ch
                               "is a volume, and frames are (z, view, detector)");
     if (frames->quantity != TS_COUNTS)
         return ts_param_error(context->set, name, "reference-quantity", context->diag,
-                              "its values are %s, and frames are counts", ts_quantity_name(frames->quantity));
+                              "its values are %s, and frames are counts",
+                              ts_quantity_name(frames->quantity));
     if (frames->axes[2].n != context->in.axes[2].n)
         return ts_param_error(context->set, name, "reference-detectors", context->diag,
-                              "has %lld detector pixels, and the image has %lld", (long long)frames->axes[2].n,
-                              (long long)context->in.axes[2].n);
+                              "has %lld detector pixels, and the image has %lld",
+                              (long long)frames->axes[2].n, (long long)context->in.axes[2].n);
     return TS_OK;
 }
 
@@ -73,9 +80,12 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
     const struct ts_image *flats = context->references[FLAT_FIELD_FLATS - 1];
     (void)values;
     if (!flats)
-        return ts_param_error(context->set, "flats", "reference-missing", context->diag, "names no image");
+        return ts_param_error(context->set, "flats", "reference-missing", context->diag,
+                              "names no image");
     const enum ts_status status = check_frames(context, "flats", flats);
-    return status == TS_OK ? check_frames(context, "darks", context->references[FLAT_FIELD_DARKS - 1]) : status;
+    return status == TS_OK
+               ? check_frames(context, "darks", context->references[FLAT_FIELD_DARKS - 1])
+               : status;
 }
 
 static bool streams_with_input(const struct stage_context *context, int reference)
@@ -87,55 +97,63 @@ static bool streams_with_input(const struct stage_context *context, int referenc
 /* Returns true where the stage after this one fills what the table counts. */
 static bool fills_stuck(const struct stage_context *next)
 {
-    return next->stage == &bad_pixels_stage && ((const struct bad_pixels_params *)next->params)->columns == COLUMNS_ALL;
+    return next->stage == &bad_pixels_stage &&
+           ((const struct bad_pixels_params *)next->params)->columns == COLUMNS_ALL;
 }
 
 static bool fills_uneven(const struct stage_context *next)
 {
-    return next->stage == &bad_pixels_stage && ((const struct bad_pixels_params *)next->params)->ratio <= FLAT_RATIO;
+    return next->stage == &bad_pixels_stage &&
+           ((const struct bad_pixels_params *)next->params)->ratio <= FLAT_RATIO;
 }
 
 static int tables(const struct stage_context *context, struct stage_table tables[STAGE_TABLES])
 {
-    tables[TABLE_DEAD] = (struct stage_table){.name = "dead",
-                                              .doc = "detector pixels whose flat is not above their dark",
-                                              .of = (uint64_t)context->in.axes[2].n};
+    tables[TABLE_DEAD] =
+        (struct stage_table){.name = "dead",
+                             .doc = "detector pixels whose flat is not above their dark",
+                             .of = (uint64_t)context->in.axes[2].n};
     tables[TABLE_SATURATED] = (struct stage_table){
         .name = "saturated",
         .doc = "values of the projections and the flats that are the largest of their integer type",
         .code = "counts-saturated",
-        .hint = "they are no measurements where the detector is saturated or has a gap: bad_pixels before flat_field "
+        .hint = "they are no measurements where the detector is saturated or has a gap: bad_pixels "
+                "before flat_field "
                 "fills them, in the projections and in the flats"};
-    tables[TABLE_STUCK] = (struct stage_table){
-        .name = "stuck",
-        .doc = "detector pixels whose counts are the same in all views",
-        .code = "counts-constant",
-        .hint = "flat_field: {dead: nan} and bad_pixels: {columns: all} after it fill what is dead or stuck; where an "
-                "object lets nothing pass in any view, leave them as they are",
-        .mended = fills_stuck};
+    tables[TABLE_STUCK] =
+        (struct stage_table){.name = "stuck",
+                             .doc = "detector pixels whose counts are the same in all views",
+                             .code = "counts-constant",
+                             .hint = "flat_field: {dead: nan} and bad_pixels: {columns: all} after "
+                                     "it fill what is dead or stuck; where an "
+                                     "object lets nothing pass in any view, leave them as they are",
+                             .mended = fills_stuck};
     tables[TABLE_UNEVEN] = (struct stage_table){
         .name = "uneven",
-        .doc = "detector pixels whose flat less the dark, and whose transmission, are twice those beside or half of "
+        .doc = "detector pixels whose flat less the dark, and whose transmission, are twice those "
+               "beside or half of "
                "them",
         .code = "flats-uneven",
-        .hint = "their flats or darks are wrong: bad_pixels: {ratio: 2} after flat_field fills them",
+        .hint =
+            "their flats or darks are wrong: bad_pixels: {ratio: 2} after flat_field fills them",
         .mended = fills_uneven};
     const bool clean = params_of(context)->combine == COMBINE_CLEAN;
-    tables[TABLE_ZINGERS] =
-        (struct stage_table){.name = "zingers",
-                             .doc = clean ? "pixels of flats and darks whose brighter frames were left out"
-                                          : "pixels of flats and darks whose frames differ by far more than noise",
-                             .code = clean ? NULL : "frames-zingers",
-                             .hint = "combine: clean leaves out the frames that are too bright there"};
+    tables[TABLE_ZINGERS] = (struct stage_table){
+        .name = "zingers",
+        .doc = clean ? "pixels of flats and darks whose brighter frames were left out"
+                     : "pixels of flats and darks whose frames differ by far more than noise",
+        .code = clean ? NULL : "frames-zingers",
+        .hint = "combine: clean leaves out the frames that are too bright there"};
     tables[TABLE_PILED] = (struct stage_table){
         .name = "piled",
         .doc = "values of projections and flats at the full scale of a detector of fewer bits",
         .code = "counts-piled",
-        .hint = "the detector is saturated there: bad_pixels: {highest: %lld} before flat_field fills them, in the "
+        .hint = "the detector is saturated there: bad_pixels: {highest: %lld} before flat_field "
+                "fills them, in the "
                 "projections and in the flats",
         .number = TABLE_FULL_SCALE};
-    tables[TABLE_FULL_SCALE] =
-        (struct stage_table){.name = "full_scale", .doc = "the value at which those of `piled` are; 0: there are none"};
+    tables[TABLE_FULL_SCALE] = (struct stage_table){
+        .name = "full_scale", .doc = "the value at which those of `piled` are; 0: there are none"};
     for (int i = 0; i < FLAT_TABLES; i++)
         tables[i].image = (struct ts_image){.rank = 1,
                                             .axes = {context->in.axes[0]},
@@ -144,15 +162,15 @@ static int tables(const struct stage_context *context, struct stage_table tables
     return FLAT_TABLES;
 }
 
-/* ---- saturation --------------------------------------------------------------------------------- */
+/* ---- saturation ------------------------------------------------------------------------------ */
 
-#define COUNT_LARGEST(suffix, type, largest)                                                                           \
-    TS_VECTORIZED static uint64_t count_largest_##suffix(const type *values, int64_t n)                                \
-    {                                                                                                                  \
-        uint64_t count = 0;                                                                                            \
-        for (int64_t i = 0; i < n; i++)                                                                                \
-            count += values[i] == largest;                                                                             \
-        return count;                                                                                                  \
+#define COUNT_LARGEST(suffix, type, largest)                                                       \
+    TS_VECTORIZED static uint64_t count_largest_##suffix(const type *values, int64_t n)            \
+    {                                                                                              \
+        uint64_t count = 0;                                                                        \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            count += values[i] == largest;                                                         \
+        return count;                                                                              \
     }
 COUNT_LARGEST(u8, uint8_t, UINT8_MAX)
 COUNT_LARGEST(i8, int8_t, INT8_MAX)
@@ -181,9 +199,10 @@ static uint64_t count_largest(const void *values, enum ts_dtype dtype, int64_t n
     }
 }
 
-/* Does not count pixels that a mask leaves out: pixel d is pixel first + d of the slice with these bits (NULL: all are
- * valid). */
-static uint64_t count_measured(const char *values, enum ts_dtype dtype, int64_t n, const uint64_t *valid, size_t first)
+/* Does not count pixels that a mask leaves out: pixel d is pixel first + d of the slice with these
+ * bits (NULL: all are valid). */
+static uint64_t count_measured(const char *values, enum ts_dtype dtype, int64_t n,
+                               const uint64_t *valid, size_t first)
 {
     uint64_t count = 0;
     if (!valid || ts_valid_all(valid, first, (size_t)n))
@@ -202,8 +221,8 @@ static uint64_t saturated_flats(const struct ts_image *in, int64_t z)
     const size_t row = (size_t)n * ts_dtype_bytes(flats->dtype);
     uint64_t count = 0;
     for (int64_t frame = 0; frame < flats->axes[1].n; frame++)
-        count += count_measured((const char *)ts_slice_data(flats, z) + (size_t)frame * row, flats->dtype, n,
-                                ts_slice_valid(in, z), 0);
+        count += count_measured((const char *)ts_slice_data(flats, z) + (size_t)frame * row,
+                                flats->dtype, n, ts_slice_valid(in, z), 0);
     return count;
 }
 
@@ -215,7 +234,8 @@ TS_VECTORIZED static float largest_of(const float *values, int64_t n, float larg
 }
 
 /* Returns the largest of `largest` and the values that are valid, as in count_measured(). */
-static float largest_valid(const float *values, int64_t n, const uint64_t *valid, size_t first, float largest)
+static float largest_valid(const float *values, int64_t n, const uint64_t *valid, size_t first,
+                           float largest)
 {
     if (!valid || ts_valid_all(valid, first, (size_t)n))
         return largest_of(values, n, largest);
@@ -225,7 +245,7 @@ static float largest_valid(const float *values, int64_t n, const uint64_t *valid
     return largest;
 }
 
-/* ---- frames to one ----------------------------------------------------------------------------- */
+/* ---- frames to one --------------------------------------------------------------------------- */
 
 static double median(double *values, int64_t n)
 {
@@ -241,14 +261,16 @@ static double median(double *values, int64_t n)
     return 0.5 * (lower + upper);
 }
 
-/* Combines the frames of pixels [first, first + n) of one row. `by_pixel` is scratch for BLOCK values of every frame.
+/* Combines the frames of pixels [first, first + n) of one row. `by_pixel` is scratch for BLOCK
+ * values of every frame.
  */
 static void combine_frames(const struct ts_image *frames, int64_t z, int64_t first, int64_t n,
                            enum flat_field_combine how, double *by_pixel, double *out)
 {
     const int64_t n_frames = frames->axes[1].n;
     const size_t row_bytes = (size_t)frames->axes[2].n * ts_dtype_bytes(frames->dtype);
-    const char *at = (const char *)ts_slice_data(frames, z) + (size_t)first * ts_dtype_bytes(frames->dtype);
+    const char *at =
+        (const char *)ts_slice_data(frames, z) + (size_t)first * ts_dtype_bytes(frames->dtype);
     double values[BLOCK];
     memset(out, 0, BLOCK * sizeof *out);
     for (int64_t frame = 0; frame < n_frames; frame++) {
@@ -260,10 +282,11 @@ static void combine_frames(const struct ts_image *frames, int64_t z, int64_t fir
         }
     }
     for (int64_t i = 0; i < n; i++)
-        out[i] = how == COMBINE_MEDIAN ? median(by_pixel + i * n_frames, n_frames) : out[i] / (double)n_frames;
+        out[i] = how == COMBINE_MEDIAN ? median(by_pixel + i * n_frames, n_frames)
+                                       : out[i] / (double)n_frames;
 }
 
-/* ---- the pixels of one slice ------------------------------------------------------------------- */
+/* ---- the pixels of one slice ----------------------------------------------------------------- */
 
 struct pixels {
     float *offset, *gain;     /* of every detector pixel; gain NaN: dead */
@@ -297,7 +320,8 @@ static struct pixels pixels_at(void *scratch, int64_t z, int64_t n_detectors)
     return lay_out_pixels(n_detectors, &layout);
 }
 
-/* Scratch behind that of the slices: the largest value of each row, and then what each thread has. */
+/* Scratch behind that of the slices: the largest value of each row, and then what each thread
+ * has. */
 static size_t largest_bytes(const struct stage_context *context, int64_t n)
 {
     struct memory_layout layout = {0};
@@ -335,7 +359,8 @@ static float gain_of(double flat, double dark)
 }
 
 /* Takes pixels for dead that are invalid in a frame. */
-static void leave_out(const struct ts_image *frames, int64_t z, int64_t first, int64_t n, float *gain)
+static void leave_out(const struct ts_image *frames, int64_t z, int64_t first, int64_t n,
+                      float *gain)
 {
     const uint64_t *valid = ts_slice_valid(frames, z);
     for (int64_t frame = 0; valid && frame < frames->axes[1].n; frame++)
@@ -344,8 +369,8 @@ static void leave_out(const struct ts_image *frames, int64_t z, int64_t first, i
                 gain[d] = NAN;
 }
 
-static void calibrate_block(const struct stage_context *context, const struct ts_image *in, int64_t z, int64_t first,
-                            double *by_pixel, const struct pixels *pixels)
+static void calibrate_block(const struct stage_context *context, const struct ts_image *in,
+                            int64_t z, int64_t first, double *by_pixel, const struct pixels *pixels)
 {
     const int64_t left = context->in.axes[2].n - first, n = left < BLOCK ? left : BLOCK;
     const enum flat_field_combine how = params_of(context)->combine;
@@ -378,11 +403,12 @@ static void find_stand_ins(const struct stage_context *context, const struct pix
             left--;
         while (right < n && isnan(pixels->gain[right]))
             right++;
-        pixels->stand_in[i] = (int32_t)(right >= n || (left >= 0 && d - left <= right - d) ? left : right);
+        pixels->stand_in[i] =
+            (int32_t)(right >= n || (left >= 0 && d - left <= right - d) ? left : right);
     }
 }
 
-/* ---- bad pixels --------------------------------------------------------------------------------- */
+/* ---- bad pixels ------------------------------------------------------------------------------ */
 
 /* Returns the mean of the frames of a pixel whose values are not above `limit`. */
 static double mean_below(const struct ts_image *frames, int64_t z, int64_t d, float limit)
@@ -391,8 +417,9 @@ static double mean_below(const struct ts_image *frames, int64_t z, int64_t d, fl
     int64_t n = 0;
     for (int64_t frame = 0; frame < frames->axes[1].n; frame++) {
         const size_t at = (size_t)(frame * frames->axes[2].n + d);
-        ts_load_f64(&value, (const char *)ts_slice_data(frames, z) + at * ts_dtype_bytes(frames->dtype), frames->dtype,
-                    1);
+        ts_load_f64(&value,
+                    (const char *)ts_slice_data(frames, z) + at * ts_dtype_bytes(frames->dtype),
+                    frames->dtype, 1);
         if ((float)value <= limit) {
             sum += value;
             n++;
@@ -415,9 +442,10 @@ static void clean_pixels(const struct stage_context *context, const struct ts_im
     }
 }
 
-/* Counts the zingers of flats and darks, and leaves them out with combine: clean. Medians of three frames do so too. */
-static uint64_t look_at_frames(const struct stage_context *context, const struct ts_image *in, int64_t z,
-                               const struct pixels *pixels, const struct flat_room *room)
+/* Counts the zingers of flats and darks, and leaves them out with combine: clean. Medians of three
+ * frames do so too. */
+static uint64_t look_at_frames(const struct stage_context *context, const struct ts_image *in,
+                               int64_t z, const struct pixels *pixels, const struct flat_room *room)
 {
     const enum flat_field_combine how = params_of(context)->combine;
     uint64_t count = 0;
@@ -452,8 +480,8 @@ static void look_at_slice(const struct stage_context *context, const struct ts_i
 }
 
 /* largest: of each row. */
-static void look_at_full_scale(const struct stage_context *context, const struct ts_image *in, int64_t z,
-                               const float *largest, const struct flat_room *room)
+static void look_at_full_scale(const struct stage_context *context, const struct ts_image *in,
+                               int64_t z, const float *largest, const struct flat_room *room)
 {
     const struct ts_image *flats = &in[FLAT_FIELD_FLATS];
     const int64_t n = in->axes[2].n;
@@ -461,7 +489,8 @@ static void look_at_full_scale(const struct stage_context *context, const struct
     for (int64_t view = 0; view < in->axes[1].n; view++)
         most = largest[view] > most ? largest[view] : most;
     for (int64_t frame = 0; frame < flats->axes[1].n; frame++) {
-        const char *row = (const char *)ts_slice_data(flats, z) + (size_t)(frame * n) * ts_dtype_bytes(flats->dtype);
+        const char *row = (const char *)ts_slice_data(flats, z) +
+                          (size_t)(frame * n) * ts_dtype_bytes(flats->dtype);
         ts_load_f32(room->values, row, flats->dtype, (size_t)n);
         most = largest_valid(room->values, n, ts_slice_valid(in, z), 0, most);
     }
@@ -470,22 +499,24 @@ static void look_at_full_scale(const struct stage_context *context, const struct
     *(double *)ts_slice_data(&context->tables[TABLE_FULL_SCALE], z) = piled > 0 ? most : 0;
 }
 
-/* ---- the map ----------------------------------------------------------------------------------- */
+/* ---- the map --------------------------------------------------------------------------------- */
 
-TS_VECTORIZED static void map_values(float *out, const float *counts, const float *offset, const float *gain, int64_t n)
+TS_VECTORIZED static void map_values(float *out, const float *counts, const float *offset,
+                                     const float *gain, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
         out[i] = (counts[i] - offset[i]) * gain[i];
 }
 
 /* Returns the largest of the counts; valid, at: as in count_measured(). */
-static float map_row(const void *in, enum ts_dtype dtype, float *out, const struct pixels *pixels, int64_t n,
-                     const uint64_t *valid, size_t at)
+static float map_row(const void *in, enum ts_dtype dtype, float *out, const struct pixels *pixels,
+                     int64_t n, const uint64_t *valid, size_t at)
 {
     float counts[CHUNK], largest = 0;
     for (int64_t first = 0; first < n; first += CHUNK) {
         const int64_t count = n - first < CHUNK ? n - first : CHUNK;
-        ts_load_f32(counts, (const char *)in + (size_t)first * ts_dtype_bytes(dtype), dtype, (size_t)count);
+        ts_load_f32(counts, (const char *)in + (size_t)first * ts_dtype_bytes(dtype), dtype,
+                    (size_t)count);
         map_values(out + first, counts, pixels->offset + first, pixels->gain + first, count);
         largest = largest_valid(counts, count, valid, at + (size_t)first, largest);
     }
@@ -500,8 +531,8 @@ static struct flat_room room_at(const struct stage_context *context, char *rooms
     return ts_flat_room(context->in.axes[2].n, &layout);
 }
 
-static void map_rows(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                     void *scratch, float *largest)
+static void map_rows(const struct stage_context *context, const struct ts_image *in,
+                     struct ts_image *out, void *scratch, float *largest)
 {
     const int64_t n_views = out->axes[1].n, n = out->axes[2].n;
     const size_t in_bytes = (size_t)n * ts_dtype_bytes(in->dtype);
@@ -512,7 +543,8 @@ static void map_rows(const struct stage_context *context, const struct ts_image 
         const uint64_t *valid = ts_slice_valid(in, row / n_views);
         const size_t at = (size_t)(row % n_views * n);
         const uint64_t saturated = count_measured(from, in->dtype, n, valid, at);
-        largest[row] = map_row(from, in->dtype, (float *)out->data + row * n, &pixels, n, valid, at);
+        largest[row] =
+            map_row(from, in->dtype, (float *)out->data + row * n, &pixels, n, valid, at);
         if (saturated > 0) {
             uint64_t *sum = ts_slice_data(&context->tables[TABLE_SATURATED], row / n_views);
 #pragma omp atomic
@@ -521,8 +553,8 @@ static void map_rows(const struct stage_context *context, const struct ts_image 
     }
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                          void *scratch)
+static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
+                          struct ts_image *out, void *scratch)
 {
     const int64_t nz = out->axes[0].n, n = out->axes[2].n, blocks = (n + BLOCK - 1) / BLOCK;
     const size_t own = kept_count(context);
@@ -532,9 +564,11 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
     double *kept = (double *)(rooms + (size_t)threads * room_bytes(context));
 #pragma omp parallel for schedule(static, 1) num_threads(threads)
     for (int thread = 0; thread < threads; thread++)
-        for (int64_t task = nz * blocks * thread / threads; task < nz * blocks * (thread + 1) / threads; task++) {
+        for (int64_t task = nz * blocks * thread / threads;
+             task < nz * blocks * (thread + 1) / threads; task++) {
             const struct pixels pixels = pixels_at(scratch, task / blocks, n);
-            calibrate_block(context, in, task / blocks, task % blocks * BLOCK, kept + (size_t)thread * own, &pixels);
+            calibrate_block(context, in, task / blocks, task % blocks * BLOCK,
+                            kept + (size_t)thread * own, &pixels);
         }
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int64_t z = 0; z < nz; z++) {
@@ -555,8 +589,10 @@ const struct stage flat_field_stage = {
     .name = "flat_field",
     .summary = "divide counts by the flat field, less the dark",
     .doc =
-        "`t = (counts - dark) / (flat - dark)` of every detector pixel, where `flat` and `dark` are the means (or "
-        "medians) of the frames that `flats` and `darks` name, in double precision. They are further inputs of the "
+        "`t = (counts - dark) / (flat - dark)` of every detector pixel, where `flat` and `dark` "
+        "are the means (or "
+        "medians) of the frames that `flats` and `darks` name, in double precision. They are "
+        "further inputs of the "
         "same scan:\n\n"
         "    input: {exchange: scan.h5}\n"
         "    inputs:\n"
@@ -564,33 +600,54 @@ const struct stage flat_field_stage = {
         "      darks: {exchange: scan.h5, frames: darks}\n"
         "    stages:\n"
         "      - flat_field: {flats: flats, darks: darks}\n\n"
-        "Without `darks` the dark is 0. A detector pixel whose `flat - dark` is not a positive number (a dead pixel, a "
-        "flat of zeros, NaN), or that a mask of its frames leaves out, has no transmission: `dead` says what it gives, "
-        "and the table `dead` counts such pixels in every slice; a run ends with a note of their sum, and with an "
-        "error where all are dead. The table `saturated` counts values of projections and flats that are the largest "
-        "of an integer type, and a run warns of them (`counts-saturated`): a gap that holds 65535 everywhere would "
-        "else be a transmission of 1. `bad_pixels` before this stage fills them. Nothing else is changed: "
+        "Without `darks` the dark is 0. A detector pixel whose `flat - dark` is not a positive "
+        "number (a dead pixel, a "
+        "flat of zeros, NaN), or that a mask of its frames leaves out, has no transmission: `dead` "
+        "says what it gives, "
+        "and the table `dead` counts such pixels in every slice; a run ends with a note of their "
+        "sum, and with an "
+        "error where all are dead. The table `saturated` counts values of projections and flats "
+        "that are the largest "
+        "of an integer type, and a run warns of them (`counts-saturated`): a gap that holds 65535 "
+        "everywhere would "
+        "else be a transmission of 1. `bad_pixels` before this stage fills them. Nothing else is "
+        "changed: "
         "transmissions of noise at or below 0 and above 1 stay as they are, and are the matter of "
-        "`minus_log`. The frames of a scan before and after the projections are combined into one; a beam that drifts "
-        "is not followed: `air` after this stage takes that out, from the detector pixels beside the object. `air` "
+        "`minus_log`. The frames of a scan before and after the projections are combined into one; "
+        "a beam that drifts "
+        "is not followed: `air` after this stage takes that out, from the detector pixels beside "
+        "the object. `air` "
         "alone is for scans without flats.\n\n"
-        "Four more tables count what gives a number that is no transmission, and a run warns of each:\n\n"
-        "- `stuck`: detector pixels whose counts are the same in all views, at least 8, but for those at both ends of "
+        "Four more tables count what gives a number that is no transmission, and a run warns of "
+        "each:\n\n"
+        "- `stuck`: detector pixels whose counts are the same in all views, at least 8, but for "
+        "those at both ends of "
         "a "
-        "row whose transmission is within 0.01 of 1, as the air of noiseless data, and the rim of an object beside it "
+        "row whose transmission is within 0.01 of 1, as the air of noiseless data, and the rim of "
+        "an object beside it "
         "that all views see alike (`counts-constant`);\n"
-        "- `uneven`: detector pixels whose `flat - dark` is at least twice the median of the 10 beside it, or at most "
-        "half of it, and whose mean transmission is so as well: stuck pixels of the flats or of the darks "
+        "- `uneven`: detector pixels whose `flat - dark` is at least twice the median of the 10 "
+        "beside it, or at most "
+        "half of it, and whose mean transmission is so as well: stuck pixels of the flats or of "
+        "the darks "
         "(`flats-uneven`). What they are wrong by less is a ring, and work for `ring`;\n"
-        "- `zingers`: pixels of the flats or the darks whose frames differ by 10 times the median of the row (6 times "
-        "from three frames on), where that changes the transmission by 0.5 % (`frames-zingers`). A pixel brighter than "
-        "the median of the row may differ by more in proportion. `combine: clean` leaves such frames out;\n"
-        "- `piled`: values at the largest one of a slice, if that is 2^k - 1 from 255 on, or that times a power of "
+        "- `zingers`: pixels of the flats or the darks whose frames differ by 10 times the median "
+        "of the row (6 times "
+        "from three frames on), where that changes the transmission by 0.5 % (`frames-zingers`). A "
+        "pixel brighter than "
+        "the median of the row may differ by more in proportion. `combine: clean` leaves such "
+        "frames out;\n"
+        "- `piled`: values at the largest one of a slice, if that is 2^k - 1 from 255 on, or that "
+        "times a power of "
         "two, "
-        "and not the largest of its type, and if at least 4 are there and more than 4 times as many as one step below "
-        "it (`counts-piled`): a detector of 12 bits is saturated at 4095. `full_scale` is that value.\n\n"
-        "A run looks at the middle slice of a scan that it reads, and warns of views that have the very values of the "
-        "view before at another angle, noise included (`frames-repeated`). `minus_log` looks at the transmissions.\n\n"
+        "and not the largest of its type, and if at least 4 are there and more than 4 times as "
+        "many as one step below "
+        "it (`counts-piled`): a detector of 12 bits is saturated at 4095. `full_scale` is that "
+        "value.\n\n"
+        "A run looks at the middle slice of a scan that it reads, and warns of views that have the "
+        "very values of the "
+        "view before at another angle, noise included (`frames-repeated`). `minus_log` looks at "
+        "the transmissions.\n\n"
         "Cost: one pass; the frames are read with the slices, twice.",
     STAGE_TAKES_SINOGRAMS(TS_QUANTITY_BIT(TS_COUNTS), TS_ANY_BEAM),
     STAGE_PARAMS(flat_field_params, struct flat_field_params),
@@ -604,7 +661,8 @@ const struct stage flat_field_stage = {
     .gives_nan = true,
     .cuda = STAGE_CUDA(flat_field_cuda),
     .tolerance = {.relative = 1e-6,
-                  .why = "of (counts + dark) / (flat - dark): counts, dark and 1 / (flat - dark) are rounded to float, "
+                  .why = "of (counts + dark) / (flat - dark): counts, dark and 1 / (flat - dark) "
+                         "are rounded to float, "
                          "then subtracted and multiplied"},
     .bench = "combine=mean|combine=median",
 };

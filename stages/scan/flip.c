@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * flip: y[d] = x[n - 1 - d] in every row of (z, view, detector), which mirrors the detector about the rotation axis:
- * the position u becomes -u, and the axis stays at position 0. Values are moved by their size, so that three functions
- * serve every dtype.
+ * flip: y[d] = x[n - 1 - d] in every row of (z, view, detector), which mirrors the detector about
+ * the rotation axis: the position u becomes -u, and the axis stays at position 0. Values are moved
+ * by their size, so that three functions serve every dtype.
  */
 #include "stages/scan/flip.h"
 
@@ -13,7 +13,8 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
         return TS_OK;
     ts_diag_error(
         context->diag, TS_BAD_CHAIN,
-        &(struct diag_site){.code = "detectors-uneven", .span = context->set->span, .stage = context->stage->name},
+        &(struct diag_site){
+            .code = "detectors-uneven", .span = context->set->span, .stage = context->stage->name},
         "the detector pixels' positions are listed one by one, and must be evenly spaced");
     return TS_BAD_CHAIN;
 }
@@ -25,18 +26,18 @@ static enum ts_status shape(const struct stage_context *context, struct ts_image
     return TS_OK;
 }
 
-#define REVERSE(suffix, type)                                                                                          \
-    static void reverse_##suffix(const type *in, type *out, int64_t n)                                                 \
-    {                                                                                                                  \
-        for (int64_t d = 0; d < n; d++)                                                                                \
-            out[d] = in[n - 1 - d];                                                                                    \
+#define REVERSE(suffix, type)                                                                      \
+    static void reverse_##suffix(const type *in, type *out, int64_t n)                             \
+    {                                                                                              \
+        for (int64_t d = 0; d < n; d++)                                                            \
+            out[d] = in[n - 1 - d];                                                                \
     }
 REVERSE(1, uint8_t)
 REVERSE(2, uint16_t)
 REVERSE(4, uint32_t)
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                          void *scratch)
+static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
+                          struct ts_image *out, void *scratch)
 {
     const int64_t n = in->axes[2].n, n_rows = in->axes[0].n * in->axes[1].n;
     const size_t element = ts_dtype_bytes(in->dtype);
@@ -59,16 +60,21 @@ const struct stage flip_stage = {
     .name = "flip",
     .traits = TRAIT_NEW_DETECTOR,
     .summary = "the detector pixels of a sinogram in the opposite order",
-    .doc =
-        "`y[d] = x[n - 1 - d]`: every row mirrored about the rotation axis, so that a center at detector pixel c is at "
-        "n - 1 - c after it. For scans whose detector pixels run the other way than the convention of docs/geometry.md "
-        "says.\n\n"
-        "Of parallel rays such a scan, taken as it is, comes out turned by half a turn, not mirrored: the ray of u at "
-        "theta is that of -u at theta + 180. Mirrored is one whose views turn the other way, which `angle_sense: "
-        "y-to-x` of the input mends. A fan whose detector pixels run the other way is wrong altogether. Data in the "
-        "geometry of ASTRA's `fanflat` take `flip` and half a turn:\n\n"
-        "    input: {hdf5: fan.h5, path: /x, axes: [view, z, detector], angles: /theta, angle_offset: 180, ...}\n"
-        "    stages: [flip, fbp]",
+    .doc = "`y[d] = x[n - 1 - d]`: every row mirrored about the rotation axis, so that a center at "
+           "detector pixel c is at "
+           "n - 1 - c after it. For scans whose detector pixels run the other way than the "
+           "convention of docs/geometry.md "
+           "says.\n\n"
+           "Of parallel rays such a scan, taken as it is, comes out turned by half a turn, not "
+           "mirrored: the ray of u at "
+           "theta is that of -u at theta + 180. Mirrored is one whose views turn the other way, "
+           "which `angle_sense: "
+           "y-to-x` of the input mends. A fan whose detector pixels run the other way is wrong "
+           "altogether. Data in the "
+           "geometry of ASTRA's `fanflat` take `flip` and half a turn:\n\n"
+           "    input: {hdf5: fan.h5, path: /x, axes: [view, z, detector], angles: /theta, "
+           "angle_offset: 180, ...}\n"
+           "    stages: [flip, fbp]",
     STAGE_TAKES_SINOGRAMS(TS_ANY_QUANTITY, TS_ANY_BEAM),
     .params_bytes = sizeof(struct flip_params),
     .resolve = resolve,

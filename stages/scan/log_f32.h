@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This computes the natural logarithm of positive finite floats with the same bytes on the CPU and on CUDA devices: t =
- * 2^k (1 + f) with 1 + f in [2/3, 4/3), log t = k log 2 + f - f^2/2 + f^3 P(f). P is the polynomial of degree 7 with
- * the smallest maximum of the logarithm's relative error, 4.7e-9 (fitted by Lawson's weights, 1961); with rounding the
- * result is within 9e-8 of itself. All operations are plain multiplications and additions, so that loops vectorize
- * without fused ones and both devices round alike.
+ * This computes the natural logarithm of positive finite floats with the same bytes on the CPU and
+ * on CUDA devices: t = 2^k (1 + f) with 1 + f in [2/3, 4/3), log t = k log 2 + f - f^2/2 + f^3
+ * P(f). P is the polynomial of degree 7 with the smallest maximum of the logarithm's relative
+ * error, 4.7e-9 (fitted by Lawson's weights, 1961); with rounding the result is within 9e-8 of
+ * itself. All operations are plain multiplications and additions, so that loops vectorize without
+ * fused ones and both devices round alike.
  */
 #ifndef STAGES_SCAN_LOG_F32_H
 #define STAGES_SCAN_LOG_F32_H

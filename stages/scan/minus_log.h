@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * minus_log turns transmission into line integrals by the law of Lambert and Beer, y = -log(t). The parameters decide
- * what becomes of values that have no logarithm, because a scan may have a few of them (dead detector pixels) or be no
- * transmission at all. The counts of such values are shared by the CPU code and cuda/scan/minus_log.cu.
+ * minus_log turns transmission into line integrals by the law of Lambert and Beer, y = -log(t). The
+ * parameters decide what becomes of values that have no logarithm, because a scan may have a few of
+ * them (dead detector pixels) or be no transmission at all. The counts of such values are shared by
+ * the CPU code and cuda/scan/minus_log.cu.
  */
 #ifndef STAGES_SCAN_MINUS_LOG_H
 #define STAGES_SCAN_MINUS_LOG_H
@@ -16,10 +17,19 @@ struct minus_log_params {
 };
 enum minus_log_rule { MINUS_LOG_ERROR, MINUS_LOG_FLOOR, MINUS_LOG_NAN };
 
-/* The kinds of values without a logarithm, which have a message each, and the values that were raised to the floor. */
-enum minus_log_kind { KIND_ZERO, KIND_NEGATIVE, KIND_NAN, KIND_INFINITE, KIND_RAISED, MINUS_LOG_KINDS };
+/* The kinds of values without a logarithm, which have a message each, and the values that were
+ * raised to the floor. */
+enum minus_log_kind {
+    KIND_ZERO,
+    KIND_NEGATIVE,
+    KIND_NAN,
+    KIND_INFINITE,
+    KIND_RAISED,
+    MINUS_LOG_KINDS
+};
 
-/* The counts of the whole image; zero bytes are empty. Those of slices follow where there are tables. */
+/* The counts of the whole image; zero bytes are empty. Those of slices follow where there are
+ * tables. */
 struct minus_log_found {
     unsigned long long count[MINUS_LOG_KINDS];
     unsigned long long not_first[KIND_RAISED]; /* ~ the index in the image of the first of a kind */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * noise: counts = Poisson(photons t) + electronic Gaussian, of a transmission t or of a line integral p with t = e^-p,
- * and back to the same quantity. Random numbers are those of a pixel's index in the series of volumes
- * (stages/values/samples.h), so that pixels can be taken in any order. The counts of pixels that have no logarithm are
- * added as integers.
+ * noise: counts = Poisson(photons t) + electronic Gaussian, of a transmission t or of a line
+ * integral p with t = e^-p, and back to the same quantity. Random numbers are those of a pixel's
+ * index in the series of volumes (stages/values/samples.h), so that pixels can be taken in any
+ * order. The counts of pixels that have no logarithm are added as integers.
  */
 #include "stages/scan/noise.h"
 
@@ -12,7 +12,8 @@
 enum { CHUNK = 1024 };
 
 static const struct choice nonpositive_choices[] = {
-    {"floor", NOISE_FLOOR, "every count below `floor` is taken as `floor`, small positive ones too"},
+    {"floor", NOISE_FLOOR,
+     "every count below `floor` is taken as `floor`, small positive ones too"},
     {"nan", NOISE_NAN, "counts at or below 0 become NaN"},
     {NULL, 0, NULL},
 };
@@ -21,11 +22,15 @@ static const struct param noise_params[] = {
     PARAM(struct noise_params, photons, .unit = "", .min = 1, .max = 1e9, .required = true,
           .doc = "photons that reach a detector pixel in one view without the object"),
     PARAM(struct noise_params, electronic, .unit = "", .min = 0, .max = 1e6, .init.r = 0,
-          .doc = "standard deviation, in photons, of the noise of the electronics, which is added to every count"),
+          .doc = "standard deviation, in photons, of the noise of the electronics, which is added "
+                 "to every count"),
     PARAM(struct noise_params, seed, .min = 0, .max = 9007199254740991, .init.i = 0,
-          .doc = "which series of random numbers: equal seeds give equal numbers, so that two scans need two"),
-    PARAM(struct noise_params, nonpositive, .choices = nonpositive_choices, .init.choice = NOISE_FLOOR,
-          .doc = "of line integrals: what happens to counts of 0 and below, which have no logarithm"),
+          .doc = "which series of random numbers: equal seeds give equal numbers, so that two "
+                 "scans need two"),
+    PARAM(struct noise_params, nonpositive, .choices = nonpositive_choices,
+          .init.choice = NOISE_FLOOR,
+          .doc =
+              "of line integrals: what happens to counts of 0 and below, which have no logarithm"),
     PARAM(struct noise_params, floor, .unit = "", .min = 1e-6, .max = 1e9, .init.r = 1,
           .doc = "of line integrals, with nonpositive floor: the smallest count, in photons"),
 };
@@ -37,7 +42,8 @@ static bool is_lines(const struct stage_context *context)
     return context->in.quantity == TS_LINE_INTEGRAL;
 }
 
-static enum ts_status refuse_idle(const struct stage_context *context, const char *name, const char *why)
+static enum ts_status refuse_idle(const struct stage_context *context, const char *name,
+                                  const char *why)
 {
     if (ts_param_given(context->set, name))
         return ts_param_error(context->set, name, "parameter-unused", context->diag, "%s", why);
@@ -51,17 +57,22 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
     const char *unit = context->in.unit ? context->in.unit : "";
     enum ts_status status = TS_OK;
     if (is_lines(context) && strcmp(unit, "1") != 0) {
-        ts_diag_error(
-            context->diag, TS_BAD_CHAIN,
-            &(struct diag_site){
-                .code = "line-integral-unit", .span = context->set->span, .stage = context->stage->name},
-            "these line integrals are in '%s', and only those of attenuation, in 1, say how many photons pass", unit);
-        return ts_diag_hint(context->diag, "`to_attenuation: {water: 0.0206}` before `radon` makes them from HU");
+        ts_diag_error(context->diag, TS_BAD_CHAIN,
+                      &(struct diag_site){.code = "line-integral-unit",
+                                          .span = context->set->span,
+                                          .stage = context->stage->name},
+                      "these line integrals are in '%s', and only those of attenuation, in 1, say "
+                      "how many photons pass",
+                      unit);
+        return ts_diag_hint(context->diag,
+                            "`to_attenuation: {water: 0.0206}` before `radon` makes them from HU");
     }
     if (!is_lines(context))
-        status = refuse_idle(context, "nonpositive", "is used with line integrals alone, and these are transmissions");
+        status = refuse_idle(context, "nonpositive",
+                             "is used with line integrals alone, and these are transmissions");
     if (status == TS_OK && (!is_lines(context) || params->nonpositive != NOISE_FLOOR))
-        status = refuse_idle(context, "floor", "is used with line integrals and nonpositive: floor alone");
+        status = refuse_idle(context, "floor",
+                             "is used with line integrals and nonpositive: floor alone");
     return status;
 }
 
@@ -78,27 +89,35 @@ struct noise_rule ts_noise_rule(const struct stage_context *context)
 
 uint64_t ts_noise_first(const struct stage_context *context, const struct ts_image *slab)
 {
-    return (uint64_t)(context->volume * context->out.axes[0].n + slab->z_first) * ts_slice_count(slab);
+    return (uint64_t)(context->volume * context->out.axes[0].n + slab->z_first) *
+           ts_slice_count(slab);
 }
 
 static int tables(const struct stage_context *context, struct stage_table out[STAGE_TABLES])
 {
     if (!is_lines(context))
         return 0;
-    out[0] = params_of(context)->nonpositive == NOISE_FLOOR
-                 ? (struct stage_table){.name = "floored", .doc = "counts of each slice that `floor` took the place of"}
-                 : (struct stage_table){.name = "nonpositive", .doc = "counts of each slice at or below 0"};
+    out[0] =
+        params_of(context)->nonpositive == NOISE_FLOOR
+            ? (struct stage_table){.name = "floored",
+                                   .doc = "counts of each slice that `floor` took the place of"}
+            : (struct stage_table){.name = "nonpositive",
+                                   .doc = "counts of each slice at or below 0"};
     out[0].of = (uint64_t)ts_slice_count(&context->in);
-    out[0].image = (struct ts_image){
-        .rank = 1, .axes = {context->in.axes[0]}, .dtype = TS_U64, .quantity = TS_INTENSITY, .unit = "1"};
+    out[0].image = (struct ts_image){.rank = 1,
+                                     .axes = {context->in.axes[0]},
+                                     .dtype = TS_U64,
+                                     .quantity = TS_INTENSITY,
+                                     .unit = "1"};
     return 1;
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                          void *scratch)
+static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
+                          struct ts_image *out, void *scratch)
 {
     const struct noise_rule rule = ts_noise_rule(context);
-    const int64_t count = (int64_t)ts_slice_count(out), nz = out->axes[0].n, chunks = (count + CHUNK - 1) / CHUNK;
+    const int64_t count = (int64_t)ts_slice_count(out), nz = out->axes[0].n,
+                  chunks = (count + CHUNK - 1) / CHUNK;
     const uint64_t first_pixel = ts_noise_first(context, out);
     uint64_t *table = rule.lines ? context->tables[0].data : NULL;
     (void)scratch;
@@ -125,23 +144,32 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
 const struct stage noise_stage = {
     .name = "noise",
     .summary = "the noise of counted photons and of electronics, on a simulated scan",
-    .doc =
-        "Every detector pixel of every view gets a count `c = Poisson(photons*t) + electronic*Gaussian`, where `t` is "
-        "its transmission, or `e^-p` of its line integral `p`; the result is `c/photons`, or `-log(c/photons)`. "
-        "Line integrals must be plain numbers, as `to_attenuation` and `radon` give them.\n\n"
-        "A count at or below 0 has no logarithm: `floor` takes the place of smaller counts, one photon by default, or "
-        "they become NaN, and a run ends with a note of how many there were; it fails where all were. Transmissions "
-        "below 0 let no photon pass. NaN and infinite values give NaN, and so do transmissions of which more than 1e10 "
-        "photons would be counted.\n\n"
-        "Random numbers come from Philox 4x32-10 (J. K. Salmon et al., SC 2011), whose key is `seed` and whose counter "
-        "holds the pixel's index in the series of volumes, whose volumes follow one another: each volume has noise of "
-        "its "
-        "own, and the first one that of the volume by itself. The noise depends neither on slabs, nor on threads, nor "
-        "on the device, to the byte. Poisson's samples are exact: inversion below a mean of 10, PTRS from there on (W. "
-        "Hoermann, "
-        "Insurance: Mathematics and Economics 12, 1993). Gaussian ones come by the polar method (G. Marsaglia, T. A. "
-        "Bray, 1964).\n\n"
-        "Cost: one pass; some 200 operations in double a value.",
+    .doc = "Every detector pixel of every view gets a count `c = Poisson(photons*t) + "
+           "electronic*Gaussian`, where `t` is "
+           "its transmission, or `e^-p` of its line integral `p`; the result is `c/photons`, or "
+           "`-log(c/photons)`. "
+           "Line integrals must be plain numbers, as `to_attenuation` and `radon` give them.\n\n"
+           "A count at or below 0 has no logarithm: `floor` takes the place of smaller counts, one "
+           "photon by default, or "
+           "they become NaN, and a run ends with a note of how many there were; it fails where all "
+           "were. Transmissions "
+           "below 0 let no photon pass. NaN and infinite values give NaN, and so do transmissions "
+           "of which more than 1e10 "
+           "photons would be counted.\n\n"
+           "Random numbers come from Philox 4x32-10 (J. K. Salmon et al., SC 2011), whose key is "
+           "`seed` and whose counter "
+           "holds the pixel's index in the series of volumes, whose volumes follow one another: "
+           "each volume has noise of "
+           "its "
+           "own, and the first one that of the volume by itself. The noise depends neither on "
+           "slabs, nor on threads, nor "
+           "on the device, to the byte. Poisson's samples are exact: inversion below a mean of 10, "
+           "PTRS from there on (W. "
+           "Hoermann, "
+           "Insurance: Mathematics and Economics 12, 1993). Gaussian ones come by the polar method "
+           "(G. Marsaglia, T. A. "
+           "Bray, 1964).\n\n"
+           "Cost: one pass; some 200 operations in double a value.",
     .axes = AXES_VOLUME | AXES_SINOGRAM,
     .beams = TS_ANY_BEAM,
     .dtypes = TS_DTYPE_BIT(TS_F32),
@@ -157,5 +185,7 @@ const struct stage noise_stage = {
     .gives_nan = true,
     .cuda = STAGE_CUDA(noise_cuda),
     .bench = "photons=100000 electronic=10|photons=1000000",
-    .tolerance = {.relative = 6e-8, .absolute = 1e-12, .why = "rounding to f32; the samples are the same"},
+    .tolerance = {.relative = 6e-8,
+                  .absolute = 1e-12,
+                  .why = "rounding to f32; the samples are the same"},
 };

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * pad: (z, view, detector) with `left` more detector pixels before the first and `right` more after the last, whose
- * values a border rule of stages/engine/border.h gives. The detector axis keeps its positions, so that the rotation
- * center stays in its place. The samples that stand for the new pixels are the same in all rows and are looked up once.
+ * pad: (z, view, detector) with `left` more detector pixels before the first and `right` more after
+ * the last, whose values a border rule of stages/engine/border.h gives. The detector axis keeps its
+ * positions, so that the rotation center stays in its place. The samples that stand for the new
+ * pixels are the same in all rows and are looked up once.
  */
 #include "stages/scan/pad.h"
 
@@ -19,9 +20,11 @@ static const struct param pad_params[] = {
     PARAM(struct pad_params, right, .unit = "detector", .min = 0, .max = MOST, .derived = DERIVED,
           .doc = "detector pixels after the last"),
     PARAM(struct pad_params, border, .choices = ts_border_choices, .init.choice = BORDER_NEAREST,
-          .doc = "what the new detector pixels hold. nearest is numpy's and TomoPy's edge, constant 0 their "
+          .doc = "what the new detector pixels hold. nearest is numpy's and TomoPy's edge, "
+                 "constant 0 their "
                  "zeros; " TS_BORDER_DOC),
-    PARAM(struct pad_params, constant, .unit = "value", .init.r = 0, .doc = "with border constant: the value"),
+    PARAM(struct pad_params, constant, .unit = "value", .init.r = 0,
+          .doc = "with border constant: the value"),
 };
 
 static enum ts_status resolve(const struct stage_context *context, void *values)
@@ -34,10 +37,12 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
     if (!ts_param_given(context->set, "right"))
         params->right = diagonal;
     if (detectors->positions) {
-        ts_diag_error(
-            context->diag, TS_BAD_CHAIN,
-            &(struct diag_site){.code = "detectors-uneven", .span = context->set->span, .stage = context->stage->name},
-            "the detector pixels of this sinogram stand at uneven distances, which say nothing about further ones");
+        ts_diag_error(context->diag, TS_BAD_CHAIN,
+                      &(struct diag_site){.code = "detectors-uneven",
+                                          .span = context->set->span,
+                                          .stage = context->stage->name},
+                      "the detector pixels of this sinogram stand at uneven distances, which say "
+                      "nothing about further ones");
         return TS_BAD_CHAIN;
     }
     return ts_border_check(context, (enum ts_border)params->border, params->constant);
@@ -59,17 +64,18 @@ static size_t scratch_bytes(const struct stage_context *context, int64_t n)
     return (size_t)(params->left + params->right) * sizeof(int64_t);
 }
 
-#define GATHER(suffix, type)                                                                                           \
-    static void gather_##suffix(const type *in, type *out, const int64_t *index, int64_t n)                            \
-    {                                                                                                                  \
-        for (int64_t i = 0; i < n; i++)                                                                                \
-            out[i] = in[index[i]];                                                                                     \
+#define GATHER(suffix, type)                                                                       \
+    static void gather_##suffix(const type *in, type *out, const int64_t *index, int64_t n)        \
+    {                                                                                              \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            out[i] = in[index[i]];                                                                 \
     }
 GATHER(1, uint8_t)
 GATHER(2, uint16_t)
 GATHER(4, uint32_t)
 
-static void fill_side(const struct stage_context *context, const void *in, void *out, const int64_t *index, int64_t n)
+static void fill_side(const struct stage_context *context, const void *in, void *out,
+                      const int64_t *index, int64_t n)
 {
     const struct pad_params *params = context->params;
     if (params->border == BORDER_CONSTANT)
@@ -82,8 +88,8 @@ static void fill_side(const struct stage_context *context, const void *in, void 
         gather_4(in, out, index, n);
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                          void *scratch)
+static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
+                          struct ts_image *out, void *scratch)
 {
     const struct pad_params *params = context->params;
     const int64_t n = in->axes[2].n, n_out = out->axes[2].n, n_rows = in->axes[0].n * in->axes[1].n;
@@ -97,7 +103,8 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
         char *to = (char *)out->data + (size_t)(row * n_out) * element;
         fill_side(context, from, to, index, params->left);
         memcpy(to + (size_t)params->left * element, from, (size_t)n * element);
-        fill_side(context, from, to + (size_t)(params->left + n) * element, index + params->left, params->right);
+        fill_side(context, from, to + (size_t)(params->left + n) * element, index + params->left,
+                  params->right);
     }
     return TS_OK;
 }
@@ -106,10 +113,14 @@ const struct stage pad_stage = {
     .name = "pad",
     .traits = TRAIT_NEW_DETECTOR,
     .summary = "more detector pixels on both sides of a sinogram",
-    .doc = "Adds `left` detector pixels before the first and `right` after the last, at the same distance. Each "
-           "detector pixel keeps its position in mm, and so does the rotation center: `radon`, `fbp` and the others "
-           "need no other center after it. Use it where the object reaches beyond the detector: sides of zeros leave a "
-           "bright rim in a reconstruction, `border: nearest` does not. Reconstructions pad for their filters by "
+    .doc = "Adds `left` detector pixels before the first and `right` after the last, at the same "
+           "distance. Each "
+           "detector pixel keeps its position in mm, and so does the rotation center: `radon`, "
+           "`fbp` and the others "
+           "need no other center after it. Use it where the object reaches beyond the detector: "
+           "sides of zeros leave a "
+           "bright rim in a reconstruction, `border: nearest` does not. Reconstructions pad for "
+           "their filters by "
            "themselves.",
     STAGE_TAKES_SINOGRAMS(TS_ANY_QUANTITY, TS_ANY_BEAM),
     STAGE_PARAMS(pad_params, struct pad_params),

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ring: removes vertical stripes from every sinogram (z, view, detector), which a reconstruction would turn into rings.
+ * ring: removes vertical stripes from every sinogram (z, view, detector), which a reconstruction
+ * would turn into rings.
  *
- * sorting: N. T. Vo, R. C. Atwood, M. Drakopoulos, Optics Express 26 (2018) 28396, algorithm 3. The values of each
- * detector pixel are sorted over the views. Along the detector, each rank is smoothed by a median of `size` (reflected
- * at the ends); then every value goes back to its view. Detector pixels that differ by their response alone have
- * parallel sorted curves, so that the median removes the stripe and leaves the object. Equal values keep the order of
- * their views.
+ * sorting: N. T. Vo, R. C. Atwood, M. Drakopoulos, Optics Express 26 (2018) 28396, algorithm 3. The
+ * values of each detector pixel are sorted over the views. Along the detector, each rank is
+ * smoothed by a median of `size` (reflected at the ends); then every value goes back to its view.
+ * Detector pixels that differ by their response alone have parallel sorted curves, so that the
+ * median removes the stripe and leaves the object. Equal values keep the order of their views.
  *
  * fourier-wavelet: stages/scan/ring_wavelet.h.
  */
@@ -41,14 +42,15 @@ static const struct choice wavelet_choices[] = {
     {NULL, 0, NULL},
 };
 
-/* One slice is done at a time and its rows are spread over the threads; loops over neighboring detector pixels
- * vectorize. Only the part that the damping removes is transformed back and subtracted (see the header), so that an
- * image without stripes keeps its values. Every sum runs in rising index of the filter, of the view or of the wave, so
- * that threads do not change the bytes. */
+/* One slice is done at a time and its rows are spread over the threads; loops over neighboring
+ * detector pixels vectorize. Only the part that the damping removes is transformed back and
+ * subtracted (see the header), so that an image without stripes keeps its values. Every sum runs in
+ * rising index of the filter, of the view or of the wave, so that threads do not change the
+ * bytes. */
 
 enum { COLUMNS = 16, RUN = 512, MARGIN = WAVELET_LONGEST };
 
-/* ---- levels and tables ------------------------------------------------------------------------- */
+/* ---- levels and tables ----------------------------------------------------------------------- */
 
 STAGE_PARAMS_OF(ring_params)
 
@@ -56,7 +58,8 @@ STAGE_PARAMS_OF(ring_params)
 static int64_t ring_deepest(const struct stage_context *context, int32_t wavelet)
 {
     const int64_t views = context->in.axes[1].n, detectors = context->in.axes[2].n;
-    const int64_t shorter = views < detectors ? views : detectors, reach = ts_wavelets[wavelet].length - 1;
+    const int64_t shorter = views < detectors ? views : detectors,
+                  reach = ts_wavelets[wavelet].length - 1;
     int64_t level = 1;
     while (level < RING_LEVELS && shorter >> (level + 1) >= reach)
         level++;
@@ -112,7 +115,7 @@ void ts_ring_tables(const struct stage_context *context, float *tables)
     }
 }
 
-/* ---- scratch ----------------------------------------------------------------------------------- */
+/* ---- scratch --------------------------------------------------------------------------------- */
 
 struct scratch {
     float *tables, *image; /* image: values of other types than f32 as floats */
@@ -126,7 +129,8 @@ static int64_t line_length(const struct stage_context *context)
     return (context->in.axes[2].n + 6 * MARGIN) / 2 * 2;
 }
 
-static struct scratch lay_out_wavelet(const struct stage_context *context, const struct ring_levels *levels,
+static struct scratch lay_out_wavelet(const struct stage_context *context,
+                                      const struct ring_levels *levels,
                                       struct memory_layout *layout)
 {
     const struct ring_level *first = &levels->at[0], *second = &levels->at[levels->n > 1 ? 1 : 0];
@@ -134,11 +138,15 @@ static struct scratch lay_out_wavelet(const struct stage_context *context, const
     struct scratch scratch;
     scratch.tables = ts_layout_add(layout, (size_t)levels->tables * sizeof(float));
     scratch.image = ts_layout_add(layout, (size_t)image * sizeof(float));
-    scratch.half = ts_layout_add(layout, (size_t)(first->half_views * first->detectors) * sizeof(float));
-    scratch.odd = ts_layout_add(layout, (size_t)(first->half_views * first->half_detectors) * sizeof(float));
-    scratch.even = ts_layout_add(layout, (size_t)(second->half_views * second->half_detectors) * sizeof(float));
+    scratch.half =
+        ts_layout_add(layout, (size_t)(first->half_views * first->detectors) * sizeof(float));
+    scratch.odd =
+        ts_layout_add(layout, (size_t)(first->half_views * first->half_detectors) * sizeof(float));
+    scratch.even = ts_layout_add(layout, (size_t)(second->half_views * second->half_detectors) *
+                                             sizeof(float));
     scratch.parts = ts_layout_add(layout, (size_t)levels->parts * sizeof(float));
-    scratch.lines = ts_layout_add(layout, (size_t)(context->threads * line_length(context)) * sizeof(float));
+    scratch.lines =
+        ts_layout_add(layout, (size_t)(context->threads * line_length(context)) * sizeof(float));
     return scratch;
 }
 
@@ -152,7 +160,7 @@ static size_t ring_wavelet_scratch(const struct stage_context *context)
     return layout.bytes;
 }
 
-/* ---- rows and columns -------------------------------------------------------------------------- */
+/* ---- rows and columns ------------------------------------------------------------------------ */
 
 TS_VECTORIZED static void add_scaled(float *out, const float *in, float factor, int64_t n)
 {
@@ -161,22 +169,24 @@ TS_VECTORIZED static void add_scaled(float *out, const float *in, float factor, 
 }
 
 /* Makes t from a: row k is the sum of low[j] times row 2 k + 1 - j. */
-static void views_down(const struct ring_level *level, const float *low, int length, const float *a, float *t,
-                       int threads)
+static void views_down(const struct ring_level *level, const float *low, int length, const float *a,
+                       float *t, int threads)
 {
     const int64_t n = level->detectors;
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int64_t k = 0; k < level->half_views; k++) {
         memset(t + k * n, 0, (size_t)n * sizeof *t);
         for (int j = 0; j < length; j++)
-            add_scaled(t + k * n, a + ts_border_index(2 * k + 1 - j, level->views, BORDER_REFLECT) * n, low[j], n);
+            add_scaled(t + k * n,
+                       a + ts_border_index(2 * k + 1 - j, level->views, BORDER_REFLECT) * n, low[j],
+                       n);
     }
 }
 
-/* Makes c from t, and writes it, or image - c where there is an image: row 2 m + odd of c is the sum of every second
- * coefficient of the synthesis filter times the rows of t from m on. */
-static void views_up(const struct ring_level *level, const float *low, int length, const float *t, const float *image,
-                     float *out, int threads)
+/* Makes c from t, and writes it, or image - c where there is an image: row 2 m + odd of c is the
+ * sum of every second coefficient of the synthesis filter times the rows of t from m on. */
+static void views_up(const struct ring_level *level, const float *low, int length, const float *t,
+                     const float *image, float *out, int threads)
 {
     const int64_t n = level->detectors;
 #pragma omp parallel for schedule(static) num_threads(threads)
@@ -191,17 +201,19 @@ static void views_up(const struct ring_level *level, const float *low, int lengt
         }
 }
 
-/* Filters a row and keeps every second value. phases: the values at even and those at odd places, each with a margin
- * before it. */
-static void filter_down(float *const phases[2], const float *filter, int length, float *out, int64_t n)
+/* Filters a row and keeps every second value. phases: the values at even and those at odd places,
+ * each with a margin before it. */
+static void filter_down(float *const phases[2], const float *filter, int length, float *out,
+                        int64_t n)
 {
     memset(out, 0, (size_t)n * sizeof *out);
     for (int j = 0; j < length; j++)
         add_scaled(out, phases[1 - j % 2] - j / 2, filter[j], n);
 }
 
-static void detectors_down(const struct ring_level *level, const float *filters, int length, const float *t, float *a,
-                           float *v, const struct scratch *scratch, const struct stage_context *context)
+static void detectors_down(const struct ring_level *level, const float *filters, int length,
+                           const float *t, float *a, float *v, const struct scratch *scratch,
+                           const struct stage_context *context)
 {
     const int64_t n = level->detectors, half = level->half_detectors;
 #pragma omp parallel for schedule(static) num_threads(context->threads)
@@ -218,7 +230,8 @@ static void detectors_down(const struct ring_level *level, const float *filters,
 }
 
 /* Adds a filtered row to the values at even and at odd places. */
-static void filter_up(const float *in, const float *filter, int length, float *const phases[2], int64_t n)
+static void filter_up(const float *in, const float *filter, int length, float *const phases[2],
+                      int64_t n)
 {
     for (int q = 0; q < length / 2; q++)
         for (int odd = 0; odd < 2; odd++)
@@ -226,8 +239,9 @@ static void filter_up(const float *in, const float *filter, int length, float *c
 }
 
 /* Makes t from c, where there is one, and v. */
-static void detectors_up(const struct ring_level *level, const float *filters, int length, const float *c,
-                         const float *v, float *t, const struct scratch *scratch, const struct stage_context *context)
+static void detectors_up(const struct ring_level *level, const float *filters, int length,
+                         const float *c, const float *v, float *t, const struct scratch *scratch,
+                         const struct stage_context *context)
 {
     const int64_t n = level->detectors, half = level->half_detectors;
 #pragma omp parallel for schedule(static) num_threads(context->threads)
@@ -243,14 +257,15 @@ static void detectors_up(const struct ring_level *level, const float *filters, i
     }
 }
 
-/* ---- waves ------------------------------------------------------------------------------------- */
+/* ---- waves ----------------------------------------------------------------------------------- */
 
 struct wave {
     float cosine[COLUMNS], sine[COLUMNS];
 };
 
 /* Replaces columns of v, 16 at most, by the part that damping removes from them. */
-TS_VECTORIZED static void keep_waves(const struct ring_level *level, const float *tables, float *v, int64_t n_columns)
+TS_VECTORIZED static void keep_waves(const struct ring_level *level, const float *tables, float *v,
+                                     int64_t n_columns)
 {
     const int64_t n = level->half_views, stride = level->half_detectors;
     const float *cosines = tables + level->table, *sines = cosines + n, *weights = sines + n;
@@ -259,7 +274,8 @@ TS_VECTORIZED static void keep_waves(const struct ring_level *level, const float
     for (int64_t view = 0; view < n; view++) {
         float line[COLUMNS] = {0};
         memcpy(line, v + view * stride, (size_t)n_columns * sizeof *line);
-        for (int64_t k = 0, at = 0; k < level->waves; k++, at = at + view < n ? at + view : at + view - n) {
+        for (int64_t k = 0, at = 0; k < level->waves;
+             k++, at = at + view < n ? at + view : at + view - n) {
             const float cosine = cosines[at], sine = sines[at];
             for (int l = 0; l < COLUMNS; l++) {
                 waves[k].cosine[l] += cosine * line[l];
@@ -269,7 +285,8 @@ TS_VECTORIZED static void keep_waves(const struct ring_level *level, const float
     }
     for (int64_t view = 0; view < n; view++) {
         float line[COLUMNS] = {0};
-        for (int64_t k = 0, at = 0; k < level->waves; k++, at = at + view < n ? at + view : at + view - n) {
+        for (int64_t k = 0, at = 0; k < level->waves;
+             k++, at = at + view < n ? at + view : at + view - n) {
             const float cosine = weights[k] * cosines[at], sine = weights[k] * sines[at];
             for (int l = 0; l < COLUMNS; l++)
                 line[l] += cosine * waves[k].cosine[l] + sine * waves[k].sine[l];
@@ -287,7 +304,7 @@ static void damp(const struct ring_level *level, const float *tables, float *v, 
     }
 }
 
-/* ---- a slice ----------------------------------------------------------------------------------- */
+/* ---- a slice --------------------------------------------------------------------------------- */
 
 static void clean_slice(const struct stage_context *context, const struct ring_levels *levels,
                         const struct scratch *scratch, const float *image, float *out)
@@ -299,7 +316,8 @@ static void clean_slice(const struct stage_context *context, const struct ring_l
         const struct ring_level *level = &levels->at[i];
         float *next = i % 2 ? scratch->even : scratch->odd, *v = scratch->parts + level->part;
         views_down(level, filters, length, a, scratch->half, threads);
-        detectors_down(level, filters, length, scratch->half, i < last ? next : NULL, v, scratch, context);
+        detectors_down(level, filters, length, scratch->half, i < last ? next : NULL, v, scratch,
+                       context);
         damp(level, scratch->tables, v, threads);
         a = next;
     }
@@ -307,14 +325,16 @@ static void clean_slice(const struct stage_context *context, const struct ring_l
     for (int i = last; i >= 0; i--) {
         const struct ring_level *level = &levels->at[i];
         float *next = i % 2 ? scratch->odd : scratch->even; /* of the level above */
-        detectors_up(level, filters, length, c, scratch->parts + level->part, scratch->half, scratch, context);
-        views_up(level, filters, length, scratch->half, i > 0 ? NULL : image, i > 0 ? next : out, threads);
+        detectors_up(level, filters, length, c, scratch->parts + level->part, scratch->half,
+                     scratch, context);
+        views_up(level, filters, length, scratch->half, i > 0 ? NULL : image, i > 0 ? next : out,
+                 threads);
         c = next;
     }
 }
 
-static enum ts_status ring_wavelet(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                                   void *buffer)
+static enum ts_status ring_wavelet(const struct stage_context *context, const struct ts_image *in,
+                                   struct ts_image *out, void *buffer)
 {
     struct memory_layout layout = {.base = buffer};
     struct ring_levels levels;
@@ -342,9 +362,11 @@ enum {
 
 static const struct choice method_choices[] = {
     {"sorting", RING_SORTING,
-     "median over neighboring detector pixels of the sorted values (Vo, Atwood, Drakopoulos, 2018)"},
+     "median over neighboring detector pixels of the sorted values (Vo, Atwood, Drakopoulos, "
+     "2018)"},
     {"fourier-wavelet", RING_WAVELET,
-     "lowest frequencies along the views of what varies along the detector (Muench, Trtik, Marone, Stampanoni, 2009)"},
+     "lowest frequencies along the views of what varies along the detector (Muench, Trtik, Marone, "
+     "Stampanoni, 2009)"},
     {NULL, 0, NULL},
 };
 
@@ -353,15 +375,19 @@ static const struct param ring_params[] = {
           .doc = "how stripes are told from the object"),
     PARAM(struct ring_params, size, .unit = "detector", .min = 3, .max = RING_LARGEST,
           .derived = "1 % of the detector pixels, odd, at least 5; 21 for more than 2,000",
-          .doc =
-              "sorting: odd number of detector pixels in the median; more than twice the width of the widest stripe"),
-    PARAM(struct ring_params, wavelet, .choices = wavelet_choices, .init.choice = WAVELET_DB5,
-          .doc = "fourier-wavelet: the wavelet; longer ones tell stripes from the object more sharply"),
+          .doc = "sorting: odd number of detector pixels in the median; more than twice the width "
+                 "of the widest stripe"),
+    PARAM(
+        struct ring_params, wavelet, .choices = wavelet_choices, .init.choice = WAVELET_DB5,
+        .doc =
+            "fourier-wavelet: the wavelet; longer ones tell stripes from the object more sharply"),
     PARAM(struct ring_params, level, .min = 1, .max = RING_LEVELS,
           .derived = "floor(log2(n/(coefficients - 1))) of the shorter side n, at least 1",
-          .doc = "fourier-wavelet: number of levels; level l takes out stripes about 2^l detector pixels wide"),
+          .doc = "fourier-wavelet: number of levels; level l takes out stripes about 2^l detector "
+                 "pixels wide"),
     PARAM(struct ring_params, sigma, .min = 0.1, .max = 30, .init.r = 2,
-          .doc = "fourier-wavelet: width of the damping, in periods over all views; larger takes out shorter stripes"),
+          .doc = "fourier-wavelet: width of the damping, in periods over all views; larger takes "
+                 "out shorter stripes"),
 };
 
 int ts_ring_places(int64_t n_views)
@@ -379,19 +405,24 @@ size_t ts_ring_column_bytes(int64_t n_views)
 }
 
 /* The parameters of the other method play no part, and are an error where they were given. */
-static enum ts_status check_unused(const struct stage_context *context, const struct ring_params *params)
+static enum ts_status check_unused(const struct stage_context *context,
+                                   const struct ring_params *params)
 {
-    static const char *const of_sorting[] = {"size", NULL}, *const of_wavelet[] = {"wavelet", "level", "sigma", NULL};
-    for (const char *const *name = params->method == RING_SORTING ? of_wavelet : of_sorting; *name; name++) {
+    static const char *const of_sorting[] = {"size", NULL}, *const of_wavelet[] = {
+                                                                "wavelet", "level", "sigma", NULL};
+    for (const char *const *name = params->method == RING_SORTING ? of_wavelet : of_sorting; *name;
+         name++) {
         if (ts_param_given(context->set, *name))
-            return ts_param_error(context->set, *name, "parameter-unused", context->diag, "has no part in method: %s",
+            return ts_param_error(context->set, *name, "parameter-unused", context->diag,
+                                  "has no part in method: %s",
                                   ts_choice_name(method_choices, params->method));
         ts_param_idle(context->set, *name);
     }
     return TS_OK;
 }
 
-static enum ts_status resolve_sorting(const struct stage_context *context, struct ring_params *params)
+static enum ts_status resolve_sorting(const struct stage_context *context,
+                                      struct ring_params *params)
 {
     const int64_t views = context->in.axes[1].n, detectors = context->in.axes[2].n;
     if (!ts_param_given(context->set, "size")) {
@@ -402,12 +433,16 @@ static enum ts_status resolve_sorting(const struct stage_context *context, struc
         return ts_param_error(context->set, "size", "size-even", context->diag,
                               "%lld is even, and a window around a detector pixel has an odd size",
                               (long long)params->size);
-    if (context->device && ts_ring_column_bytes(views) > (size_t)context->device->block_shared_bytes) {
-        ts_diag_error(
-            context->diag, TS_BAD_CHAIN,
-            &(struct diag_site){.code = "too-many-views", .span = context->set->span, .stage = context->stage->name},
-            "%lld views take %zu bytes of shared memory to sort, and this device has %lld for a block",
-            (long long)views, ts_ring_column_bytes(views), (long long)context->device->block_shared_bytes);
+    if (context->device &&
+        ts_ring_column_bytes(views) > (size_t)context->device->block_shared_bytes) {
+        ts_diag_error(context->diag, TS_BAD_CHAIN,
+                      &(struct diag_site){.code = "too-many-views",
+                                          .span = context->set->span,
+                                          .stage = context->stage->name},
+                      "%lld views take %zu bytes of shared memory to sort, and this device has "
+                      "%lld for a block",
+                      (long long)views, ts_ring_column_bytes(views),
+                      (long long)context->device->block_shared_bytes);
         return ts_diag_hint(context->diag, "--device cpu sorts any number of views");
     }
     return TS_OK;
@@ -419,7 +454,8 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
     if (params->method == RING_WAVELET && !ts_param_given(context->set, "level"))
         params->level = ring_deepest(context, params->wavelet);
     const enum ts_status status = check_unused(context, params);
-    return status == TS_OK && params->method == RING_SORTING ? resolve_sorting(context, params) : status;
+    return status == TS_OK && params->method == RING_SORTING ? resolve_sorting(context, params)
+                                                             : status;
 }
 
 static enum ts_status shape(const struct stage_context *context, struct ts_image *out)
@@ -429,15 +465,15 @@ static enum ts_status shape(const struct stage_context *context, struct ts_image
     return TS_OK;
 }
 
-/* ---- sorting ----------------------------------------------------------------------------------- */
+/* ---- sorting --------------------------------------------------------------------------------- */
 
 struct place {
     uint32_t key; /* unsigned */
     uint32_t view;
 };
 
-/* Sorts by rising key and leaves equal ones in their order, by counting each digit (H. Hollerith, 1889). The result is
- * in `places`. */
+/* Sorts by rising key and leaves equal ones in their order, by counting each digit (H. Hollerith,
+ * 1889). The result is in `places`. */
 static void sort_column(struct place *places, struct place *scratch, int64_t n)
 {
     uint32_t counts[DIGITS][BUCKETS];
@@ -499,7 +535,8 @@ static size_t own_bytes(int64_t n_views)
 }
 
 /* Adds the columns of a slice to a layout, and behind them the parts of all threads. */
-static struct sorted lay_out(const struct stage_context *context, struct memory_layout *layout, unsigned char **threads)
+static struct sorted lay_out(const struct stage_context *context, struct memory_layout *layout,
+                             unsigned char **threads)
 {
     struct sorted sorted = {.context = context,
                             .n_views = context->in.axes[1].n,
@@ -531,13 +568,15 @@ static void sort_block(const struct sorted *sorted, int64_t first, int64_t n, co
     int32_t *block = own->block;
     struct place *places = own->places;
     for (int64_t view = 0; view < sorted->n_views; view++)
-        ts_value_keys_load(dtype, sorted->in + (size_t)(view * sorted->n_detectors + first) * element,
+        ts_value_keys_load(dtype,
+                           sorted->in + (size_t)(view * sorted->n_detectors + first) * element,
                            block + view * BLOCK, n);
     for (int64_t d = 0; d < n; d++) {
         int32_t *keys = sorted->keys + (first + d) * sorted->stride;
         uint32_t *views = sorted->views + (first + d) * sorted->stride;
         for (int64_t view = 0; view < sorted->n_views; view++)
-            places[view] = (struct place){(uint32_t)block[view * BLOCK + d] ^ 0x80000000u, (uint32_t)view};
+            places[view] =
+                (struct place){(uint32_t)block[view * BLOCK + d] ^ 0x80000000u, (uint32_t)view};
         sort_column(places, own->other, sorted->n_views);
         for (int64_t rank = 0; rank < sorted->n_views; rank++) {
             keys[rank] = (int32_t)(places[rank].key ^ 0x80000000u);
@@ -548,7 +587,7 @@ static void sort_block(const struct sorted *sorted, int64_t first, int64_t n, co
     }
 }
 
-/* ---- medians ----------------------------------------------------------------------------------- */
+/* ---- medians --------------------------------------------------------------------------------- */
 
 /* A vector has one key of each of 16 ranks. A window is `size` of these, sorted. */
 struct ranks {
@@ -560,14 +599,16 @@ struct ranks {
 #include "core/vectors.inc"
 
 /* Fills the windows around detector pixel `first`. */
-static void start_window(const struct sorted *sorted, int64_t first, int64_t rank, int64_t size, struct ranks *window)
+static void start_window(const struct sorted *sorted, int64_t first, int64_t rank, int64_t size,
+                         struct ranks *window)
 {
     for (int64_t i = 0; i < size; i++)
         for (int l = 0; l < RANKS; l++)
             window[i].at[l] = INT32_MAX;
     const struct ranks last = window[0];
     for (int64_t i = 0; i < size; i++) {
-        const int64_t d = ts_border_index(first - size / 2 + i, sorted->n_detectors, BORDER_REFLECT);
+        const int64_t d =
+            ts_border_index(first - size / 2 + i, sorted->n_detectors, BORDER_REFLECT);
         TS_WIDEST(slide)(window, size, last.at, sorted->keys + d * sorted->stride + rank);
     }
 }
@@ -583,8 +624,10 @@ static void smooth_block(const struct sorted *sorted, int64_t first, int64_t n, 
         const int64_t left = sorted->n_views - rank, ranks = left < RANKS ? left : RANKS;
         start_window(sorted, first, rank, size, window);
         for (int64_t d = 0; d < n; d++) {
-            const int64_t enters = ts_border_index(first + d + half, sorted->n_detectors, BORDER_REFLECT);
-            const int64_t leaves = ts_border_index(first + d - half - 1, sorted->n_detectors, BORDER_REFLECT);
+            const int64_t enters =
+                ts_border_index(first + d + half, sorted->n_detectors, BORDER_REFLECT);
+            const int64_t leaves =
+                ts_border_index(first + d - half - 1, sorted->n_detectors, BORDER_REFLECT);
             if (d > 0)
                 TS_WIDEST(slide)
             (window, size, sorted->keys + leaves * sorted->stride + rank,
@@ -595,12 +638,13 @@ static void smooth_block(const struct sorted *sorted, int64_t first, int64_t n, 
         }
     }
     for (int64_t view = 0; view < sorted->n_views; view++)
-        ts_value_keys_store(dtype, sorted->out + (size_t)(view * sorted->n_detectors + first) * element,
+        ts_value_keys_store(dtype,
+                            sorted->out + (size_t)(view * sorted->n_detectors + first) * element,
                             block + view * BLOCK, n);
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                          void *scratch)
+static enum ts_status map(const struct stage_context *context, const struct ts_image *in,
+                          struct ts_image *out, void *scratch)
 {
     if (params_of(context)->method == RING_WAVELET)
         return ring_wavelet(context, in, out, scratch);
@@ -613,7 +657,8 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
         sorted.out = ts_slice_data(out, z);
 #pragma omp parallel num_threads(context->threads)
         {
-            struct memory_layout part = {.base = threads + (size_t)omp_get_thread_num() * own_bytes(sorted.n_views)};
+            struct memory_layout part = {.base = threads + (size_t)omp_get_thread_num() *
+                                                               own_bytes(sorted.n_views)};
             const struct own own = lay_out_own(sorted.n_views, &part);
 #pragma omp for schedule(static)
             for (int64_t block = 0; block < n_blocks; block++) {
@@ -633,27 +678,44 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
 const struct stage ring_stage = {
     .name = "ring",
     .summary = "take stripes out of sinograms, which become rings in a reconstruction",
-    .doc = "A detector pixel whose response differs from its neighbors' draws a stripe along the views, and the "
+    .doc = "A detector pixel whose response differs from its neighbors' draws a stripe along the "
+           "views, and the "
            "reconstruction a ring around the rotation center.\n\n"
-           "- `sorting`: the values of each detector pixel are sorted over the views, each rank becomes the median of "
-           "`size` neighboring detector pixels (reflected at the ends, `d c b a | a b c d | d c b a`), and every value "
-           "goes back to its view. Full and partial stripes of less than half of `size` go; wider ones need a larger "
-           "`size`. Values are chosen among those of the sinogram, so that every type keeps its own.\n\n"
-           "- `fourier-wavelet`: a wavelet transform of `level` levels tells what varies along the views from what "
-           "varies along the detector. In the part of each level that is smooth along the views and not along the "
-           "detector, frequency `k` along the views is multiplied by `1 - exp(-k^2/(2*sigma^2))`, and the "
-           "transform is taken back. The result is f32. Views are not padded, and ends are reflected; both as "
-           "`pywt.dwt2` does by itself. TomoPy's `remove_stripe_fw` pads the views with zeros, has half a frequency "
+           "- `sorting`: the values of each detector pixel are sorted over the views, each rank "
+           "becomes the median of "
+           "`size` neighboring detector pixels (reflected at the ends, `d c b a | a b c d | d c b "
+           "a`), and every value "
+           "goes back to its view. Full and partial stripes of less than half of `size` go; wider "
+           "ones need a larger "
+           "`size`. Values are chosen among those of the sinogram, so that every type keeps its "
+           "own.\n\n"
+           "- `fourier-wavelet`: a wavelet transform of `level` levels tells what varies along the "
+           "views from what "
+           "varies along the detector. In the part of each level that is smooth along the views "
+           "and not along the "
+           "detector, frequency `k` along the views is multiplied by `1 - exp(-k^2/(2*sigma^2))`, "
+           "and the "
+           "transform is taken back. The result is f32. Views are not padded, and ends are "
+           "reflected; both as "
+           "`pywt.dwt2` does by itself. TomoPy's `remove_stripe_fw` pads the views with zeros, has "
+           "half a frequency "
            "more in its damping, and more levels by default.\n\n"
-           "Stripes come out of transmissions and line integrals alike. With `sorting` equal values keep the order of "
-           "their views. A value that is NaN or infinite ends the run: it has no rank, and would come out as a number "
+           "Stripes come out of transmissions and line integrals alike. With `sorting` equal "
+           "values keep the order of "
+           "their views. A value that is NaN or infinite ends the run: it has no rank, and would "
+           "come out as a number "
            "that nobody measured.\n\n"
-           "**Cost.** `sorting`: a sort of every column. On a CUDA device a column must fit the shared memory of a "
-           "block: 16,384 views on an H200, 4,096 with 64 KiB. `fourier-wavelet`: some 20 operations a coefficient of "
+           "**Cost.** `sorting`: a sort of every column. On a CUDA device a column must fit the "
+           "shared memory of a "
+           "block: 16,384 views on an H200, 4,096 with 64 KiB. `fourier-wavelet`: some 20 "
+           "operations a coefficient of "
            "the wavelet and 13 for each unit of sigma.\n\n"
-           "**Source.** N. T. Vo, R. C. Atwood, M. Drakopoulos, Superior techniques for eliminating ring artifacts in "
-           "X-ray micro-tomography, Optics Express 26 (2018) 28396, algorithm 3. B. Muench, P. Trtik, F. Marone, M. "
-           "Stampanoni, Stripe and ring artifact removal with combined wavelet-Fourier filtering, Optics Express 17 "
+           "**Source.** N. T. Vo, R. C. Atwood, M. Drakopoulos, Superior techniques for "
+           "eliminating ring artifacts in "
+           "X-ray micro-tomography, Optics Express 26 (2018) 28396, algorithm 3. B. Muench, P. "
+           "Trtik, F. Marone, M. "
+           "Stampanoni, Stripe and ring artifact removal with combined wavelet-Fourier filtering, "
+           "Optics Express 17 "
            "(2009) 8567.",
     STAGE_TAKES_SINOGRAMS(TS_ANY_QUANTITY, TS_ANY_BEAM),
     STAGE_PARAMS(ring_params, struct ring_params),
@@ -663,6 +725,8 @@ const struct stage ring_stage = {
     .scratch_bytes = scratch_bytes,
     .map = map,
     .cuda = STAGE_CUDA(ring_cuda),
-    .bench = "method=sorting|method=sorting size=51|method=fourier-wavelet|method=fourier-wavelet wavelet=db25",
-    .tolerance = {.relative = 2e-6, .why = "fourier-wavelet: sums of single precision; sorting is exact"},
+    .bench = "method=sorting|method=sorting size=51|method=fourier-wavelet|method=fourier-wavelet "
+             "wavelet=db25",
+    .tolerance = {.relative = 2e-6,
+                  .why = "fourier-wavelet: sums of single precision; sorting is exact"},
 };

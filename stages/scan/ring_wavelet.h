@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The parameters of `ring`, and its method fourier-wavelet: B. Muench, P. Trtik, F. Marone, M. Stampanoni, Stripe and
- * ring artifact removal with combined wavelet-Fourier filtering, Optics Express 17 (2009) 8567.
+ * The parameters of `ring`, and its method fourier-wavelet: B. Muench, P. Trtik, F. Marone, M.
+ * Stampanoni, Stripe and ring artifact removal with combined wavelet-Fourier filtering, Optics
+ * Express 17 (2009) 8567.
  *
- * A level takes the image a (views by detector pixels) apart by low- and high-pass filters along both axes, each
- * keeping every second value. Stripes are in the part that is low along the views and high along the detector, at the
- * lowest frequencies k along the views; these are damped by 1 - exp(-k^2 / (2 sigma^2)). The transforms are linear and
- * what is not damped comes back as it was, so that it is enough to transform and to subtract what damping takes away:
+ * A level takes the image a (views by detector pixels) apart by low- and high-pass filters along
+ * both axes, each keeping every second value. Stripes are in the part that is low along the views
+ * and high along the detector, at the lowest frequencies k along the views; these are damped by 1 -
+ * exp(-k^2 / (2 sigma^2)). The transforms are linear and what is not damped comes back as it was,
+ * so that it is enough to transform and to subtract what damping takes away:
  *
- *   down  t = low of a along the views,  a' = low of t along the detector,  v = high of t along the detector
- *   damp  v becomes its part sum over k of exp(-k^2 / (2 sigma^2)) times the wave k of v
- *   up    t = from c' and v along the detector,  c = from t along the views;  result = image - c of the finest level
+ *   down  t = low of a along the views,  a' = low of t along the detector,  v = high of t along the
+ * detector damp  v becomes its part sum over k of exp(-k^2 / (2 sigma^2)) times the wave k of v up
+ * t = from c' and v along the detector,  c = from t along the views;  result = image - c of the
+ * finest level
  *
  * Ends are reflected, d c b a | a b c d | d c b a. Waves weaker than 1e-9 are left out.
  */
@@ -34,9 +37,9 @@ struct ring_params {
 struct ring_level {
     int64_t views, detectors;           /* of a */
     int64_t half_views, half_detectors; /* of a' and v; t is half_views by detector pixels */
-    int64_t part;                       /* where v begins among the parts of all levels, in values */
-    int64_t waves;                      /* frequencies 0 to waves - 1 */
-    int64_t table;                      /* where cosines begin in the tables; then sines and weights */
+    int64_t part;  /* where v begins among the parts of all levels, in values */
+    int64_t waves; /* frequencies 0 to waves - 1 */
+    int64_t table; /* where cosines begin in the tables; then sines and weights */
 };
 
 struct ring_levels {
@@ -49,8 +52,8 @@ struct ring_levels {
 
 /* Finds how the levels cut this sinogram. */
 void ts_ring_levels(const struct stage_context *context, struct ring_levels *levels);
-/* Writes levels.tables floats: the low filter of the analysis, the high one, then for each level the cosines and sines
- * of 2 pi i / half_views and the weights of the waves. */
+/* Writes levels.tables floats: the low filter of the analysis, the high one, then for each level
+ * the cosines and sines of 2 pi i / half_views and the weights of the waves. */
 void ts_ring_tables(const struct stage_context *context, float *tables);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This has the parameters of `stitch`, and finds which views of a turn lie opposite each other. The angles of the views
- * decide that, because a scan may begin anywhere, turn either way and go on past a whole turn, so that the number of a
- * view alone tells nothing.
+ * This has the parameters of `stitch`, and finds which views of a turn lie opposite each other. The
+ * angles of the views decide that, because a scan may begin anywhere, turn either way and go on
+ * past a whole turn, so that the number of a view alone tells nothing.
  */
 #ifndef STAGES_SCAN_STITCH_VIEWS_H
 #define STAGES_SCAN_STITCH_VIEWS_H
@@ -20,15 +20,15 @@ struct stitch_params {
     int64_t first, views; /* in no table: written by ts_stitch_views() */
 };
 
-/* The opposite of a view of the result lies between two views of the input: `past` is the share of the second. Where it
- * is 0 the first alone counts. */
+/* The opposite of a view of the result lies between two views of the input: `past` is the share of
+ * the second. Where it is 0 the first alone counts. */
 struct stitch_opposite {
     int32_t view[2];
     float past;
 };
 
-/* Finds the opposites of the result's views, which are those of the input from params->first on. `scratch` holds
- * in.axes[1].n places. */
+/* Finds the opposites of the result's views, which are those of the input from params->first on.
+ * `scratch` holds in.axes[1].n places. */
 void ts_stitch_opposites(const struct stage_context *context, struct stitch_opposite *opposites,
                          struct view_place *scratch);
 

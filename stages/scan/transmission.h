@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The stages that make transmissions out of counts share the description of their output: floats of the unit 1.
+ * The stages that make transmissions out of counts share the description of their output: floats of
+ * the unit 1.
  */
 #ifndef STAGES_SCAN_TRANSMISSION_H
 #define STAGES_SCAN_TRANSMISSION_H
@@ -8,7 +9,8 @@
 #include "stages/engine/stage.h"
 
 /* This is the shape() of such a stage. */
-static inline enum ts_status ts_transmission_shape(const struct stage_context *context, struct ts_image *out)
+static inline enum ts_status ts_transmission_shape(const struct stage_context *context,
+                                                   struct ts_image *out)
 {
     (void)context;
     out->dtype = TS_F32;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This has the orthogonal wavelets with compact support from which the method fourier-wavelet of `ring` takes its
- * filters. Only the scaling filter of the synthesis is stored, since the other filters follow from it. The names are
- * those of PyWavelets.
+ * This has the orthogonal wavelets with compact support from which the method fourier-wavelet of
+ * `ring` takes its filters. Only the scaling filter of the synthesis is stored, since the other
+ * filters follow from it. The names are those of PyWavelets.
  */
 #ifndef STAGES_SCAN_WAVELETS_H
 #define STAGES_SCAN_WAVELETS_H

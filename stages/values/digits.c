@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A 5 x 7 font of twelve characters, one bit a pixel, is enough for pictures that carry numbers and needs no font
- * library.
+ * A 5 x 7 font of twelve characters, one bit a pixel, is enough for pictures that carry numbers and
+ * needs no font library.
  */
 #include "stages/values/digits.h"
 

@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This paints numbers as pixels, for pictures that label themselves, such as the strip of trial centers that `center`
- * draws. Such a picture is an array of the result, which any viewer shows, so its labels must be pixels too.
+ * This paints numbers as pixels, for pictures that label themselves, such as the strip of trial
+ * centers that `center` draws. Such a picture is an array of the result, which any viewer shows, so
+ * its labels must be pixels too.
  */
 #ifndef STAGES_VALUES_DIGITS_H
 #define STAGES_VALUES_DIGITS_H
 
 #include <stdint.h>
 
-enum { DIGIT_ROWS = 7, DIGIT_COLUMNS = 6 }; /* of one character, the blank column after it included */
+enum {
+    DIGIT_ROWS = 7,
+    DIGIT_COLUMNS = 6
+}; /* of one character, the blank column after it included */
 
-/* Draws the characters 0 to 9, '.' and '-' of a text (others stay blank) from its upper left pixel on; each pixel of a
- * character is a square of `scale` pixels, set to `gray`. All of it must lie in the picture. */
+/* Draws the characters 0 to 9, '.' and '-' of a text (others stay blank) from its upper left pixel
+ * on; each pixel of a character is a square of `scale` pixels, set to `gray`. All of it must lie in
+ * the picture. */
 void ts_digits_draw(const char *text, int scale, uint8_t gray, uint8_t *picture, int64_t stride);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Each step joins the upper half of the remaining values into the lower half, element by element, so that a step is one
- * vectorized loop.
+ * Each step joins the upper half of the remaining values into the lower half, element by element,
+ * so that a step is one vectorized loop.
  */
 #include "stages/values/fan_in.h"
 
@@ -11,9 +11,10 @@
 
 const struct choice ts_reduction_choices[] = {
     {"auto", REDUCTION_AUTO, "the faster one, two-level", 0},
-    {"fan-in", REDUCTION_FAN_IN, "halving with stride, value by value: 0 with 128, 1 with 129, ...; depth log2(n)", 0},
-    {"two-level", REDUCTION_TWO_LEVEL, "runs of about sqrt(n) values one after the other, then their results fan in",
-     0},
+    {"fan-in", REDUCTION_FAN_IN,
+     "halving with stride, value by value: 0 with 128, 1 with 129, ...; depth log2(n)", 0},
+    {"two-level", REDUCTION_TWO_LEVEL,
+     "runs of about sqrt(n) values one after the other, then their results fan in", 0},
     {NULL, 0, NULL, 0},
 };
 
@@ -33,21 +34,21 @@ size_t ts_run_length(size_t n, size_t multiple, size_t least, size_t most)
     return length > most ? most : length;
 }
 
-#define FAN_IN(name, nothing, join)                                                                                    \
-    TS_VECTORIZED static void name##_step(double *values, const double *upper, size_t n)                               \
-    {                                                                                                                  \
-        for (size_t i = 0; i < n; i++) {                                                                               \
-            const double a = values[i], b = upper[i];                                                                  \
-            values[i] = join;                                                                                          \
-        }                                                                                                              \
-    }                                                                                                                  \
-    double ts_fan_in_##name(double *values, size_t n)                                                                  \
-    {                                                                                                                  \
-        if (n == 0)                                                                                                    \
-            return nothing;                                                                                            \
-        for (size_t stride = ts_fan_in_stride(n); stride > 0; n = stride, stride /= 2)                                 \
-            name##_step(values, values + stride, n - stride);                                                          \
-        return values[0];                                                                                              \
+#define FAN_IN(name, nothing, join)                                                                \
+    TS_VECTORIZED static void name##_step(double *values, const double *upper, size_t n)           \
+    {                                                                                              \
+        for (size_t i = 0; i < n; i++) {                                                           \
+            const double a = values[i], b = upper[i];                                              \
+            values[i] = join;                                                                      \
+        }                                                                                          \
+    }                                                                                              \
+    double ts_fan_in_##name(double *values, size_t n)                                              \
+    {                                                                                              \
+        if (n == 0)                                                                                \
+            return nothing;                                                                        \
+        for (size_t stride = ts_fan_in_stride(n); stride > 0; n = stride, stride /= 2)             \
+            name##_step(values, values + stride, n - stride);                                      \
+        return values[0];                                                                          \
     }
 FAN_IN(sum, 0, a + b)
 FAN_IN(product, 1, a *b)

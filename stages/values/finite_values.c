@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Floats are tested by their exponent bits, which are all ones for NaN and infinity, so that the loop vectorizes. The
- * reduction is slice by slice, so that a map sees its slices in the same pass.
+ * Floats are tested by their exponent bits, which are all ones for NaN and infinity, so that the
+ * loop vectorizes. The reduction is slice by slice, so that a map sees its slices in the same pass.
  */
 #include "stages/values/finite_values.h"
 
@@ -48,7 +48,8 @@ static TS_VECTORIZED struct not_finite look(const uint32_t *values, size_t n)
     return found;
 }
 
-static void reduce(const struct stage_context *context, int input, const struct ts_image *slices, void *partial)
+static void reduce(const struct stage_context *context, int input, const struct ts_image *slices,
+                   void *partial)
 {
     const size_t n = ts_image_count(slices);
     const uint32_t *values = slices->data;
@@ -80,8 +81,8 @@ static size_t result_bytes(const struct stage_context *context)
     return sizeof(struct finite_slice);
 }
 
-static enum ts_status finish(const struct stage_context *context, const void *const totals[], void *result,
-                             const struct ts_image *tables)
+static enum ts_status finish(const struct stage_context *context, const void *const totals[],
+                             void *result, const struct ts_image *tables)
 {
     const struct not_finite *found = totals[0];
     const uint64_t slice = ts_slice_count(&context->in), row = (uint64_t)context->in.axes[2].n,
@@ -90,14 +91,18 @@ static enum ts_status finish(const struct stage_context *context, const void *co
     *(struct finite_slice *)result = (struct finite_slice){.largest = found->largest};
     if (found->n == 0)
         return TS_OK;
-    ts_diag_error(
-        context->diag, TS_BAD_INPUT,
-        &(struct diag_site){.code = "not-finite", .span = context->set->span, .stage = context->stage->name},
-        "%llu of %llu values of slice %llu are NaN or infinite, and finite numbers were expected, as these would "
-        "spoil the result; the first is in view %llu at detector pixel %llu",
-        (unsigned long long)found->n, (unsigned long long)slice, (unsigned long long)(first / slice),
-        (unsigned long long)(first % slice / row), (unsigned long long)(first % row));
-    return ts_diag_hint(context->diag, "`bad_pixels` before it fills them from the pixels beside them");
+    ts_diag_error(context->diag, TS_BAD_INPUT,
+                  &(struct diag_site){.code = "not-finite",
+                                      .span = context->set->span,
+                                      .stage = context->stage->name},
+                  "%llu of %llu values of slice %llu are NaN or infinite, and finite numbers were "
+                  "expected, as these would "
+                  "spoil the result; the first is in view %llu at detector pixel %llu",
+                  (unsigned long long)found->n, (unsigned long long)slice,
+                  (unsigned long long)(first / slice), (unsigned long long)(first % slice / row),
+                  (unsigned long long)(first % row));
+    return ts_diag_hint(context->diag,
+                        "`bad_pixels` before it fills them from the pixels beside them");
 }
 
 const struct stage_reduction ts_finite_reduction = {

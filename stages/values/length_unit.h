@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * These functions form the units of values that were integrated along a length, and of values per length.
+ * These functions form the units of values that were integrated along a length, and of values per
+ * length.
  */
 #ifndef STAGES_VALUES_LENGTH_UNIT_H
 #define STAGES_VALUES_LENGTH_UNIT_H
@@ -9,11 +10,13 @@
 
 enum { LENGTH_UNIT_BYTES = 64 };
 
-/* Writes the unit of value / length: "1" over "mm" is "1/mm", "HU mm" is "HU", "mm" is "1", "counts" is "counts/mm". */
+/* Writes the unit of value / length: "1" over "mm" is "1/mm", "HU mm" is "HU", "mm" is "1",
+ * "counts" is "counts/mm". */
 void ts_unit_per_length(const char *value, const char *length, char out[LENGTH_UNIT_BYTES]);
 /* Writes the unit of value * length: "1/mm" over "mm" is "1", "HU" is "HU mm", "1" is "mm". */
 void ts_unit_times_length(const char *value, const char *length, char out[LENGTH_UNIT_BYTES]);
-/* Returns the quantity of a value in this unit that is no line integral any more: attenuation, HU, or intensity. */
+/* Returns the quantity of a value in this unit that is no line integral any more: attenuation, HU,
+ * or intensity. */
 enum ts_quantity ts_unit_quantity(const char *unit);
 
 #endif

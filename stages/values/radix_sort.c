@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One pass counts the digits at all four places. Each of the four passes that follow moves every key to its place by
- * one digit; keys of the same digit keep their order, so that the last pass leaves them sorted.
+ * One pass counts the digits at all four places. Each of the four passes that follow moves every
+ * key to its place by one digit; keys of the same digit keep their order, so that the last pass
+ * leaves them sorted.
  */
 #include "stages/values/radix_sort.h"
 

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Samples of the Poisson and of the Gaussian distribution from a random stream, with the same bytes on the CPU and on
- * CUDA devices: every operation is one that both round alike, logarithms and exponentials included.
+ * Samples of the Poisson and of the Gaussian distribution from a random stream, with the same bytes
+ * on the CPU and on CUDA devices: every operation is one that both round alike, logarithms and
+ * exponentials included.
  *
- * Poisson with a mean below 10: the distribution function is summed until it exceeds a number that is even over (0, 1)
- * (inversion). From 10 on: PTRS, which accepts or rejects the integer below a transformed number by the exact
- * probabilities (W. Hoermann, "The transformed rejection method for generating Poisson random variables", Insurance:
- * Mathematics and Economics 12, 1993). Neither is an approximation: what is left is rounding, 1e-15 of the distribution
- * function below 10; above, the logarithm of a probability is off by some 1e-16 mean, but not by less than 1e-12.
- * Gaussian: the polar method (G. Marsaglia, T. A. Bray, SIAM Review 6, 1964).
+ * Poisson with a mean below 10: the distribution function is summed until it exceeds a number that
+ * is even over (0, 1) (inversion). From 10 on: PTRS, which accepts or rejects the integer below a
+ * transformed number by the exact probabilities (W. Hoermann, "The transformed rejection method for
+ * generating Poisson random variables", Insurance: Mathematics and Economics 12, 1993). Neither is
+ * an approximation: what is left is rounding, 1e-15 of the distribution function below 10; above,
+ * the logarithm of a probability is off by some 1e-16 mean, but not by less than 1e-12. Gaussian:
+ * the polar method (G. Marsaglia, T. A. Bray, SIAM Review 6, 1964).
  */
 #ifndef STAGES_VALUES_SAMPLES_H
 #define STAGES_VALUES_SAMPLES_H
@@ -22,16 +24,17 @@
 
 /* ---- log exp -----------------------------------------------------------------------------------
  *
- * Logarithm and exponential in double with the same bytes on the CPU and on CUDA devices, whose libraries differ in the
- * last digit. Both are series after a reduction that is exact or nearly so, in plain multiplications, additions and
- * divisions. Within 3e-16 of themselves; test_samples.c measures it. */
+ * Logarithm and exponential in double with the same bytes on the CPU and on CUDA devices, whose
+ * libraries differ in the last digit. Both are series after a reduction that is exact or nearly so,
+ * in plain multiplications, additions and divisions. Within 3e-16 of themselves; test_samples.c
+ * measures it. */
 
 /* log 2 in two parts, of which the first times any exponent is exact. */
 #define LOG_2_HIGH 0x1.62e42feep-1
 #define LOG_2_LOW 0x1.a39ef35793c76p-33
 
-/* Returns log x of a positive normal number: x = 2^k m with m in [0.707, 1.414), and log m = 2 atanh((m - 1) / (m +
- * 1)), whose series is cut behind the 23rd power, 1e-19 of it. */
+/* Returns log x of a positive normal number: x = 2^k m with m in [0.707, 1.414), and log m = 2
+ * atanh((m - 1) / (m + 1)), whose series is cut behind the 23rd power, 1e-19 of it. */
 TS_HOST_DEVICE double ts_log_f64(double x)
 {
     const int64_t root_half = 0x3FE6A09E667F3BCD; /* the bits of sqrt(1/2) */
@@ -49,7 +52,8 @@ TS_HOST_DEVICE double ts_log_f64(double x)
     return (double)k * LOG_2_HIGH + (f - (s * (f - 2 * square * sum) - (double)k * LOG_2_LOW));
 }
 
-/* Returns e^x; 0 below -708, where results are no normal numbers, infinity above 709, and NaN of NaN. */
+/* Returns e^x; 0 below -708, where results are no normal numbers, infinity above 709, and NaN of
+ * NaN. */
 TS_HOST_DEVICE double ts_exp_f64(double x)
 {
     if (!(x >= -708))
@@ -67,10 +71,11 @@ TS_HOST_DEVICE double ts_exp_f64(double x)
 
 /* ---- philox ------------------------------------------------------------------------------------
  *
- * Philox 4x32-10: ten rounds of multiplications and exclusive ors turn a counter of 128 bits and a key of 64 into 128
- * random bits (J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC
- * 2011). There is no state: whoever knows the counter has the numbers, in any order, on any thread and device. A stage
- * makes the counter of a pixel's index in the volume, so that slabs do not matter either. */
+ * Philox 4x32-10: ten rounds of multiplications and exclusive ors turn a counter of 128 bits and a
+ * key of 64 into 128 random bits (J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw, "Parallel
+ * random numbers: as easy as 1, 2, 3", SC 2011). There is no state: whoever knows the counter has
+ * the numbers, in any order, on any thread and device. A stage makes the counter of a pixel's index
+ * in the volume, so that slabs do not matter either. */
 
 struct philox_block {
     uint32_t words[4];
@@ -81,7 +86,8 @@ TS_HOST_DEVICE struct philox_block ts_philox(struct philox_block counter, uint64
     uint32_t key_0 = (uint32_t)key, key_1 = (uint32_t)(key >> 32), *c = counter.words;
     for (int round = 0; round < 10; round++) {
         const uint64_t even = (uint64_t)0xD2511F53u * c[0], odd = (uint64_t)0xCD9E8D57u * c[2];
-        const uint32_t first = (uint32_t)(odd >> 32) ^ c[1] ^ key_0, third = (uint32_t)(even >> 32) ^ c[3] ^ key_1;
+        const uint32_t first = (uint32_t)(odd >> 32) ^ c[1] ^ key_0,
+                       third = (uint32_t)(even >> 32) ^ c[3] ^ key_1;
         c[0] = first;
         c[1] = (uint32_t)odd;
         c[2] = third;
@@ -92,7 +98,8 @@ TS_HOST_DEVICE struct philox_block ts_philox(struct philox_block counter, uint64
     return counter;
 }
 
-/* A stream of pairs of numbers evenly over (0, 1): draw i of purpose p for pixel n has the counter (n, i, p). */
+/* A stream of pairs of numbers evenly over (0, 1): draw i of purpose p for pixel n has the counter
+ * (n, i, p). */
 struct random_stream {
     uint64_t seed, pixel;
     uint32_t purpose, draw;
@@ -109,15 +116,16 @@ TS_HOST_DEVICE double ts_random_between(uint32_t high, uint32_t low)
 
 TS_HOST_DEVICE struct random_pair ts_random_pair(struct random_stream *stream)
 {
-    const struct philox_block counter = {
-        {(uint32_t)stream->pixel, (uint32_t)(stream->pixel >> 32), stream->draw++, stream->purpose}};
+    const struct philox_block counter = {{(uint32_t)stream->pixel, (uint32_t)(stream->pixel >> 32),
+                                          stream->draw++, stream->purpose}};
     const struct philox_block block = ts_philox(counter, stream->seed);
     const struct random_pair pair = {ts_random_between(block.words[0], block.words[1]),
                                      ts_random_between(block.words[2], block.words[3])};
     return pair;
 }
 
-/* The largest mean, at which rounding is 1e-6 of a probability; PTRS takes means from the other on. */
+/* The largest mean, at which rounding is 1e-6 of a probability; PTRS takes means from the other
+ * on. */
 #define POISSON_MEAN_MAX 1e10
 #define POISSON_MEAN_PTRS 10
 
@@ -135,8 +143,8 @@ TS_HOST_DEVICE double ts_poisson_by_inversion(double mean, struct random_stream 
     return k;
 }
 
-/* Returns log(mean^k e^-mean / k!) of a positive mean and an integer k >= 0: Stirling's series of k!, from 10 on. The
- * large parts, k log(mean / k) and k - mean, are taken together. */
+/* Returns log(mean^k e^-mean / k!) of a positive mean and an integer k >= 0: Stirling's series of
+ * k!, from 10 on. The large parts, k log(mean / k) and k - mean, are taken together. */
 TS_HOST_DEVICE double ts_poisson_log_probability(double mean, double k)
 {
     if (k < 10) {
@@ -146,7 +154,8 @@ TS_HOST_DEVICE double ts_poisson_log_probability(double mean, double k)
         return k * ts_log_f64(mean) - mean - ts_log_f64(factorial);
     }
     const double r = 1 / k, square = r * r, root_2_pi = 0.91893853320467274178; /* its logarithm */
-    const double rest = r * (1.0 / 12 - square * (1.0 / 360 - square * (1.0 / 1260 - square * (1.0 / 1680))));
+    const double rest =
+        r * (1.0 / 12 - square * (1.0 / 360 - square * (1.0 / 1260 - square * (1.0 / 1680))));
     return k * ts_log_f64(mean / k) + (k - mean) - 0.5 * ts_log_f64(k) - root_2_pi - rest;
 }
 
@@ -162,7 +171,8 @@ TS_HOST_DEVICE double ts_poisson_by_ptrs(double mean, struct random_stream *stre
             return k;
         if (k < 0 || (us < 0.013 && v > us))
             continue;
-        if (ts_log_f64(v * inverse_alpha / (a / (us * us) + b)) <= ts_poisson_log_probability(mean, k))
+        if (ts_log_f64(v * inverse_alpha / (a / (us * us) + b)) <=
+            ts_poisson_log_probability(mean, k))
             return k;
     }
 }
@@ -170,7 +180,8 @@ TS_HOST_DEVICE double ts_poisson_by_ptrs(double mean, struct random_stream *stre
 /* Returns a sample of a mean within [0, POISSON_MEAN_MAX]. */
 TS_HOST_DEVICE double ts_poisson(double mean, struct random_stream *stream)
 {
-    return mean < POISSON_MEAN_PTRS ? ts_poisson_by_inversion(mean, stream) : ts_poisson_by_ptrs(mean, stream);
+    return mean < POISSON_MEAN_PTRS ? ts_poisson_by_inversion(mean, stream)
+                                    : ts_poisson_by_ptrs(mean, stream);
 }
 
 /* Returns a sample of mean 0 and standard deviation 1. */

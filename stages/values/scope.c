@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The parameter `scope` is found by its name, so that a stage only states it; its values follow from enum scope.
+ * The parameter `scope` is found by its name, so that a stage only states it; its values follow
+ * from enum scope.
  */
 #include "stages/values/scope.h"
 
 #include "stages/engine/traits.h"
 
-#define OF_VOLUME                                                                                                      \
-    {                                                                                                                  \
-        "volume", SCOPE_VOLUME, "all slices together; of a series of volumes, each volume by itself"                   \
+#define OF_VOLUME                                                                                  \
+    {                                                                                              \
+        "volume", SCOPE_VOLUME,                                                                    \
+            "all slices together; of a series of volumes, each volume by itself"                   \
     }
-#define OF_SLICE                                                                                                       \
-    {                                                                                                                  \
-        "slice", SCOPE_SLICE, "each slice (index of the first axis) by itself"                                         \
+#define OF_SLICE                                                                                   \
+    {                                                                                              \
+        "slice", SCOPE_SLICE, "each slice (index of the first axis) by itself"                     \
     }
 const struct choice ts_scope_choices[] = {OF_VOLUME, OF_SLICE, {NULL, 0, NULL}};
 const struct choice ts_scope_series_choices[] = {
     OF_VOLUME,
     OF_SLICE,
-    {"series", SCOPE_SERIES, "all slices of all volumes together; every volume is then read once more for it"},
+    {"series", SCOPE_SERIES,
+     "all slices of all volumes together; every volume is then read once more for it"},
     {NULL, 0, NULL},
 };
 
@@ -52,12 +55,13 @@ size_t ts_scope_slices(const struct stage_context *context)
 
 const void *ts_scope_result(const struct stage_context *context, int64_t z)
 {
-    const size_t stride = ts_stage_reduces_slices(context) ? context->stage->reduction->result_bytes(context) : 0;
+    const size_t stride =
+        ts_stage_reduces_slices(context) ? context->stage->reduction->result_bytes(context) : 0;
     return (const char *)context->result + (size_t)z * stride;
 }
 
-struct stage_table ts_scope_table(const struct stage_context *context, const char *name, const char *doc,
-                                  enum ts_dtype dtype, bool in_values)
+struct stage_table ts_scope_table(const struct stage_context *context, const char *name,
+                                  const char *doc, enum ts_dtype dtype, bool in_values)
 {
     struct stage_table table = {.name = name, .doc = doc};
     table.image = (struct ts_image){.dtype = dtype,

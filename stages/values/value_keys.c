@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Each element type has conversion loops that the compiler vectorizes. Unsigned 32-bit integers and floats need their
- * bits changed, all others only widening.
+ * Each element type has conversion loops that the compiler vectorizes. Unsigned 32-bit integers and
+ * floats need their bits changed, all others only widening.
  */
 #include "stages/values/value_keys.h"
 
 #include <math.h>
 
-#define CONVERT(suffix, type, bias)                                                                                    \
-    TS_VECTORIZED static void load_##suffix(const type *in, int32_t *keys, int64_t n)                                  \
-    {                                                                                                                  \
-        for (int64_t i = 0; i < n; i++)                                                                                \
-            keys[i] = (int32_t)((uint32_t)in[i] ^ (bias));                                                             \
-    }                                                                                                                  \
-    TS_VECTORIZED static void store_##suffix(type *out, const int32_t *keys, int64_t n)                                \
-    {                                                                                                                  \
-        for (int64_t i = 0; i < n; i++)                                                                                \
-            out[i] = (type)((uint32_t)keys[i] ^ (bias));                                                               \
+#define CONVERT(suffix, type, bias)                                                                \
+    TS_VECTORIZED static void load_##suffix(const type *in, int32_t *keys, int64_t n)              \
+    {                                                                                              \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            keys[i] = (int32_t)((uint32_t)in[i] ^ (bias));                                         \
+    }                                                                                              \
+    TS_VECTORIZED static void store_##suffix(type *out, const int32_t *keys, int64_t n)            \
+    {                                                                                              \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            out[i] = (type)((uint32_t)keys[i] ^ (bias));                                           \
     }
 CONVERT(U8, uint8_t, 0)
 CONVERT(I8, int8_t, 0)
@@ -45,9 +45,9 @@ static void store_F32(float *out, const int32_t *keys, int64_t n)
 void ts_value_keys_load(enum ts_dtype dtype, const void *in, int32_t *keys, int64_t n)
 {
     switch (dtype) {
-#define CASE(suffix, type)                                                                                             \
-    case TS_##suffix:                                                                                                  \
-        load_##suffix(in, keys, n);                                                                                    \
+#define CASE(suffix, type)                                                                         \
+    case TS_##suffix:                                                                              \
+        load_##suffix(in, keys, n);                                                                \
         break;
         TS_IMAGE_DTYPES(CASE)
 #undef CASE
@@ -59,9 +59,9 @@ void ts_value_keys_load(enum ts_dtype dtype, const void *in, int32_t *keys, int6
 void ts_value_keys_store(enum ts_dtype dtype, void *out, const int32_t *keys, int64_t n)
 {
     switch (dtype) {
-#define CASE(suffix, type)                                                                                             \
-    case TS_##suffix:                                                                                                  \
-        store_##suffix(out, keys, n);                                                                                  \
+#define CASE(suffix, type)                                                                         \
+    case TS_##suffix:                                                                              \
+        store_##suffix(out, keys, n);                                                              \
         break;
         TS_IMAGE_DTYPES(CASE)
 #undef CASE
@@ -92,8 +92,8 @@ struct key_range ts_value_keys_all(enum ts_dtype dtype)
     return all;
 }
 
-/* Returns how many keys from `all.low` on belong to values up to `value`. Values rise with their keys, so that halving
- * finds the last of them. */
+/* Returns how many keys from `all.low` on belong to values up to `value`. Values rise with their
+ * keys, so that halving finds the last of them. */
 static int64_t count_up_to(enum ts_dtype dtype, struct key_range all, double value)
 {
     int64_t n = 0, most = (int64_t)all.high - all.low + 1;
@@ -113,7 +113,8 @@ struct key_range ts_value_keys_above(enum ts_dtype dtype, double value)
 {
     const struct key_range all = ts_value_keys_all(dtype);
     const int64_t first = all.low + count_up_to(dtype, all, value);
-    return isnan(value) || first > all.high ? no_keys : (struct key_range){(int32_t)first, all.high};
+    return isnan(value) || first > all.high ? no_keys
+                                            : (struct key_range){(int32_t)first, all.high};
 }
 
 struct key_range ts_value_keys_up_to(enum ts_dtype dtype, double value)

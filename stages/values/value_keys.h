@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Value keys are signed 32-bit integers that order as the values of an image do, for stages that compare and choose
- * values. Their minimum and maximum vectorize for every type and leave no doubt about NaN, which lies above all numbers
- * (below, where its sign is set). Equal keys are equal bits. On a CUDA device: cuda/values/value_keys.cuh.
+ * Value keys are signed 32-bit integers that order as the values of an image do, for stages that
+ * compare and choose values. Their minimum and maximum vectorize for every type and leave no doubt
+ * about NaN, which lies above all numbers (below, where its sign is set). Equal keys are equal
+ * bits. On a CUDA device: cuda/values/value_keys.cuh.
  */
 #ifndef STAGES_VALUES_VALUE_KEYS_H
 #define STAGES_VALUES_VALUE_KEYS_H
@@ -41,8 +42,8 @@ struct key_range ts_value_keys_all(enum ts_dtype dtype);
 struct key_range ts_value_keys_above(enum ts_dtype dtype, double value);
 struct key_range ts_value_keys_up_to(enum ts_dtype dtype, double value);
 
-/* Returns the keys of the values with above < value < below. An infinite number is no bound, and infinite values lie
- * beyond any that is one. */
+/* Returns the keys of the values with above < value < below. An infinite number is no bound, and
+ * infinite values lie beyond any that is one. */
 struct key_range ts_threshold_keys(enum ts_dtype dtype, double above, double below);
 
 #endif

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Integers are compared as they are. Floats are compared through integers of the same order (sign and magnitude turned
- * into two's complement), because the minimum of integers vectorizes and leaves no doubt about NaN.
+ * Integers are compared as they are. Floats are compared through integers of the same order (sign
+ * and magnitude turned into two's complement), because the minimum of integers vectorizes and
+ * leaves no doubt about NaN.
  */
 #include "stages/values/value_range.h"
 
 #include <string.h>
 
-#define INTEGER_RANGE(suffix, type)                                                                                    \
-    TS_VECTORIZED static void range_##suffix(const type *data, size_t n, type *low, type *high)                        \
-    {                                                                                                                  \
-        type smallest = data[0], largest = data[0];                                                                    \
-        for (size_t i = 0; i < n; i++) {                                                                               \
-            smallest = data[i] < smallest ? data[i] : smallest;                                                        \
-            largest = data[i] > largest ? data[i] : largest;                                                           \
-        }                                                                                                              \
-        *low = smallest;                                                                                               \
-        *high = largest;                                                                                               \
+#define INTEGER_RANGE(suffix, type)                                                                \
+    TS_VECTORIZED static void range_##suffix(const type *data, size_t n, type *low, type *high)    \
+    {                                                                                              \
+        type smallest = data[0], largest = data[0];                                                \
+        for (size_t i = 0; i < n; i++) {                                                           \
+            smallest = data[i] < smallest ? data[i] : smallest;                                    \
+            largest = data[i] > largest ? data[i] : largest;                                       \
+        }                                                                                          \
+        *low = smallest;                                                                           \
+        *high = largest;                                                                           \
     }
 INTEGER_RANGE(U8, uint8_t)
 INTEGER_RANGE(I8, int8_t)
@@ -38,7 +39,8 @@ TS_VECTORIZED static void range_F32(const int32_t *bits, size_t n, struct float_
         const int32_t magnitude = bits[i] & 0x7FFFFFFF;
         const int32_t key = bits[i] ^ (bits[i] >> 31 & 0x7FFFFFFF);
         const int32_t finite = -(int32_t)(magnitude < 0x7F800000); /* a mask, which vectorizes */
-        const int32_t below = (key & finite) | (INT32_MAX & ~finite), above = (key & finite) | (INT32_MIN & ~finite);
+        const int32_t below = (key & finite) | (INT32_MAX & ~finite),
+                      above = (key & finite) | (INT32_MIN & ~finite);
         smallest = below < smallest ? below : smallest;
         largest = above > largest ? above : largest;
         n_nan += magnitude > 0x7F800000;
@@ -74,13 +76,13 @@ void ts_value_range_add(struct value_range *range, const void *data, enum ts_dty
         const char *at = (const char *)data + done * ts_dtype_bytes(dtype);
         struct value_range part = {.n_finite = count};
         switch (dtype) {
-#define CASE(suffix, type)                                                                                             \
-    case TS_##suffix: {                                                                                                \
-        type low, high;                                                                                                \
-        range_##suffix((const type *)at, count, &low, &high);                                                          \
-        part.low = (double)low;                                                                                        \
-        part.high = (double)high;                                                                                      \
-        break;                                                                                                         \
+#define CASE(suffix, type)                                                                         \
+    case TS_##suffix: {                                                                            \
+        type low, high;                                                                            \
+        range_##suffix((const type *)at, count, &low, &high);                                      \
+        part.low = (double)low;                                                                    \
+        part.high = (double)high;                                                                  \
+        break;                                                                                     \
     }
             CASE(U8, uint8_t)
             CASE(I8, int8_t)
@@ -113,7 +115,8 @@ size_t ts_value_range_partial_bytes(const struct stage_context *context, int inp
     return input == 0 ? sizeof(struct value_range) : 0;
 }
 
-void ts_value_range_reduce(const struct stage_context *context, int input, const struct ts_image *slices, void *partial)
+void ts_value_range_reduce(const struct stage_context *context, int input,
+                           const struct ts_image *slices, void *partial)
 {
     (void)context;
     (void)input;
@@ -121,7 +124,8 @@ void ts_value_range_reduce(const struct stage_context *context, int input, const
     ts_value_range_add(partial, slices->data, slices->dtype, ts_image_count(slices));
 }
 
-void ts_value_range_merge_partials(const struct stage_context *context, int input, void *into, const void *from)
+void ts_value_range_merge_partials(const struct stage_context *context, int input, void *into,
+                                   const void *from)
 {
     (void)context;
     (void)input;
@@ -130,7 +134,8 @@ void ts_value_range_merge_partials(const struct stage_context *context, int inpu
 
 /* ---- limits ------------------------------------------------------------------------------------
  *
- * This is the one set of messages for `range` and `limits`, which window, rescale, invert and histogram share. */
+ * This is the one set of messages for `range` and `limits`, which window, rescale, invert and
+ * histogram share. */
 
 const struct choice ts_limits_choices[] = {
     {"data", LIMITS_DATA, "the smallest and the largest finite value of the image"},
@@ -145,13 +150,13 @@ enum ts_status ts_limits_check_range(const struct stage_context *context, const 
     if (!range->values)
         return TS_OK;
     if (n != 2) {
-        ts_param_error(context->set, name, "range-length", context->diag, "%lld numbers where two are needed",
-                       (long long)n);
+        ts_param_error(context->set, name, "range-length", context->diag,
+                       "%lld numbers where two are needed", (long long)n);
         return ts_diag_hint(context->diag, "write %s: [low, high]", name);
     }
     if (!(range->values[0] < range->values[1])) {
-        ts_param_error(context->set, name, "range-order", context->diag, "%g is not below %g", range->values[0],
-                       range->values[1]);
+        ts_param_error(context->set, name, "range-order", context->diag, "%g is not below %g",
+                       range->values[0], range->values[1]);
         return ts_diag_hint(context->diag, "write the lower number first: %s: [low, high]", name);
     }
     return TS_OK;
@@ -159,7 +164,7 @@ enum ts_status ts_limits_check_range(const struct stage_context *context, const 
 
 enum ts_status ts_limits_refuse_float(const struct stage_context *context)
 {
-    ts_param_error(context->set, "limits", "limits-of-float", context->diag, "the values of %s have no limits",
-                   ts_dtype_name(context->in.dtype));
+    ts_param_error(context->set, "limits", "limits-of-float", context->diag,
+                   "the values of %s have no limits", ts_dtype_name(context->in.dtype));
     return ts_diag_hint(context->diag, "give range: [low, high], or limits: data");
 }

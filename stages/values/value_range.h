@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This finds the smallest and the largest finite value of an image, and how many values are NaN or infinite. Stages
- * that need them can use it as their reduction.
+ * This finds the smallest and the largest finite value of an image, and how many values are NaN or
+ * infinite. Stages that need them can use it as their reduction.
  */
 #ifndef STAGES_VALUES_VALUE_RANGE_H
 #define STAGES_VALUES_VALUE_RANGE_H
@@ -22,17 +22,18 @@ void ts_value_range_add(struct value_range *range, const void *data, enum ts_dty
 /* Widens `into` to the range of both. */
 void ts_value_range_merge(struct value_range *into, const struct value_range *from);
 
-/* partial_bytes(), reduce() and merge() of a struct stage_reduction whose partial result is the struct value_range of
- * input 0. The result is the same in any grouping of slices. */
+/* partial_bytes(), reduce() and merge() of a struct stage_reduction whose partial result is the
+ * struct value_range of input 0. The result is the same in any grouping of slices. */
 size_t ts_value_range_partial_bytes(const struct stage_context *context, int input);
-void ts_value_range_reduce(const struct stage_context *context, int input, const struct ts_image *slices,
-                           void *partial);
-void ts_value_range_merge_partials(const struct stage_context *context, int input, void *into, const void *from);
+void ts_value_range_reduce(const struct stage_context *context, int input,
+                           const struct ts_image *slices, void *partial);
+void ts_value_range_merge_partials(const struct stage_context *context, int input, void *into,
+                                   const void *from);
 
 /* ---- limits ------------------------------------------------------------------------------------
  *
- * Stages that work between two values share the parameters `range` and `limits` and their messages. `range: [low,
- * high]` gives the values; without it `limits` states where they come from. */
+ * Stages that work between two values share the parameters `range` and `limits` and their messages.
+ * `range: [low, high]` gives the values; without it `limits` states where they come from. */
 
 enum limits { LIMITS_DATA, LIMITS_DTYPE };
 extern const struct choice ts_limits_choices[];

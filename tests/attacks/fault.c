@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A library for LD_PRELOAD that lets one call of the C library fail. It counts the calls of the function FAULT_FUNCTION
- * and returns an error from call number FAULT_AT, and from all later ones where FAULT_EVER is 1; errno is FAULT_ERRNO.
- * Counting starts when a path that contains FAULT_ARM is opened, so that the loader's own calls are left alone. The
- * process that the test started is the only one that sees faults, none of its children; at its end it writes the number
- * of counted calls to FAULT_COUNT. With FAULT_OWN=1, allocations count only where the project's own code asks for them.
- * With FAULT_FUNCTION=* none fails, and FAULT_COUNT gets a line for each function, with its name and how often it was
- * called.
+ * A library for LD_PRELOAD that lets one call of the C library fail. It counts the calls of the
+ * function FAULT_FUNCTION and returns an error from call number FAULT_AT, and from all later ones
+ * where FAULT_EVER is 1; errno is FAULT_ERRNO. Counting starts when a path that contains FAULT_ARM
+ * is opened, so that the loader's own calls are left alone. The process that the test started is
+ * the only one that sees faults, none of its children; at its end it writes the number of counted
+ * calls to FAULT_COUNT. With FAULT_OWN=1, allocations count only where the project's own code asks
+ * for them. With FAULT_FUNCTION=* none fails, and FAULT_COUNT gets a line for each function, with
+ * its name and how often it was called.
  *
- * Sandboxed children load this library as well. It makes no system call in them, since most would kill them.
+ * Sandboxed children load this library as well. It makes no system call in them, since most would
+ * kill them.
  */
 #include <dirent.h>
 #include <dlfcn.h>
@@ -36,7 +38,8 @@ static struct {
     long at;
     int error;
     bool ever, own;
-    volatile char *first_process; /* a page that holds 1 in the process that was started, and 0 in its children */
+    volatile char *first_process; /* a page that holds 1 in the process that was started, and 0 in
+                                     its children */
 } fault;
 enum { CODE_MAX = 8 };
 static struct {
@@ -93,7 +96,8 @@ __attribute__((constructor)) static void fault_begin(void)
     fault.ever = number_variable("FAULT_EVER") == 1;
     fault.own = number_variable("FAULT_OWN") == 1;
     dl_iterate_phdr(note_code, NULL);
-    const long page = syscall(SYS_mmap, NULL, 4096L, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0L);
+    const long page =
+        syscall(SYS_mmap, NULL, 4096L, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0L);
     if (page == -1 || syscall(SYS_madvise, page, 4096L, MADV_WIPEONFORK))
         return;
     fault.first_process = (volatile char *)page;
@@ -109,10 +113,12 @@ __attribute__((destructor)) static void fault_end(void)
     char text[FUNCTIONS_MAX * 40];
     int length = 0;
     for (int i = 0; i < FUNCTIONS_MAX && every[i].name; i++)
-        length += snprintf(text + length, sizeof text - (size_t)length, "%s %ld\n", every[i].name, every[i].calls);
+        length += snprintf(text + length, sizeof text - (size_t)length, "%s %ld\n", every[i].name,
+                           every[i].calls);
     if (strcmp(fault.function, "*") != 0)
         length = snprintf(text, sizeof text, "%ld %d\n", atomic_load(&calls), atomic_load(&failed));
-    const int file = (int)syscall(SYS_openat, AT_FDCWD, fault.count_file, O_CREAT | O_WRONLY | O_TRUNC, 0600);
+    const int file =
+        (int)syscall(SYS_openat, AT_FDCWD, fault.count_file, O_CREAT | O_WRONLY | O_TRUNC, 0600);
     if (file < 0 || syscall(SYS_write, file, text, length) != length)
         _exit(99);
 }
@@ -127,7 +133,8 @@ static void count(const char *function)
 {
     for (int i = 0; i < FUNCTIONS_MAX; i++) {
         const char *name = NULL;
-        if (!atomic_compare_exchange_strong(&every[i].name, &name, function) && strcmp(name, function) != 0)
+        if (!atomic_compare_exchange_strong(&every[i].name, &name, function) &&
+            strcmp(name, function) != 0)
             continue;
         atomic_fetch_add(&every[i].calls, 1);
         return;
@@ -151,42 +158,50 @@ static bool strikes(const char *function)
 }
 
 /* FORWARD(return type, name, what a failed call returns, declared arguments, passed arguments) */
-#define FORWARD(type, name, bad, declared, passed)                                                                     \
-    type name declared                                                                                                 \
-    {                                                                                                                  \
-        static type(*next) declared;                                                                                   \
-        if (!next)                                                                                                     \
-            *(void **)&next = dlsym(RTLD_NEXT, #name);                                                                 \
-        return strikes(#name) ? (bad) : next passed;                                                                   \
+#define FORWARD(type, name, bad, declared, passed)                                                 \
+    type name declared                                                                             \
+    {                                                                                              \
+        static type(*next) declared;                                                               \
+        if (!next)                                                                                 \
+            *(void **)&next = dlsym(RTLD_NEXT, #name);                                             \
+        return strikes(#name) ? (bad) : next passed;                                               \
     }
 
 FORWARD(ssize_t, write, -1, (int fd, const void *bytes, size_t n), (fd, bytes, n))
 FORWARD(ssize_t, pwrite, -1, (int fd, const void *bytes, size_t n, off_t at), (fd, bytes, n, at))
-FORWARD(ssize_t, pwrite64, -1, (int fd, const void *bytes, size_t n, off64_t at), (fd, bytes, n, at))
+FORWARD(ssize_t, pwrite64, -1, (int fd, const void *bytes, size_t n, off64_t at),
+        (fd, bytes, n, at))
 FORWARD(ssize_t, read, -1, (int fd, void *bytes, size_t n), (fd, bytes, n))
 FORWARD(ssize_t, pread, -1, (int fd, void *bytes, size_t n, off_t at), (fd, bytes, n, at))
 FORWARD(ssize_t, pread64, -1, (int fd, void *bytes, size_t n, off64_t at), (fd, bytes, n, at))
-FORWARD(ssize_t, preadv, -1, (int fd, const struct iovec *parts, int n, off_t at), (fd, parts, n, at))
-FORWARD(ssize_t, preadv64, -1, (int fd, const struct iovec *parts, int n, off64_t at), (fd, parts, n, at))
-FORWARD(ssize_t, sendmsg, -1, (int fd, const struct msghdr *message, int flags), (fd, message, flags))
+FORWARD(ssize_t, preadv, -1, (int fd, const struct iovec *parts, int n, off_t at),
+        (fd, parts, n, at))
+FORWARD(ssize_t, preadv64, -1, (int fd, const struct iovec *parts, int n, off64_t at),
+        (fd, parts, n, at))
+FORWARD(ssize_t, sendmsg, -1, (int fd, const struct msghdr *message, int flags),
+        (fd, message, flags))
 FORWARD(ssize_t, recvmsg, -1, (int fd, struct msghdr *message, int flags), (fd, message, flags))
 FORWARD(ssize_t, send, -1, (int fd, const void *bytes, size_t n, int flags), (fd, bytes, n, flags))
 FORWARD(ssize_t, recv, -1, (int fd, void *bytes, size_t n, int flags), (fd, bytes, n, flags))
 FORWARD(int, poll, -1, (struct pollfd * fds, nfds_t n, int milliseconds), (fds, n, milliseconds))
 FORWARD(pid_t, waitpid, -1, (pid_t child, int *status, int options), (child, status, options))
-FORWARD(int, socketpair, -1, (int domain, int type, int protocol, int fds[2]), (domain, type, protocol, fds))
+FORWARD(int, socketpair, -1, (int domain, int type, int protocol, int fds[2]),
+        (domain, type, protocol, fds))
 FORWARD(int, fsync, -1, (int fd), (fd))
 FORWARD(int, rename, -1, (const char *from, const char *to), (from, to))
-FORWARD(int, renameat2, -1, (int from, const char *a, int to, const char *b, unsigned flags), (from, a, to, b, flags))
+FORWARD(int, renameat2, -1, (int from, const char *a, int to, const char *b, unsigned flags),
+        (from, a, to, b, flags))
 FORWARD(int, link, -1, (const char *from, const char *to), (from, to))
-FORWARD(int, linkat, -1, (int from, const char *a, int to, const char *b, int flags), (from, a, to, b, flags))
+FORWARD(int, linkat, -1, (int from, const char *a, int to, const char *b, int flags),
+        (from, a, to, b, flags))
 FORWARD(int, fchmod, -1, (int fd, mode_t mode), (fd, mode))
 FORWARD(int, ftruncate, -1, (int fd, off_t n), (fd, n))
 FORWARD(int, ftruncate64, -1, (int fd, off64_t n), (fd, n))
 FORWARD(int, pipe2, -1, (int fds[2], int flags), (fds, flags))
 FORWARD(pid_t, fork, -1, (void), ())
 FORWARD(int, fstat, -1, (int fd, struct stat *status), (fd, status))
-FORWARD(int, fstatat, -1, (int folder, const char *path, struct stat *status, int flags), (folder, path, status, flags))
+FORWARD(int, fstatat, -1, (int folder, const char *path, struct stat *status, int flags),
+        (folder, path, status, flags))
 FORWARD(int, stat, -1, (const char *path, struct stat *status), (path, status))
 FORWARD(int, lstat, -1, (const char *path, struct stat *status), (path, status))
 FORWARD(off_t, lseek, -1, (int fd, off_t at, int whence), (fd, at, whence))
@@ -211,23 +226,23 @@ static int open_next(const char *function, int folder, const char *path, int fla
 }
 
 /* The mode is the third argument where there is one, and is ignored otherwise. */
-#define OPEN(name)                                                                                                     \
-    int name(const char *path, int flags, ...)                                                                         \
-    {                                                                                                                  \
-        va_list rest;                                                                                                  \
-        va_start(rest, flags);                                                                                         \
-        const unsigned mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(rest, unsigned) : 0;                              \
-        va_end(rest);                                                                                                  \
-        return open_next("open", AT_FDCWD, path, flags, mode);                                                         \
+#define OPEN(name)                                                                                 \
+    int name(const char *path, int flags, ...)                                                     \
+    {                                                                                              \
+        va_list rest;                                                                              \
+        va_start(rest, flags);                                                                     \
+        const unsigned mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(rest, unsigned) : 0;          \
+        va_end(rest);                                                                              \
+        return open_next("open", AT_FDCWD, path, flags, mode);                                     \
     }
-#define OPEN_AT(name)                                                                                                  \
-    int name(int folder, const char *path, int flags, ...)                                                             \
-    {                                                                                                                  \
-        va_list rest;                                                                                                  \
-        va_start(rest, flags);                                                                                         \
-        const unsigned mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(rest, unsigned) : 0;                              \
-        va_end(rest);                                                                                                  \
-        return open_next("openat", folder, path, flags, mode);                                                         \
+#define OPEN_AT(name)                                                                              \
+    int name(int folder, const char *path, int flags, ...)                                         \
+    {                                                                                              \
+        va_list rest;                                                                              \
+        va_start(rest, flags);                                                                     \
+        const unsigned mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(rest, unsigned) : 0;          \
+        va_end(rest);                                                                              \
+        return open_next("openat", folder, path, flags, mode);                                     \
     }
 OPEN(open)
 OPEN(open64)

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A library for LD_PRELOAD that stands for a decoder which an input has taken over. In a child process, at its first
- * read of a file from the folder PROBE_INPUT, it tries the one thing that PROBE_ATTEMPT names. With PROBE_AT_START=1 it
- * tries it in the process that was started and ends, which tells what this machine allows without a sandbox.
+ * A library for LD_PRELOAD that stands for a decoder which an input has taken over. In a child
+ * process, at its first read of a file from the folder PROBE_INPUT, it tries the one thing that
+ * PROBE_ATTEMPT names. With PROBE_AT_START=1 it tries it in the process that was started and ends,
+ * which tells what this machine allows without a sandbox.
  *
- * PROBE_REPORT is a file that is mapped before any sandbox is there, so that reports need no system call. It holds a
- * struct probe_report. An attempt that was begun and has no outcome was ended by the kernel.
+ * PROBE_REPORT is a file that is mapped before any sandbox is there, so that reports need no system
+ * call. It holds a struct probe_report. An attempt that was begun and has no outcome was ended by
+ * the kernel.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -29,15 +31,18 @@ static void try_once(void)
         if (strcmp(attempts[i].name, probe.attempt) != 0)
             continue;
         atomic_fetch_add(&probe.report->begun, 1);
-        atomic_fetch_add(attempts[i].attempt() ? &probe.report->succeeded : &probe.report->refused, 1);
+        atomic_fetch_add(attempts[i].attempt() ? &probe.report->succeeded : &probe.report->refused,
+                         1);
     }
 }
 
 static void note_inputs(const char *folder)
 {
     DIR *entries = opendir(folder);
-    for (struct dirent *entry; entries && (entry = readdir(entries)) && probe.n_inputs < MAX_INPUTS;)
-        if (entry->d_name[0] != '.' && !fstatat(dirfd(entries), entry->d_name, &probe.inputs[probe.n_inputs], 0))
+    for (struct dirent *entry;
+         entries && (entry = readdir(entries)) && probe.n_inputs < MAX_INPUTS;)
+        if (entry->d_name[0] != '.' &&
+            !fstatat(dirfd(entries), entry->d_name, &probe.inputs[probe.n_inputs], 0))
             probe.n_inputs++;
     if (entries)
         closedir(entries);
@@ -51,7 +56,8 @@ __attribute__((constructor)) static void probe_begin(void)
     if (!report || !folder || !probe.attempt || !probe.victim)
         return;
     const int file = open(report, O_RDWR);
-    struct probe_report *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    struct probe_report *shared =
+        mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     close(file);
     if (shared == MAP_FAILED || page == MAP_FAILED || madvise(page, 4096, MADV_WIPEONFORK) ||

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The two parts of the library `probe` share this: what is tried and where it is reported (tests/attacks/probe.c).
+ * The two parts of the library `probe` share this: what is tried and where it is reported
+ * (tests/attacks/probe.c).
  */
 #ifndef TESTS_ATTACKS_PROBE_H
 #define TESTS_ATTACKS_PROBE_H
@@ -9,7 +10,8 @@
 #include <stdbool.h>
 #include <sys/stat.h>
 
-#pragma GCC visibility push(hidden) /* a preloaded library's names would replace those of others */
+#pragma GCC visibility push(hidden) /* a preloaded library's names would replace those of others   \
+                                     */
 
 struct probe_report {
     atomic_int begun;     /* children that began the attempt */
@@ -21,7 +23,8 @@ enum { MAX_INPUTS = 64 };
 
 struct probe {
     struct probe_report *report;
-    volatile char *first_process; /* a page that holds 1 in the process that was started, and 0 in its children */
+    volatile char *first_process; /* a page that holds 1 in the process that was started, and 0 in
+                                     its children */
     const char *attempt, *victim;
     struct stat inputs[MAX_INPUTS], secret;
     int n_inputs;
@@ -35,7 +38,8 @@ struct attempt {
 };
 extern const struct attempt attempts[];
 
-/* Returns true where a file of the folder PROBE_INPUT is open as this descriptor. It makes no system call but fstat. */
+/* Returns true where a file of the folder PROBE_INPUT is open as this descriptor. It makes no
+ * system call but fstat. */
 bool is_input(int fd);
 
 #pragma GCC visibility pop

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The things that a decoder tries once an input has taken it over. Each attempt says whether it worked; tests/attacks/
- * test_sandbox.py takes their names from the table at the end. An attempt that works in the process that was started
- * shows that the sandbox is what prevents it, so each of them does no harm there.
+ * The things that a decoder tries once an input has taken it over. Each attempt says whether it
+ * worked; tests/attacks/ test_sandbox.py takes their names from the table at the end. An attempt
+ * that works in the process that was started shows that the sandbox is what prevents it, so each of
+ * them does no harm there.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -111,18 +112,21 @@ static bool open_parents_memory(void)
     return open_file(path, O_RDWR);
 }
 
-/* `spot` has the same address in the parent, which runs the same program unless the probe is tried at the start. */
+/* `spot` has the same address in the parent, which runs the same program unless the probe is tried
+ * at the start. */
 static bool write_parents_memory(void)
 {
     int value = 7;
     struct iovec from = {&value, sizeof value}, to = {(void *)&spot, sizeof value};
     const bool at_start = *probe.first_process;
-    return process_vm_writev(at_start ? getpid() : probe.parent, &from, 1, &to, 1, 0) == sizeof value;
+    return process_vm_writev(at_start ? getpid() : probe.parent, &from, 1, &to, 1, 0) ==
+           sizeof value;
 }
 
 static bool map_executable(void)
 {
-    return mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED;
+    return mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+                0) != MAP_FAILED;
 }
 
 static bool make_executable(void)
@@ -133,8 +137,8 @@ static bool make_executable(void)
 
 static bool map_16_gib(void)
 {
-    return mmap(NULL, (size_t)16 << 30, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) !=
-           MAP_FAILED;
+    return mmap(NULL, (size_t)16 << 30, PROT_READ | PROT_WRITE,
+                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) != MAP_FAILED;
 }
 
 static bool raise_limit(void)
@@ -205,7 +209,8 @@ static bool change_input(void)
     return false;
 }
 
-/* The input is open for reading alone. At the start, standard input stands for it, which is open for both. */
+/* The input is open for reading alone. At the start, standard input stands for it, which is open
+ * for both. */
 static bool write_input(void)
 {
     for (int fd = 0; fd < 256; fd++)
@@ -240,7 +245,8 @@ static bool send_to_others(void)
 static bool write_others_slices(void)
 {
     int n_writable = 0;
-    if (*probe.first_process && (ftruncate(memfd_create("1", 0), 4096) || ftruncate(memfd_create("2", 0), 4096)))
+    if (*probe.first_process &&
+        (ftruncate(memfd_create("1", 0), 4096) || ftruncate(memfd_create("2", 0), 4096)))
         return false;
     for (int fd = 0; fd < 256; fd++) {
         struct stat status;
@@ -251,7 +257,8 @@ static bool write_others_slices(void)
 }
 
 #ifdef __x86_64__
-/* Calls of the 32-bit tables, which a filter that does not look at the architecture takes for others. */
+/* Calls of the 32-bit tables, which a filter that does not look at the architecture takes for
+ * others. */
 static bool call_32_bit(void)
 {
     long done = 20; /* getpid */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Limits of memory and processors, out of trees of files as control groups of both versions have them, and out of the
- * environment of a Slurm step.
+ * Limits of memory and processors, out of trees of files as control groups of both versions have
+ * them, and out of the environment of a Slurm step.
  */
 #include <criterion/criterion.h>
 #include <limits.h>
@@ -49,7 +49,8 @@ Test(available, without_groups_nothing_is_limited)
     cr_assert_eq(ts_memory_of_groups(root), INT64_MAX);
 }
 
-/* The step has no limit of its own, the job above it has one, and caches of files are given back. */
+/* The step has no limit of its own, the job above it has one, and caches of files are given
+ * back. */
 Test(available, second_version_takes_the_least_of_all_above)
 {
     put("proc/self/cgroup", "0::/slurm/job_7/step_0\n");
@@ -65,12 +66,14 @@ Test(available, second_version_takes_the_least_of_all_above)
 
 Test(available, first_version_has_a_mount_of_its_own)
 {
-    put("proc/self/cgroup", "9:name=systemd:/\n4:cpu,memory:/elsewhere\n5:memory:/slurm/uid_0/job_7\n1:cpu:/other\n");
+    put("proc/self/cgroup",
+        "9:name=systemd:/\n4:cpu,memory:/elsewhere\n5:memory:/slurm/uid_0/job_7\n1:cpu:/other\n");
     put("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
     cr_assert_eq(ts_memory_of_groups(root), INT64_MAX);
     put("sys/fs/cgroup/memory/slurm/uid_0/job_7/memory.limit_in_bytes", "800000\n");
     put("sys/fs/cgroup/memory/slurm/uid_0/job_7/memory.usage_in_bytes", "250000\n");
-    put("sys/fs/cgroup/memory/slurm/uid_0/job_7/memory.stat", "inactive_file 1\ntotal_inactive_file 50000\n");
+    put("sys/fs/cgroup/memory/slurm/uid_0/job_7/memory.stat",
+        "inactive_file 1\ntotal_inactive_file 50000\n");
     cr_assert_eq(ts_memory_of_groups(root), 600000);
 }
 
@@ -123,7 +126,8 @@ Test(available, processors_of_a_large_set)
     const int quota = ts_processors_of_groups("");
     cr_assert_eq(ts_processors_of_set(set), 1, "there is one at least");
     memset(set, 0xFF, sizeof set);
-    cr_assert_eq(ts_processors_of_set(set), quota < 8 * AVAILABLE_SET_BYTES ? quota : 8 * AVAILABLE_SET_BYTES);
+    cr_assert_eq(ts_processors_of_set(set),
+                 quota < 8 * AVAILABLE_SET_BYTES ? quota : 8 * AVAILABLE_SET_BYTES);
     memset(set, 0, sizeof set - 1);
     cr_assert_eq(ts_processors_of_set(set), quota < 8 ? quota : 8);
 }
@@ -150,7 +154,8 @@ Test(available, processors_of_a_task)
 {
     cpu_set_t one, all;
     cr_assert_eq(sched_getaffinity(0, sizeof all, &all), 0);
-    const int quota = ts_processors_of_groups(""), most = CPU_COUNT(&all) < quota ? CPU_COUNT(&all) : quota;
+    const int quota = ts_processors_of_groups(""),
+              most = CPU_COUNT(&all) < quota ? CPU_COUNT(&all) : quota;
     unsetenv("SLURM_CPUS_PER_TASK");
     cr_assert_eq(ts_processors(), most);
     setenv("SLURM_CPUS_PER_TASK", "100000", 1);

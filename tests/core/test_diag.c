@@ -17,7 +17,8 @@ Test(diag, text_is_escaped_once)
 {
     static const char *const cases[][2] = {
         {"ORIGINAL\\PRIMARY\\AXIAL", "ORIGINAL\\PRIMARY\\AXIAL"},
-        {"M\xC3\xBCller \xE2\x82\xAC \xF0\x9F\x98\x80", "M\xC3\xBCller \xE2\x82\xAC \xF0\x9F\x98\x80"},
+        {"M\xC3\xBCller \xE2\x82\xAC \xF0\x9F\x98\x80",
+         "M\xC3\xBCller \xE2\x82\xAC \xF0\x9F\x98\x80"},
         {"a\x1B[2Jb\x7F\n", "a\\x1B[2Jb\\x7F\\x0A"},
         {"a\xC2\x9B"
          "2J",
@@ -27,8 +28,9 @@ Test(diag, text_is_escaped_once)
          "2J\xFF",
          "a\\x9B"
          "2J\\xFF"},
-        {"r\xE2\x80\xAEgpj.exe", "r\\xE2\\x80\\xAEgpj.exe"},                                /* right-to-left override */
-        {"\xD8\x9C\xE2\x81\xA6 \xE2\x80\xA8", "\\xD8\\x9C\\xE2\\x81\\xA6 \\xE2\\x80\\xA8"}, /* marks, a line's end */
+        {"r\xE2\x80\xAEgpj.exe", "r\\xE2\\x80\\xAEgpj.exe"}, /* right-to-left override */
+        {"\xD8\x9C\xE2\x81\xA6 \xE2\x80\xA8",
+         "\\xD8\\x9C\\xE2\\x81\\xA6 \\xE2\\x80\\xA8"}, /* marks, a line's end */
         {"\xE2\x80\x8B\xEF\xBB\xBF\xF3\xA0\x81\x81",
          "\\xE2\\x80\\x8B\\xEF\\xBB\\xBF\\xF3\\xA0\\x81\\x81"}, /* no width */
         {"\xD7\xA9\xD9\x85\xE2\x80\x93", "\xD7\xA9\xD9\x85\xE2\x80\x93"},
@@ -53,19 +55,20 @@ static size_t write_character(uint32_t number, char out[4])
     return n;
 }
 
-/* The ends of the ranges of Default_Ignorable_Code_Point, and what is blank beside them; then what is shown, of which
- * some are their neighbors. */
+/* The ends of the ranges of Default_Ignorable_Code_Point, and what is blank beside them; then what
+ * is shown, of which some are their neighbors. */
 Test(diag, characters_that_look_like_nothing_are_escaped)
 {
-    static const uint32_t hidden[] = {0xAD,    0x34F,   0x61C,   0x115F,  0x1160, 0x17B4, 0x17B5,  0x180B,  0x180E,
-                                      0x180F,  0x200B,  0x200F,  0x202A,  0x202E, 0x2060, 0x2065,  0x206F,  0x3164,
-                                      0xFE00,  0xFE0F,  0xFEFF,  0xFFA0,  0xFFF0, 0xFFF8, 0x1BCA0, 0x1BCA3, 0x1D173,
-                                      0x1D17A, 0xE0000, 0xE01EF, 0xE0FFF, 0x2800, 0x1680, 0x2000,  0x200A,  0x202F,
-                                      0x205F,  0x2028,  0x2029,  0x1D159, 0x9F};
-    static const uint32_t shown[] = {0x20,    0xA0,    0xAE,    0x34E,   0x350,   0x115E,  0x1161,  0x17B6,
-                                     0x1810,  0x2010,  0x2030,  0x2070,  0x2801,  0x3000,  0x3163,  0x3165,
-                                     0xFDFF,  0xFE10,  0xFF9F,  0xFFA1,  0xFFFD,  0x1BC9F, 0x1BCA4, 0x1D158,
-                                     0x1D15A, 0x1D172, 0x1D17B, 0x1F600, 0xDFFF0, 0xE1000};
+    static const uint32_t hidden[] = {0xAD,    0x34F,   0x61C,   0x115F,  0x1160,  0x17B4,  0x17B5,
+                                      0x180B,  0x180E,  0x180F,  0x200B,  0x200F,  0x202A,  0x202E,
+                                      0x2060,  0x2065,  0x206F,  0x3164,  0xFE00,  0xFE0F,  0xFEFF,
+                                      0xFFA0,  0xFFF0,  0xFFF8,  0x1BCA0, 0x1BCA3, 0x1D173, 0x1D17A,
+                                      0xE0000, 0xE01EF, 0xE0FFF, 0x2800,  0x1680,  0x2000,  0x200A,
+                                      0x202F,  0x205F,  0x2028,  0x2029,  0x1D159, 0x9F};
+    static const uint32_t shown[] = {
+        0x20,   0xA0,    0xAE,    0x34E,   0x350,   0x115E,  0x1161,  0x17B6,  0x1810,  0x2010,
+        0x2030, 0x2070,  0x2801,  0x3000,  0x3163,  0x3165,  0xFDFF,  0xFE10,  0xFF9F,  0xFFA1,
+        0xFFFD, 0x1BC9F, 0x1BCA4, 0x1D158, 0x1D15A, 0x1D172, 0x1D17B, 0x1F600, 0xDFFF0, 0xE1000};
     char text[4];
     for (size_t i = 0; i < sizeof hidden / sizeof *hidden; i++)
         cr_expect(ts_utf8_is_hidden(text, write_character(hidden[i], text)), "U+%04X", hidden[i]);
@@ -90,7 +93,8 @@ Test(diag, info_of_a_damaged_file_shows_text_alone)
     cr_assert_gt(size, 100);
     for (size_t i = 0, bytes; i < size; i += bytes) {
         bytes = ts_utf8_bytes(text + i, size - i);
-        cr_assert(bytes > 0 && (text[i] == '\n' || !ts_utf8_is_hidden(text + i, bytes)), "byte %zu of %s", i, text);
+        cr_assert(bytes > 0 && (text[i] == '\n' || !ts_utf8_is_hidden(text + i, bytes)),
+                  "byte %zu of %s", i, text);
     }
     cr_expect_null(strstr(text, "\\x5C"), "%s", text);
     free(text);
@@ -110,25 +114,30 @@ Test(diag, errors_beyond_the_most_are_counted)
     fclose(stream);
     const char *last = strstr(text, "\"error 19\"");
     cr_assert(last && !strstr(text, "\"error 20\""), "%s", text);
-    cr_assert(strstr(last, "\"code\": \"more-errors\"") && strstr(last, "3 more errors are not shown"), "%s", last);
+    cr_assert(strstr(last, "\"code\": \"more-errors\"") &&
+                  strstr(last, "3 more errors are not shown"),
+              "%s", last);
     free(text);
     stream = open_memstream(&text, &size);
     ts_diag_print(diag, stream);
     fclose(stream);
     last = strstr(text, "error 19 [test]\n");
-    cr_assert_str_eq(last, "error 19 [test]\ntomostage: error: 3 more errors are not shown [more-errors]\n");
+    cr_assert_str_eq(
+        last, "error 19 [test]\ntomostage: error: 3 more errors are not shown [more-errors]\n");
     free(text);
     ts_diag_destroy(diag);
 }
 
-/* Records of every severity show the code at the end of their line, before the hint; one without a code has no
- * brackets. A worker that was attacked may send any code, so its control characters are escaped. */
+/* Records of every severity show the code at the end of their line, before the hint; one without a
+ * code has no brackets. A worker that was attacked may send any code, so its control characters are
+ * escaped. */
 Test(diag, codes_are_shown)
 {
     char *text = NULL;
     size_t size = 0;
     struct ts_diag *diag = ts_diag_create();
-    ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "bad-thing", .stage = "box"}, "bad [1, 2]");
+    ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "bad-thing", .stage = "box"},
+                  "bad [1, 2]");
     ts_diag_hint(diag, "mend it");
     ts_diag_warning(diag, &(struct diag_site){.code = "odd-thing"}, "odd");
     ts_diag_note(diag, &(struct diag_site){.code = "e\x1B[2J"}, "known");

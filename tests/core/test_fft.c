@@ -13,14 +13,15 @@ TestSuite(fft);
 
 Test(fft, lengths_have_small_factors)
 {
-    static const int64_t pairs[][2] = {{-3, 2},  {0, 2},   {1, 2},     {2, 2},     {3, 4},    {7, 8},
-                                       {13, 16}, {33, 36}, {511, 512}, {513, 540}, {97, 100}, {4097, 4320}};
+    static const int64_t pairs[][2] = {{-3, 2},    {0, 2},     {1, 2},    {2, 2},
+                                       {3, 4},     {7, 8},     {13, 16},  {33, 36},
+                                       {511, 512}, {513, 540}, {97, 100}, {4097, 4320}};
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
-        cr_expect_eq(ts_fft_length(pairs[i][0]), pairs[i][1], "of %lld: %lld", (long long)pairs[i][0],
-                     (long long)ts_fft_length(pairs[i][0]));
+        cr_expect_eq(ts_fft_length(pairs[i][0]), pairs[i][1], "of %lld: %lld",
+                     (long long)pairs[i][0], (long long)ts_fft_length(pairs[i][0]));
 }
 
-/* ---- against the definition -------------------------------------------------------------------- */
+/* ---- against the definition ------------------------------------------------------------------ */
 
 /* One complex line of n pairs, in double. */
 static void line_reference(const double *in, int64_t n, int64_t step, int sign, double *out)
@@ -28,7 +29,8 @@ static void line_reference(const double *in, int64_t n, int64_t step, int sign, 
     for (int64_t k = 0; k < n; k++) {
         double re = 0, im = 0;
         for (int64_t j = 0; j < n; j++) {
-            const double angle = sign * 2 * M_PI * (double)(j * k % n) / (double)n, c = cos(angle), s = sin(angle);
+            const double angle = sign * 2 * M_PI * (double)(j * k % n) / (double)n, c = cos(angle),
+                         s = sin(angle);
             re += in[2 * j * step] * c - in[2 * j * step + 1] * s;
             im += in[2 * j * step] * s + in[2 * j * step + 1] * c;
         }
@@ -85,8 +87,8 @@ static void check_shape(const struct fft_shape *shape)
     for (int64_t b = 0; b < shape->batch * rows; b++)
         for (int64_t i = 0; i < 2 * kept; i++)
             cr_assert_float_eq(out[2 * b * kept + i], expected[2 * b * columns + i], 3e-6 * scale,
-                               "rank %d real %d n %lld row %lld at %lld", shape->rank, shape->real, (long long)columns,
-                               (long long)b, (long long)i);
+                               "rank %d real %d n %lld row %lld at %lld", shape->rank, shape->real,
+                               (long long)columns, (long long)b, (long long)i);
     ts_fft_inverse(fft, out, shape->real ? in : out, work);
     for (size_t i = 0; i < n; i++) {
         const double x = sin(1.7 * (double)(2 * i)) + (2 * i % 7 == 3);
@@ -105,25 +107,29 @@ static void check_shape(const struct fft_shape *shape)
 Test(fft, agrees_with_the_definition)
 {
     static const int64_t lengths[] = {2, 4, 6, 8, 10, 14, 30, 32, 54, 64, 100, 128, 154, 256, 360};
-    static const int64_t planes[][2] = {{1, 2}, {2, 2}, {3, 4}, {5, 14}, {16, 16}, {17, 6}, {8, 30}, {36, 20}};
+    static const int64_t planes[][2] = {{1, 2},   {2, 2},  {3, 4},  {5, 14},
+                                        {16, 16}, {17, 6}, {8, 30}, {36, 20}};
     for (int real = 0; real < 2; real++) {
         for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
             for (int64_t batch = 1; batch < 6; batch += 2)
-                check_shape(&(struct fft_shape){.rank = 1, .real = real, .n = {lengths[i]}, .batch = batch});
+                check_shape(&(struct fft_shape){
+                    .rank = 1, .real = real, .n = {lengths[i]}, .batch = batch});
         for (size_t i = 0; i < sizeof planes / sizeof *planes; i++)
-            check_shape(&(struct fft_shape){.rank = 2, .real = real, .n = {planes[i][0], planes[i][1]}, .batch = 2});
+            check_shape(&(struct fft_shape){
+                .rank = 2, .real = real, .n = {planes[i][0], planes[i][1]}, .batch = 2});
     }
     for (int64_t n = 1; n < 40; n += 2)
         check_shape(&(struct fft_shape){.rank = 1, .n = {n}, .batch = 2});
 }
 
-/* ---- as stages find them ----------------------------------------------------------------------- */
+/* ---- as stages find them --------------------------------------------------------------------- */
 
 /* Pairs as their transform; real values as themselves again, n times as large. */
 static void spectrum_reference(const struct stage_context *context, const double *in, double *out)
 {
     const struct spectrum_params *params = context->params;
-    const int64_t nz = context->in.axes[0].n, ny = context->in.axes[1].n, nx = context->in.axes[2].n;
+    const int64_t nz = context->in.axes[0].n, ny = context->in.axes[1].n,
+                  nx = context->in.axes[2].n;
     for (int64_t i = 0; i < nz * ny * nx; i++)
         out[i] = params->real ? in[i] * (double)(params->plane ? ny * nx : nx) : in[i];
     for (int64_t z = 0; z < nz && !params->real; z++)
@@ -137,8 +143,10 @@ TEST_ON_BOTH(fft, stages_find_the_transforms_they_asked_for)
     size_t n = 0;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         for (size_t k = 0; k < sizeof shapes / sizeof *shapes; k++) {
-            const struct stage_case which = {
-                .assignments = texts[i], .nz = shapes[k][0], .ny = shapes[k][1], .nx = shapes[k][2]};
+            const struct stage_case which = {.assignments = texts[i],
+                                             .nz = shapes[k][0],
+                                             .ny = shapes[k][1],
+                                             .nx = shapes[k][2]};
             n += ts_stage_check(&spectrum_stage, spectrum_reference, &which, 1);
         }
     cr_assert_eq(n, 16);

@@ -26,8 +26,8 @@ Test(grid, indices_become_places_and_back)
     const struct ts_image image = make_image();
     const struct ts_affine to_mm = ts_grid_to_mm(&image);
     const double index[3] = {3, 5, 7};
-    const double expected[3] = {-10 + 3 * 0.7 * 0.6 - 5 * 0.5 * 0.8, 20 + 3 * 0.7 * 0.8 + 5 * 0.5 * 0.6 + 7 * 0.3,
-                                30 + 7 * 2};
+    const double expected[3] = {-10 + 3 * 0.7 * 0.6 - 5 * 0.5 * 0.8,
+                                20 + 3 * 0.7 * 0.8 + 5 * 0.5 * 0.6 + 7 * 0.3, 30 + 7 * 2};
     double mm[3], back[3];
     struct ts_affine inverse;
     ts_affine_apply(&to_mm, index, mm);
@@ -40,8 +40,10 @@ Test(grid, indices_become_places_and_back)
         for (int k = 0; k < 4; k++)
             cr_assert_float_eq(both.m[i][k], i == k, 1e-12);
     }
-    cr_assert(!ts_affine_invert(&(struct ts_affine){{{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 0, 0}}}, &inverse));
-    cr_assert(!ts_affine_invert(&(struct ts_affine){{{NAN, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}}}, &inverse));
+    cr_assert(!ts_affine_invert(&(struct ts_affine){{{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 0, 0}}},
+                                &inverse));
+    cr_assert(!ts_affine_invert(&(struct ts_affine){{{NAN, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}}},
+                                &inverse));
 }
 
 Test(grid, corners_decide_whether_two_are_one)
@@ -74,5 +76,8 @@ Test(grid, corners_decide_whether_two_are_one)
     ts_grid_text(&other, text, sizeof text);
     cr_assert_str_eq(text, "40 x 30 x 20 voxels (x, y, z) of 0.7 x 0.5 x 2 mm");
     ts_grid_text(&image, text, sizeof text);
-    cr_assert(strstr(text, "the first at (-10, 20, 30) mm, x along (0.6, 0.8, 0), y along (-0.8, 0.6, 0)"), "%s", text);
+    cr_assert(
+        strstr(text,
+               "the first at (-10, 20, 30) mm, x along (0.6, 0.8, 0), y along (-0.8, 0.6, 0)"),
+        "%s", text);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Rounding to halves against the definition in double precision: every half, every boundary between two halves with the
- * floats beside it, and random floats of every exponent. A CUDA device must give the same bits.
+ * Rounding to halves against the definition in double precision: every half, every boundary between
+ * two halves with the floats beside it, and random floats of every exponent. A CUDA device must
+ * give the same bits.
  */
 #include <criterion/criterion.h>
 #include <math.h>
@@ -59,7 +60,8 @@ static void fill(float *cases)
     for (int i = 0; i < HALVES; i++) {
         const uint16_t half = (uint16_t)i, above = (uint16_t)(i + 1);
         const bool last = (half & 0x7FFF) == 0x7BFF;
-        const float here = (float)value_of(half), next = last ? copysignf(65536, here) : (float)value_of(above);
+        const float here = (float)value_of(half),
+                    next = last ? copysignf(65536, here) : (float)value_of(above);
         const float middle = here + (next - here) / 2;
         const float around[] = {here,
                                 middle,
@@ -83,11 +85,12 @@ Test(half, every_half_has_its_value_and_comes_back)
         double loaded;
         cr_assert_eq(ts_half_round(&back, &value, 1), 0);
         ts_load_f64(&loaded, &half, TS_F16, 1);
-        cr_assert(isnan(expected)
-                      ? isnan(value) && isnan(loaded)
-                      : (double)value == expected && loaded == expected && !signbit(value) == !signbit(expected),
+        cr_assert(isnan(expected) ? isnan(value) && isnan(loaded)
+                                  : (double)value == expected && loaded == expected &&
+                                        !signbit(value) == !signbit(expected),
                   "%04x is %g", half, (double)value);
-        cr_assert_eq(back, isnan(value) ? (half & 0x8000) | TS_HALF_NAN : half, "%04x came back as %04x", half, back);
+        cr_assert_eq(back, isnan(value) ? (half & 0x8000) | TS_HALF_NAN : half,
+                     "%04x came back as %04x", half, back);
     }
 }
 
@@ -125,7 +128,8 @@ Test(half, finite_values_become_infinite_from_65520_on)
         uint16_t half;
         const float found = ts_half_round(&half, &cases[i].value, 1);
         cr_expect_eq(half, cases[i].half, "%g: %04x", (double)cases[i].value, half);
-        cr_expect_eq(found, cases[i].lost ? fabsf(cases[i].value) : 0, "%g: %g", (double)cases[i].value, (double)found);
+        cr_expect_eq(found, cases[i].lost ? fabsf(cases[i].value) : 0, "%g: %g",
+                     (double)cases[i].value, (double)found);
     }
 }
 
@@ -156,14 +160,19 @@ static void round_on_device(const float *cases, uint16_t *halves, uint32_t *larg
     uint16_t *out = ts_cuda_allocate(session, (CASES + 2) * sizeof *out);
     uint32_t *most = ts_cuda_allocate(session, sizeof *most);
     cr_assert(floats && out && most);
-    cr_assert_eq(ts_cuda_copy(session, CUDA_COMPUTE, CUDA_TO_DEVICE, floats, cases, CASES * sizeof *floats), TS_OK);
+    cr_assert_eq(
+        ts_cuda_copy(session, CUDA_COMPUTE, CUDA_TO_DEVICE, floats, cases, CASES * sizeof *floats),
+        TS_OK);
     cr_assert_eq(ts_cuda_fill(session, CUDA_COMPUTE, most, 0, sizeof *most), TS_OK);
     cr_assert_eq(ts_cuda_fill(session, CUDA_COMPUTE, out, 0xA5, (CASES + 2) * sizeof *out), TS_OK);
+    cr_assert_eq(ts_cuda_half_round(ts_test_device, floats, CASES, out + 1, most,
+                                    ts_cuda_stream(session, CUDA_COMPUTE), diag),
+                 TS_OK);
     cr_assert_eq(
-        ts_cuda_half_round(ts_test_device, floats, CASES, out + 1, most, ts_cuda_stream(session, CUDA_COMPUTE), diag),
+        ts_cuda_copy(session, CUDA_COMPUTE, CUDA_TO_HOST, halves, out, (CASES + 2) * sizeof *out),
         TS_OK);
-    cr_assert_eq(ts_cuda_copy(session, CUDA_COMPUTE, CUDA_TO_HOST, halves, out, (CASES + 2) * sizeof *out), TS_OK);
-    cr_assert_eq(ts_cuda_copy(session, CUDA_COMPUTE, CUDA_TO_HOST, largest, most, sizeof *most), TS_OK);
+    cr_assert_eq(ts_cuda_copy(session, CUDA_COMPUTE, CUDA_TO_HOST, largest, most, sizeof *most),
+                 TS_OK);
     cr_assert_eq(ts_cuda_wait(session, CUDA_COMPUTE), TS_OK);
     ts_cuda_session_destroy(session);
     ts_diag_destroy(diag);
@@ -175,15 +184,17 @@ Test(half, rounds_to_the_same_bits_on_cuda)
     ts_test_begin_cuda();
 #ifdef TS_HAVE_CUDA
     float *cases = malloc(CASES * sizeof *cases);
-    uint16_t *expected = malloc(CASES * sizeof *expected), *halves = malloc((CASES + 2) * sizeof *halves);
+    uint16_t *expected = malloc(CASES * sizeof *expected),
+             *halves = malloc((CASES + 2) * sizeof *halves);
     uint32_t largest;
     fill(cases);
     const float found = ts_half_round(expected, cases, CASES);
     round_on_device(cases, halves, &largest);
     for (int i = 0; i < CASES; i++)
-        cr_assert_eq(halves[i + 1], expected[i], "%a: %04x, on the processor %04x", (double)cases[i], halves[i + 1],
-                     expected[i]);
-    cr_assert(halves[0] == 0xA5A5 && halves[CASES + 1] == 0xA5A5, "values beside the result were written");
+        cr_assert_eq(halves[i + 1], expected[i], "%a: %04x, on the processor %04x",
+                     (double)cases[i], halves[i + 1], expected[i]);
+    cr_assert(halves[0] == 0xA5A5 && halves[CASES + 1] == 0xA5A5,
+              "values beside the result were written");
     cr_assert_eq(float_of(largest), found);
     free(halves);
     free(expected);

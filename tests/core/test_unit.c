@@ -46,15 +46,17 @@ Test(unit, is_converted_to_the_double_of_the_same_number)
 
 Test(unit, what_means_something_else_is_refused)
 {
-    static const char *const cases[][2] = {{"1mm", "degree"}, {"1 um", "pixel"}, {"1 Mm", "mm"},   {"1 MM", "mm"},
-                                           {"1 mm|cm", "mm"}, {"1 deg", "mm"},   {"2 s", "mm"},    {"10%", "mm"},
-                                           {"1 hu", "HU"},    {"1 value", "1"},  {"1e308 m", "mm"}};
+    static const char *const cases[][2] = {{"1mm", "degree"}, {"1 um", "pixel"}, {"1 Mm", "mm"},
+                                           {"1 MM", "mm"},    {"1 mm|cm", "mm"}, {"1 deg", "mm"},
+                                           {"2 s", "mm"},     {"10%", "mm"},     {"1 hu", "HU"},
+                                           {"1 value", "1"},  {"1e308 m", "mm"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char number[40];
         const char *unit;
         double value;
         cr_assert(ts_unit_part(cases[i][0], number, sizeof number, &unit), "%s", cases[i][0]);
-        cr_expect(!ts_unit_convert(number, unit, cases[i][1], &value), "%s as %s", cases[i][0], cases[i][1]);
+        cr_expect(!ts_unit_convert(number, unit, cases[i][1], &value), "%s as %s", cases[i][0],
+                  cases[i][1]);
     }
     char number[40];
     const char *unit;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Every example chain, beside phantoms as study, atlas and truth, as a user would run it; and the values that
- * reconstruct.yaml promises, of a phantom and of a slice of a real CT.
+ * Every example chain, beside phantoms as study, atlas and truth, as a user would run it; and the
+ * values that reconstruct.yaml promises, of a phantom and of a slice of a real CT.
  */
 #include <criterion/criterion.h>
 #include <dirent.h>
@@ -79,8 +79,13 @@ static void run_chain(const char *folder, const char *name)
 
 Test(chains, examples_run, .timeout = 900)
 {
-    const struct phantom_options options = {
-        .nx = 41, .ny = 33, .nz = 5, .spacing_x_mm = 2, .spacing_y_mm = 2.5, .spacing_z_mm = 4, .noise_hu = 10};
+    const struct phantom_options options = {.nx = 41,
+                                            .ny = 33,
+                                            .nz = 5,
+                                            .spacing_x_mm = 2,
+                                            .spacing_y_mm = 2.5,
+                                            .spacing_z_mm = 4,
+                                            .noise_hu = 10};
     const struct phantom_options square = {
         .nx = 256, .ny = 256, .nz = 1, .spacing_x_mm = 1, .spacing_y_mm = 1, .spacing_z_mm = 4};
     char folder[256], chains[256];
@@ -92,7 +97,8 @@ Test(chains, examples_run, .timeout = 900)
     snprintf(chains, sizeof chains, "%s", ts_test_path("../datasets/chains"));
     DIR *directory = opendir(chains);
     cr_assert_not_null(directory);
-    for (const struct dirent *entry = readdir(directory); entry != NULL; entry = readdir(directory)) {
+    for (const struct dirent *entry = readdir(directory); entry != NULL;
+         entry = readdir(directory)) {
         if (strstr(entry->d_name, ".yaml") == NULL)
             continue;
         run_chain(folder, entry->d_name);
@@ -103,10 +109,11 @@ Test(chains, examples_run, .timeout = 900)
     ts_test_remove_folder(folder);
 }
 
-/* Compares a slice of n x n pixels with the middle of the reconstruction of n_out x n_out, where both have their
- * centers at the rotation axis, within 0.8 of the field. Leaves the mean and the largest absolute difference. */
-static void compare_middle(const double *slice, int64_t n, const double *result, int64_t n_out, double *mean,
-                           double *largest)
+/* Compares a slice of n x n pixels with the middle of the reconstruction of n_out x n_out, where
+ * both have their centers at the rotation axis, within 0.8 of the field. Leaves the mean and the
+ * largest absolute difference. */
+static void compare_middle(const double *slice, int64_t n, const double *result, int64_t n_out,
+                           double *mean, double *largest)
 {
     const int64_t shift = (n_out - n) / 2;
     const double center = 0.5 * (double)(n - 1);
@@ -124,14 +131,19 @@ static void compare_middle(const double *slice, int64_t n, const double *result,
     *mean /= (double)count;
 }
 
-/* The phantom rises by 400 HU per half field along x and by 200 along y, so that half a pixel would show as some HU in
- * the mean: when the reconstruction of an even slice had an odd number of pixels the mean was -3.1 HU for 64 pixels and
- * -4.2 for 49. Now the mean is 0.01 and 0.04, and the largest difference 1.4 and 1.1 HU. */
+/* The phantom rises by 400 HU per half field along x and by 200 along y, so that half a pixel would
+ * show as some HU in the mean: when the reconstruction of an even slice had an odd number of pixels
+ * the mean was -3.1 HU for 64 pixels and -4.2 for 49. Now the mean is 0.01 and 0.04, and the
+ * largest difference 1.4 and 1.1 HU. */
 Test(chains, reconstruct_gives_every_value_back_in_its_place, .timeout = 900)
 {
     for (int64_t n = 49; n <= 64; n += 15) {
-        const struct phantom_options options = {
-            .nx = n, .ny = n, .nz = 1, .spacing_x_mm = 0.8, .spacing_y_mm = 0.8, .spacing_z_mm = 2.5};
+        const struct phantom_options options = {.nx = n,
+                                                .ny = n,
+                                                .nz = 1,
+                                                .spacing_x_mm = 0.8,
+                                                .spacing_y_mm = 0.8,
+                                                .spacing_z_mm = 2.5};
         char folder[256], path[400];
         size_t n_values, n_origin;
         double mean, largest, *slice = malloc((size_t)(n * n) * sizeof *slice);
@@ -143,11 +155,13 @@ Test(chains, reconstruct_gives_every_value_back_in_its_place, .timeout = 900)
         double *x = ts_test_read_hdf5_at(path, "/entry/data/x", &n_origin);
         const int64_t n_out = (int64_t)n_origin;
         cr_assert_eq(n_values, (size_t)(n_out * n_out));
-        cr_expect_eq((n_out - n) % 2, 0, "%lld pixels come back as %lld", (long long)n, (long long)n_out);
+        cr_expect_eq((n_out - n) % 2, 0, "%lld pixels come back as %lld", (long long)n,
+                     (long long)n_out);
         cr_expect(fabs(x[1] - x[0] - options.spacing_x_mm) < 1e-12);
         ts_phantom_render(ts_phantom_find("gradient"), &options, 0, slice);
         compare_middle(slice, n, result, n_out, &mean, &largest);
-        cr_expect(fabs(mean) < 0.2 && largest < 4, "%lld pixels: mean %g, largest %g HU", (long long)n, mean, largest);
+        cr_expect(fabs(mean) < 0.2 && largest < 4, "%lld pixels: mean %g, largest %g HU",
+                  (long long)n, mean, largest);
         free(slice);
         free(result);
         free(x);
@@ -155,7 +169,8 @@ Test(chains, reconstruct_gives_every_value_back_in_its_place, .timeout = 900)
     }
 }
 
-/* Returns the largest less the smallest value of the 5 x 5 pixels around pixel i of n x n, infinity near the ends. */
+/* Returns the largest less the smallest value of the 5 x 5 pixels around pixel i of n x n, infinity
+ * near the ends. */
 static double spread_around(const double *values, size_t i, size_t n)
 {
     const size_t row = i / n, column = i % n;
@@ -170,11 +185,12 @@ static double spread_around(const double *values, size_t i, size_t n)
     return high - low;
 }
 
-/* A slice of a real CT comes back in HU. The units cancel: a mistake of a scale would show in the mean and in smooth
- * tissue, whose error is what Joseph's interpolation and the filter leave on a grid. Interpolation widens edges, so
- * that pixels at the skull are off by much more; and most where it touches the last row, 234 HU, as vacuum begins
- * there, which is why two rows at each end are left out. Measured: mean 0.0003 HU, RMS 5.8, largest 65; in smooth
- * tissue mean -0.04 and RMS 1.4. Values below -1000 HU become -1000 on the way. */
+/* A slice of a real CT comes back in HU. The units cancel: a mistake of a scale would show in the
+ * mean and in smooth tissue, whose error is what Joseph's interpolation and the filter leave on a
+ * grid. Interpolation widens edges, so that pixels at the skull are off by much more; and most
+ * where it touches the last row, 234 HU, as vacuum begins there, which is why two rows at each end
+ * are left out. Measured: mean 0.0003 HU, RMS 5.8, largest 65; in smooth tissue mean -0.04 and
+ * RMS 1.4. Values below -1000 HU become -1000 on the way. */
 TEST_ON_BOTH(chains, real_ct_comes_back_in_hu)
 {
     enum { N = 512, COUNT = N * N };
@@ -183,11 +199,13 @@ TEST_ON_BOTH(chains, real_ct_comes_back_in_hu)
     size_t n, n_inside = 0, n_smooth = 0;
     SKIP_WITHOUT_DATA("real_ct_comes_back_in_hu");
     ts_test_folder_in_memory(folder, sizeof folder);
-    snprintf(text, sizeof text,
-             "tomostage: 2\ninput: {dicom: %s/ct/philips_head_5mm_mixed/dicom, series: 6, slices: [4, 5]}\nstages:\n"
-             "  - save: {name: hu}\n  - to_attenuation: {water: 0.0206}\n  - radon: {views: 720}\n"
-             "  - fbp: {rows: %d, columns: %d}\n  - to_hu: {water: 0.0206}\noutput: {hdf5: hu.h5}\n",
-             ts_test_data(), N, N);
+    snprintf(
+        text, sizeof text,
+        "tomostage: 2\ninput: {dicom: %s/ct/philips_head_5mm_mixed/dicom, series: 6, slices: [4, "
+        "5]}\nstages:\n"
+        "  - save: {name: hu}\n  - to_attenuation: {water: 0.0206}\n  - radon: {views: 720}\n"
+        "  - fbp: {rows: %d, columns: %d}\n  - to_hu: {water: 0.0206}\noutput: {hdf5: hu.h5}\n",
+        ts_test_data(), N, N);
     ts_test_chain_runs(text, folder);
     snprintf(path, sizeof path, "%s/hu.h5", folder);
     double *hu = ts_test_read_hdf5_at(path, "/entry/hu/data", &n);
@@ -208,8 +226,10 @@ TEST_ON_BOTH(chains, real_ct_comes_back_in_hu)
         }
     }
     const double mean = sum / (double)n_inside, rms = sqrt(square / (double)n_inside);
-    cr_expect(fabs(mean) < 0.1 && rms < 7 && largest < 80, "mean %g, RMS %g, largest %g HU", mean, rms, largest);
-    const double smooth_mean = smooth_sum / (double)n_smooth, smooth_rms = sqrt(smooth_square / (double)n_smooth);
+    cr_expect(fabs(mean) < 0.1 && rms < 7 && largest < 80, "mean %g, RMS %g, largest %g HU", mean,
+              rms, largest);
+    const double smooth_mean = smooth_sum / (double)n_smooth,
+                 smooth_rms = sqrt(smooth_square / (double)n_smooth);
     cr_expect(n_smooth > 4000 && fabs(smooth_mean) < 0.1 && smooth_rms < 1.7,
               "%zu pixels of smooth tissue: mean %g, RMS %g HU", n_smooth, smooth_mean, smooth_rms);
     free(hu);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the pages for users show must be accepted: every chain in a block of code, and every chain of one line. A block
- * that is headed `# typo.yaml` shows an error and must be refused. tests/results/test_pages.py runs the commands.
+ * What the pages for users show must be accepted: every chain in a block of code, and every chain
+ * of one line. A block that is headed `# typo.yaml` shows an error and must be refused.
+ * tests/results/test_pages.py runs the commands.
  */
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -15,13 +16,15 @@ static void parses(const char *page, const char *text, size_t length, enum ts_st
 {
     struct ts_diag *diag = ts_diag_create();
     struct ts_chain *chain = NULL;
-    cr_assert_eq(ts_chain_parse(text, length, page, NULL, &chain, diag), expected, "%s: %s\n%.*s", page,
-                 ts_diag_get(diag, 0) ? ts_diag_get(diag, 0)->message : "", (int)length, text);
+    cr_assert_eq(ts_chain_parse(text, length, page, NULL, &chain, diag), expected, "%s: %s\n%.*s",
+                 page, ts_diag_get(diag, 0) ? ts_diag_get(diag, 0)->message : "", (int)length,
+                 text);
     ts_chain_destroy(chain);
     ts_diag_destroy(diag);
 }
 
-/* Blocks that are indented by four and have a line `tomostage: 2`: the lines from there on, up to one that is not. */
+/* Blocks that are indented by four and have a line `tomostage: 2`: the lines from there on, up to
+ * one that is not. */
 static int blocks(const char *page, const char *text)
 {
     static const char start[] = "    tomostage: 2\n", typo[] = "    # typo.yaml\n";

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Phantoms: known values at known places, closed integrals against numeric ones, and the written series read back.
+ * Phantoms: known values at known places, closed integrals against numeric ones, and the written
+ * series read back.
  */
 #include <criterion/criterion.h>
 #include <math.h>
@@ -50,10 +51,10 @@ Test(phantom, known_values)
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         const struct phantom *phantom = ts_phantom_find(known[i].name);
         cr_assert_not_null(phantom);
-        const double hu =
-            ts_phantom_value(phantom, &options, known[i].x * unit, known[i].y * unit, known[i].z * z_unit);
-        cr_assert_float_eq(hu, known[i].hu, 1e-9, "%s at (%g, %g, %g): %g", known[i].name, known[i].x, known[i].y,
-                           known[i].z, hu);
+        const double hu = ts_phantom_value(phantom, &options, known[i].x * unit, known[i].y * unit,
+                                           known[i].z * z_unit);
+        cr_assert_float_eq(hu, known[i].hu, 1e-9, "%s at (%g, %g, %g): %g", known[i].name,
+                           known[i].x, known[i].y, known[i].z, hu);
     }
     cr_assert_null(ts_phantom_find("nothing"));
 }
@@ -80,7 +81,8 @@ Test(phantom, render_is_the_mean_of_the_subsamples)
         }
 }
 
-/* A tilt by which every slice lies two rows further than the one before moves the picture by two rows a slice. */
+/* A tilt by which every slice lies two rows further than the one before moves the picture by two
+ * rows a slice. */
 Test(phantom, a_tilted_gantry_shifts_slices)
 {
     static double straight[37 * 23], tilted[37 * 23];
@@ -91,15 +93,17 @@ Test(phantom, a_tilted_gantry_shifts_slices)
         const int64_t rows = 2 * (z - odd.nz / 2);
         ts_phantom_render(phantom, &odd, z, straight);
         ts_phantom_render(phantom, &options, z, tilted);
-        cr_assert_float_eq(ts_phantom_shift_mm(&options, z), (double)rows * odd.spacing_y_mm, 1e-12);
+        cr_assert_float_eq(ts_phantom_shift_mm(&options, z), (double)rows * odd.spacing_y_mm,
+                           1e-12);
         for (int64_t row = rows < 0 ? -rows : 0; row < odd.ny - (rows > 0 ? rows : 0); row++)
             for (int64_t i = 0; i < odd.nx; i++)
-                cr_assert_float_eq(tilted[row * odd.nx + i], straight[(row + rows) * odd.nx + i], 1e-6);
+                cr_assert_float_eq(tilted[row * odd.nx + i], straight[(row + rows) * odd.nx + i],
+                                   1e-6);
     }
 }
 
-/* Composite midpoint rule along the line; its error at a jump is at most half a step times the jump, a few jumps a
- * line. */
+/* Composite midpoint rule along the line; its error at a jump is at most half a step times the
+ * jump, a few jumps a line. */
 Test(phantom, integrals_agree_with_quadrature)
 {
     enum { N_LINES = 200, N_STEPS = 20000 };
@@ -108,17 +112,19 @@ Test(phantom, integrals_agree_with_quadrature)
     for (const struct phantom *phantom = ts_phantoms; phantom->name != NULL; phantom++)
         for (int line = 0; line < N_LINES; line++) {
             const double theta = 2 * M_PI * ts_random_unit(&seed), radius = 12.65 * sqrt(2);
-            const double s = (2 * ts_random_unit(&seed) - 1) * 12, z = (2 * ts_random_unit(&seed) - 1) * 7;
+            const double s = (2 * ts_random_unit(&seed) - 1) * 12,
+                         z = (2 * ts_random_unit(&seed) - 1) * 7;
             const double step = 2 * radius / N_STEPS;
             double sum = 0;
             for (int i = 0; i < N_STEPS; i++) {
                 const double t = (i + 0.5) * step - radius;
-                const double x = s * cos(theta) - t * sin(theta), y = s * sin(theta) + t * cos(theta);
+                const double x = s * cos(theta) - t * sin(theta),
+                             y = s * sin(theta) + t * cos(theta);
                 sum += (ts_phantom_value(phantom, &odd, x, y, z) - PHANTOM_AIR_HU) * step;
             }
             const double exact = ts_phantom_integral(phantom, &odd, theta, s, z);
-            cr_assert(fabs(sum - exact) <= 8 * 2000 * step, "%s theta %g s %g z %g: %g and %g", phantom->name, theta, s,
-                      z, sum, exact);
+            cr_assert(fabs(sum - exact) <= 8 * 2000 * step, "%s theta %g s %g z %g: %g and %g",
+                      phantom->name, theta, s, z, sum, exact);
             crossed += exact != 0;
         }
     cr_assert_gt(crossed, 600);
@@ -130,12 +136,13 @@ Test(phantom, integral_of_the_disc_by_hand)
     const struct phantom *disc = ts_phantom_find("disc");
     const double radius = 0.8 * 128 * 0.8;
     cr_assert_float_eq(ts_phantom_integral(disc, &options, 0.3, 0, 0), 1000 * 2 * radius, 1e-6);
-    cr_assert_float_eq(ts_phantom_integral(disc, &options, 1.3, 0.6 * radius, 7), 1000 * 1.6 * radius, 1e-6);
+    cr_assert_float_eq(ts_phantom_integral(disc, &options, 1.3, 0.6 * radius, 7),
+                       1000 * 1.6 * radius, 1e-6);
     cr_assert_eq(ts_phantom_integral(disc, &options, 1.3, 1.01 * radius, 7), 0);
 }
 
-static enum ts_status write_phantom(const char *name, const struct phantom_options *options, const char *folder,
-                                    char code[32], char hint[256])
+static enum ts_status write_phantom(const char *name, const struct phantom_options *options,
+                                    const char *folder, char code[32], char hint[256])
 {
     struct ts_diag *diag = ts_diag_create();
     enum ts_status status = ts_phantom_write(name, options, folder, diag);
@@ -176,7 +183,8 @@ Test(phantom, written_files)
         snprintf(path, sizeof path, "%s/IM%04d.dcm", study, z + 1);
         cr_assert(ts_dicom_scan_file(path, arena, &file, &other));
         cr_assert_null(file.refusal, "%s", file.refusal);
-        cr_assert(file.rows == 23 && file.columns == 37 && file.bits_stored == 12 && file.pixel_representation == 0);
+        cr_assert(file.rows == 23 && file.columns == 37 && file.bits_stored == 12 &&
+                  file.pixel_representation == 0);
         const struct dicom_image *image = file.images;
         cr_assert(image->spacing_mm[0] == 1.1 && image->spacing_mm[1] == 0.7);
         cr_assert(image->slope == 1 && image->intercept == -1024);
@@ -192,7 +200,8 @@ Test(phantom, written_files)
         cr_assert_eq(size, (size_t)file.pixel_offset + 2 * 37 * 23);
         for (int i = 0; i < 37 * 23; i++) {
             const unsigned char *at = bytes + file.pixel_offset + 2 * i;
-            cr_assert_eq((double)(at[0] | at[1] << 8) - 1024, rint(hu[i]), "slice %d pixel %d", z, i);
+            cr_assert_eq((double)(at[0] | at[1] << 8) - 1024, rint(hu[i]), "slice %d pixel %d", z,
+                         i);
         }
         free(bytes);
     }
@@ -213,7 +222,8 @@ Test(phantom, written_series_is_a_clean_volume)
         struct ts_diag *diag = ts_diag_create();
         struct source *source;
         cr_assert_eq(ts_test_open_dicom(study, NULL, BURNED_IN_REFUSE, &source, diag), TS_OK);
-        cr_assert_eq(ts_diag_count(diag), 0, "%s", ts_diag_count(diag) > 0 ? ts_diag_get(diag, 0)->message : "");
+        cr_assert_eq(ts_diag_count(diag), 0, "%s",
+                     ts_diag_count(diag) > 0 ? ts_diag_get(diag, 0)->message : "");
         const struct ts_image *image = &source->image;
         cr_assert(image->quantity == TS_HU && image->dtype == TS_I16 && image->has_geometry);
         cr_assert(image->axes[0].n == 5 && image->axes[1].n == 23 && image->axes[2].n == 37);
@@ -227,7 +237,8 @@ Test(phantom, written_series_is_a_clean_volume)
         for (int64_t z = 0; z < 5; z++) {
             ts_phantom_render(phantom, &odd, z, hu);
             for (int i = 0; i < 37 * 23; i++)
-                cr_assert_eq(data[z * 37 * 23 + i], rint(hu[i]), "%s slice %d pixel %d", phantom->name, (int)z, i);
+                cr_assert_eq(data[z * 37 * 23 + i], rint(hu[i]), "%s slice %d pixel %d",
+                             phantom->name, (int)z, i);
         }
         free(data);
         source->ops->close(source);
@@ -254,7 +265,8 @@ Test(phantom, equal_options_equal_bytes)
     cr_assert_eq(sizes[0], sizes[1]);
     cr_assert_arr_eq(bytes[0], bytes[1], sizes[0]);
     cr_assert(sizes[2] != sizes[0] || memcmp(bytes[0], bytes[2], sizes[0]) != 0);
-    /* The center of the disc: mean 0 HU and the standard deviation asked for, to five standard errors. */
+    /* The center of the disc: mean 0 HU and the standard deviation asked for, to five standard
+     * errors. */
     double sum = 0, squares = 0;
     int n = 0;
     for (int row = 6; row < 17; row++)
@@ -265,7 +277,8 @@ Test(phantom, equal_options_equal_bytes)
             squares += hu * hu;
         }
     cr_assert(fabs(sum / n) <= 5 * 25 / sqrt(n), "mean %g", sum / n);
-    cr_assert(fabs(sqrt(squares / n) - 25) <= 5 * 25 / sqrt(2 * n), "deviation %g", sqrt(squares / n));
+    cr_assert(fabs(sqrt(squares / n) - 25) <= 5 * 25 / sqrt(2 * n), "deviation %g",
+              sqrt(squares / n));
     for (int i = 0; i < 3; i++) {
         free(bytes[i]);
         ts_test_remove_folder(study[i]);
@@ -319,7 +332,8 @@ Test(phantom, an_instance_that_cannot_be_written_is_an_error)
     ts_dicom_uid(instance, "instance");
     for (int i = 0; i < 2; i++) {
         struct ts_diag *diag = ts_diag_create();
-        cr_assert_eq(ts_ct_write(path, &series, 1, instance, position, stored, diag), i ? TS_RUN_FAILED : TS_OK);
+        cr_assert_eq(ts_ct_write(path, &series, 1, instance, position, stored, diag),
+                     i ? TS_RUN_FAILED : TS_OK);
         if (i)
             ts_test_expect(diag, "file-not-written", "1.dcm: File exists");
         ts_diag_destroy(diag);

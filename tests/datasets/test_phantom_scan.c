@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The scan: its integrals against sums along lines, the counts in the file against their definition, the noise, and the
- * slices that flat_field, minus_log and fbp make of it against the attenuation that the scan was made from.
+ * The scan: its integrals against sums along lines, the counts in the file against their
+ * definition, the noise, and the slices that flat_field, minus_log and fbp make of it against the
+ * attenuation that the scan was made from.
  */
 #include <criterion/criterion.h>
 #include <hdf5.h>
@@ -19,7 +20,8 @@
 
 enum { N = 96, ROWS = 3, VIEWS = 151, FRAMES = SCAN_DARKS + SCAN_FLATS + VIEWS };
 
-static const struct scan_options plain = {.n_detectors = N, .n_rows = ROWS, .n_views = VIEWS, .threads = 2};
+static const struct scan_options plain = {
+    .n_detectors = N, .n_rows = ROWS, .n_views = VIEWS, .threads = 2};
 static char folder[256];
 
 static void begin(void)
@@ -49,7 +51,8 @@ static double *scan_frames(const struct scan_options *options, const char *name)
     return frames;
 }
 
-/* The midpoint rule is off by at most half a step times the jump at each jump, of which a line has 20 at most.
+/* The midpoint rule is off by at most half a step times the jump at each jump, of which a line has
+ * 20 at most.
  */
 Test(phantom_scan, integrals_agree_with_quadrature)
 {
@@ -57,7 +60,8 @@ Test(phantom_scan, integrals_agree_with_quadrature)
     const double half_mm = 0.5 * N * SCAN_PIXEL_MM, step = 2 * half_mm / STEPS;
     uint64_t seed = 5;
     for (int line = 0; line < LINES; line++) {
-        const double theta = M_PI * ts_random_unit(&seed), s = half_mm * (2 * ts_random_unit(&seed) - 1);
+        const double theta = M_PI * ts_random_unit(&seed),
+                     s = half_mm * (2 * ts_random_unit(&seed) - 1);
         double sum = 0;
         for (int i = 0; i < STEPS; i++) {
             const double t = (i + 0.5) * step - half_mm;
@@ -65,13 +69,16 @@ Test(phantom_scan, integrals_agree_with_quadrature)
                                               s * sin(theta) + t * cos(theta));
         }
         const double exact = ts_scan_integral(&plain, line % ROWS, theta, s);
-        cr_assert_float_eq(sum, exact, 10 * 0.8 / half_mm * step, "theta %g s %g: %g and %g", theta, s, sum, exact);
+        cr_assert_float_eq(sum, exact, 10 * 0.8 / half_mm * step, "theta %g s %g: %g and %g", theta,
+                           s, sum, exact);
     }
-    /* A line near the upper edge meets water and nothing else, which attenuates 10 % less in row 1 of 3 than in row 0.
+    /* A line near the upper edge meets water and nothing else, which attenuates 10 % less in row 1
+     * of 3 than in row 0.
      */
-    cr_assert_float_eq(ts_scan_integral(&plain, 0, M_PI / 2, 0.798 * half_mm), 0.8 * 2 * sqrt(0.64 - 0.798 * 0.798),
+    cr_assert_float_eq(ts_scan_integral(&plain, 0, M_PI / 2, 0.798 * half_mm),
+                       0.8 * 2 * sqrt(0.64 - 0.798 * 0.798), 1e-12);
+    cr_assert_float_eq(ts_scan_attenuation(&plain, 1, 0, 0.75 * half_mm), 0.9 * 0.8 / half_mm,
                        1e-12);
-    cr_assert_float_eq(ts_scan_attenuation(&plain, 1, 0, 0.75 * half_mm), 0.9 * 0.8 / half_mm, 1e-12);
 }
 
 Test(phantom_scan, counts_follow_the_definition)
@@ -83,15 +90,17 @@ Test(phantom_scan, counts_follow_the_definition)
                 const int view = frame - SCAN_DARKS - SCAN_FLATS;
                 const double gain = frame < SCAN_DARKS ? 0 : 20000 * (1 + 0.1 * sin(i / 37.0));
                 const double s_mm = (i - ts_scan_axis(&plain)) * SCAN_PIXEL_MM;
-                const double integral = view < 0 ? 0 : ts_scan_integral(&plain, row, M_PI * view / VIEWS, s_mm);
+                const double integral =
+                    view < 0 ? 0 : ts_scan_integral(&plain, row, M_PI * view / VIEWS, s_mm);
                 const double counts = frames[(frame * ROWS + row) * N + i];
-                cr_assert_float_eq(counts, 100 + gain * exp(-integral), 0.5 + 1e-6, "frame %d row %d pixel %d: %g",
-                                   frame, row, i, counts);
+                cr_assert_float_eq(counts, 100 + gain * exp(-integral), 0.5 + 1e-6,
+                                   "frame %d row %d pixel %d: %g", frame, row, i, counts);
             }
     free(frames);
 }
 
-/* The variance is that of the definition, to five standard errors; two seeds have nothing in common. */
+/* The variance is that of the definition, to five standard errors; two seeds have nothing in
+ * common. */
 Test(phantom_scan, noise_has_the_variance_of_photons)
 {
     struct scan_options noisy = plain;
@@ -105,7 +114,8 @@ Test(phantom_scan, noise_has_the_variance_of_photons)
     const int first = SCAN_DARKS * ROWS * N, n = FRAMES * ROWS * N;
     for (int i = 0; i < n; i++) {
         const double deviation = sqrt(means[i] - 100 + 9 + 1.0 / 12);
-        const double normal[2] = {(frames[0][i] - means[i]) / deviation, (frames[1][i] - means[i]) / deviation};
+        const double normal[2] = {(frames[0][i] - means[i]) / deviation,
+                                  (frames[1][i] - means[i]) / deviation};
         sums[i >= first] += normal[0];
         squares[i >= first] += normal[0] * normal[0];
         products += normal[0] * normal[1];
@@ -113,7 +123,8 @@ Test(phantom_scan, noise_has_the_variance_of_photons)
     for (int k = 0; k < 2; k++) {
         const double count = k ? n - first : first;
         cr_expect_float_eq(sums[k] / count, 0, 5 / sqrt(count), "mean %g", sums[k] / count);
-        cr_expect_float_eq(squares[k] / count, 1, 5 * sqrt(2 / count), "variance %g", squares[k] / count);
+        cr_expect_float_eq(squares[k] / count, 1, 5 * sqrt(2 / count), "variance %g",
+                           squares[k] / count);
     }
     cr_expect_float_eq(products / n, 0, 5 / sqrt(n), "covariance %g", products / n);
     free(means);
@@ -142,7 +153,8 @@ static bool is_flat(int row, double x, double y)
     const double here = ts_scan_attenuation(&plain, row, x, y);
     for (int j = -3; j <= 3; j++)
         for (int i = -3; i <= 3; i++)
-            if (ts_scan_attenuation(&plain, row, x + i * SCAN_PIXEL_MM, y + j * SCAN_PIXEL_MM) != here)
+            if (ts_scan_attenuation(&plain, row, x + i * SCAN_PIXEL_MM, y + j * SCAN_PIXEL_MM) !=
+                here)
                 return false;
     return true;
 }
@@ -176,10 +188,12 @@ Test(phantom_scan, reconstructs_to_its_attenuation)
     for (int row = 0; row < ROWS; row++)
         for (int j = 0; j < N; j++)
             for (int i = 0; i < N; i++) {
-                const double x = (i - 0.5 * (N - 1)) * SCAN_PIXEL_MM, y = (0.5 * (N - 1) - j) * SCAN_PIXEL_MM;
+                const double x = (i - 0.5 * (N - 1)) * SCAN_PIXEL_MM,
+                             y = (0.5 * (N - 1) - j) * SCAN_PIXEL_MM;
                 if (hypot(x, y) > 0.45 * N * SCAN_PIXEL_MM || !is_flat(row, x, y))
                     continue;
-                const double error = volume[(row * N + j) * N + i] - ts_scan_attenuation(&plain, row, x, y);
+                const double error =
+                    volume[(row * N + j) * N + i] - ts_scan_attenuation(&plain, row, x, y);
                 sum += error;
                 worst = fmax(worst, fabs(error));
                 flat++;
@@ -225,20 +239,24 @@ static long frame_offset(const char *path)
     return (long)offset;
 }
 
-/* The program writes the same layout, whose frames have a chunk each, and which is whole by its digests. */
+/* The program writes the same layout, whose frames have a chunk each, and which is whole by its
+ * digests. */
 Test(phantom_scan, is_whole_and_has_a_chunk_a_frame)
 {
     static struct program_outcome outcome;
     ts_program_run(folder,
-                   (const char *const[]){"phantom", "scan", "-o", "s.nxs", "--size", "40", "--slices", "6", "--views",
-                                         "11", "--noise", "50", NULL},
+                   (const char *const[]){"phantom", "scan", "-o", "s.nxs", "--size", "40",
+                                         "--slices", "6", "--views", "11", "--noise", "50", NULL},
                    &outcome);
     cr_assert_eq(outcome.code, 0, "%s", outcome.err);
-    cr_assert_str_eq(outcome.out, "wrote s.nxs: NXtomo, 11 views of 6 x 40 pixels, rotation axis at 22.5\n");
+    cr_assert_str_eq(outcome.out,
+                     "wrote s.nxs: NXtomo, 11 views of 6 x 40 pixels, rotation axis at 22.5\n");
     ts_program_run(folder, (const char *const[]){"verify", "s.nxs", NULL}, &outcome);
-    cr_assert(outcome.code == 0 && strstr(outcome.out, "whole: "), "%s%s", outcome.out, outcome.err);
+    cr_assert(outcome.code == 0 && strstr(outcome.out, "whole: "), "%s%s", outcome.out,
+              outcome.err);
     ts_program_run(folder, (const char *const[]){"info", "s.nxs", NULL}, &outcome);
-    cr_assert(strstr(outcome.out, "u16  31 x 6 x 40  chunked 1 x 6 x 40, 14.9 kB"), "%s", outcome.out);
+    cr_assert(strstr(outcome.out, "u16  31 x 6 x 40  chunked 1 x 6 x 40, 14.9 kB"), "%s",
+              outcome.out);
     /* No checksum guards a frame, but the digests do. */
     char path[300];
     snprintf(path, sizeof path, "%s/s.nxs", folder);
@@ -251,6 +269,6 @@ Test(phantom_scan, is_whole_and_has_a_chunk_a_frame)
     fputc(byte ^ 4, file);
     fclose(file);
     ts_program_run(folder, (const char *const[]){"verify", "s.nxs", NULL}, &outcome);
-    cr_assert(outcome.code == 3 && strstr(outcome.err, "/entry/data/data has other values"), "%d %s%s", outcome.code,
-              outcome.out, outcome.err);
+    cr_assert(outcome.code == 3 && strstr(outcome.err, "/entry/data/data has other values"),
+              "%d %s%s", outcome.code, outcome.out, outcome.err);
 }

@@ -22,7 +22,8 @@ static void put_number(struct dicom_bytes *out, uint32_t value, size_t n)
     put(out, &value, n);
 }
 
-void ts_bytes_element(struct dicom_bytes *out, uint32_t tag, const char *vr, const void *value, size_t n)
+void ts_bytes_element(struct dicom_bytes *out, uint32_t tag, const char *vr, const void *value,
+                      size_t n)
 {
     put_number(out, tag >> 16, 2);
     put_number(out, tag & 0xFFFF, 2);
@@ -61,7 +62,8 @@ void ts_bytes_implicit(struct dicom_bytes *out, const unsigned char *elements, s
     for (size_t i = 0; i < n;) {
         uint32_t tag, length = 0;
         memcpy(&tag, elements + i, sizeof tag);
-        const bool is_item = tag == 0xE000FFFE, is_sequence = !memcmp(elements + i + 4, "SQ", 2) && !is_item;
+        const bool is_item = tag == 0xE000FFFE,
+                   is_sequence = !memcmp(elements + i + 4, "SQ", 2) && !is_item;
         const size_t header = is_sequence ? 12 : 8, wide = is_item || is_sequence ? 4 : 2;
         memcpy(&length, elements + i + header - wide, wide);
         put_number(out, tag, 4);

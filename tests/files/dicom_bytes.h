@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Encodes single elements of DICOM, and items of sequences, for values of fixtures that hold sequences.
+ * Encodes single elements of DICOM, and items of sequences, for values of fixtures that hold
+ * sequences.
  */
 #ifndef TESTS_DICOM_BYTES_H
 #define TESTS_DICOM_BYTES_H
@@ -17,7 +18,8 @@ struct dicom_bytes {
 };
 
 /* Appends an element of a VR with a 16-bit length, or a sequence. */
-void ts_bytes_element(struct dicom_bytes *out, uint32_t tag, const char *vr, const void *value, size_t n);
+void ts_bytes_element(struct dicom_bytes *out, uint32_t tag, const char *vr, const void *value,
+                      size_t n);
 /* Appends an element with a text, padded to an even length. */
 void ts_bytes_text(struct dicom_bytes *out, uint32_t tag, const char *vr, const char *text);
 /* Appends an item that holds the content, and a sequence of one such item. */

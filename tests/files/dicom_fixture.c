@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See dicom_fixture.h. A test that cannot write its files ends at once: abort() is a failure to Criterion.
+ * See dicom_fixture.h. A test that cannot write its files ends at once: abort() is a failure to
+ * Criterion.
  */
 #include "tests/files/dicom_fixture.h"
 
@@ -43,7 +44,8 @@ void ts_fixture_remove(struct dicom_fixture *fixture, uint32_t tag)
     }
 }
 
-void ts_fixture_bytes(struct dicom_fixture *fixture, uint32_t tag, const char *vr, const void *bytes, size_t length)
+void ts_fixture_bytes(struct dicom_fixture *fixture, uint32_t tag, const char *vr,
+                      const void *bytes, size_t length)
 {
     unsigned char *copy = malloc(length + 1);
     must(copy != NULL);
@@ -213,7 +215,8 @@ static size_t swap_unit(const char *vr)
     return !strcmp(vr, "FD") ? 8 : !strcmp(vr, "UL") || !strcmp(vr, "FL") ? 4 : 1;
 }
 
-static void put_element(struct output *out, const struct fixture_element *element, bool implicit, bool big)
+static void put_element(struct output *out, const struct fixture_element *element, bool implicit,
+                        bool big)
 {
     uint32_t length = element->has_claim ? element->claim : (uint32_t)element->length;
     put_number(out, element->tag >> 16, 2, big);
@@ -253,7 +256,8 @@ static void put_meta(const struct dicom_fixture *fixture, struct output *out)
     struct dicom_fixture meta = {.n = 0};
     static const unsigned char version[2] = {0, 1};
     struct output group = {.bytes = NULL};
-    const struct fixture_element *class = find(fixture, 0x00080016), *instance = find(fixture, 0x00080018);
+    const struct fixture_element *class = find(fixture, 0x00080016),
+                                 *instance = find(fixture, 0x00080018);
     ts_fixture_bytes(&meta, 0x00020001, "OB", version, 2);
     if (class) {
         ts_fixture_bytes(&meta, 0x00020002, "UI", class->bytes, class->length);
@@ -318,7 +322,8 @@ void ts_fixture_write(const struct dicom_fixture *fixture, const char *path)
     free(bytes);
 }
 
-void ts_fixture_encapsulate(struct dicom_fixture *fixture, const char *syntax_uid, const void *fragment, size_t length)
+void ts_fixture_encapsulate(struct dicom_fixture *fixture, const char *syntax_uid,
+                            const void *fragment, size_t length)
 {
     struct output out = {.bytes = NULL};
     put_number(&out, 0xE000FFFE, 4, false);
@@ -346,14 +351,16 @@ void ts_fixture_deflate_frame(struct dicom_fixture *fixture)
 
 void ts_fixture_rle(struct dicom_fixture *fixture)
 {
-    const struct fixture_element *pixels = find(fixture, FIXTURE_PIXELS), *bits = find(fixture, 0x00280100);
+    const struct fixture_element *pixels = find(fixture, FIXTURE_PIXELS),
+                                 *bits = find(fixture, 0x00280100);
     must(pixels != NULL && bits != NULL);
     size_t cell = bits->bytes[0] / 8u, n = pixels->length / cell;
     struct output frame = {.bytes = NULL}, segments = {.bytes = NULL};
     put_number(&frame, (uint32_t)cell, 4, false);
     for (size_t segment = 0; segment < 15; segment++) {
         put_number(&frame, segment < cell ? 64 + (uint32_t)segments.length : 0, 4, false);
-        for (size_t first = 0; segment < cell && first < n; first += 128) { /* most significant byte first */
+        for (size_t first = 0; segment < cell && first < n;
+             first += 128) { /* most significant byte first */
             size_t run = n - first < 128 ? n - first : 128;
             put_number(&segments, (uint32_t)(run - 1), 1, false);
             for (size_t i = first; i < first + run; i++) {
@@ -368,7 +375,8 @@ void ts_fixture_rle(struct dicom_fixture *fixture)
     free(segments.bytes);
 }
 
-void ts_fixture_series(const char *folder, int n, void (*edit)(struct dicom_fixture *, int z, void *user), void *user)
+void ts_fixture_series(const char *folder, int n,
+                       void (*edit)(struct dicom_fixture *, int z, void *user), void *user)
 {
     for (int z = 0; z < n; z++) {
         struct dicom_fixture fixture;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Makes small DICOM files for tests, good ones and broken ones. A fixture is a list of elements, kept in order of tags:
- * set, remove or lie about any of them, then encode. The default is a CT slice that is neither square nor cubic: 7
- * rows, 5 columns, of a series of 11; 0.5 mm between rows, 0.7 mm between columns, 1.3 mm between slices; 16 bits
- * unsigned, 12 stored, intercept -1024.
+ * Makes small DICOM files for tests, good ones and broken ones. A fixture is a list of elements,
+ * kept in order of tags: set, remove or lie about any of them, then encode. The default is a CT
+ * slice that is neither square nor cubic: 7 rows, 5 columns, of a series of 11; 0.5 mm between
+ * rows, 0.7 mm between columns, 1.3 mm between slices; 16 bits unsigned, 12 stored, intercept
+ * -1024.
  */
 #ifndef TESTS_DICOM_FIXTURE_H
 #define TESTS_DICOM_FIXTURE_H
@@ -36,8 +37,9 @@ struct fixture_element {
 struct dicom_fixture {
     struct fixture_element elements[FIXTURE_ELEMENTS];
     int n;
-    char syntax[65];                     /* what the meta group says; "" leaves it out */
-    bool implicit, big_endian, deflated; /* how the data set is encoded; ts_fixture_syntax sets all four */
+    char syntax[65]; /* what the meta group says; "" leaves it out */
+    bool implicit, big_endian,
+        deflated; /* how the data set is encoded; ts_fixture_syntax sets all four */
     bool no_preamble, no_meta;
     const void *tail; /* appended as it is */
     size_t tail_bytes;
@@ -52,7 +54,8 @@ void ts_fixture_clear(struct dicom_fixture *fixture);
 uint16_t ts_fixture_stored(int x, int y, int z);
 
 void ts_fixture_syntax(struct dicom_fixture *fixture, const char *uid);
-void ts_fixture_bytes(struct dicom_fixture *fixture, uint32_t tag, const char *vr, const void *bytes, size_t length);
+void ts_fixture_bytes(struct dicom_fixture *fixture, uint32_t tag, const char *vr,
+                      const void *bytes, size_t length);
 void ts_fixture_text(struct dicom_fixture *fixture, uint32_t tag, const char *vr,
                      const char *text); /* padded to even */
 void ts_fixture_us(struct dicom_fixture *fixture, uint32_t tag, uint16_t value);
@@ -60,7 +63,8 @@ void ts_fixture_remove(struct dicom_fixture *fixture, uint32_t tag);
 /* The header claims this length; 0xFFFFFFFF: undefined. */
 void ts_fixture_claim(struct dicom_fixture *fixture, uint32_t tag, uint32_t length);
 /* Replaces the pixels by one fragment behind an empty offset table, with its delimiter. */
-void ts_fixture_encapsulate(struct dicom_fixture *fixture, const char *syntax_uid, const void *fragment, size_t length);
+void ts_fixture_encapsulate(struct dicom_fixture *fixture, const char *syntax_uid,
+                            const void *fragment, size_t length);
 /* The present native 8 or 16-bit pixels as one valid RLE frame. */
 void ts_fixture_rle(struct dicom_fixture *fixture);
 /* The present native pixels as one deflated frame. */
@@ -73,7 +77,9 @@ void ts_fixture_write(const struct dicom_fixture *fixture, const char *path);
 /* Writes the file as <folder>/<i>.dcm, and clears the fixture. */
 void ts_fixture_finish(struct dicom_fixture *fixture, const char *folder, int i);
 void ts_fixture_write_bytes(const char *path, const void *bytes, size_t length);
-/* n slices of the default series as <folder>/IM<z>.dcm, in reverse order of names and positions; edit may be NULL. */
-void ts_fixture_series(const char *folder, int n, void (*edit)(struct dicom_fixture *, int z, void *user), void *user);
+/* n slices of the default series as <folder>/IM<z>.dcm, in reverse order of names and positions;
+ * edit may be NULL. */
+void ts_fixture_series(const char *folder, int n,
+                       void (*edit)(struct dicom_fixture *, int z, void *user), void *user);
 
 #endif

@@ -8,7 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-void ts_lost_begin(struct lost *lost, int n, void (*edit)(struct dicom_fixture *, int z, void *user), void *user)
+void ts_lost_begin(struct lost *lost, int n,
+                   void (*edit)(struct dicom_fixture *, int z, void *user), void *user)
 {
     *lost = (struct lost){.diag = ts_diag_create()};
     ts_test_folder_in_memory(lost->folder, sizeof lost->folder);
@@ -25,8 +26,10 @@ const char *ts_lost_path(struct lost *lost, const char *name)
 enum ts_status ts_lost_open(struct lost *lost, int32_t unreadable, int32_t incomplete)
 {
     const char *path = lost->folder;
-    struct param_set set = {
-        .params = dicom_format.params, .n_params = dicom_format.n_params, .values = &lost->params, .owner = "input"};
+    struct param_set set = {.params = dicom_format.params,
+                            .n_params = dicom_format.n_params,
+                            .values = &lost->params,
+                            .owner = "input"};
     const struct ts_texts paths = lost->params.dicom;
     const char *series = lost->params.series;
     ts_params_init(&set);
@@ -42,10 +45,12 @@ enum ts_status ts_lost_open(struct lost *lost, int32_t unreadable, int32_t incom
     return got;
 }
 
-void ts_lost_open_as(struct lost *lost, int32_t unreadable, int32_t incomplete, enum ts_status status)
+void ts_lost_open_as(struct lost *lost, int32_t unreadable, int32_t incomplete,
+                     enum ts_status status)
 {
     const enum ts_status got = ts_lost_open(lost, unreadable, incomplete);
-    cr_assert_eq(got, status, "%s", ts_diag_count(lost->diag) ? ts_diag_get(lost->diag, 0)->message : "opened");
+    cr_assert_eq(got, status, "%s",
+                 ts_diag_count(lost->diag) ? ts_diag_get(lost->diag, 0)->message : "opened");
 }
 
 const char *ts_lost_attribute(const struct lost *lost, const char *name)
@@ -77,7 +82,8 @@ void ts_lost_expect(struct lost *lost, const char *code, const char *text, int n
     cr_expect_str_eq(ts_lost_attribute(lost, "files_skipped"), "1", "%s", text);
     cr_expect(*ts_lost_attribute(lost, "files_passed_over"));
     for (size_t i = 0; i < lost->source->n_attributes; i++)
-        cr_expect_null(strstr(lost->source->attributes[i].value, "IM0"), "%s", lost->source->attributes[i].value);
+        cr_expect_null(strstr(lost->source->attributes[i].value, "IM0"), "%s",
+                       lost->source->attributes[i].value);
     ts_lost_close(lost);
 }
 

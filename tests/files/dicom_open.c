@@ -11,12 +11,14 @@
 #include "io/dicom_frames/dicom_cells.h"
 #include "io/dicom_header/dicom_scan.h"
 
-enum ts_status ts_test_open_dicom(const char *path, const char *series, int32_t burned_in, struct source **source,
-                                  struct ts_diag *diag)
+enum ts_status ts_test_open_dicom(const char *path, const char *series, int32_t burned_in,
+                                  struct source **source, struct ts_diag *diag)
 {
     struct dicom_params params = {0};
-    struct param_set set = {
-        .params = dicom_format.params, .n_params = dicom_format.n_params, .values = &params, .owner = "input"};
+    struct param_set set = {.params = dicom_format.params,
+                            .n_params = dicom_format.n_params,
+                            .values = &params,
+                            .owner = "input"};
     ts_params_init(&set);
     params.dicom = (struct ts_texts){1, &path};
     if (series != NULL)
@@ -25,8 +27,8 @@ enum ts_status ts_test_open_dicom(const char *path, const char *series, int32_t 
     return dicom_format.open(&set, source, diag);
 }
 
-bool ts_test_open_file(const char *path, const char *allowed, struct source **source, const char **code,
-                       struct ts_diag *diag)
+bool ts_test_open_file(const char *path, const char *allowed, struct source **source,
+                       const char **code, struct ts_diag *diag)
 {
     struct arena *arena = ts_arena_create();
     struct dicom_file *file = ts_arena_alloc(arena, sizeof *file);
@@ -56,7 +58,8 @@ bool ts_test_open_file(const char *path, const char *allowed, struct source **so
         frames[i].tile_row = frames[i].tile_column = 0;
         frames[i].have_slope = frames[i].have_intercept = false;
     }
-    struct dicom_series series = {.images = images, .n_images = n, .n_files = 1, .n_slices = n, .n_volumes = 1};
+    struct dicom_series series = {
+        .images = images, .n_images = n, .n_files = 1, .n_slices = n, .n_volumes = 1};
     series.image = (struct ts_image){.rank = 3,
                                      .axes = {{.kind = TS_AXIS_Z, .n = file->frames},
                                               {.kind = TS_AXIS_Y, .n = file->rows},
@@ -75,14 +78,16 @@ void *ts_test_read_all(struct source *source, struct ts_diag *diag)
     return data;
 }
 
-static void expect_newest(const struct ts_diag *diag, enum ts_severity severity, const char *code, const char *text)
+static void expect_newest(const struct ts_diag *diag, enum ts_severity severity, const char *code,
+                          const char *text)
 {
     for (size_t i = ts_diag_count(diag); i-- > 0;) {
         const struct ts_diag_record *record = ts_diag_get(diag, i);
         if (record->severity != severity)
             continue;
         cr_assert_str_eq(record->code, code, "%s", record->message);
-        cr_assert_not_null(strstr(record->message, text), "'%s' is not in '%s'", text, record->message);
+        cr_assert_not_null(strstr(record->message, text), "'%s' is not in '%s'", text,
+                           record->message);
         return;
     }
     cr_assert_fail("nothing of this severity was recorded");
@@ -110,8 +115,10 @@ void ts_test_expect_rounding(const struct source *source, int64_t n, double most
 struct source *ts_test_open_take(const char *folder, const char *take, struct ts_diag *diag)
 {
     struct dicom_params params = {0};
-    struct param_set set = {
-        .params = dicom_format.params, .n_params = dicom_format.n_params, .values = &params, .owner = "input"};
+    struct param_set set = {.params = dicom_format.params,
+                            .n_params = dicom_format.n_params,
+                            .values = &params,
+                            .owner = "input"};
     struct source *source = NULL;
     ts_params_init(&set);
     params.dicom = (struct ts_texts){1, &folder};

@@ -19,7 +19,8 @@ struct dicom_study {
 extern const struct dicom_rules ts_test_version_1;
 
 /* Scans and groups the folder; fails the test where that fails. */
-void ts_test_study_open(struct dicom_study *study, const char *folder, const struct dicom_rules *rules);
+void ts_test_study_open(struct dicom_study *study, const char *folder,
+                        const struct dicom_rules *rules);
 void ts_test_study_close(struct dicom_study *study);
 
 #endif

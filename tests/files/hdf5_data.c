@@ -24,7 +24,8 @@ double *ts_test_read_hdf5_at(const char *path, const char *dataset, size_t *n)
     const hssize_t count = H5Sget_simple_extent_npoints(space);
     cr_assert(count > 0, "%s: %s is empty", path, dataset);
     double *values = malloc((size_t)count * sizeof *values);
-    cr_assert(H5Dread(data, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0, "cannot read %s", dataset);
+    cr_assert(H5Dread(data, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0,
+              "cannot read %s", dataset);
     H5Sclose(space);
     H5Dclose(data);
     H5Fclose(opened);

@@ -7,8 +7,8 @@
 
 #include <stddef.h>
 
-/* All elements of a dataset as doubles (free them); fails the test where it cannot be read. `file` is relative to
- * ts_test_data(). */
+/* All elements of a dataset as doubles (free them); fails the test where it cannot be read. `file`
+ * is relative to ts_test_data(). */
 double *ts_test_read_hdf5(const char *file, const char *dataset, size_t *n);
 /* The same of a file at any path. */
 double *ts_test_read_hdf5_at(const char *path, const char *dataset, size_t *n);

@@ -47,19 +47,21 @@ enum ts_status ts_mask_open(struct mask_opened *opened, const char *image_more, 
 {
     char text[1024];
     close_all(opened);
-    snprintf(
-        text, sizeof text,
-        "tomostage: 2\ninput: {dicom: \"%s/study\"%s}\ninputs:\n  regions: {mask: \"%s\"%s}\nstages: [statistics]\n",
-        opened->folder, image_more, opened->path, more);
+    snprintf(text, sizeof text,
+             "tomostage: 2\ninput: {dicom: \"%s/study\"%s}\ninputs:\n  regions: {mask: "
+             "\"%s\"%s}\nstages: [statistics]\n",
+             opened->folder, image_more, opened->path, more);
     cr_assert_eq(ts_test_parse(text, &opened->chain, &opened->diag), TS_OK, "%s: %s", text,
                  ts_test_errors(opened->diag));
     const struct chain_source *sources = opened->chain->sources;
-    cr_assert_eq(ts_source_open(sources[0].format, &sources[0].set, &opened->image, opened->diag), TS_OK);
-    return ts_source_open_on(sources[1].format, &sources[1].set, opened->image, &opened->mask, opened->diag);
+    cr_assert_eq(ts_source_open(sources[0].format, &sources[0].set, &opened->image, opened->diag),
+                 TS_OK);
+    return ts_source_open_on(sources[1].format, &sources[1].set, opened->image, &opened->mask,
+                             opened->diag);
 }
 
-void ts_mask_expect(struct mask_opened *opened, const char *image_more, const char *more, const int32_t *expected,
-                    enum ts_dtype dtype)
+void ts_mask_expect(struct mask_opened *opened, const char *image_more, const char *more,
+                    const int32_t *expected, enum ts_dtype dtype)
 {
     const enum ts_status status = ts_mask_open(opened, image_more, more);
     cr_assert_eq(status, TS_OK, "%s: %s", more, ts_test_errors(opened->diag));
@@ -70,7 +72,8 @@ void ts_mask_expect(struct mask_opened *opened, const char *image_more, const ch
     for (size_t i = 0; i < ts_image_count(image); i++) {
         double value;
         ts_load_f64(&value, values + i * ts_dtype_bytes(dtype), dtype, 1);
-        cr_assert_eq(value, expected[i], "%s: voxel %zu is %g, expected %d", more, i, value, (int)expected[i]);
+        cr_assert_eq(value, expected[i], "%s: voxel %zu is %g, expected %d", more, i, value,
+                     (int)expected[i]);
     }
     free(values);
 }
@@ -84,5 +87,6 @@ void ts_mask_refused(struct mask_opened *opened, const char *more, const char *c
         free(slice);
     }
     cr_assert_neq(status, TS_OK, "%s was not refused", code);
-    cr_assert(ts_test_record(opened->diag, code), "expected %s: %s", code, ts_test_errors(opened->diag));
+    cr_assert(ts_test_record(opened->diag, code), "expected %s: %s", code,
+              ts_test_errors(opened->diag));
 }

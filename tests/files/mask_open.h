@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Opens a file of regions on the default series of DICOM fixtures (tests/files/dicom_fixture.h), as a chain does.
+ * Opens a file of regions on the default series of DICOM fixtures (tests/files/dicom_fixture.h), as
+ * a chain does.
  */
 #ifndef TESTS_MASK_OPEN_H
 #define TESTS_MASK_OPEN_H
@@ -15,14 +16,16 @@ struct mask_opened {
     struct ts_diag *diag;
 };
 
-/* Makes the folder with the series in it, FIXTURE_SLICES slices, and opens that alone: opened->image. */
+/* Makes the folder with the series in it, FIXTURE_SLICES slices, and opens that alone:
+ * opened->image. */
 void ts_mask_begin(struct mask_opened *opened, const char *name);
 void ts_mask_end(struct mask_opened *opened);
 /* Opens {mask: PATH, MORE} on {dicom: ..., IMAGE_MORE}; the texts begin with a comma or are "". */
 enum ts_status ts_mask_open(struct mask_opened *opened, const char *image_more, const char *more);
-/* Opens it so, fails the test unless every voxel has its label of `expected`, and the type is `dtype`. */
-void ts_mask_expect(struct mask_opened *opened, const char *image_more, const char *more, const int32_t *expected,
-                    enum ts_dtype dtype);
+/* Opens it so, fails the test unless every voxel has its label of `expected`, and the type is
+ * `dtype`. */
+void ts_mask_expect(struct mask_opened *opened, const char *image_more, const char *more,
+                    const int32_t *expected, enum ts_dtype dtype);
 /* Fails the test unless opening it, or reading it, is refused with this code. */
 void ts_mask_refused(struct mask_opened *opened, const char *more, const char *code);
 

@@ -30,7 +30,8 @@ static char *read_whole(const char *path)
     memcpy(&size, bytes + length - 4, sizeof size);
     char *plain = malloc(size);
     struct libdeflate_decompressor *inflater = libdeflate_alloc_decompressor();
-    cr_assert_eq(libdeflate_gzip_decompress(inflater, bytes, length, plain, size, &got), LIBDEFLATE_SUCCESS);
+    cr_assert_eq(libdeflate_gzip_decompress(inflater, bytes, length, plain, size, &got),
+                 LIBDEFLATE_SUCCESS);
     libdeflate_free_decompressor(inflater);
     free(bytes);
     return plain;
@@ -72,7 +73,8 @@ struct nifti ts_nifti_read(const char *path)
     memcpy(&intercept, bytes + 116, sizeof intercept);
     memcpy(&sform, bytes + 254, sizeof sform);
     memcpy(rows, bytes + 280, sizeof rows);
-    cr_assert(type == TYPE_I16 || type == TYPE_F32 || type == TYPE_F64 || type == TYPE_U16, "%s: type %d", path, type);
+    cr_assert(type == TYPE_I16 || type == TYPE_F32 || type == TYPE_F64 || type == TYPE_U16,
+              "%s: type %d", path, type);
     const bool scaled = slope != 0 && !isnan(slope);
     size_t count = 1;
     nifti.slope = scaled ? (double)slope : 1;
@@ -94,7 +96,8 @@ struct nifti ts_nifti_read(const char *path)
 }
 
 /* Returns the index of the image's voxel at a place in the reference, which must be one. */
-static size_t find_voxel(const struct nifti *nifti, const struct ts_image *image, const int64_t at[3], const char *name)
+static size_t find_voxel(const struct nifti *nifti, const struct ts_image *image,
+                         const int64_t at[3], const char *name)
 {
     double off[3];
     int64_t index[3];
@@ -108,31 +111,35 @@ static size_t find_voxel(const struct nifti *nifti, const struct ts_image *image
         const double *axis = image->direction + 3 * k, spacing = image->axes[2 - k].spacing;
         const double place = (off[0] * axis[0] + off[1] * axis[1] + off[2] * axis[2]) / spacing;
         index[k] = (int64_t)rint(place);
-        cr_assert(fabs(place - rint(place)) < 0.02 && index[k] >= 0 && index[k] < image->axes[2 - k].n,
-                  "%s: voxel (%lld, %lld, %lld) lies at %g on axis %d of the image", name, (long long)at[0],
-                  (long long)at[1], (long long)at[2], place, k);
+        cr_assert(fabs(place - rint(place)) < 0.02 && index[k] >= 0 &&
+                      index[k] < image->axes[2 - k].n,
+                  "%s: voxel (%lld, %lld, %lld) lies at %g on axis %d of the image", name,
+                  (long long)at[0], (long long)at[1], (long long)at[2], place, k);
     }
     return (size_t)((index[2] * image->axes[1].n + index[1]) * image->axes[2].n + index[0]);
 }
 
-double ts_nifti_compare(const struct nifti *nifti, int64_t t, const struct ts_image *image, const void *data,
-                        double factor, double tolerance, const char *name)
+double ts_nifti_compare(const struct nifti *nifti, int64_t t, const struct ts_image *image,
+                        const void *data, double factor, double tolerance, const char *name)
 {
     double worst = 0;
     bool varies = false;
     cr_assert(nifti->has_affine && t < nifti->n[3], "%s", name);
-    cr_assert(nifti->n[0] * nifti->n[1] * nifti->n[2] == (int64_t)ts_image_count(image), "%s", name);
+    cr_assert(nifti->n[0] * nifti->n[1] * nifti->n[2] == (int64_t)ts_image_count(image), "%s",
+              name);
     const float *values = nifti->values + t * nifti->n[0] * nifti->n[1] * nifti->n[2];
     for (int64_t z = 0; z < nifti->n[2]; z++)
         for (int64_t y = 0; y < nifti->n[1]; y++)
             for (int64_t x = 0; x < nifti->n[0]; x++) {
                 const size_t i = find_voxel(nifti, image, (int64_t[]){x, y, z}, name);
-                const double expected = factor * (double)values[(z * nifti->n[1] + y) * nifti->n[0] + x];
+                const double expected =
+                    factor * (double)values[(z * nifti->n[1] + y) * nifti->n[0] + x];
                 double value;
-                ts_load_f64(&value, (const char *)data + i * ts_dtype_bytes(image->dtype), image->dtype, 1);
+                ts_load_f64(&value, (const char *)data + i * ts_dtype_bytes(image->dtype),
+                            image->dtype, 1);
                 const double error = fabs(value - expected);
-                cr_assert(error <= tolerance, "%s (%lld, %lld, %lld): %g, expected %g", name, (long long)x,
-                          (long long)y, (long long)z, value, expected);
+                cr_assert(error <= tolerance, "%s (%lld, %lld, %lld): %g, expected %g", name,
+                          (long long)x, (long long)y, (long long)z, value, expected);
                 varies = varies || values[(z * nifti->n[1] + y) * nifti->n[0] + x] != values[0];
                 worst = fmax(worst, error);
             }

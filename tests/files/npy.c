@@ -28,6 +28,7 @@ void ts_test_npy_write(const char *path, const char *dictionary, const void *val
         0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, (unsigned char)length, (unsigned char)(length >> 8)};
     FILE *file = fopen(path, "wb");
     cr_assert(file && fwrite(head, 1, sizeof head, file) == sizeof head);
-    cr_assert(fprintf(file, "%s\n", dictionary) == (int)length && fwrite(values, 1, bytes, file) == bytes);
+    cr_assert(fprintf(file, "%s\n", dictionary) == (int)length &&
+              fwrite(values, 1, bytes, file) == bytes);
     cr_assert_eq(fclose(file), 0);
 }

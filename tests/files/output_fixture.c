@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Output files for tests. Values: a ramp along the array plus noise of a few bits, so that chunks neither vanish nor
- * stay as they are when compressed.
+ * Output files for tests. Values: a ramp along the array plus noise of a few bits, so that chunks
+ * neither vanish nor stay as they are when compressed.
  */
 #include "tests/files/output_fixture.h"
 
@@ -50,7 +50,8 @@ struct ts_image ts_test_output_image(int rank, const int64_t *n, enum ts_dtype d
     static const enum ts_axis_kind kinds[] = {TS_AXIS_Z, TS_AXIS_Y, TS_AXIS_X, TS_AXIS_BIN};
     struct ts_image image = {.rank = rank, .dtype = dtype, .unit = "HU", .quantity = TS_HU};
     for (int d = 0; d < rank; d++)
-        image.axes[d] = (struct ts_axis){.kind = kinds[d], .n = n[d], .spacing = 0.5 + d, .unit = "mm", .first = -7};
+        image.axes[d] = (struct ts_axis){
+            .kind = kinds[d], .n = n[d], .spacing = 0.5 + d, .unit = "mm", .first = -7};
     size_t count = ts_image_count(&image), width = ts_dtype_bytes(dtype);
     unsigned char *data = malloc(count * width);
     cr_assert_not_null(data);
@@ -58,7 +59,9 @@ struct ts_image ts_test_output_image(int rank, const int64_t *n, enum ts_dtype d
         uint64_t value = i / 9 + ts_random_next(&seed) % 23;
         float f32 = ts_random_next(&seed) % 97 == 0 ? NAN : (float)value / 3;
         double f64 = (double)f32;
-        const void *source = dtype == TS_F32 ? (void *)&f32 : dtype == TS_F64 ? (void *)&f64 : (void *)&value;
+        const void *source = dtype == TS_F32   ? (void *)&f32
+                             : dtype == TS_F64 ? (void *)&f64
+                                               : (void *)&value;
         memcpy(data + i * width, source, width);
     }
     image.data = data;
@@ -72,7 +75,8 @@ struct output_content ts_test_content(int64_t nz, int64_t ny, int64_t nx)
                                      .second = ts_test_output_image(3, n, TS_F32, 2)};
     content.first.has_geometry = true;
     memcpy(content.first.origin_mm, (double[3]){-1, 2, 3.5}, sizeof content.first.origin_mm);
-    memcpy(content.first.direction, (double[9]){1, 0, 0, 0, 1, 0, 0, 0, 1}, sizeof content.first.direction);
+    memcpy(content.first.direction, (double[9]){1, 0, 0, 0, 1, 0, 0, 0, 1},
+           sizeof content.first.direction);
     memcpy(content.first.step_z_mm, (double[3]){0, 0, 0.5}, sizeof content.first.step_z_mm);
     return content;
 }
@@ -91,9 +95,11 @@ static enum ts_status write_small(struct hdf5_writer *writer)
     uint32_t table[10000]; /* too large for the object header */
     for (uint32_t i = 0; i < 10000; i++)
         table[i] = i * i;
-    struct ts_image matrix = {.rank = 2, .axes = {{.n = 2}, {.n = 3}}, .dtype = TS_F64, .unit = "mm", .data = values};
+    struct ts_image matrix = {
+        .rank = 2, .axes = {{.n = 2}, {.n = 3}}, .dtype = TS_F64, .unit = "mm", .data = values};
     struct ts_image scalar = {.rank = 0, .dtype = TS_U64, .unit = "", .data = &count};
-    struct ts_image large = {.rank = 1, .axes = {{.n = 10000}}, .dtype = TS_U32, .unit = "", .data = table};
+    struct ts_image large = {
+        .rank = 1, .axes = {{.n = 10000}}, .dtype = TS_U32, .unit = "", .data = table};
     enum ts_status status = ts_hdf5_group(writer, "/entry/process", "NXprocess");
     if (status == TS_OK)
         status = ts_hdf5_text(writer, "/entry/process/program", "tomostage");
@@ -112,7 +118,8 @@ static enum ts_status write_small(struct hdf5_writer *writer)
     return status == TS_OK ? ts_hdf5_link(writer, "/entry/linked", "/entry/process/large") : status;
 }
 
-static enum ts_status write_slabs(struct hdf5_writer *writer, const struct output_content *content, int64_t slab)
+static enum ts_status write_slabs(struct hdf5_writer *writer, const struct output_content *content,
+                                  int64_t slab)
 {
     struct ts_image first = content->first, second = content->second;
     int id[2];
@@ -131,7 +138,8 @@ static enum ts_status write_slabs(struct hdf5_writer *writer, const struct outpu
 }
 
 enum ts_status ts_test_write_output(const char *path, const struct hdf5_options *options,
-                                    const struct output_content *content, int64_t slab, struct ts_diag *diag)
+                                    const struct output_content *content, int64_t slab,
+                                    struct ts_diag *diag)
 {
     struct hdf5_writer *writer;
     enum ts_status status = ts_hdf5_create(path, options, &writer, diag);

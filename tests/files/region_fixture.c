@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Everything is little-endian unless the stream says otherwise. A level of known length gets it when it is closed.
+ * Everything is little-endian unless the stream says otherwise. A level of known length gets it
+ * when it is closed.
  */
 #include "tests/files/region_fixture.h"
 
@@ -25,12 +26,17 @@ static void append(struct region_stream *stream, const void *bytes, size_t n)
 static void append_number(struct region_stream *stream, uint32_t value, size_t bytes)
 {
     for (size_t i = 0; i < bytes; i++)
-        append(stream, &(unsigned char){(unsigned char)(value >> 8 * (stream->big_endian ? bytes - 1 - i : i))}, 1);
+        append(stream,
+               &(unsigned char){
+                   (unsigned char)(value >> 8 * (stream->big_endian ? bytes - 1 - i : i))},
+               1);
 }
 
-static void append_head(struct region_stream *stream, uint32_t tag, const char *vr, uint32_t n, bool implicit)
+static void append_head(struct region_stream *stream, uint32_t tag, const char *vr, uint32_t n,
+                        bool implicit)
 {
-    const bool is_long = vr && (!strcmp(vr, "SQ") || !strcmp(vr, "OB") || !strcmp(vr, "OW") || !strcmp(vr, "UN"));
+    const bool is_long =
+        vr && (!strcmp(vr, "SQ") || !strcmp(vr, "OB") || !strcmp(vr, "OW") || !strcmp(vr, "UN"));
     append_number(stream, tag >> 16, 2);
     append_number(stream, tag & 0xFFFF, 2);
     if (vr && !implicit)
@@ -40,14 +46,16 @@ static void append_head(struct region_stream *stream, uint32_t tag, const char *
     append_number(stream, n, vr && !implicit && !is_long ? 2 : 4);
 }
 
-void ts_region_put(struct region_stream *stream, uint32_t tag, const char *vr, const void *bytes, size_t n)
+void ts_region_put(struct region_stream *stream, uint32_t tag, const char *vr, const void *bytes,
+                   size_t n)
 {
     const bool is_long = n > 0xFFFE && !stream->implicit; /* as UN, which tells such lengths */
     append_head(stream, tag, is_long ? "UN" : vr, (uint32_t)n, stream->implicit);
     append(stream, bytes, n);
 }
 
-void ts_region_put_text(struct region_stream *stream, uint32_t tag, const char *vr, const char *text)
+void ts_region_put_text(struct region_stream *stream, uint32_t tag, const char *vr,
+                        const char *text)
 {
     const size_t n = strlen(text), even = n + n % 2;
     char *padded = calloc(1, even + 1);
@@ -67,8 +75,8 @@ void ts_region_put_us(struct region_stream *stream, uint32_t tag, unsigned value
 void ts_region_open_level(struct region_stream *stream, uint32_t tag)
 {
     cr_assert_lt(stream->depth, REGION_DEPTH);
-    append_head(stream, tag ? tag : 0xFFFEE000u, tag ? "SQ" : NULL, stream->undefined ? UINT32_MAX : 0,
-                stream->implicit);
+    append_head(stream, tag ? tag : 0xFFFEE000u, tag ? "SQ" : NULL,
+                stream->undefined ? UINT32_MAX : 0, stream->implicit);
     stream->open[stream->depth++] = tag ? stream->n : stream->n | (size_t)1 << 62;
 }
 
@@ -78,11 +86,12 @@ void ts_region_close_level(struct region_stream *stream)
     if (stream->undefined)
         append_head(stream, opened == at ? 0xFFFEE0DDu : 0xFFFEE00Du, NULL, 0, true);
     for (size_t i = 0; !stream->undefined && i < 4; i++)
-        stream->bytes[at - 4 + i] = (unsigned char)((stream->n - at) >> 8 * (stream->big_endian ? 3 - i : i));
+        stream->bytes[at - 4 + i] =
+            (unsigned char)((stream->n - at) >> 8 * (stream->big_endian ? 3 - i : i));
 }
 
-static void begin_as(struct region_stream *stream, const char *sop_class, const char *syntax, bool implicit,
-                     bool undefined)
+static void begin_as(struct region_stream *stream, const char *sop_class, const char *syntax,
+                     bool implicit, bool undefined)
 {
     static const unsigned char preamble[128];
     *stream = (struct region_stream){.implicit = false, .undefined = undefined};
@@ -96,9 +105,11 @@ static void begin_as(struct region_stream *stream, const char *sop_class, const 
     ts_region_put_text(stream, 0x00080016, "UI", sop_class);
 }
 
-void ts_region_begin(struct region_stream *stream, const char *sop_class, bool implicit, bool undefined)
+void ts_region_begin(struct region_stream *stream, const char *sop_class, bool implicit,
+                     bool undefined)
 {
-    begin_as(stream, sop_class, implicit ? FIXTURE_IMPLICIT_LE : FIXTURE_EXPLICIT_LE, implicit, undefined);
+    begin_as(stream, sop_class, implicit ? FIXTURE_IMPLICIT_LE : FIXTURE_EXPLICIT_LE, implicit,
+             undefined);
 }
 
 void ts_region_save(struct region_stream *stream, const char *path)
@@ -108,13 +119,14 @@ void ts_region_save(struct region_stream *stream, const char *path)
     free(stream->bytes);
 }
 
-/* ---- segmentations ------------------------------------------------------------------------------ */
+/* ---- segmentations --------------------------------------------------------------------------- */
 
 static void put_decimals(struct region_stream *stream, uint32_t tag, const double *values, int n)
 {
     char text[256] = "";
     for (int i = 0; i < n; i++)
-        snprintf(text + strlen(text), sizeof text - strlen(text), "%s%.10g", i ? "\\" : "", values[i]);
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%s%.10g", i ? "\\" : "",
+                 values[i]);
     ts_region_put_text(stream, tag, "DS", text);
 }
 
@@ -163,8 +175,10 @@ static void put_frames(struct region_stream *stream, const struct seg_fixture *f
 static unsigned char *deflate_all(const unsigned char *bytes, size_t n, size_t *deflated)
 {
     unsigned char *out = malloc(n + 1000);
-    z_stream stream = {
-        .next_in = (unsigned char *)bytes, .avail_in = (uInt)n, .next_out = out, .avail_out = (uInt)(n + 1000)};
+    z_stream stream = {.next_in = (unsigned char *)bytes,
+                       .avail_in = (uInt)n,
+                       .next_out = out,
+                       .avail_out = (uInt)(n + 1000)};
     cr_assert_eq(deflateInit2(&stream, 6, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY), Z_OK);
     cr_assert_eq(deflate(&stream, Z_FINISH), Z_STREAM_END);
     *deflated = n + 1000 - stream.avail_out;
@@ -191,7 +205,8 @@ static void put_rle(struct region_stream *stream, const unsigned char *bytes, si
 }
 
 /* Appends an item that holds the frame in JPEG 2000. */
-static void put_jpeg_2000(struct region_stream *stream, const struct seg_fixture *fixture, const unsigned char *bytes)
+static void put_jpeg_2000(struct region_stream *stream, const struct seg_fixture *fixture,
+                          const unsigned char *bytes)
 {
     const size_t n = (size_t)(fixture->rows * fixture->columns);
     uint16_t *values = malloc(n * sizeof *values);
@@ -199,8 +214,8 @@ static void put_jpeg_2000(struct region_stream *stream, const struct seg_fixture
     size_t length;
     for (size_t i = 0; i < n; i++)
         values[i] = bytes[i];
-    const struct dicom_pixels frame = {values, (size_t)fixture->rows, (size_t)fixture->columns, false,
-                                       strcmp(fixture->type, "BINARY") ? 8 : 1};
+    const struct dicom_pixels frame = {values, (size_t)fixture->rows, (size_t)fixture->columns,
+                                       false, strcmp(fixture->type, "BINARY") ? 8 : 1};
     cr_assert(ts_dicom_pack_jpeg_2000(&frame, &packed, &length));
     append_head(stream, 0xFFFEE000u, NULL, (uint32_t)length, true);
     append(stream, packed, length);
@@ -213,15 +228,16 @@ static void put_fragments(struct region_stream *stream, const struct seg_fixture
                           const struct seg_fixture_frame *frames)
 {
     const size_t n = (size_t)(fixture->rows * fixture->columns);
-    const bool packed =
-        !strcmp(fixture->type, "BINARY") && fixture->coding != SEG_RLE_BYTES && fixture->coding != SEG_JPEG_2000;
+    const bool packed = !strcmp(fixture->type, "BINARY") && fixture->coding != SEG_RLE_BYTES &&
+                        fixture->coding != SEG_JPEG_2000;
     const size_t bytes = packed ? (n + 7) / 8 : n;
     append_head(stream, FIXTURE_PIXELS, "OB", UINT32_MAX, false);
     append_head(stream, 0xFFFEE000u, NULL, 0, true);
     for (int f = 0; f < fixture->n_frames; f++) {
         unsigned char *frame = calloc(1, n + 1);
         for (size_t i = 0; i < n; i++)
-            frame[packed ? i / 8 : i] |= (unsigned char)(frames[f].pixels[i] << (packed ? i % 8 : 0));
+            frame[packed ? i / 8 : i] |=
+                (unsigned char)(frames[f].pixels[i] << (packed ? i % 8 : 0));
         if (fixture->coding == SEG_DEFLATED_FRAMES) {
             size_t deflated;
             unsigned char *out = deflate_all(frame, bytes, &deflated);
@@ -243,7 +259,8 @@ static void put_fragments(struct region_stream *stream, const struct seg_fixture
 static void deflate_set(struct region_stream *stream)
 {
     size_t deflated;
-    unsigned char *out = deflate_all(stream->bytes + stream->data_set, stream->n - stream->data_set, &deflated);
+    unsigned char *out =
+        deflate_all(stream->bytes + stream->data_set, stream->n - stream->data_set, &deflated);
     stream->n = stream->data_set;
     append(stream, out, deflated);
     free(out);
@@ -261,7 +278,8 @@ static void put_pixels(struct region_stream *stream, const struct seg_fixture *f
         const size_t bit = i / n * stride + i % n;
         bytes[binary ? bit / 8 : i] |= (unsigned char)(binary ? (value & 1) << bit % 8 : value);
     }
-    const size_t all = binary ? (stride * (size_t)fixture->n_frames + 7) / 8 : n * (size_t)fixture->n_frames;
+    const size_t all =
+        binary ? (stride * (size_t)fixture->n_frames + 7) / 8 : n * (size_t)fixture->n_frames;
     const bool words = fixture->coding == SEG_BIG_WORDS;
     for (size_t i = 0; words && i < all; i += 2) {
         const unsigned char low = bytes[i];
@@ -273,7 +291,8 @@ static void put_pixels(struct region_stream *stream, const struct seg_fixture *f
     free(bytes);
 }
 
-void ts_seg_write(const struct seg_fixture *fixture, const struct seg_fixture_frame *frames, const char *path)
+void ts_seg_write(const struct seg_fixture *fixture, const struct seg_fixture_frame *frames,
+                  const char *path)
 {
     struct region_stream stream;
     char text[32];
@@ -296,9 +315,11 @@ void ts_seg_write(const struct seg_fixture *fixture, const struct seg_fixture_fr
         ts_region_put_text(&stream, 0x00200052, "UI", fixture->frame_of_reference);
     ts_region_put_us(&stream, 0x00280002, 1);
     ts_region_put_text(&stream, 0x00280004, "CS", "MONOCHROME2");
-    snprintf(text, sizeof text, "%d", fixture->claimed_frames ? fixture->claimed_frames : fixture->n_frames);
+    snprintf(text, sizeof text, "%d",
+             fixture->claimed_frames ? fixture->claimed_frames : fixture->n_frames);
     ts_region_put_text(&stream, 0x00280008, "IS", text);
-    ts_region_put_us(&stream, 0x00280010, (unsigned)(fixture->claimed_rows ? fixture->claimed_rows : fixture->rows));
+    ts_region_put_us(&stream, 0x00280010,
+                     (unsigned)(fixture->claimed_rows ? fixture->claimed_rows : fixture->rows));
     ts_region_put_us(&stream, 0x00280011, (unsigned)fixture->columns);
     ts_region_put_us(&stream, 0x00280100, bits);
     ts_region_put_us(&stream, 0x00280101, bits);
@@ -317,7 +338,8 @@ void ts_seg_write(const struct seg_fixture *fixture, const struct seg_fixture_fr
     ts_region_put_us(&stream, 0x0062000E, 200);
     put_shared(&stream, fixture);
     put_frames(&stream, fixture, frames);
-    if (fixture->coding == SEG_PLAIN || fixture->coding == SEG_DEFLATED_SET || fixture->coding >= SEG_BIG_BYTES)
+    if (fixture->coding == SEG_PLAIN || fixture->coding == SEG_DEFLATED_SET ||
+        fixture->coding >= SEG_BIG_BYTES)
         put_pixels(&stream, fixture, frames);
     else
         put_fragments(&stream, fixture, frames);
@@ -326,7 +348,7 @@ void ts_seg_write(const struct seg_fixture *fixture, const struct seg_fixture_fr
     ts_region_save(&stream, path);
 }
 
-/* ---- structure sets ----------------------------------------------------------------------------- */
+/* ---- structure sets -------------------------------------------------------------------------- */
 
 static void put_contour(struct region_stream *stream, const struct contour_fixture *contour)
 {
@@ -345,8 +367,8 @@ static void put_contour(struct region_stream *stream, const struct contour_fixtu
     free(text);
 }
 
-void ts_rtstruct_write(const struct contour_fixture *contours, size_t n, int n_rois, bool implicit, bool undefined,
-                       const char *frame_of_reference, const char *path)
+void ts_rtstruct_write(const struct contour_fixture *contours, size_t n, int n_rois, bool implicit,
+                       bool undefined, const char *frame_of_reference, const char *path)
 {
     struct region_stream stream;
     char text[32];

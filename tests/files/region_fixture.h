@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writes DICOM segmentations and structure sets for tests, good ones and broken ones: first as a stream of elements
- * with sequences in them, then as whole objects.
+ * Writes DICOM segmentations and structure sets for tests, good ones and broken ones: first as a
+ * stream of elements with sequences in them, then as whole objects.
  */
 #ifndef TESTS_REGION_FIXTURE_H
 #define TESTS_REGION_FIXTURE_H
@@ -23,10 +23,13 @@ struct region_stream {
 };
 
 /* Begins a file of this SOP class. */
-void ts_region_begin(struct region_stream *stream, const char *sop_class, bool implicit, bool undefined);
-void ts_region_put(struct region_stream *stream, uint32_t tag, const char *vr, const void *bytes, size_t n);
+void ts_region_begin(struct region_stream *stream, const char *sop_class, bool implicit,
+                     bool undefined);
+void ts_region_put(struct region_stream *stream, uint32_t tag, const char *vr, const void *bytes,
+                   size_t n);
 /* Puts a text, padded to an even length. */
-void ts_region_put_text(struct region_stream *stream, uint32_t tag, const char *vr, const char *text);
+void ts_region_put_text(struct region_stream *stream, uint32_t tag, const char *vr,
+                        const char *text);
 void ts_region_put_us(struct region_stream *stream, uint32_t tag, unsigned value);
 /* Opens a sequence with this tag, or an item with 0, and closes the innermost of them. */
 void ts_region_open_level(struct region_stream *stream, uint32_t tag);
@@ -40,8 +43,9 @@ struct seg_fixture_frame {
     const unsigned char *pixels; /* rows x columns, 0 or 1, or a value of 8 bits */
 };
 
-/* How pixels are stored: as they are; in RLE, bits packed or a byte each; deflated frames; a deflated data set; in RLE,
- * but called JPEG-LS; in JPEG 2000; as they are in a big-endian file, in bytes or in words. */
+/* How pixels are stored: as they are; in RLE, bits packed or a byte each; deflated frames; a
+ * deflated data set; in RLE, but called JPEG-LS; in JPEG 2000; as they are in a big-endian file, in
+ * bytes or in words. */
 enum seg_pixels {
     SEG_PLAIN,
     SEG_RLE,
@@ -55,7 +59,8 @@ enum seg_pixels {
 };
 
 struct seg_fixture {
-    int rows, columns, n_frames, n_segments; /* segments are 1, 2, ... with the labels "segment 1", ... */
+    int rows, columns, n_frames,
+        n_segments; /* segments are 1, 2, ... with the labels "segment 1", ... */
     double orientation[6], spacing_mm[2];
     double between_mm;    /* 0: not stated */
     const char *type;     /* BINARY, FRACTIONAL, LABELMAP */
@@ -69,7 +74,8 @@ struct seg_fixture {
     const char *frame_of_reference; /* NULL: not stated */
 };
 
-void ts_seg_write(const struct seg_fixture *fixture, const struct seg_fixture_frame *frames, const char *path);
+void ts_seg_write(const struct seg_fixture *fixture, const struct seg_fixture_frame *frames,
+                  const char *path);
 
 struct contour_fixture {
     int roi;              /* regions are 1, 2, ... with the names "region 1", ... */
@@ -80,8 +86,9 @@ struct contour_fixture {
     int64_t claimed;  /* Number of Contour Points; 0: n */
 };
 
-/* The contours stand in the order of their regions. Regions state the frame of reference, or NULL: none. */
-void ts_rtstruct_write(const struct contour_fixture *contours, size_t n, int n_rois, bool implicit, bool undefined,
-                       const char *frame_of_reference, const char *path);
+/* The contours stand in the order of their regions. Regions state the frame of reference, or NULL:
+ * none. */
+void ts_rtstruct_write(const struct contour_fixture *contours, size_t n, int n_rois, bool implicit,
+                       bool undefined, const char *frame_of_reference, const char *path);
 
 #endif

@@ -42,11 +42,13 @@ hid_t ts_scan_file_group(hid_t parent, const char *name, const char *nx_class)
     return group;
 }
 
-void ts_scan_file_numbers(hid_t group, const char *name, int n, const double *values, const char *units)
+void ts_scan_file_numbers(hid_t group, const char *name, int n, const double *values,
+                          const char *units)
 {
     const hsize_t size = (hsize_t)n;
     const hid_t space = n > 0 ? H5Screate_simple(1, &size, NULL) : H5Screate(H5S_SCALAR);
-    const hid_t dataset = H5Dcreate2(group, name, H5T_IEEE_F64LE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    const hid_t dataset =
+        H5Dcreate2(group, name, H5T_IEEE_F64LE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
     cr_assert(H5Dwrite(dataset, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
     if (units)
         ts_scan_file_text(dataset, "units", units);
@@ -59,7 +61,8 @@ void ts_scan_file_integers(hid_t file, const char *path, hid_t type, int n, cons
     const hsize_t size = (hsize_t)n;
     const hid_t space = H5Screate_simple(1, &size, NULL);
     cr_assert(H5Ldelete(file, path, H5P_DEFAULT) >= 0);
-    const hid_t dataset = H5Dcreate2(file, path, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    const hid_t dataset =
+        H5Dcreate2(file, path, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
     const hid_t memory = H5Tget_sign(type) == H5T_SGN_2 ? H5T_NATIVE_INT64 : H5T_NATIVE_UINT64;
     cr_assert(H5Dwrite(dataset, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
     H5Dclose(dataset);
@@ -67,7 +70,8 @@ void ts_scan_file_integers(hid_t file, const char *path, hid_t type, int n, cons
 }
 
 /* Selects the frames before one, or those behind it, in place of what is selected or beside it. */
-static void select_frames(hid_t space, hsize_t frames, hsize_t unwritten, bool behind, H5S_seloper_t how)
+static void select_frames(hid_t space, hsize_t frames, hsize_t unwritten, bool behind,
+                          H5S_seloper_t how)
 {
     const hsize_t first[3] = {behind ? unwritten + 1 : 0},
                   n[3] = {behind ? frames - unwritten - 1 : unwritten, SCAN_ROWS, SCAN_COLUMNS};
@@ -88,14 +92,15 @@ static void map_frames(hid_t group, hid_t list, hsize_t frames, hsize_t unwritte
     H5Sclose(space);
 }
 
-void ts_scan_file_frames(hid_t group, const char *name, hsize_t frames, const struct scan_storage *storage)
+void ts_scan_file_frames(hid_t group, const char *name, hsize_t frames,
+                         const struct scan_storage *storage)
 {
     const hsize_t n[3] = {frames, SCAN_ROWS, SCAN_COLUMNS};
     double values[SCAN_FRAMES * SCAN_ROWS * SCAN_COLUMNS];
     const hid_t space = H5Screate_simple(3, n, NULL), list = H5Pcreate(H5P_DATASET_CREATE);
     for (hsize_t i = 0; i < frames * SCAN_ROWS * SCAN_COLUMNS; i++)
-        values[i] =
-            (double)(100 * (i / (SCAN_ROWS * SCAN_COLUMNS)) + 10 * (i / SCAN_COLUMNS % SCAN_ROWS) + i % SCAN_COLUMNS);
+        values[i] = (double)(100 * (i / (SCAN_ROWS * SCAN_COLUMNS)) +
+                             10 * (i / SCAN_COLUMNS % SCAN_ROWS) + i % SCAN_COLUMNS);
     if (storage && storage->chunk[0]) {
         H5Pset_chunk(list, 3, storage->chunk);
         if (storage->fletcher32_first)
@@ -113,8 +118,8 @@ void ts_scan_file_frames(hid_t group, const char *name, hsize_t frames, const st
         select_frames(space, frames, storage->unwritten, false, H5S_SELECT_SET);
         select_frames(space, frames, storage->unwritten, true, H5S_SELECT_OR);
     }
-    const hid_t dataset =
-        H5Dcreate2(group, name, storage ? storage->type : H5T_STD_U16LE, space, H5P_DEFAULT, list, H5P_DEFAULT);
+    const hid_t dataset = H5Dcreate2(group, name, storage ? storage->type : H5T_STD_U16LE, space,
+                                     H5P_DEFAULT, list, H5P_DEFAULT);
     cr_assert(dataset >= 0);
     if (!storage || !storage->elsewhere)
         cr_assert(H5Dwrite(dataset, H5T_NATIVE_DOUBLE, space, space, H5P_DEFAULT, values) >= 0);
@@ -142,10 +147,13 @@ void ts_scan_file_give(struct param_set *set, const char *name)
         set->given |= UINT32_C(1) << i;
 }
 
-struct param_set ts_scan_file_hdf5(struct hdf5_params *values, const char *const axes[3], double stop)
+struct param_set ts_scan_file_hdf5(struct hdf5_params *values, const char *const axes[3],
+                                   double stop)
 {
-    struct param_set set = {
-        .params = hdf5_format.params, .n_params = hdf5_format.n_params, .values = values, .owner = "input"};
+    struct param_set set = {.params = hdf5_format.params,
+                            .n_params = hdf5_format.n_params,
+                            .values = values,
+                            .owner = "input"};
     bool is_volume = true;
     *values = (struct hdf5_params){0};
     ts_params_init(&set);
@@ -170,7 +178,8 @@ void ts_scan_file_check(struct source *source, const int *frames, int64_t n_rows
     double *values = malloc(count * sizeof *values);
     for (int64_t z = 0; z < source->n_slices; z += n_rows) {
         const int64_t n = source->n_slices - z < n_rows ? source->n_slices - z : n_rows;
-        cr_assert_eq(source->ops->read(source, z, n, data + (size_t)z * ts_slice_bytes(image), ts_scan_file.diag),
+        cr_assert_eq(source->ops->read(source, z, n, data + (size_t)z * ts_slice_bytes(image),
+                                       ts_scan_file.diag),
                      TS_OK);
     }
     ts_load_f64(values, data, image->dtype, count);
@@ -178,8 +187,8 @@ void ts_scan_file_check(struct source *source, const int *frames, int64_t n_rows
         for (int64_t v = 0; v < image->axes[1].n; v++)
             for (int64_t c = 0; c < SCAN_COLUMNS; c++)
                 cr_assert_eq(values[(z * image->axes[1].n + v) * SCAN_COLUMNS + c],
-                             (double)(100 * frames[v] + 10 * z + c), "row %d, view %d, column %d", (int)z, (int)v,
-                             (int)c);
+                             (double)(100 * frames[v] + 10 * z + c), "row %d, view %d, column %d",
+                             (int)z, (int)v, (int)c);
     free(values);
     free(data);
 }

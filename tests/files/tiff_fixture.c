@@ -82,28 +82,35 @@ void ts_tiff_write(const char *path, const struct tiff_writing *w)
         TIFFSetField(tiff, TIFFTAG_IMAGELENGTH, TIFF_ROWS);
         if (w->description && page == 0)
             TIFFSetField(tiff, TIFFTAG_IMAGEDESCRIPTION, w->description);
-        TIFFSetField(tiff, TIFFTAG_BITSPERSAMPLE, w->bits ? w->bits : 8 * (int)ts_dtype_bytes(w->dtype));
+        TIFFSetField(tiff, TIFFTAG_BITSPERSAMPLE,
+                     w->bits ? w->bits : 8 * (int)ts_dtype_bytes(w->dtype));
         TIFFSetField(tiff, TIFFTAG_SAMPLESPERPIXEL, w->samples ? w->samples : 1);
-        TIFFSetField(tiff, TIFFTAG_PLANARCONFIG, w->samples ? PLANARCONFIG_SEPARATE : PLANARCONFIG_CONTIG);
-        TIFFSetField(tiff, TIFFTAG_PHOTOMETRIC, w->photometric ? w->photometric - 1 : PHOTOMETRIC_MINISBLACK);
+        TIFFSetField(tiff, TIFFTAG_PLANARCONFIG,
+                     w->samples ? PLANARCONFIG_SEPARATE : PLANARCONFIG_CONTIG);
+        TIFFSetField(tiff, TIFFTAG_PHOTOMETRIC,
+                     w->photometric ? w->photometric - 1 : PHOTOMETRIC_MINISBLACK);
         TIFFSetField(tiff, TIFFTAG_COMPRESSION, w->compression);
-        TIFFSetField(tiff, TIFFTAG_ORIENTATION, w->orientation ? w->orientation : ORIENTATION_TOPLEFT);
+        TIFFSetField(tiff, TIFFTAG_ORIENTATION,
+                     w->orientation ? w->orientation : ORIENTATION_TOPLEFT);
         TIFFSetField(tiff, TIFFTAG_SAMPLEFORMAT,
-                     w->dtype == TS_F32 || w->dtype == TS_F64                        ? SAMPLEFORMAT_IEEEFP
-                     : w->dtype == TS_I8 || w->dtype == TS_I16 || w->dtype == TS_I32 ? SAMPLEFORMAT_INT
-                                                                                     : SAMPLEFORMAT_UINT);
+                     w->dtype == TS_F32 || w->dtype == TS_F64 ? SAMPLEFORMAT_IEEEFP
+                     : w->dtype == TS_I8 || w->dtype == TS_I16 || w->dtype == TS_I32
+                         ? SAMPLEFORMAT_INT
+                         : SAMPLEFORMAT_UINT);
         write_blocks(tiff, w, w->first_page + page, width);
         cr_assert(TIFFWriteDirectory(tiff));
     }
     TIFFClose(tiff);
 }
 
-enum ts_status ts_tiff_chain_open(const char *rest, const char *path, struct source **source, struct ts_diag *diag)
+enum ts_status ts_tiff_chain_open(const char *rest, const char *path, struct source **source,
+                                  struct ts_diag *diag)
 {
     char input[512], text[700];
     struct ts_chain *chain = NULL;
     snprintf(input, sizeof input, "tiff: %s, %s", path, rest);
-    snprintf(text, sizeof text, "tomostage: 2\ninput: {%s}\nstages: [save: {name: a}]\noutput: {hdf5: r.h5}\n", input);
+    snprintf(text, sizeof text,
+             "tomostage: 2\ninput: {%s}\nstages: [save: {name: a}]\noutput: {hdf5: r.h5}\n", input);
     *source = NULL;
     enum ts_status status = ts_chain_parse(text, strlen(text), "test", NULL, &chain, diag);
     if (status == TS_OK)
@@ -116,10 +123,12 @@ void ts_tiff_refused(const char *rest, const char *path, const char *code, const
 {
     struct source *source = NULL;
     struct ts_diag *diag = ts_diag_create();
-    cr_assert_neq(ts_tiff_chain_open(rest, path, &source, diag), TS_OK, "%s: %s was taken", code, path);
+    cr_assert_neq(ts_tiff_chain_open(rest, path, &source, diag), TS_OK, "%s: %s was taken", code,
+                  path);
     cr_assert_null(source);
     ts_test_expect(diag, code, text);
-    cr_assert_eq(ts_diag_get(diag, ts_diag_count(diag) - 1)->span.line, 2, "%s: no place in the chain", code);
+    cr_assert_eq(ts_diag_get(diag, ts_diag_count(diag) - 1)->span.line, 2,
+                 "%s: no place in the chain", code);
     ts_diag_destroy(diag);
 }
 
@@ -128,7 +137,8 @@ struct source *ts_tiff_opened(const char *rest, const char *path)
     struct source *source;
     struct ts_diag *diag = ts_diag_create();
     const enum ts_status status = ts_tiff_chain_open(rest, path, &source, diag);
-    cr_assert_eq(status, TS_OK, "%s: %s", path, ts_diag_count(diag) ? ts_diag_get(diag, 0)->message : "");
+    cr_assert_eq(status, TS_OK, "%s: %s", path,
+                 ts_diag_count(diag) ? ts_diag_get(diag, 0)->message : "");
     ts_diag_destroy(diag);
     return source;
 }

@@ -24,8 +24,10 @@ extern const struct tiff_writing ts_tiff_plain;
 /* Returns the value that is written at a pixel of a page. */
 double ts_tiff_value(enum ts_dtype dtype, int64_t page, int64_t y, int64_t x);
 void ts_tiff_write(const char *path, const struct tiff_writing *w);
-/* Opens a chain's input {tiff: path, rest}; the source is NULL where that is refused, and without angles. */
-enum ts_status ts_tiff_chain_open(const char *rest, const char *path, struct source **source, struct ts_diag *diag);
+/* Opens a chain's input {tiff: path, rest}; the source is NULL where that is refused, and without
+ * angles. */
+enum ts_status ts_tiff_chain_open(const char *rest, const char *path, struct source **source,
+                                  struct ts_diag *diag);
 /* Fails the test unless opening is refused with this code, these words and a place in the chain. */
 void ts_tiff_refused(const char *rest, const char *path, const char *code, const char *text);
 /* Fails the test where opening is refused. */

@@ -18,14 +18,17 @@ void ts_volume_write(const char *path, const void *data, size_t bytes, bool gzip
     cr_assert_eq(gzclose(file), Z_OK);
 }
 
-enum ts_status ts_volume_chain_open(const char *format, const char *path, struct source **source, struct ts_diag *diag)
+enum ts_status ts_volume_chain_open(const char *format, const char *path, struct source **source,
+                                    struct ts_diag *diag)
 {
     char text[1024];
     struct ts_chain *chain;
     struct ts_diag *parsed;
-    snprintf(text, sizeof text, "tomostage: 2\ninput: {%s: \"%s\"}\nstages: [invert]\n", format, path);
+    snprintf(text, sizeof text, "tomostage: 2\ninput: {%s: \"%s\"}\nstages: [invert]\n", format,
+             path);
     cr_assert_eq(ts_test_parse(text, &chain, &parsed), TS_OK, "%s", ts_test_errors(parsed));
-    const enum ts_status status = ts_source_open(chain->sources[0].format, &chain->sources[0].set, source, diag);
+    const enum ts_status status =
+        ts_source_open(chain->sources[0].format, &chain->sources[0].set, source, diag);
     ts_diag_destroy(parsed);
     ts_chain_destroy(chain);
     return status;
@@ -36,7 +39,8 @@ struct source *ts_volume_opened(const char *format, const char *path)
     struct source *source;
     struct ts_diag *diag = ts_diag_create();
     const enum ts_status status = ts_volume_chain_open(format, path, &source, diag);
-    cr_assert_eq(status, TS_OK, "%s: %s", path, ts_diag_count(diag) ? ts_diag_get(diag, 0)->message : "");
+    cr_assert_eq(status, TS_OK, "%s: %s", path,
+                 ts_diag_count(diag) ? ts_diag_get(diag, 0)->message : "");
     ts_diag_destroy(diag);
     return source;
 }
@@ -68,8 +72,9 @@ void ts_volume_check(struct source *source, bool flipped)
         for (int64_t y = 0; y < ny; y++)
             for (int64_t x = 0; x < nx; x++) {
                 double value;
-                ts_load_f64(&value, data + (size_t)((z * ny + y) * nx + x) * ts_dtype_bytes(image->dtype), image->dtype,
-                            1);
+                ts_load_f64(&value,
+                            data + (size_t)((z * ny + y) * nx + x) * ts_dtype_bytes(image->dtype),
+                            image->dtype, 1);
                 cr_assert_eq(value, (double)(100 * z + 10 * (flipped ? ny - 1 - y : y) + x));
             }
     free(data);

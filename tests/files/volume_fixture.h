@@ -10,13 +10,14 @@
 /* Writes a file, or a gzip file of one member. */
 void ts_volume_write(const char *path, const void *data, size_t bytes, bool gzip);
 /* Opens `input: {FORMAT: PATH}`; the source is NULL where that is refused. */
-enum ts_status ts_volume_chain_open(const char *format, const char *path, struct source **source, struct ts_diag *diag);
+enum ts_status ts_volume_chain_open(const char *format, const char *path, struct source **source,
+                                    struct ts_diag *diag);
 /* Fails the test where opening is refused. */
 struct source *ts_volume_opened(const char *format, const char *path);
 /* Fails the test unless opening, or reading the first slice, is refused with this code. */
 void ts_volume_refused(const char *format, const char *path, const char *code);
-/* Fails the test unless value (x, y, z) of the whole image is 100 z + 10 y' + x, y' counted from the last row where
- * `flipped`. */
+/* Fails the test unless value (x, y, z) of the whole image is 100 z + 10 y' + x, y' counted from
+ * the last row where `flipped`. */
 void ts_volume_check(struct source *source, bool flipped);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The input is one DICOM file, as a series of one slice. The decoder runs in this process and not in its sandbox, so
- * that libFuzzer sees its code.
+ * The input is one DICOM file, as a series of one slice. The decoder runs in this process and not
+ * in its sandbox, so that libFuzzer sees its code.
  */
 #include "tests/fuzz/frame.h"
 
@@ -36,7 +36,8 @@ static void prepare(void)
 {
     static bool prepared;
     char error[300];
-    if (!prepared && !(prepared = ts_dicom_frame_prepare() && ts_dicom_decode_init(error, sizeof error) == 0))
+    if (!prepared &&
+        !(prepared = ts_dicom_frame_prepare() && ts_dicom_decode_init(error, sizeof error) == 0))
         abort();
 }
 
@@ -44,8 +45,10 @@ struct source *fuzz_dicom_open(struct ts_diag *diag)
 {
     struct dicom_params values = {0};
     const char *items[1] = {fuzz_folder()};
-    struct param_set set = {
-        .params = dicom_format.params, .n_params = dicom_format.n_params, .values = &values, .owner = "input"};
+    struct param_set set = {.params = dicom_format.params,
+                            .n_params = dicom_format.n_params,
+                            .values = &values,
+                            .owner = "input"};
     struct source *source = NULL;
     ts_params_init(&set);
     values.dicom = (struct ts_texts){1, items};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads one DICOM file as a series of one slice: the scan, the checks of the series, and the decoding of its frame.
+ * Reads one DICOM file as a series of one slice: the scan, the checks of the series, and the
+ * decoding of its frame.
  */
 #ifndef TESTS_FUZZ_FRAME_H
 #define TESTS_FUZZ_FRAME_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Chains, as YAML and in one line: parsing, the canonical text, which must be a chain again, and planning.
+ * Chains, as YAML and in one line: parsing, the canonical text, which must be a chain again, and
+ * planning.
  */
 #include <ctype.h>
 #include <stdbool.h>
@@ -24,8 +25,8 @@ static void plan(struct ts_chain *chain, struct ts_diag *diag)
     ts_plan_destroy(plan);
 }
 
-/* Returns true where a text may name a file outside of the chain's folder, which does not exist: a plan would search
- * this machine's files. */
+/* Returns true where a text may name a file outside of the chain's folder, which does not exist: a
+ * plan would search this machine's files. */
 static bool names_outside(const char *text)
 {
     for (const char *slash = strchr(text, '/'); slash; slash = strchr(slash + 1, '/'))

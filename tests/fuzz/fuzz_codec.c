@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * DICOM files that DCMTK and OpenJPEG decode: JPEG, JPEG-LS, JPEG 2000. These libraries are not instrumented; their
- * overruns of the heap are found all the same, because their allocations are AddressSanitizer's.
+ * DICOM files that DCMTK and OpenJPEG decode: JPEG, JPEG-LS, JPEG 2000. These libraries are not
+ * instrumented; their overruns of the heap are found all the same, because their allocations are
+ * AddressSanitizer's.
  */
 #include "tests/fuzz/frame.h"
 

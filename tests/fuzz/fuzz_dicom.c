@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * DICOM files that the project's own code decodes: raw pixels in three encodings, deflated data sets and frames, RLE.
+ * DICOM files that the project's own code decodes: raw pixels in three encodings, deflated data
+ * sets and frames, RLE.
  */
 #include "tests/fuzz/frame.h"
 

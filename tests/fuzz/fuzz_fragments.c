@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Fragments of compressed pixel data and their offset tables. The first two bytes are the number of frames, the next
- * the length of an extended offset table, which follows; the rest is the pixel data. Every stream that is found must
- * lie in the file, behind the one before it, and join.
+ * Fragments of compressed pixel data and their offset tables. The first two bytes are the number of
+ * frames, the next the length of an extended offset table, which follows; the rest is the pixel
+ * data. Every stream that is found must lie in the file, behind the one before it, and join.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -18,8 +18,8 @@ static void check(struct scan *scan, const uint8_t *data, int64_t bytes)
     int64_t end = 0;
     for (int64_t i = 0; scan->file->streams && i < scan->file->frames; i++) {
         const struct dicom_stream stream = scan->file->streams[i];
-        if (stream.offset < end || stream.bytes < 0 || stream.bytes > bytes - stream.offset || stream.n_fragments < 1 ||
-            ts_dicom_stream_bytes(&stream) < 0)
+        if (stream.offset < end || stream.bytes < 0 || stream.bytes > bytes - stream.offset ||
+            stream.n_fragments < 1 || ts_dicom_stream_bytes(&stream) < 0)
             abort();
         unsigned char *copy = malloc((size_t)stream.bytes), start[64];
         if (!copy)
@@ -32,7 +32,8 @@ static void check(struct scan *scan, const uint8_t *data, int64_t bytes)
         free(copy);
         end = stream.offset + stream.bytes;
     }
-    if (!scan->file->streams && !scan->file->refusal && scan->file->frames > 0 && scan->compressed_bytes > 0)
+    if (!scan->file->streams && !scan->file->refusal && scan->file->frames > 0 &&
+        scan->compressed_bytes > 0)
         abort();
 }
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Once an input has taken over a sandboxed HDF5 reader, the parent must not believe a word of its answers. The input
- * under test is the stream of bytes that the child sends, after one byte that chooses what reads it. libhdf5 itself is
- * not fuzzed here; its crashes are the sandbox's to contain (tests/attacks/test_flips.py).
+ * Once an input has taken over a sandboxed HDF5 reader, the parent must not believe a word of its
+ * answers. The input under test is the stream of bytes that the child sends, after one byte that
+ * chooses what reads it. libhdf5 itself is not fuzzed here; its crashes are the sandbox's to
+ * contain (tests/attacks/test_flips.py).
  *
- * The calls to a child are wrapped by the linker: what the parent asks goes nowhere, and what it reads is the next part
- * of the stream. With FUZZ_RECORD=FOLDER inputs are HDF5 files, real children read them, and what those answer is
- * written to FOLDER: so the corpus was made.
+ * The calls to a child are wrapped by the linker: what the parent asks goes nowhere, and what it
+ * reads is the next part of the stream. With FUZZ_RECORD=FOLDER inputs are HDF5 files, real
+ * children read them, and what those answer is written to FOLDER: so the corpus was made.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -38,13 +39,15 @@ static struct {
     pid_t parent;
 } record;
 
-/* ---- the stand-in for the child ------------------------------------------------------------------ */
+/* ---- the stand-in for the child -------------------------------------------------------------- */
 
-enum ts_status __real_ts_sandbox_start(const struct sandbox_kind *kind, const struct sandbox_limits *limits,
-                                       const void *setup, size_t setup_bytes, const int *fds, int n_fds,
+enum ts_status __real_ts_sandbox_start(const struct sandbox_kind *kind,
+                                       const struct sandbox_limits *limits, const void *setup,
+                                       size_t setup_bytes, const int *fds, int n_fds,
                                        struct sandbox_child *started, struct ts_diag *diag);
-enum ts_status __wrap_ts_sandbox_start(const struct sandbox_kind *kind, const struct sandbox_limits *limits,
-                                       const void *setup, size_t setup_bytes, const int *fds, int n_fds,
+enum ts_status __wrap_ts_sandbox_start(const struct sandbox_kind *kind,
+                                       const struct sandbox_limits *limits, const void *setup,
+                                       size_t setup_bytes, const int *fds, int n_fds,
                                        struct sandbox_child *started, struct ts_diag *diag)
 {
     if (record.folder) {
@@ -53,7 +56,8 @@ enum ts_status __wrap_ts_sandbox_start(const struct sandbox_kind *kind, const st
         stream.channel = started->channel;
         return status;
     }
-    *started = (struct sandbox_child){.pid = getpid(), .channel = open("/dev/null", O_RDWR | O_CLOEXEC)};
+    *started =
+        (struct sandbox_child){.pid = getpid(), .channel = open("/dev/null", O_RDWR | O_CLOEXEC)};
     if (started->channel < 0)
         abort();
     stream.channel = started->channel;
@@ -108,7 +112,7 @@ ssize_t __wrap_read(int fd, void *bytes, size_t n)
     return got;
 }
 
-/* ---- the parent ---------------------------------------------------------------------------------- */
+/* ---- the parent ------------------------------------------------------------------------------ */
 
 static void open_source(const struct source_format *format, const char *path, struct ts_diag *diag)
 {
@@ -118,8 +122,10 @@ static void open_source(const struct source_format *format, const char *path, st
         struct result_params result;
         const char *path; /* the first parameter of each */
     } values = {0};
-    struct param_set set = {
-        .params = format->params, .n_params = format->n_params, .values = &values, .owner = "input"};
+    struct param_set set = {.params = format->params,
+                            .n_params = format->n_params,
+                            .values = &values,
+                            .owner = "input"};
     ts_params_init(&set);
     values.path = path;
     if (format == &nexus_format)
@@ -147,7 +153,8 @@ enum { WAYS = 7 };
 
 static void use_file(int way, const char *path)
 {
-    static const struct source_format *const formats[] = {&nexus_format, &exchange_format, &result_format};
+    static const struct source_format *const formats[] = {&nexus_format, &exchange_format,
+                                                          &result_format};
     struct ts_diag *diag = ts_diag_create();
     if (way < 3)
         open_source(formats[way], path, diag);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * NIfTI files of both versions, as they are and in a gzip stream. The input stands for both files of a pair: as
- * fuzz.hdr it is opened, and as fuzz.img it has the values of a header that says that they lie in another file.
+ * NIfTI files of both versions, as they are and in a gzip stream. The input stands for both files
+ * of a pair: as fuzz.hdr it is opened, and as fuzz.img it has the values of a header that says that
+ * they lie in another file.
  */
 #include "io/volume/nifti.h"
 #include "tests/fuzz/fuzz.h"

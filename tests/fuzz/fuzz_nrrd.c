@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * NRRD files: headers of text, with values behind them or in a file of their own. A header may name `fuzz.raw`, which
- * holds the input too.
+ * NRRD files: headers of text, with values behind them or in a file of their own. A header may name
+ * `fuzz.raw`, which holds the input too.
  */
 #include "io/volume/nrrd.h"
 #include "tests/fuzz/fuzz.h"

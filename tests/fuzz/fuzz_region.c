@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * DICOM segmentations and structure sets, put on the grid of a small image: as they are, and resampled. Both are parsed
- * in the program itself, and workers decode frames.
+ * DICOM segmentations and structure sets, put on the grid of a small image: as they are, and
+ * resampled. Both are parsed in the program itself, and workers decode frames.
  */
 #include <stdlib.h>
 
@@ -33,14 +33,17 @@ static void open_and_read(const char *path, int32_t resample, struct ts_diag *di
     static int16_t slice[4 * NX * NY];
     const struct source image = make_image();
     struct mask_params values = {0};
-    struct param_set set = {
-        .params = mask_format.params, .n_params = mask_format.n_params, .values = &values, .owner = "mask"};
+    struct param_set set = {.params = mask_format.params,
+                            .n_params = mask_format.n_params,
+                            .values = &values,
+                            .owner = "mask"};
     struct source *source = NULL;
     size_t threshold;
     ts_params_init(&set);
     values.mask = path;
     values.resample = resample;
-    if (ts_param_find(set.params, set.n_params, "threshold", &threshold) && resample == MASK_NEAREST)
+    if (ts_param_find(set.params, set.n_params, "threshold", &threshold) &&
+        resample == MASK_NEAREST)
         set.given = 1U << threshold;
     if (mask_format.open_on(&set, &image, &source, diag) != TS_OK)
         return;

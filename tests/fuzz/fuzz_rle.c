@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * DICOM RLE frames. The first three bytes choose the number of pixels and the bytes of one; the frame follows. Both
- * blocks are of the exact size, so that AddressSanitizer sees every byte too far.
+ * DICOM RLE frames. The first three bytes choose the number of pixels and the bytes of one; the
+ * frame follows. Both blocks are of the exact size, so that AddressSanitizer sees every byte too
+ * far.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * DICOM series of up to six files: `info` of their folder, and the source with its metadata. So images meet that state
- * different positions, times, echoes and weightings of diffusion, the private ones of scanners too. Files begin behind
- * each "DICM" of the input, so that an insertion in one leaves the others whole; their preambles are made here.
+ * DICOM series of up to six files: `info` of their folder, and the source with its metadata. So
+ * images meet that state different positions, times, echoes and weightings of diffusion, the
+ * private ones of scanners too. Files begin behind each "DICM" of the input, so that an insertion
+ * in one leaves the others whole; their preambles are made here.
  */
 #include <stdio.h>
 #include <stdlib.h>

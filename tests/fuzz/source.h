@@ -11,8 +11,11 @@
 #include "io/source/source.h"
 
 /* Opens the source of these parameters and reads its first slices, unless they are large. */
-void fuzz_source(const struct source_format *format, const struct param_set *set, struct ts_diag *diag);
-/* Opens a file of this name that holds the input under test, with the format's defaults, and reads its first slices. */
-void fuzz_volume(const struct source_format *format, const char *name, const uint8_t *data, size_t bytes);
+void fuzz_source(const struct source_format *format, const struct param_set *set,
+                 struct ts_diag *diag);
+/* Opens a file of this name that holds the input under test, with the format's defaults, and reads
+ * its first slices. */
+void fuzz_volume(const struct source_format *format, const char *name, const uint8_t *data,
+                 size_t bytes);
 
 #endif

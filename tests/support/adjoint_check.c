@@ -31,7 +31,8 @@ static bool ran(enum ts_status status, struct stage_run *run, const char *what)
 {
     if (status == TS_OK)
         return true;
-    cr_assert(ts_test_beyond(ts_test_device, run->diag, what), "%s: %s", what, ts_diag_get(run->diag, 0)->message);
+    cr_assert(ts_test_beyond(ts_test_device, run->diag, what), "%s: %s", what,
+              ts_diag_get(run->diag, 0)->message);
     ts_test_run_clear(run);
     return false;
 }
@@ -52,8 +53,10 @@ static void divide_by_lengths(struct ts_image *sinogram, double dy, double dx)
     const int64_t n = sinogram->axes[2].n;
     for (int64_t i = 0; i < sinogram->axes[0].n * views->n; i++) {
         const int64_t v = i % views->n;
-        const double degree = views->positions ? views->positions[v] : views->first + (double)v * views->spacing,
-                     angle = degree * M_PI / 180, length = fmin(dy / fabs(cos(angle)), dx / fabs(sin(angle)));
+        const double degree = views->positions ? views->positions[v]
+                                               : views->first + (double)v * views->spacing,
+                     angle = degree * M_PI / 180,
+                     length = fmin(dy / fabs(cos(angle)), dx / fabs(sin(angle)));
         for (int64_t d = 0; d < n; d++) {
             float *value = (float *)sinogram->data + i * n + d;
             *value = (float)(*value / (length / hypot(dy, dx)));
@@ -72,7 +75,8 @@ void ts_test_adjoint(const struct adjoint_case *which)
     fill_random(&x, which->least, &seed);
     if (which->unrounded)
         keep_11_bits(&x);
-    if (!ran(ts_test_run(&forth, &radon_stage, which->radon, &x, NULL, 0, 2), &forth, which->radon)) {
+    if (!ran(ts_test_run(&forth, &radon_stage, which->radon, &x, NULL, 0, 2), &forth,
+             which->radon)) {
         free(x.data);
         return;
     }
@@ -83,7 +87,8 @@ void ts_test_adjoint(const struct adjoint_case *which)
         keep_11_bits(&y);
         divide_by_lengths(&y, which->dy, which->dx);
     }
-    snprintf(text, sizeof text, "model=joseph rows=%lld columns=%lld pixel_size=%.17g row_spacing=%.17g %s",
+    snprintf(text, sizeof text,
+             "model=joseph rows=%lld columns=%lld pixel_size=%.17g row_spacing=%.17g %s",
              (long long)which->ny, (long long)which->nx, which->dx, which->dy, which->backproject);
     if (!ran(ts_test_run(&back, &backproject_stage, text, &y, NULL, 0, 2), &back, text)) {
         ts_test_run_clear(&forth);
@@ -93,9 +98,11 @@ void ts_test_adjoint(const struct adjoint_case *which)
     }
     cr_assert_eq(ts_image_count(&back.out), ts_image_count(&x));
     const double left = product(&forth.out, &y), right = product(&x, &back.out);
-    const double scale = which->least < 0 ? sqrt(product(&forth.out, &forth.out) * product(&y, &y)) : fabs(left);
+    const double scale =
+        which->least < 0 ? sqrt(product(&forth.out, &forth.out) * product(&y, &y)) : fabs(left);
     cr_assert(scale > 0 && fabs(left - right) <= which->bound * scale,
-              "%s, %s: <Ax, y> = %.9g, <x, A'y> = %.9g, of %.9g", which->radon, text, left, right, scale);
+              "%s, %s: <Ax, y> = %.9g, <x, A'y> = %.9g, of %.9g", which->radon, text, left, right,
+              scale);
     ts_test_run_clear(&forth);
     ts_test_run_clear(&back);
     free(y.data);

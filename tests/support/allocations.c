@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * malloc and its kin of the test program itself, in front of glibc's: every library in the process allocates here.
+ * malloc and its kin of the test program itself, in front of glibc's: every library in the process
+ * allocates here.
  */
 #include "tests/support/allocations.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Makes allocations of the calling thread fail, and counts what it has not freed. glibc only; not with sanitizers,
- * which have allocators of their own.
+ * Makes allocations of the calling thread fail, and counts what it has not freed. glibc only; not
+ * with sanitizers, which have allocators of their own.
  */
 #ifndef TESTS_ALLOCATIONS_H
 #define TESTS_ALLOCATIONS_H
@@ -10,7 +10,8 @@
 #include <stdint.h>
 
 bool ts_allocations_can_fail(void);
-/* The next `after` allocations succeed; the one after them fails, and where `forever` all that follow. */
+/* The next `after` allocations succeed; the one after them fails, and where `forever` all that
+ * follow. */
 void ts_allocations_fail(int64_t after, bool forever);
 /* Back to normal; how many allocations failed since ts_allocations_fail. */
 int64_t ts_allocations_restore(void);

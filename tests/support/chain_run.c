@@ -12,7 +12,8 @@
 
 enum ts_status ts_test_chain(const char *text, const char *folder, struct ts_diag *diag)
 {
-    const struct ts_options options = {.device = ts_test_device ? "cuda" : "cpu", .threads = 2, .force = true};
+    const struct ts_options options = {
+        .device = ts_test_device ? "cuda" : "cpu", .threads = 2, .force = true};
     struct ts_chain *chain = NULL;
     struct ts_plan *plan = NULL;
     enum ts_status status = ts_chain_parse(text, strlen(text), "test", folder, &chain, diag);
@@ -37,7 +38,8 @@ void ts_test_chain_runs(const char *text, const char *folder)
     ts_diag_destroy(diag);
 }
 
-void ts_test_chain_refused(const char *text, const char *folder, enum ts_status status, const char *code)
+void ts_test_chain_refused(const char *text, const char *folder, enum ts_status status,
+                           const char *code)
 {
     char before[4096], after[4096];
     struct ts_diag *diag = ts_diag_create();
@@ -56,8 +58,10 @@ void ts_test_tooth_chain(char *text, size_t size)
 {
     char path[2000];
     snprintf(path, sizeof path, "%s/projections/tomopy_tooth/tooth.h5", ts_test_data());
-    snprintf(text, size,
-             "tomostage: 2\ninput: {exchange: %s}\ninputs:\n  flats: {exchange: %s, frames: flats}\n"
-             "  darks: {exchange: %s, frames: darks}\nstages:\n  - flat_field: {flats: flats, darks: darks}\n",
-             path, path, path);
+    snprintf(
+        text, size,
+        "tomostage: 2\ninput: {exchange: %s}\ninputs:\n  flats: {exchange: %s, frames: flats}\n"
+        "  darks: {exchange: %s, frames: darks}\nstages:\n  - flat_field: {flats: flats, darks: "
+        "darks}\n",
+        path, path, path);
 }

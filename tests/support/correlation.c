@@ -15,6 +15,7 @@ void ts_correlation_add(struct correlation *sums, double a, double b)
 
 double ts_correlation_of(const struct correlation *sums)
 {
-    const double n = sums->n, within_a = sums->aa - sums->a * sums->a / n, within_b = sums->bb - sums->b * sums->b / n;
+    const double n = sums->n, within_a = sums->aa - sums->a * sums->a / n,
+                 within_b = sums->bb - sums->b * sums->b / n;
     return (sums->ab - sums->a * sums->b / n) / sqrt(within_a * within_b);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * CUDA's context ends with the process: compute-sanitizer counts as leaked what is not freed by then, and not
- * otherwise.
+ * CUDA's context ends with the process: compute-sanitizer counts as leaked what is not freed by
+ * then, and not otherwise.
  */
 #ifndef TESTS_DEVICE_RESET_H
 #define TESTS_DEVICE_RESET_H

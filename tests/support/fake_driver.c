@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Stands for libcuda.so.1 where a test wants a driver that is old, broken or shows devices of its choice: the functions
- * that list devices, as the environment variable FAKE_DRIVER says. Nothing can run on these devices.
+ * Stands for libcuda.so.1 where a test wants a driver that is old, broken or shows devices of its
+ * choice: the functions that list devices, as the environment variable FAKE_DRIVER says. Nothing
+ * can run on these devices.
  */
 #include <signal.h>
 #include <stddef.h>
@@ -12,7 +13,14 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-enum { SUCCESS = 0, UNKNOWN = 999, NO_DEVICE = 100, NOT_INITIALIZED = 3, CAPABILITY_MAJOR = 75, CAPABILITY_MINOR = 76 };
+enum {
+    SUCCESS = 0,
+    UNKNOWN = 999,
+    NO_DEVICE = 100,
+    NOT_INITIALIZED = 3,
+    CAPABILITY_MAJOR = 75,
+    CAPABILITY_MINOR = 76
+};
 
 static int is(const char *word)
 {
@@ -35,7 +43,10 @@ int cuInit(unsigned flags)
         raise(SIGSEGV);
     if (is("exit"))
         _exit(3);
-    return is("none") ? NO_DEVICE : is("forked") ? NOT_INITIALIZED : is("refuse") ? UNKNOWN : SUCCESS;
+    return is("none")     ? NO_DEVICE
+           : is("forked") ? NOT_INITIALIZED
+           : is("refuse") ? UNKNOWN
+                          : SUCCESS;
 }
 
 int cuDriverGetVersion(int *version)
@@ -69,8 +80,8 @@ int cuDeviceTotalMem_v2(size_t *bytes, int device)
     return SUCCESS;
 }
 
-/* Device 0 of "volta" is too old, that of "ampere" between those that many builds have code for; everything else is an
- * H100's. */
+/* Device 0 of "volta" is too old, that of "ampere" between those that many builds have code for;
+ * everything else is an H100's. */
 int cuDeviceGetAttribute(int *value, int attribute, int device)
 {
     const int capability = device > 0 ? 90 : is("volta") ? 70 : is("ampere") ? 86 : 90;

@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Tests run in processes of their own: they learn of the run's folders through the environment. TMPDIR also holds for
- * what they start. */
+/* Tests run in processes of their own: they learn of the run's folders through the environment.
+ * TMPDIR also holds for what they start. */
 static const char *const on_disk = "TMPDIR", *const in_memory = "TOMOSTAGE_TESTS_MEMORY";
 
 static void make_root(const char *variable, const char *parent)

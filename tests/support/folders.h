@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Folders for what tests write. All of them lie in a folder of the whole run, which is removed when the run ends, with
- * what tests left there that failed, crashed or were skipped.
+ * Folders for what tests write. All of them lie in a folder of the whole run, which is removed when
+ * the run ends, with what tests left there that failed, crashed or were skipped.
  */
 #ifndef TESTS_FOLDERS_H
 #define TESTS_FOLDERS_H

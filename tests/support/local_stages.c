@@ -4,16 +4,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct choice borders[] = {{"reflect", BORDER_REFLECT, ""}, {"mirror", BORDER_MIRROR, ""},
-                                        {"nearest", BORDER_NEAREST, ""}, {"constant", BORDER_CONSTANT, ""},
-                                        {"wrap", BORDER_WRAP, ""},       {NULL, 0, NULL}};
+static const struct choice borders[] = {
+    {"reflect", BORDER_REFLECT, ""}, {"mirror", BORDER_MIRROR, ""},
+    {"nearest", BORDER_NEAREST, ""}, {"constant", BORDER_CONSTANT, ""},
+    {"wrap", BORDER_WRAP, ""},       {NULL, 0, NULL}};
 
-/* ---- shift ------------------------------------------------------------------------------------- */
+/* ---- shift ----------------------------------------------------------------------------------- */
 
 static const struct param shift_params[] = {
     PARAM(struct shift_params, by, .unit = "", .min = -9, .max = 9, .doc = "slices"),
-    PARAM(struct shift_params, constant, .unit = "value", .min = 0, .max = 200, .doc = "of border constant"),
-    PARAM(struct shift_params, border, .unit = "", .choices = borders, .init.choice = BORDER_REFLECT, .doc = "rule"),
+    PARAM(struct shift_params, constant, .unit = "value", .min = 0, .max = 200,
+          .doc = "of border constant"),
+    PARAM(struct shift_params, border, .unit = "", .choices = borders,
+          .init.choice = BORDER_REFLECT, .doc = "rule"),
 };
 
 static struct stage_reach shift_reach(const struct stage_context *context)
@@ -23,8 +26,8 @@ static struct stage_reach shift_reach(const struct stage_context *context)
         .halo = llabs(params->by), .border = params->border, .constant = (double)params->constant};
 }
 
-static enum ts_status shift_map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                                void *scratch)
+static enum ts_status shift_map(const struct stage_context *context, const struct ts_image *in,
+                                struct ts_image *out, void *scratch)
 {
     const struct shift_params *params = context->params;
     (void)scratch;
@@ -32,16 +35,17 @@ static enum ts_status shift_map(const struct stage_context *context, const struc
     return TS_OK;
 }
 
-#define SHIFT(noun, ...)                                                                                               \
-    {                                                                                                                  \
-        .name = noun, .summary = "moves slices", .doc = "out(z) = in(z + by)", .axes = AXES_VOLUME,                    \
-        .dtypes = TS_ANY_DTYPE, .quantities = TS_ANY_QUANTITY, STAGE_PARAMS(shift_params, struct shift_params),        \
-        .reach = shift_reach, .map = shift_map, __VA_ARGS__                                                            \
+#define SHIFT(noun, ...)                                                                           \
+    {                                                                                              \
+        .name = noun, .summary = "moves slices", .doc = "out(z) = in(z + by)",                     \
+        .axes = AXES_VOLUME, .dtypes = TS_ANY_DTYPE, .quantities = TS_ANY_QUANTITY,                \
+        STAGE_PARAMS(shift_params, struct shift_params), .reach = shift_reach, .map = shift_map,   \
+        __VA_ARGS__                                                                                \
     }
 
 const struct stage shift_stage = SHIFT("shift", .cuda = STAGE_CUDA(shift_cuda));
-const struct stage cpu_shift_stage =
-    SHIFT("cpu_shift", .cpu_only = "its kernel is not written yet", .tolerance = {.why = "the same bytes"});
+const struct stage cpu_shift_stage = SHIFT("cpu_shift", .cpu_only = "its kernel is not written yet",
+                                           .tolerance = {.why = "the same bytes"});
 
 const struct stage lost_stage = {
     .name = "lost",
@@ -57,7 +61,7 @@ const struct stage lost_stage = {
     .cuda = STAGE_CUDA(lost_cuda),
 };
 
-/* ---- add_rows ---------------------------------------------------------------------------------- */
+/* ---- add_rows -------------------------------------------------------------------------------- */
 
 static const struct param add_rows_params[] = {
     PARAM(struct add_rows_params, rows, .unit = "", .required = true, .doc = "what is added"),
@@ -84,18 +88,20 @@ static struct stage_reach add_rows_reach(const struct stage_context *context)
     return (struct stage_reach){.halo = llabs(params->by), .border = BORDER_NEAREST};
 }
 
-static int add_rows_tables(const struct stage_context *context, struct stage_table tables[STAGE_TABLES])
+static int add_rows_tables(const struct stage_context *context,
+                           struct stage_table tables[STAGE_TABLES])
 {
     tables[0] = (struct stage_table){.name = "sums", .doc = "what was added"};
-    tables[0].image =
-        (struct ts_image){.rank = 2, .axes = {context->in.axes[0], context->in.axes[2]}, .dtype = TS_U64, .unit = ""};
+    tables[0].image = (struct ts_image){
+        .rank = 2, .axes = {context->in.axes[0], context->in.axes[2]}, .dtype = TS_U64, .unit = ""};
     tables[1] = (struct stage_table){.name = "first", .doc = "value of each slice"};
-    tables[1].image = (struct ts_image){.rank = 1, .axes = {context->in.axes[0]}, .dtype = TS_F64, .unit = ""};
+    tables[1].image =
+        (struct ts_image){.rank = 1, .axes = {context->in.axes[0]}, .dtype = TS_F64, .unit = ""};
     return 2;
 }
 
-static enum ts_status add_rows_map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                                   void *scratch)
+static enum ts_status add_rows_map(const struct stage_context *context, const struct ts_image *in,
+                                   struct ts_image *out, void *scratch)
 {
     const struct add_rows_params *params = context->params;
     const int64_t ny = out->axes[1].n, nx = out->axes[2].n, n_rows = in[1].axes[1].n;
@@ -132,7 +138,7 @@ const struct stage add_rows_stage = {
     .cuda = STAGE_CUDA(add_rows_cuda),
 };
 
-/* ---- find -------------------------------------------------------------------------------------- */
+/* ---- find ------------------------------------------------------------------------------------ */
 
 static const struct param find_params[] = {
     PARAM(struct find_params, given, .unit = "mm", .min = 0, .max = 99, .doc = "0: found"),
@@ -141,7 +147,9 @@ static const struct param find_params[] = {
 
 static size_t find_bytes(const struct stage_context *context, int input)
 {
-    return input == 0 && ((const struct find_params *)context->params)->given == 0 ? sizeof(uint64_t) : 0;
+    return input == 0 && ((const struct find_params *)context->params)->given == 0
+               ? sizeof(uint64_t)
+               : 0;
 }
 
 static size_t find_result_bytes(const struct stage_context *context)
@@ -150,7 +158,8 @@ static size_t find_result_bytes(const struct stage_context *context)
     return sizeof(double);
 }
 
-static void find_reduce(const struct stage_context *context, int input, const struct ts_image *slices, void *partial)
+static void find_reduce(const struct stage_context *context, int input,
+                        const struct ts_image *slices, void *partial)
 {
     const uint16_t *values = slices[0].data;
     uint64_t sum = 0;
@@ -168,8 +177,8 @@ static void find_merge(const struct stage_context *context, int input, void *int
     *(uint64_t *)into += *(const uint64_t *)from;
 }
 
-static enum ts_status find_finish(const struct stage_context *context, const void *const totals[], void *result,
-                                  const struct ts_image *tables)
+static enum ts_status find_finish(const struct stage_context *context, const void *const totals[],
+                                  void *result, const struct ts_image *tables)
 {
     (void)context;
     *(double *)result = 1 + (double)(*(const uint64_t *)totals[0] % 97);
@@ -218,11 +227,13 @@ const struct stage find_stage = {
     .cuda = STAGE_CUDA(find_cuda),
 };
 
-/* ---- add_first --------------------------------------------------------------------------------- */
+/* ---- add_first ------------------------------------------------------------------------------- */
 
 static const struct param add_first_params[] = {
-    PARAM(struct add_first_params, first, .unit = "mm", .derived = "position of the first column", .doc = "added"),
-    PARAM(struct add_first_params, most, .unit = "mm", .min = 0, .max = 1e6, .init.r = 1e6, .doc = "of first"),
+    PARAM(struct add_first_params, first, .unit = "mm", .derived = "position of the first column",
+          .doc = "added"),
+    PARAM(struct add_first_params, most, .unit = "mm", .min = 0, .max = 1e6, .init.r = 1e6,
+          .doc = "of first"),
     PARAM(struct add_first_params, fault, .unit = "", .doc = "changes what was planned"),
 };
 
@@ -232,7 +243,8 @@ static enum ts_status add_first_resolve(const struct stage_context *context, voi
     if (!ts_param_given(context->set, "first"))
         params->first = context->in.axes[2].first;
     if (params->first > params->most)
-        return ts_param_error(context->set, "most", "first-too-large", context->diag, "first is %g", params->first);
+        return ts_param_error(context->set, "most", "first-too-large", context->diag, "first is %g",
+                              params->first);
     return TS_OK;
 }
 
@@ -247,13 +259,15 @@ static enum ts_status add_first_shape(const struct stage_context *context, struc
 static enum ts_status add_first_map(const struct stage_context *context, const struct ts_image *in,
                                     struct ts_image *out, void *scratch)
 {
-    const uint16_t more = (uint16_t)(10 * ((const struct add_first_params *)context->params)->first);
+    const uint16_t more =
+        (uint16_t)(10 * ((const struct add_first_params *)context->params)->first);
     const uint16_t *from = in->data;
     uint16_t *to = out->data;
     (void)scratch;
     for (size_t i = 0; i < ts_image_count(out); i++)
         to[i] = (uint16_t)(from[i] + more);
-    return in->axes[2].first == context->in.axes[2].first && out->axes[2].first == context->out.axes[2].first
+    return in->axes[2].first == context->in.axes[2].first &&
+                   out->axes[2].first == context->out.axes[2].first
                ? TS_OK
                : TS_RUN_FAILED;
 }
@@ -272,7 +286,7 @@ const struct stage add_first_stage = {
     .cuda = STAGE_CUDA(add_first_cuda),
 };
 
-/* ---- masked ------------------------------------------------------------------------------------ */
+/* ---- masked ---------------------------------------------------------------------------------- */
 
 static const struct param masked_params[] = {
     PARAM(struct masked_params, mask, .unit = "", .optional = true, .doc = "where it counts"),
@@ -308,7 +322,8 @@ static size_t masked_result_bytes(const struct stage_context *context)
     return sizeof(uint64_t);
 }
 
-static void masked_reduce(const struct stage_context *context, int input, const struct ts_image *slices, void *partial)
+static void masked_reduce(const struct stage_context *context, int input,
+                          const struct ts_image *slices, void *partial)
 {
     const uint16_t *values = slices[0].data;
     const uint8_t *mask = slices[1].data;
@@ -320,15 +335,16 @@ static void masked_reduce(const struct stage_context *context, int input, const 
     *(uint64_t *)partial = sum;
 }
 
-static void masked_merge(const struct stage_context *context, int input, void *into, const void *from)
+static void masked_merge(const struct stage_context *context, int input, void *into,
+                         const void *from)
 {
     (void)context;
     (void)input;
     *(uint64_t *)into += *(const uint64_t *)from;
 }
 
-static enum ts_status masked_finish(const struct stage_context *context, const void *const totals[], void *result,
-                                    const struct ts_image *tables)
+static enum ts_status masked_finish(const struct stage_context *context, const void *const totals[],
+                                    void *result, const struct ts_image *tables)
 {
     (void)context;
     if (!totals[0])
@@ -339,7 +355,8 @@ static enum ts_status masked_finish(const struct stage_context *context, const v
     return TS_OK;
 }
 
-static int masked_tables(const struct stage_context *context, struct stage_table tables[STAGE_TABLES])
+static int masked_tables(const struct stage_context *context,
+                         struct stage_table tables[STAGE_TABLES])
 {
     tables[0] = (struct stage_table){.name = "sum", .doc = "of the values in the mask"};
     tables[0].image = (struct ts_image){.dtype = TS_U64, .unit = ""};
@@ -355,15 +372,17 @@ static enum ts_status masked_shape(const struct stage_context *context, struct t
     return TS_OK;
 }
 
-static int masked_map_tables(const struct stage_context *context, struct stage_table tables[STAGE_TABLES])
+static int masked_map_tables(const struct stage_context *context,
+                             struct stage_table tables[STAGE_TABLES])
 {
     tables[0] = (struct stage_table){.name = "shown", .doc = "in each slice"};
-    tables[0].image = (struct ts_image){.rank = 1, .axes = {context->in.axes[0]}, .dtype = TS_F64, .unit = ""};
+    tables[0].image =
+        (struct ts_image){.rank = 1, .axes = {context->in.axes[0]}, .dtype = TS_F64, .unit = ""};
     return 1;
 }
 
-static enum ts_status masked_map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                                 void *scratch)
+static enum ts_status masked_map(const struct stage_context *context, const struct ts_image *in,
+                                 struct ts_image *out, void *scratch)
 {
     const uint64_t *sums = context->result;
     (void)in;
@@ -405,25 +424,28 @@ const struct stage masked_stage = {
     .cuda = STAGE_CUDA(masked_cuda),
 };
 
-/* ---- spectrum ---------------------------------------------------------------------------------- */
+/* ---- spectrum -------------------------------------------------------------------------------- */
 
 static const struct param spectrum_params[] = {
     PARAM(struct spectrum_params, real, .unit = "", .doc = "values are real"),
     PARAM(struct spectrum_params, plane, .unit = "", .doc = "whole slices"),
 };
 
-static int spectrum_transforms(const struct stage_context *context, struct fft_shape shapes[STAGE_TRANSFORMS])
+static int spectrum_transforms(const struct stage_context *context,
+                               struct fft_shape shapes[STAGE_TRANSFORMS])
 {
     const struct spectrum_params *params = context->params;
     const int64_t columns = params->real ? context->in.axes[2].n : context->in.axes[2].n / 2;
-    shapes[0] = (struct fft_shape){.rank = 1, .real = params->real, .n = {columns}, .batch = SPECTRUM_ROWS};
+    shapes[0] =
+        (struct fft_shape){.rank = 1, .real = params->real, .n = {columns}, .batch = SPECTRUM_ROWS};
     if (params->plane)
-        shapes[0] =
-            (struct fft_shape){.rank = 2, .real = params->real, .n = {context->in.axes[1].n, columns}, .batch = 1};
+        shapes[0] = (struct fft_shape){
+            .rank = 2, .real = params->real, .n = {context->in.axes[1].n, columns}, .batch = 1};
     return 1;
 }
 
-/* Returns how many samples the scratch buffer holds: those of one call and, behind them, their spectrum. */
+/* Returns how many samples the scratch buffer holds: those of one call and, behind them, their
+ * spectrum. */
 static size_t spectrum_samples(const struct stage_context *context)
 {
     struct fft_shape shape[STAGE_TRANSFORMS];
@@ -436,12 +458,13 @@ static size_t spectrum_scratch(const struct stage_context *context, int64_t n)
     struct fft_shape shape[STAGE_TRANSFORMS];
     (void)n;
     spectrum_transforms(context, shape);
-    return (spectrum_samples(context) + ((size_t)ts_fft_spectrum_count(shape) * 2 + 15) / 16 * 16) * sizeof(float) +
+    return (spectrum_samples(context) + ((size_t)ts_fft_spectrum_count(shape) * 2 + 15) / 16 * 16) *
+               sizeof(float) +
            ts_fft_work_bytes(shape);
 }
 
-static enum ts_status spectrum_map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                                   void *scratch)
+static enum ts_status spectrum_map(const struct stage_context *context, const struct ts_image *in,
+                                   struct ts_image *out, void *scratch)
 {
     const struct spectrum_params *params = context->params;
     const int64_t nx = in->axes[2].n, step = params->plane ? in->axes[1].n : SPECTRUM_ROWS;

@@ -43,8 +43,8 @@ bool ts_test_is_valid(const struct ts_image *image, int64_t z, size_t i)
     return ts_valid_at(ts_slice_valid(image, z), i);
 }
 
-size_t ts_test_valid_values(const struct ts_image *image, const struct ts_image *mask, int64_t z, int64_t n,
-                            double **values)
+size_t ts_test_valid_values(const struct ts_image *image, const struct ts_image *mask, int64_t z,
+                            int64_t n, double **values)
 {
     const size_t count = ts_slice_count(image), element = ts_dtype_bytes(image->dtype);
     size_t taken = 0;
@@ -53,9 +53,11 @@ size_t ts_test_valid_values(const struct ts_image *image, const struct ts_image 
         for (size_t i = 0; i < count; i++) {
             double chosen = 1;
             if (mask)
-                ts_load_f64(&chosen, (const char *)ts_slice_data(mask, at) + i * ts_dtype_bytes(mask->dtype),
+                ts_load_f64(&chosen,
+                            (const char *)ts_slice_data(mask, at) + i * ts_dtype_bytes(mask->dtype),
                             mask->dtype, 1);
-            ts_load_f64(*values + taken, (const char *)ts_slice_data(image, at) + i * element, image->dtype, 1);
+            ts_load_f64(*values + taken, (const char *)ts_slice_data(image, at) + i * element,
+                        image->dtype, 1);
             taken += (!image->masked || ts_test_is_valid(image, at, i)) && chosen != 0;
         }
     return taken;

@@ -12,8 +12,9 @@ extern "C" {
 
 static const struct stage narrow_stage = {.name = "narrow"};
 
-enum ts_status ts_test_narrow_histogram(const struct device_numbers *device, const uint8_t *pixels, size_t n,
-                                        uint64_t counts[NARROW_KEYS], struct ts_diag *diag)
+enum ts_status ts_test_narrow_histogram(const struct device_numbers *device, const uint8_t *pixels,
+                                        size_t n, uint64_t counts[NARROW_KEYS],
+                                        struct ts_diag *diag)
 {
     struct device_numbers one = *device;
     struct cuda_session *session = NULL;

@@ -10,7 +10,8 @@
 enum { NARROW_BITS = 15, NARROW_KEYS = 256, NARROW_WARPS = 8 };
 
 /* Counts how often each value occurs, in one block of NARROW_WARPS warps. */
-enum ts_status ts_test_narrow_histogram(const struct device_numbers *device, const uint8_t *pixels, size_t n,
-                                        uint64_t counts[NARROW_KEYS], struct ts_diag *diag);
+enum ts_status ts_test_narrow_histogram(const struct device_numbers *device, const uint8_t *pixels,
+                                        size_t n, uint64_t counts[NARROW_KEYS],
+                                        struct ts_diag *diag);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Measures how far a case is from its oracle, in its map and its tables, on an image so small that even the slowest
- * oracle is done with it at once.
+ * Measures how far a case is from its oracle, in its map and its tables, on an image so small that
+ * even the slowest oracle is done with it at once.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -12,10 +12,13 @@
 #include "tests/support/oracles.h"
 
 enum { ERROR_NY = 67, ERROR_NX = 91 };
-static const char other_image[] = "the stage does not take the small image that the oracle is given";
+static const char other_image[] =
+    "the stage does not take the small image that the oracle is given";
 
-/* The largest distance and the largest value so far; a NaN that is not expected shows as infinity. */
-static void compare(const double *found, const double *expected, size_t n, double *distance, double *largest)
+/* The largest distance and the largest value so far; a NaN that is not expected shows as
+ * infinity. */
+static void compare(const double *found, const double *expected, size_t n, double *distance,
+                    double *largest)
 {
     for (size_t i = 0; i < n; i++) {
         const bool same = found[i] == expected[i] || (isnan(found[i]) && isnan(expected[i]));
@@ -35,10 +38,10 @@ double *ts_bench_table(struct bench_tables *tables, const char *name)
     return NULL;
 }
 
-/* Widens the error by what was found: the largest distance and the stage's tolerance, as shares of the largest value
- * expected. */
-static void widen(const struct stage_context *context, const struct ts_image *image, const double *expected,
-                  struct bench_error *error)
+/* Widens the error by what was found: the largest distance and the stage's tolerance, as shares of
+ * the largest value expected. */
+static void widen(const struct stage_context *context, const struct ts_image *image,
+                  const double *expected, struct bench_error *error)
 {
     const struct stage_tolerance tolerance = ts_stage_tolerance(context);
     const size_t n = ts_image_count(image);
@@ -54,8 +57,8 @@ static void widen(const struct stage_context *context, const struct ts_image *im
 }
 
 /* Fills in both, of zeros, from the stage's oracle. */
-static bool ask(const struct stage_context *context, const struct ts_image *in, struct bench_oracles oracles,
-                double *out, struct bench_tables *tables)
+static bool ask(const struct stage_context *context, const struct ts_image *in,
+                struct bench_oracles oracles, double *out, struct bench_tables *tables)
 {
     bool complete = true;
     for (int i = 0; i < tables->n; i++) {
@@ -83,8 +86,9 @@ static bool ask(const struct stage_context *context, const struct ts_image *in, 
 }
 
 /* Compares all that the stage gave; the distance stays NAN where there was nothing to compare. */
-static void compare_all(const struct stage_context *context, const struct ts_image *result, const double *out,
-                        const struct bench_tables *tables, struct bench_error *error)
+static void compare_all(const struct stage_context *context, const struct ts_image *result,
+                        const double *out, const struct bench_tables *tables,
+                        struct bench_error *error)
 {
     if (context->stage->map)
         widen(context, result, out, error);
@@ -99,8 +103,8 @@ static void name_unknown(const struct bench_tables *tables, struct bench_error *
     size_t length = 0;
     for (int i = 0; i < tables->n; i++)
         if (!tables->known[i] && length < sizeof error->unknown)
-            length += (size_t)snprintf(error->unknown + length, sizeof error->unknown - length, "%s%s",
-                                       length ? ", " : "", tables->tables[i].name);
+            length += (size_t)snprintf(error->unknown + length, sizeof error->unknown - length,
+                                       "%s%s", length ? ", " : "", tables->tables[i].name);
 }
 
 static struct bench_error against(struct stage_context *context, const struct ts_image *in,
@@ -143,7 +147,8 @@ static bool has_references(const struct stage_context *context)
     return any;
 }
 
-struct bench_error ts_oracle_error(const struct bench_case *which, const struct device_numbers *device,
+struct bench_error ts_oracle_error(const struct bench_case *which,
+                                   const struct device_numbers *device,
                                    struct bench_oracles oracles)
 {
     struct bench_case small = *which;
@@ -157,10 +162,12 @@ struct bench_error ts_oracle_error(const struct bench_case *which, const struct 
     if (in.data && diag) {
         if (ts_bench_prepare(&ready, &small, NULL, 1, device, diag) != TS_OK)
             error = ts_bench_no_error(other_image);
-        else if (oracles.results || (oracles.map && which->stage->map && !has_references(&ready.context)))
+        else if (oracles.results ||
+                 (oracles.map && which->stage->map && !has_references(&ready.context)))
             error = against(&ready.context, &in, oracles);
         else
-            error = ts_bench_no_error(oracles.map ? "the oracle knows of no references" : "the stage has no oracle");
+            error = ts_bench_no_error(oracles.map ? "the oracle knows of no references"
+                                                  : "the stage has no oracle");
         ts_bench_stage_clear(&ready);
     }
     free(in.data);
@@ -168,7 +175,8 @@ struct bench_error ts_oracle_error(const struct bench_case *which, const struct 
     return error;
 }
 
-struct bench_error ts_oracle_compare(const struct bench_case *which, const struct device_numbers *device)
+struct bench_error ts_oracle_compare(const struct bench_case *which,
+                                     const struct device_numbers *device)
 {
     return ts_oracle_error(which, device, ts_oracles_of(which->stage));
 }

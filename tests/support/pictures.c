@@ -28,7 +28,8 @@ static bool find_folder(char *folder, size_t size)
     return mkdir(folder, 0777) == 0 || (errno == EEXIST && access(folder, W_OK) == 0);
 }
 
-void ts_test_picture(const char *name, const double *values, size_t width, size_t height, double low, double high)
+void ts_test_picture(const char *name, const double *values, size_t width, size_t height,
+                     double low, double high)
 {
     char folder[4096 + 16], path[4096 + 128];
     if (!find_folder(folder, sizeof folder))
@@ -38,7 +39,8 @@ void ts_test_picture(const char *name, const double *values, size_t width, size_
     for (size_t i = 0; i < width * height; i++)
         pixels[i] = (uint8_t)(255 * fmin(1, fmax(0, (values[i] - low) / (high - low))));
     snprintf(path, sizeof path, "%s/%s.png", folder, name);
-    cr_assert_eq(ts_png_write_gray8(path, (int64_t)width, (int64_t)height, pixels, diag), TS_OK, "%s", path);
+    cr_assert_eq(ts_png_write_gray8(path, (int64_t)width, (int64_t)height, pixels, diag), TS_OK,
+                 "%s", path);
     ts_diag_destroy(diag);
     free(pixels);
 }

@@ -58,7 +58,8 @@ int64_t ts_test_plan_least(struct ts_plan *plan)
     return low;
 }
 
-void ts_test_same_file(const char *path, unsigned char **first, size_t *first_size, const char *what)
+void ts_test_same_file(const char *path, unsigned char **first, size_t *first_size,
+                       const char *what)
 {
     size_t size;
     unsigned char *bytes = ts_test_read_file(path, &size);
@@ -77,7 +78,8 @@ void ts_test_same_for_slabs_and_threads(const struct memory_chain *memory, const
     unsigned char *first = NULL;
     size_t first_size = 0;
     for (int run = 0; run < 4; run++) {
-        const struct ts_options options = {.device = "cpu", .threads = run < 2 ? 1 : 3, .force = true};
+        const struct ts_options options = {
+            .device = "cpu", .threads = run < 2 ? 1 : 3, .force = true};
         struct ts_plan *plan = ts_test_plan(memory, &options);
         cr_assert(plan);
         if (run % 2 == 0)

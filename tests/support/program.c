@@ -40,7 +40,8 @@ void ts_program_folder_list(const char *folder, char *names, size_t size)
     cr_assert_geq(n, 0);
     names[0] = '\0';
     for (int i = 0; i < n; i++) {
-        if (strcmp(entries[i]->d_name, ".") != 0 && strcmp(entries[i]->d_name, "..") != 0 && used < size)
+        if (strcmp(entries[i]->d_name, ".") != 0 && strcmp(entries[i]->d_name, "..") != 0 &&
+            used < size)
             used += (size_t)snprintf(names + used, size - used, "%s ", entries[i]->d_name);
         free(entries[i]);
     }
@@ -54,7 +55,8 @@ pid_t ts_program_start(const char *folder, const char *const *arguments, int ter
     posix_spawnattr_t attributes;
     sigset_t signals;
     pid_t pid;
-    setenv("TOMOSTAGE_RATES", "", 0); /* what is kept of this machine must not choose devices in tests */
+    setenv("TOMOSTAGE_RATES", "",
+           0); /* what is kept of this machine must not choose devices in tests */
     /* A shell's background job ignores SIGINT, and so would everything started from it. */
     sigfillset(&signals);
     posix_spawnattr_init(&attributes);
@@ -66,14 +68,16 @@ pid_t ts_program_start(const char *folder, const char *const *arguments, int ter
     output_path(err, sizeof err, folder, "err");
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, out, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, out, O_WRONLY | O_CREAT | O_TRUNC,
+                                     0600);
     if (terminal >= 0)
         posix_spawn_file_actions_adddup2(&actions, terminal, STDERR_FILENO);
     else
-        posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, err, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+        posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, err, O_WRONLY | O_CREAT | O_TRUNC,
+                                         0600);
     posix_spawn_file_actions_addchdir_np(&actions, folder);
-    cr_assert_eq(posix_spawn(&pid, ts_test_program(), &actions, &attributes, argv, environ), 0, "cannot start %s",
-                 ts_test_program());
+    cr_assert_eq(posix_spawn(&pid, ts_test_program(), &actions, &attributes, argv, environ), 0,
+                 "cannot start %s", ts_test_program());
     posix_spawn_file_actions_destroy(&actions);
     posix_spawnattr_destroy(&attributes);
     return pid;
@@ -116,12 +120,14 @@ void ts_program_wait(pid_t pid, const char *folder, struct program_outcome *outc
     cr_assert_eq(clock_gettime(clock, &end), 0);
     cr_assert_eq(waitpid(pid, &status, 0), pid);
     outcome->code = WIFEXITED(status) ? WEXITSTATUS(status) : 256 + WTERMSIG(status);
-    outcome->seconds = (double)(end.tv_sec - start.tv_sec) + 1e-9 * (double)(end.tv_nsec - start.tv_nsec);
+    outcome->seconds =
+        (double)(end.tv_sec - start.tv_sec) + 1e-9 * (double)(end.tv_nsec - start.tv_nsec);
     read_output(folder, "out", outcome->out, sizeof outcome->out);
     read_output(folder, "err", outcome->err, sizeof outcome->err);
 }
 
-void ts_program_run(const char *folder, const char *const *arguments, struct program_outcome *outcome)
+void ts_program_run(const char *folder, const char *const *arguments,
+                    struct program_outcome *outcome)
 {
     ts_program_wait(ts_program_start(folder, arguments, -1), folder, outcome);
 }
@@ -130,11 +136,13 @@ void ts_program_make_study(char *folder, size_t size)
 {
     static struct program_outcome outcome;
     ts_test_folder(folder, size);
-    ts_program_run(folder, ARGUMENTS("phantom", "disc", "-o", "study", "--size", "64", "--slices", "9"), &outcome);
+    ts_program_run(folder,
+                   ARGUMENTS("phantom", "disc", "-o", "study", "--size", "64", "--slices", "9"),
+                   &outcome);
     cr_assert_eq(outcome.code, 0, "%s", outcome.err);
 }
 
-/* ---- JSON -------------------------------------------------------------------------------------- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
 static const char *skip_blanks(const char *at)
 {

@@ -10,15 +10,16 @@
 
 enum { GUARD = 64, GUARD_BYTE = 0xA5, POISON_BYTE = 0xFF };
 
-enum ts_status ts_test_apply(struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                             const struct ts_image *const references[STAGE_REFERENCES], int64_t slab,
-                             struct stage_reduced **reduced)
+enum ts_status ts_test_apply(struct stage_context *context, const struct ts_image *in,
+                             struct ts_image *out,
+                             const struct ts_image *const references[STAGE_REFERENCES],
+                             int64_t slab, struct stage_reduced **reduced)
 {
     return context->device ? ts_cuda_apply(context, in, out, references, slab, reduced)
                            : ts_stage_apply(context, in, out, references, slab, reduced);
 }
 
-/* ---- parameters -------------------------------------------------------------------------------- */
+/* ---- parameters ------------------------------------------------------------------------------ */
 
 static struct ts_numbers parse_numbers(const char *text)
 {
@@ -109,9 +110,10 @@ void ts_test_params_clear(struct param_set *set)
     free(set->values);
 }
 
-/* ---- images ------------------------------------------------------------------------------------ */
+/* ---- images ---------------------------------------------------------------------------------- */
 
-static double sample(enum ts_dtype dtype, enum stage_values values, uint64_t *state, int64_t z, int64_t y, int64_t x)
+static double sample(enum ts_dtype dtype, enum stage_values values, uint64_t *state, int64_t z,
+                     int64_t y, int64_t x)
 {
     double low, high;
     ts_dtype_range(dtype, &low, &high);
@@ -122,10 +124,13 @@ static double sample(enum ts_dtype dtype, enum stage_values values, uint64_t *st
     const double random = ts_random_unit(state);
     switch (values) {
     case VALUES_RANDOM:
-        return dtype == TS_F32 ? low + (high - low) * random : floor(low + (high - low + 1) * random);
+        return dtype == TS_F32 ? low + (high - low) * random
+                               : floor(low + (high - low + 1) * random);
     case VALUES_CT: {
-        const double smooth = 400 * sin(0.31 * (double)x + 0.2 * (double)z) * cos(0.17 * (double)y) + 20 * random;
-        const double value = (low < 0 ? 0 : 0.3 * (high < 4000 ? high : 4000)) + (high < 4000 ? 0.05 : 1) * smooth;
+        const double smooth =
+            400 * sin(0.31 * (double)x + 0.2 * (double)z) * cos(0.17 * (double)y) + 20 * random;
+        const double value =
+            (low < 0 ? 0 : 0.3 * (high < 4000 ? high : 4000)) + (high < 4000 ? 0.05 : 1) * smooth;
         const double whole = dtype == TS_F32 ? value : floor(value);
         return whole < low ? low : whole > high ? high : whole;
     }
@@ -137,8 +142,8 @@ static double sample(enum ts_dtype dtype, enum stage_values values, uint64_t *st
     return 0;
 }
 
-struct ts_image ts_test_image(int64_t nz, int64_t ny, int64_t nx, enum ts_dtype dtype, enum stage_values values,
-                              uint64_t seed)
+struct ts_image ts_test_image(int64_t nz, int64_t ny, int64_t nx, enum ts_dtype dtype,
+                              enum stage_values values, uint64_t seed)
 {
     struct ts_image image = {
         .rank = 3,
@@ -159,9 +164,9 @@ struct ts_image ts_test_image(int64_t nz, int64_t ny, int64_t nx, enum ts_dtype 
             for (int64_t x = 0; x < nx; x++, i++) {
                 const double value = sample(dtype, values, &seed, z, y, x);
                 switch (dtype) {
-#define CASE(suffix, type)                                                                                             \
-    case TS_##suffix:                                                                                                  \
-        ((type *)image.data)[i] = (type)value;                                                                         \
+#define CASE(suffix, type)                                                                         \
+    case TS_##suffix:                                                                              \
+        ((type *)image.data)[i] = (type)value;                                                     \
         break;
                     TS_IMAGE_DTYPES(CASE)
 #undef CASE
@@ -175,8 +180,8 @@ struct ts_image ts_test_image(int64_t nz, int64_t ny, int64_t nx, enum ts_dtype 
 void ts_test_sinogram(struct ts_image *image)
 {
     const int64_t views = image->axes[1].n, detectors = image->axes[2].n;
-    image->axes[1] =
-        (struct ts_axis){.kind = TS_AXIS_VIEW, .n = views, .spacing = 180 / (double)views, .unit = "degree"};
+    image->axes[1] = (struct ts_axis){
+        .kind = TS_AXIS_VIEW, .n = views, .spacing = 180 / (double)views, .unit = "degree"};
     image->axes[2] = (struct ts_axis){.kind = TS_AXIS_DETECTOR,
                                       .n = detectors,
                                       .spacing = 0.5,
@@ -185,7 +190,7 @@ void ts_test_sinogram(struct ts_image *image)
     image->quantity = TS_LINE_INTEGRAL;
 }
 
-/* ---- the loop ---------------------------------------------------------------------------------- */
+/* ---- the loop -------------------------------------------------------------------------------- */
 
 struct check {
     const struct stage *stage;
@@ -200,19 +205,20 @@ struct check {
 static void describe(const struct check *check, char *text, size_t size)
 {
     snprintf(text, size, "%s {%s} %s %lld x %lld x %lld values %d seed %llu", check->stage->name,
-             check->row->assignments, ts_dtype_name(check->in->dtype), (long long)check->in->axes[0].n,
-             (long long)check->in->axes[1].n, (long long)check->in->axes[2].n, check->row->values,
-             (unsigned long long)check->seed);
+             check->row->assignments, ts_dtype_name(check->in->dtype),
+             (long long)check->in->axes[0].n, (long long)check->in->axes[1].n,
+             (long long)check->in->axes[2].n, check->row->values, (unsigned long long)check->seed);
 }
 
-/* Runs once with these slabs and threads into guarded memory; the caller frees *guarded. False where the device does
- * not have the method. */
-static bool run_once(struct check *check, const struct device_numbers *device, int64_t slab, int threads,
-                     struct stage_context *context, unsigned char **guarded, const char *what)
+/* Runs once with these slabs and threads into guarded memory; the caller frees *guarded. False
+ * where the device does not have the method. */
+static bool run_once(struct check *check, const struct device_numbers *device, int64_t slab,
+                     int threads, struct stage_context *context, unsigned char **guarded,
+                     const char *what)
 {
     struct ts_diag *diag = ts_diag_create();
-    enum ts_status status =
-        ts_stage_prepare(check->stage, &check->set, check->in, NULL, threads, device, diag, context);
+    enum ts_status status = ts_stage_prepare(check->stage, &check->set, check->in, NULL, threads,
+                                             device, diag, context);
     /* A method may also reach further on the device than on the CPU. */
     const char *const code = status == TS_BAD_CHAIN ? ts_diag_get(diag, 0)->code : "";
     check->beyond = ts_test_beyond(device, diag, what);
@@ -231,7 +237,8 @@ static bool run_once(struct check *check, const struct device_numbers *device, i
         status = ts_test_apply(context, check->in, &out, NULL, slab, NULL);
         for (size_t i = 0; i < GUARD; i++)
             cr_assert((*guarded)[i] == GUARD_BYTE && (*guarded)[GUARD + bytes + i] == GUARD_BYTE,
-                      "%s: wrote outside its output (slab %lld, %d threads)", what, (long long)slab, threads);
+                      "%s: wrote outside its output (slab %lld, %d threads)", what, (long long)slab,
+                      threads);
     }
     if (status != TS_OK)
         ts_diag_print(diag, stderr);
@@ -241,7 +248,8 @@ static bool run_once(struct check *check, const struct device_numbers *device, i
     return true;
 }
 
-static void compare(const struct check *check, const struct stage_context *context, const void *data, const char *what)
+static void compare(const struct check *check, const struct stage_context *context,
+                    const void *data, const char *what)
 {
     const size_t n_in = ts_image_count(check->in), n_out = ts_image_count(&context->out);
     double *in = malloc((n_in + 1) * sizeof *in), *out = malloc((n_out + 1) * sizeof *out),
@@ -258,8 +266,8 @@ static void compare(const struct check *check, const struct stage_context *conte
     for (size_t i = 0; i < n_out; i++) {
         const bool same = out[i] == expected[i] || (isnan(out[i]) && isnan(expected[i]));
         if (!same && !(fabs(out[i] - expected[i]) <= bound))
-            cr_assert_fail("%s: element %zu is %.9g, expected %.9g, tolerance %.3g", what, i, out[i], expected[i],
-                           bound);
+            cr_assert_fail("%s: element %zu is %.9g, expected %.9g, tolerance %.3g", what, i,
+                           out[i], expected[i], bound);
     }
     free(in);
     free(out);
@@ -274,8 +282,8 @@ static void compare_with_cpu(struct check *check, const unsigned char *data, con
     ts_test_params(check->stage, check->row->assignments, &check->set);
     if (run_once(check, NULL, 0, 2, &context, &guarded, what)) {
         if (ts_dtype_is_integer(context.out.dtype))
-            cr_assert(!memcmp(data, guarded + GUARD, ts_image_bytes(&context.out)), "%s: other integers than the CPU's",
-                      what);
+            cr_assert(!memcmp(data, guarded + GUARD, ts_image_bytes(&context.out)),
+                      "%s: other integers than the CPU's", what);
         free(guarded);
     }
     ts_test_params_clear(&check->set);
@@ -294,7 +302,8 @@ static size_t check_image(struct check *check)
         int threads;
     } ways[] = {{0, 1}, {1, 1}, {2, 3}, {3, 2}, {0, 2}};
     enum { WHOLE, SLABS = 2, MANY_SLICES = 12 };
-    /* With few cases many slices go at once: what takes them in groups does so, and is launched once. */
+    /* With few cases many slices go at once: what takes them in groups does so, and is launched
+     * once. */
     const size_t n_ways = sizeof ways / sizeof *ways - (ts_test_device ? 1 : 0),
                  few = check->in->axes[0].n > MANY_SLICES ? WHOLE : SLABS;
     char what[512];
@@ -304,14 +313,15 @@ static size_t check_image(struct check *check)
         struct stage_context context;
         unsigned char *guarded = NULL;
         ts_test_params(check->stage, check->row->assignments, &check->set);
-        const bool ran = run_once(check, ts_test_device, ways[i].slab, ways[i].threads, &context, &guarded, what);
+        const bool ran = run_once(check, ts_test_device, ways[i].slab, ways[i].threads, &context,
+                                  &guarded, what);
         if (ran && !first) {
             first = guarded;
             compare(check, &context, guarded + GUARD, what);
         } else if (ran) {
             cr_assert(!memcmp(first + GUARD, guarded + GUARD, ts_image_bytes(&context.out)),
-                      "%s: other bytes with slabs of %lld slices and %d threads", what, (long long)ways[i].slab,
-                      ways[i].threads);
+                      "%s: other bytes with slabs of %lld slices and %d threads", what,
+                      (long long)ways[i].slab, ways[i].threads);
             free(guarded);
         }
         ts_test_params_clear(&check->set);
@@ -330,15 +340,15 @@ static size_t plan_image(struct check *check)
     struct stage_context context;
     struct ts_diag *diag = ts_diag_create();
     ts_test_params(check->stage, check->row->assignments, &check->set);
-    const enum ts_status status =
-        ts_stage_prepare(check->stage, &check->set, check->in, NULL, 1, ts_test_device, diag, &context);
+    const enum ts_status status = ts_stage_prepare(check->stage, &check->set, check->in, NULL, 1,
+                                                   ts_test_device, diag, &context);
     ts_test_params_clear(&check->set);
     ts_diag_destroy(diag);
     return status == TS_OK;
 }
 
-/* With few cases: one shape and type a row of the cases, another in each row; some more where there are few rows, and
- * some rows alone where there are many. */
+/* With few cases: one shape and type a row of the cases, another in each row; some more where there
+ * are few rows, and some rows alone where there are many. */
 static bool left_out(size_t row, size_t n_rows, size_t combination, size_t n_combinations)
 {
     enum { FEW_ROWS = 6, MANY_ROWS = 30 };
@@ -346,7 +356,8 @@ static bool left_out(size_t row, size_t n_rows, size_t combination, size_t n_com
     return ts_test_few() && (combination % step != 5 * row % step || 7 * row % n_rows >= MANY_ROWS);
 }
 
-size_t ts_stage_check(const struct stage *stage, stage_oracle *oracle, const struct stage_case *cases, size_t n_cases)
+size_t ts_stage_check(const struct stage *stage, stage_oracle *oracle,
+                      const struct stage_case *cases, size_t n_cases)
 {
     /* Odd, prime, one pixel thin, tiny, and larger than any vector or tile, never square. */
     static const int64_t shapes[][3] = {{1, 1, 1},  {2, 1, 37}, {3, 41, 1},   {5, 7, 11},
@@ -362,15 +373,18 @@ size_t ts_stage_check(const struct stage *stage, stage_oracle *oracle, const str
                 if (!(dtypes & TS_DTYPE_BIT(dtype)))
                     continue;
                 const uint64_t seed = 1000 * c + 10 * s + (uint64_t)dtype;
-                struct ts_image in =
-                    cases[c].nx ? ts_test_image(cases[c].nz, cases[c].ny, cases[c].nx, dtype, cases[c].values, seed)
-                                : ts_test_image(shapes[s][0], shapes[s][1], shapes[s][2], dtype, cases[c].values, seed);
+                struct ts_image in = cases[c].nx
+                                         ? ts_test_image(cases[c].nz, cases[c].ny, cases[c].nx,
+                                                         dtype, cases[c].values, seed)
+                                         : ts_test_image(shapes[s][0], shapes[s][1], shapes[s][2],
+                                                         dtype, cases[c].values, seed);
                 if (!(stage->axes & AXES_VOLUME))
                     ts_test_sinogram(&in);
                 if (stage->quantities & TS_QUANTITY_BIT(TS_INTENSITY))
                     in.quantity = TS_INTENSITY;
                 in.quantity = cases[c].quantity ? cases[c].quantity : in.quantity;
-                struct check check = {.stage = stage, .oracle = oracle, .row = &cases[c], .in = &in, .seed = seed};
+                struct check check = {
+                    .stage = stage, .oracle = oracle, .row = &cases[c], .in = &in, .seed = seed};
                 const bool out = left_out(c, n_cases, combination++, n_combinations);
                 if (out)
                     planned += plan_image(&check);
@@ -380,8 +394,8 @@ size_t ts_stage_check(const struct stage *stage, stage_oracle *oracle, const str
             }
     }
     if (planned || skipped)
-        fprintf(stderr, "%s: %zu images compared, %zu planned alone, %zu SKIPPED on this device\n", stage->name,
-                compared, planned, skipped);
+        fprintf(stderr, "%s: %zu images compared, %zu planned alone, %zu SKIPPED on this device\n",
+                stage->name, compared, planned, skipped);
     cr_assert(!planned || compared + skipped > 0, "%s: nothing was compared", stage->name);
     return compared + planned + skipped;
 }

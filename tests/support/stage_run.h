@@ -16,28 +16,32 @@ struct stage_run {
     enum ts_status status;
 };
 
-/* Prepares and applies the stage over slabs of `slab` slices (0: all); the status is kept and returned. */
-enum ts_status ts_test_run(struct stage_run *run, const struct stage *stage, const char *assignments,
-                           const struct ts_image *in, const struct ts_image *reference, int64_t slab, int threads);
+/* Prepares and applies the stage over slabs of `slab` slices (0: all); the status is kept and
+ * returned. */
+enum ts_status ts_test_run(struct stage_run *run, const struct stage *stage,
+                           const char *assignments, const struct ts_image *in,
+                           const struct ts_image *reference, int64_t slab, int threads);
 /* The same with all references, in the order of their parameters. */
-enum ts_status ts_test_run_references(struct stage_run *run, const struct stage *stage, const char *assignments,
-                                      const struct ts_image *in,
-                                      const struct ts_image *const references[STAGE_REFERENCES], int64_t slab,
-                                      int threads);
+enum ts_status ts_test_run_references(struct stage_run *run, const struct stage *stage,
+                                      const char *assignments, const struct ts_image *in,
+                                      const struct ts_image *const references[STAGE_REFERENCES],
+                                      int64_t slab, int threads);
 void ts_test_run_clear(struct stage_run *run);
-/* The image that the stage makes of `in`, at once, on two threads; free(image.data). Fails the test where it refuses.
+/* The image that the stage makes of `in`, at once, on two threads; free(image.data). Fails the test
+ * where it refuses.
  */
-struct ts_image ts_test_output(const struct stage *stage, const char *assignments, const struct ts_image *in);
+struct ts_image ts_test_output(const struct stage *stage, const char *assignments,
+                               const struct ts_image *in);
 /* Fails the test where the run has no such table. */
 const struct ts_image *ts_test_table(const struct stage_run *run, const char *name);
 /* Element i of the table, as a double. */
 double ts_test_table_at(const struct stage_run *run, const char *name, int64_t i);
-/* Fails unless preparing the stage for this image, and its first reference (NULL: none), is refused with one record of
- * this code that has `words` in its message or hint. */
+/* Fails unless preparing the stage for this image, and its first reference (NULL: none), is refused
+ * with one record of this code that has `words` in its message or hint. */
 void ts_test_refuses(const struct stage *stage, const char *assignments, const struct ts_image *in,
                      const struct ts_image *reference, const char *code, const char *words);
 /* The same for a 2 x 3 x 4 image, which is its own reference, and any words. */
-void ts_test_refused(const struct stage *stage, const char *assignments, enum ts_dtype dtype, bool with_reference,
-                     const char *code);
+void ts_test_refused(const struct stage *stage, const char *assignments, enum ts_dtype dtype,
+                     bool with_reference, const char *code);
 
 #endif

@@ -80,9 +80,9 @@ void ts_test_store(void *data, enum ts_dtype dtype, size_t i, double value)
     ts_dtype_range(dtype, &low, &high);
     value = value < low ? low : value > high ? high : value;
     switch (dtype) {
-#define STORE(suffix, type)                                                                                            \
-    case TS_##suffix:                                                                                                  \
-        ((type *)data)[i] = (type)value;                                                                               \
+#define STORE(suffix, type)                                                                        \
+    case TS_##suffix:                                                                              \
+        ((type *)data)[i] = (type)value;                                                           \
         break;
         TS_IMAGE_DTYPES(STORE)
         STORE(U64, uint64_t)

@@ -9,7 +9,8 @@
 #include "stages/values/fan_in.h"
 
 /* Tables in host memory; the first becomes the sum. */
-enum ts_status ts_test_tables_join(const struct device_numbers *device, uint64_t *tables, int64_t n_tables,
-                                   int64_t n_bins, enum reduction_method method, struct ts_diag *diag);
+enum ts_status ts_test_tables_join(const struct device_numbers *device, uint64_t *tables,
+                                   int64_t n_tables, int64_t n_bins, enum reduction_method method,
+                                   struct ts_diag *diag);
 
 #endif

@@ -14,8 +14,8 @@ const struct device_numbers *ts_test_device;
 static struct cuda_devices found;
 static uint64_t launches_before;
 
-/* Source: CUDA C++ Programming Guide, technical specifications per compute capability; multiprocessors and cache of a
- * T4, A10 and L4. */
+/* Source: CUDA C++ Programming Guide, technical specifications per compute capability;
+ * multiprocessors and cache of a T4, A10 and L4. */
 static void shrink(struct device_numbers *device, int capability)
 {
     static const struct device_numbers like[] = {
@@ -49,10 +49,10 @@ static void shrink(struct device_numbers *device, int capability)
     while (i < n && 10 * like[i].major + like[i].minor != capability)
         i++;
     cr_assert_lt(i, n, "nothing is known of compute capability %d", capability);
-    const int have[] = {device->multiprocessors, device->threads, device->shared_bytes, device->block_shared_bytes,
-                        device->l2_bytes};
-    const int wanted[] = {like[i].multiprocessors, like[i].threads, like[i].shared_bytes, like[i].block_shared_bytes,
-                          like[i].l2_bytes};
+    const int have[] = {device->multiprocessors, device->threads, device->shared_bytes,
+                        device->block_shared_bytes, device->l2_bytes};
+    const int wanted[] = {like[i].multiprocessors, like[i].threads, like[i].shared_bytes,
+                          like[i].block_shared_bytes, like[i].l2_bytes};
     int *const numbers[] = {&device->multiprocessors, &device->threads, &device->shared_bytes,
                             &device->block_shared_bytes, &device->l2_bytes};
     for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++)
@@ -73,7 +73,8 @@ struct device_numbers ts_test_device_of(int code)
         if (device.code >= code)
             return device;
     }
-    fprintf(stderr, "SKIPPED: this build has no code of compute capability %d.%d or later\n", code / 10, code % 10);
+    fprintf(stderr, "SKIPPED: this build has no code of compute capability %d.%d or later\n",
+            code / 10, code % 10);
     cr_skip_test("no such code");
     return device;
 }
@@ -88,9 +89,10 @@ void ts_test_begin_cuda_like(int capability)
 {
     struct ts_diag *diag = ts_diag_create();
     /* This process forks no worker, so that CUDA may start in it. */
-    const enum ts_status status =
-        ts_cuda_built() ? ts_cuda_query_here(&found, diag)
-                        : ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){0}, "this build has no CUDA code");
+    const enum ts_status status = ts_cuda_built()
+                                      ? ts_cuda_query_here(&found, diag)
+                                      : ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){0},
+                                                      "this build has no CUDA code");
     if (status != TS_OK) {
         fprintf(stderr, "SKIPPED: %s\n", ts_diag_get(diag, 0)->message);
         ts_diag_destroy(diag);
@@ -110,18 +112,21 @@ void ts_test_begin_cuda_like(int capability)
 void ts_test_end_cuda(void)
 {
     ts_test_device = NULL;
-    cr_assert_gt(ts_cuda_launch_count(), launches_before, "no kernel was launched: nothing was tested");
+    cr_assert_gt(ts_cuda_launch_count(), launches_before,
+                 "no kernel was launched: nothing was tested");
 }
 
-bool ts_test_beyond(const struct device_numbers *device, const struct ts_diag *diag, const char *what)
+bool ts_test_beyond(const struct device_numbers *device, const struct ts_diag *diag,
+                    const char *what)
 {
     enum { LARGEST_CASE = 227 << 10 };
     if (!device || !ts_diag_count(diag))
         return false;
     const struct ts_diag_record *refused = ts_diag_get(diag, 0);
-    const bool beyond = !strcmp(refused->code, "method-shared-memory") ? device->block_shared_bytes < LARGEST_CASE
-                        : !strcmp(refused->code, "tensor-capability")  ? device->code < CUDA_TENSOR_CODE
-                                                                       : false;
+    const bool beyond =
+        !strcmp(refused->code, "method-shared-memory") ? device->block_shared_bytes < LARGEST_CASE
+        : !strcmp(refused->code, "tensor-capability")  ? device->code < CUDA_TENSOR_CODE
+                                                       : false;
     if (beyond)
         fprintf(stderr, "SKIPPED: %s: %s\n", what, refused->message);
     return beyond;

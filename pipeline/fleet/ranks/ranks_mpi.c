@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The ranks of MPI. MPI is a state of the whole process, and so is what this file remembers of it. Libraries of MPI
- * wait in a loop that takes a whole core. Here a rank sleeps between two looks, because the threads that compress need
- * the core. An error of MPI ends all ranks, as MPI does unless it is told otherwise.
+ * The ranks of MPI. MPI is a state of the whole process, and so is what this file remembers of it.
+ * Libraries of MPI wait in a loop that takes a whole core. Here a rank sleeps between two looks,
+ * because the threads that compress need the core. An error of MPI ends all ranks, as MPI does
+ * unless it is told otherwise.
  */
 #include <mpi.h>
 #include <sched.h>
@@ -16,7 +17,13 @@
 #include "pipeline/fleet/ranks/ranks.h"
 
 /* A message has at most PIECE_BYTES, since MPI counts in int. */
-enum { PIECE_BYTES = 1 << 30, SHORTEST_SLEEP_NS = 2000, LONGEST_SLEEP_NS = 200000, STATUS_BITS = 8, PAUSE_BIT = 48 };
+enum {
+    PIECE_BYTES = 1 << 30,
+    SHORTEST_SLEEP_NS = 2000,
+    LONGEST_SLEEP_NS = 200000,
+    STATUS_BITS = 8,
+    PAUSE_BIT = 48
+};
 enum { TAG_READY, TAG_DATA };
 
 static struct ranks ranks = {.count = 1, .on_host = 1};
@@ -25,14 +32,16 @@ static int failed = -1; /* rank whose failure ended the run */
 
 static bool is_launched(void)
 {
-    static const char *const variables[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "PMI_FD"};
+    static const char *const variables[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
+                                            "PMI_FD"};
     bool found = false;
     for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
         found |= getenv(variables[i]) != NULL;
     return found;
 }
 
-/* Counts the ranks of this machine, and the processors that any of them may use. A quota is taken for that of all. */
+/* Counts the ranks of this machine, and the processors that any of them may use. A quota is taken
+ * for that of all. */
 static void look_at_host(void)
 {
     _Alignas(cpu_set_t) unsigned char allowed[AVAILABLE_SET_BYTES];
@@ -51,10 +60,12 @@ enum ts_status ts_ranks_begin(struct ts_diag *diag)
     int provided;
     if (!is_launched())
         return TS_OK;
-    /* No process may look into this one's memory, so Open MPI must not have ranks copy from one another's. */
+    /* No process may look into this one's memory, so Open MPI must not have ranks copy from one
+     * another's. */
     setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 0);
     setenv("OMPI_MCA_smsc", "^cma,xpmem,knem", 0);
-    if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS || provided < MPI_THREAD_FUNNELED)
+    if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS ||
+        provided < MPI_THREAD_FUNNELED)
         return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "ranks-start"},
                              "MPI cannot be started beside threads");
     ranks.begun = true;
@@ -96,8 +107,8 @@ int ts_ranks_end(int code)
         return code;
     MPI_Ibcast(&code, 1, MPI_INT, ts_ranks_speaker(), MPI_COMM_WORLD, &request);
     wait_for(&request);
-    /* A launcher may end the others when one rank ends with an error. So no rank ends before all know this exit code,
-     * which no signal of the launcher changes any more. */
+    /* A launcher may end the others when one rank ends with an error. So no rank ends before all
+     * know this exit code, which no signal of the launcher changes any more. */
     signal(SIGTERM, SIG_IGN);
     MPI_Ibarrier(MPI_COMM_WORLD, &request);
     wait_for(&request);
@@ -109,10 +120,12 @@ int ts_ranks_end(int code)
 
 enum ts_status ts_ranks_least(enum ts_status status, int64_t numbers[2])
 {
-    /* The first rank that failed has the least verdict. Whoever only pauses has a greater one: an error must be seen.
+    /* The first rank that failed has the least verdict. Whoever only pauses has a greater one: an
+     * error must be seen.
      */
     const int64_t pause = status == TS_PAUSED ? INT64_C(1) << PAUSE_BIT : 0;
-    const int64_t verdict = status == TS_OK ? INT64_MAX : pause | (int64_t)ranks.number << STATUS_BITS | status;
+    const int64_t verdict =
+        status == TS_OK ? INT64_MAX : pause | (int64_t)ranks.number << STATUS_BITS | status;
     int64_t mine[] = {verdict, numbers[0], numbers[1], status != TS_OK}, least[4];
     MPI_Request request;
     if (ranks.count == 1 || failed >= 0)
@@ -138,7 +151,8 @@ static void wait_for_message(int from, int tag)
 {
     struct timespec sleep = {.tv_nsec = SHORTEST_SLEEP_NS};
     int there = 0;
-    while (MPI_Iprobe(from, tag, MPI_COMM_WORLD, &there, MPI_STATUS_IGNORE) == MPI_SUCCESS && !there)
+    while (MPI_Iprobe(from, tag, MPI_COMM_WORLD, &there, MPI_STATUS_IGNORE) == MPI_SUCCESS &&
+           !there)
         sleep_longer(&sleep);
 }
 
@@ -147,13 +161,15 @@ static int piece_of(size_t bytes, size_t at)
     return bytes - at < PIECE_BYTES ? (int)(bytes - at) : PIECE_BYTES;
 }
 
-/* The bytes go once the receiver has said that it is ready, so that both are awake while they do. */
+/* The bytes go once the receiver has said that it is ready, so that both are awake while they
+ * do. */
 void ts_ranks_send(int to, const void *data, size_t bytes)
 {
     wait_for_message(to, TAG_READY);
     MPI_Recv(NULL, 0, MPI_BYTE, to, TAG_READY, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     for (size_t at = 0; at < bytes; at += PIECE_BYTES)
-        MPI_Send((const char *)data + at, piece_of(bytes, at), MPI_BYTE, to, TAG_DATA, MPI_COMM_WORLD);
+        MPI_Send((const char *)data + at, piece_of(bytes, at), MPI_BYTE, to, TAG_DATA,
+                 MPI_COMM_WORLD);
 }
 
 void ts_ranks_receive(int from, void *data, size_t bytes)
@@ -161,7 +177,8 @@ void ts_ranks_receive(int from, void *data, size_t bytes)
     MPI_Send(NULL, 0, MPI_BYTE, from, TAG_READY, MPI_COMM_WORLD);
     wait_for_message(from, TAG_DATA);
     for (size_t at = 0; at < bytes; at += PIECE_BYTES)
-        MPI_Recv((char *)data + at, piece_of(bytes, at), MPI_BYTE, from, TAG_DATA, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Recv((char *)data + at, piece_of(bytes, at), MPI_BYTE, from, TAG_DATA, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
 }
 
 int ts_ranks_alike(const char *text)
@@ -190,5 +207,6 @@ void ts_ranks_share(void *data, size_t bytes)
 void ts_ranks_unite(void *data, size_t bytes)
 {
     for (size_t at = 0; ranks.count > 1 && at < bytes; at += PIECE_BYTES)
-        MPI_Allreduce(MPI_IN_PLACE, (char *)data + at, piece_of(bytes, at), MPI_BYTE, MPI_BOR, MPI_COMM_WORLD);
+        MPI_Allreduce(MPI_IN_PLACE, (char *)data + at, piece_of(bytes, at), MPI_BYTE, MPI_BOR,
+                      MPI_COMM_WORLD);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One rank tells the user what happened to all. A process that should be one of several and is alone says so.
+ * One rank tells the user what happened to all. A process that should be one of several and is
+ * alone says so.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,26 +21,31 @@ bool ts_ranks_speaks(void)
 void ts_ranks_name_speaker(struct ts_diag *diag)
 {
     char machine[256] = "";
-    if (!ts_ranks().some_failed || !ts_ranks_speaks() || gethostname(machine, sizeof machine - 1) != 0)
+    if (!ts_ranks().some_failed || !ts_ranks_speaks() ||
+        gethostname(machine, sizeof machine - 1) != 0)
         return;
-    ts_diag_note(diag, &(struct diag_site){.code = "ranks-one"}, "rank %d of %d, on %s, has found this error",
-                 ts_ranks().number, ts_ranks().count, machine);
+    ts_diag_note(diag, &(struct diag_site){.code = "ranks-one"},
+                 "rank %d of %d, on %s, has found this error", ts_ranks().number, ts_ranks().count,
+                 machine);
 }
 
-/* ---- alone --------------------------------------------------------------------------------------- */
+/* ---- alone ----------------------------------------------------------------------------------- */
 
-/* Returns how many processes a launcher has started beside one another, this one included. The first variable that is
- * set decides: a launcher inside a step of Slurm leaves that step's number standing. */
+/* Returns how many processes a launcher has started beside one another, this one included. The
+ * first variable that is set decides: a launcher inside a step of Slurm leaves that step's number
+ * standing. */
 static int64_t count_launched(void)
 {
-    static const char *const variables[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"};
+    static const char *const variables[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
+                                            "SLURM_STEP_NUM_TASKS"};
     int64_t n;
     for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
         const char *text = getenv(variables[i]);
         if (text && !ts_number_integer(text, &n))
             return n;
     }
-    const char *rank = getenv("PMIX_RANK"); /* PMIx has a variable for the number of a process alone */
+    const char *rank =
+        getenv("PMIX_RANK"); /* PMIx has a variable for the number of a process alone */
     return rank && !ts_number_integer(rank, &n) && n > 0 ? n + 1 : 1;
 }
 
@@ -49,10 +55,12 @@ void ts_ranks_warn_alone(struct ts_diag *diag)
     if (ts_ranks().count > 1 || n <= 1)
         return;
     ts_diag_warning(diag, &(struct diag_site){.code = "ranks-alone"},
-                    "a launcher has started at least %lld processes, and this one does not know of the others: each "
+                    "a launcher has started at least %lld processes, and this one does not know of "
+                    "the others: each "
                     "that runs this chain computes all of it",
                     (long long)n);
-    ts_diag_hint(diag, "build with -DTOMOSTAGE_MPI=ON and the launcher's MPI to share one run; runs of their own need "
+    ts_diag_hint(diag, "build with -DTOMOSTAGE_MPI=ON and the launcher's MPI to share one run; "
+                       "runs of their own need "
                        "an output each");
 }
 
@@ -61,10 +69,12 @@ enum ts_status ts_ranks_refuse_several(const char *command, struct ts_diag *diag
     const int64_t n = count_launched();
     if (n <= 1)
         return TS_OK;
-    ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "ranks-each"},
-                  "a launcher has started at least %lld processes, and each would do all that `%s` does", (long long)n,
-                  command);
-    return ts_diag_hint(diag, "start it without the launcher, or by one that starts a single process");
+    ts_diag_error(
+        diag, TS_BAD_CHAIN, &(struct diag_site){.code = "ranks-each"},
+        "a launcher has started at least %lld processes, and each would do all that `%s` does",
+        (long long)n, command);
+    return ts_diag_hint(diag,
+                        "start it without the launcher, or by one that starts a single process");
 }
 
 char **ts_ranks_environment_of_none(void)
@@ -86,7 +96,7 @@ char **ts_ranks_environment_of_none(void)
     return list;
 }
 
-/* ---- the notes of rank 0 --------------------------------------------------------------------------- */
+/* ---- the notes of rank 0 --------------------------------------------------------------------- */
 
 /* A record on its way. An empty text stands for none. */
 struct passed {
@@ -126,7 +136,8 @@ static bool has_record(const struct ts_diag *diag, const struct passed *passed)
     bool found = false;
     for (size_t i = 0; !found && i < ts_diag_count(diag); i++) {
         const struct ts_diag_record *record = ts_diag_get(diag, i);
-        found = !strcmp(record->code ? record->code : "", passed->code) && !strcmp(record->message, passed->message);
+        found = !strcmp(record->code ? record->code : "", passed->code) &&
+                !strcmp(record->message, passed->message);
     }
     return found;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * These tests inflate chunks that the device compressed, by zlib, libdeflate and, where it is installed, ISA-L: 10,000
- * fuzzed inputs a level (all small lengths, every width, constant, random, two values, ramps, NaNs, periods, steps,
- * last chunks that are partly filled). They check the checksum as a reader of HDF5 does, that the bytes do not depend
- * on what is compressed together, and the ratios on real slices.
+ * These tests inflate chunks that the device compressed, by zlib, libdeflate and, where it is
+ * installed, ISA-L: 10,000 fuzzed inputs a level (all small lengths, every width, constant, random,
+ * two values, ramps, NaNs, periods, steps, last chunks that are partly filled). They check the
+ * checksum as a reader of HDF5 does, that the bytes do not depend on what is compressed together,
+ * and the ratios on real slices.
  */
 #ifdef TS_HAVE_CUDA
 #include <criterion/criterion.h>
@@ -21,7 +22,13 @@
 #include "tests/support/support.h"
 #include "tests/support/test_device.h"
 
-enum { FUZZED = 10000, STEP_OF_FEW = 250, SMALL_LENGTHS = 300, MOST_ELEMENTS = 100000, GUARD = 256 };
+enum {
+    FUZZED = 10000,
+    STEP_OF_FEW = 250,
+    SMALL_LENGTHS = 300,
+    MOST_ELEMENTS = 100000,
+    GUARD = 256
+};
 
 enum values { CONSTANT, RANDOM, TWO_VALUES, RAMP, NOT_A_NUMBER, SKEWED, PERIODIC, STEPS, KINDS };
 
@@ -38,7 +45,8 @@ struct bench {
 
 static void expect_ok(struct bench *bench, enum ts_status status)
 {
-    cr_assert_eq(status, TS_OK, "%s", ts_diag_count(bench->diag) ? ts_diag_get(bench->diag, 0)->message : "no record");
+    cr_assert_eq(status, TS_OK, "%s",
+                 ts_diag_count(bench->diag) ? ts_diag_get(bench->diag, 0)->message : "no record");
 }
 
 /* Begins work on the device, with memory for calls of the sizes of `job` and smaller ones. */
@@ -53,7 +61,8 @@ static void bench_begin(struct bench *bench, const struct cuda_deflate *job)
     bench->d_input = ts_cuda_allocate(bench->session, bench->input_bytes);
     bench->d_output = ts_cuda_allocate(bench->session, bench->output_bytes);
     bench->d_scratch = ts_cuda_allocate(bench->session, bench->scratch_bytes);
-    bench->d_places = ts_cuda_allocate(bench->session, (size_t)job->n_chunks * sizeof *bench->places);
+    bench->d_places =
+        ts_cuda_allocate(bench->session, (size_t)job->n_chunks * sizeof *bench->places);
     cr_assert(bench->d_input && bench->d_output && bench->d_scratch && bench->d_places);
     bench->input = malloc(bench->input_bytes);
     bench->output = malloc(bench->output_bytes);
@@ -77,8 +86,8 @@ static void bench_end(struct bench *bench)
     ts_test_end_cuda();
 }
 
-/* Compresses bench->input, and copies what came of it. Output and scratch memory are filled first, so that nothing is
- * taken for granted there. Returns the bytes of the output that are used. */
+/* Compresses bench->input, and copies what came of it. Output and scratch memory are filled first,
+ * so that nothing is taken for granted there. Returns the bytes of the output that are used. */
 static size_t compress_chunks(struct bench *bench, const struct cuda_deflate *job)
 {
     struct cuda_session *session = bench->session;
@@ -86,14 +95,17 @@ static size_t compress_chunks(struct bench *bench, const struct cuda_deflate *jo
     const size_t output_bytes = ts_cuda_deflate_bound(job) + GUARD;
     const size_t scratch_bytes = ts_cuda_deflate_scratch_bytes(job, ts_test_device);
     cr_assert(output_bytes <= bench->output_bytes && scratch_bytes <= bench->scratch_bytes);
-    expect_ok(bench, ts_cuda_copy(session, CUDA_COMPUTE, CUDA_TO_DEVICE, bench->d_input, bench->input, inside));
+    expect_ok(bench, ts_cuda_copy(session, CUDA_COMPUTE, CUDA_TO_DEVICE, bench->d_input,
+                                  bench->input, inside));
     expect_ok(bench, ts_cuda_fill(session, CUDA_COMPUTE, bench->d_output, 0xA5, output_bytes));
     expect_ok(bench, ts_cuda_fill(session, CUDA_COMPUTE, bench->d_scratch, 0xA5, scratch_bytes));
-    expect_ok(bench, ts_cuda_deflate(job, ts_test_device, bench->d_input, bench->d_scratch, bench->d_output,
-                                     bench->d_places, ts_cuda_stream(session, CUDA_COMPUTE), bench->diag));
-    expect_ok(bench, ts_cuda_copy(session, CUDA_COMPUTE, CUDA_TO_HOST, bench->places, bench->d_places,
-                                  (size_t)job->n_chunks * sizeof *bench->places));
-    expect_ok(bench, ts_cuda_copy(session, CUDA_COMPUTE, CUDA_TO_HOST, bench->output, bench->d_output, output_bytes));
+    expect_ok(bench, ts_cuda_deflate(job, ts_test_device, bench->d_input, bench->d_scratch,
+                                     bench->d_output, bench->d_places,
+                                     ts_cuda_stream(session, CUDA_COMPUTE), bench->diag));
+    expect_ok(bench, ts_cuda_copy(session, CUDA_COMPUTE, CUDA_TO_HOST, bench->places,
+                                  bench->d_places, (size_t)job->n_chunks * sizeof *bench->places));
+    expect_ok(bench, ts_cuda_copy(session, CUDA_COMPUTE, CUDA_TO_HOST, bench->output,
+                                  bench->d_output, output_bytes));
     expect_ok(bench, ts_cuda_wait(session, CUDA_COMPUTE));
     size_t end = 0;
     for (int64_t i = 0; i < job->n_chunks; i++) {
@@ -119,26 +131,31 @@ static void shuffle(struct bench *bench, const struct cuda_deflate *job, int64_t
             bench->shuffled[j * n + e] = e < inside ? chunk[e * width + j] : job->fill[j];
 }
 
-static void expect_shuffled(const struct bench *bench, size_t bytes, const char *by, const char *what)
+static void expect_shuffled(const struct bench *bench, size_t bytes, const char *by,
+                            const char *what)
 {
-    cr_assert_eq(memcmp(bench->inflated, bench->shuffled, bytes), 0, "%s inflates other bytes: %s", by, what);
+    cr_assert_eq(memcmp(bench->inflated, bench->shuffled, bytes), 0, "%s inflates other bytes: %s",
+                 by, what);
 }
 
-static void inflate_chunk(struct bench *bench, const struct cuda_deflate *job, int64_t i, const char *what)
+static void inflate_chunk(struct bench *bench, const struct cuda_deflate *job, int64_t i,
+                          const char *what)
 {
     const unsigned char *data = bench->output + bench->places[i].offset;
     const size_t bytes = bench->places[i].bytes - CHUNK_CHECKSUM_BYTES, n = job->chunk_bytes;
     uLongf inflated = n + 1;
     shuffle(bench, job, i);
-    cr_assert(ts_chunk_is_intact(data, bytes + CHUNK_CHECKSUM_BYTES), "the checksum is wrong: %s", what);
+    cr_assert(ts_chunk_is_intact(data, bytes + CHUNK_CHECKSUM_BYTES), "the checksum is wrong: %s",
+              what);
     const int code = uncompress(bench->inflated, &inflated, data, bytes);
     cr_assert_eq(code, Z_OK, "zlib fails with %d: %s", code, what);
     cr_assert_eq(inflated, n, "zlib inflates %lu bytes: %s", inflated, what);
     expect_shuffled(bench, n, "zlib", what);
     memset(bench->inflated, 0, n);
     /* No length out: the stream must fill the chunk exactly. */
-    cr_assert_eq(libdeflate_zlib_decompress(bench->libdeflate, data, bytes, bench->inflated, n, NULL),
-                 LIBDEFLATE_SUCCESS, "libdeflate fails: %s", what);
+    cr_assert_eq(
+        libdeflate_zlib_decompress(bench->libdeflate, data, bytes, bench->inflated, n, NULL),
+        LIBDEFLATE_SUCCESS, "libdeflate fails: %s", what);
     expect_shuffled(bench, n, "libdeflate", what);
 #ifdef TS_HAVE_ISAL
     static struct inflate_state state;
@@ -161,8 +178,9 @@ static void inflate_all(struct bench *bench, const struct cuda_deflate *job, con
         inflate_chunk(bench, job, i, what);
 }
 
-static unsigned char value_of(enum values values, const struct cuda_deflate *job, const unsigned char *input, size_t i,
-                              const unsigned char two[2], size_t period, uint64_t random)
+static unsigned char value_of(enum values values, const struct cuda_deflate *job,
+                              const unsigned char *input, size_t i, const unsigned char two[2],
+                              size_t period, uint64_t random)
 {
     const size_t byte = i % (size_t)job->width;
     switch (values) {
@@ -175,7 +193,10 @@ static unsigned char value_of(enum values values, const struct cuda_deflate *job
     case RAMP:
         return (unsigned char)(i / (size_t)job->width >> 8 * byte);
     case NOT_A_NUMBER: /* of the width's float, with a payload now and then */
-        return byte + 1 == (size_t)job->width ? 0x7F : byte + 2 == (size_t)job->width ? 0xF8 : random % 16 ? 0 : two[0];
+        return byte + 1 == (size_t)job->width   ? 0x7F
+               : byte + 2 == (size_t)job->width ? 0xF8
+               : random % 16                    ? 0
+                                                : two[0];
     case SKEWED: /* each value half as often as the one before: the longest codes */
         return (unsigned char)__builtin_ctzll(random | 1ull << 40);
     case PERIODIC:
@@ -204,7 +225,8 @@ static enum values draw(struct bench *bench, struct cuda_deflate *job, int k, ui
         two[i] = (unsigned char)ts_random_next(state);
     const size_t inside = (size_t)(job->n_chunks - 1) * job->chunk_bytes + job->last_bytes;
     for (size_t i = 0; i < inside; i++)
-        bench->input[i] = value_of(values, job, bench->input, i, two, period, ts_random_next(state));
+        bench->input[i] =
+            value_of(values, job, bench->input, i, two, period, ts_random_next(state));
     return values;
 }
 
@@ -212,7 +234,8 @@ static void fuzz(enum cuda_deflate_level level)
 {
     static const char *const names[KINDS] = {"constant", "random", "two values", "ramp",
                                              "NaN",      "skewed", "periodic",   "steps"};
-    const struct cuda_deflate largest = {.n_chunks = 3, .chunk_bytes = 8 * MOST_ELEMENTS, .width = 8, .level = level};
+    const struct cuda_deflate largest = {
+        .n_chunks = 3, .chunk_bytes = 8 * MOST_ELEMENTS, .width = 8, .level = level};
     const int step = getenv("TOMOSTAGE_TESTS_FEW") ? STEP_OF_FEW : 1;
     uint64_t state = 14;
     struct bench bench;
@@ -221,8 +244,10 @@ static void fuzz(enum cuda_deflate_level level)
         struct cuda_deflate job = {.level = level};
         char what[160];
         const enum values values = draw(&bench, &job, k, &state);
-        snprintf(what, sizeof what, "case %d: %s, %lld chunks of %zu bytes, width %d, the last one with %zu", k,
-                 names[values], (long long)job.n_chunks, job.chunk_bytes, job.width, job.last_bytes);
+        snprintf(what, sizeof what,
+                 "case %d: %s, %lld chunks of %zu bytes, width %d, the last one with %zu", k,
+                 names[values], (long long)job.n_chunks, job.chunk_bytes, job.width,
+                 job.last_bytes);
         compress_chunks(&bench, &job);
         inflate_all(&bench, &job, what);
     }
@@ -239,21 +264,26 @@ Test(deflate, fuzzed_matches_inflate_to_themselves_on_cuda)
     fuzz(CUDA_DEFLATE_MATCHES);
 }
 
-/* ---- the same bytes ------------------------------------------------------------------------------ */
+/* ---- the same bytes -------------------------------------------------------------------------- */
 
 /* Values with runs and longer matches. */
 static void fill_input(struct bench *bench, size_t bytes, size_t width)
 {
     uint64_t state = 3;
     for (size_t i = 0; i < bytes; i++)
-        bench->input[i] = (unsigned char)(i % width ? i / 5000 : i % 4096 < 1000 ? 7 : ts_random_next(&state) % 23 * 3);
+        bench->input[i] = (unsigned char)(i % width         ? i / 5000
+                                          : i % 4096 < 1000 ? 7
+                                                            : ts_random_next(&state) % 23 * 3);
 }
 
 static void same_bytes(enum cuda_deflate_level level)
 {
     enum { CHUNKS = 5, WIDTH = 2, BYTES = 70001 * WIDTH };
-    const struct cuda_deflate job = {
-        .n_chunks = CHUNKS, .chunk_bytes = BYTES, .last_bytes = BYTES, .width = WIDTH, .level = level};
+    const struct cuda_deflate job = {.n_chunks = CHUNKS,
+                                     .chunk_bytes = BYTES,
+                                     .last_bytes = BYTES,
+                                     .width = WIDTH,
+                                     .level = level};
     struct cuda_deflate_place places[CHUNKS];
     struct bench bench;
     bench_begin(&bench, &job);
@@ -273,7 +303,8 @@ static void same_bytes(enum cuda_deflate_level level)
         memcpy(bench.input, input + (size_t)i * BYTES, BYTES);
         compress_chunks(&bench, &alone);
         cr_assert_eq(bench.places[0].bytes, places[i].bytes);
-        cr_assert_eq(memcmp(bench.output, output + places[i].offset, places[i].bytes), 0, "chunk %d alone differs", i);
+        cr_assert_eq(memcmp(bench.output, output + places[i].offset, places[i].bytes), 0,
+                     "chunk %d alone differs", i);
     }
     free(output);
     free(input);
@@ -294,8 +325,16 @@ Test(deflate, matches_are_the_same_bytes_in_every_run_and_batch_on_cuda)
 Test(deflate, many_chunks_and_large_ones_inflate_to_themselves_on_cuda)
 {
     static const struct cuda_deflate rows[] = {
-        {.n_chunks = 600, .chunk_bytes = 1000, .last_bytes = 20, .width = 4, .level = CUDA_DEFLATE_RUNS},
-        {.n_chunks = 2, .chunk_bytes = 8 * 1100000, .last_bytes = 8 * 1000000, .width = 8, .level = CUDA_DEFLATE_RUNS},
+        {.n_chunks = 600,
+         .chunk_bytes = 1000,
+         .last_bytes = 20,
+         .width = 4,
+         .level = CUDA_DEFLATE_RUNS},
+        {.n_chunks = 2,
+         .chunk_bytes = 8 * 1100000,
+         .last_bytes = 8 * 1000000,
+         .width = 8,
+         .level = CUDA_DEFLATE_RUNS},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct bench bench;
@@ -307,24 +346,27 @@ Test(deflate, many_chunks_and_large_ones_inflate_to_themselves_on_cuda)
     }
 }
 
-/* The writer refuses an encoded chunk beyond its bound, so the bound of the device, alignment aside, may not be larger.
+/* The writer refuses an encoded chunk beyond its bound, so the bound of the device, alignment
+ * aside, may not be larger.
  */
 Test(deflate, the_writer_has_space_for_every_chunk)
 {
     for (int width = 1; width <= 8; width *= 2)
         for (size_t n = 1; n < 3000000; n += n < 100 ? 1 : n / 3) {
             const size_t bytes = n * (size_t)width;
-            const struct cuda_deflate job = {.n_chunks = 1, .chunk_bytes = bytes, .last_bytes = bytes, .width = width};
+            const struct cuda_deflate job = {
+                .n_chunks = 1, .chunk_bytes = bytes, .last_bytes = bytes, .width = width};
             const struct chunk_filters filters = {.element_bytes = (size_t)width, .level = 1};
-            cr_expect_lt(ts_cuda_deflate_bound(&job), ts_chunk_bound(&filters, bytes) + CUDA_DEFLATE_ALIGNMENT,
+            cr_expect_lt(ts_cuda_deflate_bound(&job),
+                         ts_chunk_bound(&filters, bytes) + CUDA_DEFLATE_ALIGNMENT,
                          "%zu elements of %d bytes", n, width);
         }
 }
 
-/* ---- ratios -------------------------------------------------------------------------------------- */
+/* ---- ratios ---------------------------------------------------------------------------------- */
 
-/* The folder TOMOSTAGE_DEFLATE_FILES has 24 slices of a head, and half of them with noise; docs/notes/deflate.md tells
- * how they are made. */
+/* The folder TOMOSTAGE_DEFLATE_FILES has 24 slices of a head, and half of them with noise;
+ * docs/notes/deflate.md tells how they are made. */
 Test(deflate, reaches_its_ratios_on_a_head_on_cuda)
 {
     static const struct {
@@ -353,7 +395,8 @@ Test(deflate, reaches_its_ratios_on_a_head_on_cuda)
         bench_begin(&bench, &job);
         snprintf(path, sizeof path, "%s/%s", folder, rows[i].name);
         FILE *file = fopen(path, "rb");
-        cr_assert(file && fread(bench.input, CHUNK, CHUNKS, file) == CHUNKS, "%s does not have 12 MiB", path);
+        cr_assert(file && fread(bench.input, CHUNK, CHUNKS, file) == CHUNKS,
+                  "%s does not have 12 MiB", path);
         fclose(file);
         const double ratio = (double)compress_chunks(&bench, &job) / (CHUNKS * CHUNK);
         inflate_all(&bench, &job, path);

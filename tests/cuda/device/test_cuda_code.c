@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A build has code for several devices: a device takes its own machine code or its major's before it, then PTX.
+ * A build has code for several devices: a device takes its own machine code or its major's before
+ * it, then PTX.
  */
 #include <criterion/criterion.h>
 #include <string.h>
@@ -24,17 +25,18 @@ static const struct cuda_code sets[SETS][5] = {
 static const struct {
     int set, capability, code;
 } rows[] = {
-    {0, 70, 0},   {0, 75, 75}, {0, 80, 0},  {0, 86, 0},  {0, 90, 90}, {0, 100, 90}, {0, 120, 90}, {1, 75, 0},
-    {1, 80, 80},  {1, 89, 80}, {1, 90, 80}, {2, 86, 80}, {2, 90, 80}, {3, 75, 75},  {3, 89, 75},  {3, 90, 90},
-    {3, 100, 75}, {4, 75, 75}, {4, 80, 80}, {4, 87, 86}, {4, 89, 89}, {4, 90, 90},  {4, 103, 90},
+    {0, 70, 0},   {0, 75, 75}, {0, 80, 0},  {0, 86, 0},  {0, 90, 90},  {0, 100, 90},
+    {0, 120, 90}, {1, 75, 0},  {1, 80, 80}, {1, 89, 80}, {1, 90, 80},  {2, 86, 80},
+    {2, 90, 80},  {3, 75, 75}, {3, 89, 75}, {3, 90, 90}, {3, 100, 75}, {4, 75, 75},
+    {4, 80, 80},  {4, 87, 86}, {4, 89, 89}, {4, 90, 90}, {4, 103, 90},
 };
 
 Test(cuda_code, of_every_device_and_list)
 {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const int code = ts_cuda_code_of(sets[rows[i].set], 5, rows[i].capability);
-        cr_assert_eq(code, rows[i].code, "list %d on %d: %d, expected %d", rows[i].set, rows[i].capability, code,
-                     rows[i].code);
+        cr_assert_eq(code, rows[i].code, "list %d on %d: %d, expected %d", rows[i].set,
+                     rows[i].capability, code, rows[i].code);
     }
 }
 
@@ -69,7 +71,8 @@ Test(cuda_code, that_runs_must_be_what_was_planned_for)
 Test(cuda_code, the_driver_tells_how_fast_doubles_are_on_cuda)
 {
     ts_test_begin_cuda();
-    const int capability = 10 * ts_test_device->major + ts_test_device->minor, ratio = ts_test_device->double_ratio;
+    const int capability = 10 * ts_test_device->major + ts_test_device->minor,
+              ratio = ts_test_device->double_ratio;
     if (capability == 80 || capability == 90)
         cr_assert_eq(ratio, 2, "%d", ratio);
     else if (capability == 75 || capability == 86 || capability == 89)

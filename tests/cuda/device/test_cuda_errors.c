@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An error of CUDA becomes one sentence with the code of its kind: a device that is lost, one that is another program's
- * alone, memory that was asked for and is not there.
+ * An error of CUDA becomes one sentence with the code of its kind: a device that is lost, one that
+ * is another program's alone, memory that was asked for and is not there.
  */
 #include <criterion/criterion.h>
 #include <string.h>
@@ -23,7 +23,8 @@ Test(cuda_errors, have_the_code_of_their_kind)
         cudaError_t error;
         const char *code, *says;
     } rows[] = {
-        {cudaErrorDevicesUnavailable, "cuda-busy", "takes no other program now, which choosing the device needs"},
+        {cudaErrorDevicesUnavailable, "cuda-busy",
+         "takes no other program now, which choosing the device needs"},
         {cudaErrorIllegalAddress, "cuda-lost", "was lost while it worked on choosing the device"},
         {cudaErrorECCUncorrectable, "cuda-lost", "was lost"},
         {cudaErrorInvalidValue, "cuda-failed", "choosing the device failed: "},
@@ -33,7 +34,8 @@ Test(cuda_errors, have_the_code_of_their_kind)
         cr_assert_eq(ts_cuda_fold(diag, NULL, rows[i].error, "choosing the device"), TS_RUN_FAILED);
         cr_assert_eq(ts_diag_count(diag), 1);
         cr_assert_str_eq(ts_diag_get(diag, 0)->code, rows[i].code);
-        cr_assert(strstr(ts_diag_get(diag, 0)->message, rows[i].says), "%s", ts_diag_get(diag, 0)->message);
+        cr_assert(strstr(ts_diag_get(diag, 0)->message, rows[i].says), "%s",
+                  ts_diag_get(diag, 0)->message);
         ts_diag_destroy(diag);
     }
     cr_assert_eq(ts_cuda_fold(NULL, NULL, cudaSuccess, ""), TS_OK);
@@ -42,15 +44,18 @@ Test(cuda_errors, have_the_code_of_their_kind)
 /* Nothing runs, so any description of a device does. */
 Test(cuda_errors, of_shared_memory_say_what_was_asked_and_what_is_there)
 {
-    static const struct device_numbers device = {.name = "a device", .block_shared_bytes = 48 << 10};
+    static const struct device_numbers device = {.name = "a device",
+                                                 .block_shared_bytes = 48 << 10};
     struct ts_diag *diag = ts_diag_create();
-    const struct stage_context context = {.stage = ts_stage_find("box"), .device = &device, .diag = diag};
+    const struct stage_context context = {
+        .stage = ts_stage_find("box"), .device = &device, .diag = diag};
     cr_assert_eq(ts_cuda_shared(&context, NULL, (48 << 10) + 1), TS_RUN_FAILED);
     cr_assert_eq(ts_diag_count(diag), 1);
     cr_assert_str_eq(ts_diag_get(diag, 0)->code, "cuda-shared");
     cr_assert_str_eq(ts_diag_get(diag, 0)->stage, "box");
-    cr_assert_str_eq(ts_diag_get(diag, 0)->message,
-                     "a block needs 49153 bytes of shared memory, and device 0 (a device) gives it 49152");
+    cr_assert_str_eq(
+        ts_diag_get(diag, 0)->message,
+        "a block needs 49153 bytes of shared memory, and device 0 (a device) gives it 49152");
     ts_diag_destroy(diag);
 }
 
@@ -68,11 +73,13 @@ Test(cuda_errors, of_memory_say_what_was_asked_and_what_is_there)
     const char *gpu = ts_diag_get(diag, 0)->message, *pinned = ts_diag_get(diag, 1)->message;
     cr_assert_str_eq(ts_diag_get(diag, 0)->code, "cuda-memory");
     cr_assert_str_eq(ts_diag_get(diag, 1)->code, "cuda-memory");
-    cr_assert(
-        strstr(gpu, "1073741824.0 MiB of GPU memory, of the 3.0 MiB that the run takes, could not be allocated: "),
-        "%s", gpu);
-    cr_assert(strstr(pinned, "1073741824.0 MiB of pinned host memory could not be allocated: "), "%s", pinned);
-    cr_assert(strstr(pinned, " MiB of memory are available") && !strstr(pinned, ": 0.0 MiB"), "%s", pinned);
+    cr_assert(strstr(gpu, "1073741824.0 MiB of GPU memory, of the 3.0 MiB that the run takes, "
+                          "could not be allocated: "),
+              "%s", gpu);
+    cr_assert(strstr(pinned, "1073741824.0 MiB of pinned host memory could not be allocated: "),
+              "%s", pinned);
+    cr_assert(strstr(pinned, " MiB of memory are available") && !strstr(pinned, ": 0.0 MiB"), "%s",
+              pinned);
     cr_assert(ts_cuda_allocate(session, 1 << 20) && ts_cuda_allocate_pinned(session, 1 << 20));
     ts_cuda_session_destroy(session);
     ts_diag_destroy(diag);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * --gpu-memory against what a run takes: its pieces, as the session counts them, and what is missing on the device.
+ * --gpu-memory against what a run takes: its pieces, as the session counts them, and what is
+ * missing on the device.
  */
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -21,14 +22,17 @@ static const struct {
 } runs[] = {
     {{"box radius=3 dimensions=3d", "equalize", "convolve kernel=gaussian-5x5"}, 64 * MEBIBYTE},
     {{"radon views=90", "ring", "filter filter=hann", "backproject"}, 96 * MEBIBYTE},
-    {{"rescale method=percentiles scope=slice dtype=u16", "clahe", "histogram bins=4096 range=0,65536"}, 64 * MEBIBYTE},
+    {{"rescale method=percentiles scope=slice dtype=u16", "clahe",
+      "histogram bins=4096 range=0,65536"},
+     64 * MEBIBYTE},
 };
 
 static size_t free_bytes(void)
 {
     char pci[32];
     size_t available = 0, total = 0;
-    cr_assert(ts_cuda_pci_address(ts_test_device, pci, sizeof pci) && ts_cuda_memory_left(pci, &available, &total));
+    cr_assert(ts_cuda_pci_address(ts_test_device, pci, sizeof pci) &&
+              ts_cuda_memory_left(pci, &available, &total));
     return available;
 }
 
@@ -41,8 +45,8 @@ static void sample(void)
     least_free = now < least_free ? now : least_free;
 }
 
-/* A run before it has loaded CUDA, the kernels and cuFFT, which no budget counts. What the device misses is told only:
- * other programs take from it as well. */
+/* A run before it has loaded CUDA, the kernels and cuFFT, which no budget counts. What the device
+ * misses is told only: other programs take from it as well. */
 Test(cuda_memory, a_budget_bounds_what_runs_take_on_cuda)
 {
     char folder[256], path[300];
@@ -69,9 +73,11 @@ Test(cuda_memory, a_budget_bounds_what_runs_take_on_cuda)
         ts_cuda_most_held();
         ts_test_plan_run(plan);
         const size_t held = ts_cuda_most_held();
-        fprintf(stderr, "volume %.1f, budget %.1f, plan %.1f, taken %.1f, missing on the device %.1f MiB\n",
-                (double)volume / MEBIBYTE, (double)runs[i].budget / MEBIBYTE, (double)plan->gpu_bytes / MEBIBYTE,
-                (double)held / MEBIBYTE, ((double)before - (double)least_free) / MEBIBYTE);
+        fprintf(stderr,
+                "volume %.1f, budget %.1f, plan %.1f, taken %.1f, missing on the device %.1f MiB\n",
+                (double)volume / MEBIBYTE, (double)runs[i].budget / MEBIBYTE,
+                (double)plan->gpu_bytes / MEBIBYTE, (double)held / MEBIBYTE,
+                ((double)before - (double)least_free) / MEBIBYTE);
         cr_assert_gt(held, 0);
         cr_assert_leq(held, (size_t)plan->gpu_bytes);
         cr_assert_leq(plan->gpu_bytes, runs[i].budget);

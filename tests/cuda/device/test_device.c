@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A plan chooses its device, on machines without one: a driver of the tests' own (tests/support/fake_driver.c) stands
- * before the real one.
+ * A plan chooses its device, on machines without one: a driver of the tests' own
+ * (tests/support/fake_driver.c) stands before the real one.
  */
 #include <criterion/criterion.h>
 #include <dlfcn.h>
@@ -28,7 +28,9 @@ static char folder[256];
 static void make_folder(void)
 {
     ts_test_folder(folder, sizeof folder);
-    ts_program_run(folder, ARGUMENTS("phantom", "disc", "-o", "study", "--size", "32", "--slices", "9"), &outcome);
+    ts_program_run(folder,
+                   ARGUMENTS("phantom", "disc", "-o", "study", "--size", "32", "--slices", "9"),
+                   &outcome);
     cr_assert_eq(outcome.code, 0, "%s", outcome.err);
 }
 
@@ -53,16 +55,18 @@ static void use_driver(const char *mode)
         fprintf(stderr, "SKIPPED: %s is not there\n", path);
         cr_skip_test("no stand-in for the driver");
     }
-    snprintf(path, sizeof path, "%s%s%s", FAKE_DRIVER_FOLDER, before ? ":" : "", before ? before : "");
+    snprintf(path, sizeof path, "%s%s%s", FAKE_DRIVER_FOLDER, before ? ":" : "",
+             before ? before : "");
     setenv("LD_LIBRARY_PATH", path, 1);
     setenv("FAKE_DRIVER", mode, 1);
 }
 
 static void check(const char *device, const char *gpu_memory)
 {
-    ts_program_run(
-        folder, ARGUMENTS("check", CHAIN, "--json", "--device", device, gpu_memory ? "--gpu-memory" : NULL, gpu_memory),
-        &outcome);
+    ts_program_run(folder,
+                   ARGUMENTS("check", CHAIN, "--json", "--device", device,
+                             gpu_memory ? "--gpu-memory" : NULL, gpu_memory),
+                   &outcome);
 }
 
 static void expect(const char *text)
@@ -75,18 +79,24 @@ static const struct {
     int code;
     const char *error, *message;
 } refusals[] = {
-    {"crash", "cuda", NULL, 1, "cuda-crashed", "crashed while it listed its devices: signal 11 (SEGV)"},
+    {"crash", "cuda", NULL, 1, "cuda-crashed",
+     "crashed while it listed its devices: signal 11 (SEGV)"},
     {"exit", "cuda", NULL, 1, "cuda-crashed", "ended the process in which it listed its devices"},
     {"refuse", "cuda", NULL, 1, "cuda-failed", "to start (cuInit) with error 999"},
-    {"forked", "cuda", NULL, 1, "cuda-forked", "this process was forked from one that had started CUDA"},
+    {"forked", "cuda", NULL, 1, "cuda-forked",
+     "this process was forked from one that had started CUDA"},
     {"old", "cuda", NULL, 1, "cuda-old-driver", "the CUDA driver is for CUDA 11.4, and 1"},
     {"none", "cuda", NULL, 1, "cuda-no-device", "sees no device"},
     {"two", "cuda:2", NULL, 2, "cuda-index", "there is no CUDA device 2: the driver shows 2"},
     {"two", "cuda:0,2", NULL, 2, "cuda-index", "there is no CUDA device 2: the driver shows 2"},
-    {"two", "cuda:0,1", NULL, 2, "devices-differ", "device 0 (test device 0) and device 1 (test device 1) are of"},
-    {"two", "cuda:all", NULL, 2, "devices-differ", "device 0 (test device 0) and device 1 (test device 1) are of"},
-    {"volta", "cuda:0", NULL, 1, "cuda-capability", "device 0 (test device 0) has compute capability 7.0"},
-    {"two", "cuda", "17G", 2, "gpu-memory", "17408.0 MiB of GPU memory is more than the 16384.0 MiB of device 0"},
+    {"two", "cuda:0,1", NULL, 2, "devices-differ",
+     "device 0 (test device 0) and device 1 (test device 1) are of"},
+    {"two", "cuda:all", NULL, 2, "devices-differ",
+     "device 0 (test device 0) and device 1 (test device 1) are of"},
+    {"volta", "cuda:0", NULL, 1, "cuda-capability",
+     "device 0 (test device 0) has compute capability 7.0"},
+    {"two", "cuda", "17G", 2, "gpu-memory",
+     "17408.0 MiB of GPU memory is more than the 16384.0 MiB of device 0"},
     {"two", "cuda", "4K", 2, "gpu-memory-budget", "slice by slice; the budget is 0.0 MiB"},
 };
 
@@ -97,7 +107,8 @@ Test(device, each_failure_has_its_own_error)
         use_driver(refusals[i].driver);
         check(refusals[i].device, refusals[i].gpu_memory);
         snprintf(code, sizeof code, "\"code\": \"%s\"", refusals[i].error);
-        cr_assert_eq(outcome.code, refusals[i].code, "%s: %d, %s", refusals[i].error, outcome.code, outcome.out);
+        cr_assert_eq(outcome.code, refusals[i].code, "%s: %d, %s", refusals[i].error, outcome.code,
+                     outcome.out);
         expect(code);
         expect(refusals[i].message);
         expect("\"hint\": ");
@@ -115,7 +126,8 @@ Test(device, several_share_the_slices)
     expect("\"gpu_budget_bytes\": 1073741824");
     int64_t dealt = 0, slices;
     int n = 0;
-    for (const char *at = outcome.out; (at = strstr(at, "\"device\": \"cuda:1\", \"slices\": ")); at++, n++) {
+    for (const char *at = outcome.out; (at = strstr(at, "\"device\": \"cuda:1\", \"slices\": "));
+         at++, n++) {
         cr_assert_eq(sscanf(at, "\"device\": \"cuda:1\", \"slices\": %" SCNd64, &slices), 1);
         dealt += slices;
     }
@@ -136,7 +148,8 @@ Test(device, one_that_no_code_of_the_build_runs_on_is_refused)
     cr_assert_eq(outcome.code, 1, "%s", outcome.out);
     if (ts_cuda_capability_needed() <= 86) {
         expect("\"code\": \"cuda-no-code\"");
-        expect("device 0 (test device 0) has compute capability 8.6, and this build has machine code for ");
+        expect("device 0 (test device 0) has compute capability 8.6, and this build has machine "
+               "code for ");
     } else {
         expect("\"code\": \"cuda-capability\"");
     }
@@ -144,7 +157,8 @@ Test(device, one_that_no_code_of_the_build_runs_on_is_refused)
     expect("\"device\": \"cuda:1\"");
 }
 
-/* The plan's table, the run, its events and its result name the device, and why `auto` did not take another. */
+/* The plan's table, the run, its events and its result name the device, and why `auto` did not take
+ * another. */
 static void expect_everywhere(const char *device, const char *why)
 {
     char note[256], text[256];
@@ -157,10 +171,12 @@ static void expect_everywhere(const char *device, const char *why)
     expect(text);
     ts_program_run(folder, ARGUMENTS("info", "out.h5"), &outcome);
     snprintf(text, sizeof text, "= %s\n", why);
-    cr_assert_eq(strstr(outcome.out, "/entry/provenance/device_note") && strstr(outcome.out, text), *why != '\0', "%s",
-                 outcome.out);
-    ts_program_run(folder, ARGUMENTS("run", CHAIN, "--device", device, "--force", "--json"), &outcome);
-    snprintf(text, sizeof text, "\"started\", \"device\": \"cpu\", \"%s%s\"", *why ? "device_note\": \"" : "pass", why);
+    cr_assert_eq(strstr(outcome.out, "/entry/provenance/device_note") && strstr(outcome.out, text),
+                 *why != '\0', "%s", outcome.out);
+    ts_program_run(folder, ARGUMENTS("run", CHAIN, "--device", device, "--force", "--json"),
+                   &outcome);
+    snprintf(text, sizeof text, "\"started\", \"device\": \"cpu\", \"%s%s\"",
+             *why ? "device_note\": \"" : "pass", why);
     expect(text);
 }
 
@@ -196,7 +212,8 @@ Test(device, auto_takes_the_first_usable_one)
     use_driver("two");
     check("auto", NULL);
     cr_assert_eq(outcome.code, 0, "%s", outcome.out);
-    expect("\"device\": \"cuda:0\", \"device_name\": \"test device 0\", \"compute_capability\": \"9.0\"");
+    expect("\"device\": \"cuda:0\", \"device_name\": \"test device 0\", \"compute_capability\": "
+           "\"9.0\"");
     expect("\"upload_bytes\": 18432");
     expect("\"download_bytes\": 18432");
     check("cuda:1", NULL);
@@ -229,7 +246,8 @@ Test(device, a_driver_that_crashes_ends_no_run)
     use_driver("crash");
     ts_program_run(folder, ARGUMENTS("run", CHAIN, "--device", "cuda"), &outcome);
     cr_assert_eq(outcome.code, 1, "%s", outcome.err);
-    cr_assert(strstr(outcome.err, "crashed while it listed its devices: signal 11 (SEGV)"), "%s", outcome.err);
+    cr_assert(strstr(outcome.err, "crashed while it listed its devices: signal 11 (SEGV)"), "%s",
+              outcome.err);
     ts_program_run(folder, ARGUMENTS("run", CHAIN), &outcome);
     cr_assert_eq(outcome.code, 0, "%s", outcome.err);
     expect(" s on cpu (the CUDA driver crashed");
@@ -288,7 +306,9 @@ Test(device, a_method_of_the_cpu_keeps_auto_there)
 Test(device, a_chain_that_computes_nothing_takes_the_cpu)
 {
     use_driver("two");
-    ts_program_run(folder, ARGUMENTS("check", "dicom study | save name=copy | hdf5 out.h5", "--json"), &outcome);
+    ts_program_run(folder,
+                   ARGUMENTS("check", "dicom study | save name=copy | hdf5 out.h5", "--json"),
+                   &outcome);
     cr_assert_eq(outcome.code, 0, "%s", outcome.out);
     expect("\"device_note\": \"no stage computes anything\"");
 }
@@ -301,19 +321,22 @@ Test(device, a_stage_without_cuda_code_is_named)
     struct memory_chain memory;
     struct ts_plan *plan;
     use_driver("two");
-    cr_assert(dlopen(FAKE_DRIVER_FOLDER "/libcuda.so.1", RTLD_NOW)); /* from now on it is this process's libcuda */
+    cr_assert(dlopen(FAKE_DRIVER_FOLDER "/libcuda.so.1",
+                     RTLD_NOW)); /* from now on it is this process's libcuda */
     memory_chain_init(&memory, &image, NULL, "out.h5");
     memory_chain_add_stage(&memory, &cpu_shift_stage, "by=1", NULL);
     cr_assert_eq(ts_plan_create(&memory.chain, &options, &plan, diag), TS_BAD_CHAIN);
     cr_assert(ts_test_has_code(diag, "stage-device"));
     cr_assert_str_eq(ts_diag_get(diag, 0)->stage, "cpu_shift");
-    cr_assert_str_eq(ts_diag_get(diag, 0)->message, "has no CUDA code: its kernel is not written yet");
+    cr_assert_str_eq(ts_diag_get(diag, 0)->message,
+                     "has no CUDA code: its kernel is not written yet");
     ts_diag_clear(diag);
     options.device = "auto";
     cr_assert_eq(ts_plan_create(&memory.chain, &options, &plan, diag), TS_OK);
     cr_assert(ts_test_has_code(diag, "device-auto"));
     cr_assert_str_eq(plan->device, "cpu");
-    cr_assert_str_eq(plan->device_note, "cpu_shift has no CUDA code: its kernel is not written yet");
+    cr_assert_str_eq(plan->device_note,
+                     "cpu_shift has no CUDA code: its kernel is not written yet");
     ts_plan_destroy(plan);
     memory_chain_clear(&memory);
     ts_diag_destroy(diag);
@@ -374,7 +397,8 @@ Test(device, a_device_that_does_not_start_leaves_nothing)
     cr_assert_str_eq(names, "study ");
 }
 
-/* A benchmark and a study refuse the devices that a plan refuses, with the same words and exit codes. */
+/* A benchmark and a study refuse the devices that a plan refuses, with the same words and exit
+ * codes. */
 Test(device, a_benchmark_takes_what_a_plan_takes)
 {
     static const struct {
@@ -384,20 +408,25 @@ Test(device, a_benchmark_takes_what_a_plan_takes)
     } rows[] = {
         {"volta", "cuda:0", 1, "error: device 0 (test device 0) has compute capability 7.0"},
         {"two", "cuda:9", 2,
-         "error: there is no CUDA device 9: the driver shows 2 [cuda-index]\n  hint: cuda:0 is the first"},
+         "error: there is no CUDA device 9: the driver shows 2 [cuda-index]\n  hint: cuda:0 is the "
+         "first"},
         {"none", "cuda", 1, "sees no device"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         for (int study = 0; study < 2; study++) {
             use_driver(rows[i].driver);
             if (study)
-                ts_program_run(folder, ARGUMENTS("study", "fan-in", "--most", "64", "--device", rows[i].device),
-                               &outcome);
+                ts_program_run(
+                    folder,
+                    ARGUMENTS("study", "fan-in", "--most", "64", "--device", rows[i].device),
+                    &outcome);
             else
                 ts_program_run(folder,
-                               ARGUMENTS("bench", "box", "--size", "1x8x8", "--runs", "1", "--device", rows[i].device),
+                               ARGUMENTS("bench", "box", "--size", "1x8x8", "--runs", "1",
+                                         "--device", rows[i].device),
                                &outcome);
-            cr_expect_eq(outcome.code, rows[i].code, "%s: %d, %s", rows[i].device, outcome.code, outcome.err);
+            cr_expect_eq(outcome.code, rows[i].code, "%s: %d, %s", rows[i].device, outcome.code,
+                         outcome.err);
             cr_expect(strstr(outcome.err, rows[i].message), "%s: %s", rows[i].device, outcome.err);
             cr_expect(strstr(outcome.err, "\n  hint: "), "%s: %s", rows[i].device, outcome.err);
             cr_expect_str_empty(outcome.out);
@@ -410,7 +439,8 @@ Test(device, a_choice_is_the_first_that_can_be_used)
     struct ts_diag *diag = ts_diag_create();
     int index;
     use_driver("volta");
-    cr_assert(dlopen(FAKE_DRIVER_FOLDER "/libcuda.so.1", RTLD_NOW)); /* from now on it is this process's libcuda */
+    cr_assert(dlopen(FAKE_DRIVER_FOLDER "/libcuda.so.1",
+                     RTLD_NOW)); /* from now on it is this process's libcuda */
     cr_assert_eq(ts_device_choice_find(-1, &found, &index, diag), TS_OK);
     cr_assert_eq(index, 1);
     cr_assert_eq(ts_device_choice_find(0, &found, &index, diag), TS_RUN_FAILED);
@@ -418,7 +448,8 @@ Test(device, a_choice_is_the_first_that_can_be_used)
     ts_diag_destroy(diag);
 }
 
-/* With kept rates `auto` compares the predictions: the start of the device decides for a small volume. */
+/* With kept rates `auto` compares the predictions: the start of the device decides for a small
+ * volume. */
 Test(device, auto_takes_the_device_that_is_predicted_to_be_done_first)
 {
     struct rates rates = ts_test_rates();
@@ -428,7 +459,8 @@ Test(device, auto_takes_the_device_that_is_predicted_to_be_done_first)
     rates.values[RATE_CUDA_START] = 1e6;
     ts_test_keep_rates(&rates, path);
     check("auto", NULL);
-    expect("\"device\": \"cpu\", \"device_note\": \"predicted to be done first\", \"device_times\": \"");
+    expect("\"device\": \"cpu\", \"device_note\": \"predicted to be done first\", "
+           "\"device_times\": \"");
     expect(" on cuda:0, of which 1000000.00 s start it\"");
     expect("\"prediction\": {\"seconds\": ");
     rates.values[RATE_CUDA_START] = 0;
@@ -451,5 +483,6 @@ Test(device, auto_keeps_to_the_device_where_its_rates_are_not_known)
     ts_test_keep_rates(&rates, path);
     check("auto", NULL);
     expect("\"device\": \"cuda:0\", \"device_name\"");
-    expect("\"no_prediction\": \"the kept rates are of the device another device, and this one is test device 0\"");
+    expect("\"no_prediction\": \"the kept rates are of the device another device, and this one is "
+           "test device 0\"");
 }

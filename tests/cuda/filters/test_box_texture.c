@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The method texture of box, and through it the textures of a stage's input that the framework makes.
+ * The method texture of box, and through it the textures of a stage's input that the framework
+ * makes.
  */
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -15,7 +16,9 @@ TestSuite(box_texture);
 
 Test(box_texture, agrees_with_the_definition_on_cuda)
 {
-    enum { LARGEST_INPUT = 3000 }; /* floats are held to it, also where the values outside outweigh a small image */
+    enum {
+        LARGEST_INPUT = 3000
+    }; /* floats are held to it, also where the values outside outweigh a small image */
     static const struct stage_case cases[] = {
         {.assignments = "radius=2 method=texture border=mirror"},
         {.assignments = "radius=2 method=texture", .nz = 3, .ny = 9, .nx = 37},
@@ -38,14 +41,20 @@ Test(box_texture, agrees_with_the_definition_on_cuda)
          .ny = 3,
          .nx = 5,
          .values = VALUES_EXTREME},
-        {.assignments = "radius=1024 method=texture", .nz = 1, .ny = 1, .nx = 2, .values = VALUES_EXTREME},
+        {.assignments = "radius=1024 method=texture",
+         .nz = 1,
+         .ny = 1,
+         .nx = 2,
+         .values = VALUES_EXTREME},
     };
     ts_test_begin_cuda();
-    cr_assert_geq(ts_stage_check(&box_stage, ts_box_oracle, cases, sizeof cases / sizeof *cases), 2 * 8 * 7 + 8 * 7);
+    cr_assert_geq(ts_stage_check(&box_stage, ts_box_oracle, cases, sizeof cases / sizeof *cases),
+                  2 * 8 * 7 + 8 * 7);
     ts_test_end_cuda();
 }
 
-/* Expects the bytes of running-sum, which reads the same samples in the same order, but not through textures. */
+/* Expects the bytes of running-sum, which reads the same samples in the same order, but not through
+ * textures. */
 static void expect_bytes_of_running_sum(int64_t nz, int64_t ny, int64_t nx, enum ts_dtype dtype)
 {
     struct ts_image in = ts_test_image(nz, ny, nx, dtype, VALUES_RANDOM, 3);
@@ -64,7 +73,8 @@ Test(box_texture, gives_the_bytes_of_running_sum_on_cuda)
     ts_test_end_cuda();
 }
 
-/* A texture has at most 2^27 pixels: here the second one begins with a row in the middle of a slice. */
+/* A texture has at most 2^27 pixels: here the second one begins with a row in the middle of a
+ * slice. */
 Test(box_texture, reads_an_image_of_two_textures_on_cuda)
 {
     ts_test_begin_cuda();

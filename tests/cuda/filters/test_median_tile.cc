@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This tests the networks of the CUDA kernels of median, compiled for the host. A network of comparisons merges all
- * lists if it merges those of zeros and ones (D. E. Knuth, The Art of Computer Programming, volume 3, 5.3.4), and of
- * these sorted lists have few, and all of them are tried. Whole tiles are compared with sorted windows.
+ * This tests the networks of the CUDA kernels of median, compiled for the host. A network of
+ * comparisons merges all lists if it merges those of zeros and ones (D. E. Knuth, The Art of
+ * Computer Programming, volume 3, 5.3.4), and of these sorted lists have few, and all of them are
+ * tried. Whole tiles are compared with sorted windows.
  */
 #include "cuda/filters/median_tile.cuh"
 
@@ -28,17 +29,19 @@ template <int A, int B> static void merge_all()
             zeros_then_ones(keys, A, zeros_a);
             zeros_then_ones(keys + A, B, zeros_b);
             ts_merge_keys<A, B>(keys);
-            cr_assert(std::is_sorted(keys, keys + A + B), "%d and %d keys, %d and %d zeros", A, B, zeros_a, zeros_b);
+            cr_assert(std::is_sorted(keys, keys + A + B), "%d and %d keys, %d and %d zeros", A, B,
+                      zeros_a, zeros_b);
         }
 }
 
 Test(median_tile, merges_by_the_0_1_principle)
 {
-    /* A line for each size of window, 5 x 5 and 7 x 7, with its merges in the order in which they occur. */
-    static void (*const merges[])() = {merge_all<1, 1>,  merge_all<2, 2>,   merge_all<4, 4>,   merge_all<8, 8>,
-                                       merge_all<10, 4>, merge_all<4, 1>,   merge_all<1, 2>,   merge_all<3, 3>,
-                                       merge_all<6, 6>,  merge_all<12, 12>, merge_all<24, 12>, merge_all<14, 6>,
-                                       merge_all<6, 1>};
+    /* A line for each size of window, 5 x 5 and 7 x 7, with its merges in the order in which they
+     * occur. */
+    static void (*const merges[])() = {
+        merge_all<1, 1>,   merge_all<2, 2>,  merge_all<4, 4>, merge_all<8, 8>, merge_all<10, 4>,
+        merge_all<4, 1>,   merge_all<1, 2>,  merge_all<3, 3>, merge_all<6, 6>, merge_all<12, 12>,
+        merge_all<24, 12>, merge_all<14, 6>, merge_all<6, 1>};
     for (auto merge : merges)
         merge();
 }
@@ -51,7 +54,8 @@ template <int N> static void finds_the_median_of_two()
             int32_t a[N], b[N];
             zeros_then_ones(a, N, zeros_a);
             zeros_then_ones(b, N, zeros_b);
-            cr_assert_eq(ts_median_of_two<N>(a, b), zeros_a + zeros_b < N, "%d zeros and %d", zeros_a, zeros_b);
+            cr_assert_eq(ts_median_of_two<N>(a, b), zeros_a + zeros_b < N, "%d zeros and %d",
+                         zeros_a, zeros_b);
         }
 }
 
@@ -70,14 +74,16 @@ template <int SIZE> static void agrees_with_sorted_windows()
         const unsigned range = round % 2 ? 2 + round % 61 : 1000000, ones = 20 + round % 61;
         for (auto &row : keys)
             for (int32_t &key : row)
-                key = round % 4 == 3 ? random() % 100 < ones : (int32_t)(random() % range) - (int32_t)(range / 2);
+                key = round % 4 == 3 ? random() % 100 < ones
+                                     : (int32_t)(random() % range) - (int32_t)(range / 2);
         ts_medians_of_tile<SIZE>(keys, medians);
         for (int y = 0; y < MEDIAN_DOWN; y++)
             for (int x = 0; x < MEDIAN_ACROSS; x++) {
                 for (int i = 0; i < SIZE * SIZE; i++)
                     window[i] = keys[y + i / SIZE][x + i % SIZE];
                 std::nth_element(window, window + SIZE * SIZE / 2, window + SIZE * SIZE);
-                cr_assert_eq(medians[y][x], window[SIZE * SIZE / 2], "round %d, window %d, %d", round, y, x);
+                cr_assert_eq(medians[y][x], window[SIZE * SIZE / 2], "round %d, window %d, %d",
+                             round, y, x);
             }
     }
 }

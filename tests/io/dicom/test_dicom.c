@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The dicom source on small files made here: values, digests, order of reading, and what happens to files that are
- * damaged, changed or gone.
+ * The dicom source on small files made here: values, digests, order of reading, and what happens to
+ * files that are damaged, changed or gone.
  */
 #include <criterion/criterion.h>
 #include <fcntl.h>
@@ -34,8 +34,10 @@ static struct study open_study(int n, void (*edit)(struct dicom_fixture *, int, 
     struct study study = {.diag = ts_diag_create()};
     ts_test_folder_in_memory(study.folder, sizeof study.folder);
     ts_fixture_series(study.folder, n, edit, user);
-    enum ts_status status = ts_test_open_dicom(study.folder, NULL, BURNED_IN_REFUSE, &study.source, study.diag);
-    cr_assert_eq(status, TS_OK, "%s", ts_diag_count(study.diag) > 0 ? ts_diag_get(study.diag, 0)->message : "");
+    enum ts_status status =
+        ts_test_open_dicom(study.folder, NULL, BURNED_IN_REFUSE, &study.source, study.diag);
+    cr_assert_eq(status, TS_OK, "%s",
+                 ts_diag_count(study.diag) > 0 ? ts_diag_get(study.diag, 0)->message : "");
     return study;
 }
 
@@ -50,7 +52,8 @@ static void close_study(struct study *study)
 static double value_at(const struct source *source, const void *data, size_t i)
 {
     double value;
-    ts_load_f64(&value, (const char *)data + i * ts_dtype_bytes(source->image.dtype), source->image.dtype, 1);
+    ts_load_f64(&value, (const char *)data + i * ts_dtype_bytes(source->image.dtype),
+                source->image.dtype, 1);
     return value;
 }
 
@@ -63,9 +66,10 @@ static void check_values(struct study *study, double slope_step)
             for (int x = 0; x < FIXTURE_COLUMNS; x++) {
                 const double slope = 1 + slope_step * (double)z;
                 const double exact = ts_fixture_stored(x, y, (int)z) * slope - 1024;
-                const double got = value_at(study->source, data, (size_t)(z * N_PIXELS + y * FIXTURE_COLUMNS + x));
-                cr_assert_eq(got, slope_step != 0 ? (double)(float)exact : exact, "(%d, %d, %d): %g, expected %g",
-                             (int)z, y, x, got, exact);
+                const double got =
+                    value_at(study->source, data, (size_t)(z * N_PIXELS + y * FIXTURE_COLUMNS + x));
+                cr_assert_eq(got, slope_step != 0 ? (double)(float)exact : exact,
+                             "(%d, %d, %d): %g, expected %g", (int)z, y, x, got, exact);
             }
     free(data);
 }
@@ -119,24 +123,28 @@ static void edit_syntax(struct dicom_fixture *fixture, int z, void *user)
         ts_fixture_syntax(fixture, user);
 }
 
-/* Slices in any order, size and number of times, with any number of threads or workers and slots, with and without
- * being announced. */
+/* Slices in any order, size and number of times, with any number of threads or workers and slots,
+ * with and without being announced. */
 static void check_any_order(char *syntax)
 {
     const int threads[] = {1, 2, 7}, ahead[] = {1, 2, 5, 100};
     struct study study = open_study(FIXTURE_SLICES, edit_syntax, syntax);
     const size_t slice_bytes = ts_slice_bytes(&study.source->image);
-    unsigned char *whole = ts_test_read_all(study.source, study.diag), part[FIXTURE_SLICES * 2 * N_PIXELS];
+    unsigned char *whole = ts_test_read_all(study.source, study.diag),
+                  part[FIXTURE_SLICES * 2 * N_PIXELS];
     uint64_t seed = 5;
     size_t reads = 0;
     for (size_t t = 0; t < 3; t++)
         for (size_t a = 0; a < 4; a++) {
             study.source->ops->close(study.source);
-            cr_assert_eq(ts_test_open_dicom(study.folder, NULL, 0, &study.source, study.diag), TS_OK);
-            cr_assert_eq(study.source->ops->start(study.source, threads[t], ahead[a], study.diag), TS_OK);
+            cr_assert_eq(ts_test_open_dicom(study.folder, NULL, 0, &study.source, study.diag),
+                         TS_OK);
+            cr_assert_eq(study.source->ops->start(study.source, threads[t], ahead[a], study.diag),
+                         TS_OK);
             for (int i = 0; i < 60; i++, reads++) {
                 const int64_t z = (int64_t)(ts_random_next(&seed) % FIXTURE_SLICES);
-                const int64_t n = (int64_t)(ts_random_next(&seed) % (uint64_t)(FIXTURE_SLICES - z + 1));
+                const int64_t n =
+                    (int64_t)(ts_random_next(&seed) % (uint64_t)(FIXTURE_SLICES - z + 1));
                 const int64_t hint = (int64_t)(ts_random_next(&seed) % FIXTURE_SLICES);
                 if (i % 3 == 0)
                     study.source->ops->prefetch(study.source, hint, FIXTURE_SLICES - hint);
@@ -150,7 +158,8 @@ static void check_any_order(char *syntax)
             }
         }
     cr_assert_eq(reads, 720);
-    cr_assert_eq(study.source->ops->read(study.source, 3, FIXTURE_SLICES - 2, part, study.diag), TS_RUN_FAILED);
+    cr_assert_eq(study.source->ops->read(study.source, 3, FIXTURE_SLICES - 2, part, study.diag),
+                 TS_RUN_FAILED);
     ts_test_expect(study.diag, "slice-out-of-range", "slices 3 to 11 were asked for, there are 11");
     free(whole);
     close_study(&study);
@@ -219,8 +228,10 @@ Test(dicom, signed_with_dirty_bits_and_padding)
         for (int i = 0; i < N_PIXELS; i++)
             cr_assert_eq(data[z * N_PIXELS + i], signed_values[i] - 1024);
         cr_assert_eq(study.source->slices[z].padding_count, 3);
-        cr_assert_eq(*ts_source_valid(study.source, z), UINT64_MAX >> (64 - N_PIXELS) & ~(uint64_t)0x7);
-        cr_assert_str_eq(study.source->slices[z].pixel_sha256, study.source->slices[0].pixel_sha256);
+        cr_assert_eq(*ts_source_valid(study.source, z),
+                     UINT64_MAX >> (64 - N_PIXELS) & ~(uint64_t)0x7);
+        cr_assert_str_eq(study.source->slices[z].pixel_sha256,
+                         study.source->slices[0].pixel_sha256);
     }
     for (size_t i = 0; i < ts_diag_count(study.diag); i++)
         notes += strcmp(ts_diag_get(study.diag, i)->code, "unused-bits-set") == 0;
@@ -265,10 +276,13 @@ Test(dicom, burned_in_text_is_refused)
     struct study study = {.diag = ts_diag_create()};
     ts_test_folder_in_memory(study.folder, sizeof study.folder);
     ts_fixture_series(study.folder, 3, edit_texts, "YES");
-    cr_assert_eq(ts_test_open_dicom(study.folder, NULL, BURNED_IN_REFUSE, &study.source, study.diag), TS_BAD_INPUT);
+    cr_assert_eq(
+        ts_test_open_dicom(study.folder, NULL, BURNED_IN_REFUSE, &study.source, study.diag),
+        TS_BAD_INPUT);
     cr_assert_null(study.source);
     ts_test_expect(study.diag, "burned-in-annotation", "Burned In Annotation is YES");
-    cr_assert_eq(ts_test_open_dicom(study.folder, NULL, BURNED_IN_ALLOW, &study.source, study.diag), TS_OK);
+    cr_assert_eq(ts_test_open_dicom(study.folder, NULL, BURNED_IN_ALLOW, &study.source, study.diag),
+                 TS_OK);
     cr_assert_str_eq(attribute(study.source, "burned_in_annotation"), "YES");
     for (size_t i = 0; i < study.source->n_attributes; i++)
         cr_assert_str_neq(study.source->attributes[i].name, "deidentification_codes");
@@ -278,9 +292,12 @@ Test(dicom, burned_in_text_is_refused)
 static void expect_failure(struct study *study, const char *code, const char *text)
 {
     unsigned char data[FIXTURE_SLICES * 2 * N_PIXELS];
-    cr_assert_eq(study->source->ops->read(study->source, 0, study->source->n_slices, data, study->diag), TS_BAD_INPUT);
+    cr_assert_eq(
+        study->source->ops->read(study->source, 0, study->source->n_slices, data, study->diag),
+        TS_BAD_INPUT);
     ts_test_expect(study->diag, code, text);
-    cr_assert_not_null(strstr(ts_diag_get(study->diag, ts_diag_count(study->diag) - 1)->message, ".dcm"));
+    cr_assert_not_null(
+        strstr(ts_diag_get(study->diag, ts_diag_count(study->diag) - 1)->message, ".dcm"));
     close_study(study);
 }
 
@@ -325,7 +342,8 @@ Test(dicom, changed_truncated_and_missing_files)
     expect_failure(&study, "file-changed", "slice");
 }
 
-/* A file that is written to between its opening and its reading would give pixels that nobody checked. */
+/* A file that is written to between its opening and its reading would give pixels that nobody
+ * checked. */
 Test(dicom, a_file_changed_while_it_is_read_is_noticed)
 {
     struct study study = open_study(3, NULL, NULL);
@@ -354,14 +372,16 @@ Test(dicom, the_first_failure_is_reported)
         }
         cr_assert_eq(study.source->ops->start(study.source, threads, 4, study.diag), TS_OK);
         study.source->ops->prefetch(study.source, 2, 4);
-        cr_assert_eq(study.source->ops->read(study.source, 0, FIXTURE_SLICES, data, study.diag), TS_BAD_INPUT);
+        cr_assert_eq(study.source->ops->read(study.source, 0, FIXTURE_SLICES, data, study.diag),
+                     TS_BAD_INPUT);
         ts_test_expect(study.diag, "file-not-readable", "slice 3 (");
         cr_assert_eq(ts_diag_error_count(study.diag), 1);
         close_study(&study);
     }
 }
 
-/* The slices that a slab shares with the next one are held: one can be read when its file is gone. */
+/* The slices that a slab shares with the next one are held: one can be read when its file is gone.
+ */
 Test(dicom, slices_of_two_slabs_are_decoded_once)
 {
     char path[128];
@@ -418,11 +438,15 @@ Test(dicom, damaged_rle_is_an_error_or_other_pixels, .timeout = 900)
         enum ts_status status = study.source->ops->read(study.source, 0, 4, data, study.diag);
         cr_assert(status == TS_OK || status == TS_BAD_INPUT);
         if (status != TS_OK) {
-            const struct ts_diag_record *record = ts_diag_get(study.diag, ts_diag_count(study.diag) - 2);
+            const struct ts_diag_record *record =
+                ts_diag_get(study.diag, ts_diag_count(study.diag) - 2);
             errors++;
             for (size_t i = 0; i < ts_diag_count(study.diag); i++)
-                record = ts_diag_get(study.diag, i)->severity == TS_ERROR ? ts_diag_get(study.diag, i) : record;
-            cr_assert(strcmp(record->code, "pixel-data-damaged") == 0 || strcmp(record->code, "decoder-died") == 0,
+                record = ts_diag_get(study.diag, i)->severity == TS_ERROR
+                             ? ts_diag_get(study.diag, i)
+                             : record;
+            cr_assert(strcmp(record->code, "pixel-data-damaged") == 0 ||
+                          strcmp(record->code, "decoder-died") == 0,
                       "%s", record->code);
             cr_assert_not_null(strstr(record->message, "slice 2"), "%s", record->message);
         }
@@ -434,24 +458,28 @@ Test(dicom, damaged_rle_is_an_error_or_other_pixels, .timeout = 900)
 /* A console lets people write into this attribute: what has no vendor's form could be a name. */
 Test(dicom, kernels_of_a_vendor_are_kept)
 {
-    static const char *const known[] = {"STANDARD", "BonePlus", "STND+", "B30f",  "Br40d\\3", "FC18",
-                                        "YA",       "L",        "40",    "mixed", "J30s",     ""};
-    static const char *const unknown[] = {"SMITH", "B30f\\SMITH", "Doe^J", "B 30", "CANARY1", "123456", "J. Doe",
-                                          "\xff",  "NG",          "LI",    "JD61", "G",       "J6",     "1961"};
+    static const char *const known[] = {"STANDARD", "BonePlus", "STND+", "B30f",
+                                        "Br40d\\3", "FC18",     "YA",    "L",
+                                        "40",       "mixed",    "J30s",  ""};
+    static const char *const unknown[] = {"SMITH",  "B30f\\SMITH", "Doe^J", "B 30", "CANARY1",
+                                          "123456", "J. Doe",      "\xff",  "NG",   "LI",
+                                          "JD61",   "G",           "J6",    "1961"};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         cr_expect(ts_dicom_kernel_is_known(known[i]), "%s", known[i]);
     for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++)
         cr_expect_not(ts_dicom_kernel_is_known(unknown[i]), "%s", unknown[i]);
 }
 
-/* The kernel's own answer to a machine out of memory: others take the place of those killed, once. */
+/* The kernel's own answer to a machine out of memory: others take the place of those killed,
+ * once. */
 Test(dicom, killed_workers_are_replaced_once)
 {
     struct study study = open_study(FIXTURE_SLICES, edit_syntax, FIXTURE_RLE);
     unsigned char sound[FIXTURE_SLICES * 2 * N_PIXELS], data[sizeof sound];
     const struct dicom_source *source = (struct dicom_source *)study.source;
     cr_assert_eq(study.source->ops->start(study.source, 2, 4, study.diag), TS_OK);
-    cr_assert_eq(study.source->ops->read(study.source, 0, FIXTURE_SLICES, sound, study.diag), TS_OK);
+    cr_assert_eq(study.source->ops->read(study.source, 0, FIXTURE_SLICES, sound, study.diag),
+                 TS_OK);
     for (int i = 0; i < 2; i++)
         kill(ts_workers_pid(source->pool, i), SIGKILL);
     cr_assert_eq(study.source->ops->read(study.source, 0, FIXTURE_SLICES, data, study.diag), TS_OK);
@@ -462,8 +490,10 @@ Test(dicom, killed_workers_are_replaced_once)
     for (int z = 0; z < FIXTURE_SLICES && status == TS_OK; z++)
         status = study.source->ops->read(study.source, z, 1, data, study.diag);
     cr_assert_eq(status, TS_RUN_FAILED);
-    ts_test_expect(study.diag, "decoder-killed", "was killed by signal 9 (Killed), and so was the one in its place");
-    cr_assert_neq(study.source->ops->read(study.source, 0, FIXTURE_SLICES, data, study.diag), TS_OK);
+    ts_test_expect(study.diag, "decoder-killed",
+                   "was killed by signal 9 (Killed), and so was the one in its place");
+    cr_assert_neq(study.source->ops->read(study.source, 0, FIXTURE_SLICES, data, study.diag),
+                  TS_OK);
     close_study(&study);
 }
 
@@ -494,8 +524,10 @@ Test(dicom, none_stands_alone_in_split)
     path = folder;
     for (int first = 0; first < 2; first++) {
         struct dicom_params params = {0};
-        struct param_set set = {
-            .params = dicom_format.params, .n_params = dicom_format.n_params, .values = &params, .owner = "input"};
+        struct param_set set = {.params = dicom_format.params,
+                                .n_params = dicom_format.n_params,
+                                .values = &params,
+                                .owner = "input"};
         struct ts_diag *diag = ts_diag_create();
         struct source *source = NULL;
         ts_params_init(&set);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Acquisition Numbers of these series count the images rather than the volumes. The series are volumes in the order of
- * Content Time where the numbers say the same at every position, and refused where anything says otherwise.
+ * Acquisition Numbers of these series count the images rather than the volumes. The series are
+ * volumes in the order of Content Time where the numbers say the same at every position, and
+ * refused where anything says otherwise.
  */
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -14,7 +15,8 @@
 
 enum { VOLUMES = 3, SLICES = 4 };
 
-/* This says how the images of a series are numbered and timed; image i is slice i % slices of volume i / slices. */
+/* This says how the images of a series are numbered and timed; image i is slice i % slices of
+ * volume i / slices. */
 struct counted {
     int slices; /* at positions of their own */
     enum { BY_IMAGE, BY_POSITION, FALLING, REPEATED, ABSENT_ONCE } acquisitions;
@@ -59,11 +61,14 @@ static void make(struct dicom_fixture *f, int i, void *user)
         ts_fixture_text(f, 0x00181314, "DS", (v + z) % 2 ? "10" : "20");
 }
 
-/* Checks that image i of the series is image i of the source, and that its times are those of the first slices. */
-static void check_order(struct source *source, const struct counted *counted, size_t row, struct ts_diag *diag)
+/* Checks that image i of the series is image i of the source, and that its times are those of the
+ * first slices. */
+static void check_order(struct source *source, const struct counted *counted, size_t row,
+                        struct ts_diag *diag)
 {
     cr_assert(source->n_volumes == VOLUMES && source->n_slices == counted->slices, "row %zu", row);
-    cr_expect(source->volume_axis.kind == TS_AXIS_TIME && source->volume_axis.positions, "row %zu", row);
+    cr_expect(source->volume_axis.kind == TS_AXIS_TIME && source->volume_axis.positions, "row %zu",
+              row);
     for (int v = 0; v < VOLUMES && source->volume_axis.positions; v++)
         cr_expect_eq(source->volume_axis.positions[v], 10.0 * v, "row %zu", row);
     const size_t bytes = ts_slice_bytes(&source->image);
@@ -72,14 +77,16 @@ static void check_order(struct source *source, const struct counted *counted, si
     for (int i = 0; i < VOLUMES * counted->slices; i++) {
         double value;
         ts_load_f64(&value, data + (size_t)i * bytes, source->image.dtype, 1);
-        cr_expect_eq(value, ts_fixture_stored(0, 0, i) - 1024.0, "row %zu, image %d: %g", row, i, value);
+        cr_expect_eq(value, ts_fixture_stored(0, 0, i) - 1024.0, "row %zu, image %d: %g", row, i,
+                     value);
     }
     free(data);
 }
 
 Test(dicom_acquisitions, that_count_images_are_volumes_where_all_orders_agree)
 {
-    static const char many[] = "12 images at 4 positions", one[] = "all 3 images lie at one position";
+    static const char many[] = "12 images at 4 positions",
+                      one[] = "all 3 images lie at one position";
     static const struct counted rows[] = {
         {SLICES, BY_IMAGE, RISING, WITH_THEM, 0, false, NULL},
         {SLICES, BY_POSITION, RISING, WITH_THEM, 0, false, NULL},
@@ -104,7 +111,8 @@ Test(dicom_acquisitions, that_count_images_are_volumes_where_all_orders_agree)
         struct source *source = NULL;
         ts_test_folder_in_memory(folder, sizeof folder);
         ts_fixture_series(folder, VOLUMES * row.slices - row.lost, make, &row);
-        const enum ts_status status = ts_test_open_dicom(folder, NULL, BURNED_IN_REFUSE, &source, diag);
+        const enum ts_status status =
+            ts_test_open_dicom(folder, NULL, BURNED_IN_REFUSE, &source, diag);
         cr_assert_eq(status, row.message ? TS_BAD_INPUT : TS_OK, "row %zu: %s", i,
                      ts_diag_count(diag) ? ts_diag_get(diag, 0)->message : "");
         if (row.message) {
@@ -112,8 +120,10 @@ Test(dicom_acquisitions, that_count_images_are_volumes_where_all_orders_agree)
         } else {
             bool warned = false;
             for (size_t k = 0; k < ts_diag_count(diag); k++)
-                warned |= strstr(ts_diag_get(diag, k)->message,
-                                 "stands on Content Time and Acquisition Number, which rise together") != NULL;
+                warned |=
+                    strstr(ts_diag_get(diag, k)->message,
+                           "stands on Content Time and Acquisition Number, which rise together") !=
+                    NULL;
             cr_expect(warned, "row %zu", i);
             check_order(source, &row, i, diag);
             source->ops->close(source);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Headers that contradict themselves or leave a doubt: numbers that are scrambled, positions that Slice Location
- * contradicts, corrections that differ from slice to slice, two slices by themselves, orientations that jitter.
+ * Headers that contradict themselves or leave a doubt: numbers that are scrambled, positions that
+ * Slice Location contradicts, corrections that differ from slice to slice, two slices by
+ * themselves, orientations that jitter.
  */
 #include <criterion/criterion.h>
 #include <math.h>
@@ -18,7 +19,7 @@
 
 enum { PIXELS = FIXTURE_ROWS * FIXTURE_COLUMNS };
 
-/* ---- numbers that are scrambled -------------------------------------------------------------------- */
+/* ---- numbers that are scrambled -------------------------------------------------------------- */
 
 enum { PLACES = 6 };
 enum count {
@@ -86,9 +87,9 @@ static void write_scrambled(const char *folder, const struct scrambled_row *row)
 
 Test(dicom_contradictions, counts_do_not_hide_scrambled_numbers)
 {
-#define SCRAMBLED                                                                                                      \
-    {                                                                                                                  \
-        4, 1, 2, 6, 8, 3, 12, 5, 7, 10, 9, 11                                                                          \
+#define SCRAMBLED                                                                                  \
+    {                                                                                              \
+        4, 1, 2, 6, 8, 3, 12, 5, 7, 10, 9, 11                                                      \
     }
     static const struct scrambled_row rows[] = {
         {COUNT_TEMPORAL, false, 0, SCRAMBLED, "12 images at 6 positions"},
@@ -98,12 +99,20 @@ Test(dicom_contradictions, counts_do_not_hide_scrambled_numbers)
         {COUNT_PET, false, 0, SCRAMBLED, "12 images at 6 positions"},
         {COUNT_ACQUISITION, true, 0, SCRAMBLED, "12 images at 6 positions"},
         {COUNT_NONE, true, 0, SCRAMBLED, "12 images at 6 positions"},
-        {COUNT_NONE, false, 1, {4, 1, 2, 6, 8, 3, 12, 5, 7, 10, 9, 11, 13, 14, 15, 16, 17, 18}, "18 images"},
+        {COUNT_NONE,
+         false,
+         1,
+         {4, 1, 2, 6, 8, 3, 12, 5, 7, 10, 9, 11, 13, 14, 15, 16, 17, 18},
+         "18 images"},
         /* one volume after the other, whatever the order in each */
         {COUNT_TEMPORAL, false, 0, {4, 1, 2, 6, 5, 3, 12, 8, 7, 10, 9, 11}, NULL},
         {COUNT_PHILIPS, false, 0, {6, 5, 4, 3, 2, 1, 7, 8, 9, 10, 11, 12}, NULL},
         {COUNT_NONE, false, 0, {1, 3, 5, 7, 9, 11, 2, 4, 6, 8, 10, 12}, NULL},
-        {COUNT_NONE, false, 1, {4, 1, 2, 6, 5, 3, 12, 8, 7, 10, 9, 11, 13, 14, 15, 16, 17, 18}, NULL},
+        {COUNT_NONE,
+         false,
+         1,
+         {4, 1, 2, 6, 5, 3, 12, 8, 7, 10, 9, 11, 13, 14, 15, 16, 17, 18},
+         NULL},
     };
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
         char folder[64];
@@ -111,12 +120,13 @@ Test(dicom_contradictions, counts_do_not_hide_scrambled_numbers)
         ts_test_folder(folder, sizeof folder);
         write_scrambled(folder, &rows[r]);
         struct source *source = ts_test_open_take(folder, NULL, diag);
-        cr_assert_eq(source == NULL, rows[r].text != NULL, "row %zu: %s", r, ts_test_first_message(diag));
+        cr_assert_eq(source == NULL, rows[r].text != NULL, "row %zu: %s", r,
+                     ts_test_first_message(diag));
         if (source) {
             unsigned char *data = ts_test_read_volumes(source, diag);
             for (int i = 0; i < ts_source_total(source); i++)
-                cr_expect_eq(ts_test_value(source, data, (size_t)(i * PIXELS)), ts_fixture_stored(0, 0, i), "row %zu",
-                             r);
+                cr_expect_eq(ts_test_value(source, data, (size_t)(i * PIXELS)),
+                             ts_fixture_stored(0, 0, i), "row %zu", r);
             free(data);
             source->ops->close(source);
         } else {
@@ -127,7 +137,7 @@ Test(dicom_contradictions, counts_do_not_hide_scrambled_numbers)
     }
 }
 
-/* ---- volumes of which two attributes make others ---------------------------------------------------- */
+/* ---- volumes of which two attributes make others --------------------------------------------- */
 
 Test(dicom_contradictions, attributes_that_make_other_volumes_are_warned_of)
 {
@@ -174,7 +184,8 @@ Test(dicom_contradictions, attributes_that_make_other_volumes_are_warned_of)
             said += strstr(ts_diag_get(diag, i)->message, text) != NULL;
             any += strstr(ts_diag_get(diag, i)->message, "contradicts") != NULL;
         }
-        cr_expect_eq(said, rows[r].contradiction ? 1 : 0, "row %zu: %s", r, ts_test_first_message(diag));
+        cr_expect_eq(said, rows[r].contradiction ? 1 : 0, "row %zu: %s", r,
+                     ts_test_first_message(diag));
         cr_expect(rows[r].contradiction || any == 0, "row %zu", r);
         source->ops->close(source);
         ts_test_remove_folder(folder);
@@ -187,7 +198,8 @@ Test(dicom_contradictions, first_images_of_several_volumes_are_warned_of)
 {
     for (int r = 0; r < 6; r++) {
         char folder[64], text[64];
-        const char *path = folder, *const names[] = {"b-value", "Temporal Position", "diffusion gradient"};
+        const char *path = folder, *const names[] = {"b-value", "Temporal Position",
+                                                     "diffusion gradient"};
         struct ts_diag *diag = ts_diag_create();
         ts_test_folder(folder, sizeof folder);
         for (int i = 0; i < 6; i++) {
@@ -208,13 +220,16 @@ Test(dicom_contradictions, first_images_of_several_volumes_are_warned_of)
             ts_fixture_finish(&f, folder, i);
         }
         struct dicom_params params = {0};
-        struct param_set set = {
-            .params = dicom_format.params, .n_params = dicom_format.n_params, .values = &params, .owner = "input"};
+        struct param_set set = {.params = dicom_format.params,
+                                .n_params = dicom_format.n_params,
+                                .values = &params,
+                                .owner = "input"};
         struct source *source = NULL;
         ts_params_init(&set);
         params.dicom = (struct ts_texts){1, &path};
         params.duplicates = DUPLICATES_FIRST;
-        cr_assert_eq(dicom_format.open(&set, &source, diag), TS_OK, "row %d: %s", r, ts_test_first_message(diag));
+        cr_assert_eq(dicom_format.open(&set, &source, diag), TS_OK, "row %d: %s", r,
+                     ts_test_first_message(diag));
         cr_expect(source->n_slices == 3 && source->n_volumes == 1);
         size_t said = 0;
         snprintf(text, sizeof text, "at each position differ in %s", names[r / 2]);
@@ -227,7 +242,7 @@ Test(dicom_contradictions, first_images_of_several_volumes_are_warned_of)
     }
 }
 
-/* ---- slices that may not belong together ------------------------------------------------------------ */
+/* ---- slices that may not belong together ----------------------------------------------------- */
 
 Test(dicom_contradictions, slices_that_may_not_belong_together_are_warned_of)
 {
@@ -249,7 +264,8 @@ Test(dicom_contradictions, slices_that_may_not_belong_together_are_warned_of)
         {0x00080022, "DA", "20200301", "20200228", "the slices differ in Acquisition Date"},
         {0x00080022, "DA", "20200301", "20200229", NULL},
         {0x00080022, "DA", "20200301", "", NULL},
-        {0x20051010, "FL", "\0\0\200?", "\0\0\0@", "values of mr_scale: display do not compare"}, /* 1 and 2 */
+        {0x20051010, "FL", "\0\0\200?", "\0\0\0@",
+         "values of mr_scale: display do not compare"}, /* 1 and 2 */
         {0x20051010, "FL", "\0\0\200?", "\0\0\200?", NULL},
     };
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
@@ -291,10 +307,12 @@ Test(dicom_contradictions, a_patient_position_that_contradicts_the_orientation_i
         const char *position, *orientation;
         bool warned;
     } rows[] = {
-        {"HFS", "1\\0\\0\\0\\1\\0", false},   {"FFS", "1\\0\\0\\0\\1\\0", false},  {"FFS", "-1\\0\\0\\0\\1\\0", false},
-        {"HFP", "-1\\0\\0\\0\\-1\\0", false}, {"FFP", "1\\0\\0\\0\\-1\\0", false}, {"HFDR", "0\\1\\0\\-1\\0\\0", false},
-        {"HFDL", "1\\0\\0\\0\\1\\0", false},  {"HFS", "0\\1\\0\\0\\0\\-1", false}, {"HFS", "-1\\0\\0\\0\\-1\\0", true},
-        {"HFP", "1\\0\\0\\0\\1\\0", true},    {"FFP", "-1\\0\\0\\0\\1\\0", true},  {"FFS", "1\\0\\0\\0\\-1\\0", true},
+        {"HFS", "1\\0\\0\\0\\1\\0", false},  {"FFS", "1\\0\\0\\0\\1\\0", false},
+        {"FFS", "-1\\0\\0\\0\\1\\0", false}, {"HFP", "-1\\0\\0\\0\\-1\\0", false},
+        {"FFP", "1\\0\\0\\0\\-1\\0", false}, {"HFDR", "0\\1\\0\\-1\\0\\0", false},
+        {"HFDL", "1\\0\\0\\0\\1\\0", false}, {"HFS", "0\\1\\0\\0\\0\\-1", false},
+        {"HFS", "-1\\0\\0\\0\\-1\\0", true}, {"HFP", "1\\0\\0\\0\\1\\0", true},
+        {"FFP", "-1\\0\\0\\0\\1\\0", true},  {"FFS", "1\\0\\0\\0\\-1\\0", true},
     };
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
         char folder[64];
@@ -306,7 +324,8 @@ Test(dicom_contradictions, a_patient_position_that_contradicts_the_orientation_i
             ts_fixture_init(&f, i);
             ts_fixture_text(&f, 0x00200037, "DS", rows[r].orientation);
             char text[32];
-            snprintf(text, sizeof text, !strncmp(rows[r].orientation, "0\\1\\0\\0", 7) ? "%d\\0\\0" : "0\\0\\%d", i);
+            snprintf(text, sizeof text,
+                     !strncmp(rows[r].orientation, "0\\1\\0\\0", 7) ? "%d\\0\\0" : "0\\0\\%d", i);
             ts_fixture_text(&f, 0x00200032, "DS", text);
             ts_fixture_text(&f, 0x00185100, "CS", rows[r].position);
             ts_fixture_finish(&f, folder, i);
@@ -322,16 +341,18 @@ Test(dicom_contradictions, a_patient_position_that_contradicts_the_orientation_i
     }
 }
 
-/* ---- PET: corrections that differ ------------------------------------------------------------------ */
+/* ---- PET: corrections that differ ------------------------------------------------------------ */
 
 struct correction_row {
     uint32_t tag;
-    const char *vr, *first, *second; /* of the slices, in turn or half and half; second "": not stated */
-    const char *name;                /* of the warning */
+    const char *vr, *first,
+        *second;      /* of the slices, in turn or half and half; second "": not stated */
+    const char *name; /* of the warning */
 };
 
 /* Six slices that differ in one attribute; `twice`: each position has both of its values. */
-static void write_corrections(const char *folder, const struct correction_row *row, int half, bool twice)
+static void write_corrections(const char *folder, const struct correction_row *row, int half,
+                              bool twice)
 {
     for (int i = 0; i < 6; i++) {
         struct dicom_fixture f;
@@ -374,8 +395,8 @@ Test(dicom_contradictions, pet_slices_that_were_not_corrected_alike_are_warned_o
         if (r % 3 == 2) { /* they are series of their own */
             for (int i = 1; i <= 2; i++) {
                 snprintf(text, sizeof text, "%d", i);
-                cr_assert_eq(ts_test_open_dicom(folder, text, BURNED_IN_REFUSE, &source, diag), TS_OK, "%s: %s",
-                             row->name, ts_test_first_message(diag));
+                cr_assert_eq(ts_test_open_dicom(folder, text, BURNED_IN_REFUSE, &source, diag),
+                             TS_OK, "%s: %s", row->name, ts_test_first_message(diag));
                 cr_expect_eq(source->n_slices, 3);
                 source->ops->close(source);
             }
@@ -392,7 +413,7 @@ Test(dicom_contradictions, pet_slices_that_were_not_corrected_alike_are_warned_o
     }
 }
 
-/* ---- positions and Slice Location ------------------------------------------------------------------- */
+/* ---- positions and Slice Location ------------------------------------------------------------ */
 
 Test(dicom_contradictions, positions_that_slice_location_contradicts_are_refused)
 {
@@ -409,7 +430,8 @@ Test(dicom_contradictions, positions_that_slice_location_contradicts_are_refused
         {2, -2, 0, false, NULL, NULL}, /* it counts the other way */
         {2, 2.6, 0, false, NULL, NULL},
         {2, 0, 0, false, NULL, NULL}, /* it says nothing */
-        {0.3, 3, 0, false, NULL, "Slice Locations say that slices are 3.000 mm apart, the positions 0.300"},
+        {0.3, 3, 0, false, NULL,
+         "Slice Locations say that slices are 3.000 mm apart, the positions 0.300"},
         {0, 0, 4, true, NULL, NULL},
     };
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
@@ -419,7 +441,9 @@ Test(dicom_contradictions, positions_that_slice_location_contradicts_are_refused
         for (int i = 0; i < 8; i++) {
             struct dicom_fixture f;
             char text[64];
-            const int place = rows[r].positions > 1 ? i % rows[r].positions : rows[r].positions ? 0 : i;
+            const int place = rows[r].positions > 1 ? i % rows[r].positions
+                              : rows[r].positions   ? 0
+                                                    : i;
             ts_fixture_init(&f, i);
             snprintf(text, sizeof text, "1\\2\\%g", (rows[r].step > 0 ? rows[r].step : 1) * place);
             ts_fixture_text(&f, 0x00200032, "DS", text);
@@ -431,14 +455,16 @@ Test(dicom_contradictions, positions_that_slice_location_contradicts_are_refused
             ts_fixture_finish(&f, folder, i);
         }
         struct source *source = ts_test_open_take(folder, NULL, diag);
-        cr_assert_eq(source == NULL, rows[r].code != NULL, "row %zu: %s", r, ts_test_first_message(diag));
+        cr_assert_eq(source == NULL, rows[r].code != NULL, "row %zu: %s", r,
+                     ts_test_first_message(diag));
         if (source && rows[r].text)
             ts_test_expect_warning(diag, "dicom-series", rows[r].text);
         else if (rows[r].text)
             ts_test_expect(diag, rows[r].code, rows[r].text);
         else
-            cr_expect(ts_diag_count(diag) == 0 || !strstr(ts_test_first_message(diag), "Slice Locations"), "row %zu",
-                      r);
+            cr_expect(ts_diag_count(diag) == 0 ||
+                          !strstr(ts_test_first_message(diag), "Slice Locations"),
+                      "row %zu", r);
         if (source)
             source->ops->close(source);
         ts_test_remove_folder(folder);
@@ -446,7 +472,7 @@ Test(dicom_contradictions, positions_that_slice_location_contradicts_are_refused
     }
 }
 
-/* ---- two slices, and orientations that jitter ------------------------------------------------------- */
+/* ---- two slices, and orientations that jitter ------------------------------------------------ */
 
 Test(dicom_contradictions, two_slices_without_room_between_them_are_a_volume)
 {
@@ -474,7 +500,8 @@ Test(dicom_contradictions, two_slices_without_room_between_them_are_a_volume)
             ts_fixture_finish(&f, folder, i);
         }
         struct source *source = ts_test_open_take(folder, NULL, diag);
-        cr_assert_eq(source != NULL, rows[r].text != NULL, "row %zu: %s", r, ts_test_first_message(diag));
+        cr_assert_eq(source != NULL, rows[r].text != NULL, "row %zu: %s", r,
+                     ts_test_first_message(diag));
         if (source) {
             ts_test_expect_warning(diag, "dicom-series", rows[r].text);
             cr_expect_float_eq(source->image.axes[0].spacing, rows[r].gap, 1e-9);
@@ -518,9 +545,11 @@ static double jitter_of(const struct jitter_row *row, int v, int z)
 Test(dicom_contradictions, orientations_that_jitter_are_one_volume)
 {
     static const struct jitter_row rows[] = {
-        {8, 1, 2e-4, ALTERNATING, 1, 8}, {9, 1, 1e-4, DRIFTING, 1, 9},    {8, 1, 9e-4, RANDOM, 1, 8},
-        {5, 3, 3e-4, RANDOM, 1, 5},      {3, 1, 2e-4, ALTERNATING, 1, 3}, {6, 2, 4e-4, ALTERNATING, 1, 6},
-        {6, 2, 4e-4, BY_VOLUME, 2, 6},   {8, 1, 3e-3, ALTERNATING, 2, 4}, {8, 1, 2e-4, ONE_LOST, 1, 0},
+        {8, 1, 2e-4, ALTERNATING, 1, 8}, {9, 1, 1e-4, DRIFTING, 1, 9},
+        {8, 1, 9e-4, RANDOM, 1, 8},      {5, 3, 3e-4, RANDOM, 1, 5},
+        {3, 1, 2e-4, ALTERNATING, 1, 3}, {6, 2, 4e-4, ALTERNATING, 1, 6},
+        {6, 2, 4e-4, BY_VOLUME, 2, 6},   {8, 1, 3e-3, ALTERNATING, 2, 4},
+        {8, 1, 2e-4, ONE_LOST, 1, 0},
     };
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
         const struct jitter_row *row = &rows[r];
@@ -535,8 +564,8 @@ Test(dicom_contradictions, orientations_that_jitter_are_one_volume)
             ts_fixture_init_mr(&f, i);
             snprintf(text, sizeof text, "1\\2\\%d", 3 * z);
             ts_fixture_text(&f, 0x00200032, "DS", text);
-            snprintf(text, sizeof text, "%.9f\\%.9f\\0\\%.9f\\%.9f\\0", cos(angle), sin(angle), -sin(angle),
-                     cos(angle));
+            snprintf(text, sizeof text, "%.9f\\%.9f\\0\\%.9f\\%.9f\\0", cos(angle), sin(angle),
+                     -sin(angle), cos(angle));
             ts_fixture_text(&f, 0x00200037, "DS", text);
             snprintf(text, sizeof text, "%d", v + 1);
             ts_fixture_text(&f, 0x00200100, "IS", text);
@@ -551,8 +580,10 @@ Test(dicom_contradictions, orientations_that_jitter_are_one_volume)
         cr_assert_eq(series->refusal != NULL, row->read == 0, "row %zu: %s", r, series->refusal);
         if (row->read > 0) {
             cr_expect_eq(series->n_slices, row->read, "row %zu", r);
-            cr_expect_float_eq(series->image.axes[0].spacing, row->series > 1 && row->volumes == 1 ? 6 : 3, 1e-6);
-            cr_expect(strstr(series->warnings[0], row->series > 1 ? "are a series of their own" : "off their mean"),
+            cr_expect_float_eq(series->image.axes[0].spacing,
+                               row->series > 1 && row->volumes == 1 ? 6 : 3, 1e-6);
+            cr_expect(strstr(series->warnings[0],
+                             row->series > 1 ? "are a series of their own" : "off their mean"),
                       "row %zu: %s", r, series->warnings[0]);
         } else {
             cr_expect_str_eq(series->refusal_code, "slice-missing");
@@ -562,13 +593,14 @@ Test(dicom_contradictions, orientations_that_jitter_are_one_volume)
     }
 }
 
-/* ---- values that contradict their header ------------------------------------------------------------ */
+/* ---- values that contradict their header ----------------------------------------------------- */
 
 /* Returns true where a record of this severity says the text. */
 static bool is_said(const struct ts_diag *diag, enum ts_severity severity, const char *text)
 {
     for (size_t i = 0; i < ts_diag_count(diag); i++)
-        if (ts_diag_get(diag, i)->severity == severity && strstr(ts_diag_get(diag, i)->message, text))
+        if (ts_diag_get(diag, i)->severity == severity &&
+            strstr(ts_diag_get(diag, i)->message, text))
             return true;
     return false;
 }
@@ -658,7 +690,8 @@ Test(dicom_contradictions, counts_of_philips_pet_are_said_to_be_counts)
         }
         struct source *source = ts_test_open_take(folder, NULL, diag);
         cr_assert_not_null(source, "%s", ts_test_first_message(diag));
-        cr_expect_eq(is_said(diag, TS_WARNING, "(7053,1009), 2.5, is not applied"), r == 0, "row %zu", r);
+        cr_expect_eq(is_said(diag, TS_WARNING, "(7053,1009), 2.5, is not applied"), r == 0,
+                     "row %zu", r);
         cr_expect_str_eq(source->image.unit, r == 1 ? "Bq/ml" : "counts");
         source->ops->close(source);
         ts_test_remove_folder(folder);
@@ -705,7 +738,8 @@ Test(dicom_contradictions, frames_at_one_position_with_places_in_their_stack_are
         struct source *source = ts_test_open_take(folder, NULL, diag);
         cr_assert_eq(source == NULL, r == 0, "row %d: %s", r, ts_test_first_message(diag));
         if (!source)
-            ts_test_expect(diag, "position-contradicted", "have In-Stack Position Numbers from 1 on");
+            ts_test_expect(diag, "position-contradicted",
+                           "have In-Stack Position Numbers from 1 on");
         else
             source->ops->close(source);
         ts_test_remove_folder(folder);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Files of many frames without functional groups: doses, whose planes an offset vector places, and enhanced images
- * that have lost everything that would place their frames.
+ * Files of many frames without functional groups: doses, whose planes an offset vector places, and
+ * enhanced images that have lost everything that would place their frames.
  */
 #include <criterion/criterion.h>
 #include <math.h>
@@ -52,7 +52,8 @@ static void make_dose(struct dicom_fixture *fixture, const char *units, const ch
 }
 
 /* Writes the file, and opens it. Returns NULL where it is refused, with the reason in diag. */
-static struct source *open_file(const char *folder, struct dicom_fixture *fixture, struct ts_diag *diag)
+static struct source *open_file(const char *folder, struct dicom_fixture *fixture,
+                                struct ts_diag *diag)
 {
     char path[300];
     struct source *source = NULL;
@@ -62,7 +63,8 @@ static struct source *open_file(const char *folder, struct dicom_fixture *fixtur
     return ts_test_open_dicom(path, NULL, 0, &source, diag) == TS_OK ? source : NULL;
 }
 
-static void check_dose(const struct source *source, const float *data, const char *unit, double step)
+static void check_dose(const struct source *source, const float *data, const char *unit,
+                       double step)
 {
     const struct ts_image *image = &source->image;
     cr_expect_eq(image->quantity, TS_DOSE);
@@ -94,7 +96,8 @@ Test(dicom_dose, planes_lie_where_the_offsets_say)
         ts_test_folder_in_memory(folder, sizeof folder);
         make_dose(&fixture, rows[i].units, rows[i].offsets);
         struct source *source = open_file(folder, &fixture, diag);
-        cr_assert_not_null(source, "row %zu: %s", i, ts_diag_count(diag) ? ts_diag_get(diag, 0)->message : "");
+        cr_assert_not_null(source, "row %zu: %s", i,
+                           ts_diag_count(diag) ? ts_diag_get(diag, 0)->message : "");
         source->ops->start(source, 1, 1, diag);
         float *data = ts_test_read_all(source, diag);
         check_dose(source, data, rows[i].unit, rows[i].step);
@@ -148,16 +151,18 @@ Test(dicom_dose, what_contradicts_itself_is_refused)
     static const struct {
         void (*spoil)(struct dicom_fixture *);
         const char *text;
-    } rows[] = {{no_scaling, "Dose Grid Scaling is missing"},
-                {slope_beside, "Dose Grid Scaling is given beside a Rescale Slope or Intercept"},
-                {no_position, "Image Position or Image Orientation (Patient) of the planes is missing"},
-                {coronal, "Grid Frame Offset Vector begins with 30, expected 0, or of axial planes the z coordinate of "
-                          "Image Position, 30"},
-                {short_vector, "Grid Frame Offset Vector has no number for plane 3 of 3"},
-                {long_vector, "Grid Frame Offset Vector has more numbers than the 3 planes"},
-                {broken_vector, "Grid Frame Offset Vector has no number for plane 2 of 3"},
-                {strange_vector, "Grid Frame Offset Vector begins with 7"},
-                {many_planes, "2000000000 planes, at most 100000 are read"}};
+    } rows[] = {
+        {no_scaling, "Dose Grid Scaling is missing"},
+        {slope_beside, "Dose Grid Scaling is given beside a Rescale Slope or Intercept"},
+        {no_position, "Image Position or Image Orientation (Patient) of the planes is missing"},
+        {coronal, "Grid Frame Offset Vector begins with 30, expected 0, or of axial planes the z "
+                  "coordinate of "
+                  "Image Position, 30"},
+        {short_vector, "Grid Frame Offset Vector has no number for plane 3 of 3"},
+        {long_vector, "Grid Frame Offset Vector has more numbers than the 3 planes"},
+        {broken_vector, "Grid Frame Offset Vector has no number for plane 2 of 3"},
+        {strange_vector, "Grid Frame Offset Vector begins with 7"},
+        {many_planes, "2000000000 planes, at most 100000 are read"}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char folder[256];
         struct dicom_fixture fixture;

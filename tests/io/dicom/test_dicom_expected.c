@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Every DICOM file of the public data, one by one, is held against what other decoders make of it: a file whose values
- * are trusted decodes to them and is taken by a run, or is refused because it is no slice of a volume at all.
+ * Every DICOM file of the public data, one by one, is held against what other decoders make of it:
+ * a file whose values are trusted decodes to them and is taken by a run, or is refused because it
+ * is no slice of a volume at all.
  */
 #include <criterion/criterion.h>
 #include <math.h>
@@ -53,9 +54,9 @@ static bool begins(const char *text, const char *start)
     return strncmp(text, start, strlen(start)) == 0;
 }
 
-/* Returns the digest that the pixels must have; HTJ2K, which the table's decoders lack, has that of the same image
- * uncompressed. NULL: the table does not know. Where the header says signed and the codestream unsigned, decoders
- * disagree, and the values are those of pydicom. */
+/* Returns the digest that the pixels must have; HTJ2K, which the table's decoders lack, has that of
+ * the same image uncompressed. NULL: the table does not know. Where the header says signed and the
+ * codestream unsigned, decoders disagree, and the values are those of pydicom. */
 static const char *trusted_digest(const struct row *row)
 {
     const char *trust = row->at[TRUST];
@@ -72,8 +73,8 @@ static bool is_among(const char *text, const char *const *list)
     return *list != NULL;
 }
 
-/* Returns true where the file may be refused: it is a secondary capture, ultrasound, in colors or a palette, or a
- * segmentation. A file without pixels has no row with values that are trusted. */
+/* Returns true where the file may be refused: it is a secondary capture, ultrasound, in colors or a
+ * palette, or a segmentation. A file without pixels has no row with values that are trusted. */
 static bool is_no_slice(const char *path)
 {
     static const char *const classes[] = {"7", "7.", "3.1", "6.1", "66.4", NULL};
@@ -82,20 +83,23 @@ static bool is_no_slice(const char *path)
     struct dicom_file file;
     struct dicom_other other;
     const bool scanned = ts_dicom_scan_file(path, arena, &file, &other);
-    const bool no_slice = scanned && (ts_dicom_is_class(file.sop_class, classes) || !is_among(file.photometric, gray));
+    const bool no_slice = scanned && (ts_dicom_is_class(file.sop_class, classes) ||
+                                      !is_among(file.photometric, gray));
     ts_arena_destroy(arena);
     return no_slice;
 }
 
-/* The damaged files have a list of their own, which the next test reads. These of them have lost nothing. */
+/* The damaged files have a list of their own, which the next test reads. These of them have lost
+ * nothing. */
 static bool may_be_refused(const struct row *row)
 {
     static const char *const whole[] = {"corrupt/synthetic/06_trailing_garbage.dcm",
-                                        "corrupt/synthetic/07_no_preamble.dcm", "corrupt/synthetic/08_no_meta.dcm",
-                                        NULL};
+                                        "corrupt/synthetic/07_no_preamble.dcm",
+                                        "corrupt/synthetic/08_no_meta.dcm", NULL};
     char path[PATH_BYTES];
     snprintf(path, sizeof path, "%s/%s", ts_test_data(), row->at[FILE_NAME]);
-    return begins(row->at[FILE_NAME], "corrupt/") ? !is_among(row->at[FILE_NAME], whole) : is_no_slice(path);
+    return begins(row->at[FILE_NAME], "corrupt/") ? !is_among(row->at[FILE_NAME], whole)
+                                                  : is_no_slice(path);
 }
 
 static void count_refusal(struct tally *tally, const struct row *row, const char *code)
@@ -106,13 +110,15 @@ static void count_refusal(struct tally *tally, const struct row *row, const char
         i++;
     if (i == tally->n_refusals) {
         cr_assert_lt(i, REFUSALS_MAX);
-        snprintf(tally->refusals[tally->n_refusals++].code, sizeof tally->refusals[0].code, "%s", code);
+        snprintf(tally->refusals[tally->n_refusals++].code, sizeof tally->refusals[0].code, "%s",
+                 code);
     }
     tally->refusals[i].n++;
     tally->refused++;
 }
 
-/* Correct decoders of lossy streams may differ by 1 in any value: the table has its extremes and its sum. */
+/* Correct decoders of lossy streams may differ by 1 in any value: the table has its extremes and
+ * its sum. */
 static void check_lossy(const struct row *row, const struct ts_image *image, const void *data)
 {
     const size_t n = ts_image_count(image);
@@ -126,8 +132,8 @@ static void check_lossy(const struct row *row, const struct ts_image *image, con
     }
     cr_expect(fabs(low - atof(row->at[MINIMUM])) <= 1 && fabs(high - atof(row->at[MAXIMUM])) <= 1 &&
                   fabs(sum - atof(row->at[SUM])) <= (double)n,
-              "%s: values from %g to %g of sum %g, expected %s, %s and %s", row->at[FILE_NAME], low, high, sum,
-              row->at[MINIMUM], row->at[MAXIMUM], row->at[SUM]);
+              "%s: values from %g to %g of sum %g, expected %s, %s and %s", row->at[FILE_NAME], low,
+              high, sum, row->at[MINIMUM], row->at[MAXIMUM], row->at[SUM]);
 }
 
 static void hash(const void *data, size_t bytes, char out[65])
@@ -138,15 +144,17 @@ static void hash(const void *data, size_t bytes, char out[65])
         snprintf(out + 2 * i, 3, "%02x", digest[i]);
 }
 
-static void check_values(const struct row *row, const char *digest, struct source *source, struct ts_diag *diag,
-                         struct tally *tally)
+static void check_values(const struct row *row, const char *digest, struct source *source,
+                         struct ts_diag *diag, struct tally *tally)
 {
     void *data = malloc(ts_image_bytes(&source->image));
     source->ops->start(source, 2, 4, diag);
     const enum ts_status status = source->ops->read(source, 0, source->n_slices, data, diag);
-    const char *code = ts_diag_count(diag) > 0 ? ts_diag_get(diag, ts_diag_count(diag) - 1)->code : "";
+    const char *code =
+        ts_diag_count(diag) > 0 ? ts_diag_get(diag, ts_diag_count(diag) - 1)->code : "";
     /* The table's decoders leave bits outside of Bits Stored as they are. */
-    const bool wide = strstr(row->at[FILE_NAME], "mlut_18") != NULL; /* 4095 in 12 bits with a sign, which are -1 */
+    const bool wide = strstr(row->at[FILE_NAME], "mlut_18") !=
+                      NULL; /* 4095 in 12 bits with a sign, which are -1 */
     const bool masked = status == TS_OK && (wide || strcmp(code, "unused-bits-set") == 0);
     const bool lossy = strstr(row->at[TRUST], "lossy") != NULL;
     char found[65] = "";
@@ -173,7 +181,8 @@ static void check_run(const struct row *row, const char *path)
     struct source *source = NULL;
     struct ts_diag *diag = ts_diag_create();
     const bool taken = ts_test_open_dicom(path, NULL, BURNED_IN_ALLOW, &source, diag) == TS_OK;
-    const bool several = !taken && strcmp(ts_diag_get(diag, 0)->code, "several-series") == 0; /* all of them usable */
+    const bool several = !taken && strcmp(ts_diag_get(diag, 0)->code, "several-series") ==
+                                       0; /* all of them usable */
     cr_expect(taken || several || may_be_refused(row), "%s: %s", row->at[FILE_NAME],
               ts_diag_count(diag) > 0 ? ts_diag_get(diag, ts_diag_count(diag) - 1)->message : "");
     if (taken)
@@ -214,11 +223,13 @@ Test(dicom_expected, every_trusted_image_decodes_or_is_refused_for_cause, .timeo
     while (next_row(&rest, &row))
         check_row(&row, &tally);
     fprintf(stderr,
-            "dicom_expected: %zu trusted images: %zu equal (%zu of them compressed), %zu within 1 of a lossy decoder, "
+            "dicom_expected: %zu trusted images: %zu equal (%zu of them compressed), %zu within 1 "
+            "of a lossy decoder, "
             "%zu masked, %zu refused\n",
             tally.trusted, tally.equal, tally.compressed, tally.lossy, tally.masked, tally.refused);
     for (size_t i = 0; i < tally.n_refusals; i++)
-        fprintf(stderr, "dicom_expected: %5zu refused (%s)\n", tally.refusals[i].n, tally.refusals[i].code);
+        fprintf(stderr, "dicom_expected: %5zu refused (%s)\n", tally.refusals[i].n,
+                tally.refusals[i].code);
     cr_assert_geq(tally.trusted, 1100);
     cr_assert_geq(tally.equal, 900);
     cr_assert_geq(tally.compressed, 20);
@@ -254,7 +265,8 @@ static bool opens_as_volume(const char *path)
     return ok;
 }
 
-/* Each damaged file ends as its list says: `reject`, `accept`, `reject for volumes`, or either way but without a crash.
+/* Each damaged file ends as its list says: `reject`, `accept`, `reject for volumes`, or either way
+ * but without a crash.
  */
 Test(dicom_expected, damaged_files_end_as_their_list_says, .timeout = 900)
 {
@@ -275,12 +287,14 @@ Test(dicom_expected, damaged_files_end_as_their_list_says, .timeout = 900)
             cr_expect(good, "%s is refused", name);
         else if (strcmp(expect, "reject for volumes") == 0)
             cr_expect_not(volume, "%s is accepted", name);
-        else if (strcmp(expect, "reject") == 0 || strcmp(expect, "reject under a memory limit") == 0)
+        else if (strcmp(expect, "reject") == 0 ||
+                 strcmp(expect, "reject under a memory limit") == 0)
             cr_expect_not(good, "%s is read", name);
         accepted += good;
         rejected += !good;
     }
-    fprintf(stderr, "dicom_expected: of %zu damaged files, %zu are read and %zu refused\n", n, accepted, rejected);
+    fprintf(stderr, "dicom_expected: of %zu damaged files, %zu are read and %zu refused\n", n,
+            accepted, rejected);
     cr_assert_geq(n, 97);
     free(text);
 }

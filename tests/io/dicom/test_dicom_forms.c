@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Forms of pixels and files that few public files have: values by a table, floats and doubles, bytes in big-endian
- * words.
+ * Forms of pixels and files that few public files have: values by a table, floats and doubles,
+ * bytes in big-endian words.
  */
 #include <criterion/criterion.h>
 #include <math.h>
@@ -26,8 +26,8 @@ static double value_at(const struct ts_image *image, const void *data, size_t i)
 }
 
 /* Writes a series, opens it, and reads it. */
-static void *read_series(void (*edit)(struct dicom_fixture *, int, void *), void *user, struct source **source,
-                         struct ts_diag *diag)
+static void *read_series(void (*edit)(struct dicom_fixture *, int, void *), void *user,
+                         struct source **source, struct ts_diag *diag)
 {
     char folder[256];
     ts_test_folder_in_memory(folder, sizeof folder);
@@ -39,8 +39,9 @@ static void *read_series(void (*edit)(struct dicom_fixture *, int, void *), void
     return data;
 }
 
-/* The table gives 3 s + 5 for the stored value s, from 100 to 3099; values beyond have its ends. `user` says whether
- * the file is in implicit VR, where nothing but its content tells a sequence. */
+/* The table gives 3 s + 5 for the stored value s, from 100 to 3099; values beyond have its ends.
+ * `user` says whether the file is in implicit VR, where nothing but its content tells a
+ * sequence. */
 static void add_table(struct dicom_fixture *f, int z, void *user)
 {
     static struct dicom_bytes item, sequence, implicit_sequence;
@@ -72,7 +73,8 @@ static void check_table(bool implicit)
     void *data = read_series(add_table, &implicit, &source, diag);
     cr_assert(source->image.dtype == TS_U16 && source->image.quantity == TS_HU);
     for (size_t i = 0; i < (size_t)SLICES * PIXELS; i++) {
-        const int z = (int)(i / PIXELS), y = (int)(i % PIXELS) / FIXTURE_COLUMNS, x = (int)(i % FIXTURE_COLUMNS);
+        const int z = (int)(i / PIXELS), y = (int)(i % PIXELS) / FIXTURE_COLUMNS,
+                  x = (int)(i % FIXTURE_COLUMNS);
         const double stored = ts_fixture_stored(x, y, z);
         cr_assert_eq(value_at(&source->image, data, i), 3 * fmin(fmax(stored, 100), 3099) + 5);
     }
@@ -105,7 +107,8 @@ static void make_floats(struct dicom_fixture *f, int z, void *user)
         else
             memcpy(bytes + 4 * i, &rounded, 4);
     }
-    const uint32_t removed[] = {FIXTURE_PIXELS, 0x00280101, 0x00280102, 0x00280103, 0x00281052, 0x00281053, 0x00281054};
+    const uint32_t removed[] = {FIXTURE_PIXELS, 0x00280101, 0x00280102, 0x00280103,
+                                0x00281052,     0x00281053, 0x00281054};
     for (size_t i = 0; i < sizeof removed / sizeof *removed; i++)
         ts_fixture_remove(f, removed[i]);
     ts_fixture_text(f, 0x00080060, "CS", "MR");
@@ -178,8 +181,9 @@ Test(dicom_forms, values_that_become_floats_are_counted)
         double most = 0;
         cr_expect_eq(source->image.dtype, TS_F32);
         for (int k = 0; k < SLICES * PIXELS; k++) {
-            const double value =
-                (double)long_integer(forms[form].bits, k / PIXELS, k % PIXELS) * forms[form].factor - 1024;
+            const double value = (double)long_integer(forms[form].bits, k / PIXELS, k % PIXELS) *
+                                     forms[form].factor -
+                                 1024;
             n += (double)(float)value != value;
             most = fmax(most, fabs((double)(float)value - value));
         }
@@ -191,7 +195,8 @@ Test(dicom_forms, values_that_become_floats_are_counted)
     }
 }
 
-/* A file of four frames with an odd number of 8-bit pixels each, whose groups are lost, in big-endian bytes or words.
+/* A file of four frames with an odd number of 8-bit pixels each, whose groups are lost, in
+ * big-endian bytes or words.
  */
 static void make_bytes(struct dicom_fixture *f, const char *vr)
 {
@@ -211,7 +216,8 @@ static void make_bytes(struct dicom_fixture *f, const char *vr)
     ts_fixture_syntax(f, FIXTURE_EXPLICIT_BE);
 }
 
-/* The pixels of words stand the other way round in the file (DICOM PS3.5 8.1.1), across the ends of frames. */
+/* The pixels of words stand the other way round in the file (DICOM PS3.5 8.1.1), across the ends of
+ * frames. */
 Test(dicom_forms, bytes_of_big_endian_files)
 {
     for (int words = 0; words < 2; words++) {
@@ -240,8 +246,8 @@ Test(dicom_forms, bytes_of_big_endian_files)
 
 enum change { SAME, PIXEL, PADDING, CHANGES };
 
-/* Slice 2 comes once more, in another encoding: the same, or changed in one way. With another pixel it has the name of
- * the slice, in another folder. */
+/* Slice 2 comes once more, in another encoding: the same, or changed in one way. With another pixel
+ * it has the name of the slice, in another folder. */
 static void write_copy(const char *folder, bool rle, enum change change)
 {
     char path[300];
@@ -287,12 +293,14 @@ Test(dicom_forms, equal_bytes_that_are_other_values_are_not_one_slice)
         snprintf(path, sizeof path, "%s/copy.dcm", folder);
         ts_fixture_write(&fixture, path);
         ts_fixture_clear(&fixture);
-        const enum ts_status status = ts_test_open_dicom(folder, NULL, BURNED_IN_REFUSE, &source, diag);
+        const enum ts_status status =
+            ts_test_open_dicom(folder, NULL, BURNED_IN_REFUSE, &source, diag);
         cr_assert_eq(status == TS_OK, rows[r].same, "row %zu: %s", r, ts_test_first_message(diag));
         if (source)
             source->ops->close(source);
         else
-            ts_test_expect(diag, "duplicate-differs", "have one SOP Instance UID but different content");
+            ts_test_expect(diag, "duplicate-differs",
+                           "have one SOP Instance UID but different content");
         ts_diag_destroy(diag);
         ts_test_remove_folder(folder);
     }
@@ -309,12 +317,16 @@ Test(dicom_forms, equal_pixels_in_two_encodings_are_one_slice)
         ts_test_folder_in_memory(folder, sizeof folder);
         ts_fixture_series(folder, SLICES, NULL, NULL);
         write_copy(folder, i / CHANGES, changed);
-        const enum ts_status status = ts_test_open_dicom(folder, NULL, BURNED_IN_REFUSE, &source, diag);
+        const enum ts_status status =
+            ts_test_open_dicom(folder, NULL, BURNED_IN_REFUSE, &source, diag);
         cr_assert_eq(status, changed ? TS_BAD_INPUT : TS_OK, "case %d", i);
         if (changed) {
-            ts_test_expect(diag, "duplicate-differs", "have one SOP Instance UID but different content");
-            cr_expect_eq(strstr(ts_diag_get(diag, 0)->message, "Pixel Padding Value") != NULL, changed == PADDING);
-            cr_expect_eq(strstr(ts_diag_get(diag, 0)->message, ".dcm of another folder have") != NULL,
+            ts_test_expect(diag, "duplicate-differs",
+                           "have one SOP Instance UID but different content");
+            cr_expect_eq(strstr(ts_diag_get(diag, 0)->message, "Pixel Padding Value") != NULL,
+                         changed == PADDING);
+            cr_expect_eq(strstr(ts_diag_get(diag, 0)->message, ".dcm of another folder have") !=
+                             NULL,
                          changed == PIXEL);
         } else {
             cr_expect_eq(source->n_slices, SLICES);

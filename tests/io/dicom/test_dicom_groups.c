@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Multi-frame files whose functional groups are right, or wrong in one way each, and what tells volumes of frames
- * apart.
+ * Multi-frame files whose functional groups are right, or wrong in one way each, and what tells
+ * volumes of frames apart.
  */
 #include <criterion/criterion.h>
 #include <math.h>
@@ -45,19 +45,20 @@ enum groups {
 
 enum { MOST_FRAMES = 6 };
 
-/* How the groups are encoded: as the rest of the file is, or in implicit VR, in a file that is so, too, or under the VR
- * UN. Lengths are known, so that no VR tells that they are sequences. */
+/* How the groups are encoded: as the rest of the file is, or in implicit VR, in a file that is so,
+ * too, or under the VR UN. Lengths are known, so that no VR tells that they are sequences. */
 enum encoding { EXPLICIT, IMPLICIT, UNKNOWN, ENCODINGS };
 
-/* The position along z of each frame, which are not in order; those of two volumes, and in which each is; those of
- * three that follow each other, and of three of which the frames of one are exchanged. */
+/* The position along z of each frame, which are not in order; those of two volumes, and in which
+ * each is; those of three that follow each other, and of three of which the frames of one are
+ * exchanged. */
 static const double places[SLICES] = {3.9, 0, 2.6, 1.3}, double_places[SLICES] = {1.3, 0, 0, 1.3},
                     regular_places[MOST_FRAMES] = {0, 1.3, 0, 1.3, 0, 1.3},
                     exchanged_places[MOST_FRAMES] = {0, 1.3, 1.3, 0, 0, 1.3};
 static const uint32_t volume_of[SLICES] = {1, 0, 1, 0};
 
-/* Appends the groups of a frame that only the gradient tells from others of its position, beside Dimension Index Values
- * where they are asked for. */
+/* Appends the groups of a frame that only the gradient tells from others of its position, beside
+ * Dimension Index Values where they are asked for. */
 static void write_direction(struct dicom_bytes *frame, int k, enum groups groups)
 {
     static struct dicom_bytes inner, group;
@@ -101,7 +102,8 @@ static void write_frame(struct dicom_bytes *out, int k, enum groups groups)
                        : groups == REPEATED_AMISS                ? exchanged_places
                        : groups >= DIRECTIONS && groups < MAPPED ? double_places
                                                                  : places;
-    snprintf(text, sizeof text, "1\\2\\%g", at[groups >= DIRECTIONS && groups < MAPPED ? k : k % SLICES]);
+    snprintf(text, sizeof text, "1\\2\\%g",
+             at[groups >= DIRECTIONS && groups < MAPPED ? k : k % SLICES]);
     ts_bytes_text(&group, 0x00200032, "DS", text);
     ts_bytes_group(&frame, 0x00209113, &group);
     group.n = 0;
@@ -126,7 +128,8 @@ static void write_shared(struct dicom_bytes *out, enum groups groups)
     ts_bytes_item(out, &shared);
 }
 
-static void add_groups(struct dicom_fixture *f, uint32_t tag, const struct dicom_bytes *items, enum encoding encoding)
+static void add_groups(struct dicom_fixture *f, uint32_t tag, const struct dicom_bytes *items,
+                       enum encoding encoding)
 {
     static struct dicom_bytes implicit;
     implicit.n = 0;
@@ -151,9 +154,12 @@ static void make_frames(struct dicom_fixture *f, enum groups groups, enum encodi
     for (int i = 0; i < MOST_FRAMES * PIXELS; i++)
         pixels[i] = (uint16_t)(10 * i % 4096);
     snprintf(number, sizeof number, "%d", frames_there);
-    const uint32_t removed[] = {0x00200032, 0x00200037, 0x00280030, 0x00281052, 0x00281053, 0x00281054};
+    const uint32_t removed[] = {0x00200032, 0x00200037, 0x00280030,
+                                0x00281052, 0x00281053, 0x00281054};
     for (size_t i = 0; i < sizeof removed / sizeof *removed; i++)
-        if (groups != NONE || removed[i] != 0x00200032) /* without any place the frames would be read in their order */
+        if (groups != NONE ||
+            removed[i] !=
+                0x00200032) /* without any place the frames would be read in their order */
             ts_fixture_remove(f, removed[i]);
     ts_fixture_text(f, 0x00080016, "UI", "1.2.840.10008.5.1.4.1.1.4.1");
     ts_fixture_text(f, 0x00080060, "CS", "MR");
@@ -162,14 +168,15 @@ static void make_frames(struct dicom_fixture *f, enum groups groups, enum encodi
         add_groups(f, groups == FRAMES_FIRST ? 0x52009230 : 0x52009229, &shared, encoding);
         add_groups(f, groups == FRAMES_FIRST ? 0x52009229 : 0x52009230, &frames, encoding);
     }
-    ts_fixture_bytes(f, FIXTURE_PIXELS, "OW", pixels, (size_t)frames_there * PIXELS * sizeof *pixels);
+    ts_fixture_bytes(f, FIXTURE_PIXELS, "OW", pixels,
+                     (size_t)frames_there * PIXELS * sizeof *pixels);
     if (encoding == IMPLICIT)
         ts_fixture_syntax(f, FIXTURE_IMPLICIT_LE);
 }
 
 /* Opens one file of frames in a folder of its own. NULL: it is refused. */
-static struct source *open_frames(enum groups groups, enum encoding encoding, char *folder, size_t size,
-                                  struct ts_diag *diag)
+static struct source *open_frames(enum groups groups, enum encoding encoding, char *folder,
+                                  size_t size, struct ts_diag *diag)
 {
     char path[300];
     struct dicom_fixture fixture;
@@ -219,10 +226,13 @@ Test(dicom_groups, groups_that_do_not_fit_their_frames_are_refused)
         enum groups groups;
         const char *code, *message;
     } rows[] = {
-        {ONE_LESS, "dicom-bad-groups", "3 items of functional groups for 4 frames, expected one for each"},
+        {ONE_LESS, "dicom-bad-groups",
+         "3 items of functional groups for 4 frames, expected one for each"},
         {ONE_MORE, "dicom-bad-groups", "item 5 of the functional groups has no frame"},
-        {NONE, "dicom-multi-frame", "4 frames without functional groups, which would say where each lies"},
-        {SHARED_TWICE, "dicom-bad-groups", "the shared functional groups are not one item before the frames'"},
+        {NONE, "dicom-multi-frame",
+         "4 frames without functional groups, which would say where each lies"},
+        {SHARED_TWICE, "dicom-bad-groups",
+         "the shared functional groups are not one item before the frames'"},
         {FRAMES_FIRST, "dicom-bad-groups", ""},
         {ECHO_TWICE, "dicom-repeated-element", "Effective Echo Time (0018,9082) is given twice"},
         {CLAIM, "dicom-bad-groups", "Number of Frames is 2000000000, at most 100000 are read"},
@@ -239,8 +249,10 @@ Test(dicom_groups, groups_that_do_not_fit_their_frames_are_refused)
         make_frames(&fixture, rows[i].groups, i % 2 ? IMPLICIT : EXPLICIT);
         ts_fixture_write(&fixture, path);
         cr_assert(ts_dicom_scan_file(path, arena, &file, &other));
-        cr_expect(file.refusal && !strcmp(file.refusal_code, rows[i].code), "row %zu: %s", i, file.refusal);
-        cr_expect(file.refusal && strstr(file.refusal, rows[i].message), "row %zu: %s", i, file.refusal);
+        cr_expect(file.refusal && !strcmp(file.refusal_code, rows[i].code), "row %zu: %s", i,
+                  file.refusal);
+        cr_expect(file.refusal && strstr(file.refusal, rows[i].message), "row %zu: %s", i,
+                  file.refusal);
         cr_expect_eq(file.n_images, 1);
         ts_fixture_clear(&fixture);
         ts_arena_destroy(arena);
@@ -256,8 +268,9 @@ static bool is_said(const struct ts_diag *diag, const char *text)
     return false;
 }
 
-/* Volumes whose b-values repeat stand in the order of Dimension Index Values, else in that in which their gradients
- * come. Those of one gradient, or of none, stand in the order of the frames, which must be regular. */
+/* Volumes whose b-values repeat stand in the order of Dimension Index Values, else in that in which
+ * their gradients come. Those of one gradient, or of none, stand in the order of the frames, which
+ * must be regular. */
 Test(dicom_groups, frames_of_one_b_value_are_told_apart)
 {
     static const struct {
@@ -274,7 +287,11 @@ Test(dicom_groups, frames_of_one_b_value_are_told_apart)
          {1, 1.5, 2, 2.5, 3, 3.5},
          "of the same diffusion weighting stand on"},
         {REPEATED_AMISS, TS_AXIS_B, {0}, {0}, NULL},
-        {IN_ORDER, TS_AXIS_TIME, {0}, {1, 1.5, 2, 2.5}, "on the order of the frames in the file alone: 2 volumes"},
+        {IN_ORDER,
+         TS_AXIS_TIME,
+         {0},
+         {1, 1.5, 2, 2.5},
+         "on the order of the frames in the file alone: 2 volumes"},
         {IN_DISORDER, TS_AXIS_TIME, {0}, {0}, NULL},
         {CONTRADICTED,
          TS_AXIS_TIME,
@@ -295,8 +312,8 @@ Test(dicom_groups, frames_of_one_b_value_are_told_apart)
         cr_expect_eq(is_said(diag, "stand"), rows[r].warning != NULL, "row %zu", r);
         cr_expect(!rows[r].warning || is_said(diag, rows[r].warning), "row %zu", r);
         if (source) {
-            cr_assert(source->n_volumes == (rows[r].groups == REPEATED ? 3 : 2) && source->n_slices == 2 &&
-                      source->volume_axis.kind == rows[r].kind);
+            cr_assert(source->n_volumes == (rows[r].groups == REPEATED ? 3 : 2) &&
+                      source->n_slices == 2 && source->volume_axis.kind == rows[r].kind);
             for (int i = 0; i < 3 * source->n_volumes && rows[r].kind == TS_AXIS_B; i++)
                 cr_expect_float_eq(source->gradients[i], rows[r].gradients[i], 1e-12, "row %zu", r);
             for (int i = 0; i < 2 * source->n_volumes; i++)
@@ -308,16 +325,18 @@ Test(dicom_groups, frames_of_one_b_value_are_told_apart)
     }
 }
 
-/* Values that a Real World Value Mapping alone describes are read as they are stored, and that is said. */
+/* Values that a Real World Value Mapping alone describes are read as they are stored, and that is
+ * said. */
 Test(dicom_groups, mappings_without_a_rescale_are_warned_of)
 {
     char folder[256];
     struct ts_diag *diag = ts_diag_create();
     struct source *source = open_frames(MAPPED, EXPLICIT, folder, sizeof folder, diag);
     cr_assert_not_null(source, "%s", ts_diag_get(diag, 0)->message);
-    ts_test_expect_warning(diag, "dicom-series",
-                           "the values are as stored: there is no Rescale Slope, and Real World Value Mapping "
-                           "(0040,9096) is not applied");
+    ts_test_expect_warning(
+        diag, "dicom-series",
+        "the values are as stored: there is no Rescale Slope, and Real World Value Mapping "
+        "(0040,9096) is not applied");
     cr_expect_eq(source->slices[0].slope, 1);
     source->ops->close(source);
     ts_diag_destroy(diag);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Hostile frames straight into DCMTK and OpenJPEG, past the checks that keep them from these: a worker may fail or die,
- * within its memory and time; the program must not notice more than an answer or a loss.
+ * Hostile frames straight into DCMTK and OpenJPEG, past the checks that keep them from these: a
+ * worker may fail or die, within its memory and time; the program must not notice more than an
+ * answer or a loss.
  */
 #include <criterion/criterion.h>
 #include <dirent.h>
@@ -17,7 +18,13 @@
 #include "io/sandbox/workers.h"
 #include "tests/support/support.h"
 
-enum { FILES_MAX = 512, FRAME_BYTES = 1 << 20, FILE_BYTES = 32 << 20, ADDRESS_BYTES = 256 << 20, DAMAGES = 3 };
+enum {
+    FILES_MAX = 512,
+    FRAME_BYTES = 1 << 20,
+    FILE_BYTES = 32 << 20,
+    ADDRESS_BYTES = 256 << 20,
+    DAMAGES = 3
+};
 
 struct hostile {
     char path[FILES_MAX][512];
@@ -45,32 +52,40 @@ static void *begin(const void *setup, void *memory)
     return malloc(FILE_BYTES);
 }
 
-/* Hands the frame to the decoder of each syntax, with sizes that fit the sets' own images, and others. */
+/* Hands the frame to the decoder of each syntax, with sizes that fit the sets' own images, and
+ * others. */
 static bool decode_all(const unsigned char *frame, size_t bytes, struct answer *answer)
 {
     static unsigned char cells[FRAME_BYTES];
     static const struct {
         int rows, columns, precision;
-    } sizes[] = {{512, 512, 16}, {512, 512, 12}, {512, 512, 8}, {1024, 256, 12}, {64, 64, 16}, {7, 11, 8}};
+    } sizes[] = {{512, 512, 16},  {512, 512, 12}, {512, 512, 8},
+                 {1024, 256, 12}, {64, 64, 16},   {7, 11, 8}};
     bool decoded = false;
     for (int syntax = DICOM_JPEG_2000; syntax < DICOM_OTHER; syntax++)
         for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
             const int precision = sizes[i].precision, allocated = precision > 8 ? 16 : 8;
-            const struct dicom_frame_form form = {
-                (enum dicom_syntax)syntax, sizes[i].rows, sizes[i].columns, 1, allocated, precision};
+            const struct dicom_frame_form form = {(enum dicom_syntax)syntax,
+                                                  sizes[i].rows,
+                                                  sizes[i].columns,
+                                                  1,
+                                                  allocated,
+                                                  precision};
             const struct dicom_codestream stream = {.precision = precision};
             const size_t n = (size_t)form.rows * (size_t)form.columns * (size_t)allocated / 8;
-            const bool good = syntax == DICOM_JPEG_2000
-                                  ? ts_dicom_jpeg_2000_decode(&form, &stream, true, frame, bytes, cells, answer->text,
-                                                              sizeof answer->text)
-                                  : ts_dicom_decode_frame(&form, precision, frame, bytes, cells, n, answer->text,
-                                                          sizeof answer->text) == 0;
+            const bool good =
+                syntax == DICOM_JPEG_2000
+                    ? ts_dicom_jpeg_2000_decode(&form, &stream, true, frame, bytes, cells,
+                                                answer->text, sizeof answer->text)
+                    : ts_dicom_decode_frame(&form, precision, frame, bytes, cells, n, answer->text,
+                                            sizeof answer->text) == 0;
             decoded = decoded || good;
         }
     return decoded;
 }
 
-/* The frame is what follows the last start of a codestream in the file, or the whole file: as it is, and damaged. */
+/* The frame is what follows the last start of a codestream in the file, or the whole file: as it
+ * is, and damaged. */
 static void work(void *state, const void *job, int fd, void *reply)
 {
     struct answer *answer = reply;
@@ -81,7 +96,8 @@ static void work(void *state, const void *job, int fd, void *reply)
     size_t start = 0, n = bytes > 0 ? (size_t)bytes : 0;
     (void)job;
     for (size_t i = 0; i + 4 <= n; i++)
-        if (memcmp(data + i, "\xFF\xD8\xFF", 3) == 0 || memcmp(data + i, "\xFF\x4F\xFF\x51", 4) == 0)
+        if (memcmp(data + i, "\xFF\xD8\xFF", 3) == 0 ||
+            memcmp(data + i, "\xFF\x4F\xFF\x51", 4) == 0)
             start = i;
     answer->failed = true;
     snprintf(answer->text, sizeof answer->text, "the file cannot be read");
@@ -89,7 +105,8 @@ static void work(void *state, const void *job, int fd, void *reply)
         if (decode_all(data + start, n - start, answer))
             answer->failed = false;
         for (int i = 0; i < 4; i++)
-            data[start + ts_random_next(&seed) % (n - start)] = (unsigned char)ts_random_next(&seed);
+            data[start + ts_random_next(&seed) % (n - start)] =
+                (unsigned char)ts_random_next(&seed);
     }
 }
 
@@ -101,7 +118,8 @@ static void list_files(struct hostile *hostile, const char *folder)
     cr_assert_not_null(directory, "%s", path);
     for (const struct dirent *entry = readdir(directory); entry != NULL; entry = readdir(directory))
         if (entry->d_name[0] != '.' && hostile->n < FILES_MAX)
-            snprintf(hostile->path[hostile->n++], sizeof hostile->path[0], "%s/%.100s", path, entry->d_name);
+            snprintf(hostile->path[hostile->n++], sizeof hostile->path[0], "%s/%.100s", path,
+                     entry->d_name);
     closedir(directory);
 }
 
@@ -120,8 +138,8 @@ static void submit(struct worker_pool *pool, const struct hostile *hostile, size
     close(fd);
 }
 
-static void check_file(const struct worker_setup *setup, const struct hostile *hostile, struct worker_pool **pool,
-                       size_t file, size_t *failed, size_t *lost)
+static void check_file(const struct worker_setup *setup, const struct hostile *hostile,
+                       struct worker_pool **pool, size_t file, size_t *failed, size_t *lost)
 {
     struct answer answer;
     char what[WORKER_TEXT_MAX];
@@ -141,7 +159,8 @@ static void check_file(const struct worker_setup *setup, const struct hostile *h
     case WORKER_RETURNED:
     case WORKER_KILLED:
     case WORKER_LOST:
-        fprintf(stderr, "dicom_hostile: %s: the worker %s\n", strrchr(hostile->path[file], '/'), what);
+        fprintf(stderr, "dicom_hostile: %s: the worker %s\n", strrchr(hostile->path[file], '/'),
+                what);
         ts_workers_destroy(*pool);
         *pool = NULL;
         ++*lost;
@@ -168,7 +187,9 @@ Test(dicom_hostile, frames_past_the_checks, .timeout = 900)
         check_file(&setup, &hostile, &pool, i, &failed, &lost);
     ts_workers_destroy(pool);
     getrusage(RUSAGE_CHILDREN, &usage);
-    fprintf(stderr, "dicom_hostile: %zu files: %zu refused by the decoders, %zu workers lost, at most %ld MiB\n",
+    fprintf(stderr,
+            "dicom_hostile: %zu files: %zu refused by the decoders, %zu workers lost, at most %ld "
+            "MiB\n",
             hostile.n, failed, lost, usage.ru_maxrss >> 10);
     cr_assert_gt(failed, 30);
     cr_assert_lt(failed + lost, hostile.n);

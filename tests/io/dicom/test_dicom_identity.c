@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What makes a series: numbers, UIDs and names that tell series apart, those that would tear a volume, passes that
- * overlap, and files that are no images. Each way out that a message names is carried out on the input that provoked
- * it.
+ * What makes a series: numbers, UIDs and names that tell series apart, those that would tear a
+ * volume, passes that overlap, and files that are no images. Each way out that a message names is
+ * carried out on the input that provoked it.
  */
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -40,8 +40,10 @@ static struct ts_texts words_of(char *copy, const char *text, const char **words
 static enum ts_status open_as(const struct wish *wish, struct source **source, struct ts_diag *diag)
 {
     struct dicom_params params = {0};
-    struct param_set set = {
-        .params = dicom_format.params, .n_params = dicom_format.n_params, .values = &params, .owner = "input"};
+    struct param_set set = {.params = dicom_format.params,
+                            .n_params = dicom_format.n_params,
+                            .values = &params,
+                            .owner = "input"};
     char copies[3][128];
     const char *words[3][MOST_WORDS], *path = folder;
     *source = NULL;
@@ -58,14 +60,16 @@ static enum ts_status open_as(const struct wish *wish, struct source **source, s
     return dicom_format.open(&set, source, diag);
 }
 
-/* Checks that a chain with the wish reads n images of the fixture, in this order. Returns the records, which the caller
- * destroys. */
-static struct ts_diag *expect_images(const struct wish *wish, const int *images, int n, const char *what)
+/* Checks that a chain with the wish reads n images of the fixture, in this order. Returns the
+ * records, which the caller destroys. */
+static struct ts_diag *expect_images(const struct wish *wish, const int *images, int n,
+                                     const char *what)
 {
     struct ts_diag *diag = ts_diag_create();
     struct source *source;
     const enum ts_status status = open_as(wish, &source, diag);
-    cr_assert_eq(status, TS_OK, "%s: %s", what, ts_diag_count(diag) ? ts_diag_get(diag, 0)->message : "");
+    cr_assert_eq(status, TS_OK, "%s: %s", what,
+                 ts_diag_count(diag) ? ts_diag_get(diag, 0)->message : "");
     cr_assert_eq(source->n_slices * source->n_volumes, n, "%s: %d images", what,
                  (int)(source->n_slices * source->n_volumes));
     const size_t bytes = ts_slice_bytes(&source->image);
@@ -89,7 +93,8 @@ static void expect_range(const struct wish *wish, int first, int n, int step, co
     ts_diag_destroy(expect_images(wish, images, n, what));
 }
 
-static void expect_refusal(const struct wish *wish, const char *code, const char *hint, const char *what)
+static void expect_refusal(const struct wish *wish, const char *code, const char *hint,
+                           const char *what)
 {
     struct ts_diag *diag = ts_diag_create();
     struct source *source;
@@ -99,7 +104,8 @@ static void expect_refusal(const struct wish *wish, const char *code, const char
         error = ts_diag_get(diag, i)->severity == TS_ERROR ? ts_diag_get(diag, i) : NULL;
     cr_assert_not_null(error);
     cr_expect_str_eq(error->code, code, "%s: %s: %s", what, error->code, error->message);
-    cr_expect(!hint || (error->hint && strstr(error->hint, hint)), "%s: hint %s", what, error->hint);
+    cr_expect(!hint || (error->hint && strstr(error->hint, hint)), "%s: hint %s", what,
+              error->hint);
     ts_diag_destroy(diag);
 }
 
@@ -118,7 +124,8 @@ static void place(struct dicom_fixture *f, double z)
     ts_fixture_text(f, 0x00200032, "DS", text);
 }
 
-static void set_number(struct dicom_fixture *f, uint32_t tag, const char *vr, const char *before, int number)
+static void set_number(struct dicom_fixture *f, uint32_t tag, const char *vr, const char *before,
+                       int number)
 {
     char text[96];
     snprintf(text, sizeof text, "%s%d", before, number);
@@ -139,7 +146,7 @@ static void write_images(int n, void (*edit)(struct dicom_fixture *, int, void *
     ts_fixture_series(folder, n, edit, user);
 }
 
-/* ---- what tells series apart ------------------------------------------------------------------ */
+/* ---- what tells series apart ----------------------------------------------------------------- */
 
 enum { EACH = 4 }; /* slices of each of several series */
 
@@ -184,12 +191,24 @@ Test(dicom_identity, what_differs_tells_series_apart)
         {SHARED_UID, BEHIND, 0x0008103E, "LO", {"PRE", "POST"}, 2, "Protocol Name"},
         {SHARED_UID, SAME_PLACES, 0x00080020, "DA", {"20200101", "20210101"}, 2, "Study Date"},
         {SHARED_UID, BEHIND, 0x00080030, "TM", {"120000", "121500"}, 2, "Study Date"},
-        {SHARED_UID, SAME_PLACES, 0x00080070, "LO", {"SIEMENS", "GE MEDICAL SYSTEMS"}, 2, "Manufacturer"},
+        {SHARED_UID,
+         SAME_PLACES,
+         0x00080070,
+         "LO",
+         {"SIEMENS", "GE MEDICAL SYSTEMS"},
+         2,
+         "Manufacturer"},
         {SHARED_UID, BETWEEN, 0x00100020, "LO", {"A", "B"}, 2, "Patient ID"},
         {SHARED_UID, SAME_PLACES, 0x00100010, "PN", {"A^B", "C^D"}, 2, "Patient ID or Name"},
         {SHARED_UID, BEHIND, 0x00200052, "UI", {"1.2.3", "1.2.4"}, 2, "Frame of Reference UID"},
         {SHARED_UID, BEHIND, 0x0020000D, "UI", {"1.2.3", "1.2.4"}, 2, "Study Instance UID"},
-        {SHARED_UID, SAME_PLACES, 0x00080008, "CS", {"ORIGINAL\\PRIMARY\\M", "DERIVED\\PRIMARY\\M"}, 2, NULL},
+        {SHARED_UID,
+         SAME_PLACES,
+         0x00080008,
+         "CS",
+         {"ORIGINAL\\PRIMARY\\M", "DERIVED\\PRIMARY\\M"},
+         2,
+         NULL},
     };
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
         struct several row = rows[r];
@@ -204,7 +223,8 @@ Test(dicom_identity, what_differs_tells_series_apart)
             double value;
             char number[8], data[4096];
             snprintf(number, sizeof number, "%d", s);
-            cr_assert_eq(open_as(&(struct wish){.series = number}, &source, diag), TS_OK, "%s", what);
+            cr_assert_eq(open_as(&(struct wish){.series = number}, &source, diag), TS_OK, "%s",
+                         what);
             cr_expect(!row.name || find_warning(diag, row.name), "%s: no warning", what);
             cr_assert(source->n_slices == EACH && source->n_volumes == 1, "%s", what);
             cr_assert_eq(source->ops->read(source, 0, 1, data, diag), TS_OK);
@@ -226,8 +246,9 @@ Test(dicom_identity, what_differs_tells_series_apart)
 /* Series that a setting tells apart are chosen by it. */
 Test(dicom_identity, derived_images_are_chosen_by_name)
 {
-    struct several row = {SHARED_UID, SAME_PLACES, 0x00080008, "CS", {"ORIGINAL\\PRIMARY\\M", "DERIVED\\PRIMARY\\M"},
-                          2,          NULL};
+    struct several row = {
+        SHARED_UID, SAME_PLACES, 0x00080008, "CS", {"ORIGINAL\\PRIMARY\\M", "DERIVED\\PRIMARY\\M"},
+        2,          NULL};
     write_images(2 * EACH, make_several, &row);
     expect_range(&(struct wish){.take = "ORIGINAL"}, 0, EACH, 1, "ORIGINAL");
     expect_range(&(struct wish){.take = "DERIVED"}, EACH, EACH, 1, "DERIVED");
@@ -243,10 +264,12 @@ Test(dicom_identity, a_name_gives_what_it_names)
     expect_range(&(struct wish){.series = "#7"}, EACH, EACH, 1, "#7");
     expect_refusal(&(struct wish){.series = "#4"}, "series-unknown", NULL, "#4");
     const int both[] = {0, 4, 1, 5, 2, 6, 3, 7};
-    ts_diag_destroy(expect_images(&(struct wish){.join = "number"}, both, 2 * EACH, "join: number"));
-    expect_refusal(&(struct wish){.join = "number", .series = "#7"}, "series-ambiguous", "give the number", "joined");
     ts_diag_destroy(
-        expect_images(&(struct wish){.join = "number", .series = "1"}, both, 2 * EACH, "join: number, series: 1"));
+        expect_images(&(struct wish){.join = "number"}, both, 2 * EACH, "join: number"));
+    expect_refusal(&(struct wish){.join = "number", .series = "#7"}, "series-ambiguous",
+                   "give the number", "joined");
+    ts_diag_destroy(expect_images(&(struct wish){.join = "number", .series = "1"}, both, 2 * EACH,
+                                  "join: number, series: 1"));
     ts_test_remove_folder(folder);
 }
 
@@ -256,19 +279,30 @@ static void describe_in_part(struct dicom_fixture *f, int i, void *user)
     ts_fixture_text(f, 0x0008103E, "LO", i < 5 ? "Chest" : "Abdomen");
 }
 
-/* The slices of CT may have several descriptions in one volume. A name of some of them does not give the others. */
+/* The slices of CT may have several descriptions in one volume. A name of some of them does not
+ * give the others. */
 Test(dicom_identity, a_name_of_some_slices_is_refused)
 {
     write_images(FIXTURE_SLICES, describe_in_part, NULL);
     expect_range(&(struct wish){0}, 0, FIXTURE_SLICES, 1, "all");
-    expect_refusal(&(struct wish){.series = "Chest"}, "series-ambiguous", "give the number", "Chest");
+    expect_refusal(&(struct wish){.series = "Chest"}, "series-ambiguous", "give the number",
+                   "Chest");
     expect_range(&(struct wish){.series = "1"}, 0, FIXTURE_SLICES, 1, "series: 1");
     ts_test_remove_folder(folder);
 }
 
-/* ---- what would tear a volume ----------------------------------------------------------------- */
+/* ---- what would tear a volume ---------------------------------------------------------------- */
 
-enum { STUDY = 1, SERIES = 2, NUMBER = 4, PATIENT = 8, STUDY_TIME = 16, PROTOCOL = 32, FRAME = 64, MAKER = 128 };
+enum {
+    STUDY = 1,
+    SERIES = 2,
+    NUMBER = 4,
+    PATIENT = 8,
+    STUDY_TIME = 16,
+    PROTOCOL = 32,
+    FRAME = 64,
+    MAKER = 128
+};
 
 /* Attributes that are another in each slice, or absent in some. */
 struct torn {
@@ -276,7 +310,8 @@ struct torn {
     int n, volumes;
     bool no_uid, uneven, by_image;
     const char *name; /* of the warning; NULL: each image is a series of its own */
-    const char *join; /* what a warning offers in that case; NULL: nothing, but it names what divides them */
+    const char *join; /* what a warning offers in that case; NULL: nothing, but it names what
+                         divides them */
 };
 
 static void make_torn(struct dicom_fixture *f, int i, void *user)
@@ -315,8 +350,10 @@ Test(dicom_identity, what_differs_in_each_slice_does_not_tear_a_volume)
 {
     static const struct torn rows[] = {
         {STUDY, 0, 6, 1, false, false, false, "Study Instance UID", NULL},
-        {STUDY | STUDY_TIME, 0, 3, 1, false, false, false, "Study Instance UID, Study Date or Time", NULL},
-        {STUDY | FRAME, 0, 6, 1, false, false, false, "Study Instance UID, Frame of Reference UID", NULL},
+        {STUDY | STUDY_TIME, 0, 3, 1, false, false, false, "Study Instance UID, Study Date or Time",
+         NULL},
+        {STUDY | FRAME, 0, 6, 1, false, false, false, "Study Instance UID, Frame of Reference UID",
+         NULL},
         {FRAME, 0, 6, 1, false, false, false, "Frame of Reference UID", NULL},
         {FRAME, 0, 12, 3, false, false, false, "Frame of Reference UID", NULL},
         {FRAME, 0, 12, 3, false, false, true, "Frame of Reference UID", NULL},
@@ -328,13 +365,15 @@ Test(dicom_identity, what_differs_in_each_slice_does_not_tear_a_volume)
         {SERIES, 0, 6, 1, false, false, false, "Series Instance UID", NULL},
         {SERIES, 0, 12, 3, false, false, false, "Series Instance UID", NULL},
         {SERIES, 0, 12, 3, false, false, true, "Series Instance UID", NULL},
-        {SERIES | FRAME, 0, 6, 1, false, false, false, "Series Instance UID, Frame of Reference UID", NULL},
+        {SERIES | FRAME, 0, 6, 1, false, false, false,
+         "Series Instance UID, Frame of Reference UID", NULL},
         {FRAME, 0, 6, 1, true, false, false, "Frame of Reference UID", NULL},
         {PROTOCOL, 0, 6, 1, true, false, false, "Protocol Name", NULL},
         {0, STUDY, 6, 1, false, false, false, "Study Instance UID", NULL},
         {0, NUMBER, 6, 1, false, false, false, "Series Number", NULL},
         {0, FRAME, 6, 1, false, false, false, "Frame of Reference UID", NULL},
-        {0, PROTOCOL | MAKER | STUDY_TIME, 6, 1, false, false, false, "Study Date or Time, Manufacturer", NULL},
+        {0, PROTOCOL | MAKER | STUDY_TIME, 6, 1, false, false, false,
+         "Study Date or Time, Manufacturer", NULL},
         {SERIES | NUMBER, 0, 6, 1, false, false, false, NULL, "series, number"},
         {STUDY | SERIES, 0, 6, 1, false, false, false, NULL, "study, series"},
         {STUDY | SERIES | PATIENT | FRAME, 0, 6, 1, false, false, false, NULL,
@@ -362,14 +401,17 @@ Test(dicom_identity, what_differs_in_each_slice_does_not_tear_a_volume)
             struct source *source;
             struct ts_diag *diag = ts_diag_create();
             snprintf(text, sizeof text, "; `join: [%s]` reads series 1", row.join ? row.join : "");
-            expect_refusal(&(struct wish){0}, "several-series", row.join ? text : "series: N", what);
+            expect_refusal(&(struct wish){0}, "several-series", row.join ? text : "series: N",
+                           what);
             cr_assert_eq(open_as(&(struct wish){.series = "1"}, &source, diag), TS_OK, "%s", what);
             cr_expect_eq(source->n_slices, 1, "%s", what);
             source->ops->close(source);
             snprintf(text, sizeof text, "`join: [%s]` reads them as one", row.join);
             const char *offered = find_warning(diag, "`join:");
-            cr_expect(row.join ? offered && strstr(offered, text) : !offered, "%s: %s", what, offered);
-            cr_expect(row.join || find_warning(diag, "images of one Series Instance UID differ in"), "%s", what);
+            cr_expect(row.join ? offered && strstr(offered, text) : !offered, "%s: %s", what,
+                      offered);
+            cr_expect(row.join || find_warning(diag, "images of one Series Instance UID differ in"),
+                      "%s", what);
             ts_diag_destroy(diag);
         }
         if (row.join)
@@ -426,7 +468,7 @@ Test(dicom_identity, words_of_join_are_checked)
     ts_test_remove_folder(folder);
 }
 
-/* ---- passes ----------------------------------------------------------------------------------- */
+/* ---- passes ---------------------------------------------------------------------------------- */
 
 /* Passes of some slices each, of which every one begins so far behind the one before. */
 struct passes {
@@ -441,7 +483,8 @@ static void make_pass(struct dicom_fixture *f, int i, void *user)
     const struct passes *passes = user;
     const int pass = i / passes->slices, z = i % passes->slices;
     ts_fixture_text(f, 0x00200011, "IS", "1");
-    place(f, pass * passes->behind_mm + 2.5 * (passes->backward && pass > 0 ? passes->slices - 1 - z : z));
+    place(f, pass * passes->behind_mm +
+                 2.5 * (passes->backward && pass > 0 ? passes->slices - 1 - z : z));
     if (passes->acquisitions != NOT_NUMBERED)
         set_number(f, 0x00200012, "IS", "",
                    passes->acquisitions == FALLING    ? 9 - pass
@@ -464,9 +507,12 @@ Test(dicom_identity, passes_that_overlap_are_series)
         for (int first = 0; first < 2; first++)
             for (int pass = 0; pass < row.n; pass++) {
                 char take[32];
-                snprintf(take, sizeof take, "acquisition %d", row.acquisitions == FALLING ? 9 - pass : 1 + pass);
-                expect_range(&(struct wish){.take = take, .duplicates = first ? DUPLICATES_FIRST : DUPLICATES_REFUSE},
-                             pass * row.slices, row.slices, 1, what);
+                snprintf(take, sizeof take, "acquisition %d",
+                         row.acquisitions == FALLING ? 9 - pass : 1 + pass);
+                expect_range(
+                    &(struct wish){.take = take,
+                                   .duplicates = first ? DUPLICATES_FIRST : DUPLICATES_REFUSE},
+                    pass * row.slices, row.slices, 1, what);
             }
         ts_test_remove_folder(folder);
     }
@@ -477,8 +523,9 @@ Test(dicom_identity, passes_are_not_sewn_together)
 {
     const struct wish first = {.duplicates = DUPLICATES_FIRST, .split = "none"};
     static const struct passes rows[] = {
-        {2, 8, 15, NUMBERED, false},      {2, 8, 15, NOT_NUMBERED, false}, {2, 8, 15, NOT_NUMBERED, true},
-        {3, 6, 7.5, NOT_NUMBERED, false}, {2, 8, 15, BY_IMAGE, false},
+        {2, 8, 15, NUMBERED, false},    {2, 8, 15, NOT_NUMBERED, false},
+        {2, 8, 15, NOT_NUMBERED, true}, {3, 6, 7.5, NOT_NUMBERED, false},
+        {2, 8, 15, BY_IMAGE, false},
     };
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
         struct passes row = rows[r];
@@ -487,11 +534,14 @@ Test(dicom_identity, passes_are_not_sewn_together)
         snprintf(what, sizeof what, "row %zu", r);
         write_images(row.n * row.slices, make_pass, &row);
         expect_refusal(&first, "duplicates-sewn",
-                       numbered ? "`split: acquisition`" : "put the files of each pass into a folder of its own", what);
-        expect_refusal(&(struct wish){.split = "none"}, "position-repeated", numbered ? "`split: acquisition`" : NULL,
+                       numbered ? "`split: acquisition`"
+                                : "put the files of each pass into a folder of its own",
                        what);
+        expect_refusal(&(struct wish){.split = "none"}, "position-repeated",
+                       numbered ? "`split: acquisition`" : NULL, what);
         if (numbered) {
-            expect_range(&(struct wish){.split = "acquisition", .take = "acquisition 2"}, 8, 8, 1, what);
+            expect_range(&(struct wish){.split = "acquisition", .take = "acquisition 2"}, 8, 8, 1,
+                         what);
             ts_test_remove_folder(folder);
             continue;
         }
@@ -522,12 +572,13 @@ Test(dicom_identity, acquisitions_between_each_other_are_one_volume)
     const int images[] = {0, 6, 1, 7, 2, 8, 3, 9, 4, 10, 5, 11};
     write_images(12, jitter, NULL);
     expect_refusal(&(struct wish){0}, "spacing-varies", "spacing_tolerance", "jitter");
-    ts_diag_destroy(expect_images(&(struct wish){.spacing_tolerance = 10}, images, 12, "spacing_tolerance"));
+    ts_diag_destroy(
+        expect_images(&(struct wish){.spacing_tolerance = 10}, images, 12, "spacing_tolerance"));
     ts_test_remove_folder(folder);
 }
 
-/* Acquisitions that make one volume, as those of a table that moves on, are one; and those that repeat it are volumes,
- * or series where the chain says so. */
+/* Acquisitions that make one volume, as those of a table that moves on, are one; and those that
+ * repeat it are volumes, or series where the chain says so. */
 Test(dicom_identity, acquisitions_that_do_not_overlap_are_one_volume)
 {
     struct passes behind = {3, 4, 10, NUMBERED, false}, same = {2, 5, 0, NUMBERED, false};
@@ -555,14 +606,15 @@ static void make_again(struct dicom_fixture *f, int i, void *user)
     }
 }
 
-/* What the refusal offers gives the first image of each position: of a slice that was made again, of slices that were
- * each made twice, and of copies. */
+/* What the refusal offers gives the first image of each position: of a slice that was made again,
+ * of slices that were each made twice, and of copies. */
 Test(dicom_identity, the_first_of_several_images_is_taken_as_the_hint_says)
 {
     for (int copies = 0; copies < 3; copies++) {
         const struct wish first = {.duplicates = DUPLICATES_FIRST};
         write_images(7, make_again, &copies);
-        expect_refusal(&(struct wish){0}, "position-repeated", "duplicates: first takes one", "made again");
+        expect_refusal(&(struct wish){0}, "position-repeated", "duplicates: first takes one",
+                       "made again");
         expect_range(&first, 0, copies ? 4 : 6, copies ? 2 : 1, "first");
         ts_test_remove_folder(folder);
     }
@@ -581,7 +633,8 @@ Test(dicom_identity, the_first_images_in_no_order_are_warned_of)
 {
     const int lowest[] = {1, 3, 4, 7};
     write_images(8, make_scrambled, NULL);
-    struct ts_diag *diag = expect_images(&(struct wish){.duplicates = DUPLICATES_FIRST}, lowest, 4, "scrambled");
+    struct ts_diag *diag =
+        expect_images(&(struct wish){.duplicates = DUPLICATES_FIRST}, lowest, 4, "scrambled");
     cr_expect(find_warning(diag, "Instance Numbers in no order: they may be of several volumes"));
     ts_diag_destroy(diag);
     ts_test_remove_folder(folder);
@@ -596,14 +649,16 @@ static void make_doubt(struct dicom_fixture *f, int i, void *user)
     }
 }
 
-/* Other images of the UID are no volume, so that a run asks; the number that its hint names is read. */
+/* Other images of the UID are no volume, so that a run asks; the number that its hint names is
+ * read. */
 Test(dicom_identity, the_number_that_a_hint_names_is_read)
 {
     write_images(9, make_doubt, NULL);
     struct ts_diag *diag = ts_diag_create();
     struct source *source;
     cr_assert_eq(open_as(&(struct wish){0}, &source, diag), TS_BAD_INPUT);
-    const char *hint = ts_diag_get(diag, 0)->hint, *number = hint ? strstr(hint, "say series: ") : NULL;
+    const char *hint = ts_diag_get(diag, 0)->hint,
+               *number = hint ? strstr(hint, "say series: ") : NULL;
     cr_assert(number, "%s: %s", ts_diag_get(diag, 0)->message, hint);
     char text[2] = {number[strlen("say series: ")], '\0'};
     expect_range(&(struct wish){.series = text}, 0, 5, 1, hint);
@@ -611,7 +666,7 @@ Test(dicom_identity, the_number_that_a_hint_names_is_read)
     ts_test_remove_folder(folder);
 }
 
-/* ---- files that are no images, and captures ----------------------------------------------------- */
+/* ---- files that are no images, and captures -------------------------------------------------- */
 
 static void write_object(const char *uid, bool empty_pixels)
 {
@@ -632,10 +687,12 @@ static void write_object(const char *uid, bool empty_pixels)
 Test(dicom_identity, objects_with_rows_and_without_pixels_are_passed_over)
 {
     static const char *const classes[] = {
-        "1.3.46.670589.11.0.0.12.2",     "1.3.46.670589.11.0.0.12.4",    "1.3.12.2.1107.5.9.1",
-        "1.2.840.113619.4.27",           "1.2.840.10008.5.1.4.1.1.4.2",  "1.2.840.10008.5.1.4.1.1.11.1",
-        "1.2.840.10008.5.1.4.1.1.66",    "1.2.840.10008.5.1.4.1.1.66.1", "1.2.840.10008.5.1.4.1.1.67",
-        "1.2.840.10008.5.1.4.1.1.88.22", "1.2.840.10008.5.1.4.1.1.104.1"};
+        "1.3.46.670589.11.0.0.12.2",    "1.3.46.670589.11.0.0.12.4",
+        "1.3.12.2.1107.5.9.1",          "1.2.840.113619.4.27",
+        "1.2.840.10008.5.1.4.1.1.4.2",  "1.2.840.10008.5.1.4.1.1.11.1",
+        "1.2.840.10008.5.1.4.1.1.66",   "1.2.840.10008.5.1.4.1.1.66.1",
+        "1.2.840.10008.5.1.4.1.1.67",   "1.2.840.10008.5.1.4.1.1.88.22",
+        "1.2.840.10008.5.1.4.1.1.104.1"};
     for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
         for (int empty = 0; empty < 2; empty++) {
             const int images[] = {0, 1, 2, 3, 4, 5};
@@ -648,7 +705,8 @@ Test(dicom_identity, objects_with_rows_and_without_pixels_are_passed_over)
         }
     write_images(6, NULL, NULL);
     write_object("1.2.840.10008.5.1.4.1.1.2", false); /* an image, whose pixels are lost */
-    expect_refusal(&(struct wish){0}, "dicom-missing-element", "`unreadable: skip`", "CT without pixels");
+    expect_refusal(&(struct wish){0}, "dicom-missing-element", "`unreadable: skip`",
+                   "CT without pixels");
     expect_range(&(struct wish){.unreadable = UNREADABLE_SKIP}, 0, 6, 1, "skip");
     ts_test_remove_folder(folder);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `info` describes any file, or says why it cannot: damaged files, all syntaxes, and series that no run would read. An
- * alarm ends the test where one of them takes too long, since headers that contradict themselves can make loops
- * endless.
+ * `info` describes any file, or says why it cannot: damaged files, all syntaxes, and series that no
+ * run would read. An alarm ends the test where one of them takes too long, since headers that
+ * contradict themselves can make loops endless.
  */
 #include <criterion/criterion.h>
 #include <ftw.h>
@@ -29,7 +29,8 @@ static void name_and_end(int signal)
     _exit(written < 0 ? 2 : 1);
 }
 
-/* Describes the file or folder, for people and for programs. Returns what was written for people, to be freed. */
+/* Describes the file or folder, for people and for programs. Returns what was written for people,
+ * to be freed. */
 static char *describe(const char *path)
 {
     char *texts[2] = {NULL, NULL};
@@ -43,7 +44,8 @@ static char *describe(const char *path)
         const enum ts_status status = ts_dicom_info(path, json, false, stream, diag);
         alarm(0);
         fclose(stream);
-        cr_expect(status == TS_OK || (status == TS_BAD_INPUT && ts_diag_count(diag) > 0), "%s: %d", path, status);
+        cr_expect(status == TS_OK || (status == TS_BAD_INPUT && ts_diag_count(diag) > 0), "%s: %d",
+                  path, status);
         ts_diag_destroy(diag);
     }
     free(texts[1]);
@@ -95,8 +97,10 @@ static void make_refused(struct dicom_fixture *fixture, int i, void *user)
 
 Test(dicom_info, says_why_a_series_is_refused, .timeout = 900)
 {
-    static const char *const said[] = {
-        [COLORS] = "RGB", [PALETTE] = "PALETTE COLOR", [INCOMPLETE] = "volume-incomplete", [NO_POSITION] = "position"};
+    static const char *const said[] = {[COLORS] = "RGB",
+                                       [PALETTE] = "PALETTE COLOR",
+                                       [INCOMPLETE] = "volume-incomplete",
+                                       [NO_POSITION] = "position"};
     for (enum refused what = COLORS; what <= NO_POSITION; what++) {
         char folder[256];
         ts_test_folder_in_memory(folder, sizeof folder);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Layouts of real series: frames of multi-frame files, tiles of mosaics, volumes of 4D series. Values and places are
- * compared with what dcm2niix made of the same files.
+ * Layouts of real series: frames of multi-frame files, tiles of mosaics, volumes of 4D series.
+ * Values and places are compared with what dcm2niix made of the same files.
  */
 #include <criterion/criterion.h>
 #include <math.h>
@@ -22,15 +22,18 @@ static char *data_path(char out[PATH_BYTES], const char *relative)
     return out;
 }
 
-/* Opens a series with these parameters, of which an empty text stands for none; NULL where it is refused. */
-static struct source *open_scaled(const char *folder, const char *series, const char *split, const char *take,
-                                  enum dicom_mr_scale scale, struct ts_diag *diag)
+/* Opens a series with these parameters, of which an empty text stands for none; NULL where it is
+ * refused. */
+static struct source *open_scaled(const char *folder, const char *series, const char *split,
+                                  const char *take, enum dicom_mr_scale scale, struct ts_diag *diag)
 {
     char path[PATH_BYTES];
     const char *paths = data_path(path, folder);
     struct dicom_params params = {0};
-    struct param_set set = {
-        .params = dicom_format.params, .n_params = dicom_format.n_params, .values = &params, .owner = "input"};
+    struct param_set set = {.params = dicom_format.params,
+                            .n_params = dicom_format.n_params,
+                            .values = &params,
+                            .owner = "input"};
     struct source *source = NULL;
     ts_params_init(&set);
     params.dicom = (struct ts_texts){1, &paths};
@@ -41,8 +44,8 @@ static struct source *open_scaled(const char *folder, const char *series, const 
     return dicom_format.open(&set, &source, diag) == TS_OK ? source : NULL;
 }
 
-static struct source *open_with(const char *folder, const char *series, const char *split, const char *take,
-                                struct ts_diag *diag)
+static struct source *open_with(const char *folder, const char *series, const char *split,
+                                const char *take, struct ts_diag *diag)
 {
     return open_scaled(folder, series, split, take, MR_SCALE_DISPLAY, diag);
 }
@@ -57,15 +60,17 @@ static struct source *open_series(const char *folder, const char *series, struct
 {
     char path[PATH_BYTES];
     struct source *source;
-    const enum ts_status status = ts_test_open_dicom(data_path(path, folder), series, BURNED_IN_REFUSE, &source, diag);
+    const enum ts_status status =
+        ts_test_open_dicom(data_path(path, folder), series, BURNED_IN_REFUSE, &source, diag);
     cr_assert_eq(status, TS_OK, "%s, series %s: %s", folder, series,
                  ts_diag_count(diag) > 0 ? ts_diag_get(diag, 0)->message : "");
     return source;
 }
 
-/* Compares all volumes of a series with the reference. `rescaled`: the reference has another scale than the rescale
- * slope of the header, the same for all its values. */
-static void compare(const char *folder, const char *series, const char *reference, bool rescaled, double tolerance)
+/* Compares all volumes of a series with the reference. `rescaled`: the reference has another scale
+ * than the rescale slope of the header, the same for all its values. */
+static void compare(const char *folder, const char *series, const char *reference, bool rescaled,
+                    double tolerance)
 {
     char path[PATH_BYTES];
     struct ts_diag *diag = ts_diag_create();
@@ -74,10 +79,13 @@ static void compare(const char *folder, const char *series, const char *referenc
     const double factor = rescaled ? source->slices[0].slope / nifti.slope : 1;
     const size_t bytes = (size_t)source->n_slices * ts_slice_bytes(&source->image);
     unsigned char *data = malloc((size_t)source->n_volumes * bytes);
-    cr_assert_eq(source->n_volumes, nifti.n[3], "%s: %lld volumes", folder, (long long)source->n_volumes);
-    cr_assert_eq(source->ops->read(source, 0, source->n_volumes * source->n_slices, data, diag), TS_OK);
+    cr_assert_eq(source->n_volumes, nifti.n[3], "%s: %lld volumes", folder,
+                 (long long)source->n_volumes);
+    cr_assert_eq(source->ops->read(source, 0, source->n_volumes * source->n_slices, data, diag),
+                 TS_OK);
     for (int64_t v = 0; v < source->n_volumes; v++)
-        ts_nifti_compare(&nifti, v, &source->image, data + (size_t)v * bytes, factor, tolerance, reference);
+        ts_nifti_compare(&nifti, v, &source->image, data + (size_t)v * bytes, factor, tolerance,
+                         reference);
     free(data);
     free(nifti.values);
     source->ops->close(source);
@@ -110,7 +118,8 @@ Test(dicom_layouts, classic_and_enhanced_give_the_same_volumes)
             cr_expect_float_eq(classic->origin_mm[i], enhanced->origin_mm[i], 1e-6);
         }
         for (int64_t z = 0; z < 53; z++)
-            cr_expect_str_eq(sources[0]->slices[z].pixel_sha256, sources[1]->slices[z].pixel_sha256);
+            cr_expect_str_eq(sources[0]->slices[z].pixel_sha256,
+                             sources[1]->slices[z].pixel_sha256);
         for (int i = 0; i < 2; i++) {
             free(data[i]);
             sources[i]->ops->close(sources[i]);
@@ -119,8 +128,8 @@ Test(dicom_layouts, classic_and_enhanced_give_the_same_volumes)
     }
 }
 
-/* dcm2niix gives Philips' images their precise values. The largest magnitude is 1.7e7, of which a float holds 24 bits;
- * of phases the reference states the slope, 1 / 651.7395, in 11 bits. */
+/* dcm2niix gives Philips' images their precise values. The largest magnitude is 1.7e7, of which a
+ * float holds 24 bits; of phases the reference states the slope, 1 / 651.7395, in 11 bits. */
 Test(dicom_layouts, precise_values_are_those_of_the_reference)
 {
     SKIP_WITHOUT_DATA("dicom_layouts/precise_values_are_those_of_the_reference");
@@ -133,14 +142,16 @@ Test(dicom_layouts, precise_values_are_those_of_the_reference)
         snprintf(folder, sizeof folder, "mr/philips_classic_vs_enhanced_2001/dicom_%s", form[0]);
         snprintf(number, sizeof number, "%d", i % 4 + 1);
         snprintf(reference, sizeof reference,
-                 "mr/philips_classic_vs_enhanced_2001/ref_dcm2niix/2001_WIP_fcMRI_Field_Mapping_%s_%s.nii.gz", form[1],
-                 names[i % 4]);
+                 "mr/philips_classic_vs_enhanced_2001/ref_dcm2niix/"
+                 "2001_WIP_fcMRI_Field_Mapping_%s_%s.nii.gz",
+                 form[1], names[i % 4]);
         struct nifti nifti = ts_nifti_read(data_path(path, reference));
         struct source *source = open_precisely(folder, number, diag);
         cr_assert_not_null(source, "%s", ts_diag_count(diag) ? ts_diag_get(diag, 0)->message : "");
         void *data = ts_test_read_all(source, diag);
         ts_nifti_compare(&nifti, 0, &source->image, data, 1, i % 4 < 2 ? 2 : 5e-4, reference);
-        cr_expect_eq(source->slices[0].slope, i % 4 < 2 ? 1 / (double)0.000237988992F : 1 / (double)651.739502F);
+        cr_expect_eq(source->slices[0].slope,
+                     i % 4 < 2 ? 1 / (double)0.000237988992F : 1 / (double)651.739502F);
         free(data);
         free(nifti.values);
         source->ops->close(source);
@@ -157,8 +168,8 @@ Test(dicom_layouts, precise_values_need_the_private_scale)
     ts_diag_destroy(diag);
 }
 
-/* dcm2niix scales Philips' MR images by a private slope, which is the same for the whole volume, and the phase has the
- * header's intercept of -3142 there as -3141.78. */
+/* dcm2niix scales Philips' MR images by a private slope, which is the same for the whole volume,
+ * and the phase has the header's intercept of -3142 there as -3141.78. */
 Test(dicom_layouts, frames_lie_where_the_reference_has_them)
 {
     SKIP_WITHOUT_DATA("dicom_layouts/frames_lie_where_the_reference_has_them");
@@ -167,9 +178,11 @@ Test(dicom_layouts, frames_lie_where_the_reference_has_them)
         char number[16], reference[256];
         snprintf(number, sizeof number, "%d", i + 1);
         snprintf(reference, sizeof reference,
-                 "mr/philips_classic_vs_enhanced_2001/ref_dcm2niix/2001_WIP_fcMRI_Field_Mapping_enh_%s.nii.gz",
+                 "mr/philips_classic_vs_enhanced_2001/ref_dcm2niix/"
+                 "2001_WIP_fcMRI_Field_Mapping_enh_%s.nii.gz",
                  names[i]);
-        compare("mr/philips_classic_vs_enhanced_2001/dicom_enhanced", number, reference, true, i < 2 ? 1e-3 : 0.25);
+        compare("mr/philips_classic_vs_enhanced_2001/dicom_enhanced", number, reference, true,
+                i < 2 ? 1e-3 : 0.25);
     }
 }
 
@@ -189,15 +202,17 @@ Test(dicom_layouts, tiles_of_a_mosaic_lie_where_the_reference_has_them)
     }
 }
 
-/* The field map, in Hz, has another collapse flag than the magnitude, and can be taken by its name. */
+/* The field map, in Hz, has another collapse flag than the magnitude, and can be taken by its
+ * name. */
 Test(dicom_layouts, time_points_and_kinds_agree_with_the_reference)
 {
     SKIP_WITHOUT_DATA("dicom_layouts/time_points_and_kinds_agree_with_the_reference");
-    compare("mr/ge_epi_4d_interleaved", NULL, "mr/ge_epi_4d_interleaved/ref_dcm2niix/DCM2NIIX_regression_test_4.nii",
-            false, 0);
-    compare("mr/ge_b0map_brain/dicom", "1", "mr/ge_b0map_brain/ref_dcm2niix/GE_6_CV_Neuro_HH_Adv_fieldmaphz.nii", false,
-            0);
-    compare("mr/ge_b0map_brain/dicom", "2", "mr/ge_b0map_brain/ref_dcm2niix/GE_6_CV_Neuro_HH_Adv.nii", false, 0);
+    compare("mr/ge_epi_4d_interleaved", NULL,
+            "mr/ge_epi_4d_interleaved/ref_dcm2niix/DCM2NIIX_regression_test_4.nii", false, 0);
+    compare("mr/ge_b0map_brain/dicom", "1",
+            "mr/ge_b0map_brain/ref_dcm2niix/GE_6_CV_Neuro_HH_Adv_fieldmaphz.nii", false, 0);
+    compare("mr/ge_b0map_brain/dicom", "2",
+            "mr/ge_b0map_brain/ref_dcm2niix/GE_6_CV_Neuro_HH_Adv.nii", false, 0);
     static const char *const names[] = {"field map", "magnitude"};
     for (int i = 0; i < 2; i++) {
         struct ts_diag *diag = ts_diag_create();
@@ -207,7 +222,8 @@ Test(dicom_layouts, time_points_and_kinds_agree_with_the_reference)
         void *data = ts_test_read_all(source, diag);
         for (size_t k = 0; k < ts_image_count(&source->image); k++) {
             double value;
-            ts_load_f64(&value, (const char *)data + k * ts_dtype_bytes(source->image.dtype), source->image.dtype, 1);
+            ts_load_f64(&value, (const char *)data + k * ts_dtype_bytes(source->image.dtype),
+                        source->image.dtype, 1);
             lowest = fmin(lowest, value);
         }
         cr_expect_eq(lowest < 0, i == 0, "the map alone has negative values");
@@ -217,7 +233,8 @@ Test(dicom_layouts, time_points_and_kinds_agree_with_the_reference)
     }
 }
 
-/* Series of several vendors, one with another slope and intercept in each slice, against volumes of dicom2nifti. */
+/* Series of several vendors, one with another slope and intercept in each slice, against volumes of
+ * dicom2nifti. */
 Test(dicom_layouts, volumes_of_several_vendors_agree_with_the_reference)
 {
     SKIP_WITHOUT_DATA("dicom_layouts/volumes_of_several_vendors_agree_with_the_reference");
@@ -226,7 +243,8 @@ Test(dicom_layouts, volumes_of_several_vendors_agree_with_the_reference)
         double tolerance;
     } rows[] = {{"ge/anatomical/001", "ge/anatomical/001_ground_truth", 0},
                 {"generic/anatomical/001", "generic/anatomical/001_ground_truth", 0},
-                {"generic/anatomical/002_non_isotropic", "generic/anatomical/002_non_isotropic_ground_truth", 1e-5},
+                {"generic/anatomical/002_non_isotropic",
+                 "generic/anatomical/002_non_isotropic_ground_truth", 1e-5},
                 {"ge/fmri/001", "ge/fmri/001_ground_truth", 0},
                 {"siemens/anatomical/001", "siemens/anatomical/001_ground_truth", 0}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -237,7 +255,8 @@ Test(dicom_layouts, volumes_of_several_vendors_agree_with_the_reference)
     }
 }
 
-/* The axis of time has the differences of the acquisition times, or multiples of the repetition time without them. */
+/* The axis of time has the differences of the acquisition times, or multiples of the repetition
+ * time without them. */
 Test(dicom_layouts, the_axis_of_time_has_positions)
 {
     SKIP_WITHOUT_DATA("dicom_layouts/the_axis_of_time_has_positions");
@@ -254,10 +273,11 @@ Test(dicom_layouts, the_axis_of_time_has_positions)
         const struct ts_axis *axis = &source->volume_axis;
         cr_assert_eq(source->n_volumes, cases[i].volumes);
         cr_assert_eq(source->n_slices, cases[i].slices);
-        cr_assert(axis->kind == TS_AXIS_TIME && axis->n == cases[i].volumes && strcmp(axis->unit, "s") == 0);
+        cr_assert(axis->kind == TS_AXIS_TIME && axis->n == cases[i].volumes &&
+                  strcmp(axis->unit, "s") == 0);
         for (int64_t v = 0; v < axis->n; v++)
-            cr_expect_float_eq(axis->positions[v], (double)v * cases[i].step, cases[i].tolerance, "%s: %.17g",
-                               cases[i].folder, axis->positions[v]);
+            cr_expect_float_eq(axis->positions[v], (double)v * cases[i].step, cases[i].tolerance,
+                               "%s: %.17g", cases[i].folder, axis->positions[v]);
         source->ops->close(source);
         ts_diag_destroy(diag);
     }
@@ -270,7 +290,8 @@ Test(dicom_layouts, renumbered_private_groups_change_nothing)
     struct ts_diag *diag = ts_diag_create();
     struct source *sources[] = {open_series("mr/siemens_enhanced_vs_agfa/Siemens", NULL, diag),
                                 open_series("mr/siemens_enhanced_vs_agfa/Agfa", NULL, diag)};
-    const size_t n = (size_t)ts_source_total(sources[0]), bytes = n * ts_slice_bytes(&sources[0]->image);
+    const size_t n = (size_t)ts_source_total(sources[0]),
+                 bytes = n * ts_slice_bytes(&sources[0]->image);
     void *data[] = {malloc(bytes), malloc(bytes)};
     for (int i = 0; i < 2; i++)
         cr_assert_eq(sources[i]->ops->read(sources[i], 0, (int64_t)n, data[i], diag), TS_OK);
@@ -284,7 +305,8 @@ Test(dicom_layouts, renumbered_private_groups_change_nothing)
     ts_diag_destroy(diag);
 }
 
-/* Each row is what the chain says, and the volumes and slices that it gives, or the code of the refusal. */
+/* Each row is what the chain says, and the volumes and slices that it gives, or the code of the
+ * refusal. */
 Test(dicom_layouts, split_and_take_choose_volumes)
 {
     SKIP_WITHOUT_DATA("dicom_layouts/split_and_take_choose_volumes");
@@ -317,12 +339,15 @@ Test(dicom_layouts, split_and_take_choose_volumes)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct ts_diag *diag = ts_diag_create();
-        struct source *source = open_with(rows[i].folder, rows[i].series, rows[i].split, rows[i].take, diag);
+        struct source *source =
+            open_with(rows[i].folder, rows[i].series, rows[i].split, rows[i].take, diag);
         cr_expect_eq(source == NULL, rows[i].code != NULL, "row %zu: %s", i,
                      source ? "opened" : ts_diag_get(diag, 0)->message);
         if (source && !rows[i].code) {
-            cr_expect_eq(source->n_volumes, rows[i].volumes, "row %zu: %lld volumes", i, (long long)source->n_volumes);
-            cr_expect_eq(source->n_slices, rows[i].slices, "row %zu: %lld slices", i, (long long)source->n_slices);
+            cr_expect_eq(source->n_volumes, rows[i].volumes, "row %zu: %lld volumes", i,
+                         (long long)source->n_volumes);
+            cr_expect_eq(source->n_slices, rows[i].slices, "row %zu: %lld slices", i,
+                         (long long)source->n_slices);
             source->ops->close(source);
         } else if (rows[i].code) {
             ts_test_expect(diag, rows[i].code, "");

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A source describes its acquisition: numbers of the volume and of slices, and texts, of which those that lead to a
- * person are left out, replaced or kept. Rectangles of its pixels are blackened.
+ * A source describes its acquisition: numbers of the volume and of slices, and texts, of which
+ * those that lead to a person are left out, replaced or kept. Rectangles of its pixels are
+ * blackened.
  */
 #include <criterion/criterion.h>
 #include <fcntl.h>
@@ -59,8 +60,10 @@ static void begin(struct study *study)
     ts_test_folder_in_memory(study->folder, sizeof study->folder);
     snprintf(study->key, sizeof study->key, "%s.key", study->folder);
     ts_fixture_series(study->folder, N_SLICES, edit, NULL);
-    study->set = (struct param_set){
-        .params = dicom_format.params, .n_params = dicom_format.n_params, .values = &study->params, .owner = "input"};
+    study->set = (struct param_set){.params = dicom_format.params,
+                                    .n_params = dicom_format.n_params,
+                                    .values = &study->params,
+                                    .owner = "input"};
     ts_params_init(&study->set);
 }
 
@@ -125,7 +128,8 @@ Test(dicom_metadata, numbers_are_of_the_volume_or_of_each_slice)
     cr_expect(voltage->n == 1 && voltage->numbers[0] == 120 && !strcmp(voltage->unit, "kV"));
     cr_expect(current->n == 3 && current->numbers[0] == 100 && current->numbers[2] == 200);
     cr_expect_null(attribute(&study, "series_number")); /* it is larger than any: a date */
-    cr_expect(time->n == 3 && time->numbers[0] == 0 && time->numbers[1] == 1 && time->numbers[2] == 2.5);
+    cr_expect(time->n == 3 && time->numbers[0] == 0 && time->numbers[1] == 1 &&
+              time->numbers[2] == 2.5);
     char line[128];
     ts_metadata_format(current, line, sizeof line);
     cr_expect_str_eq(line, "tube current 100 to 200 mA");
@@ -165,7 +169,8 @@ Test(dicom_metadata, json_has_the_keys_and_units_of_bids)
                                         "\"XRayTubeCurrent\":[100,150,200]",
                                         "\"ManufacturersModelName\":\"unrecognized\"",
                                         "\"BurnedInAnnotation\":\"UNKNOWN\""};
-    for (char *from = text, *to = text;; from++) /* without spaces, whatever the writer puts between */
+    for (char *from = text, *to = text;;
+         from++) /* without spaces, whatever the writer puts between */
         if (*from != ' ' && (*to++ = *from) == '\0')
             break;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
@@ -179,9 +184,9 @@ Test(dicom_metadata, nothing_that_leads_to_a_person_by_default)
     struct study study;
     begin(&study);
     cr_assert_eq(open_study(&study), TS_OK);
-    static const char *const names[] = {"series_description",  "acquisition_date",       "study_instance_uid",
-                                        "series_instance_uid", "frame_of_reference_uid", "contains_phi",
-                                        "patient_id",          "acquisition_time"};
+    static const char *const names[] = {
+        "series_description",     "acquisition_date", "study_instance_uid", "series_instance_uid",
+        "frame_of_reference_uid", "contains_phi",     "patient_id",         "acquisition_time"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         cr_expect_null(attribute(&study, names[i]), "%s", names[i]);
     cr_expect_str_eq(text_of(&study, "manufacturer_model"), "unrecognized");
@@ -213,7 +218,8 @@ Test(dicom_metadata, a_key_replaces_uids)
     write_key(&study, 32, 0600);
     study.params.uid_key_file = study.key;
     cr_assert_eq(open_study(&study), TS_OK);
-    cr_expect_str_eq(text_of(&study, "series_instance_uid"), "2.25.948156097589624553348713209253704512");
+    cr_expect_str_eq(text_of(&study, "series_instance_uid"),
+                     "2.25.948156097589624553348713209253704512");
     cr_expect_str_eq(text_of(&study, "deidentification_codes"), "113100\\113107");
     cr_expect_null(attribute(&study, "series_description"));
     end(&study);
@@ -241,7 +247,8 @@ Test(dicom_metadata, a_key_that_others_may_read_is_refused)
         size_t bytes;
         mode_t mode;
         const char *code;
-    } cases[] = {{32, 0640, "uid-key-open"}, {32, 0602, "uid-key-open"}, {15, 0600, "uid-key-length"}};
+    } cases[] = {
+        {32, 0640, "uid-key-open"}, {32, 0602, "uid-key-open"}, {15, 0600, "uid-key-length"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct study study;
         begin(&study);
@@ -282,7 +289,8 @@ Test(dicom_metadata, rectangles_are_blackened)
             for (int x = 0; x < FIXTURE_COLUMNS; x++) {
                 const bool masked = (y < 2 && x < 3) || (y >= 5 && x >= 4);
                 const int expected = masked ? -1024 : ts_fixture_stored(x, y, z) - 1024;
-                cr_assert_eq(data[(z * FIXTURE_ROWS + y) * FIXTURE_COLUMNS + x], expected, "(%d, %d, %d)", z, y, x);
+                cr_assert_eq(data[(z * FIXTURE_ROWS + y) * FIXTURE_COLUMNS + x], expected,
+                             "(%d, %d, %d)", z, y, x);
             }
     free((void *)data);
     end(&study);
@@ -298,11 +306,16 @@ Test(dicom_metadata, masks_that_cannot_be_are_refused)
         bool given;
         const char *code;
     } cases[] = {
-        {wide, BURNED_IN_MASK, 0, true, "mask-boxes"},          {empty, BURNED_IN_MASK, 0, true, "mask-boxes"},
-        {part, BURNED_IN_MASK, 0, true, "mask-boxes"},          {boxes, BURNED_IN_MASK, 0.5, true, "mask-value"},
-        {boxes, BURNED_IN_MASK, 1e6, true, "mask-value"},       {boxes, BURNED_IN_MASK, 0, false, "parameter-missing"},
-        {NULL, BURNED_IN_MASK, 0, true, "parameter-missing"},   {NULL, BURNED_IN_MASK, 0, false, "parameter-missing"},
-        {boxes, BURNED_IN_ALLOW, 0, false, "parameter-unused"}, {NULL, BURNED_IN_ALLOW, 0, true, "parameter-unused"},
+        {wide, BURNED_IN_MASK, 0, true, "mask-boxes"},
+        {empty, BURNED_IN_MASK, 0, true, "mask-boxes"},
+        {part, BURNED_IN_MASK, 0, true, "mask-boxes"},
+        {boxes, BURNED_IN_MASK, 0.5, true, "mask-value"},
+        {boxes, BURNED_IN_MASK, 1e6, true, "mask-value"},
+        {boxes, BURNED_IN_MASK, 0, false, "parameter-missing"},
+        {NULL, BURNED_IN_MASK, 0, true, "parameter-missing"},
+        {NULL, BURNED_IN_MASK, 0, false, "parameter-missing"},
+        {boxes, BURNED_IN_ALLOW, 0, false, "parameter-unused"},
+        {NULL, BURNED_IN_ALLOW, 0, true, "parameter-unused"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct study study;

@@ -33,23 +33,30 @@ static void make_bolus(struct dicom_fixture *f, int v, void *user)
     ts_fixture_text(f, bolus->tag, bolus->vr, bolus->texts[v]);
     snprintf(text, sizeof text, "%d", bolus->numbers[v]);
     ts_fixture_text(f, 0x00200013, "IS", text);
-    ts_fixture_text(f, 0x00200012, "IS", bolus->tag == 0x00080033 ? "1" : text); /* else one acquisition each */
+    ts_fixture_text(f, 0x00200012, "IS",
+                    bolus->tag == 0x00080033 ? "1" : text); /* else one acquisition each */
     if (bolus->temporal_positions)
         ts_fixture_text(f, 0x00200105, "IS", bolus->temporal_positions);
 }
 
 #define AT_ONE "all 3 images lie at one position"
-#define OF_TIMES                                                                                                       \
-    {                                                                                                                  \
-        "105958", "110000.5", "110002"                                                                                 \
+#define OF_TIMES                                                                                   \
+    {                                                                                              \
+        "105958", "110000.5", "110002"                                                             \
     }
 
-/* Each is a volume of one slice where each has a time of its own; equal times, and another number of volumes that the
- * header states, speak against it. */
+/* Each is a volume of one slice where each has a time of its own; equal times, and another number
+ * of volumes that the header states, speak against it. */
 Test(dicom_one_position, images_are_told_apart_by_their_times)
 {
     static const struct bolus rows[] = {
-        {0x00080032, "TM", OF_TIMES, NULL, {1, 2, 3}, NULL, AT_ONE ": each is a volume of one slice"},
+        {0x00080032,
+         "TM",
+         OF_TIMES,
+         NULL,
+         {1, 2, 3},
+         NULL,
+         AT_ONE ": each is a volume of one slice"},
         {0x0008002A,
          "DT",
          {"20240101105958", "20240101110000.5", "20240101110002"},
@@ -57,9 +64,27 @@ Test(dicom_one_position, images_are_told_apart_by_their_times)
          {1, 2, 3},
          NULL,
          "in the order of Acquisition Time"},
-        {0x00080033, "TM", OF_TIMES, NULL, {1, 2, 3}, NULL, "those of the volumes are of Content Time"},
-        {0x00080033, "TM", OF_TIMES, NULL, {1, 2, 3}, NULL, "stands on Content Time alone: 3 volumes of 1 slice"},
-        {0x00080032, "TM", OF_TIMES, NULL, {3, 2, 1}, NULL, "which Instance Number contradicts at all positions"},
+        {0x00080033,
+         "TM",
+         OF_TIMES,
+         NULL,
+         {1, 2, 3},
+         NULL,
+         "those of the volumes are of Content Time"},
+        {0x00080033,
+         "TM",
+         OF_TIMES,
+         NULL,
+         {1, 2, 3},
+         NULL,
+         "stands on Content Time alone: 3 volumes of 1 slice"},
+        {0x00080032,
+         "TM",
+         OF_TIMES,
+         NULL,
+         {3, 2, 1},
+         NULL,
+         "which Instance Number contradicts at all positions"},
         {0x00080032, "TM", OF_TIMES, "2", {1, 2, 3}, AT_ONE, NULL},
         {0x00080032, "TM", {"105958", "110000", "110000"}, NULL, {1, 2, 3}, AT_ONE, NULL},
     };
@@ -70,16 +95,20 @@ Test(dicom_one_position, images_are_told_apart_by_their_times)
         struct source *source = NULL;
         ts_test_folder_in_memory(folder, sizeof folder);
         ts_fixture_series(folder, VOLUMES, make_bolus, &row);
-        const enum ts_status status = ts_test_open_dicom(folder, NULL, BURNED_IN_REFUSE, &source, diag);
-        cr_assert_eq(status, row.message ? TS_BAD_INPUT : TS_OK, "row %zu: %s", i, ts_diag_get(diag, 0)->message);
+        const enum ts_status status =
+            ts_test_open_dicom(folder, NULL, BURNED_IN_REFUSE, &source, diag);
+        cr_assert_eq(status, row.message ? TS_BAD_INPUT : TS_OK, "row %zu: %s", i,
+                     ts_diag_get(diag, 0)->message);
         if (row.message)
             ts_test_expect(diag, "position-repeated", row.message);
         else {
             const double expected[VOLUMES] = {0, 2.5, 4};
             cr_assert(source->n_volumes == VOLUMES && source->n_slices == 1, "row %zu", i);
-            cr_assert(source->volume_axis.kind == TS_AXIS_TIME && source->volume_axis.positions, "row %zu", i);
+            cr_assert(source->volume_axis.kind == TS_AXIS_TIME && source->volume_axis.positions,
+                      "row %zu", i);
             for (int v = 0; v < VOLUMES; v++)
-                cr_expect_float_eq(source->volume_axis.positions[v], expected[v], 1e-9, "row %zu, %d", i, v);
+                cr_expect_float_eq(source->volume_axis.positions[v], expected[v], 1e-9,
+                                   "row %zu, %d", i, v);
             size_t n_said = 0;
             for (size_t k = 0; k < ts_diag_count(diag); k++)
                 n_said += strstr(ts_diag_get(diag, k)->message, row.warning) != NULL;
@@ -100,7 +129,8 @@ static void make_volume(struct dicom_fixture *f, int z, void *user)
     ts_fixture_text(f, 0x00080018, "UI", text);
 }
 
-/* A study holds the images by which the bolus was tracked beside the volume, and a run that names none reads that. */
+/* A study holds the images by which the bolus was tracked beside the volume, and a run that names
+ * none reads that. */
 Test(dicom_one_position, a_volume_is_chosen_before_them)
 {
     static const char *const names[] = {"bolus", "volume"};

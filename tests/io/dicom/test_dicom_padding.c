@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Pixel Padding Value is a stored value: pixels are compared with it before slope, intercept and Modality LUT. Floats
- * and doubles have elements of their own for it.
+ * Pixel Padding Value is a stored value: pixels are compared with it before slope, intercept and
+ * Modality LUT. Floats and doubles have elements of their own for it.
  */
 #include <criterion/criterion.h>
 #include <float.h>
@@ -18,16 +18,18 @@
 
 enum { N_PIXELS = FIXTURE_ROWS * FIXTURE_COLUMNS };
 
-/* Stored values whose values cannot be told apart: a slope that floats do not show beside the intercept, or a table in
- * which all are one. Padding is what is stored as 5. */
+/* Stored values whose values cannot be told apart: a slope that floats do not show beside the
+ * intercept, or a table in which all are one. Padding is what is stored as 5. */
 static const int16_t close_values[N_PIXELS] = {4, 5, 6, 5, 0, 1, 2, 3, 7};
 
 static void edit_close(struct dicom_fixture *fixture, int z, void *user)
 {
-    /* An item with the descriptor of 8 entries from 0 of 16 bits, an explanation, and the entries, all 100. */
-    static const char item[] = "\xFE\xFF\x00\xE0\x26\0\0\0"
-                               "\x28\0\x02\x30US\x06\0\x08\0\0\0\x10\0"
-                               "\x28\0\x06\x30US\x10\0\x64\0\x64\0\x64\0\x64\0\x64\0\x64\0\x64\0\x64\0";
+    /* An item with the descriptor of 8 entries from 0 of 16 bits, an explanation, and the entries,
+     * all 100. */
+    static const char item[] =
+        "\xFE\xFF\x00\xE0\x26\0\0\0"
+        "\x28\0\x02\x30US\x06\0\x08\0\0\0\x10\0"
+        "\x28\0\x06\x30US\x10\0\x64\0\x64\0\x64\0\x64\0\x64\0\x64\0\x64\0\x64\0";
     (void)z;
     ts_fixture_bytes(fixture, FIXTURE_PIXELS, "OW", close_values, sizeof close_values);
     ts_fixture_us(fixture, 0x00280120, 5);
@@ -55,10 +57,13 @@ Test(dicom_padding, padding_is_decided_on_stored_values)
         void *data = ts_test_read_all(source, diag);
         ts_load_f64(&first, data, source->image.dtype, 1);
         for (int z = 0; z < 3; z++) {
-            cr_assert_eq(*ts_source_valid(source, z), UINT64_MAX >> (64 - N_PIXELS) & ~(uint64_t)0xA);
+            cr_assert_eq(*ts_source_valid(source, z),
+                         UINT64_MAX >> (64 - N_PIXELS) & ~(uint64_t)0xA);
             cr_assert_eq(source->slices[z].padding_count, 2);
             for (size_t i = 0; i < N_PIXELS; i++) {
-                ts_load_f64(&value, (char *)data + ((size_t)z * N_PIXELS + i) * ts_dtype_bytes(source->image.dtype),
+                ts_load_f64(&value,
+                            (char *)data +
+                                ((size_t)z * N_PIXELS + i) * ts_dtype_bytes(source->image.dtype),
                             source->image.dtype, 1);
                 cr_assert_float_eq(value, first, 1e-3);
             }
@@ -70,8 +75,9 @@ Test(dicom_padding, padding_is_decided_on_stored_values)
     }
 }
 
-/* A header has pixels of `bits`, and states padding and its limit for floats of `stated` bits. All of its pixels are 1
- * but the first four: the value, half way to the limit, the limit, and the double next to the value. */
+/* A header has pixels of `bits`, and states padding and its limit for floats of `stated` bits. All
+ * of its pixels are 1 but the first four: the value, half way to the limit, the limit, and the
+ * double next to the value. */
 static const struct stated_floats {
     const char *syntax;
     int bits, stated;
@@ -92,15 +98,16 @@ static const struct stated_floats {
     {FIXTURE_EXPLICIT_LE, 32, 32, -INFINITY, -8000, 15},
     {FIXTURE_EXPLICIT_LE, 64, 64, -8000, -1e300, 15}, /* padding may lie beyond the floats */
     {FIXTURE_EXPLICIT_LE, 64, 64, -DBL_MAX, 0, 1},
-    {FIXTURE_EXPLICIT_LE, 32, 64, -9999, -8000, 0}, /* what is stated for another type counts for nothing */
+    {FIXTURE_EXPLICIT_LE, 32, 64, -9999, -8000,
+     0}, /* what is stated for another type counts for nothing */
     {FIXTURE_EXPLICIT_LE, 64, 32, -9999, -8000, 0},
     {FIXTURE_EXPLICIT_LE, 32, 16, -9999, -8000, 0},
 };
 
-/* Adds n numbers as floats or doubles. The fixture turns FL and FD round itself where it is big-endian, but no OF and
- * OD. */
-static void add_floats(struct dicom_fixture *fixture, uint32_t tag, const char *vr, int bits, const double *values,
-                       size_t n)
+/* Adds n numbers as floats or doubles. The fixture turns FL and FD round itself where it is
+ * big-endian, but no OF and OD. */
+static void add_floats(struct dicom_fixture *fixture, uint32_t tag, const char *vr, int bits,
+                       const double *values, size_t n)
 {
     unsigned char bytes[8 * N_PIXELS];
     const size_t each = (size_t)bits / 8;
@@ -131,15 +138,17 @@ static void edit_floats(struct dicom_fixture *fixture, int z, void *user)
     values[2] = row->limit != 0 ? row->limit : values[1];
     values[3] = nextafter(row->value, -INFINITY);
     ts_fixture_us(fixture, 0x00280100, (uint16_t)row->bits);
-    add_floats(fixture, row->bits == 64 ? 0x7FE00009 : 0x7FE00008, row->bits == 64 ? "OD" : "OF", row->bits, values,
-               N_PIXELS);
+    add_floats(fixture, row->bits == 64 ? 0x7FE00009 : 0x7FE00008, row->bits == 64 ? "OD" : "OF",
+               row->bits, values, N_PIXELS);
     if (row->stated == 16) {
         ts_fixture_us(fixture, 0x00280120, 1);
         return;
     }
-    add_floats(fixture, doubles ? 0x00280123 : 0x00280122, doubles ? "FD" : "FL", row->stated, &row->value, 1);
+    add_floats(fixture, doubles ? 0x00280123 : 0x00280122, doubles ? "FD" : "FL", row->stated,
+               &row->value, 1);
     if (row->limit != 0)
-        add_floats(fixture, doubles ? 0x00280125 : 0x00280124, doubles ? "FD" : "FL", row->stated, &row->limit, 1);
+        add_floats(fixture, doubles ? 0x00280125 : 0x00280124, doubles ? "FD" : "FL", row->stated,
+                   &row->limit, 1);
 }
 
 Test(dicom_padding, floats_are_compared_in_their_own_type)
@@ -151,13 +160,16 @@ Test(dicom_padding, floats_are_compared_in_their_own_type)
         struct source *source;
         ts_test_folder_in_memory(folder, sizeof folder);
         ts_fixture_series(folder, 3, edit_floats, &row);
-        cr_assert_eq(ts_test_open_dicom(folder, NULL, BURNED_IN_REFUSE, &source, diag), TS_OK, "row %zu", i);
+        cr_assert_eq(ts_test_open_dicom(folder, NULL, BURNED_IN_REFUSE, &source, diag), TS_OK,
+                     "row %zu", i);
         cr_assert_eq(source->image.masked, row.padding != 0, "row %zu", i);
         free(ts_test_read_all(source, diag));
         for (int z = 0; z < 3; z++) {
-            cr_assert_eq(source->slices[z].padding_count, __builtin_popcountll(row.padding), "row %zu", i);
+            cr_assert_eq(source->slices[z].padding_count, __builtin_popcountll(row.padding),
+                         "row %zu", i);
             if (row.padding != 0)
-                cr_assert_eq(*ts_source_valid(source, z), UINT64_MAX >> (64 - N_PIXELS) & ~row.padding, "row %zu", i);
+                cr_assert_eq(*ts_source_valid(source, z),
+                             UINT64_MAX >> (64 - N_PIXELS) & ~row.padding, "row %zu", i);
         }
         source->ops->close(source);
         ts_diag_destroy(diag);
@@ -183,8 +195,8 @@ Test(dicom_padding, measured_doubles_beyond_the_floats_are_refused)
     ts_test_remove_folder(folder);
 }
 
-/* Signed pixels of 12 bits: -2000 with its sign in the upper bits and without, its neighbors, and what the 16 bits of
- * padding would be without a sign. */
+/* Signed pixels of 12 bits: -2000 with its sign in the upper bits and without, its neighbors, and
+ * what the 16 bits of padding would be without a sign. */
 static const uint16_t signed_cells[N_PIXELS] = {0xF830, 0x0830, 0xF831, 0xF82F, 0x07D0, 0, 1, 2, 3};
 
 static void edit_signed(struct dicom_fixture *fixture, int z, void *user)
@@ -198,7 +210,8 @@ static void edit_signed(struct dicom_fixture *fixture, int z, void *user)
     ts_fixture_bytes(fixture, FIXTURE_PIXELS, "OW", signed_cells, sizeof signed_cells);
 }
 
-/* Many writers give Pixel Padding Value the VR US beside signed pixels: its 16 bits are those of a signed number. */
+/* Many writers give Pixel Padding Value the VR US beside signed pixels: its 16 bits are those of a
+ * signed number. */
 Test(dicom_padding, of_signed_pixels_has_a_sign)
 {
     static char *const syntaxes[] = {FIXTURE_EXPLICIT_LE, FIXTURE_IMPLICIT_LE};
@@ -221,7 +234,8 @@ Test(dicom_padding, of_signed_pixels_has_a_sign)
     }
 }
 
-/* Pixels of 16 bits allocated, and the padding that their header states as 16 bits, of which `limit` 0 is none. */
+/* Pixels of 16 bits allocated, and the padding that their header states as 16 bits, of which
+ * `limit` 0 is none. */
 static const struct stated_bits {
     uint16_t stored, is_signed, padding, limit;
     const char *warning; /* NULL: pixels can have it */
@@ -232,8 +246,10 @@ static const struct stated_bits {
     {12, 0, 4095, 0, NULL},
     {12, 0, 4095, 63536, NULL}, /* a range that begins among the values of pixels */
     {12, 0, 63536, 0,
-     "no pixel can have the Pixel Padding Value 63536 of 3 of 3 slices, whose stored values are 0 to 4095"},
-    {12, 1, 32768, 0, "the Pixel Padding Value -32768 of 3 of 3 slices, whose stored values are -2048 to 2047"},
+     "no pixel can have the Pixel Padding Value 63536 of 3 of 3 slices, whose stored values are 0 "
+     "to 4095"},
+    {12, 1, 32768, 0,
+     "the Pixel Padding Value -32768 of 3 of 3 slices, whose stored values are -2048 to 2047"},
     {12, 0, 63536, 65535, "63536 (with its limit 63536 to 65535) of 3 of 3 slices"},
 };
 
@@ -249,7 +265,8 @@ static void edit_bits(struct dicom_fixture *fixture, int z, void *user)
         ts_fixture_us(fixture, 0x00280121, row->limit);
 }
 
-/* Such padding marks no pixel, so that whatever was meant by it would count as measured without a word. */
+/* Such padding marks no pixel, so that whatever was meant by it would count as measured without a
+ * word. */
 Test(dicom_padding, that_no_pixel_can_have_is_said_once)
 {
     for (size_t i = 0; i < sizeof stated_bits / sizeof *stated_bits; i++) {
@@ -260,7 +277,8 @@ Test(dicom_padding, that_no_pixel_can_have_is_said_once)
         struct source *source;
         ts_test_folder_in_memory(folder, sizeof folder);
         ts_fixture_series(folder, 3, edit_bits, &row);
-        cr_assert_eq(ts_test_open_dicom(folder, NULL, BURNED_IN_REFUSE, &source, diag), TS_OK, "row %zu", i);
+        cr_assert_eq(ts_test_open_dicom(folder, NULL, BURNED_IN_REFUSE, &source, diag), TS_OK,
+                     "row %zu", i);
         cr_expect_eq(source->image.masked, row.warning == NULL, "row %zu", i);
         for (size_t k = 0; k < ts_diag_count(diag); k++)
             n_said += strstr(ts_diag_get(diag, k)->message, "Pixel Padding Value") != NULL;
@@ -270,8 +288,8 @@ Test(dicom_padding, that_no_pixel_can_have_is_said_once)
         FILE *stream = open_memstream(&text, &length);
         cr_assert_eq(ts_dicom_info(folder, false, false, stream, diag), TS_OK);
         fclose(stream);
-        cr_expect_eq(strstr(text, "warning: no pixel can have the Pixel Padding Value") != NULL, row.warning != NULL,
-                     "row %zu: %s", i, text);
+        cr_expect_eq(strstr(text, "warning: no pixel can have the Pixel Padding Value") != NULL,
+                     row.warning != NULL, "row %zu: %s", i, text);
         free(text);
         source->ops->close(source);
         ts_diag_destroy(diag);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The hint about `take` lists values that choose one series or one volume. Whatever it lists is tried here, as it
- * stands there.
+ * The hint about `take` lists values that choose one series or one volume. Whatever it lists is
+ * tried here, as it stands there.
  */
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -14,7 +14,8 @@
 
 enum { SLICES = 2, TIMES = 3, ECHOES = 2, KINDS = 2, MOST_TEXTS = 4 };
 
-/* A folder holds these beside slices; image i is slice i % SLICES, of a time, of an echo, of a kind. */
+/* A folder holds these beside slices; image i is slice i % SLICES, of a time, of an echo, of a
+ * kind. */
 struct folder {
     int times, echoes, kinds;
     int lost; /* an image that the folder lacks; -1: none */
@@ -27,10 +28,12 @@ static void make(struct dicom_fixture *f, int i, void *user)
     const struct folder *folder = user;
     char text[64];
     const int z = i % SLICES, time = i / SLICES % folder->times;
-    const int echo = i / SLICES / folder->times % folder->echoes, kind = i / SLICES / folder->times / folder->echoes;
+    const int echo = i / SLICES / folder->times % folder->echoes,
+              kind = i / SLICES / folder->times / folder->echoes;
     const double b = time == 0 ? 0 : 1000, gradient[3] = {time == 1, time == 2, 0};
     ts_fixture_text(f, 0x00080060, "CS", "MR");
-    ts_fixture_text(f, 0x00080008, "CS", kind == 0 ? "ORIGINAL\\PRIMARY\\M\\ND" : "ORIGINAL\\PRIMARY\\P\\ND");
+    ts_fixture_text(f, 0x00080008, "CS",
+                    kind == 0 ? "ORIGINAL\\PRIMARY\\M\\ND" : "ORIGINAL\\PRIMARY\\P\\ND");
     snprintf(text, sizeof text, "-20.5\\-31.25\\%.4f", 100.125 + 1.3 * z);
     ts_fixture_text(f, 0x00200032, "DS", text);
     ts_fixture_text(f, 0x00180081, "DS", echo == 0 ? "2.3" : "4.6");
@@ -52,12 +55,14 @@ static void write_folder(struct folder *folder)
     cr_assert(folder->lost < 0 || remove(name) == 0, "%s", name);
 }
 
-static enum ts_status open_with(const char *path, const char *split, const char *const *takes, int n,
-                                struct source **source, struct ts_diag *diag)
+static enum ts_status open_with(const char *path, const char *split, const char *const *takes,
+                                int n, struct source **source, struct ts_diag *diag)
 {
     struct dicom_params params = {0};
-    struct param_set set = {
-        .params = dicom_format.params, .n_params = dicom_format.n_params, .values = &params, .owner = "input"};
+    struct param_set set = {.params = dicom_format.params,
+                            .n_params = dicom_format.n_params,
+                            .values = &params,
+                            .owner = "input"};
     const char *splits[2] = {"echo", "time"};
     *source = NULL;
     ts_params_init(&set);
@@ -68,8 +73,10 @@ static enum ts_status open_with(const char *path, const char *split, const char 
     return dicom_format.open(&set, source, diag);
 }
 
-/* Opens what the texts of an item choose: "'2.3 ms'", "['2.3 ms', MAGNITUDE]"; `number` stands for N. */
-static void try_item(const struct folder *folder, const char *split, const char *item, const char *number)
+/* Opens what the texts of an item choose: "'2.3 ms'", "['2.3 ms', MAGNITUDE]"; `number` stands for
+ * N. */
+static void try_item(const struct folder *folder, const char *split, const char *item,
+                     const char *number)
 {
     char copy[128], *texts[MOST_TEXTS], *rest = copy;
     int n = 0;
@@ -83,7 +90,8 @@ static void try_item(const struct folder *folder, const char *split, const char 
         cr_assert_lt(n, MOST_TEXTS);
         texts[n++] = strcmp(text, "N") ? text : (char *)number;
     }
-    const enum ts_status status = open_with(folder->path, split, (const char *const *)texts, n, &source, diag);
+    const enum ts_status status =
+        open_with(folder->path, split, (const char *const *)texts, n, &source, diag);
     cr_expect_eq(status, TS_OK, "%s with N = %s: %s", item, number,
                  ts_diag_count(diag) ? ts_diag_get(diag, 0)->message : "");
     if (source)
@@ -111,7 +119,10 @@ static int try_all(const struct folder *folder, const char *split, const char *l
         snprintf(item, sizeof item, "%.*s", (int)length, list);
         char *with = strstr(item, " with N ");
         const bool bare = strspn(item, "0123456789") > 0;
-        const char *numbers = with ? strpbrk(with, "0123456789") : bare ? item : "0", *end = strstr(numbers, " to ");
+        const char *numbers = with   ? strpbrk(with, "0123456789")
+                              : bare ? item
+                                     : "0",
+                   *end = strstr(numbers, " to ");
         const int first = atoi(numbers), last = end ? atoi(end + 4) : first;
         if (with)
             *with = '\0';
@@ -133,10 +144,30 @@ Test(dicom_take, the_hint_lists_what_chooses_one)
         const char *split, *take, *code, *list;
         int tried;
     } rows[] = {
-        {{TIMES, ECHOES, 1, -1, false, ""}, "", "99", "take-unknown", EACH("2.3 ms") ", " EACH("4.6 ms"), 8},
-        {{TIMES, ECHOES, 1, -1, false, ""}, "", "1", "several-series", EACH("2.3 ms") ", " EACH("4.6 ms"), 8},
-        {{TIMES, ECHOES, 1, 5, false, ""}, "", "99", "take-unknown", "['2.3 ms', N] with N from 0 to 1" OTHERS, 2},
-        {{TIMES, ECHOES, 1, 5, false, ""}, "", "1", "several-series", "choose one with series: N", 0},
+        {{TIMES, ECHOES, 1, -1, false, ""},
+         "",
+         "99",
+         "take-unknown",
+         EACH("2.3 ms") ", " EACH("4.6 ms"),
+         8},
+        {{TIMES, ECHOES, 1, -1, false, ""},
+         "",
+         "1",
+         "several-series",
+         EACH("2.3 ms") ", " EACH("4.6 ms"),
+         8},
+        {{TIMES, ECHOES, 1, 5, false, ""},
+         "",
+         "99",
+         "take-unknown",
+         "['2.3 ms', N] with N from 0 to 1" OTHERS,
+         2},
+        {{TIMES, ECHOES, 1, 5, false, ""},
+         "",
+         "1",
+         "several-series",
+         "choose one with series: N",
+         0},
         {{TIMES, 1, 1, 3, false, ""}, "", "1", "take-unknown", "0, 2", 2},
         {{TIMES, 1, 1, -1, false, ""}, "", "7 s", "take-unknown", "0 to 2", 3},
         {{2, ECHOES, 1, -1, false, ""},
@@ -151,7 +182,12 @@ Test(dicom_take, the_hint_lists_what_chooses_one)
          "take-unknown",
          "[MAGNITUDE, '2.3 ms'], [MAGNITUDE, '4.6 ms'], [PHASE, '2.3 ms'], [PHASE, '4.6 ms']",
          4},
-        {{1, ECHOES, 1, -1, false, ""}, "none", "1 ms", "take-unknown", "0 to 1, '2.3 ms', '4.6 ms'", 4},
+        {{1, ECHOES, 1, -1, false, ""},
+         "none",
+         "1 ms",
+         "take-unknown",
+         "0 to 1, '2.3 ms', '4.6 ms'",
+         4},
         {{TIMES, 1, 1, -1, true, ""}, "", "1000 s/mm2", "take-ambiguous", "0 to 2", 3},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -159,8 +195,8 @@ Test(dicom_take, the_hint_lists_what_chooses_one)
         struct ts_diag *diag = ts_diag_create();
         struct source *source;
         write_folder(&folder);
-        cr_assert_eq(open_with(folder.path, rows[i].split, &rows[i].take, 1, &source, diag), TS_BAD_INPUT, "row %zu",
-                     i);
+        cr_assert_eq(open_with(folder.path, rows[i].split, &rows[i].take, 1, &source, diag),
+                     TS_BAD_INPUT, "row %zu", i);
         const struct ts_diag_record *first = ts_diag_get(diag, 0);
         for (size_t k = 0; first->severity != TS_ERROR; k++)
             first = ts_diag_get(diag, k);
@@ -184,7 +220,8 @@ Test(dicom_take, the_hint_of_one_volume_is_to_leave_it_out)
     struct source *source;
     write_folder(&folder);
     cr_assert_eq(open_with(folder.path, "", &take, 1, &source, diag), TS_BAD_INPUT);
-    cr_expect_str_eq(ts_diag_get(diag, 0)->hint, "leave out `take`: only one volume is fit for a run");
+    cr_expect_str_eq(ts_diag_get(diag, 0)->hint,
+                     "leave out `take`: only one volume is fit for a run");
     ts_test_remove_folder(folder.path);
     ts_diag_destroy(diag);
 }

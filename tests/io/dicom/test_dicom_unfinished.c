@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * These series have volumes in time, and one image is lost. They are cut into volumes only where the numbers of the
- * images or the pauses between volumes say where each begins.
+ * These series have volumes in time, and one image is lost. They are cut into volumes only where
+ * the numbers of the images or the pauses between volumes say where each begins.
  */
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -32,17 +32,21 @@ static void make(struct dicom_fixture *f, int file, void *user)
     snprintf(text, sizeof text, "1059%02d", i + v * row->pause_s);
     ts_fixture_text(f, 0x00080022, "DA", "20240101");
     ts_fixture_text(f, 0x00080032, "TM", text);
-    snprintf(text, sizeof text, "%d", row->numbers == RESTARTED ? 1 + z : i + (row->numbers == FROM_100 ? 100 : 1));
+    snprintf(text, sizeof text, "%d",
+             row->numbers == RESTARTED ? 1 + z : i + (row->numbers == FROM_100 ? 100 : 1));
     ts_fixture_text(f, 0x00200013, "IS", text);
     if (row->numbers == NONE)
         ts_fixture_remove(f, 0x00200013);
 }
 
-static enum ts_status open_row(struct unfinished *row, const char *folder, struct source **source, struct ts_diag *diag)
+static enum ts_status open_row(struct unfinished *row, const char *folder, struct source **source,
+                               struct ts_diag *diag)
 {
     struct dicom_params params = {0};
-    struct param_set set = {
-        .params = dicom_format.params, .n_params = dicom_format.n_params, .values = &params, .owner = "input"};
+    struct param_set set = {.params = dicom_format.params,
+                            .n_params = dicom_format.n_params,
+                            .values = &params,
+                            .owner = "input"};
     ts_fixture_series(folder, LAST, make, row);
     ts_params_init(&set);
     params.dicom = (struct ts_texts){1, &folder};
@@ -51,7 +55,8 @@ static enum ts_status open_row(struct unfinished *row, const char *folder, struc
 }
 
 /* Checks that every slice is that of the volume, whose number `take` is. */
-static void check_slices(struct source *source, const struct unfinished *row, size_t at, struct ts_diag *diag)
+static void check_slices(struct source *source, const struct unfinished *row, size_t at,
+                         struct ts_diag *diag)
 {
     const size_t bytes = ts_slice_bytes(&source->image);
     char *data = ts_test_read_all(source, diag);
@@ -60,8 +65,8 @@ static void check_slices(struct source *source, const struct unfinished *row, si
         const int i = atoi(row->take) * SLICES + z;
         double value;
         ts_load_f64(&value, data + (size_t)z * bytes, source->image.dtype, 1);
-        cr_expect_eq(value, ts_fixture_stored(0, 0, i - (i > row->lost)) - 1024.0, "row %zu, slice %d: %g", at, z,
-                     value);
+        cr_expect_eq(value, ts_fixture_stored(0, 0, i - (i > row->lost)) - 1024.0,
+                     "row %zu, slice %d: %g", at, z, value);
     }
     free(data);
 }
@@ -69,12 +74,15 @@ static void check_slices(struct source *source, const struct unfinished *row, si
 Test(dicom_unfinished, volumes_are_cut_where_something_says_that_they_begin)
 {
     static const struct unfinished rows[] = {
-        {LAST, 0, FROM_ONE, "0", true},  {LAST, 0, FROM_ONE, "1", true},   {LAST, 5, NONE, "1", true},
-        {LAST, 5, RESTARTED, "0", true}, {LAST, 5, FROM_100, "1", true},   {LAST, 0, NONE, "0", false},
-        {LAST, 0, FROM_100, "0", false}, {LAST, 0, RESTARTED, "0", false}, {5, 0, FROM_ONE, "0", true},
-        {5, 0, FROM_ONE, "2", true},     {5, 0, FROM_ONE, "1", false},     {0, 0, FROM_ONE, "0", false},
-        {0, 0, FROM_ONE, "1", false},    {0, 5, FROM_ONE, "0", false},     {0, 5, NONE, "1", false},
-        {0, 0, RESTARTED, "0", false},   {4, 0, FROM_ONE, "0", false},     {4, 0, FROM_ONE, "1", false},
+        {LAST, 0, FROM_ONE, "0", true},  {LAST, 0, FROM_ONE, "1", true},
+        {LAST, 5, NONE, "1", true},      {LAST, 5, RESTARTED, "0", true},
+        {LAST, 5, FROM_100, "1", true},  {LAST, 0, NONE, "0", false},
+        {LAST, 0, FROM_100, "0", false}, {LAST, 0, RESTARTED, "0", false},
+        {5, 0, FROM_ONE, "0", true},     {5, 0, FROM_ONE, "2", true},
+        {5, 0, FROM_ONE, "1", false},    {0, 0, FROM_ONE, "0", false},
+        {0, 0, FROM_ONE, "1", false},    {0, 5, FROM_ONE, "0", false},
+        {0, 5, NONE, "1", false},        {0, 0, RESTARTED, "0", false},
+        {4, 0, FROM_ONE, "0", false},    {4, 0, FROM_ONE, "1", false},
         {4, 5, NONE, "1", false},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -83,7 +91,8 @@ Test(dicom_unfinished, volumes_are_cut_where_something_says_that_they_begin)
         struct ts_diag *diag = ts_diag_create();
         struct source *source = NULL;
         ts_test_folder_in_memory(folder, sizeof folder);
-        cr_assert_eq(open_row(&row, folder, &source, diag), row.read ? TS_OK : TS_BAD_INPUT, "row %zu", i);
+        cr_assert_eq(open_row(&row, folder, &source, diag), row.read ? TS_OK : TS_BAD_INPUT,
+                     "row %zu", i);
         if (source) {
             check_slices(source, &row, i, diag);
             source->ops->close(source);

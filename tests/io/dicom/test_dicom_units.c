@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the values of a series are, as Units and Rescale Type name it, and what makes them not compare.
+ * What the values of a series are, as Units and Rescale Type name it, and what makes them not
+ * compare.
  */
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -18,21 +19,24 @@ enum { SLICES = 3, PIXELS = FIXTURE_ROWS * FIXTURE_COLUMNS };
 static bool is_warned(const struct ts_diag *diag, const char *text)
 {
     for (size_t i = 0; i < ts_diag_count(diag); i++)
-        if (ts_diag_get(diag, i)->severity == TS_WARNING && strstr(ts_diag_get(diag, i)->message, text))
+        if (ts_diag_get(diag, i)->severity == TS_WARNING &&
+            strstr(ts_diag_get(diag, i)->message, text))
             return true;
     return false;
 }
 
 struct unit_row {
-    const char *modality, *tag_is, *text; /* tag_is: of which element the text is, Units (u), Rescale Type (t), both */
-    const char *unit, *warning;           /* warning NULL: none of units */
+    const char *modality, *tag_is,
+        *text; /* tag_is: of which element the text is, Units (u), Rescale Type (t), both */
+    const char *unit, *warning; /* warning NULL: none of units */
 };
 
 static void make_unit(struct dicom_fixture *f, const struct unit_row *row, int z)
 {
     const bool pet = !strcmp(row->modality, "PT");
     ts_fixture_init(f, z);
-    ts_fixture_text(f, 0x00080016, "UI", pet ? "1.2.840.10008.5.1.4.1.1.128" : "1.2.840.10008.5.1.4.1.1.4");
+    ts_fixture_text(f, 0x00080016, "UI",
+                    pet ? "1.2.840.10008.5.1.4.1.1.128" : "1.2.840.10008.5.1.4.1.1.4");
     ts_fixture_text(f, 0x00080060, "CS", row->modality);
     ts_fixture_remove(f, 0x00281054);
     if (strchr(row->tag_is, 'u'))
@@ -43,7 +47,8 @@ static void make_unit(struct dicom_fixture *f, const struct unit_row *row, int z
 
 Test(dicom_units, are_those_that_the_header_names)
 {
-    static const char absent[] = "Units (0054,1001) is absent", other[] = "a unit that is not known";
+    static const char absent[] = "Units (0054,1001) is absent",
+                      other[] = "a unit that is not known";
     static const struct unit_row rows[] = {
         {"PT", "u", "PROPCNTS", "PROPCNTS", NULL},
         {"PT", "u", "PROPCPS", "PROPCPS", NULL},
@@ -96,10 +101,14 @@ Test(dicom_units, slices_of_several_times_without_decay_correction_are_warned_of
         const char *times[SLICES];
         bool warned;
     } rows[] = {
-        {"NONE", {"120000", "123000", "130000"}, true},    {"NONE", {"120000", "120000", "121500"}, true},
-        {"NONE", {"120000", "120005", "120010"}, true},    {"NONE", {"120000", "120000", "120000"}, false},
-        {"NONE", {"120000", "120000.5", "120001"}, false}, {"START", {"120000", "123000", "130000"}, false},
-        {"ADMIN", {"120000", "123000", "130000"}, false},  {NULL, {"120000", "123000", "130000"}, false},
+        {"NONE", {"120000", "123000", "130000"}, true},
+        {"NONE", {"120000", "120000", "121500"}, true},
+        {"NONE", {"120000", "120005", "120010"}, true},
+        {"NONE", {"120000", "120000", "120000"}, false},
+        {"NONE", {"120000", "120000.5", "120001"}, false},
+        {"START", {"120000", "123000", "130000"}, false},
+        {"ADMIN", {"120000", "123000", "130000"}, false},
+        {NULL, {"120000", "123000", "130000"}, false},
     };
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
         char folder[256];
@@ -122,7 +131,8 @@ Test(dicom_units, slices_of_several_times_without_decay_correction_are_warned_of
     }
 }
 
-/* Scaled values are said to be rounded by one rule for pixels of any length: where their whole numbers have no float.
+/* Scaled values are said to be rounded by one rule for pixels of any length: where their whole
+ * numbers have no float.
  */
 Test(dicom_units, long_pixels_of_small_values_are_not_said_to_be_rounded)
 {
@@ -240,7 +250,8 @@ Test(dicom_units, a_file_of_frames_that_is_cut_is_one_file)
         ts_test_folder_in_memory(folder, sizeof folder);
         write_frames(folder, rows[r].lost);
         struct source *source = ts_test_open_take(folder, NULL, diag);
-        cr_assert_eq(source == NULL, rows[r].text != NULL, "row %zu: %s", r, ts_test_first_message(diag));
+        cr_assert_eq(source == NULL, rows[r].text != NULL, "row %zu: %s", r,
+                     ts_test_first_message(diag));
         if (source)
             source->ops->close(source);
         else

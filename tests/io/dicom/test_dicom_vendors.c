@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What scanners of some vendors say in a way of their own, or wrongly (docs/vendors.md), on files made for it; real
- * scans are compared with facts of dcm2niix.
+ * What scanners of some vendors say in a way of their own, or wrongly (docs/vendors.md), on files
+ * made for it; real scans are compared with facts of dcm2niix.
  */
 #include <criterion/criterion.h>
 #include <math.h>
@@ -16,7 +16,7 @@
 
 enum { PATH_BYTES = 1024, SLICES = 3, PIXELS = FIXTURE_ROWS * FIXTURE_COLUMNS };
 
-/* ---- GE: epi_pepolar -------------------------------------------------------------------------------- */
+/* ---- GE: epi_pepolar ------------------------------------------------------------------------- */
 
 enum { VOLUMES = 4 };
 
@@ -52,7 +52,8 @@ static void write_polarity(const char *folder, const struct polarity_row *row)
     }
 }
 
-/* Reads the volumes with this polarity, of those that are `whole` (all) or a part, and compares all values. */
+/* Reads the volumes with this polarity, of those that are `whole` (all) or a part, and compares all
+ * values. */
 static void check_polarity(const char *folder, const char *take, const struct polarity_row *row)
 {
     struct ts_diag *diag = ts_diag_create();
@@ -68,8 +69,8 @@ static void check_polarity(const char *folder, const char *take, const struct po
         for (int y = 0; y < FIXTURE_ROWS; y++)
             for (int x = 0; x < FIXTURE_COLUMNS; x++, at++)
                 cr_assert_eq(ts_test_value(source, data, at),
-                             ts_fixture_stored(x, reversed ? FIXTURE_ROWS - 1 - y : y, i), "%s %s: %d %d of image %d",
-                             row->name, row->polarity, y, x, i);
+                             ts_fixture_stored(x, reversed ? FIXTURE_ROWS - 1 - y : y, i),
+                             "%s %s: %d %d of image %d", row->name, row->polarity, y, x, i);
         /* the pixel that is padding lies where its value lies */
         const uint64_t *valid = ts_source_valid(source, (int64_t)(at / PIXELS) - 1);
         padded += valid && !(valid[0] >> (reversed ? PIXELS - FIXTURE_COLUMNS : 0) & 1);
@@ -86,13 +87,33 @@ static void check_polarity(const char *folder, const char *take, const struct po
 Test(dicom_vendors, ge_rows_of_reversed_polarity_are_turned_round)
 {
     static const struct polarity_row rows[] = {
-        {"research/ABCD/epi_pepolar", "1.000000", NULL, true, {true, true, true, true}, "those of 12 of 12 images"},
-        {"epi_pepolar", "1", FIXTURE_IMPLICIT_LE, false, {true, true, true, true}, "are turned round"},
+        {"research/ABCD/epi_pepolar",
+         "1.000000",
+         NULL,
+         true,
+         {true, true, true, true},
+         "those of 12 of 12 images"},
+        {"epi_pepolar",
+         "1",
+         FIXTURE_IMPLICIT_LE,
+         false,
+         {true, true, true, true},
+         "are turned round"},
         {"epi_pepolar", "1", FIXTURE_RLE, true, {true, true, true, true}, "are turned round"},
         {"epi_pepolar", "0", NULL, true, {false, false, false, false}, NULL},
         {"epi_pepolar", "2", NULL, true, {true, false, true, false}, NULL},
-        {"research/ABCD/epi_pepolar", "3.0", FIXTURE_EXPLICIT_BE, true, {false, true, false, true}, NULL},
-        {"epi_pepolar", "2", NULL, false, {false, false, false, false}, "have no Temporal Position"},
+        {"research/ABCD/epi_pepolar",
+         "3.0",
+         FIXTURE_EXPLICIT_BE,
+         true,
+         {false, true, false, true},
+         NULL},
+        {"epi_pepolar",
+         "2",
+         NULL,
+         false,
+         {false, false, false, false},
+         "have no Temporal Position"},
         {"epi2_pepolar", "1", NULL, true, {false, false, false, false}, NULL},
         {"epiRT", "1", NULL, true, {false, false, false, false}, NULL},
     };
@@ -108,9 +129,16 @@ Test(dicom_vendors, ge_rows_of_reversed_polarity_are_turned_round)
     }
 }
 
-/* ---- UIH: grids ------------------------------------------------------------------------------------- */
+/* ---- UIH: grids ------------------------------------------------------------------------------ */
 
-enum grid_fault { GRID_RIGHT, GRID_UNNUMBERED, GRID_UNPLACED, GRID_ONE_LESS, GRID_ODD, GRID_FOREIGN };
+enum grid_fault {
+    GRID_RIGHT,
+    GRID_UNNUMBERED,
+    GRID_UNPLACED,
+    GRID_ONE_LESS,
+    GRID_ODD,
+    GRID_FOREIGN
+};
 
 struct grid_row {
     int tiles, columns, rows; /* of the grid */
@@ -119,7 +147,8 @@ struct grid_row {
     const char *text; /* of the refusal */
 };
 
-/* Writes the private sequence; tile k lies 4 mm behind the one before, and was acquired in an interleaved order. */
+/* Writes the private sequence; tile k lies 4 mm behind the one before, and was acquired in an
+ * interleaved order. */
 static void add_tiles(struct dicom_fixture *f, int tiles, bool placed)
 {
     static struct dicom_bytes item, items, implicit;
@@ -136,7 +165,8 @@ static void add_tiles(struct dicom_fixture *f, int tiles, bool placed)
     }
     if (f->implicit)
         ts_bytes_implicit(&implicit, items.at, items.n);
-    ts_fixture_bytes(f, 0x00651051, "SQ", f->implicit ? implicit.at : items.at, f->implicit ? implicit.n : items.n);
+    ts_fixture_bytes(f, 0x00651051, "SQ", f->implicit ? implicit.at : items.at,
+                     f->implicit ? implicit.n : items.n);
 }
 
 static uint16_t grid_value(int x, int y, int volume)
@@ -164,7 +194,8 @@ static void write_grid(const char *folder, const struct grid_row *row, int v)
     for (int i = 0; i < columns * rows; i++)
         pixels[i] = grid_value(i % columns, i / columns, v);
     ts_fixture_bytes(&f, FIXTURE_PIXELS, "OW", pixels, (size_t)(columns * rows) * sizeof *pixels);
-    ts_fixture_text(&f, 0x00650010, "LO", row->fault == GRID_FOREIGN ? "Other" : "Image Private Header");
+    ts_fixture_text(&f, 0x00650010, "LO",
+                    row->fault == GRID_FOREIGN ? "Other" : "Image Private Header");
     snprintf(text, sizeof text, "%d", row->tiles);
     if (row->fault != GRID_UNNUMBERED)
         ts_fixture_text(&f, 0x00651050, "DS", text);
@@ -206,11 +237,16 @@ Test(dicom_vendors, uih_tiles_of_a_grid_lie_where_the_private_sequence_says)
         {7, 3, 3, FIXTURE_IMPLICIT_LE, "ORIGINAL\\PRIMARY\\M\\VFRAME", GRID_RIGHT, NULL},
         {12, 4, 3, FIXTURE_EXPLICIT_LE, "ORIGINAL\\PRIMARY\\M\\NONE", GRID_RIGHT, NULL},
         {4, 2, 2, FIXTURE_EXPLICIT_LE, "DERIVED\\SECONDARY\\M\\VFRAME", GRID_RIGHT, NULL},
-        {20, 5, 4, FIXTURE_EXPLICIT_LE, "ORIGINAL\\PRIMARY\\M\\VFRAME", GRID_UNNUMBERED, "does not state how many"},
-        {20, 5, 4, FIXTURE_EXPLICIT_LE, "ORIGINAL\\PRIMARY\\M\\VFRAME", GRID_FOREIGN, "does not state how many"},
-        {20, 5, 4, FIXTURE_EXPLICIT_LE, "ORIGINAL\\PRIMARY\\M\\NONE", GRID_UNPLACED, "states the positions of 0"},
-        {20, 5, 4, FIXTURE_EXPLICIT_LE, "ORIGINAL\\PRIMARY\\M\\VFRAME", GRID_ONE_LESS, "states the positions of 19"},
-        {20, 3, 7, FIXTURE_EXPLICIT_LE, "ORIGINAL\\PRIMARY\\M\\VFRAME", GRID_ODD, "does not fit an image of 28 rows"},
+        {20, 5, 4, FIXTURE_EXPLICIT_LE, "ORIGINAL\\PRIMARY\\M\\VFRAME", GRID_UNNUMBERED,
+         "does not state how many"},
+        {20, 5, 4, FIXTURE_EXPLICIT_LE, "ORIGINAL\\PRIMARY\\M\\VFRAME", GRID_FOREIGN,
+         "does not state how many"},
+        {20, 5, 4, FIXTURE_EXPLICIT_LE, "ORIGINAL\\PRIMARY\\M\\NONE", GRID_UNPLACED,
+         "states the positions of 0"},
+        {20, 5, 4, FIXTURE_EXPLICIT_LE, "ORIGINAL\\PRIMARY\\M\\VFRAME", GRID_ONE_LESS,
+         "states the positions of 19"},
+        {20, 3, 7, FIXTURE_EXPLICIT_LE, "ORIGINAL\\PRIMARY\\M\\VFRAME", GRID_ODD,
+         "does not fit an image of 28 rows"},
     };
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
         char folder[64];
@@ -219,7 +255,8 @@ Test(dicom_vendors, uih_tiles_of_a_grid_lie_where_the_private_sequence_says)
         for (int v = 0; v < 2; v++)
             write_grid(folder, &rows[r], v);
         struct source *source = ts_test_open_take(folder, NULL, diag);
-        cr_assert_eq(source == NULL, rows[r].fault != GRID_RIGHT, "row %zu: %s", r, ts_test_first_message(diag));
+        cr_assert_eq(source == NULL, rows[r].fault != GRID_RIGHT, "row %zu: %s", r,
+                     ts_test_first_message(diag));
         if (source) {
             void *data = ts_test_read_volumes(source, diag);
             check_grid(source, data, &rows[r]);
@@ -233,18 +270,20 @@ Test(dicom_vendors, uih_tiles_of_a_grid_lie_where_the_private_sequence_says)
     }
 }
 
-/* ---- frames: what stands outside of the functional groups ------------------------------------------- */
+/* ---- frames: what stands outside of the functional groups ------------------------------------ */
 
 enum { OUT_POSITION = 1, OUT_ORIENTATION = 2, OUT_SPACING = 4, OUT_RESCALE = 8, LIE = 16 };
 
 struct outside_row {
     const char *sop_class, *modality;
-    int frames, outside; /* what stands outside; LIE: all of it, wrongly, beside the right one in the groups */
+    int frames, outside; /* what stands outside; LIE: all of it, wrongly, beside the right one in
+                            the groups */
     bool implicit;
 };
 
 /* Writes the attributes, in groups of their own or outside. */
-static void describe_frames(struct dicom_fixture *f, const struct outside_row *row, struct dicom_bytes *shared)
+static void describe_frames(struct dicom_fixture *f, const struct outside_row *row,
+                            struct dicom_bytes *shared)
 {
     static struct dicom_bytes group;
     static const struct {
@@ -261,7 +300,8 @@ static void describe_frames(struct dicom_fixture *f, const struct outside_row *r
         for (int k = 0; k < 2 && parts[i].tag[k]; k++) {
             ts_fixture_remove(f, parts[i].tag[k]);
             if (row->outside & (parts[i].bit | LIE))
-                ts_fixture_text(f, parts[i].tag[k], "DS", row->outside & LIE ? parts[i].wrong[k] : parts[i].right[k]);
+                ts_fixture_text(f, parts[i].tag[k], "DS",
+                                row->outside & LIE ? parts[i].wrong[k] : parts[i].right[k]);
             ts_bytes_text(&group, parts[i].tag[k], "DS", parts[i].right[k]);
         }
         if (!(row->outside & parts[i].bit))
@@ -279,7 +319,8 @@ static void write_outside(const char *folder, const struct outside_row *row)
     shared.n = item.n = frames.n = 0;
     for (int i = 0; i < row->frames * PIXELS; i++)
         pixels[i] = (uint16_t)i;
-    ts_fixture_bytes(&f, FIXTURE_PIXELS, "OW", pixels, (size_t)(row->frames * PIXELS) * sizeof *pixels);
+    ts_fixture_bytes(&f, FIXTURE_PIXELS, "OW", pixels,
+                     (size_t)(row->frames * PIXELS) * sizeof *pixels);
     ts_fixture_text(&f, 0x00080016, "UI", row->sop_class);
     ts_fixture_text(&f, 0x00080060, "CS", row->modality);
     snprintf(text, sizeof text, "%d", row->frames);
@@ -314,7 +355,8 @@ Test(dicom_vendors, what_stands_outside_of_the_groups_counts_for_all_frames)
         {"1.2.840.10008.5.1.4.1.1.2.1", "CT", 4, OUT_ORIENTATION, false},
         {"1.2.840.10008.5.1.4.1.1.4.1", "MR", 6, OUT_ORIENTATION | OUT_SPACING, true},
         {"1.2.840.10008.5.1.4.1.1.130", "PT", 3, OUT_RESCALE, false},
-        {"1.2.840.10008.5.1.4.1.1.2.1", "CT", 5, OUT_ORIENTATION | OUT_SPACING | OUT_RESCALE, false},
+        {"1.2.840.10008.5.1.4.1.1.2.1", "CT", 5, OUT_ORIENTATION | OUT_SPACING | OUT_RESCALE,
+         false},
         {"1.2.840.10008.5.1.4.1.1.4.1", "MR", 1, OUT_POSITION | OUT_ORIENTATION, false},
         {"1.2.840.10008.5.1.4.1.1.2.1", "CT", 4, LIE, false},
         {"1.2.840.10008.5.1.4.1.1.2.1", "CT", 4, OUT_POSITION, false},
@@ -326,7 +368,8 @@ Test(dicom_vendors, what_stands_outside_of_the_groups_counts_for_all_frames)
         ts_test_folder(folder, sizeof folder);
         write_outside(folder, row);
         struct source *source = ts_test_open_take(folder, NULL, diag);
-        if (row->outside == OUT_POSITION) { /* one position for several frames says nothing of them */
+        if (row->outside ==
+            OUT_POSITION) { /* one position for several frames says nothing of them */
             cr_assert_null(source);
             ts_test_expect(diag, "position-missing", "");
         } else {
@@ -334,14 +377,16 @@ Test(dicom_vendors, what_stands_outside_of_the_groups_counts_for_all_frames)
             void *data = ts_test_read_volumes(source, diag);
             cr_assert_eq(source->n_slices, row->frames);
             for (int i = 0; i < row->frames * PIXELS; i++) /* the slices lie along -x */
-                cr_assert_eq(ts_test_value(source, data, (size_t)i), 2 * i - 10, "row %zu, %d", r, i);
+                cr_assert_eq(ts_test_value(source, data, (size_t)i), 2 * i - 10, "row %zu, %d", r,
+                             i);
             cr_expect_float_eq(source->image.origin_mm[0], 1, 1e-9);
             cr_expect_float_eq(source->image.axes[1].spacing, 0.5, 1e-9);
             cr_expect_float_eq(source->image.axes[2].spacing, 0.25, 1e-9);
             cr_expect_float_eq(source->image.direction[1], 1, 1e-9);
             bool warned = false;
             for (size_t i = 0; i < ts_diag_count(diag); i++)
-                warned |= strstr(ts_diag_get(diag, i)->message, "outside of the functional groups") != NULL;
+                warned |= strstr(ts_diag_get(diag, i)->message,
+                                 "outside of the functional groups") != NULL;
             cr_expect_eq(warned, row->outside != LIE, "row %zu", r);
             free(data);
             source->ops->close(source);
@@ -351,7 +396,7 @@ Test(dicom_vendors, what_stands_outside_of_the_groups_counts_for_all_frames)
     }
 }
 
-/* ---- diffusion: b = 0 that is not stated ------------------------------------------------------------ */
+/* ---- diffusion: b = 0 that is not stated ----------------------------------------------------- */
 
 enum { MOST_VOLUMES = 4 };
 
@@ -413,15 +458,17 @@ Test(dicom_vendors, unstated_b_values_beside_weighted_volumes_are_zero)
             void *data = ts_test_read_volumes(source, diag);
             cr_assert_eq(source->n_volumes, row->volumes, "row %zu", r);
             cr_expect_eq(source->volume_axis.kind, TS_AXIS_B);
-            for (int v = 0; v < row->volumes; v++) { /* the volumes are in the order of b or of Instance Numbers */
+            for (int v = 0; v < row->volumes;
+                 v++) { /* the volumes are in the order of b or of Instance Numbers */
                 const double b = source->volume_axis.positions[v];
                 const size_t at = (size_t)(v * row->slices * PIXELS);
                 int from = 0;
-                while (from < row->volumes - 1 &&
-                       ts_test_value(source, data, at) != ts_fixture_stored(0, 0, from * row->slices))
+                while (from < row->volumes - 1 && ts_test_value(source, data, at) !=
+                                                      ts_fixture_stored(0, 0, from * row->slices))
                     from++;
                 cr_expect_eq(b, isnan(row->b[from]) ? 0 : row->b[from], "row %zu: volume %d", r, v);
-                cr_expect_eq(source->gradients[3 * v] + source->gradients[3 * v + 2], b > 0, "row %zu", r);
+                cr_expect_eq(source->gradients[3 * v] + source->gradients[3 * v + 2], b > 0,
+                             "row %zu", r);
             }
             free(data);
         }
@@ -432,9 +479,10 @@ Test(dicom_vendors, unstated_b_values_beside_weighted_volumes_are_zero)
     }
 }
 
-/* ---- real scans ------------------------------------------------------------------------------------- */
+/* ---- real scans ------------------------------------------------------------------------------ */
 
-/* These are facts of the images that dcm2niix 1.0.20220720 makes of the same files, in the order of DICOM. */
+/* These are facts of the images that dcm2niix 1.0.20220720 makes of the same files, in the order of
+ * DICOM. */
 struct fact {
     const char *folder;
     int64_t volumes, slices, rows, columns;
@@ -454,7 +502,10 @@ Test(dicom_vendors, real_scans_are_those_of_dcm2niix)
          60,
          128,
          128,
-         {{2, 48, 94, 67, 6802}, {2, 42, 105, 68, 4034}, {2, 42, 67, 27, 4772}, {2, 38, 102, 57, 6326}},
+         {{2, 48, 94, 67, 6802},
+          {2, 42, 105, 68, 4034},
+          {2, 42, 67, 27, 4772},
+          {2, 38, 102, 57, 6326}},
          {-110.3063, -119.0312, -87.2500}},
         {"mr/uih_vframe_mosaic",
          17,
@@ -478,11 +529,13 @@ Test(dicom_vendors, real_scans_are_those_of_dcm2niix)
         void *data = ts_test_read_volumes(source, diag);
         for (int k = 0; k < 4; k++) {
             const int64_t at =
-                ((fact->pixels[k].v * fact->slices + fact->pixels[k].z) * fact->rows + fact->pixels[k].y) *
+                ((fact->pixels[k].v * fact->slices + fact->pixels[k].z) * fact->rows +
+                 fact->pixels[k].y) *
                     fact->columns +
                 fact->pixels[k].x;
-            cr_expect_eq(ts_test_value(source, data, (size_t)at), fact->pixels[k].value, "%s: pixel %d is %g",
-                         fact->folder, k, ts_test_value(source, data, (size_t)at));
+            cr_expect_eq(ts_test_value(source, data, (size_t)at), fact->pixels[k].value,
+                         "%s: pixel %d is %g", fact->folder, k,
+                         ts_test_value(source, data, (size_t)at));
         }
         for (int k = 0; k < 3; k++)
             cr_expect_float_eq(source->image.origin_mm[k], fact->origin_mm[k], 1e-3);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Series of several volumes: what tells them apart, in which order they stand, what their axis says, and what of a
- * series that is not whole can be read.
+ * Series of several volumes: what tells them apart, in which order they stand, what their axis
+ * says, and what of a series that is not whole can be read.
  */
 #include <criterion/criterion.h>
 #include <math.h>
@@ -52,7 +52,8 @@ enum volumes {
     ACQUISITIONS,
     MIDNIGHT, /* the first volume begins before it and ends behind it */
     MIDNIGHT_BOTH,
-    TIMES_CROSS,   /* the times have another order at each position than the Instance Numbers, which are regular */
+    TIMES_CROSS,   /* the times have another order at each position than the Instance Numbers, which
+                      are regular */
     TIMES_DOUBTED, /* as before, but the numbers make no volumes */
     TIMES_FALL,
     ABORTED_AMID
@@ -120,7 +121,8 @@ static void add_ge(struct dicom_fixture *f, enum volumes what, int v)
     number(f, 0x001910BC, "DS", -share * gradients[v][1]);
     number(f, 0x001910BD, "DS", share * gradients[v][2]);
     ts_fixture_text(f, 0x00430010, "LO", "GEMS_PARM_01");
-    ts_fixture_text(f, 0x00431039, "IS", v == 0 || what == GE_ZERO ? "0\\8\\0\\0" : "1000001000\\8\\0\\0");
+    ts_fixture_text(f, 0x00431039, "IS",
+                    v == 0 || what == GE_ZERO ? "0\\8\\0\\0" : "1000001000\\8\\0\\0");
 }
 
 static void add_weighting(struct dicom_fixture *f, enum volumes what, int place, int v)
@@ -153,7 +155,8 @@ static void add_weighting(struct dicom_fixture *f, enum volumes what, int place,
 /* Sets the other attributes that tell the volumes apart. */
 static void add_setting(struct dicom_fixture *f, enum volumes what, int v, int z)
 {
-    static const char *const kernels[] = {"B30f", "B60f", "B70f"}, *const coils[] = {"C1", "C2", "C3"},
+    static const char *const kernels[] = {"B30f", "B60f", "B70f"},
+                             *const coils[] = {"C1", "C2", "C3"},
                              *const types[] = {"WATER", "FAT", "IN_PHASE"};
     char text[64];
     if (what == INVERSIONS)
@@ -161,7 +164,8 @@ static void add_setting(struct dicom_fixture *f, enum volumes what, int v, int z
     else if (what == FLIPS)
         number(f, 0x00181314, "DS", 5 + 5 * v);
     else if (what == REPETITIONS)
-        number(f, 0x00180080, "DS", v == 2 ? 500 : 1000 + 3 * z); /* not the same at all positions */
+        number(f, 0x00180080, "DS",
+               v == 2 ? 500 : 1000 + 3 * z); /* not the same at all positions */
     else if (what == KERNELS)
         ts_fixture_text(f, 0x00181210, "SH", kernels[v]);
     else if (what == COILS)
@@ -173,7 +177,10 @@ static void add_setting(struct dicom_fixture *f, enum volumes what, int v, int z
         ts_fixture_text(f, 0x00080008, "CS", text);
     }
     if (what == ECHOES || what == ECHOES_IN_TIME)
-        number(f, 0x00180081, "DS", v == 0 || (v == 1 && what == ECHOES_IN_TIME) ? 2.5 : v == 1 ? 5 : 7.5);
+        number(f, 0x00180081, "DS",
+               v == 0 || (v == 1 && what == ECHOES_IN_TIME) ? 2.5
+               : v == 1                                     ? 5
+                                                            : 7.5);
     if (what == ECHOES_IN_TIME && v == 2)
         number(f, 0x00180081, "DS", 5);
     if (what == ECHOES_ROUNDED)
@@ -188,13 +195,16 @@ static void add_setting(struct dicom_fixture *f, enum volumes what, int v, int z
                  what == MIDNIGHT   ? ""
                  : half_seconds < 0 ? "20231231"
                                     : "20240101",
-                 half_seconds < 0 ? "2359" : "0000", (half_seconds + 120) / 2 % 60, 5 * ((half_seconds + 120) % 2));
+                 half_seconds < 0 ? "2359" : "0000", (half_seconds + 120) / 2 % 60,
+                 5 * ((half_seconds + 120) % 2));
         if (what == MIDNIGHT)
             ts_fixture_text(f, 0x00080022, "DA", half_seconds < 0 ? "20231231" : "20240101");
-        ts_fixture_text(f, what == MIDNIGHT ? 0x00080032 : 0x0008002A, what == MIDNIGHT ? "TM" : "DT", text);
+        ts_fixture_text(f, what == MIDNIGHT ? 0x00080032 : 0x0008002A,
+                        what == MIDNIGHT ? "TM" : "DT", text);
     }
     if (what == TIMES_CROSS || what == TIMES_DOUBTED || what == TIMES_FALL) {
-        snprintf(text, sizeof text, "1059%02d", 10 * (what == TIMES_FALL ? VOLUMES - v : (v + z) % VOLUMES));
+        snprintf(text, sizeof text, "1059%02d",
+                 10 * (what == TIMES_FALL ? VOLUMES - v : (v + z) % VOLUMES));
         ts_fixture_text(f, 0x00080032, "TM", text);
     }
     if (what == TIMES_FALL)
@@ -227,27 +237,33 @@ static void make_volume(struct dicom_fixture *f, int i, void *user)
     const int v = place / SERIES_SLICES, z = place % SERIES_SLICES;
     char text[64];
     ts_fixture_text(f, 0x00080060, "CS", what == PET_TIMES ? "PT" : "MR");
-    snprintf(text, sizeof text, "%s\\-31.25\\%.4f", what == SHIFTED && v == 1 ? "-21.5" : "-20.5", 100.125 + 1.3 * z);
+    snprintf(text, sizeof text, "%s\\-31.25\\%.4f", what == SHIFTED && v == 1 ? "-21.5" : "-20.5",
+             100.125 + 1.3 * z);
     ts_fixture_text(f, 0x00200032, "DS", text);
     if (what == GE_CORONAL || what == GE_SAGITTAL) {
-        snprintf(text, sizeof text, what == GE_CORONAL ? "0\\%.4f\\0" : "%.4f\\0\\0", 100.125 + 1.3 * z);
+        snprintf(text, sizeof text, what == GE_CORONAL ? "0\\%.4f\\0" : "%.4f\\0\\0",
+                 100.125 + 1.3 * z);
         ts_fixture_text(f, 0x00200032, "DS", text);
-        ts_fixture_text(f, 0x00200037, "DS", what == GE_CORONAL ? "1\\0\\0\\0\\0\\-1" : "0\\1\\0\\0\\0\\-1");
+        ts_fixture_text(f, 0x00200037, "DS",
+                        what == GE_CORONAL ? "1\\0\\0\\0\\0\\-1" : "0\\1\\0\\0\\0\\-1");
     }
-    number(f, 0x00200013, "IS", (what == IN_DISORDER || what == TIMES_DOUBTED) && v == 1 ? 20 - z * z : 1 + place);
+    number(f, 0x00200013, "IS",
+           (what == IN_DISORDER || what == TIMES_DOUBTED) && v == 1 ? 20 - z * z : 1 + place);
     add_weighting(f, what, place, v);
     add_setting(f, what, v, z);
 }
 
 /* Opens a series as a chain with `split` and `take` would; "" leaves them out. */
-static enum ts_status open_series(enum volumes what, int n, const char *split, const char *take, struct source **source,
-                                  struct ts_diag *diag)
+static enum ts_status open_series(enum volumes what, int n, const char *split, const char *take,
+                                  struct source **source, struct ts_diag *diag)
 {
     char folder[256];
     const char *path = folder;
     struct dicom_params params = {0};
-    struct param_set set = {
-        .params = dicom_format.params, .n_params = dicom_format.n_params, .values = &params, .owner = "input"};
+    struct param_set set = {.params = dicom_format.params,
+                            .n_params = dicom_format.n_params,
+                            .values = &params,
+                            .owner = "input"};
     *source = NULL;
     ts_test_folder_in_memory(folder, sizeof folder);
     ts_fixture_series(folder, n, make_volume, &what);
@@ -282,12 +298,47 @@ Test(dicom_volumes, are_told_apart_by_what_differs)
         const char *unit, *code, *message, *warning;
     } rows[] = {
         {WEIGHTED, "", TS_AXIS_B, {0, 1000, 1000}, "s/mm2", NULL, NULL, NULL},
-        {WEIGHTED_AMISS, "", 0, {0}, NULL, "position-repeated", "3 different images at 100.125 mm", NULL},
-        {WEIGHTED_ACROSS, "", TS_AXIS_B, {0, 1000, 1000}, "s/mm2", NULL, NULL, "which Acquisition Number contradicts"},
-        {WEIGHTED_IN_PART, "", TS_AXIS_B, {0, 1000, 1000}, "s/mm2", NULL, NULL, "are taken for b = 0"},
+        {WEIGHTED_AMISS,
+         "",
+         0,
+         {0},
+         NULL,
+         "position-repeated",
+         "3 different images at 100.125 mm",
+         NULL},
+        {WEIGHTED_ACROSS,
+         "",
+         TS_AXIS_B,
+         {0, 1000, 1000},
+         "s/mm2",
+         NULL,
+         NULL,
+         "which Acquisition Number contradicts"},
+        {WEIGHTED_IN_PART,
+         "",
+         TS_AXIS_B,
+         {0, 1000, 1000},
+         "s/mm2",
+         NULL,
+         NULL,
+         "are taken for b = 0"},
         {ECHOES, "none", TS_AXIS_ECHO, {2.5, 5, 7.5}, "ms", NULL, NULL, NULL},
-        {ECHOES, "", 0, {0}, NULL, "several-series", "the input holds 3 series, 3 of them fit", NULL},
-        {ECHOES_IN_TIME, "none", 0, {0}, NULL, "position-repeated", "differ in Echo Time and in more", NULL},
+        {ECHOES,
+         "",
+         0,
+         {0},
+         NULL,
+         "several-series",
+         "the input holds 3 series, 3 of them fit",
+         NULL},
+        {ECHOES_IN_TIME,
+         "none",
+         0,
+         {0},
+         NULL,
+         "position-repeated",
+         "differ in Echo Time and in more",
+         NULL},
         {ECHOES_ROUNDED,
          "none",
          TS_AXIS_ECHO,
@@ -296,16 +347,37 @@ Test(dicom_volumes, are_told_apart_by_what_differs)
          NULL,
          NULL,
          "from 2.5 to 2.503 ms are taken as one"},
-        {ECHOES_ROUNDED, "", 0, {0}, NULL, "several-series", "the input holds 3 series, 3 of them fit", NULL},
+        {ECHOES_ROUNDED,
+         "",
+         0,
+         {0},
+         NULL,
+         "several-series",
+         "the input holds 3 series, 3 of them fit",
+         NULL},
         {TIMED, "", TS_AXIS_TIME, {0, 2, 4}, "s", NULL, NULL, NULL},
-        {BY_NUMBER, "", TS_AXIS_TIME, {0}, "", NULL, NULL, "stands on Instance Number alone: 3 volumes of 4 slices"},
+        {BY_NUMBER,
+         "",
+         TS_AXIS_TIME,
+         {0},
+         "",
+         NULL,
+         NULL,
+         "stands on Instance Number alone: 3 volumes of 4 slices"},
         {IN_DISORDER, "", 0, {0}, NULL, "position-repeated", "12 images at 4 positions", NULL},
         {BY_NUMBER_STATED, "", TS_AXIS_TIME, {0}, "", NULL, NULL, stated},
         {BY_NUMBER_GE, "", TS_AXIS_TIME, {0}, "", NULL, NULL, stated},
         {BY_NUMBER_PHILIPS, "", TS_AXIS_TIME, {0}, "", NULL, NULL, stated},
         {PET_TIMES, "", TS_AXIS_TIME, {0, 3, 6}, "s", NULL, NULL, NULL},
         {SHIFTED, "", 0, {0}, NULL, "volumes-shifted", "is 1.000 mm off", NULL},
-        {GE, "", TS_AXIS_B, {0, 1000, 1000}, "s/mm2", NULL, NULL, "stands on Instance Number alone"},
+        {GE,
+         "",
+         TS_AXIS_B,
+         {0, 1000, 1000},
+         "s/mm2",
+         NULL,
+         NULL,
+         "stands on Instance Number alone"},
         {GE_SHELLS, "", TS_AXIS_B, {0, 500, 1000}, "s/mm2", NULL, NULL, NULL},
         {GE_PUBLIC, "", TS_AXIS_B, {0, 1000, 1000}, "s/mm2", NULL, NULL, NULL},
         {GE_ALONG_ROWS, "", TS_AXIS_B, {0, 1000, 1000}, "s/mm2", NULL, NULL, NOT_GIVEN},
@@ -331,7 +403,8 @@ Test(dicom_volumes, are_told_apart_by_what_differs)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct ts_diag *diag = ts_diag_create();
         struct source *source;
-        const enum ts_status status = open_series(rows[i].what, IMAGES, rows[i].split, "", &source, diag);
+        const enum ts_status status =
+            open_series(rows[i].what, IMAGES, rows[i].split, "", &source, diag);
         cr_assert_eq(status == TS_OK, rows[i].code == NULL, "row %zu: %s", i,
                      ts_diag_count(diag) ? ts_diag_get(diag, 0)->message : "");
         if (rows[i].code)
@@ -340,10 +413,12 @@ Test(dicom_volumes, are_told_apart_by_what_differs)
             cr_expect(is_said(diag, rows[i].warning), "row %zu", i);
         for (int v = 0; source && v < VOLUMES; v++) {
             const struct ts_axis *axis = &source->volume_axis;
-            cr_expect(source->n_volumes == VOLUMES && source->n_slices == SERIES_SLICES && axis->kind == rows[i].kind,
+            cr_expect(source->n_volumes == VOLUMES && source->n_slices == SERIES_SLICES &&
+                          axis->kind == rows[i].kind,
                       "row %zu", i);
             cr_expect_str_eq(axis->unit, rows[i].unit, "row %zu", i);
-            cr_expect(axis->positions ? fabs(axis->positions[v] - rows[i].positions[v]) < 1e-9 : !*rows[i].unit,
+            cr_expect(axis->positions ? fabs(axis->positions[v] - rows[i].positions[v]) < 1e-9
+                                      : !*rows[i].unit,
                       "row %zu, volume %d", i, v);
         }
         if (source)
@@ -352,10 +427,12 @@ Test(dicom_volumes, are_told_apart_by_what_differs)
     }
 }
 
-/* Whatever scanner it was, the vectors are those in patient coordinates; a volume that is taken has its own. */
+/* Whatever scanner it was, the vectors are those in patient coordinates; a volume that is taken has
+ * its own. */
 Test(dicom_volumes, have_the_gradients_of_the_header)
 {
-    static const enum volumes rows[] = {WEIGHTED, GE, GE_SHELLS, GE_PUBLIC, PHILIPS, SIEMENS, SIEMENS_CSA};
+    static const enum volumes rows[] = {WEIGHTED, GE,      GE_SHELLS,  GE_PUBLIC,
+                                        PHILIPS,  SIEMENS, SIEMENS_CSA};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         for (int taken = -1; taken < VOLUMES; taken++) {
             struct ts_diag *diag = ts_diag_create();
@@ -363,29 +440,40 @@ Test(dicom_volumes, have_the_gradients_of_the_header)
             char take[4] = "";
             if (taken >= 0)
                 snprintf(take, sizeof take, "%d", taken);
-            cr_assert_eq(open_series(rows[i], IMAGES, "", take, &source, diag), TS_OK, "row %zu", i);
-            cr_assert(source->gradients && source->n_volumes == (taken < 0 ? VOLUMES : 1), "row %zu", i);
+            cr_assert_eq(open_series(rows[i], IMAGES, "", take, &source, diag), TS_OK, "row %zu",
+                         i);
+            cr_assert(source->gradients && source->n_volumes == (taken < 0 ? VOLUMES : 1),
+                      "row %zu", i);
             for (int v = 0; v < source->n_volumes; v++)
                 for (int k = 0; k < 3; k++)
-                    cr_expect(fabs(source->gradients[3 * v + k] - gradients[v + (taken > 0 ? taken : 0)][k]) < 1e-6,
+                    cr_expect(fabs(source->gradients[3 * v + k] -
+                                   gradients[v + (taken > 0 ? taken : 0)][k]) < 1e-6,
                               "row %zu, volume %d: %g", i, v, source->gradients[3 * v + k]);
             source->ops->close(source);
             ts_diag_destroy(diag);
         }
 }
 
-/* GE's axes of the scan are turned into the patient's as dcm2niix does it, where it does; of the axes that are stored,
+/* GE's axes of the scan are turned into the patient's as dcm2niix does it, where it does; of the
+ * axes that are stored,
  * (-x, -y, z) of `gradients`, these are the signs. */
 Test(dicom_volumes, have_the_gradients_of_ge)
 {
     static const struct {
         enum volumes what;
         const char *warning;
-        int from[3], sign[3]; /* element k is that of gradients at from[k]; sign 0: none are given */
+        int from[3],
+            sign[3]; /* element k is that of gradients at from[k]; sign 0: none are given */
     } rows[] = {
         {GE, NULL, {0, 1, 2}, {1, 1, 1}},
-        {GE_CORONAL, "turned out of the axes of the scan as dcm2niix does it", {0, 2, 1}, {1, 1, 1}},
-        {GE_SAGITTAL, "turned out of the axes of the scan as dcm2niix does it", {2, 0, 1}, {1, -1, 1}},
+        {GE_CORONAL,
+         "turned out of the axes of the scan as dcm2niix does it",
+         {0, 2, 1},
+         {1, 1, 1}},
+        {GE_SAGITTAL,
+         "turned out of the axes of the scan as dcm2niix does it",
+         {2, 0, 1},
+         {1, -1, 1}},
         {GE_ALONG_ROWS, NOT_GIVEN, {0}, {0}},
         {GE_FEET_FIRST, NOT_GIVEN, {0}, {0}},
     };
@@ -397,7 +485,8 @@ Test(dicom_volumes, have_the_gradients_of_ge)
         cr_expect_eq(is_said(diag, "diffusion gradients"), rows[i].warning != NULL, "row %zu", i);
         cr_expect(!rows[i].warning || is_said(diag, rows[i].warning), "row %zu", i);
         for (int j = 0; source->gradients && j < 3 * VOLUMES; j++)
-            cr_expect(fabs(source->gradients[j] - rows[i].sign[j % 3] * gradients[j / 3][rows[i].from[j % 3]]) < 1e-6,
+            cr_expect(fabs(source->gradients[j] -
+                           rows[i].sign[j % 3] * gradients[j / 3][rows[i].from[j % 3]]) < 1e-6,
                       "row %zu, %d: %g", i, j, source->gradients[j]);
         source->ops->close(source);
         ts_diag_destroy(diag);
@@ -408,8 +497,8 @@ Test(dicom_volumes, have_the_gradients_of_ge)
 Test(dicom_volumes, that_are_whole_can_be_taken_of_a_stopped_scan)
 {
     static const enum volumes rows[] = {ABORTED, ABORTED_IN_TIME};
-    static const char lack[] =
-        "1 slice is missing, and 2 of 3 volumes are whole: volume 2 of 0 to 2 lacks the slice at 104.025 mm";
+    static const char lack[] = "1 slice is missing, and 2 of 3 volumes are whole: volume 2 of 0 to "
+                               "2 lacks the slice at 104.025 mm";
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct ts_diag *diag = ts_diag_create();
         struct source *source;
@@ -441,11 +530,15 @@ Test(dicom_volumes, keep_their_numbers_where_one_between_is_not_whole)
 {
     static const struct {
         const char *take, *message;
-    } rows[] = {{"0", NULL}, {"1", "has what `take` says"}, {"2", NULL}, {"", "volume 1 of 0 to 2 lacks the slice"}};
+    } rows[] = {{"0", NULL},
+                {"1", "has what `take` says"},
+                {"2", NULL},
+                {"", "volume 1 of 0 to 2 lacks the slice"}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct ts_diag *diag = ts_diag_create();
         struct source *source;
-        const enum ts_status status = open_series(ABORTED_AMID, IMAGES - 1, "", rows[i].take, &source, diag);
+        const enum ts_status status =
+            open_series(ABORTED_AMID, IMAGES - 1, "", rows[i].take, &source, diag);
         cr_assert_eq(status, rows[i].message ? TS_BAD_INPUT : TS_OK, "row %zu", i);
         cr_expect(!rows[i].message || is_said(diag, rows[i].message), "row %zu", i);
         if (source)
@@ -468,12 +561,15 @@ Test(dicom_volumes, of_several_settings_are_series_of_their_own)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct ts_diag *diag = ts_diag_create();
         struct source *source;
-        cr_assert_eq(open_series(rows[i].what, IMAGES, "", "", &source, diag), TS_BAD_INPUT, "row %zu", i);
+        cr_assert_eq(open_series(rows[i].what, IMAGES, "", "", &source, diag), TS_BAD_INPUT,
+                     "row %zu", i);
         ts_test_expect(diag, "several-series", "the input holds 3 series, 3 of them fit");
         ts_diag_destroy(diag);
         diag = ts_diag_create();
-        cr_assert_eq(open_series(rows[i].what, IMAGES, "", rows[i].take, &source, diag), TS_OK, "row %zu: %s", i,
-                     ts_diag_count(diag) ? ts_diag_get(diag, ts_diag_count(diag) - 1)->message : "");
+        cr_assert_eq(open_series(rows[i].what, IMAGES, "", rows[i].take, &source, diag), TS_OK,
+                     "row %zu: %s", i,
+                     ts_diag_count(diag) ? ts_diag_get(diag, ts_diag_count(diag) - 1)->message
+                                         : "");
         cr_expect(source->n_volumes == 1 && source->n_slices == SERIES_SLICES);
         source->ops->close(source);
         ts_diag_destroy(diag);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Cells to stored values to values: every layout of bits against an oracle that takes one bit at a time, hand-computed
- * corners, and every pair of dtypes.
+ * Cells to stored values to values: every layout of bits against an oracle that takes one bit at a
+ * time, hand-computed corners, and every pair of dtypes.
  */
 #include <criterion/criterion.h>
 #include <math.h>
@@ -60,7 +60,8 @@ static size_t check_layout(const struct dicom_cells *cells, bool clean, uint64_t
     static uint64_t raw[N_CELLS];
     const int width = cells->bits_allocated;
     const size_t bytes = (size_t)width / 8;
-    const uint64_t field = ((UINT64_C(1) << cells->bits_stored) - 1) << (cells->high_bit + 1 - cells->bits_stored);
+    const uint64_t field = ((UINT64_C(1) << cells->bits_stored) - 1)
+                           << (cells->high_bit + 1 - cells->bits_stored);
     bool expect_dirty = false, same = true;
     data[N_CELLS * bytes] = 0xA5;
     for (size_t i = 0; i < N_CELLS; i++) {
@@ -74,8 +75,9 @@ static size_t check_layout(const struct dicom_cells *cells, bool clean, uint64_t
     for (size_t i = 0; i < N_CELLS; i++)
         same = same && load(data, ts_dicom_stored_dtype(cells), i) == stored_oracle(raw[i], cells);
     cr_assert(same && dirty == expect_dirty && data[N_CELLS * bytes] == 0xA5,
-              "%d allocated, %d stored, high bit %d, signed %d, big endian %d: same %d, dirty %d", width,
-              cells->bits_stored, cells->high_bit, cells->is_signed, cells->big_endian, same, dirty);
+              "%d allocated, %d stored, high bit %d, signed %d, big endian %d: same %d, dirty %d",
+              width, cells->bits_stored, cells->high_bit, cells->is_signed, cells->big_endian, same,
+              dirty);
     return 1;
 }
 
@@ -87,7 +89,8 @@ Test(dicom_cells, every_layout)
         for (int stored = 1; stored <= widths[w]; stored++)
             for (int high = stored - 1; high < widths[w]; high++)
                 for (int flags = 0; flags < 8; flags++) {
-                    const struct dicom_cells cells = {widths[w], stored, high, flags & 1, flags & 2};
+                    const struct dicom_cells cells = {widths[w], stored, high, flags & 1,
+                                                      flags & 2};
                     layouts += check_layout(&cells, flags & 4, layouts);
                 }
     cr_assert_eq(layouts, 8u * (36 + 136 + 528));
@@ -95,7 +98,8 @@ Test(dicom_cells, every_layout)
 
 Test(dicom_cells, by_hand)
 {
-    /* Signed 12 in 16: -1 as 0x0FFF (zeros above), as 0xFFFF (extended), 0x7FFF and 0x57FF with garbage above. */
+    /* Signed 12 in 16: -1 as 0x0FFF (zeros above), as 0xFFFF (extended), 0x7FFF and 0x57FF with
+     * garbage above. */
     uint16_t cells[] = {0x0FFF, 0xFFFF, 0x7FFF, 0x0800, 0xF800, 0x07FF, 0x57FF, 0x0000};
     const int16_t expected[] = {-1, -1, -1, -2048, -2048, 2047, 2047, 0};
     const struct dicom_cells signed_12 = {16, 12, 11, true, false};
@@ -198,13 +202,14 @@ Test(dicom_cells, rescale)
                 ts_load_f64(&in, stored + i * ts_dtype_bytes(from), from, 1);
                 ts_load_f64(&got, out + i * ts_dtype_bytes(to), to, 1);
                 const double exact = in * slope + intercept;
-                cr_assert_eq(got, to == TS_F32 ? (double)(float)exact : exact, "%s to %s: %g gave %g",
-                             ts_dtype_name(from), ts_dtype_name(to), in, got);
+                cr_assert_eq(got, to == TS_F32 ? (double)(float)exact : exact,
+                             "%s to %s: %g gave %g", ts_dtype_name(from), ts_dtype_name(to), in,
+                             got);
             }
             if (ts_dtype_bytes(from) == ts_dtype_bytes(to)) {
                 ts_dicom_rescale(stored, to, stored, from, N_CELLS, slope, intercept);
-                cr_assert_arr_eq(stored, out, N_CELLS * ts_dtype_bytes(to), "%s to %s in place", ts_dtype_name(from),
-                                 ts_dtype_name(to));
+                cr_assert_arr_eq(stored, out, N_CELLS * ts_dtype_bytes(to), "%s to %s in place",
+                                 ts_dtype_name(from), ts_dtype_name(to));
                 in_place++;
             }
             pairs++;

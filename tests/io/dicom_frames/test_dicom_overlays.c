@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Bits beside the value, such as overlays, and values that do not end at the lowest bit: compressed frames give the
- * values of native ones. The frames are those of slice 0 of the fixture.
+ * Bits beside the value, such as overlays, and values that do not end at the lowest bit: compressed
+ * frames give the values of native ones. The frames are those of slice 0 of the fixture.
  */
 #include <criterion/criterion.h>
 #include <openjpeg.h>
@@ -20,32 +20,36 @@ enum { PIXELS = FIXTURE_ROWS * FIXTURE_COLUMNS, FRAME_BYTES = 4096 };
 #define JPEG_2000_EXACT "1.2.840.10008.1.2.4.90"
 #define JPEG_2000 "1.2.840.10008.1.2.4.91"
 
-/* dcmcjpls and dcmcjpeg made these: of the values with 12 bits a sample (dcmcjpeg less 1000), and of 16 value +
- * column % 3 with 16. */
+/* dcmcjpls and dcmcjpeg made these: of the values with 12 bits a sample (dcmcjpeg less 1000), and
+ * of 16 value + column % 3 with 16. */
 static const unsigned char jpeg_ls_12[] = {
-    255, 216, 255, 247, 0,  11,  12, 0,  7,   0,   5,   1,   1,   17, 0,  255, 218, 0,   8,   1,   1,   0,   0,  0,
-    0,   0,   0,   0,   0,  158, 6,  86, 141, 161, 103, 210, 153, 31, 10, 135, 36,  165, 231, 98,  114, 193, 33, 97,
-    192, 144, 174, 70,  82, 106, 33, 43, 17,  19,  25,  31,  21,  73, 76, 143, 133, 67,  144, 255, 217, 0};
+    255, 216, 255, 247, 0,  11,  12,  0,  7,   0,   5,   1,   1,   17,  0,   255, 218, 0,
+    8,   1,   1,   0,   0,  0,   0,   0,  0,   0,   0,   158, 6,   86,  141, 161, 103, 210,
+    153, 31,  10,  135, 36, 165, 231, 98, 114, 193, 33,  97,  192, 144, 174, 70,  82,  106,
+    33,  43,  17,  19,  25, 31,  21,  73, 76,  143, 133, 67,  144, 255, 217, 0};
 static const unsigned char jpeg_12[] = {
-    255, 216, 255, 224, 0,   16,  74,  70,  73,  70,  0,  1,   1,   0,   0,   1,  0,   1,   0,   0,
-    255, 195, 0,   11,  12,  0,   7,   0,   5,   1,   1,  17,  0,   255, 196, 0,  23,  0,   1,   1,
-    1,   1,   0,   0,   0,   0,   0,   0,   0,   0,   0,  0,   0,   0,   8,   9,  6,   12,  255, 218,
-    0,   8,   1,   1,   0,   1,   0,   0,   231, 255, 0,  105, 180, 218, 109, 61, 43,  129, 192, 224,
-    112, 105, 93,  174, 215, 107, 183, 74,  250, 125, 62, 159, 90,  90,  15,  65, 232, 61,  7,   210,
-    209, 74,  41,  69,  40,  166, 150, 144, 210, 26,  67, 72,  127, 255, 255, 217};
+    255, 216, 255, 224, 0,   16,  74,  70,  73,  70,  0,   1,   1,   0,   0,   1,   0,
+    1,   0,   0,   255, 195, 0,   11,  12,  0,   7,   0,   5,   1,   1,   17,  0,   255,
+    196, 0,   23,  0,   1,   1,   1,   1,   0,   0,   0,   0,   0,   0,   0,   0,   0,
+    0,   0,   0,   8,   9,   6,   12,  255, 218, 0,   8,   1,   1,   0,   1,   0,   0,
+    231, 255, 0,   105, 180, 218, 109, 61,  43,  129, 192, 224, 112, 105, 93,  174, 215,
+    107, 183, 74,  250, 125, 62,  159, 90,  90,  15,  65,  232, 61,  7,   210, 209, 74,
+    41,  69,  40,  166, 150, 144, 210, 26,  67,  72,  127, 255, 255, 217};
 static const unsigned char jpeg_ls_16[] = {
-    255, 216, 255, 247, 0,   11,  16,  0,   7,   0,   5,   1,   1,  17,  0,   255, 248, 0,   13,  1,   255,
-    255, 0,   18,  0,   67,  1,   20,  0,   64,  255, 218, 0,   8,  1,   1,   0,   0,   0,   0,   0,   0,
-    0,   0,   159, 224, 102, 22,  151, 218, 87,  105, 109, 40,  24, 249, 247, 10,  244, 114, 4,   152, 99,
-    103, 212, 43,  146, 199, 146, 65,  139, 159, 48,  173, 75,  28, 72,  134, 38,  124, 66,  177, 44,  105,
-    32,  24,  121, 239, 10,  180, 177, 132, 120, 97,  103, 180, 42, 146, 197, 128, 255, 217};
+    255, 216, 255, 247, 0,   11,  16,  0,   7,   0,   5,   1,   1,   17,  0,   255, 248,
+    0,   13,  1,   255, 255, 0,   18,  0,   67,  1,   20,  0,   64,  255, 218, 0,   8,
+    1,   1,   0,   0,   0,   0,   0,   0,   0,   0,   159, 224, 102, 22,  151, 218, 87,
+    105, 109, 40,  24,  249, 247, 10,  244, 114, 4,   152, 99,  103, 212, 43,  146, 199,
+    146, 65,  139, 159, 48,  173, 75,  28,  72,  134, 38,  124, 66,  177, 44,  105, 32,
+    24,  121, 239, 10,  180, 177, 132, 120, 97,  103, 180, 42,  146, 197, 128, 255, 217};
 static const unsigned char jpeg_16[] = {
-    255, 216, 255, 224, 0,   16,  74,  70,  73, 70,  0,   1,   1,   0,   0,   1,   0,   1,   0,   0,   255, 195,
-    0,   11,  16,  0,   7,   0,   5,   1,   1,  17,  0,   255, 196, 0,   23,  0,   1,   1,   1,   1,   0,   0,
-    0,   0,   0,   0,   0,   0,   0,   0,   0,  0,   12,  13,  10,  15,  255, 218, 0,   8,   1,   1,   0,   1,
-    0,   0,   231, 207, 237, 49,  105, 139, 75, 154, 99,  165, 7,   0,   184, 5,   191, 206, 1,   210, 131, 180,
-    93,  162, 236, 231, 104, 233, 65,  244, 47, 161, 124, 243, 232, 116, 161, 65,  198, 131, 141, 6,   234, 14,
-    58,  80,  162, 131, 69,  6,   137, 245, 20, 29,  40,  82,  17,  164, 35,  72,  58,  144, 143, 255, 255, 217};
+    255, 216, 255, 224, 0,   16,  74,  70,  73, 70,  0,   1,   1,   0,   0,   1,   0,   1,   0,
+    0,   255, 195, 0,   11,  16,  0,   7,   0,  5,   1,   1,   17,  0,   255, 196, 0,   23,  0,
+    1,   1,   1,   1,   0,   0,   0,   0,   0,  0,   0,   0,   0,   0,   0,   0,   12,  13,  10,
+    15,  255, 218, 0,   8,   1,   1,   0,   1,  0,   0,   231, 207, 237, 49,  105, 139, 75,  154,
+    99,  165, 7,   0,   184, 5,   191, 206, 1,  210, 131, 180, 93,  162, 236, 231, 104, 233, 65,
+    244, 47,  161, 124, 243, 232, 116, 161, 65, 198, 131, 141, 6,   234, 14,  58,  80,  162, 131,
+    69,  6,   137, 245, 20,  29,  40,  82,  17, 164, 35,  72,  58,  144, 143, 255, 255, 217};
 
 struct memory {
     unsigned char bytes[FRAME_BYTES];
@@ -75,11 +79,16 @@ static OPJ_BOOL seek_to(OPJ_OFF_T offset, void *user)
 }
 
 /* Compresses the samples as one JPEG 2000 frame. */
-static void compress(const int *samples, int precision, bool is_signed, bool lossy, struct memory *out)
+static void compress(const int *samples, int precision, bool is_signed, bool lossy,
+                     struct memory *out)
 {
     opj_cparameters_t parameters;
-    opj_image_cmptparm_t component = {
-        .dx = 1, .dy = 1, .w = FIXTURE_COLUMNS, .h = FIXTURE_ROWS, .prec = (OPJ_UINT32)precision, .sgnd = is_signed};
+    opj_image_cmptparm_t component = {.dx = 1,
+                                      .dy = 1,
+                                      .w = FIXTURE_COLUMNS,
+                                      .h = FIXTURE_ROWS,
+                                      .prec = (OPJ_UINT32)precision,
+                                      .sgnd = is_signed};
     opj_image_t *image = opj_image_create(1, &component, OPJ_CLRSPC_GRAY);
     opj_codec_t *codec = opj_create_compress(OPJ_CODEC_J2K);
     opj_stream_t *stream = opj_stream_create(FRAME_BYTES, OPJ_FALSE);
@@ -98,16 +107,17 @@ static void compress(const int *samples, int precision, bool is_signed, bool los
     opj_stream_set_skip_function(stream, skip_bytes);
     opj_stream_set_seek_function(stream, seek_to);
     opj_stream_set_user_data(stream, out, NULL);
-    cr_assert(opj_setup_encoder(codec, &parameters, image) && opj_start_compress(codec, image, stream) &&
-              opj_encode(codec, stream) && opj_end_compress(codec, stream));
+    cr_assert(opj_setup_encoder(codec, &parameters, image) &&
+              opj_start_compress(codec, image, stream) && opj_encode(codec, stream) &&
+              opj_end_compress(codec, stream));
     opj_stream_destroy(stream);
     opj_destroy_codec(codec);
     opj_image_destroy(image);
 }
 
 /* Opens one slice with these frame and bits, and returns its values; NULL where it is refused. */
-static int16_t *read_slice(struct dicom_fixture *f, int stored, int high, bool is_signed, struct ts_diag *diag,
-                           enum ts_dtype *dtype)
+static int16_t *read_slice(struct dicom_fixture *f, int stored, int high, bool is_signed,
+                           struct ts_diag *diag, enum ts_dtype *dtype)
 {
     char folder[64], path[96];
     struct source *source = NULL;
@@ -134,8 +144,8 @@ static void expect_values(const int16_t *data, int offset, int tolerance, const 
     cr_assert_not_null(data, "%s", what);
     for (int i = 0; i < PIXELS; i++) {
         const int wanted = ts_fixture_stored(i % FIXTURE_COLUMNS, i / FIXTURE_COLUMNS, 0) + offset;
-        cr_assert(abs((uint16_t)data[i] - (uint16_t)wanted) <= tolerance, "%s: pixel %d is %d, not %d", what, i,
-                  data[i], wanted);
+        cr_assert(abs((uint16_t)data[i] - (uint16_t)wanted) <= tolerance,
+                  "%s: pixel %d is %d, not %d", what, i, data[i], wanted);
     }
 }
 
@@ -152,11 +162,16 @@ Test(dicom_overlays, jpeg_2000_is_masked_as_native_pixels_are)
         bool is_signed, encoded_signed, lossy, dirty;
         bool own; /* it is read with its own bits, and a warning says so */
     } rows[] = {
-        {12, 11, 16, false, false, false, true, false},  {12, 13, 16, false, false, false, true, false},
-        {12, 15, 16, false, false, false, true, false},  {12, 15, 16, false, true, false, true, false},
-        {12, 11, 16, true, false, false, true, false},   {12, 15, 16, true, true, false, true, false},
-        {12, 11, 14, false, false, false, true, false},  {12, 11, 12, false, false, false, false, false},
-        {12, 15, 12, false, false, false, false, false}, {16, 15, 12, false, false, false, false, true},
+        {12, 11, 16, false, false, false, true, false},
+        {12, 13, 16, false, false, false, true, false},
+        {12, 15, 16, false, false, false, true, false},
+        {12, 15, 16, false, true, false, true, false},
+        {12, 11, 16, true, false, false, true, false},
+        {12, 15, 16, true, true, false, true, false},
+        {12, 11, 14, false, false, false, true, false},
+        {12, 11, 12, false, false, false, false, false},
+        {12, 15, 12, false, false, false, false, false},
+        {16, 15, 12, false, false, false, false, true},
         {12, 11, 16, false, false, true, false, true},
     };
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
@@ -171,15 +186,20 @@ Test(dicom_overlays, jpeg_2000_is_masked_as_native_pixels_are)
         const int offset = rows[r].is_signed ? -2048 : 0;
         snprintf(what, sizeof what, "row %zu", r);
         for (int i = 0; i < PIXELS; i++) {
-            const int value = ts_fixture_stored(i % FIXTURE_COLUMNS, i / FIXTURE_COLUMNS, 0) + offset;
+            const int value =
+                ts_fixture_stored(i % FIXTURE_COLUMNS, i / FIXTURE_COLUMNS, 0) + offset;
             const int bits = (value & ((1 << stored) - 1)) << (high + 1 - stored),
-                      dirt = rows[r].dirty ? dirt_of(i, stored, high) & ((1 << rows[r].precision) - 1) : 0;
+                      dirt = rows[r].dirty
+                                 ? dirt_of(i, stored, high) & ((1 << rows[r].precision) - 1)
+                                 : 0;
             samples[i] = rows[r].encoded_signed ? (int16_t)(bits | dirt) : bits | dirt;
         }
         compress(samples, rows[r].precision, rows[r].encoded_signed, rows[r].lossy, &frame);
         ts_fixture_init(&f, 0);
-        ts_fixture_encapsulate(&f, rows[r].lossy ? JPEG_2000 : JPEG_2000_EXACT, frame.bytes, frame.length);
-        int16_t *data = read_slice(&f, rows[r].stored, rows[r].high, rows[r].is_signed, diag, &dtype);
+        ts_fixture_encapsulate(&f, rows[r].lossy ? JPEG_2000 : JPEG_2000_EXACT, frame.bytes,
+                               frame.length);
+        int16_t *data =
+            read_slice(&f, rows[r].stored, rows[r].high, rows[r].is_signed, diag, &dtype);
         expect_values(data, offset, rows[r].lossy ? 3 : 0, what);
         bool warned = false;
         for (size_t i = 0; i < ts_diag_count(diag); i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * RLE frames by hand, random frames there and back, and frames cut or changed at every byte: guard words around the
- * output must stand, and what decodes must have been complete.
+ * RLE frames by hand, random frames there and back, and frames cut or changed at every byte: guard
+ * words around the output must stand, and what decodes must have been complete.
  */
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -19,8 +19,10 @@ static void put_u32(unsigned char *at, uint32_t value)
         at[i] = (unsigned char)(value >> 8 * i);
 }
 
-/* The simplest encoder: runs of equal bytes and literals, at random lengths, with no-operations strewn in. */
-static size_t encode(unsigned char *frame, const unsigned char *cells, size_t n, size_t cell_bytes, uint64_t *seed)
+/* The simplest encoder: runs of equal bytes and literals, at random lengths, with no-operations
+ * strewn in. */
+static size_t encode(unsigned char *frame, const unsigned char *cells, size_t n, size_t cell_bytes,
+                     uint64_t *seed)
 {
     size_t length = HEADER;
     memset(frame, 0, HEADER);
@@ -52,7 +54,8 @@ static size_t encode(unsigned char *frame, const unsigned char *cells, size_t n,
 }
 
 /* Decodes from a block of exactly this size, so that a sanitizer sees every byte too far. */
-static bool decode(const unsigned char *frame, size_t length, unsigned char *cells, size_t n, size_t cell_bytes)
+static bool decode(const unsigned char *frame, size_t length, unsigned char *cells, size_t n,
+                   size_t cell_bytes)
 {
     char error[200] = "";
     unsigned char *exact = malloc(length > 0 ? length : 1);
@@ -103,7 +106,8 @@ Test(dicom_rle, there_and_back_cut_and_changed)
     for (size_t cell_bytes = 1; cell_bytes <= 4; cell_bytes *= 2)
         for (size_t n = 1; n <= 149; n += 37, frames++) {
             for (size_t i = 0; i < n * cell_bytes; i++)
-                cells[i] = ts_random_next(&seed) % 3 == 0 ? (unsigned char)ts_random_next(&seed) : 7;
+                cells[i] =
+                    ts_random_next(&seed) % 3 == 0 ? (unsigned char)ts_random_next(&seed) : 7;
             const size_t length = encode(frame, cells, n, cell_bytes, &seed);
             cr_assert(decode(frame, length, out, n, cell_bytes));
             cr_assert_arr_eq(out, cells, n * cell_bytes);

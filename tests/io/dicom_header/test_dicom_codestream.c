@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Headers of JPEG 2000 frames, good and hostile, cut at every byte; JPEG and RLE headers in whole files are tested with
- * the scan (test_dicom_scan.c).
+ * Headers of JPEG 2000 frames, good and hostile, cut at every byte; JPEG and RLE headers in whole
+ * files are tested with the scan (test_dicom_scan.c).
  */
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -29,7 +29,8 @@ static size_t put(unsigned char *out, size_t at, uint32_t value, int bytes)
 }
 
 /* SOC, SIZ, a comment, COD and SOT. */
-static size_t make_frame(const struct size_header *size, int transformation, unsigned char out[FRAME_BYTES])
+static size_t make_frame(const struct size_header *size, int transformation,
+                         unsigned char out[FRAME_BYTES])
 {
     const uint32_t sizes[] = {size->x1,     size->y1,     size->x0,       size->y0,
                               size->tile_x, size->tile_y, size->tiles_x0, size->tiles_y0};
@@ -56,24 +57,33 @@ static const struct size_header good = {"good", 50, 70, 0, 0, 50, 70, 0, 0, 1, 1
 static const struct size_header sizes[] = {
     {"good", 50, 70, 0, 0, 50, 70, 0, 0, 1, 11, 1, NULL},
     {"signed, 16 bits", 50, 70, 0, 0, 50, 70, 0, 0, 1, 0x8F, 1, NULL},
-    {"a tile far larger than the image", 50, 70, 0, 0, UINT32_MAX, UINT32_MAX, 0, 0, 1, 11, 1, NULL},
+    {"a tile far larger than the image", 50, 70, 0, 0, UINT32_MAX, UINT32_MAX, 0, 0, 1, 11, 1,
+     NULL},
     {"off the origin", 1050, 2070, 1000, 2000, 100, 100, 990, 1990, 1, 11, 1, NULL},
     {"tiles", 50, 70, 0, 0, 32, 32, 0, 0, 1, 11, 1, NULL},
-    {"turned", 70, 50, 0, 0, 70, 50, 0, 0, 1, 11, 1, "the compressed frame is 50 x 70, Rows x Columns is 70 x 50"},
-    {"empty", 0, 70, 50, 0, 50, 70, 0, 0, 1, 11, 1, "the compressed frame is 70 x -50, Rows x Columns is 70 x 50"},
-    {"no columns", 50, 70, 50, 0, 50, 70, 0, 0, 1, 11, 1, "the compressed frame is 70 x 0, Rows x Columns is 70 x 50"},
+    {"turned", 70, 50, 0, 0, 70, 50, 0, 0, 1, 11, 1,
+     "the compressed frame is 50 x 70, Rows x Columns is 70 x 50"},
+    {"empty", 0, 70, 50, 0, 50, 70, 0, 0, 1, 11, 1,
+     "the compressed frame is 70 x -50, Rows x Columns is 70 x 50"},
+    {"no columns", 50, 70, 50, 0, 50, 70, 0, 0, 1, 11, 1,
+     "the compressed frame is 70 x 0, Rows x Columns is 70 x 50"},
     {"huge", UINT32_MAX, UINT32_MAX, 0, 0, 50, 70, 0, 0, 1, 11, 1,
      "the compressed frame is 4294967295 x 4294967295, Rows x Columns is 70 x 50"},
-    {"color", 50, 70, 0, 0, 50, 70, 0, 0, 3, 11, 1, "the compressed frame has 3 components, Samples per Pixel is 1"},
-    {"17 bits", 50, 70, 0, 0, 50, 70, 0, 0, 1, 16, 1, "the compressed frame has 17 bits a sample, expected at most 16"},
+    {"color", 50, 70, 0, 0, 50, 70, 0, 0, 3, 11, 1,
+     "the compressed frame has 3 components, Samples per Pixel is 1"},
+    {"17 bits", 50, 70, 0, 0, 50, 70, 0, 0, 1, 16, 1,
+     "the compressed frame has 17 bits a sample, expected at most 16"},
     {"subsampled", 50, 70, 0, 0, 50, 70, 0, 0, 1, 11, 2,
      "the compressed frame has a sample for 1 x 2 pixels, expected one for each"},
-    {"tiles of nothing", 50, 70, 0, 0, 0, 70, 0, 0, 1, 11, 1, "the tiles of the compressed frame do not begin in it"},
-    {"tiles behind", 50, 70, 0, 0, 50, 70, 1, 0, 1, 11, 1, "the tiles of the compressed frame do not begin in it"},
+    {"tiles of nothing", 50, 70, 0, 0, 0, 70, 0, 0, 1, 11, 1,
+     "the tiles of the compressed frame do not begin in it"},
+    {"tiles behind", 50, 70, 0, 0, 50, 70, 1, 0, 1, 11, 1,
+     "the tiles of the compressed frame do not begin in it"},
     {"tiles before", 1050, 70, 1000, 0, 50, 70, 900, 0, 1, 11, 1,
      "the tiles of the compressed frame do not begin in it"},
     {"tiny tiles", 50, 70, 0, 0, 31, 70, 0, 0, 1, 11, 1,
-     "the compressed frame has 2 tiles of 70 x 31, expected at most 4096 and none smaller than 32 x 32"},
+     "the compressed frame has 2 tiles of 70 x 31, expected at most 4096 and none smaller than 32 "
+     "x 32"},
 };
 
 Test(dicom_codestream, sizes_of_jpeg_2000_are_those_of_the_file)
@@ -82,8 +92,10 @@ Test(dicom_codestream, sizes_of_jpeg_2000_are_those_of_the_file)
         unsigned char frame[FRAME_BYTES] = {0};
         struct dicom_codestream stream;
         const size_t n = make_frame(&sizes[i], 1, frame);
-        const enum codestream_state state = ts_dicom_codestream(&form, frame, n, (int64_t)n, &stream);
-        cr_assert_eq(state, sizes[i].text ? CODESTREAM_BAD : CODESTREAM_GOOD, "%s: %s", sizes[i].name, stream.text);
+        const enum codestream_state state =
+            ts_dicom_codestream(&form, frame, n, (int64_t)n, &stream);
+        cr_assert_eq(state, sizes[i].text ? CODESTREAM_BAD : CODESTREAM_GOOD, "%s: %s",
+                     sizes[i].name, stream.text);
         if (sizes[i].text) {
             cr_expect_str_eq(stream.code, "dicom-bad-jpeg-2000");
             cr_expect_str_eq(stream.text, sizes[i].text);
@@ -99,9 +111,8 @@ Test(dicom_codestream, sizes_of_jpeg_2000_are_those_of_the_file)
     struct dicom_codestream stream;
     const size_t n = make_frame(&many, 1, frame);
     cr_assert_eq(ts_dicom_codestream(&large, frame, n, (int64_t)n, &stream), CODESTREAM_BAD);
-    cr_expect_str_eq(
-        stream.text,
-        "the compressed frame has 4160 tiles of 32 x 32, expected at most 4096 and none smaller than 32 x 32");
+    cr_expect_str_eq(stream.text, "the compressed frame has 4160 tiles of 32 x 32, expected at "
+                                  "most 4096 and none smaller than 32 x 32");
 }
 
 /* The wavelet of real numbers cannot give back what went in. */
@@ -130,8 +141,8 @@ Test(dicom_codestream, boxes_of_jp2_are_passed_over)
     cr_assert_str_eq(stream.text, "the frame does not start with a whole JPEG 2000 header");
 }
 
-/* A start of the header asks for more of it as long as there is more, and is bad where there is none; no byte behind it
- * is read, which a block of its exact size shows to a sanitizer. */
+/* A start of the header asks for more of it as long as there is more, and is bad where there is
+ * none; no byte behind it is read, which a block of its exact size shows to a sanitizer. */
 Test(dicom_codestream, a_cut_header_asks_for_more)
 {
     unsigned char frame[FRAME_BYTES] = {0};
@@ -140,7 +151,8 @@ Test(dicom_codestream, a_cut_header_asks_for_more)
     for (size_t n = 0; n < header; n++) {
         unsigned char *exact = malloc(n > 0 ? n : 1);
         memcpy(exact, frame, n);
-        const enum codestream_state more = ts_dicom_codestream(&form, exact, n, (int64_t)whole, &stream);
+        const enum codestream_state more =
+            ts_dicom_codestream(&form, exact, n, (int64_t)whole, &stream);
         const enum codestream_state all = ts_dicom_codestream(&form, exact, n, (int64_t)n, &stream);
         cr_expect_eq(more, CODESTREAM_SHORT, "%zu bytes: %d", n, (int)more);
         cr_expect_eq(all, CODESTREAM_BAD, "%zu bytes: %d", n, (int)all);
@@ -148,7 +160,8 @@ Test(dicom_codestream, a_cut_header_asks_for_more)
     }
 }
 
-/* Any byte may be any other: the answer is one of three, and what is good has the size of the file. */
+/* Any byte may be any other: the answer is one of three, and what is good has the size of the
+ * file. */
 Test(dicom_codestream, changed_headers_have_an_answer)
 {
     uint64_t seed = 11;
@@ -159,10 +172,12 @@ Test(dicom_codestream, changed_headers_have_an_answer)
         const size_t n = make_frame(&good, 1, frame);
         for (uint64_t k = ts_random_next(&seed) % 3; k < 3; k++)
             frame[ts_random_next(&seed) % n] = (unsigned char)ts_random_next(&seed);
-        const enum codestream_state state = ts_dicom_codestream(&form, frame, n, (int64_t)n, &stream);
+        const enum codestream_state state =
+            ts_dicom_codestream(&form, frame, n, (int64_t)n, &stream);
         states[state]++;
         cr_assert(state != CODESTREAM_BAD || (stream.code && *stream.text));
         cr_assert(state != CODESTREAM_GOOD || (stream.precision >= 1 && stream.precision <= 16));
     }
-    cr_assert(states[CODESTREAM_GOOD] > 100 && states[CODESTREAM_BAD] > 1000 && states[CODESTREAM_SHORT] == 0);
+    cr_assert(states[CODESTREAM_GOOD] > 100 && states[CODESTREAM_BAD] > 1000 &&
+              states[CODESTREAM_SHORT] == 0);
 }

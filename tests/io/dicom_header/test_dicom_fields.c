@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table of attributes that may reach an output: its order, the values that the scanner keeps, and the lists of
- * known texts.
+ * The table of attributes that may reach an output: its order, the values that the scanner keeps,
+ * and the lists of known texts.
  */
 #include <criterion/criterion.h>
 #include <math.h>
@@ -25,13 +25,15 @@ Test(dicom_fields, are_sorted_and_complete)
         const bool guarded = row->kind == DICOM_FIELD_FREE || row->kind == DICOM_FIELD_UID ||
                              row->kind == DICOM_FIELD_DATE || row->kind == DICOM_FIELD_HIDDEN;
         const bool listed = strcmp(row->action, "-") != 0;
-        cr_expect(guarded == listed || (row->kind == DICOM_FIELD_HIDDEN && !listed), "%s", row->name);
+        cr_expect(guarded == listed || (row->kind == DICOM_FIELD_HIDDEN && !listed), "%s",
+                  row->name);
     }
 }
 
 Test(dicom_fields, are_read_in_every_encoding)
 {
-    static const char *const syntaxes[] = {FIXTURE_IMPLICIT_LE, FIXTURE_EXPLICIT_LE, FIXTURE_EXPLICIT_BE};
+    static const char *const syntaxes[] = {FIXTURE_IMPLICIT_LE, FIXTURE_EXPLICIT_LE,
+                                           FIXTURE_EXPLICIT_BE};
     for (size_t i = 0; i < sizeof syntaxes / sizeof *syntaxes; i++) {
         char folder[256], path[300];
         const double duration = 12.75;
@@ -52,7 +54,8 @@ Test(dicom_fields, are_read_in_every_encoding)
         cr_assert(ts_dicom_scan_file(path, arena, &file, &other));
         cr_assert_null(file.refusal, "%s", file.refusal);
         const struct dicom_image *image = file.images;
-        cr_expect_str_eq(ts_dicom_field_text(image, DICOM_FIELD_manufacturer), "GE MEDICAL SYSTEMS");
+        cr_expect_str_eq(ts_dicom_field_text(image, DICOM_FIELD_manufacturer),
+                         "GE MEDICAL SYSTEMS");
         cr_expect_str_eq(ts_dicom_field_text(image, DICOM_FIELD_modality), "CT");
         cr_expect_str_eq(ts_dicom_field_text(image, DICOM_FIELD_manufacturer_model), "");
         cr_expect_eq(ts_dicom_field_number(image, DICOM_FIELD_tube_voltage), 120);
@@ -81,6 +84,7 @@ Test(dicom_fields, keep_known_values_alone)
         cr_expect_str_eq(kept, cases[i].kept);
     }
     char small[20];
-    ts_dicom_keep_known(ts_dicom_image_types, "ORIGINAL\\PRIMARY\\AXIAL\\Jane", small, sizeof small);
+    ts_dicom_keep_known(ts_dicom_image_types, "ORIGINAL\\PRIMARY\\AXIAL\\Jane", small,
+                        sizeof small);
     cr_expect_str_eq(small, "ORIGINAL\\PRIMARY\\AX");
 }

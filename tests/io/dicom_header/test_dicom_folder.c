@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The scanner against folders, against damage at random, and against the collection of damaged public files.
+ * The scanner against folders, against damage at random, and against the collection of damaged
+ * public files.
  */
 #include <criterion/criterion.h>
 #include <fcntl.h>
@@ -87,7 +88,8 @@ Test(dicom_folder, passes_over_what_is_no_image, .timeout = 900)
     ts_test_remove_folder(folder);
 }
 
-/* Scans a folder and returns its images and strangers in the order in which they are listed, with a header's value. */
+/* Scans a folder and returns its images and strangers in the order in which they are listed, with a
+ * header's value. */
 static void list_scan(const char *folder, char *out, size_t size)
 {
     struct arena *arena = ts_arena_create();
@@ -96,10 +98,12 @@ static void list_scan(const char *folder, char *out, size_t size)
     size_t used = 0;
     cr_assert_eq(ts_dicom_scan(&folder, 1, arena, &found, diag), TS_OK);
     for (size_t i = 0; i < found.n_files && used < size; i++)
-        used += (size_t)snprintf(out + used, size - used, "%s %s %g\n", found.files[i].path,
-                                 found.files[i].sop_instance, found.files[i].images[0].position_mm[2]);
+        used +=
+            (size_t)snprintf(out + used, size - used, "%s %s %g\n", found.files[i].path,
+                             found.files[i].sop_instance, found.files[i].images[0].position_mm[2]);
     for (size_t i = 0; i < found.n_others && used < size; i++)
-        used += (size_t)snprintf(out + used, size - used, "%s %d\n", found.others[i].path, (int)found.others[i].kind);
+        used += (size_t)snprintf(out + used, size - used, "%s %d\n", found.others[i].path,
+                                 (int)found.others[i].kind);
     cr_assert_lt(used, size);
     ts_diag_destroy(diag);
     ts_arena_destroy(arena);
@@ -159,7 +163,8 @@ static void check_promises(const struct dicom_file *file)
 {
     int cell = file->bits_allocated / 8;
     const bool native = !dicom_is_compressed(file->syntax);
-    cr_assert(file->rows >= 1 && file->rows <= 65535 && file->columns >= 1 && file->columns <= 65535);
+    cr_assert(file->rows >= 1 && file->rows <= 65535 && file->columns >= 1 &&
+              file->columns <= 65535);
     cr_assert(file->samples_per_pixel == 1 && file->frames == 1 && file->n_images == 1);
     cr_assert(cell == 1 || cell == 2 || cell == 4);
     cr_assert(file->bits_stored >= 1 && file->bits_stored <= file->bits_allocated);
@@ -167,22 +172,27 @@ static void check_promises(const struct dicom_file *file)
     if (file->syntax == DICOM_DEFLATED_LE) /* its offsets are in bytes that are no longer there */
         cr_assert(file->deflate_offset > 132 && file->pixel_offset > 0);
     else
-        cr_assert(file->pixel_offset > 132 && file->pixel_offset + file->pixel_bytes <= file->file_bytes);
+        cr_assert(file->pixel_offset > 132 &&
+                  file->pixel_offset + file->pixel_bytes <= file->file_bytes);
     cr_assert(!native || file->pixel_bytes >= (int64_t)file->rows * file->columns * cell);
-    cr_assert(native || (file->streams[0].n_fragments >= 1 && file->streams[0].offset == file->pixel_offset &&
-                         file->streams[0].bytes == file->pixel_bytes));
+    cr_assert(native ||
+              (file->streams[0].n_fragments >= 1 && file->streams[0].offset == file->pixel_offset &&
+               file->streams[0].bytes == file->pixel_bytes));
     cr_assert(file->images->slope != 0 && file->images->slope == file->images->slope &&
               file->images->intercept == file->images->intercept);
-    cr_assert(memchr(file->series, 0, sizeof file->series) && memchr(file->image_type, 0, sizeof file->image_type));
+    cr_assert(memchr(file->series, 0, sizeof file->series) &&
+              memchr(file->image_type, 0, sizeof file->image_type));
 }
 
 enum { BASES = 4, MUTANTS = 20000, MAX_BYTES = 2048 };
 
 static size_t make_base(int which, unsigned char out[MAX_BYTES])
 {
-    static const char *const syntaxes[] = {FIXTURE_EXPLICIT_LE, FIXTURE_IMPLICIT_LE, FIXTURE_EXPLICIT_BE};
-    static const unsigned char items[] = {0xFE, 0xFF, 0x00, 0xE0, 0xFF, 0xFF, 0xFF, 0xFF, 0xFE, 0xFF, 0x0D, 0xE0,
-                                          0,    0,    0,    0,    0xFE, 0xFF, 0xDD, 0xE0, 0,    0,    0,    0};
+    static const char *const syntaxes[] = {FIXTURE_EXPLICIT_LE, FIXTURE_IMPLICIT_LE,
+                                           FIXTURE_EXPLICIT_BE};
+    static const unsigned char items[] = {0xFE, 0xFF, 0x00, 0xE0, 0xFF, 0xFF, 0xFF, 0xFF,
+                                          0xFE, 0xFF, 0x0D, 0xE0, 0,    0,    0,    0,
+                                          0xFE, 0xFF, 0xDD, 0xE0, 0,    0,    0,    0};
     struct dicom_fixture fixture;
     unsigned char *bytes = NULL;
     ts_fixture_init(&fixture, which);
@@ -205,7 +215,8 @@ static size_t make_base(int which, unsigned char out[MAX_BYTES])
 
 static size_t mutate(unsigned char *bytes, size_t n, uint64_t *state)
 {
-    static const unsigned char telling[] = {0, 1, 0x7F, 0x80, 0xFE, 0xFF, 0x10, 0x20, '\\', 'S', 'Q', 'U', 'N', '9'};
+    static const unsigned char telling[] = {0,    1,    0x7F, 0x80, 0xFE, 0xFF, 0x10,
+                                            0x20, '\\', 'S',  'Q',  'U',  'N',  '9'};
     int changes = 1 + (int)(ts_random_next(state) % 6);
     for (int i = 0; i < changes; i++) {
         size_t at = 128 + ts_random_next(state) % (n - 128);
@@ -255,7 +266,8 @@ Test(dicom_folder, survives_damage_at_random, .timeout = 900)
             accepted++;
         }
     }
-    cr_expect(accepted > MUTANTS / 20 && refused > MUTANTS / 20, "%d accepted, %d refused", accepted, refused);
+    cr_expect(accepted > MUTANTS / 20 && refused > MUTANTS / 20, "%d accepted, %d refused",
+              accepted, refused);
     ts_arena_destroy(arena);
     close(fd);
     ts_test_remove_folder(folder);

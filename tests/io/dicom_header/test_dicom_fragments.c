@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which fragments of compressed pixel data are a frame: with offset tables that are right, wrong and absent, by counts,
- * by markers; and the joining of a frame's fragments.
+ * Which fragments of compressed pixel data are a frame: with offset tables that are right, wrong
+ * and absent, by counts, by markers; and the joining of a frame's fragments.
  */
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -14,8 +14,8 @@
 
 enum { FRAGMENTS_MAX = 8, BYTES_MAX = 1024 };
 
-/* Pixel data as items; lengths end with 0. Each fragment holds its number, behind a start of JPEG where `starts` has a
- * bit for it. */
+/* Pixel data as items; lengths end with 0. Each fragment holds its number, behind a start of JPEG
+ * where `starts` has a bit for it. */
 struct items {
     int frames;
     uint32_t table[FRAGMENTS_MAX];
@@ -24,7 +24,8 @@ struct items {
     int n_extended;
     int lengths[FRAGMENTS_MAX + 1];
     unsigned starts;
-    int first[FRAGMENTS_MAX + 1]; /* expected: the first fragment of each frame and the end; all 0: refused */
+    int first[FRAGMENTS_MAX +
+              1]; /* expected: the first fragment of each frame and the end; all 0: refused */
 };
 
 static size_t put_item(unsigned char *out, uint32_t length)
@@ -83,10 +84,18 @@ static const struct items cases[] = {
     {.frames = 1, .table = {99}, .n_table = 1, .lengths = {10, 20}, .first = {0, 2}},
     /* one fragment each */
     {.frames = 3, .lengths = {10, 20, 30}, .first = {0, 1, 2, 3}},
-    {.frames = 3, .table = {0, 7, 99}, .n_table = 3, .lengths = {10, 20, 30}, .first = {0, 1, 2, 3}},
+    {.frames = 3,
+     .table = {0, 7, 99},
+     .n_table = 3,
+     .lengths = {10, 20, 30},
+     .first = {0, 1, 2, 3}},
     /* a table that is right */
     {.frames = 2, .table = {0, 46}, .n_table = 2, .lengths = {10, 20, 30}, .first = {0, 2, 3}},
-    {.frames = 2, .extended = {0, 46}, .n_extended = 2, .lengths = {10, 20, 30}, .first = {0, 2, 3}},
+    {.frames = 2,
+     .extended = {0, 46},
+     .n_extended = 2,
+     .lengths = {10, 20, 30},
+     .first = {0, 2, 3}},
     /* the extended table is asked first, and the basic one where it is wrong */
     {.frames = 2,
      .extended = {0, 18},
@@ -102,7 +111,8 @@ static const struct items cases[] = {
      .n_table = 2,
      .lengths = {10, 20, 30},
      .first = {0, 2, 3}},
-    /* tables that do not begin at 0, do not rise, point into a fragment or behind the last, have too few or too many */
+    /* tables that do not begin at 0, do not rise, point into a fragment or behind the last, have
+       too few or too many */
     {.frames = 2, .table = {18, 46}, .n_table = 2, .lengths = {10, 20, 30}},
     {.frames = 2, .table = {0, 0}, .n_table = 2, .lengths = {10, 20, 30}},
     {.frames = 2, .table = {0, 17}, .n_table = 2, .lengths = {10, 20, 30}},
@@ -111,7 +121,12 @@ static const struct items cases[] = {
     {.frames = 2, .table = {0, 18, 46}, .n_table = 3, .lengths = {10, 20, 30}},
     /* markers, where there is no table or a wrong one */
     {.frames = 2, .lengths = {10, 20, 30}, .starts = 5, .first = {0, 2, 3}},
-    {.frames = 2, .table = {0, 17}, .n_table = 2, .lengths = {10, 20, 30}, .starts = 3, .first = {0, 1, 3}},
+    {.frames = 2,
+     .table = {0, 17},
+     .n_table = 2,
+     .lengths = {10, 20, 30},
+     .starts = 3,
+     .first = {0, 1, 3}},
     {.frames = 2, .lengths = {10, 20, 30}, .starts = 6},
     {.frames = 2, .lengths = {10, 20, 30}, .starts = 7},
     {.frames = 3, .lengths = {10, 20, 30, 40}, .starts = 3},
@@ -128,11 +143,12 @@ static void check_frames(const struct items *items, const struct dicom_file *fil
         int64_t bytes = 0, before = 0;
         for (int k = 0; k < items->first[frame + 1]; k++)
             *(k < items->first[frame] ? &before : &bytes) += 8 + items->lengths[k];
-        cr_expect(stream->offset == file->pixel_offset + before && stream->bytes == bytes &&
-                      stream->n_fragments == items->first[frame + 1] - items->first[frame],
-                  "case %zu, frame %d: %d fragments of %lld bytes at %lld, expected %lld bytes at %lld", i, frame,
-                  stream->n_fragments, (long long)stream->bytes, (long long)(stream->offset - file->pixel_offset),
-                  (long long)bytes, (long long)before);
+        cr_expect(
+            stream->offset == file->pixel_offset + before && stream->bytes == bytes &&
+                stream->n_fragments == items->first[frame + 1] - items->first[frame],
+            "case %zu, frame %d: %d fragments of %lld bytes at %lld, expected %lld bytes at %lld",
+            i, frame, stream->n_fragments, (long long)stream->bytes,
+            (long long)(stream->offset - file->pixel_offset), (long long)bytes, (long long)before);
     }
 }
 
@@ -146,7 +162,8 @@ Test(dicom_fragments, frames_are_found_by_table_count_or_markers)
         if (file.streams)
             check_frames(&cases[i], &file, i);
         else
-            cr_expect_str_eq(file.refusal_code, "dicom-bad-fragments", "case %zu: %s", i, file.refusal);
+            cr_expect_str_eq(file.refusal_code, "dicom-bad-fragments", "case %zu: %s", i,
+                             file.refusal);
         ts_arena_destroy(arena);
     }
 }

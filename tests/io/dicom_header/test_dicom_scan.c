@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The scanner against one file at a time: what it reads of good ones, and the exact words for each broken one.
+ * The scanner against one file at a time: what it reads of good ones, and the exact words for each
+ * broken one.
  */
 #include <criterion/criterion.h>
 #include <math.h>
@@ -30,15 +31,17 @@ struct hostile {
     const char *vr, *text;
     int64_t number;
     void (*make)(struct dicom_fixture *);
-    const char *code, *message; /* code NULL: accepted; message: the warning, if any. code "-": passed over */
+    const char *code,
+        *message; /* code NULL: accepted; message: the warning, if any. code "-": passed over */
 };
 
-static void make_jpeg(struct dicom_fixture *fixture, const char *syntax, int marker, int precision, int rows,
-                      int columns, int components, int near)
+static void make_jpeg(struct dicom_fixture *fixture, const char *syntax, int marker, int precision,
+                      int rows, int columns, int components, int near)
 {
-    unsigned char frame[256] = {
-        0xFF, 0xD8, 0xFF, 0xE0, 0, 4, 0, 0, 0xFF, (unsigned char)marker, 0, 11, 0, 0, 0, 0, 0, 1, 1, 0x11, 0, 0xFF,
-        0xDA, 0,    8,    1,    1, 0, 1, 0, 0};
+    unsigned char frame[256] = {0xFF, 0xD8, 0xFF, 0xE0, 0, 4, 0, 0, 0xFF, (unsigned char)marker,
+                                0,    11,   0,    0,    0, 0, 0, 1, 1,    0x11,
+                                0,    0xFF, 0xDA, 0,    8, 1, 1, 0, 1,    0,
+                                0};
     frame[12] = (unsigned char)precision;
     frame[13] = (unsigned char)(rows >> 8);
     frame[14] = (unsigned char)rows;
@@ -158,7 +161,8 @@ static void rle_not_a_fragment(struct dicom_fixture *f)
 }
 static void rle_no_fragment(struct dicom_fixture *f)
 {
-    static const unsigned char bytes[16] = {0xFE, 0xFF, 0x00, 0xE0, 0, 0, 0, 0, 0xFE, 0xFF, 0xDD, 0xE0};
+    static const unsigned char bytes[16] = {0xFE, 0xFF, 0x00, 0xE0, 0,    0,
+                                            0,    0,    0xFE, 0xFF, 0xDD, 0xE0};
     ts_fixture_syntax(f, FIXTURE_RLE);
     ts_fixture_bytes(f, FIXTURE_PIXELS, "OB", bytes, sizeof bytes);
     ts_fixture_claim(f, FIXTURE_PIXELS, UINT32_MAX);
@@ -188,9 +192,11 @@ static unsigned char nested[200000];
 /* depth sequences of undefined length, one inside the other; closed properly where `closed`. */
 static void nest(struct dicom_fixture *f, int depth, bool closed)
 {
-    static const unsigned char open[] = {0x09, 0,    0x02, 0x10, 'S',  'Q',  0,    0,    0xFF, 0xFF,
-                                         0xFF, 0xFF, 0xFE, 0xFF, 0x00, 0xE0, 0xFF, 0xFF, 0xFF, 0xFF};
-    static const unsigned char close[] = {0xFE, 0xFF, 0x0D, 0xE0, 0, 0, 0, 0, 0xFE, 0xFF, 0xDD, 0xE0, 0, 0, 0, 0};
+    static const unsigned char open[] = {0x09, 0,    0x02, 0x10, 'S',  'Q',  0,
+                                         0,    0xFF, 0xFF, 0xFF, 0xFF, 0xFE, 0xFF,
+                                         0x00, 0xE0, 0xFF, 0xFF, 0xFF, 0xFF};
+    static const unsigned char close[] = {0xFE, 0xFF, 0x0D, 0xE0, 0, 0, 0, 0,
+                                          0xFE, 0xFF, 0xDD, 0xE0, 0, 0, 0, 0};
     size_t n = 0;
     for (int i = 1; i < depth; i++, n += sizeof open) {
         memcpy(nested + n, open, sizeof open);
@@ -242,10 +248,10 @@ static void item_too_long(struct dicom_fixture *f)
 }
 static void unknown_of_undefined_length(struct dicom_fixture *f)
 {
-    static const unsigned char bytes[] = {0xFE, 0xFF, 0x00, 0xE0, 0xFF, 0xFF, 0xFF, 0xFF,          /* item */
-                                          0x28, 0,    0x10, 0,    2,    0,    0,    0,    9,    0, /* implicit Rows */
-                                          0xFE, 0xFF, 0x0D, 0xE0, 0,    0,    0,    0,    0xFE, 0xFF,
-                                          0xDD, 0xE0, 0,    0,    0,    0};
+    static const unsigned char bytes[] = {
+        0xFE, 0xFF, 0x00, 0xE0, 0xFF, 0xFF, 0xFF, 0xFF,          /* item */
+        0x28, 0,    0x10, 0,    2,    0,    0,    0,    9,    0, /* implicit Rows */
+        0xFE, 0xFF, 0x0D, 0xE0, 0,    0,    0,    0,    0xFE, 0xFF, 0xDD, 0xE0, 0, 0, 0, 0};
     ts_fixture_bytes(f, 0x00091001, "UN", bytes, sizeof bytes);
     ts_fixture_claim(f, 0x00091001, UINT32_MAX);
 }
@@ -258,7 +264,8 @@ static void stray_delimiter(struct dicom_fixture *f)
 }
 static void rows_nested_only(struct dicom_fixture *f)
 {
-    static const unsigned char bytes[] = {0xFE, 0xFF, 0x00, 0xE0, 10, 0, 0, 0, 0x28, 0, 0x10, 0, 'U', 'S', 2, 0, 7, 0};
+    static const unsigned char bytes[] = {0xFE, 0xFF, 0x00, 0xE0, 10,  0, 0, 0, 0x28,
+                                          0,    0x10, 0,    'U',  'S', 2, 0, 7, 0};
     ts_fixture_remove(f, 0x00280010);
     ts_fixture_bytes(f, 0x00091001, "SQ", bytes, sizeof bytes);
 }
@@ -283,7 +290,8 @@ static void zeros_behind_pixels(struct dicom_fixture *f)
 }
 static void noise_behind_pixels(struct dicom_fixture *f)
 {
-    static const unsigned char bytes[] = {0x9E, 0x04, 0x35, 0x1E, 0x32, 0x82, 0x99, 0x74, 0xB5, 0xB5, 0x94, 0x6B};
+    static const unsigned char bytes[] = {0x9E, 0x04, 0x35, 0x1E, 0x32, 0x82,
+                                          0x99, 0x74, 0xB5, 0xB5, 0x94, 0x6B};
     f->tail = bytes;
     f->tail_bytes = sizeof bytes;
 }
@@ -403,11 +411,14 @@ Test(dicom_scan, says_of_each_broken_file_what_is_wrong)
         const char *code = image ? file.refusal_code : "-";
         const char *message = image ? file.refusal ? file.refusal : file.warning : NULL;
         if (getenv("TOMOSTAGE_SHOW")) {
-            fprintf(stderr, "%s | %s | %s\n", c->name, code ? code : "accepted", message ? message : "");
+            fprintf(stderr, "%s | %s | %s\n", c->name, code ? code : "accepted",
+                    message ? message : "");
         }
-        cr_expect((code == NULL) == (c->code == NULL) && (!code || !strcmp(code, c->code)), "%s: code %s, expected %s",
-                  c->name, code ? code : "accepted", c->code ? c->code : "accepted");
-        cr_expect((message == NULL) == (c->message == NULL) && (!message || !strcmp(message, c->message)),
+        cr_expect((code == NULL) == (c->code == NULL) && (!code || !strcmp(code, c->code)),
+                  "%s: code %s, expected %s", c->name, code ? code : "accepted",
+                  c->code ? c->code : "accepted");
+        cr_expect((message == NULL) == (c->message == NULL) &&
+                      (!message || !strcmp(message, c->message)),
                   "%s: message\n  %s\nexpected\n  %s", c->name, message ? message : "(none)",
                   c->message ? c->message : "(none)");
         free(bytes);
@@ -420,10 +431,10 @@ Test(dicom_scan, says_of_each_broken_file_what_is_wrong)
 /* The same slice in each encoding gives the same values, and pixels where they are said to be. */
 Test(dicom_scan, reads_the_same_values_in_every_encoding)
 {
-    static const char *const syntaxes[] = {FIXTURE_EXPLICIT_LE, FIXTURE_IMPLICIT_LE, FIXTURE_EXPLICIT_BE,
-                                           FIXTURE_DEFLATED};
-    static const enum dicom_syntax expected[] = {DICOM_EXPLICIT_LE, DICOM_IMPLICIT_LE, DICOM_EXPLICIT_BE,
-                                                 DICOM_DEFLATED_LE};
+    static const char *const syntaxes[] = {FIXTURE_EXPLICIT_LE, FIXTURE_IMPLICIT_LE,
+                                           FIXTURE_EXPLICIT_BE, FIXTURE_DEFLATED};
+    static const enum dicom_syntax expected[] = {DICOM_EXPLICIT_LE, DICOM_IMPLICIT_LE,
+                                                 DICOM_EXPLICIT_BE, DICOM_DEFLATED_LE};
     char folder[256], path[300];
     ts_test_folder_in_memory(folder, sizeof folder);
     snprintf(path, sizeof path, "%s/good.dcm", folder);
@@ -433,10 +444,12 @@ Test(dicom_scan, reads_the_same_values_in_every_encoding)
         struct dicom_file file;
         struct arena *arena = ts_arena_create();
         unsigned char *bytes = NULL;
-        const double b_value = i < 4 ? 1000.5 : 0; /* whose bytes are all 0, as those of an empty text are */
+        const double b_value =
+            i < 4 ? 1000.5 : 0; /* whose bytes are all 0, as those of an empty text are */
         ts_fixture_init(&fixture, 4);
         ts_fixture_bytes(&fixture, 0x00189087, "FD", &b_value, 8);
-        ts_fixture_bytes(&fixture, 0x00280120, "SS", "\x30\xF8", 2); /* -2000, though unsigned here: 63536 */
+        ts_fixture_bytes(&fixture, 0x00280120, "SS", "\x30\xF8",
+                         2); /* -2000, though unsigned here: 63536 */
         ts_fixture_text(&fixture, 0x00180081, "DS", "4.6");
         ts_fixture_syntax(&fixture, syntaxes[i % 4]);
         size_t n = ts_fixture_encode(&fixture, &bytes);
@@ -448,16 +461,20 @@ Test(dicom_scan, reads_the_same_values_in_every_encoding)
         cr_expect_eq(file.columns, 5);
         cr_expect_eq(file.bits_stored, 12);
         cr_expect_eq(file.high_bit, 11);
-        cr_expect(file.images->have_spacing && file.images->spacing_mm[0] == 0.5 && file.images->spacing_mm[1] == 0.7);
+        cr_expect(file.images->have_spacing && file.images->spacing_mm[0] == 0.5 &&
+                  file.images->spacing_mm[1] == 0.7);
         cr_expect(file.images->have_position && file.images->position_mm[0] == -20.5 &&
                   file.images->position_mm[2] == 105.325);
-        cr_expect(file.images->have_slope && file.images->slope == 1 && file.images->have_intercept &&
-                  file.images->intercept == -1024);
-        cr_expect(file.images->have_padding && !file.images->have_padding_limit && file.images->padding == 63536);
-        cr_expect(file.images->b_value == b_value && file.images->echo_time_ms == 4.6 && isnan(file.tilt_degree));
+        cr_expect(file.images->have_slope && file.images->slope == 1 &&
+                  file.images->have_intercept && file.images->intercept == -1024);
+        cr_expect(file.images->have_padding && !file.images->have_padding_limit &&
+                  file.images->padding == 63536);
+        cr_expect(file.images->b_value == b_value && file.images->echo_time_ms == 4.6 &&
+                  isnan(file.tilt_degree));
         cr_expect_str_eq(file.image_type, "ORIGINAL\\PRIMARY\\AXIAL");
         cr_expect_str_eq(file.series, "1.2.826.0.1.3680043.10.1.2");
-        cr_expect_str_eq(ts_dicom_field_text(file.images, DICOM_FIELD_convolution_kernel), "STANDARD");
+        cr_expect_str_eq(ts_dicom_field_text(file.images, DICOM_FIELD_convolution_kernel),
+                         "STANDARD");
         cr_expect_eq(file.pixel_bytes, 70);
         uint16_t first = ts_fixture_stored(0, 0, 4);
         bool big = expected[i % 4] == DICOM_EXPLICIT_BE;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Files without preamble begin with the file meta group or with the data set. They are read where they are whole, and
- * are no DICOM files where the elements do not show it.
+ * Files without preamble begin with the file meta group or with the data set. They are read where
+ * they are whole, and are no DICOM files where the elements do not show it.
  */
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -48,7 +48,8 @@ Test(dicom_start, files_without_preamble_are_read_where_they_are_whole)
         cr_expect_eq(read, rows[i].read, "row %zu", i);
         if (read) {
             cr_expect_null(file.refusal, "row %zu: %s", i, file.refusal);
-            cr_expect_str_eq(file.warning, "the file has no preamble, and was read from its first element");
+            cr_expect_str_eq(file.warning,
+                             "the file has no preamble, and was read from its first element");
             cr_expect_str_eq(file.syntax_uid, rows[i].syntax);
             cr_expect_eq(file.rows, FIXTURE_ROWS);
         } else {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Times of acquisition that are stated by several clocks: of time zones, and as DateTime beside Date and Time.
+ * Times of acquisition that are stated by several clocks: of time zones, and as DateTime beside
+ * Date and Time.
  */
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -42,7 +43,8 @@ static void edit(struct dicom_fixture *f, int i, void *user)
         ts_fixture_text(f, 0x00080022, "DA", row->date);
 }
 
-static const char zones[] = "states a time zone in", order[] = "Acquisition Time and Instance Number contradict",
+static const char zones[] = "states a time zone in",
+                  order[] = "Acquisition Time and Instance Number contradict",
                   steps[] = "whose steps differ by up to 50 s";
 
 static bool is_warned(const struct dicom_series *series, const char *text)
@@ -60,15 +62,16 @@ static void check(const struct dicom_series *series, const struct clocks *row, s
     cr_assert_eq(series->n_volumes, VOLUMES, "row %zu", r);
     cr_expect(!row->warning || is_warned(series, row->warning), "row %zu", r);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        cr_expect_eq(is_warned(series, texts[i]), row->warning && strstr(row->warning, texts[i]), "row %zu: %s", r,
-                     texts[i]);
+        cr_expect_eq(is_warned(series, texts[i]), row->warning && strstr(row->warning, texts[i]),
+                     "row %zu: %s", r, texts[i]);
     cr_expect_eq(!strcmp(series->volume_axis.unit, "s"), row->timed, "row %zu", r);
     for (int v = 0; v < VOLUMES; v++) {
         const double number = series->images[v * PLACES]->instance_number;
-        cr_expect_eq(number, (row->reversed ? VOLUMES - 1 - v : v) * PLACES + 1, "row %zu: %g", r, number);
+        cr_expect_eq(number, (row->reversed ? VOLUMES - 1 - v : v) * PLACES + 1, "row %zu: %g", r,
+                     number);
         if (row->timed)
-            cr_expect_float_eq(ts_axis_position(&series->volume_axis, v), 60 * v, 1e-6, "row %zu: %g", r,
-                               ts_axis_position(&series->volume_axis, v));
+            cr_expect_float_eq(ts_axis_position(&series->volume_axis, v), 60 * v, 1e-6,
+                               "row %zu: %g", r, ts_axis_position(&series->volume_axis, v));
     }
 }
 
@@ -90,13 +93,19 @@ Test(dicom_clocks, times_count_in_their_zones)
 {
     static struct clocks rows[] = {
         /* the end and the begin of summer time */
-        {.both = {"20241027025930+0200", "20241027020030+0100", "20241027020130+0100"}, .timed = true},
-        {.both = {"20240331015930.5+0100", "20240331030030.5+0200", "20240331030130.5+0200"}, .timed = true},
-        {.both = {"20241103015930-0700", "20241103010030-0800", "20241103010130-0800"}, .timed = true},
-        {.both = {"20240101235930+0100", "20240101230030+0000", "20240101230130+0000"}, .timed = true},
-        {.both = {"20240101100000+0530", "20240101043100+0000", "20240101100200+0530"}, .timed = true},
+        {.both = {"20241027025930+0200", "20241027020030+0100", "20241027020130+0100"},
+         .timed = true},
+        {.both = {"20240331015930.5+0100", "20240331030030.5+0200", "20240331030130.5+0200"},
+         .timed = true},
+        {.both = {"20241103015930-0700", "20241103010030-0800", "20241103010130-0800"},
+         .timed = true},
+        {.both = {"20240101235930+0100", "20240101230030+0000", "20240101230130+0000"},
+         .timed = true},
+        {.both = {"20240101100000+0530", "20240101043100+0000", "20240101100200+0530"},
+         .timed = true},
         /* one zone, or none, in all */
-        {.both = {"20240101235930+0100", "20240102000030+0100", "20240102000130+0100"}, .timed = true},
+        {.both = {"20240101235930+0100", "20240102000030+0100", "20240102000130+0100"},
+         .timed = true},
         {.both = {"20240101235930", "20240102000030", "20240102000130"}, .timed = true},
         /* zones of the files */
         {.both = {"20241027025930", "20241027020030", "20241027020130"},
@@ -109,12 +118,17 @@ Test(dicom_clocks, times_count_in_their_zones)
          .date = "20241027",
          .zones = {"+0200", "+0100", "+0100"},
          .timed = true},
-        {.both = {"20240101120000", "20240101120100", "20240101120200"}, .zones = {"+0100"}, .timed = true},
+        {.both = {"20240101120000", "20240101120100", "20240101120200"},
+         .zones = {"+0100"},
+         .timed = true},
         /* a time of day has no zone */
-        {.times = {"120000", "120100", "120200"}, .zones = {"+0100", "+0100", "+0100"}, .timed = true},
+        {.times = {"120000", "120100", "120200"},
+         .zones = {"+0100", "+0100", "+0100"},
+         .timed = true},
         /* clocks that do not compare */
         {.both = {"20241027025930+0200", "20241027020030", "20241027020130"}, .warning = zones},
-        {.both = {"20240101120000", "20240101120100+0100", "20240101120200+0100"}, .warning = zones},
+        {.both = {"20240101120000", "20240101120100+0100", "20240101120200+0100"},
+         .warning = zones},
         {.both = {"20240101120000+0100", "20240101120100", "20240101120200+0100"},
          .zones = {"+0100", "no"},
          .warning = zones},
@@ -222,8 +236,8 @@ Test(dicom_clocks, times_of_frames_count_in_their_zones)
         cr_assert_eq(series->n_volumes, VOLUMES, "row %zu", r);
         for (int v = 0; v < VOLUMES; v++) {
             cr_expect_eq(series->images[v * PLACES]->frame, v * PLACES, "row %zu", r);
-            cr_expect_float_eq(ts_axis_position(&series->volume_axis, v), 60 * v, 1e-6, "row %zu: %g", r,
-                               ts_axis_position(&series->volume_axis, v));
+            cr_expect_float_eq(ts_axis_position(&series->volume_axis, v), 60 * v, 1e-6,
+                               "row %zu: %g", r, ts_axis_position(&series->volume_axis, v));
         }
         ts_test_study_close(&study);
         ts_test_remove_folder(folder);

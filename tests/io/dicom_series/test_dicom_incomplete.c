@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A series that is not whole is reported as far as headers tell: gaps in the Instance Numbers, fewer files than the
- * header claims, and slices that stand in another group because one of their elements differs.
+ * A series that is not whole is reported as far as headers tell: gaps in the Instance Numbers,
+ * fewer files than the header claims, and slices that stand in another group because one of their
+ * elements differs.
  */
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -52,8 +53,9 @@ Test(dicom_incomplete, a_slice_in_another_group_is_warned_of)
                 ts_lost_close(&lost);
         }
         cr_assert(open, "kind %d", kind);
-        cr_expect_not_null(strstr(ts_lost_attribute(&lost, "warnings"), "lies where the next slice would"),
-                           "kind %d: %s", kind, ts_lost_attribute(&lost, "warnings"));
+        cr_expect_not_null(
+            strstr(ts_lost_attribute(&lost, "warnings"), "lies where the next slice would"),
+            "kind %d: %s", kind, ts_lost_attribute(&lost, "warnings"));
         ts_lost_close(&lost);
         ts_lost_end(&lost);
     }
@@ -70,7 +72,8 @@ static void claim(struct dicom_fixture *f, int z, void *user)
 {
     const struct claims *claims = user;
     char number[24];
-    snprintf(number, sizeof number, "%d", claims->first + claims->step * (z + (claims->hole && z >= claims->hole)));
+    snprintf(number, sizeof number, "%d",
+             claims->first + claims->step * (z + (claims->hole && z >= claims->hole)));
     ts_fixture_text(f, 0x00200013, "IS", number);
     if (claims->instances)
         ts_fixture_text(f, 0x00201209, "IS", claims->instances);
@@ -136,7 +139,8 @@ Test(dicom_incomplete, fewer_files_than_the_series_has_refuse)
     const char *one = ts_lost_path(&lost, "IM003.dcm");
     lost.params.dicom = (struct ts_texts){1, &one};
     ts_lost_open_as(&lost, UNREADABLE_REFUSE, INCOMPLETE_REFUSE, TS_OK);
-    cr_expect_not_null(strstr(ts_lost_attribute(&lost, "warnings"), "Instances says 12, 1 are in the input"));
+    cr_expect_not_null(
+        strstr(ts_lost_attribute(&lost, "warnings"), "Instances says 12, 1 are in the input"));
     ts_lost_close(&lost);
     ts_lost_end(&lost);
 }
@@ -169,25 +173,36 @@ Test(dicom_incomplete, the_program_reports_it)
     cr_assert_eq(symlink("/nonexistent", ts_lost_path(&lost, "link")), 0);
     ts_program_run(folder, (const char *const[]){"info", lost.folder, NULL}, &outcome);
     cr_expect_eq(outcome.code, 3); /* a run that is told nothing more would refuse it */
-    cr_expect_not_null(strstr(outcome.out, "refused (input-unreadable): cannot read"), "%s", outcome.out);
-    cr_expect_not_null(strstr(outcome.out, "refused (slice-unreadable): 1 file among its slices"), "%s", outcome.out);
-    cr_expect_not_null(strstr(outcome.out, "refused (series-incomplete): Number of"), "%s", outcome.out);
+    cr_expect_not_null(strstr(outcome.out, "refused (input-unreadable): cannot read"), "%s",
+                       outcome.out);
+    cr_expect_not_null(strstr(outcome.out, "refused (slice-unreadable): 1 file among its slices"),
+                       "%s", outcome.out);
+    cr_expect_not_null(strstr(outcome.out, "refused (series-incomplete): Number of"), "%s",
+                       outcome.out);
     cr_expect_not_null(
-        strstr(outcome.out, "warning: 3 files passed over: 1 not DICOM, 1 empty, 1 unreadable (IM010.dcm"), "%s",
-        outcome.out);
+        strstr(outcome.out,
+               "warning: 3 files passed over: 1 not DICOM, 1 empty, 1 unreadable (IM010.dcm"),
+        "%s", outcome.out);
     ts_program_run(folder, (const char *const[]){"info", lost.folder, "--json", NULL}, &outcome);
-    cr_expect(outcome.code == 3 && ts_test_is_json(outcome.out, strcspn(outcome.out, "\n")), "%s", outcome.out);
-    cr_expect_not_null(strstr(outcome.out, "\"lacks\": [{\"code\": \"slice-unreadable\""), "%s", outcome.out);
-    cr_expect_not_null(strstr(outcome.out, "a link to /nonexistent: No such file"), "%s", outcome.out);
+    cr_expect(outcome.code == 3 && ts_test_is_json(outcome.out, strcspn(outcome.out, "\n")), "%s",
+              outcome.out);
+    cr_expect_not_null(strstr(outcome.out, "\"lacks\": [{\"code\": \"slice-unreadable\""), "%s",
+                       outcome.out);
+    cr_expect_not_null(strstr(outcome.out, "a link to /nonexistent: No such file"), "%s",
+                       outcome.out);
     char chain[600];
-    snprintf(chain, sizeof chain, "dicom \"%s\" unreadable=skip incomplete=allow | statistics | hdf5 o.h5",
-             lost.folder);
+    snprintf(chain, sizeof chain,
+             "dicom \"%s\" unreadable=skip incomplete=allow | statistics | hdf5 o.h5", lost.folder);
     for (int i = 0; i < 2; i++) {
-        ts_program_run(folder, (const char *const[]){i ? "run" : "check", "--json", chain, NULL}, &outcome);
+        ts_program_run(folder, (const char *const[]){i ? "run" : "check", "--json", chain, NULL},
+                       &outcome);
         cr_expect_eq(outcome.code, 0, "%s", outcome.err);
-        cr_expect_not_null(strstr(outcome.out, "\"code\": \"slice-unreadable\""), "%s", outcome.out);
-        cr_expect_not_null(strstr(outcome.out, "\"code\": \"files-passed-over\""), "%s", outcome.out);
-        cr_expect_not_null(strstr(outcome.out, "\"code\": \"series-incomplete\""), "%s", outcome.out);
+        cr_expect_not_null(strstr(outcome.out, "\"code\": \"slice-unreadable\""), "%s",
+                           outcome.out);
+        cr_expect_not_null(strstr(outcome.out, "\"code\": \"files-passed-over\""), "%s",
+                           outcome.out);
+        cr_expect_not_null(strstr(outcome.out, "\"code\": \"series-incomplete\""), "%s",
+                           outcome.out);
     }
     ts_lost_end(&lost);
 }
@@ -198,15 +213,18 @@ Test(dicom_incomplete, warnings_that_are_not_listed_are_counted)
     struct dicom_series series = {.arena = ts_arena_create()};
     for (int i = 0; i < DICOM_MAX_WARNINGS + 3; i++) {
         ts_dicom_series_warn(&series, "warning %d", i);
-        cr_assert_eq(series.n_warnings, (size_t)(i < DICOM_MAX_WARNINGS ? i + 1 : DICOM_MAX_WARNINGS + 1));
+        cr_assert_eq(series.n_warnings,
+                     (size_t)(i < DICOM_MAX_WARNINGS ? i + 1 : DICOM_MAX_WARNINGS + 1));
     }
     cr_expect_str_eq(series.warnings[DICOM_MAX_WARNINGS - 1], "warning 15");
-    cr_expect_str_eq(series.warnings[DICOM_MAX_WARNINGS], "there are more warnings, which are not listed: 3");
+    cr_expect_str_eq(series.warnings[DICOM_MAX_WARNINGS],
+                     "there are more warnings, which are not listed: 3");
     cr_expect_not(series.no_memory);
     ts_arena_destroy(series.arena);
 }
 
-/* Wherever memory runs out, grouping fails or finds all that it finds with memory: no warning is lost. */
+/* Wherever memory runs out, grouping fails or finds all that it finds with memory: no warning is
+ * lost. */
 Test(dicom_incomplete, no_warning_is_lost_where_memory_runs_out)
 {
     struct lost lost;
@@ -231,8 +249,8 @@ Test(dicom_incomplete, no_warning_is_lost_where_memory_runs_out)
             expected = series->n_warnings;
         cr_assert(expected > 0);
         if (status == TS_OK)
-            cr_expect(n_series == 1 && series->n_warnings == expected && series->incomplete, "allocation %lld",
-                      (long long)after);
+            cr_expect(n_series == 1 && series->n_warnings == expected && series->incomplete,
+                      "allocation %lld", (long long)after);
         else
             cr_expect_eq(status, TS_RUN_FAILED, "allocation %lld", (long long)after);
         cr_expect(status == TS_OK || failed > 0);

@@ -60,28 +60,31 @@ Test(dicom_lossy, loss_is_said_once_and_recorded)
 {
     check((struct loss){0, "", ""}, "", "", "");
     check((struct loss){4, "10.5", "ISO_10918_1"},
-          "4 of 4 images were compressed with loss (method ISO_10918_1, ratio 10.5): values differ", "10.5",
-          "ISO_10918_1");
-    check((struct loss){1, "", ""}, "1 of 4 images were compressed with loss (method unknown, ratio unknown)", "", "");
-    check((struct loss){2, "3\\4", "ISO_15444_1\\ISO_10918_1"}, "method ISO_15444_1\\ISO_10918_1, ratio 3\\4", "3\\4",
-          "ISO_15444_1\\ISO_10918_1");
+          "4 of 4 images were compressed with loss (method ISO_10918_1, ratio 10.5): values differ",
+          "10.5", "ISO_10918_1");
+    check((struct loss){1, "", ""},
+          "1 of 4 images were compressed with loss (method unknown, ratio unknown)", "", "");
+    check((struct loss){2, "3\\4", "ISO_15444_1\\ISO_10918_1"},
+          "method ISO_15444_1\\ISO_10918_1, ratio 3\\4", "3\\4", "ISO_15444_1\\ISO_10918_1");
 }
 
 /* Loss changes the values of padding too, which marks no pixel then. */
 Test(dicom_lossy, padding_may_be_lost)
 {
-    check((struct loss){4, "10.5", "ISO_10918_1", 7}, "values differ from those that were measured, and padding that",
-          "10.5", "ISO_10918_1");
+    check((struct loss){4, "10.5", "ISO_10918_1", 7},
+          "values differ from those that were measured, and padding that", "10.5", "ISO_10918_1");
     check((struct loss){0, "", "", 7}, "", "", "");
 }
 
 /* A text that is no method and no ratio may be a name. */
 Test(dicom_lossy, other_texts_stay_out_of_the_result)
 {
-    check((struct loss){4, "Nobody", "NOBODY"}, "method unrecognized, ratio unrecognized", "unrecognized",
-          "unrecognized");
-    check((struct loss){4, "19610314", "ISO_10918_1"}, "ratio unrecognized", "unrecognized", "ISO_10918_1");
-    check((struct loss){4, "3\\0.5", "ISO_10918_1"}, "ratio unrecognized", "unrecognized", "ISO_10918_1");
+    check((struct loss){4, "Nobody", "NOBODY"}, "method unrecognized, ratio unrecognized",
+          "unrecognized", "unrecognized");
+    check((struct loss){4, "19610314", "ISO_10918_1"}, "ratio unrecognized", "unrecognized",
+          "ISO_10918_1");
+    check((struct loss){4, "3\\0.5", "ISO_10918_1"}, "ratio unrecognized", "unrecognized",
+          "ISO_10918_1");
 }
 
 /* Frames that say it themselves, in files whose header says nothing of it. */
@@ -102,7 +105,8 @@ Test(dicom_lossy, a_frame_says_it_too)
         const char *code;
         struct source *source;
         struct ts_diag *diag = ts_diag_create();
-        snprintf(path, sizeof path, "%s/syntax/ct_all_syntaxes/CTImage.dcm_%s.dcm", ts_test_data(), files[i].file);
+        snprintf(path, sizeof path, "%s/syntax/ct_all_syntaxes/CTImage.dcm_%s.dcm", ts_test_data(),
+                 files[i].file);
         cr_assert(ts_test_open_file(path, NULL, &source, &code, diag), "%s", code);
         const struct dicom_source *dicom = (const struct dicom_source *)source;
         cr_expect_eq(dicom->frames[0].image->file->lossy, files[i].lossy, "%s", files[i].file);
@@ -111,13 +115,16 @@ Test(dicom_lossy, a_frame_says_it_too)
     }
 }
 
-/* Makes JPEG-LS of 10 frames near-lossless, of which the header says nothing, and the last frame alone has a loss. */
+/* Makes JPEG-LS of 10 frames near-lossless, of which the header says nothing, and the last frame
+ * alone has a loss. */
 static void write_late_loss(const char *path)
 {
-    static const unsigned char scan[] = {0xFF, 0xDA, 0, 8, 1, 1, 0, 0}; /* the last byte is NEAR (ITU-T T.87 C.2.3) */
+    static const unsigned char scan[] = {
+        0xFF, 0xDA, 0, 8, 1, 1, 0, 0}; /* the last byte is NEAR (ITU-T T.87 C.2.3) */
     char from[1024];
     size_t n, at;
-    snprintf(from, sizeof from, "%s/syntax/pydicom_data/emri_small_jpeg_ls_lossless.dcm", ts_test_data());
+    snprintf(from, sizeof from, "%s/syntax/pydicom_data/emri_small_jpeg_ls_lossless.dcm",
+             ts_test_data());
     unsigned char *bytes = ts_test_read_file(from, &n);
     for (at = 0; memcmp(bytes + at, "1.2.840.10008.1.2.4.80", 22) != 0; at++)
         cr_assert_lt(at + 22, n);
@@ -144,7 +151,8 @@ Test(dicom_lossy, a_loss_that_only_a_later_frame_has_is_refused)
     cr_assert_eq(source->n_slices, 10);
     cr_assert_leq(ts_slice_bytes(&source->image), sizeof slice);
     for (int64_t z = 0; z < 10; z++)
-        cr_expect_eq(source->ops->read(source, z, 1, slice, diag), z < 9 ? TS_OK : TS_BAD_INPUT, "%d", (int)z);
+        cr_expect_eq(source->ops->read(source, z, 1, slice, diag), z < 9 ? TS_OK : TS_BAD_INPUT,
+                     "%d", (int)z);
     ts_test_expect(diag, "dicom-loss-unsaid", "neither the header nor the first frame");
     source->ops->close(source);
     ts_diag_destroy(diag);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A slice that is lost is never passed over in silence: files that cannot be read, files without a readable header
- * among slices, files that the user lists, and links.
+ * A slice that is lost is never passed over in silence: files that cannot be read, files without a
+ * readable header among slices, files that the user lists, and links.
  */
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -18,7 +18,8 @@
 
 Test(dicom_lost, empty_cut_and_damaged_slices_refuse)
 {
-    static const char *const texts[] = {"(empty)", "(too short)", "(DICOM without its preamble)", "(not DICOM)"};
+    static const char *const texts[] = {"(empty)", "(too short)", "(DICOM without its preamble)",
+                                        "(not DICOM)"};
     static const char *const names[] = {"IM000.dcm", "IM010.dcm"};
     for (int kind = 0; kind < 4; kind++)
         for (int i = 0; i < 2; i++) {
@@ -45,11 +46,13 @@ Test(dicom_lost, a_slice_cut_behind_an_element_refuses)
     ts_test_expect(lost.diag, "dicom-missing-element", "may lack slices");
     lost.params.series = "2";
     ts_lost_open_as(&lost, UNREADABLE_REFUSE, INCOMPLETE_REFUSE, TS_BAD_INPUT);
-    ts_test_expect(lost.diag, "slice-unreadable", "damaged files of series 1 may be slices of series 2");
+    ts_test_expect(lost.diag, "slice-unreadable",
+                   "damaged files of series 1 may be slices of series 2");
     ts_lost_open_as(&lost, UNREADABLE_SKIP, INCOMPLETE_REFUSE, TS_OK);
     cr_expect_eq(lost.source->n_slices, FIXTURE_SLICES - 1);
     cr_expect_str_eq(ts_lost_attribute(&lost, "files_skipped"), "1");
-    ts_test_expect_warning(lost.diag, "dicom-missing-element", "series 2 may lack slices that series 1 holds");
+    ts_test_expect_warning(lost.diag, "dicom-missing-element",
+                           "series 2 may lack slices that series 1 holds");
     ts_lost_close(&lost);
     ts_lost_end(&lost);
 }
@@ -80,7 +83,8 @@ Test(dicom_lost, a_slice_with_a_damaged_series_uid_refuses)
         char length;
         cr_assert_eq(pread(fd, &length, 1, at + 6), 1);
         length ^= 8;
-        const size_t left = (size_t)(end_of_file - uid) < sizeof zeros ? (size_t)(end_of_file - uid) : sizeof zeros;
+        const size_t left =
+            (size_t)(end_of_file - uid) < sizeof zeros ? (size_t)(end_of_file - uid) : sizeof zeros;
         if (kind == 0) /* one bit */
             cr_assert_eq(pwrite(fd, &length, 1, at + 6), 1);
         else if (kind == 1)
@@ -111,10 +115,11 @@ Test(dicom_lost, a_slice_with_a_damaged_series_uid_refuses)
 
 Test(dicom_lost, what_cannot_be_read_is_an_error_with_name_and_errno)
 {
-    static const char *const errors[][2] = {{"input-unreadable", "IM010.dcm: Permission denied"},
-                                            {"input-unreadable", "IM010.dcm, a link to /nonexistent/x: No such"},
-                                            {"slice-unreadable", "IM010.dcm (link that leads to itself)"},
-                                            {"input-unreadable", "/a: Permission denied"}};
+    static const char *const errors[][2] = {
+        {"input-unreadable", "IM010.dcm: Permission denied"},
+        {"input-unreadable", "IM010.dcm, a link to /nonexistent/x: No such"},
+        {"slice-unreadable", "IM010.dcm (link that leads to itself)"},
+        {"input-unreadable", "/a: Permission denied"}};
     const bool root = geteuid() == 0;
     for (int kind = 0; kind < 4; kind++) {
         struct lost lost;
@@ -137,7 +142,8 @@ Test(dicom_lost, what_cannot_be_read_is_an_error_with_name_and_errno)
     }
 }
 
-/* Names beside slices IM000.dcm, ..., each with bytes that are no DICOM, and whether it may be one of them. */
+/* Names beside slices IM000.dcm, ..., each with bytes that are no DICOM, and whether it may be one
+ * of them. */
 Test(dicom_lost, other_files_are_warned_of)
 {
     static const struct {
@@ -169,13 +175,15 @@ Test(dicom_lost, other_files_are_warned_of)
     ts_lost_begin(&lost, FIXTURE_SLICES, NULL, NULL);
     for (int i = 0; i < N; i++) {
         ts_fixture_write_bytes(ts_lost_path(&lost, others[i].name), others[i].bytes, others[i].n);
-        ts_lost_open_as(&lost, UNREADABLE_REFUSE, INCOMPLETE_REFUSE, others[i].suspect ? TS_BAD_INPUT : TS_OK);
+        ts_lost_open_as(&lost, UNREADABLE_REFUSE, INCOMPLETE_REFUSE,
+                        others[i].suspect ? TS_BAD_INPUT : TS_OK);
         if (others[i].suspect) {
             ts_test_expect(lost.diag, "slice-unreadable", others[i].name);
         } else {
             cr_expect_eq(ts_diag_count(lost.diag), 1);
             ts_test_expect_warning(lost.diag, "files-passed-over", others[i].name);
-            cr_expect_not_null(strstr(ts_lost_attribute(&lost, "files_passed_over"), "1 file passed over: 1 "));
+            cr_expect_not_null(
+                strstr(ts_lost_attribute(&lost, "files_passed_over"), "1 file passed over: 1 "));
             cr_expect_str_eq(ts_lost_attribute(&lost, "files_skipped"), "");
             ts_lost_close(&lost);
         }
@@ -262,7 +270,8 @@ Test(dicom_lost, files_beside_other_series_are_warned_of)
         const char *paths[] = {path};
         struct arena *arena = ts_arena_create();
         cr_assert_eq(ts_dicom_scan(paths, 1, arena, &folder, lost.diag), TS_OK);
-        cr_assert_eq(ts_dicom_group(&folder, &ts_dicom_default_rules, arena, &series, &n, lost.diag), TS_OK);
+        cr_assert_eq(
+            ts_dicom_group(&folder, &ts_dicom_default_rules, arena, &series, &n, lost.diag), TS_OK);
         cr_assert_eq(n, 2);
         const bool other = strcmp(series[i].series, "1.2.826.0.1.3680043.10.1.7") == 0;
         cr_expect_eq(series[i].n_suspects, other ? 1 : 0);
@@ -376,8 +385,10 @@ Test(dicom_lost, files_that_the_user_lists)
     ts_fixture_write_bytes(paths[10], "just text", 9);
     ts_lost_expect(&lost, "slice-unreadable", "IM010.dcm (not DICOM)", FIXTURE_SLICES - 1);
     cr_assert_eq(unlink(paths[10]), 0);
-    for (int32_t skip = 0; skip < 2; skip++) { /* the chain names what is not there: nothing to skip */
-        ts_lost_open_as(&lost, skip ? UNREADABLE_SKIP : UNREADABLE_REFUSE, INCOMPLETE_REFUSE, TS_BAD_INPUT);
+    for (int32_t skip = 0; skip < 2;
+         skip++) { /* the chain names what is not there: nothing to skip */
+        ts_lost_open_as(&lost, skip ? UNREADABLE_SKIP : UNREADABLE_REFUSE, INCOMPLETE_REFUSE,
+                        TS_BAD_INPUT);
         ts_test_expect(lost.diag, "input-unreadable", "IM010.dcm: No such file or directory");
     }
     ts_lost_end(&lost);
@@ -395,8 +406,10 @@ Test(dicom_lost, idle_entries_are_warned_of)
     cr_assert_eq(mkdir(empty, 0755), 0);
     lost.params.dicom = (struct ts_texts){2, items};
     ts_lost_open_as(&lost, UNREADABLE_REFUSE, INCOMPLETE_REFUSE, TS_OK);
-    ts_test_expect_warning(lost.diag, "input-idle", "1 of the paths that the chain lists brought no image of its own");
-    cr_expect_str_eq(ts_lost_attribute(&lost, "files_passed_over"), "1 folder passed over: 1 empty folder");
+    ts_test_expect_warning(lost.diag, "input-idle",
+                           "1 of the paths that the chain lists brought no image of its own");
+    cr_expect_str_eq(ts_lost_attribute(&lost, "files_passed_over"),
+                     "1 folder passed over: 1 empty folder");
     ts_lost_close(&lost);
     items[1] = folder;
     ts_lost_open_as(&lost, UNREADABLE_REFUSE, INCOMPLETE_REFUSE, TS_OK);
@@ -410,8 +423,9 @@ Test(dicom_lost, idle_entries_are_warned_of)
 /* Something else than a file stands where a slice was, under its name. */
 Test(dicom_lost, folders_and_devices_of_a_slices_name_refuse)
 {
-    static const char *const texts[] = {"IM010.dcm (empty folder)", "IM010.dcm (link to a folder, not followed)",
-                                        "IM010.dcm (not a regular file)", "IM010.dcm (not a regular file)"};
+    static const char *const texts[] = {
+        "IM010.dcm (empty folder)", "IM010.dcm (link to a folder, not followed)",
+        "IM010.dcm (not a regular file)", "IM010.dcm (not a regular file)"};
     for (int kind = 0; kind < 4; kind++) {
         struct lost lost;
         ts_lost_begin(&lost, FIXTURE_SLICES, NULL, NULL);

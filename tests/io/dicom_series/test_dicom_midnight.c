@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Series of volumes whose Acquisition Times have no date, or only that of the first image: what happens at midnight is
- * decided by Instance Number or by Content Date, and refused where neither says it.
+ * Series of volumes whose Acquisition Times have no date, or only that of the first image: what
+ * happens at midnight is decided by Instance Number or by Content Date, and refused where neither
+ * says it.
  */
 #include <criterion/criterion.h>
 #include <math.h>
@@ -20,8 +21,8 @@ enum content { NO_CONTENT, DATED, FROZEN, DATELESS, MADE_LATER };
 struct night {
     int times[VOLUMES];
     enum numbers numbers;
-    enum content
-        content; /* Content Time, with its date, that of the first image, or none; or in the order of the clock */
+    enum content content; /* Content Time, with its date, that of the first image, or none; or in
+                             the order of the clock */
     double positions[VOLUMES];
     const char *refusal, *warning;
 };
@@ -39,7 +40,8 @@ static void edit(struct dicom_fixture *fixture, int i, void *user)
     int clock = 0; /* volumes that are earlier on the clock */
     for (int k = 0; k < VOLUMES; k++)
         clock += night->times[k] < time;
-    const int numbers[] = {i + 1, IMAGES - i, 0, z * VOLUMES + v + 1, clock * SERIES_SLICES + z + 1};
+    const int numbers[] = {i + 1, IMAGES - i, 0, z * VOLUMES + v + 1,
+                           clock * SERIES_SLICES + z + 1};
     snprintf(text, sizeof text, "%d", numbers[night->numbers]);
     if (night->numbers == UNNUMBERED)
         ts_fixture_remove(fixture, 0x00200013);
@@ -49,7 +51,8 @@ static void edit(struct dicom_fixture *fixture, int i, void *user)
         return;
     if (night->content != DATELESS)
         ts_fixture_text(fixture, 0x00080023, "DA",
-                        night->content == DATED && v > 0 && time < night->times[0] ? "20240101" : "20231231");
+                        night->content == DATED && v > 0 && time < night->times[0] ? "20240101"
+                                                                                   : "20231231");
     snprintf(text, sizeof text, "%06d", night->content == MADE_LATER ? 120000 + clock : time);
     ts_fixture_text(fixture, 0x00080033, "TM", text);
 }
@@ -59,10 +62,25 @@ Test(dicom_midnight, is_passed_where_the_header_says_so)
     static struct night rows[] = {
         {{235958, 235959, 1, 3}, RISING, NO_CONTENT, {0, 1, 3, 5}, NULL, NULL},
         {{235958, 235959, 1, 3}, UNNUMBERED, DATED, {0, 1, 3, 5}, NULL, NULL},
-        {{235958, 235959, 1, 3}, UNNUMBERED, NO_CONTENT, {0}, "nothing says whether the scan crossed midnight", NULL},
-        {{235958, 235959, 1, 3}, FALLING, NO_CONTENT, {0}, "nothing says whether the scan crossed midnight", NULL},
-        {{60000, 60100, 200000, 200100}, RISING, NO_CONTENT, {0, 60, 50400, 50460}, NULL, NULL}, /* the afternoon of a
-                                                                                                    day */
+        {{235958, 235959, 1, 3},
+         UNNUMBERED,
+         NO_CONTENT,
+         {0},
+         "nothing says whether the scan crossed midnight",
+         NULL},
+        {{235958, 235959, 1, 3},
+         FALLING,
+         NO_CONTENT,
+         {0},
+         "nothing says whether the scan crossed midnight",
+         NULL},
+        {{60000, 60100, 200000, 200100},
+         RISING,
+         NO_CONTENT,
+         {0, 60, 50400, 50460},
+         NULL,
+         NULL}, /* the afternoon of a
+                   day */
         {{100000, 100001, 100002, 100003},
          FALLING,
          NO_CONTENT,
@@ -77,14 +95,17 @@ Test(dicom_midnight, is_passed_where_the_header_says_so)
         ts_fixture_series(folder, IMAGES, edit, &rows[k]);
         ts_test_study_open(&study, folder, &ts_dicom_default_rules);
         const struct dicom_series *series = &study.series[0];
-        cr_assert_eq(series->refusal == NULL, rows[k].refusal == NULL, "row %zu: %s", k, series->refusal);
-        cr_expect(!series->refusal || strstr(series->refusal, rows[k].refusal), "row %zu: %s", k, series->refusal);
-        cr_expect(!rows[k].warning || (series->n_warnings > 0 && strstr(series->warnings[0], rows[k].warning)),
+        cr_assert_eq(series->refusal == NULL, rows[k].refusal == NULL, "row %zu: %s", k,
+                     series->refusal);
+        cr_expect(!series->refusal || strstr(series->refusal, rows[k].refusal), "row %zu: %s", k,
+                  series->refusal);
+        cr_expect(!rows[k].warning ||
+                      (series->n_warnings > 0 && strstr(series->warnings[0], rows[k].warning)),
                   "row %zu", k);
         for (int v = 0; !series->refusal && v < VOLUMES; v++) {
             cr_assert_not_null(series->volume_axis.positions, "row %zu", k);
-            cr_expect_float_eq(series->volume_axis.positions[v], rows[k].positions[v], 1e-6, "row %zu, volume %d: %g",
-                               k, v, series->volume_axis.positions[v]);
+            cr_expect_float_eq(series->volume_axis.positions[v], rows[k].positions[v], 1e-6,
+                               "row %zu, volume %d: %g", k, v, series->volume_axis.positions[v]);
         }
         ts_test_study_close(&study);
         ts_test_remove_folder(folder);
@@ -168,12 +189,44 @@ Test(dicom_midnight, a_date_that_stays_that_of_the_first_image_is_contradicted)
          {0, 1, 3, 5},
          "Frame Reference Time and Content Date"},
         /* two scans of one day */
-        {{60000, 60100, 200000, 200100}, 6, RISING, DATED, true, "PT", "20231231", {0, 60, 50400, 50460}, NULL},
-        {{60000, 60100, 200000, 200100}, 6, FALLING, DATED, false, "MR", "20231231", {0, 60, 50400, 50460}, NULL},
+        {{60000, 60100, 200000, 200100},
+         6,
+         RISING,
+         DATED,
+         true,
+         "PT",
+         "20231231",
+         {0, 60, 50400, 50460},
+         NULL},
+        {{60000, 60100, 200000, 200100},
+         6,
+         FALLING,
+         DATED,
+         false,
+         "MR",
+         "20231231",
+         {0, 60, 50400, 50460},
+         NULL},
         /* hours and minutes alone are times too */
-        {{1000, 1001, 1002, 1005}, 4, RISING, NO_CONTENT, false, "MR", NULL, {0, 60, 120, 300}, NULL},
+        {{1000, 1001, 1002, 1005},
+         4,
+         RISING,
+         NO_CONTENT,
+         false,
+         "MR",
+         NULL,
+         {0, 60, 120, 300},
+         NULL},
         {{10, 11, 13, 14}, 2, RISING, NO_CONTENT, false, "MR", NULL, {0, 3600, 10800, 14400}, NULL},
-        {{1000, 1001, 1002, 1005}, 4, FALLING, NO_CONTENT, false, "MR", "20231231", {0, 60, 120, 300}, NULL},
+        {{1000, 1001, 1002, 1005},
+         4,
+         FALLING,
+         NO_CONTENT,
+         false,
+         "MR",
+         "20231231",
+         {0, 60, 120, 300},
+         NULL},
         /* Content Date stays that of the first image too, or is not there */
         {{235900, 235930, 0, 30},
          6,
@@ -241,13 +294,74 @@ Test(dicom_midnight, a_date_that_stays_that_of_the_first_image_is_contradicted)
          "and Instance Number contradicts the order",
          false,
          false},
-        {{235900, 235930, 0, 30}, 6, RISING, FROZEN, true, "PT", NULL, {0, 30, 60, 90}, NULL, false, false},
-        {{235900, 235930, 0, 30}, 6, UNNUMBERED, FROZEN, true, "PT", NULL, {0, 30, 60, 90}, NULL, false, false},
-        {{235900, 235930, 0, 30}, 6, UNNUMBERED, DATELESS, false, "MR", NULL, {0, 30, 60, 90}, NULL, true, false},
-        /* what says the opposite is outvoted: the times give no order, and the next attribute does */
-        {{235900, 235930, 0, 30}, 6, RISING, MADE_LATER, true, "PT", "20231231", {0, 30, 60, 90}, NULL, false, false},
-        {{235900, 235930, 0, 30}, 6, BY_CLOCK, FROZEN, true, "MR", "20231231", {0, 30, 60, 90}, NULL, true, false},
-        {{235900, 235930, 0, 30}, 6, BY_CLOCK, DATELESS, true, "MR", NULL, {0, 30, 60, 90}, NULL, true, false},
+        {{235900, 235930, 0, 30},
+         6,
+         RISING,
+         FROZEN,
+         true,
+         "PT",
+         NULL,
+         {0, 30, 60, 90},
+         NULL,
+         false,
+         false},
+        {{235900, 235930, 0, 30},
+         6,
+         UNNUMBERED,
+         FROZEN,
+         true,
+         "PT",
+         NULL,
+         {0, 30, 60, 90},
+         NULL,
+         false,
+         false},
+        {{235900, 235930, 0, 30},
+         6,
+         UNNUMBERED,
+         DATELESS,
+         false,
+         "MR",
+         NULL,
+         {0, 30, 60, 90},
+         NULL,
+         true,
+         false},
+        /* what says the opposite is outvoted: the times give no order, and the next attribute
+         * does */
+        {{235900, 235930, 0, 30},
+         6,
+         RISING,
+         MADE_LATER,
+         true,
+         "PT",
+         "20231231",
+         {0, 30, 60, 90},
+         NULL,
+         false,
+         false},
+        {{235900, 235930, 0, 30},
+         6,
+         BY_CLOCK,
+         FROZEN,
+         true,
+         "MR",
+         "20231231",
+         {0, 30, 60, 90},
+         NULL,
+         true,
+         false},
+        {{235900, 235930, 0, 30},
+         6,
+         BY_CLOCK,
+         DATELESS,
+         true,
+         "MR",
+         NULL,
+         {0, 30, 60, 90},
+         NULL,
+         true,
+         false},
         /* two scans of one day */
         {{60000, 60100, 200000, 200100},
          6,
@@ -293,12 +407,13 @@ Test(dicom_midnight, a_date_that_stays_that_of_the_first_image_is_contradicted)
         const struct dicom_series *series = &study.series[0];
         cr_assert_null(series->refusal, "row %zu: %s", k, series->refusal);
         for (size_t w = 0; w < series->n_warnings; w++)
-            warned |= strstr(series->warnings[w], rows[k].warning ? rows[k].warning : "midnight") != NULL;
+            warned |=
+                strstr(series->warnings[w], rows[k].warning ? rows[k].warning : "midnight") != NULL;
         cr_expect_eq(warned, rows[k].warning != NULL, "row %zu", k);
         for (int v = 0; v < VOLUMES; v++) {
             cr_assert_not_null(series->volume_axis.positions, "row %zu", k);
-            cr_expect_float_eq(series->volume_axis.positions[v], rows[k].positions[v], 1e-6, "row %zu, volume %d: %g",
-                               k, v, series->volume_axis.positions[v]);
+            cr_expect_float_eq(series->volume_axis.positions[v], rows[k].positions[v], 1e-6,
+                               "row %zu, volume %d: %g", k, v, series->volume_axis.positions[v]);
         }
         ts_test_study_close(&study);
         ts_test_remove_folder(folder);

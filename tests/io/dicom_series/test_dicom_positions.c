@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Positions of slices become a geometry: the fitted line, the tolerance, shear, stacks, and images at one position.
+ * Positions of slices become a geometry: the fitted line, the tolerance, shear, stacks, and images
+ * at one position.
  */
 #include <criterion/criterion.h>
 #include <math.h>
@@ -38,14 +39,15 @@ static void place(struct dicom_fixture *f, int z, void *user)
 {
     const struct slices *slices = user;
     char text[128];
-    snprintf(text, sizeof text, "%.6f\\%.6f\\%.6f", slices->position_mm[z][0], slices->position_mm[z][1],
-             slices->position_mm[z][2]);
+    snprintf(text, sizeof text, "%.6f\\%.6f\\%.6f", slices->position_mm[z][0],
+             slices->position_mm[z][1], slices->position_mm[z][2]);
     ts_fixture_text(f, 0x00200032, "DS", text);
     if (slices->orientation)
         ts_fixture_text(f, 0x00200037, "DS", slices->orientation);
 }
 
-static struct dicom_series *judge(struct dicom_study *study, struct slices *slices, const struct dicom_rules *rules)
+static struct dicom_series *judge(struct dicom_study *study, struct slices *slices,
+                                  const struct dicom_rules *rules)
 {
     ts_fixture_series(folder, slices->n, place, slices);
     ts_test_study_open(study, folder, rules);
@@ -54,18 +56,20 @@ static struct dicom_series *judge(struct dicom_study *study, struct slices *slic
 }
 
 /* Judges and expects a refusal of this code with these texts in its message and its hint. */
-static void refused(struct slices *slices, const struct dicom_rules *rules, const char *code, const char *text,
-                    const char *hint)
+static void refused(struct slices *slices, const struct dicom_rules *rules, const char *code,
+                    const char *text, const char *hint)
 {
     struct dicom_study study;
     const struct dicom_series *series = judge(&study, slices, rules);
-    cr_assert(series->refusal && !strcmp(series->refusal_code, code), "%s: %s", code, series->refusal);
+    cr_assert(series->refusal && !strcmp(series->refusal_code, code), "%s: %s", code,
+              series->refusal);
     cr_expect(strstr(series->refusal, text), "%s", series->refusal);
     cr_expect(strstr(series->hint, hint), "%s", series->hint);
     ts_test_study_close(&study);
 }
 
-/* The line by the normal equations, n b + sum(i) a = sum(p) and sum(i) b + sum(i^2) a = sum(i p), solved by Cramer. */
+/* The line by the normal equations, n b + sum(i) a = sum(p) and sum(i) b + sum(i^2) a = sum(i p),
+ * solved by Cramer. */
 static void naive_line(const struct slices *slices, int k, long double *origin, long double *step)
 {
     long double n = slices->n, i1 = 0, i2 = 0, p1 = 0, ip = 0;
@@ -86,7 +90,8 @@ static void expect_line(const struct slices *slices, const struct ts_image *imag
         naive_line(slices, k, &origin, &step);
         cr_expect(fabsl((long double)image->origin_mm[k] - origin) <= 1e-11L, "origin %d: %.17g", k,
                   image->origin_mm[k]);
-        cr_expect(fabsl((long double)image->step_z_mm[k] - step) <= 1e-12L, "step %d: %.17g", k, image->step_z_mm[k]);
+        cr_expect(fabsl((long double)image->step_z_mm[k] - step) <= 1e-12L, "step %d: %.17g", k,
+                  image->step_z_mm[k]);
     }
 }
 
@@ -106,7 +111,8 @@ Test(dicom_positions, rounded_ones_are_fitted)
 {
     struct slices slices = rounded_brain();
     struct dicom_study study;
-    refused(&slices, &ts_test_version_1, "spacing-varies", "slice spacing varies from 6.", "another tool");
+    refused(&slices, &ts_test_version_1, "spacing-varies", "slice spacing varies from 6.",
+            "another tool");
     const struct dicom_series *series = judge(&study, &slices, &ts_dicom_default_rules);
     cr_assert_null(series->refusal, "%s", series->refusal);
     expect_line(&slices, &series->image);
@@ -114,15 +120,19 @@ Test(dicom_positions, rounded_ones_are_fitted)
     cr_assert_eq(series->n_warnings, 1);
     const char *warning = series->warnings[0];
     double off, percent, spacing;
-    cr_assert_eq(sscanf(warning, "slices lie up to %lf mm (%lf %%) off a line of even steps; the fitted spacing, %lf",
-                        &off, &percent, &spacing),
-                 3, "%s", warning);
-    cr_expect(off > 0.03 && off < 0.07 && fabs(percent - 100 * off / 7) < 0.01 && fabs(spacing - 7) < 5e-3, "%s",
-              warning);
+    cr_assert_eq(
+        sscanf(warning,
+               "slices lie up to %lf mm (%lf %%) off a line of even steps; the fitted spacing, %lf",
+               &off, &percent, &spacing),
+        3, "%s", warning);
+    cr_expect(off > 0.03 && off < 0.07 && fabs(percent - 100 * off / 7) < 0.01 &&
+                  fabs(spacing - 7) < 5e-3,
+              "%s", warning);
     ts_test_study_close(&study);
 }
 
-/* Steps that begin wide and end narrow: no gap stands out, but the slices drift off an even grid. */
+/* Steps that begin wide and end narrow: no gap stands out, but the slices drift off an even
+ * grid. */
 Test(dicom_positions, the_tolerance_is_that_of_the_chain)
 {
     struct slices slices = {.n = 41};
@@ -130,7 +140,8 @@ Test(dicom_positions, the_tolerance_is_that_of_the_chain)
     struct dicom_study study;
     for (int i = 0; i < slices.n; i++)
         slices.position_mm[i][2] = 1.3 * i + 0.006 * (i <= 20 ? i : 40 - i);
-    refused(&slices, &rules, "spacing-varies", "slices lie up to 0.061 mm off an even grid of 1.300 mm",
+    refused(&slices, &rules, "spacing-varies",
+            "slices lie up to 0.061 mm off an even grid of 1.300 mm",
             "spacing_tolerance: 4.8 takes them as even");
     rules.spacing_tolerance = 4.8;
     const struct dicom_series *series = judge(&study, &slices, &rules);
@@ -138,7 +149,8 @@ Test(dicom_positions, the_tolerance_is_that_of_the_chain)
     expect_line(&slices, &series->image);
     ts_test_study_close(&study);
     rules.spacing_tolerance = 4.6;
-    refused(&slices, &rules, "spacing-varies", "slices lie up to 0.061 mm", "spacing_tolerance: 4.8");
+    refused(&slices, &rules, "spacing-varies", "slices lie up to 0.061 mm",
+            "spacing_tolerance: 4.8");
 }
 
 Test(dicom_positions, a_slice_beside_the_line_is_named)
@@ -148,11 +160,12 @@ Test(dicom_positions, a_slice_beside_the_line_is_named)
         slices.position_mm[i][0] = i == 6 ? 0.5 : 0;
         slices.position_mm[i][2] = 1.3 * i;
     }
-    refused(&slices, &ts_dicom_default_rules, "slice-shifted", "IM004.dcm lies 0.450 mm beside the line",
-            "supply slices that lie on one line");
+    refused(&slices, &ts_dicom_default_rules, "slice-shifted",
+            "IM004.dcm lies 0.450 mm beside the line", "supply slices that lie on one line");
 }
 
-/* The least share of the spacing by which a slice is off the line behind a gap is 11 %, of three slices. */
+/* The least share of the spacing by which a slice is off the line behind a gap is 11 %, of three
+ * slices. */
 Test(dicom_positions, no_tolerance_hides_a_missing_slice)
 {
     static const int counts[] = {3, 4, 5, 8, 21};
@@ -163,7 +176,8 @@ Test(dicom_positions, no_tolerance_hides_a_missing_slice)
             struct slices slices = {.n = counts[c]};
             for (int i = 0; i < slices.n; i++)
                 slices.position_mm[i][2] = 2.5 * (i + (i >= gap));
-            refused(&slices, &rules, "slice-missing", "1 slice missing: a gap of 5.000 mm between IM",
+            refused(&slices, &rules, "slice-missing",
+                    "1 slice missing: a gap of 5.000 mm between IM",
                     "supply the missing slices; none are made up");
         }
 }
@@ -180,8 +194,10 @@ Test(dicom_positions, a_tilted_series_keeps_its_exact_step)
     const struct dicom_series *series = judge(&study, &slices, &ts_dicom_default_rules);
     const struct ts_image *image = &series->image;
     cr_assert_null(series->refusal, "%s", series->refusal);
-    cr_expect(image->step_z_mm[0] == 0 && image->step_z_mm[1] == -0.25 && image->step_z_mm[2] == 1.5);
-    cr_expect(image->axes[0].spacing == 1.5 && image->direction[8] == 1 && image->origin_mm[2] == 10);
+    cr_expect(image->step_z_mm[0] == 0 && image->step_z_mm[1] == -0.25 &&
+              image->step_z_mm[2] == 1.5);
+    cr_expect(image->axes[0].spacing == 1.5 && image->direction[8] == 1 &&
+              image->origin_mm[2] == 10);
     cr_expect(fabs(ts_image_lean_degree(image) - atan(0.25 / 1.5) * 180 / M_PI) <= 1e-12);
     cr_expect(series->n_warnings == 1 && strstr(series->warnings[0], "the volume is sheared"), "%s",
               series->warnings[0]);
@@ -191,7 +207,8 @@ Test(dicom_positions, a_tilted_series_keeps_its_exact_step)
     ts_test_study_close(&study);
     for (int i = 0; i < slices.n; i++)
         slices.position_mm[i][1] = -2 * i;
-    refused(&slices, &ts_dicom_default_rules, "gantry-tilt", "leans 53.13 degrees", "one behind the other");
+    refused(&slices, &ts_dicom_default_rules, "gantry-tilt", "leans 53.13 degrees",
+            "one behind the other");
 }
 
 /* One slice that is misplaced within the tolerance does not make a volume sheared. */
@@ -201,7 +218,8 @@ Test(dicom_positions, a_lean_within_the_tolerance_is_upright)
     struct dicom_study study;
     const struct dicom_series *series = judge(&study, &slices, &ts_dicom_default_rules);
     cr_assert_null(series->refusal, "%s", series->refusal);
-    cr_expect(series->n_warnings == 1 && series->image.step_z_mm[0] == 0, "%s", series->warnings[0]);
+    cr_expect(series->n_warnings == 1 && series->image.step_z_mm[0] == 0, "%s",
+              series->warnings[0]);
     cr_expect(fabs(series->image.origin_mm[0] - 0.005) < 1e-12, "%g", series->image.origin_mm[0]);
     ts_test_study_close(&study);
 }
@@ -214,18 +232,21 @@ Test(dicom_positions, one_of_several_stacks_is_taken)
     struct dicom_rules rules = ts_dicom_default_rules;
     for (int i = 0; i < slices.n; i++)
         slices.position_mm[i][2] = i < 5 ? 4 * i : 17.5 + 7 * (i - 5);
-    refused(
-        &slices, &rules, "spacing-varies", "from 1.500 to 7.000 mm",
-        "stack: N takes one of the stacks of even spacing - 1 has 5 slices of 4.000 mm, 2 has 4 slices of 7.000 mm");
+    refused(&slices, &rules, "spacing-varies", "from 1.500 to 7.000 mm",
+            "stack: N takes one of the stacks of even spacing - 1 has 5 slices of 4.000 mm, 2 has "
+            "4 slices of 7.000 mm");
     for (int stack = 1; stack <= 2; stack++) {
         struct dicom_study study;
         rules.stack = stack;
         const struct dicom_series *series = judge(&study, &slices, &rules);
         const int from = first[stack - 1], n = counts[stack - 1];
         cr_assert_null(series->refusal, "%s", series->refusal);
-        cr_expect(series->image.axes[0].n == n && series->n_images == (size_t)n && series->n_slices == (size_t)n);
-        cr_expect(series->n_unused == (size_t)(9 - n) && series->n_warnings == 1 && !series->incomplete);
-        cr_expect(strstr(series->warnings[0], "of the 9 slices; the others are left out"), "%s", series->warnings[0]);
+        cr_expect(series->image.axes[0].n == n && series->n_images == (size_t)n &&
+                  series->n_slices == (size_t)n);
+        cr_expect(series->n_unused == (size_t)(9 - n) && series->n_warnings == 1 &&
+                  !series->incomplete);
+        cr_expect(strstr(series->warnings[0], "of the 9 slices; the others are left out"), "%s",
+                  series->warnings[0]);
         cr_expect(series->image.axes[0].spacing == (stack == 1 ? 4 : 7));
         cr_expect(series->image.origin_mm[2] == slices.position_mm[from][2]);
         for (int i = 0; i < n; i++)
@@ -271,41 +292,48 @@ Test(dicom_positions, the_first_image_of_each_position_is_taken)
 /* More images at the first position than at the others make no series of volumes. */
 Test(dicom_positions, a_first_position_that_comes_twice_is_refused)
 {
-    struct slices slices = {.n = 5, .position_mm = {{0, 0, 0}, {0, 0, 0}, {0, 0, 2}, {0, 0, 4}, {0, 0, 6}}};
-    refused(&slices, &ts_dicom_default_rules, "position-repeated", "2 different images at 0.000 mm", "");
+    struct slices slices = {.n = 5,
+                            .position_mm = {{0, 0, 0}, {0, 0, 0}, {0, 0, 2}, {0, 0, 4}, {0, 0, 6}}};
+    refused(&slices, &ts_dicom_default_rules, "position-repeated", "2 different images at 0.000 mm",
+            "");
 }
 
-/* An image that has the position of another one leaves a gap, with which the first of each position are no volume: the
- * hint does not send the user there. */
+/* An image that has the position of another one leaves a gap, with which the first of each position
+ * are no volume: the hint does not send the user there. */
 Test(dicom_positions, no_hint_takes_the_first_where_a_position_is_lost)
 {
     static const struct {
         int n, from, to;    /* image `from` lies where image `to` does */
         bool hinted, taken; /* by duplicates: first */
         bool falling;       /* the positions fall along the Instance Numbers */
-    } rows[] = {{6, 3, 2, false, false},      {6, 1, 4, false, false},      {5, 2, 0, false, false},
-                {6, 5, 4, true, true},        {6, 5, 1, true, true},        {6, 0, 1, false, true},
-                {6, 0, 4, false, true},       {6, 5, 4, true, true, true},  {6, 5, 2, true, true, true},
-                {6, 0, 1, false, true, true}, {6, 2, 3, false, false, true}};
+    } rows[] = {
+        {6, 3, 2, false, false},      {6, 1, 4, false, false},      {5, 2, 0, false, false},
+        {6, 5, 4, true, true},        {6, 5, 1, true, true},        {6, 0, 1, false, true},
+        {6, 0, 4, false, true},       {6, 5, 4, true, true, true},  {6, 5, 2, true, true, true},
+        {6, 0, 1, false, true, true}, {6, 2, 3, false, false, true}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct slices slices = {.n = rows[i].n};
         struct dicom_study study;
         struct dicom_rules rules = ts_dicom_default_rules;
         for (int k = 0; k < slices.n; k++)
-            slices.position_mm[k][2] = (rows[i].falling ? -2 : 2) * (k == rows[i].from ? rows[i].to : k);
+            slices.position_mm[k][2] =
+                (rows[i].falling ? -2 : 2) * (k == rows[i].from ? rows[i].to : k);
         const struct dicom_series *series = judge(&study, &slices, &rules);
         cr_assert_not_null(series->refusal);
         cr_expect_str_eq(series->refusal_code, "position-repeated", "row %zu", i);
-        cr_expect_eq(strstr(series->hint, "duplicates: first") != NULL, rows[i].hinted, "row %zu: %s", i, series->hint);
-        cr_expect(rows[i].hinted || strstr(series->hint, "supply the series anew"), "row %zu: %s", i, series->hint);
+        cr_expect_eq(strstr(series->hint, "duplicates: first") != NULL, rows[i].hinted,
+                     "row %zu: %s", i, series->hint);
+        cr_expect(rows[i].hinted || strstr(series->hint, "supply the series anew"), "row %zu: %s",
+                  i, series->hint);
         ts_test_study_close(&study);
         rules.duplicates = DUPLICATES_FIRST;
         series = judge(&study, &slices, &rules);
         cr_expect_eq(series->refusal == NULL, rows[i].taken, "row %zu: %s", i, series->refusal);
-        for (size_t k = 0; rows[i].hinted && k < series->n_images; k++) /* each slice is at its own position */
+        for (size_t k = 0; rows[i].hinted && k < series->n_images;
+             k++) /* each slice is at its own position */
             cr_expect_float_eq(series->images[k]->along_mm - series->images[0]->along_mm,
-                               (rows[i].falling ? -2 : 2) *
-                                   (series->images[k]->instance_number - series->images[0]->instance_number),
+                               (rows[i].falling ? -2 : 2) * (series->images[k]->instance_number -
+                                                             series->images[0]->instance_number),
                                1e-6, "row %zu, slice %zu", i, k);
         ts_test_study_close(&study);
     }
@@ -320,10 +348,12 @@ static void share_uid(struct dicom_fixture *f, int z, void *user)
     ts_fixture_text(f, 0x00080018, "UI", uid);
 }
 
-/* Different images of one SOP Instance UID are refused; the first of each position is taken on request. */
+/* Different images of one SOP Instance UID are refused; the first of each position is taken on
+ * request. */
 Test(dicom_positions, different_images_of_one_uid_can_be_taken)
 {
-    struct slices slices = {.n = 6, .position_mm = {{0, 0, 0}, {0, 0, 0}, {0, 0, 2}, {0, 0, 2}, {0, 0, 4}, {0, 0, 4}}};
+    struct slices slices = {
+        .n = 6, .position_mm = {{0, 0, 0}, {0, 0, 0}, {0, 0, 2}, {0, 0, 2}, {0, 0, 4}, {0, 0, 4}}};
     for (int first = 0; first < 2; first++) {
         struct dicom_study study;
         struct dicom_rules rules = ts_dicom_default_rules;
@@ -333,14 +363,17 @@ Test(dicom_positions, different_images_of_one_uid_can_be_taken)
         const struct dicom_series *series = &study.series[0];
         cr_assert_eq(series->refusal == NULL, first, "%s", series->refusal);
         if (first)
-            cr_expect(series->n_images == 3 && series->n_unused == 3 && series->images[1]->instance_number == 3);
+            cr_expect(series->n_images == 3 && series->n_unused == 3 &&
+                      series->images[1]->instance_number == 3);
         else
-            cr_expect(!strcmp(series->refusal_code, "duplicate-differs") && strstr(series->hint, "duplicates: first"));
+            cr_expect(!strcmp(series->refusal_code, "duplicate-differs") &&
+                      strstr(series->hint, "duplicates: first"));
         ts_test_study_close(&study);
     }
 }
 
-/* The hint has the tolerance that takes them, where there is one; with the rule of version 1 there is none. */
+/* The hint has the tolerance that takes them, where there is one; with the rule of version 1 there
+ * is none. */
 Test(dicom_positions, a_hint_names_the_tolerance_that_takes_them)
 {
     struct slices slices = {.n = 8};
@@ -354,7 +387,8 @@ Test(dicom_positions, a_hint_names_the_tolerance_that_takes_them)
         slices.position_mm[i][2] = 5 * i;
         slices.position_mm[i][0] = i == 4 ? 0.3 : 0;
     }
-    refused(&slices, &ts_dicom_default_rules, "slice-shifted", "mm beside the line", "spacing_tolerance: ");
+    refused(&slices, &ts_dicom_default_rules, "slice-shifted", "mm beside the line",
+            "spacing_tolerance: ");
 }
 
 /* Two slices are a volume where the header states their gap. */
@@ -365,10 +399,12 @@ Test(dicom_positions, two_slices_whose_gap_is_confirmed_are_taken)
     const struct dicom_series *series = judge(&study, &slices, &ts_dicom_default_rules);
     cr_assert_null(series->refusal, "%s", series->refusal);
     cr_expect(series->n_slices == 2 && fabs(series->image.axes[0].spacing - 1.3) < 1e-12);
-    cr_expect_str_eq(series->warnings[0], "2 slices are one gap, of 1.300 mm, which Slice Thickness confirms");
+    cr_expect_str_eq(series->warnings[0],
+                     "2 slices are one gap, of 1.300 mm, which Slice Thickness confirms");
     ts_test_study_close(&study);
     slices.position_mm[1][2] = 2.6;
-    refused(&slices, &ts_dicom_default_rules, "slice-count", "2 slices are one gap, of 2.600 mm", "");
+    refused(&slices, &ts_dicom_default_rules, "slice-count", "2 slices are one gap, of 2.600 mm",
+            "");
 }
 
 static void make_localizer(struct dicom_fixture *f, int z, void *user)
@@ -392,11 +428,12 @@ Test(dicom_positions, a_localizer_is_the_last_choice)
         ts_fixture_series(folder, n, make_localizer, &slices);
         ts_test_study_open(&study, folder, &ts_dicom_default_rules);
         cr_assert_eq(study.n, (size_t)n / 3);
-        cr_assert_eq(ts_dicom_choose(study.series, study.n, "", &study.files, &chosen, study.diag), TS_OK);
+        cr_assert_eq(ts_dicom_choose(study.series, study.n, "", &study.files, &chosen, study.diag),
+                     TS_OK);
         cr_expect_eq(chosen->overview, n == 3);
-        cr_assert_eq(
-            ts_dicom_choose(study.series, study.n, "1.2.826.0.1.3680043.10.1.2.9", &study.files, &chosen, study.diag),
-            TS_OK);
+        cr_assert_eq(ts_dicom_choose(study.series, study.n, "1.2.826.0.1.3680043.10.1.2.9",
+                                     &study.files, &chosen, study.diag),
+                     TS_OK);
         cr_expect(chosen->overview && chosen->n_slices == 3);
         ts_test_study_close(&study);
     }
@@ -423,7 +460,8 @@ Test(dicom_positions, a_radiograph_has_no_place)
         cr_assert_eq(series->refusal == NULL, n == 1, "%s", series->refusal);
         if (n == 1)
             cr_expect(!series->image.has_geometry && axes[0].n == 1 && axes[1].n == FIXTURE_ROWS &&
-                      axes[1].spacing == 0.5 && axes[2].spacing == 0.7 && !strcmp(axes[2].unit, "mm"));
+                      axes[1].spacing == 0.5 && axes[2].spacing == 0.7 &&
+                      !strcmp(axes[2].unit, "mm"));
         else
             cr_expect_str_eq(series->refusal_code, "modality");
         ts_test_study_close(&study);
@@ -440,8 +478,8 @@ static void lean(struct dicom_fixture *f, int z, void *user)
     ts_fixture_text(f, 0x00200037, "DS", text);
 }
 
-/* Directions that differ by rounding are one; those that jitter are one with a warning; those that differ by more make
- * series, and a warning says by how much. */
+/* Directions that differ by rounding are one; those that jitter are one with a warning; those that
+ * differ by more make series, and a warning says by how much. */
 Test(dicom_positions, small_differences_of_direction_are_said)
 {
     static const double degrees[] = {0.005, 0.02, 0.1, 0.2};
@@ -453,11 +491,14 @@ Test(dicom_positions, small_differences_of_direction_are_said)
         cr_assert_eq(study.n, i < 3 ? 1 : 2);
         if (i > 0)
             cr_expect_str_eq(study.series[0].warnings[0],
-                             i < 3 ? i == 1 ? "the orientations of the slices differ: they are up to 0.01 degrees off "
+                             i < 3 ? i == 1 ? "the orientations of the slices differ: they are up "
+                                              "to 0.01 degrees off "
                                               "their mean, which the volume has"
-                                            : "the orientations of the slices differ: they are up to 0.05 degrees off "
+                                            : "the orientations of the slices differ: they are up "
+                                              "to 0.05 degrees off "
                                               "their mean, which the volume has"
-                                   : "other images of the series lie 0.2 degrees off and are a series of their own "
+                                   : "other images of the series lie 0.2 degrees off and are a "
+                                     "series of their own "
                                      "(direction cosines that differ by more than 0.0001)");
         ts_test_study_close(&study);
     }

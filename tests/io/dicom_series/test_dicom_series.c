@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Series as volumes: order, spacing, geometry and element type of good ones, the exact words for the others, and the
- * choice between several.
+ * Series as volumes: order, spacing, geometry and element type of good ones, the exact words for
+ * the others, and the choice between several.
  */
 #include <criterion/criterion.h>
 #include <math.h>
@@ -34,8 +34,10 @@ static void group_open(struct group *group)
 
 static void group_read(struct group *g)
 {
-    cr_assert_eq(ts_dicom_scan((const char *[]){g->folder}, 1, g->arena, &g->files, g->diag), TS_OK);
-    cr_assert_eq(ts_dicom_group(&g->files, &ts_test_version_1, g->arena, &g->series, &g->n, g->diag), TS_OK);
+    cr_assert_eq(ts_dicom_scan((const char *[]){g->folder}, 1, g->arena, &g->files, g->diag),
+                 TS_OK);
+    cr_assert_eq(
+        ts_dicom_group(&g->files, &ts_test_version_1, g->arena, &g->series, &g->n, g->diag), TS_OK);
 }
 
 static void group_close(struct group *group)
@@ -270,20 +272,26 @@ Test(dicom_series, says_of_each_series_what_is_wrong)
         const struct expectation *expected = &expectations[i];
         struct group group;
         group_open(&group);
-        ts_fixture_series(group.folder, expected->n ? expected->n : FIXTURE_SLICES, spoil, &trouble);
+        ts_fixture_series(group.folder, expected->n ? expected->n : FIXTURE_SLICES, spoil,
+                          &trouble);
         group_read(&group);
         cr_assert(group.n >= 1);
         const struct dicom_series *series = &group.series[0];
         const char *warning = series->n_warnings > 0 ? series->warnings[0] : NULL;
         if (getenv("TOMOSTAGE_SHOW")) {
             fprintf(stderr, "%d | %zu | %s | %s | %s | %s\n", i, series->n_images,
-                    series->refusal ? series->refusal_code : "", series->refusal ? series->refusal : "",
-                    series->hint ? series->hint : "", warning ? warning : "");
+                    series->refusal ? series->refusal_code : "",
+                    series->refusal ? series->refusal : "", series->hint ? series->hint : "",
+                    warning ? warning : "");
         }
-        cr_expect_eq(series->n_images, expected->slices ? expected->slices : FIXTURE_SLICES, "trouble %d", i);
-        cr_expect(same_text(series->refusal_code, expected->code), "trouble %d: code %s", i, series->refusal_code);
-        cr_expect(same_text(series->refusal, expected->refusal), "trouble %d: %s", i, series->refusal);
-        cr_expect(!series->refusal || (series->hint && expected->hint && !strcmp(series->hint, expected->hint)),
+        cr_expect_eq(series->n_images, expected->slices ? expected->slices : FIXTURE_SLICES,
+                     "trouble %d", i);
+        cr_expect(same_text(series->refusal_code, expected->code), "trouble %d: code %s", i,
+                  series->refusal_code);
+        cr_expect(same_text(series->refusal, expected->refusal), "trouble %d: %s", i,
+                  series->refusal);
+        cr_expect(!series->refusal ||
+                      (series->hint && expected->hint && !strcmp(series->hint, expected->hint)),
                   "trouble %d: hint %s", i, series->hint);
         cr_expect(same_text(warning, expected->warning), "trouble %d: warning %s", i, warning);
         group_close(&group);
@@ -299,13 +307,17 @@ Test(dicom_series, makes_one_volume_of_a_good_series)
     group_read(&group);
     cr_assert_eq(group.n, 1);
     const struct ts_image *image = &group.series[0].image;
-    cr_expect(image->rank == 3 && image->axes[0].n == 11 && image->axes[1].n == 7 && image->axes[2].n == 5);
+    cr_expect(image->rank == 3 && image->axes[0].n == 11 && image->axes[1].n == 7 &&
+              image->axes[2].n == 5);
     cr_expect(image->axes[1].spacing == 0.5 && image->axes[2].spacing == 0.7);
-    cr_expect(fabs(image->axes[0].spacing - 1.3) <= 1e-12 && fabs(image->step_z_mm[2] - 1.3) <= 1e-12);
+    cr_expect(fabs(image->axes[0].spacing - 1.3) <= 1e-12 &&
+              fabs(image->step_z_mm[2] - 1.3) <= 1e-12);
     cr_expect(image->step_z_mm[0] == 0 && image->step_z_mm[1] == 0);
     cr_expect(image->has_geometry && !memcmp(image->direction, direction, sizeof direction));
-    cr_expect(image->origin_mm[0] == -20.5 && image->origin_mm[1] == -31.25 && image->origin_mm[2] == 100.125);
-    cr_expect(image->axes[0].kind == TS_AXIS_Z && image->axes[1].kind == TS_AXIS_Y && image->axes[2].kind == TS_AXIS_X);
+    cr_expect(image->origin_mm[0] == -20.5 && image->origin_mm[1] == -31.25 &&
+              image->origin_mm[2] == 100.125);
+    cr_expect(image->axes[0].kind == TS_AXIS_Z && image->axes[1].kind == TS_AXIS_Y &&
+              image->axes[2].kind == TS_AXIS_X);
     cr_expect(image->dtype == TS_I16 && image->quantity == TS_HU && !strcmp(image->unit, "HU"));
     for (size_t z = 0; z < 11; z++)
         cr_expect_eq(group.series[0].images[z]->instance_number, (double)(z + 1));
@@ -319,7 +331,8 @@ static void turn(struct dicom_fixture *f, int z, void *user)
     place(f, 0, 0, 1.3 * z);
 }
 
-/* With the normal along -z the first slice is the one with the highest z: the direction stays right-handed. */
+/* With the normal along -z the first slice is the one with the highest z: the direction stays
+ * right-handed. */
 Test(dicom_series, orders_along_the_normal)
 {
     struct group group;
@@ -329,7 +342,8 @@ Test(dicom_series, orders_along_the_normal)
     const struct ts_image *image = &group.series[0].image;
     cr_assert_null(group.series[0].refusal);
     cr_expect(image->direction[8] == -1 && image->direction[4] == -1);
-    cr_expect(fabs(image->origin_mm[2] - 113.125) <= 1e-9 && fabs(image->step_z_mm[2] + 1.3) <= 1e-9);
+    cr_expect(fabs(image->origin_mm[2] - 113.125) <= 1e-9 &&
+              fabs(image->step_z_mm[2] + 1.3) <= 1e-9);
     cr_expect(fabs(image->axes[0].spacing - 1.3) <= 1e-9);
     group_close(&group);
 }
@@ -348,25 +362,30 @@ static void set_values(struct dicom_fixture *f, int z, void *user)
     ts_fixture_us(f, 0x00280101, (uint16_t)values->bits);
     ts_fixture_us(f, 0x00280102, (uint16_t)(values->bits - 1));
     ts_fixture_us(f, 0x00280103, (uint16_t)values->sign);
-    ts_fixture_text(f, 0x00281053, "DS", z == 2 && values->last_slope ? values->last_slope : values->slope);
+    ts_fixture_text(f, 0x00281053, "DS",
+                    z == 2 && values->last_slope ? values->last_slope : values->slope);
     ts_fixture_text(f, 0x00281052, "DS", values->intercept);
 }
 
 Test(dicom_series, takes_the_smallest_type_that_holds_every_slice)
 {
     static struct values cases[] = {
-        {8, 0, "1", "0", NULL, TS_U8},       {8, 1, "1", "0", NULL, TS_I8},     {12, 0, "1", "0", NULL, TS_U16},
-        {12, 0, "1", "-1024", NULL, TS_I16}, {12, 1, "1.0", "0", NULL, TS_I16}, {16, 0, "1", "0", NULL, TS_U16},
-        {16, 1, "1", "-1024", NULL, TS_I32}, {16, 0, "2", "0", NULL, TS_U32},   {16, 0, "1", "-1024", NULL, TS_I32},
-        {12, 0, "-1", "0", NULL, TS_I16},    {12, 0, "0.5", "0", NULL, TS_F32}, {12, 0, "1", "0.5", NULL, TS_F32},
-        {12, 0, "1", "0", "0.25", TS_F32},   {12, 0, "1", "0", "100", TS_U32},  {16, 0, "65536", "0", NULL, TS_U32},
-        {16, 0, "65538", "0", NULL, TS_F32}, {4, 0, "1", "0", NULL, TS_U8},     {7, 0, "1", "-1", NULL, TS_I8}};
+        {8, 0, "1", "0", NULL, TS_U8},       {8, 1, "1", "0", NULL, TS_I8},
+        {12, 0, "1", "0", NULL, TS_U16},     {12, 0, "1", "-1024", NULL, TS_I16},
+        {12, 1, "1.0", "0", NULL, TS_I16},   {16, 0, "1", "0", NULL, TS_U16},
+        {16, 1, "1", "-1024", NULL, TS_I32}, {16, 0, "2", "0", NULL, TS_U32},
+        {16, 0, "1", "-1024", NULL, TS_I32}, {12, 0, "-1", "0", NULL, TS_I16},
+        {12, 0, "0.5", "0", NULL, TS_F32},   {12, 0, "1", "0.5", NULL, TS_F32},
+        {12, 0, "1", "0", "0.25", TS_F32},   {12, 0, "1", "0", "100", TS_U32},
+        {16, 0, "65536", "0", NULL, TS_U32}, {16, 0, "65538", "0", NULL, TS_F32},
+        {4, 0, "1", "0", NULL, TS_U8},       {7, 0, "1", "-1", NULL, TS_I8}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct group group;
         group_open(&group);
         ts_fixture_series(group.folder, 3, set_values, &cases[i]);
         group_read(&group);
-        cr_assert(group.n == 1 && !group.series[0].refusal, "case %zu: %s", i, group.series[0].refusal);
+        cr_assert(group.n == 1 && !group.series[0].refusal, "case %zu: %s", i,
+                  group.series[0].refusal);
         cr_expect_eq(group.series[0].image.dtype, cases[i].dtype, "case %zu: %s", i,
                      ts_dtype_name(group.series[0].image.dtype));
         group_close(&group);
@@ -389,7 +408,8 @@ static void mix(struct dicom_fixture *f, int z, void *user)
     }
 }
 
-static enum ts_status choose(struct group *group, const char *name, const struct dicom_series **chosen)
+static enum ts_status choose(struct group *group, const char *name,
+                             const struct dicom_series **chosen)
 {
     ts_diag_clear(group->diag);
     return ts_dicom_choose(group->series, group->n, name, &group->files, chosen, group->diag);
@@ -405,7 +425,8 @@ Test(dicom_series, chooses_only_where_there_is_no_doubt)
         group_read(&group);
         cr_assert_eq(group.n, (size_t)(kinds == 1 ? 2 : kinds + 1));
         enum ts_status status = choose(&group, "", &chosen);
-        const struct ts_diag_record *first = ts_diag_count(group.diag) ? ts_diag_get(group.diag, 0) : NULL;
+        const struct ts_diag_record *first =
+            ts_diag_count(group.diag) ? ts_diag_get(group.diag, 0) : NULL;
         if (kinds == 1) { /* the localizer does not stand in the way */
             cr_expect(status == TS_OK && chosen && chosen->n_images == 10 && chosen->number == 1);
         } else {
@@ -416,7 +437,8 @@ Test(dicom_series, chooses_only_where_there_is_no_doubt)
         }
         cr_expect_eq(choose(&group, "1", &chosen), kinds == 3 ? TS_BAD_INPUT : TS_OK);
         cr_expect_eq(choose(&group, "77", &chosen), TS_BAD_INPUT);
-        cr_expect_str_eq(ts_diag_get(group.diag, 0)->message, "0 series have the number, UID or description '77'");
+        cr_expect_str_eq(ts_diag_get(group.diag, 0)->message,
+                         "0 series have the number, UID or description '77'");
         cr_expect_eq(choose(&group, "1.2.826.0.1.3680043.10.1.2", &chosen), TS_BAD_INPUT);
         cr_expect_str_eq(ts_diag_get(group.diag, 0)->code, "series-ambiguous");
         if (kinds == 2) {
@@ -431,7 +453,8 @@ static void break_one(struct dicom_fixture *f, int z, void *user)
 {
     (void)user;
     if (z == 10) {
-        ts_fixture_claim(f, 0x00100010, 60000); /* before the series UID: nobody knows whose slice this is */
+        ts_fixture_claim(f, 0x00100010,
+                         60000); /* before the series UID: nobody knows whose slice this is */
     }
 }
 
@@ -445,10 +468,11 @@ Test(dicom_series, does_not_lose_a_slice_that_it_cannot_read)
     cr_assert_eq(choose(&group, NULL, &chosen), TS_BAD_INPUT);
     const struct ts_diag_record *record = ts_diag_get(group.diag, 0);
     cr_expect_str_eq(record->code, "dicom-length");
-    cr_expect_str_eq(record->message,
-                     "series 2 may lack slices that series 1 holds: 1 of 1 file cannot be used; IM000.dcm: element "
-                     "(0010,0010) claims 60000 bytes at byte 412, 426 are left");
-    cr_expect_str_eq(record->hint, DICOM_UNREADABLE_HINT); /* `series: 2` by itself would be refused for them */
+    cr_expect_str_eq(record->message, "series 2 may lack slices that series 1 holds: 1 of 1 file "
+                                      "cannot be used; IM000.dcm: element "
+                                      "(0010,0010) claims 60000 bytes at byte 412, 426 are left");
+    cr_expect_str_eq(record->hint,
+                     DICOM_UNREADABLE_HINT); /* `series: 2` by itself would be refused for them */
     cr_expect(choose(&group, "2", &chosen) == TS_OK && chosen->n_images == 10);
     cr_assert_eq(ts_diag_count(group.diag), 1);
     cr_expect(ts_diag_get(group.diag, 0)->severity == TS_WARNING);
@@ -468,8 +492,9 @@ Test(dicom_series, names_what_was_passed_over_where_nothing_is_left)
     group_read(&group);
     cr_assert_eq(choose(&group, "", &chosen), TS_BAD_INPUT);
     cr_expect_str_eq(ts_diag_get(group.diag, 0)->code, "no-images");
-    cr_expect_str_eq(ts_diag_get(group.diag, 0)->message,
-                     "no DICOM image in the input (2 files seen; 2 files passed over: 1 not DICOM, 1 empty)");
+    cr_expect_str_eq(
+        ts_diag_get(group.diag, 0)->message,
+        "no DICOM image in the input (2 files seen; 2 files passed over: 1 not DICOM, 1 empty)");
     group_close(&group);
 }
 
@@ -485,9 +510,9 @@ Test(dicom_series, info_shows_series_but_no_patient)
         FILE *stream = open_memstream(&text, &size);
         cr_assert_eq(ts_dicom_info(group.folder, json, true, stream, group.diag), TS_OK);
         fclose(stream);
-        cr_expect(
-            strstr(text, json ? "\"spacing_mm\": [1.3" : "CT, AXIAL, 7 x 5 x 6, 0.5 x 0.7 x 1.3 mm, axial, i16 HU"),
-            "%s", text);
+        cr_expect(strstr(text, json ? "\"spacing_mm\": [1.3"
+                                    : "CT, AXIAL, 7 x 5 x 6, 0.5 x 0.7 x 1.3 mm, axial, i16 HU"),
+                  "%s", text);
         cr_expect_not_null(strstr(text, "localizer"));
         cr_expect_not_null(strstr(text, "dicom-bad-size"));
         cr_expect_null(strstr(text, "Nobody"));

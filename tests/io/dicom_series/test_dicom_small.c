@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Series that derived files make: of slices a micrometer apart, of volumes of one slice each, of slices from two
- * acquisitions or more that were scanned in turn, and of two patients under one UID.
+ * Series that derived files make: of slices a micrometer apart, of volumes of one slice each, of
+ * slices from two acquisitions or more that were scanned in turn, and of two patients under one
+ * UID.
  */
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -15,12 +16,14 @@
 enum { IMAGES = 4 };
 
 struct layout {
-    double step_mm;                 /* from image to image */
-    const char *spacing, *distance; /* Pixel Spacing and Spacing Between Slices; NULL: as they are */
-    const char *volumes;            /* Number of Temporal Positions; NULL: none */
-    int64_t n_slices, n_volumes;    /* 0: refused with this code */
+    double step_mm; /* from image to image */
+    const char *spacing,
+        *distance;               /* Pixel Spacing and Spacing Between Slices; NULL: as they are */
+    const char *volumes;         /* Number of Temporal Positions; NULL: none */
+    int64_t n_slices, n_volumes; /* 0: refused with this code */
     const char *code;
-    uint32_t tag; /* of an attribute that has another value in each image, such as Trigger Time; 0: none */
+    uint32_t tag; /* of an attribute that has another value in each image, such as Trigger Time; 0:
+                     none */
     const char *vr;
 };
 
@@ -54,11 +57,13 @@ Test(dicom_small, positions_are_one_by_the_size_of_the_object)
         {1e-5, "0.002\\0.002", NULL, NULL, 0, 0, "position-repeated"},
         {0, NULL, NULL, "4", 1, IMAGES, NULL}, /* the header counts the volumes */
         {0, NULL, NULL, "5", 0, 0, "position-repeated"},
-        {0, NULL, NULL, NULL, 1, IMAGES, NULL, 0x00181060, "DS"}, /* Trigger Time: a heart that beats */
+        {0, NULL, NULL, NULL, 1, IMAGES, NULL, 0x00181060,
+         "DS"}, /* Trigger Time: a heart that beats */
         {0, NULL, NULL, NULL, 1, IMAGES, NULL, 0x00200100, "IS"}, /* Temporal Position Identifier */
         {0, NULL, NULL, NULL, 1, IMAGES, NULL, 0x00541300, "DS"}, /* Frame Reference Time */
         {0, NULL, NULL, NULL, 0, 0, "position-repeated", 0x00200012, "IS"},
-        {0, NULL, NULL, NULL, 1, IMAGES, NULL, 0x00080032, "TM"}, /* Acquisition Time, as in bolus tracking */
+        {0, NULL, NULL, NULL, 1, IMAGES, NULL, 0x00080032,
+         "TM"}, /* Acquisition Time, as in bolus tracking */
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char folder[256];
@@ -67,7 +72,8 @@ Test(dicom_small, positions_are_one_by_the_size_of_the_object)
         ts_test_folder_in_memory(folder, sizeof folder);
         ts_fixture_series(folder, IMAGES, edit, &rows[i]);
         const enum ts_status status = ts_test_open_dicom(folder, NULL, 0, &source, diag);
-        cr_expect_eq(status == TS_OK, rows[i].code == NULL, "row %zu: %s", i, ts_diag_get(diag, 0)->message);
+        cr_expect_eq(status == TS_OK, rows[i].code == NULL, "row %zu: %s", i,
+                     ts_diag_get(diag, 0)->message);
         if (status != TS_OK) {
             ts_test_expect(diag, rows[i].code, "");
         } else {
@@ -87,13 +93,15 @@ static void edit_setting(struct dicom_fixture *fixture, int z, void *user)
     const int setting = *(const int *)user;
     ts_fixture_text(fixture, 0x00181210, "SH", setting == 1 && z == 2 ? "B60f" : "B30f");
     ts_fixture_text(fixture, 0x00180060, "DS", setting == 2 && z == 0 ? "80" : "120");
-    ts_fixture_text(fixture, 0x00080008, "CS", setting == 3 && z < 2 ? "DERIVED\\SECONDARY" : "ORIGINAL\\PRIMARY");
+    ts_fixture_text(fixture, 0x00080008, "CS",
+                    setting == 3 && z < 2 ? "DERIVED\\SECONDARY" : "ORIGINAL\\PRIMARY");
 }
 
 Test(dicom_small, slices_of_two_kernels_voltages_or_origins_are_warned_of)
 {
-    static const char *const warnings[] = {NULL, "the slices differ in Convolution Kernel", "the slices differ in KVP",
-                                           "2 of 4 images are DERIVED by their Image Type, and the others are not"};
+    static const char *const warnings[] = {
+        NULL, "the slices differ in Convolution Kernel", "the slices differ in KVP",
+        "2 of 4 images are DERIVED by their Image Type, and the others are not"};
     for (int setting = 0; setting < 4; setting++) {
         char folder[256];
         struct source *source = NULL;
@@ -136,11 +144,12 @@ static void set_in_turn(struct dicom_fixture *f, int z, void *user)
 }
 
 static struct turns turns_rows[] = {
-    {0x00180060, "DS", {"80", "140"}, 1, "KVP 80 kV", 2, 6},         /* dual energy, slice by slice */
+    {0x00180060, "DS", {"80", "140"}, 1, "KVP 80 kV", 2, 6}, /* dual energy, slice by slice */
     {0x00180060, "DS", {"80", "100", "140"}, 1, "KVP 140 kV", 3, 4}, /* three energies */
     {0x00180060, "DS", {"80", "140"}, 6, "KVP 140 kV", 2, 6},        /* one behind the other */
     {0x00181210, "SH", {"B30f", "B60f"}, 1, "kernel B60f", 2, 6},    /* two kernels */
-    {0x00181210, "SH", {"B30f", "B60f"}, 2, "kernel B60f", 2, 0},    /* the slices of each are not even */
+    {0x00181210, "SH", {"B30f", "B60f"}, 2, "kernel B60f", 2, 0},    /* the slices of each are not
+                                                                      * even */
     {0x00181152, "IS", {"50", "200"}, 1, "exposure 200 mA s", 2, 6}, /* two doses */
     {0x00181151, "IS", {"100", "400"}, 1, "tube current 400 mA", 2, 6},
     {0x00181152, "IS", {"100", "200"}, 6, NULL, 1, 0}, /* a tube that follows the body */
@@ -149,12 +158,14 @@ static struct turns turns_rows[] = {
     {0x00181314, "DS", {"5", "20"}, 1, "flip angle 20 degrees", 2, 6},
 };
 
-static enum ts_status open_in_turn(const char *folder, const char *take, const char *split, struct source **source,
-                                   struct ts_diag *diag)
+static enum ts_status open_in_turn(const char *folder, const char *take, const char *split,
+                                   struct source **source, struct ts_diag *diag)
 {
     struct dicom_params params = {0};
-    struct param_set set = {
-        .params = dicom_format.params, .n_params = dicom_format.n_params, .values = &params, .owner = "input"};
+    struct param_set set = {.params = dicom_format.params,
+                            .n_params = dicom_format.n_params,
+                            .values = &params,
+                            .owner = "input"};
     ts_params_init(&set);
     params.dicom = (struct ts_texts){1, &folder};
     params.take = (struct ts_texts){take != NULL, &take};
@@ -162,7 +173,8 @@ static enum ts_status open_in_turn(const char *folder, const char *take, const c
     return dicom_format.open(&set, source, diag);
 }
 
-static void expect_slices(const char *folder, const char *take, const char *split, int64_t n_slices, size_t row)
+static void expect_slices(const char *folder, const char *take, const char *split, int64_t n_slices,
+                          size_t row)
 {
     struct ts_diag *diag = ts_diag_create();
     struct source *source = NULL;
@@ -186,8 +198,9 @@ Test(dicom_small, slices_that_alternate_between_settings_are_series_of_their_own
         ts_test_study_open(&study, folder, &ts_dicom_default_rules);
         cr_expect_eq(study.n, row->n_series, "row %zu: %zu series", i, study.n);
         for (size_t k = 0; row->take && k < study.n; k++)
-            cr_expect(study.series[k].n_warnings > 0 && strstr(study.series[k].warnings[0], "`split: none`"), "row %zu",
-                      i);
+            cr_expect(study.series[k].n_warnings > 0 &&
+                          strstr(study.series[k].warnings[0], "`split: none`"),
+                      "row %zu", i);
         ts_test_study_close(&study);
         expect_slices(folder, NULL, NULL, row->take ? 0 : TURN_IMAGES, i);
         if (row->take)
@@ -197,7 +210,8 @@ Test(dicom_small, slices_that_alternate_between_settings_are_series_of_their_own
     }
 }
 
-/* Volumes that are series of their own are known by their numbers where nothing else tells them apart. */
+/* Volumes that are series of their own are known by their numbers where nothing else tells them
+ * apart. */
 Test(dicom_small, volumes_without_times_are_known_by_their_numbers)
 {
     static const char *const takes[] = {NULL, "0", "3", "4"};
@@ -244,9 +258,11 @@ Test(dicom_small, two_patients_are_never_one_volume)
         for (size_t i = 0; i < study.n; i++) {
             const struct dicom_series *series = &study.series[i];
             cr_expect_eq(series->n_images, 2);
-            cr_expect(series->n_warnings > 0 && strstr(series->warnings[0], warning), "series %zu", i);
+            cr_expect(series->n_warnings > 0 && strstr(series->warnings[0], warning), "series %zu",
+                      i);
         }
-        cr_expect_eq(ts_dicom_choose(study.series, study.n, "", &study.files, &chosen, study.diag), TS_BAD_INPUT);
+        cr_expect_eq(ts_dicom_choose(study.series, study.n, "", &study.files, &chosen, study.diag),
+                     TS_BAD_INPUT);
         ts_test_study_close(&study);
         ts_test_remove_folder(folder);
     }
@@ -257,7 +273,8 @@ static void set_canaries(struct dicom_fixture *f, int z, void *user)
 {
     (void)user;
     ts_fixture_text(f, 0x00080060, "CS", "CANARY");
-    ts_fixture_text(f, 0x00080008, "CS", z < 2 ? "ORIGINAL\\PRIMARY\\CANARY" : "ORIGINAL\\PRIMARY\\CANARY2");
+    ts_fixture_text(f, 0x00080008, "CS",
+                    z < 2 ? "ORIGINAL\\PRIMARY\\CANARY" : "ORIGINAL\\PRIMARY\\CANARY2");
 }
 
 Test(dicom_small, texts_that_are_no_defined_terms_reach_no_message)
@@ -271,7 +288,8 @@ Test(dicom_small, texts_that_are_no_defined_terms_reach_no_message)
     for (size_t i = 0; i < study.n; i++) {
         ts_dicom_series_line(&study.series[i], false, line, sizeof line);
         cr_expect(strstr(line, "unrecognized") && !strstr(line, "CANARY"), "%s", line);
-        cr_expect_str_eq(study.series[i].refusal, "modality unrecognized, expected CT, MR, PT or RTDOSE");
+        cr_expect_str_eq(study.series[i].refusal,
+                         "modality unrecognized, expected CT, MR, PT or RTDOSE");
     }
     ts_test_study_close(&study);
     ts_test_remove_folder(folder);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Images have the same diffusion weighting although a header rounds their gradients slice by slice, and many gradients
- * are near to one another. Where nothing else fits, the weightings of a volume may differ by 1 %.
+ * Images have the same diffusion weighting although a header rounds their gradients slice by slice,
+ * and many gradients are near to one another. Where nothing else fits, the weightings of a volume
+ * may differ by 1 %.
  */
 #include <criterion/criterion.h>
 #include <math.h>
@@ -14,8 +15,9 @@ enum { POSITIONS = 3, SIDE = 8, VOLUMES = SIDE * SIDE * SIDE };
 
 static struct dicom_file file;
 
-/* Makes the images of one volume for each gradient of a grid whose points are `step` apart, in order along the normal,
- * the volumes at each position in an order of their own. Those behind the first position are off by up to `off`. */
+/* Makes the images of one volume for each gradient of a grid whose points are `step` apart, in
+ * order along the normal, the volumes at each position in an order of their own. Those behind the
+ * first position are off by up to `off`. */
 static struct dicom_series make(double step, double off, struct dicom_image **images)
 {
     struct dicom_image *all = calloc((size_t)POSITIONS * VOLUMES, sizeof *all);
@@ -32,21 +34,28 @@ static struct dicom_series make(double step, double off, struct dicom_image **im
                                       .instance_number = volume,
                                       .along_mm = 2 * position};
         for (int k = 0; k < 3; k++) {
-            const double random_part = (double)(ts_random_next(&random) >> 11) / (double)(UINT64_C(1) << 53);
-            all[i].gradient[k] = 0.5 + step * at[k] + (position > 0 ? off * (2 * random_part - 1) : 0);
+            const double random_part =
+                (double)(ts_random_next(&random) >> 11) / (double)(UINT64_C(1) << 53);
+            all[i].gradient[k] =
+                0.5 + step * at[k] + (position > 0 ? off * (2 * random_part - 1) : 0);
         }
         images[i] = &all[i];
     }
     return (struct dicom_series){.images = images, .n_images = (size_t)POSITIONS * VOLUMES};
 }
 
-/* Every image gets the order of the image of its volume at the first position, and others that are near get others. */
+/* Every image gets the order of the image of its volume at the first position, and others that are
+ * near get others. */
 Test(dicom_weightings, a_rounded_gradient_is_the_nearest_of_the_first_position)
 {
     static const struct {
         double step, off;
         bool joined;
-    } rows[] = {{2e-4, 9e-5, true}, {1e-5, 4e-6, true}, {0.05, 9e-4, true}, {0.05, 0, true}, {0.05, 3e-3, false}};
+    } rows[] = {{2e-4, 9e-5, true},
+                {1e-5, 4e-6, true},
+                {0.05, 9e-4, true},
+                {0.05, 0, true},
+                {0.05, 3e-3, false}};
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
         static struct dicom_image *images[POSITIONS * VOLUMES];
         double order[VOLUMES];
@@ -60,7 +69,8 @@ Test(dicom_weightings, a_rounded_gradient_is_the_nearest_of_the_first_position)
                 order[volume] = images[i]->weighting_order;
             differ += images[i]->weighting_order != order[volume];
         }
-        cr_expect_eq(differ == 0, rows[r].joined, "row %zu: %d images have another order", r, differ);
+        cr_expect_eq(differ == 0, rows[r].joined, "row %zu: %d images have another order", r,
+                     differ);
         free(images[0]);
     }
 }
@@ -81,7 +91,9 @@ Test(dicom_weightings, of_a_volume_may_differ_by_one_percent_where_nothing_else_
         {NAN, 0, 0, false, false, false},          {0, NAN, 0, false, false, false},
     };
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
-        struct dicom_image first = {.b_value = rows[r].first, .have_gradient = true, .gradient = {0.6, 0, 0.8}},
+        struct dicom_image first = {.b_value = rows[r].first,
+                                    .have_gradient = true,
+                                    .gradient = {0.6, 0, 0.8}},
                            second = {.b_value = rows[r].b,
                                      .have_gradient = !rows[r].without,
                                      .gradient = {0.6, rows[r].off, 0.8}},
@@ -89,6 +101,7 @@ Test(dicom_weightings, of_a_volume_may_differ_by_one_percent_where_nothing_else_
         const struct dicom_series series = {.images = images, .n_images = 2};
         cr_expect_eq(ts_dicom_same_weighting(&series, 1, 2, false), rows[r].same, "row %zu", r);
         cr_expect_eq(ts_dicom_same_weighting(&series, 1, 2, true), rows[r].roughly, "row %zu", r);
-        cr_expect(ts_dicom_same_weighting(&series, 2, 1, false), "row %zu: they are volumes of their own", r);
+        cr_expect(ts_dicom_same_weighting(&series, 2, 1, false),
+                  "row %zu: they are volumes of their own", r);
     }
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Chunk grids cover their array once and in order; encoded chunks come back, and damaged ones never do.
+ * Chunk grids cover their array once and in order; encoded chunks come back, and damaged ones never
+ * do.
  */
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -45,7 +46,8 @@ Test(chunks, grids_cover_the_array_in_order)
     cr_assert_not(ts_chunk_grid_init(&grid, 2, (int64_t[]){(int64_t)1 << 40, (int64_t)1 << 40}, 2));
 }
 
-/* Straight from the definition: sums modulo 65535, with 65535 standing for a sum that is a multiple of it but not 0. */
+/* Straight from the definition: sums modulo 65535, with 65535 standing for a sum that is a multiple
+ * of it but not 0. */
 static uint32_t reference_checksum(const unsigned char *data, size_t bytes)
 {
     uint64_t s1 = 0, s2 = 0;
@@ -68,7 +70,8 @@ Test(chunks, checksum_is_fletchers)
         for (size_t i = 0; i < sizeof data; i++)
             data[i] = fill == 0 ? (unsigned char)ts_random_next(&seed) : fill == 1 ? 0 : 255;
         for (size_t bytes = 0; bytes < sizeof data; bytes = bytes < 1500 ? bytes + 1 : bytes + 997)
-            cr_assert_eq(ts_chunk_checksum(data, bytes), reference_checksum(data, bytes), "%zu bytes", bytes);
+            cr_assert_eq(ts_chunk_checksum(data, bytes), reference_checksum(data, bytes),
+                         "%zu bytes", bytes);
     }
 }
 
@@ -90,12 +93,14 @@ Test(chunks, damaged_chunks_do_not_decode)
             const void *values = ts_chunk_decode(coder, &filters, out, bytes, back, sizeof back);
             cr_assert(values && memcmp(values, chunk, sizeof chunk) == 0);
             for (size_t cut = 0; cut < bytes; cut += 1 + cut / 9)
-                cr_assert_not(ts_chunk_decode(coder, &filters, out, cut, back, sizeof back), "cut to %zu", cut);
+                cr_assert_not(ts_chunk_decode(coder, &filters, out, cut, back, sizeof back),
+                              "cut to %zu", cut);
             cr_assert_not(ts_chunk_decode(coder, &filters, out, bytes, back, sizeof back - width));
             for (int flip = 0; flip < 50; flip++) {
                 size_t bit = ts_random_next(&seed) % (8 * bytes);
                 out[bit / 8] ^= (unsigned char)(1u << bit % 8);
-                cr_assert_not(ts_chunk_decode(coder, &filters, out, bytes, back, sizeof back), "bit %zu", bit);
+                cr_assert_not(ts_chunk_decode(coder, &filters, out, bytes, back, sizeof back),
+                              "bit %zu", bit);
                 out[bit / 8] ^= (unsigned char)(1u << bit % 8);
             }
         }
@@ -121,7 +126,8 @@ Test(chunks, encoded_chunks_match_their_values_alone)
         for (int i = 0; i < 40; i++) {
             const size_t at = i == 0 ? n - 1 : i == 1 ? 0 : ts_random_next(&seed) % n;
             chunk[at] ^= (unsigned char)(1 << i % 8);
-            cr_assert_not(ts_chunk_matches(coder, &filters, out, bytes, chunk, n), "width %zu, byte %zu", width, at);
+            cr_assert_not(ts_chunk_matches(coder, &filters, out, bytes, chunk, n),
+                          "width %zu, byte %zu", width, at);
             chunk[at] ^= (unsigned char)(1 << i % 8);
         }
         free(chunk);
@@ -139,14 +145,18 @@ Test(chunks, digest_is_sha256)
     cr_assert_str_eq(text, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
 }
 
-/* Chunks of the slices of a volume divide it evenly, so that volumes one after the other are cut as one. */
+/* Chunks of the slices of a volume divide it evenly, so that volumes one after the other are cut as
+ * one. */
 Test(chunks, volumes_are_cut_alike)
 {
-    static const int64_t shapes[][4] = {{3, 9, 1024, 1024}, {2, 10, 1024, 1024}, {4, 7, 30, 31}, {2, 5, 4096, 4096}};
+    static const int64_t shapes[][4] = {
+        {3, 9, 1024, 1024}, {2, 10, 1024, 1024}, {4, 7, 30, 31}, {2, 5, 4096, 4096}};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         struct chunk_grid grid;
         cr_assert(ts_chunk_grid_init(&grid, 4, shapes[i], 4));
-        cr_expect(grid.chunk[1] == shapes[i][1] || (grid.chunk[0] == 1 && shapes[i][1] % grid.chunk[1] == 0),
-                  "%lld slices in chunks of %lld", (long long)shapes[i][1], (long long)grid.chunk[1]);
+        cr_expect(grid.chunk[1] == shapes[i][1] ||
+                      (grid.chunk[0] == 1 && shapes[i][1] % grid.chunk[1] == 0),
+                  "%lld slices in chunks of %lld", (long long)shapes[i][1],
+                  (long long)grid.chunk[1]);
     }
 }

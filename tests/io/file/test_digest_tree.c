@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The tree digest against its definition, computed with the stream digest alone: whatever the order of the ranges,
- * their sizes and the number of threads.
+ * The tree digest against its definition, computed with the stream digest alone: whatever the order
+ * of the ranges, their sizes and the number of threads.
  */
 #include <criterion/criterion.h>
 #include <pthread.h>
@@ -76,7 +76,8 @@ static void *add_ranges(void *user)
 {
     const struct work *work = user;
     for (size_t i = work->first; i < work->n; i += work->step)
-        if (!ts_digest_tree_add(work->tree, work->ranges[i].at, work->data + work->ranges[i].at, work->ranges[i].bytes))
+        if (!ts_digest_tree_add(work->tree, work->ranges[i].at, work->data + work->ranges[i].at,
+                                work->ranges[i].bytes))
             return user;
     return NULL;
 }
@@ -141,7 +142,8 @@ Test(digest_tree, missing_bytes_have_no_digest)
     free(data);
 }
 
-/* The length comes after all bytes, or after some of them; the end of the stream may lie in a leaf or between two. */
+/* The length comes after all bytes, or after some of them; the end of the stream may lie in a leaf
+ * or between two. */
 Test(digest_tree, a_stream_may_grow)
 {
     static const size_t sizes[] = {0, 1, LEAF - 1, LEAF, LEAF + 1, 3 * LEAF, 3 * LEAF + 12345};
@@ -156,7 +158,8 @@ Test(digest_tree, a_stream_may_grow)
             reference(data, sizes[i], expected);
             for (size_t k = n; k > 0; k--) { /* from the last part on */
                 const size_t at = (k - 1) * PART;
-                cr_assert(ts_digest_tree_add(tree, at, data + at, sizes[i] - at < PART ? sizes[i] - at : PART));
+                cr_assert(ts_digest_tree_add(tree, at, data + at,
+                                             sizes[i] - at < PART ? sizes[i] - at : PART));
                 if (late == 0 || (late == 1 && k <= n / 2))
                     cr_assert_eq(ts_digest_tree_set_bytes(tree, sizes[i]), !has_length);
                 has_length = has_length || late == 0 || (late == 1 && k <= n / 2);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Gzip files are read to their ends: members one after the other, bytes behind them, and files that are cut anywhere or
- * have another checksum or length than their data.
+ * Gzip files are read to their ends: members one after the other, bytes behind them, and files that
+ * are cut anywhere or have another checksum or length than their data.
  */
 #include <criterion/criterion.h>
 #include <fcntl.h>
@@ -25,7 +25,8 @@ static void begin(void)
     ts_test_folder_in_memory(folder, sizeof folder);
     snprintf(path, sizeof path, "%s/a.gz", folder);
     for (int i = 0; i < DATA; i++)
-        data[i] = (unsigned char)ts_random_next(&seed); /* the file is longer than a buffer of the reader */
+        data[i] = (unsigned char)ts_random_next(
+            &seed); /* the file is longer than a buffer of the reader */
 }
 
 static void end(void)
@@ -38,14 +39,18 @@ TestSuite(gzip_reader, .init = begin, .fini = end);
 /* Appends a member of `bytes` of the data at `at` of the file, and returns where it ends. */
 static size_t add_member(size_t at, size_t bytes)
 {
-    z_stream stream = {.next_in = data, .avail_in = (uInt)bytes, .next_out = file + at, .avail_out = (uInt)(MOST - at)};
+    z_stream stream = {.next_in = data,
+                       .avail_in = (uInt)bytes,
+                       .next_out = file + at,
+                       .avail_out = (uInt)(MOST - at)};
     cr_assert(deflateInit2(&stream, 1, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) == Z_OK);
     cr_assert_eq(deflate(&stream, Z_FINISH), Z_STREAM_END);
     deflateEnd(&stream);
     return MOST - stream.avail_out;
 }
 
-/* Reads the first `first` bytes of a file of n, and then checks at most `most`. Returns what is wrong, or NULL. */
+/* Reads the first `first` bytes of a file of n, and then checks at most `most`. Returns what is
+ * wrong, or NULL. */
 static const char *check(size_t n, size_t first, uint64_t most, bool *whole)
 {
     static unsigned char read[DATA];
@@ -67,7 +72,8 @@ Test(gzip_reader, whole_files_are_whole)
     const size_t one = add_member(0, DATA);
     for (size_t first = 0; first <= DATA; first += DATA / 2)
         cr_assert(!check(one, first, DATA, &whole) && whole);
-    cr_assert(!check(one, DATA, 1, &whole) && whole, "the values were read, and the checksum is left");
+    cr_assert(!check(one, DATA, 1, &whole) && whole,
+              "the values were read, and the checksum is left");
     cr_assert(!check(one, 0, DATA / 2, &whole) && !whole, "half of it is left");
     memset(file + one, 0, 100);
     cr_assert(!check(one + 100, DATA, 1, &whole) && whole, "bytes behind the member");
@@ -88,7 +94,8 @@ Test(gzip_reader, damaged_files_are_refused)
     for (size_t k = 1; k <= 8; k++) { /* the checksum and the length */
         file[n - k] ^= 0x10;
         const char *wrong = check(n, DATA, 1, &whole);
-        cr_assert(wrong && strstr(wrong, "checksum or length") && !whole, "byte %zu from the end", k);
+        cr_assert(wrong && strstr(wrong, "checksum or length") && !whole, "byte %zu from the end",
+                  k);
         file[n - k] ^= 0x10;
         cr_assert(check(n - k, DATA, 1, &whole) && !whole, "%zu bytes are cut off", k);
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Deflate streams behind other bytes of a file: read whole, in pieces forward and backward, cut, damaged, and far
- * longer than their files.
+ * Deflate streams behind other bytes of a file: read whole, in pieces forward and backward, cut,
+ * damaged, and far longer than their files.
  */
 #include <criterion/criterion.h>
 #include <fcntl.h>
@@ -28,7 +28,8 @@ struct scene {
 /* A file in memory whose stream begins at OFFSET. */
 static struct scene open_scene(const unsigned char *data, size_t bytes)
 {
-    struct scene scene = {.fd = memfd_create("deflated", MFD_CLOEXEC), .file = ts_inflate_file_create()};
+    struct scene scene = {.fd = memfd_create("deflated", MFD_CLOEXEC),
+                          .file = ts_inflate_file_create()};
     z_stream stream = {.next_in = (unsigned char *)data, .avail_in = (uInt)bytes};
     cr_assert_eq(deflateInit2(&stream, 6, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY), Z_OK);
     const size_t bound = deflateBound(&stream, (uLong)bytes);
@@ -65,10 +66,12 @@ Test(inflate_file, pieces_in_any_order_are_those_of_the_data)
     struct scene scene = open_scene(data, BYTES);
     int64_t inflated, deflated;
     uint64_t seed = 9;
-    cr_assert_eq(ts_inflate_file_measure(scene.file, &unlimited, &inflated, &deflated), INFLATE_WHOLE);
+    cr_assert_eq(ts_inflate_file_measure(scene.file, &unlimited, &inflated, &deflated),
+                 INFLATE_WHOLE);
     cr_assert(inflated == BYTES && deflated == (int64_t)scene.deflated);
     for (int i = 0; i < 200; i++) {
-        const size_t n = ts_random_next(&seed) % sizeof piece, at = ts_random_next(&seed) % (BYTES - n + 1);
+        const size_t n = ts_random_next(&seed) % sizeof piece,
+                     at = ts_random_next(&seed) % (BYTES - n + 1);
         ts_inflate_file_choose(scene.file, scene.fd, 1, 2, OFFSET);
         cr_assert_eq(ts_inflate_file_read(scene.file, (int64_t)at, piece, n), INFLATE_WHOLE);
         cr_assert_eq(memcmp(piece, data + at, n), 0, "%zu bytes at %zu", n, at);
@@ -102,12 +105,15 @@ Test(inflate_file, cut_and_damaged_streams_are_noticed)
     int64_t inflated, deflated;
     memset(noise, 0xFF, sizeof noise);
     cr_assert_eq(ftruncate(scene.fd, OFFSET + (off_t)scene.deflated / 2), 0);
-    cr_assert_eq(ts_inflate_file_measure(scene.file, &unlimited, &inflated, &deflated), INFLATE_CUT);
+    cr_assert_eq(ts_inflate_file_measure(scene.file, &unlimited, &inflated, &deflated),
+                 INFLATE_CUT);
     cr_assert(inflated > 0 && inflated < BYTES);
     cr_assert_eq(pwrite(scene.fd, noise, sizeof noise, OFFSET), (ssize_t)sizeof noise);
-    cr_assert_eq(ts_inflate_file_measure(scene.file, &unlimited, &inflated, &deflated), INFLATE_DAMAGED);
+    cr_assert_eq(ts_inflate_file_measure(scene.file, &unlimited, &inflated, &deflated),
+                 INFLATE_DAMAGED);
     ts_inflate_file_choose(scene.file, -1, 5, 5, 0);
-    cr_assert_eq(ts_inflate_file_measure(scene.file, &unlimited, &inflated, &deflated), INFLATE_UNREADABLE);
+    cr_assert_eq(ts_inflate_file_measure(scene.file, &unlimited, &inflated, &deflated),
+                 INFLATE_UNREADABLE);
     close_scene(&scene);
     free(data);
 }
@@ -121,10 +127,12 @@ Test(inflate_file, a_bomb_is_given_up_early)
     const struct inflate_limits ratio = {1 << 20, 500, INT64_MAX}, total = {INT64_MAX, 1, 3 << 20};
     int64_t inflated, deflated;
     cr_assert_eq(ts_inflate_file_measure(scene.file, &ratio, &inflated, &deflated), INFLATE_LIMIT);
-    cr_assert(inflated > 1 << 20 && inflated < 3 << 20 && inflated / deflated >= 500, "%lld", (long long)inflated);
+    cr_assert(inflated > 1 << 20 && inflated < 3 << 20 && inflated / deflated >= 500, "%lld",
+              (long long)inflated);
     cr_assert_eq(ts_inflate_file_measure(scene.file, &total, &inflated, &deflated), INFLATE_LIMIT);
     cr_assert(inflated > 3 << 20 && inflated < 4 << 20);
-    cr_assert_eq(ts_inflate_file_measure(scene.file, &unlimited, &inflated, &deflated), INFLATE_WHOLE);
+    cr_assert_eq(ts_inflate_file_measure(scene.file, &unlimited, &inflated, &deflated),
+                 INFLATE_WHOLE);
     cr_assert_eq(inflated, (int64_t)bytes);
     close_scene(&scene);
     free(zeros);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A file that is looked at again is as it was, was changed, or cannot be looked at any more; the three are told apart.
+ * A file that is looked at again is as it was, was changed, or cannot be looked at any more; the
+ * three are told apart.
  */
 #include <criterion/criterion.h>
 #include <fcntl.h>
@@ -18,10 +19,12 @@ static void write_text(const char *path, const char *text)
     cr_assert(file && fputs(text, file) >= 0 && fclose(file) == 0);
 }
 
-static void expect_recheck(const char *path, int fd, const struct stat *found, const char *code, const char *words)
+static void expect_recheck(const char *path, int fd, const struct stat *found, const char *code,
+                           const char *words)
 {
     struct ts_diag *diag = ts_diag_create();
-    const enum ts_status status = ts_regular_file_recheck(path, fd, found, (struct diag_site){0}, diag);
+    const enum ts_status status =
+        ts_regular_file_recheck(path, fd, found, (struct diag_site){0}, diag);
     cr_expect_eq(status, code ? TS_BAD_INPUT : TS_OK);
     if (code)
         ts_test_expect(diag, code, words);
@@ -43,8 +46,10 @@ Test(regular_file, recheck_says_what_happened)
     expect_recheck(path, fd, &found, "file-changed", "was changed while it was read");
     expect_recheck(path, -1, &found, "file-changed", "was changed while it was read");
     cr_assert_eq(unlink(path), 0);
-    expect_recheck(path, -1, &found, "input-unreadable", "cannot be read any more: No such file or directory");
+    expect_recheck(path, -1, &found, "input-unreadable",
+                   "cannot be read any more: No such file or directory");
     close(fd);
-    expect_recheck(path, fd, &found, "input-unreadable", "cannot be read any more: Bad file descriptor");
+    expect_recheck(path, fd, &found, "input-unreadable",
+                   "cannot be read any more: Bad file descriptor");
     cr_assert_eq(rmdir(folder), 0);
 }

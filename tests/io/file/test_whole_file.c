@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A file that is written through a stream has its name when all of it is there, and not before; a file that it would
- * replace stays until then, and longer where the new one fails. Devices are written as they are.
+ * A file that is written through a stream has its name when all of it is there, and not before; a
+ * file that it would replace stays until then, and longer where the new one fails. Devices are
+ * written as they are.
  */
 #include <criterion/criterion.h>
 #include <fcntl.h>
@@ -112,7 +113,8 @@ Test(whole_file, writes_devices_as_they_are)
 {
     cr_expect_eq(ts_whole_file_check("/dev/null", true, diag), TS_OK);
     for (int full = 0; full < 2; full++) {
-        cr_assert_eq(ts_whole_file_open(&file, full ? "/dev/full" : "/dev/null", true, diag), TS_OK);
+        cr_assert_eq(ts_whole_file_open(&file, full ? "/dev/full" : "/dev/null", true, diag),
+                     TS_OK);
         fputs("a text", file.stream);
         cr_expect_eq(ts_whole_file_close(&file, diag), full ? TS_RUN_FAILED : TS_OK);
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Deflated streams inflate to themselves, fit into the bound, and do not depend on what was deflated before.
+ * Deflated streams inflate to themselves, fit into the bound, and do not depend on what was
+ * deflated before.
  */
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -20,8 +21,9 @@ static void fill(unsigned char *data, size_t bytes, int kind, uint64_t *seed)
                                   : kind == 1 ? 7
                                   : kind == 2 ? random % 2 * 255
                                   : kind == 3 ? i
-                                  : kind == 4 ? i / 999 + random % 5
-                                              : (random % 97 == 0 ? random >> 8 : data[i > 0 ? i - 1 : 0]));
+                                  : kind == 4
+                                      ? i / 999 + random % 5
+                                      : (random % 97 == 0 ? random >> 8 : data[i > 0 ? i - 1 : 0]));
     }
 }
 
@@ -33,11 +35,13 @@ static void round_trip(struct zlib_coder *coder, int level, const unsigned char 
     const size_t length = ts_zlib_deflate(coder, level, data, bytes, first, bound);
     cr_assert(length > 0 && length <= bound, "level %d, %zu bytes", level, bytes);
     cr_assert_eq(ts_zlib_deflate(fresh, level, data, bytes, again, bound), length);
-    cr_assert_eq(memcmp(first, again, length), 0, "level %d, %zu bytes: other bytes the second time", level, bytes);
+    cr_assert_eq(memcmp(first, again, length), 0,
+                 "level %d, %zu bytes: other bytes the second time", level, bytes);
     cr_assert(ts_zlib_inflate(coder, first, length, back, bytes));
     cr_assert_eq(memcmp(back, data, bytes), 0);
     cr_assert_not(ts_zlib_inflate(coder, first, length, back, bytes + 1), "it is shorter");
-    cr_assert(bytes == 0 || !ts_zlib_inflate(coder, first, length, back, bytes - 1), "it is longer");
+    cr_assert(bytes == 0 || !ts_zlib_inflate(coder, first, length, back, bytes - 1),
+              "it is longer");
     first[length - 1] ^= 1; /* of the checksum */
     cr_assert_not(ts_zlib_inflate(coder, first, length, back, bytes));
     ts_zlib_coder_destroy(fresh);
@@ -51,7 +55,9 @@ Test(zlib_stream, what_was_deflated_inflates_to_itself, .timeout = 900)
     uint64_t seed = 20261122;
     struct zlib_coder *coder = ts_zlib_coder_create();
     for (int round = 0; round < 600; round++) {
-        const size_t bytes = round < 40 ? (size_t)round : ts_random_next(&seed) % (round % 50 == 0 ? 3000000 : 70000);
+        const size_t bytes = round < 40
+                                 ? (size_t)round
+                                 : ts_random_next(&seed) % (round % 50 == 0 ? 3000000 : 70000);
         unsigned char *data = malloc(bytes + 1);
         fill(data, bytes, round % KINDS, &seed);
         round_trip(coder, round % 10 == 9 ? 6 : 1, data, bytes);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The output file as others see it: values and attributes through plain HDF5 calls, bytes as cmp sees them.
+ * The output file as others see it: values and attributes through plain HDF5 calls, bytes as cmp
+ * sees them.
  */
 #define H5_USE_110_API
 #include <criterion/criterion.h>
@@ -22,8 +23,9 @@
 
 static hid_t native_type(enum ts_dtype dtype)
 {
-    const hid_t types[] = {H5T_NATIVE_UINT8, H5T_NATIVE_INT8,  H5T_NATIVE_UINT16, H5T_NATIVE_INT16, H5T_NATIVE_UINT32,
-                           H5T_NATIVE_INT32, H5T_NATIVE_FLOAT, H5T_NATIVE_UINT64, H5T_NATIVE_DOUBLE};
+    const hid_t types[] = {H5T_NATIVE_UINT8, H5T_NATIVE_INT8,   H5T_NATIVE_UINT16,
+                           H5T_NATIVE_INT16, H5T_NATIVE_UINT32, H5T_NATIVE_INT32,
+                           H5T_NATIVE_FLOAT, H5T_NATIVE_UINT64, H5T_NATIVE_DOUBLE};
     return types[dtype];
 }
 
@@ -39,7 +41,8 @@ static void expect_values(hid_t file, const char *path, const struct ts_image *i
     for (int d = 0; d < image->rank; d++)
         cr_assert_eq((int64_t)n[d], image->axes[d].n);
     memset(found, 0xA5, bytes);
-    cr_assert_geq(H5Dread(dataset, native_type(image->dtype), H5S_ALL, H5S_ALL, H5P_DEFAULT, found), 0, "%s", path);
+    cr_assert_geq(H5Dread(dataset, native_type(image->dtype), H5S_ALL, H5S_ALL, H5P_DEFAULT, found),
+                  0, "%s", path);
     cr_assert_eq(memcmp(found, image->data, bytes), 0, "%s differs", path);
     H5Sclose(space);
     H5Dclose(dataset);
@@ -60,7 +63,8 @@ static void expect_filters(hid_t file, const char *path, int level, size_t width
     for (int i = 0; i < n; i++) {
         size_t values = 0;
         unsigned flags, config;
-        cr_assert_eq(H5Pget_filter2(list, (unsigned)i, &flags, &values, NULL, 0, NULL, &config), expected[i]);
+        cr_assert_eq(H5Pget_filter2(list, (unsigned)i, &flags, &values, NULL, 0, NULL, &config),
+                     expected[i]);
     }
     H5Pclose(list);
     H5Dclose(dataset);
@@ -77,7 +81,8 @@ static void round_trip(const char *path, const struct ts_image *image, int level
     struct ts_image slices = *image;
     if (image->rank == TS_MAX_RANK) { /* volumes, which come slice by slice */
         slices.rank = TS_MAX_RANK - 1;
-        memmove(slices.axes, image->axes + 1, sizeof *slices.axes * TS_MAX_RANK - sizeof *slices.axes);
+        memmove(slices.axes, image->axes + 1,
+                sizeof *slices.axes * TS_MAX_RANK - sizeof *slices.axes);
         slices.axes[0].n *= image->axes[0].n;
     }
     for (int64_t z = 0; z < slices.axes[0].n; z += slab) {
@@ -85,7 +90,8 @@ static void round_trip(const char *path, const struct ts_image *image, int level
         struct ts_image part = ts_image_slices(&slices, z, left < slab ? left : slab);
         cr_assert_eq(ts_hdf5_write(writer, id, &part), TS_OK);
     }
-    cr_assert_eq(ts_hdf5_commit(writer), TS_OK, "%s", ts_diag_count(diag) ? ts_diag_get(diag, 0)->message : "");
+    cr_assert_eq(ts_hdf5_commit(writer), TS_OK, "%s",
+                 ts_diag_count(diag) ? ts_diag_get(diag, 0)->message : "");
     cr_assert_eq(ts_hdf5_verify(path, NULL, diag), TS_OK);
     hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
     cr_assert_geq(file, 0);
@@ -100,19 +106,31 @@ Test(hdf5, plain_hdf5_reads_back_every_dtype_and_shape, .timeout = 900)
     static const struct {
         int rank;
         int64_t n[TS_MAX_RANK];
-    } shapes[] = {{3, {1, 1, 1}},       {3, {1, 1, 7}},    {3, {3, 5, 7}},       {3, {13, 17, 19}}, {3, {41, 211, 199}},
-                  {3, {97, 1, 1}},      {1, {5}},          {2, {7, 256}},        {4, {2, 3, 5, 7}}, {1, {3000017}},
-                  {3, {2, 1499, 1999}}, {2, {3, 2200003}}, {4, {3, 2, 701, 809}}};
+    } shapes[] = {{3, {1, 1, 1}},
+                  {3, {1, 1, 7}},
+                  {3, {3, 5, 7}},
+                  {3, {13, 17, 19}},
+                  {3, {41, 211, 199}},
+                  {3, {97, 1, 1}},
+                  {1, {5}},
+                  {2, {7, 256}},
+                  {4, {2, 3, 5, 7}},
+                  {1, {3000017}},
+                  {3, {2, 1499, 1999}},
+                  {2, {3, 2200003}},
+                  {4, {3, 2, 701, 809}}};
     char folder[256], path[300];
     int n_cases = 0;
     ts_test_folder(folder, sizeof folder);
     snprintf(path, sizeof path, "%s/out.h5", folder);
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
         for (int dtype = TS_U8; dtype <= TS_F64; dtype++) {
-            struct ts_image image = ts_test_output_image(shapes[s].rank, shapes[s].n, dtype, 100 * s + (uint64_t)dtype);
+            struct ts_image image =
+                ts_test_output_image(shapes[s].rank, shapes[s].n, dtype, 100 * s + (uint64_t)dtype);
             bool large = ts_image_bytes(&image) > (1u << 20);
             const bool usual =
-                dtype == TS_I16 || (!ts_test_few() && (dtype == TS_U8 || dtype == TS_F32 || dtype == TS_F64));
+                dtype == TS_I16 ||
+                (!ts_test_few() && (dtype == TS_U8 || dtype == TS_F32 || dtype == TS_F64));
             if (large && !usual) {
                 free(image.data);
                 continue;
@@ -143,8 +161,10 @@ static void expect_same_bytes(const char *path, const struct output_content *con
                 expected_bytes = bytes;
                 continue;
             }
-            cr_assert_eq(bytes, expected_bytes, "%d threads, slabs of %d", threads[t], (int)slabs[s]);
-            cr_assert_eq(memcmp(data, expected, bytes), 0, "%d threads, slabs of %d", threads[t], (int)slabs[s]);
+            cr_assert_eq(bytes, expected_bytes, "%d threads, slabs of %d", threads[t],
+                         (int)slabs[s]);
+            cr_assert_eq(memcmp(data, expected, bytes), 0, "%d threads, slabs of %d", threads[t],
+                         (int)slabs[s]);
             free(data);
         }
     free(expected);
@@ -205,7 +225,8 @@ static void expect_axis(hid_t file, const char *path, const struct ts_axis *axis
     hid_t dataset = H5Dopen2(file, path, H5P_DEFAULT);
     cr_assert_geq(H5Dread(dataset, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, found), 0);
     for (int64_t i = 0; i < axis->n; i++)
-        cr_assert_eq(found[i], (axis->kind == TS_AXIS_Y ? -1 : 1) * (axis->first + (double)i * axis->spacing));
+        cr_assert_eq(found[i], (axis->kind == TS_AXIS_Y ? -1 : 1) *
+                                   (axis->first + (double)i * axis->spacing));
     H5Dclose(dataset);
     expect_text(file, path, "units", axis->unit);
     free(found);
@@ -247,7 +268,8 @@ Test(hdf5, layout_is_nexus)
     expect_axis(file, "/entry/data/y", &content.first.axes[1]);
     expect_axis(file, "/entry/data/x", &content.first.axes[2]);
     cr_assert_gt(H5Aexists_by_name(file, "/entry/data", "origin_mm", H5P_DEFAULT), 0);
-    cr_assert(holds_text(file, "/entry/data", "geometry_convention", "origin is the center of voxel (0,0,0)"));
+    cr_assert(holds_text(file, "/entry/data", "geometry_convention",
+                         "origin is the center of voxel (0,0,0)"));
     cr_assert_gt(H5Aexists_by_name(file, "/entry/process/texts", "sha256_tree", H5P_DEFAULT), 0);
     H5Fclose(file);
     if (system("command -v h5dump > /dev/null 2>&1") == 0) {
@@ -273,9 +295,9 @@ Test(hdf5, a_sinogram_says_whose_geometry_it_has)
     content.first.axes[2].kind = TS_AXIS_DETECTOR;
     cr_assert_eq(ts_test_write_output(path, &options, &content, 3, diag), TS_OK);
     hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
-    static const char *const parts[] = {"of the projected volume", "origin is the rotation center of the first slice",
-                                        "of the volume's rising columns, rows and slices",
-                                        "from one slice to the next"};
+    static const char *const parts[] = {
+        "of the projected volume", "origin is the rotation center of the first slice",
+        "of the volume's rising columns, rows and slices", "from one slice to the next"};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         cr_assert(holds_text(file, "/entry/data", "geometry_convention", parts[i]), "%s", parts[i]);
     cr_assert_not(holds_text(file, "/entry/data", "geometry_convention", "voxel"));
@@ -319,9 +341,11 @@ Test(hdf5, a_sinogram_says_how_its_rays_run)
         cr_assert_eq(H5Aexists_by_name(file, "/entry/data", "beam", H5P_DEFAULT) > 0, sinogram);
         if (sinogram)
             cr_assert(holds_text(file, "/entry/data", "beam", names[kind]));
-        cr_assert_eq(H5Aexists_by_name(file, "/entry/data", "source_axis_mm", H5P_DEFAULT) > 0, fan);
+        cr_assert_eq(H5Aexists_by_name(file, "/entry/data", "source_axis_mm", H5P_DEFAULT) > 0,
+                     fan);
         if (fan)
-            cr_assert(number_at(file, "source_axis_mm") == 595 && number_at(file, "source_detector_mm") == 1085.6);
+            cr_assert(number_at(file, "source_axis_mm") == 595 &&
+                      number_at(file, "source_detector_mm") == 1085.6);
         H5Fclose(file);
         ts_test_content_clear(&content);
         ts_diag_destroy(diag);
@@ -389,7 +413,8 @@ Test(hdf5, misuse_is_an_error_and_leaves_nothing)
         if (misuse == 3)
             cr_assert_eq(ts_hdf5_group(writer, "/data", "NXdata"), TS_RUN_FAILED);
         cr_assert_eq(ts_hdf5_commit(writer), TS_RUN_FAILED); /* misuse 4: slices are missing */
-        cr_assert_eq(ts_diag_error_count(diag), 1, "%zu errors after misuse %d", ts_diag_error_count(diag), misuse);
+        cr_assert_eq(ts_diag_error_count(diag), 1, "%zu errors after misuse %d",
+                     ts_diag_error_count(diag), misuse);
         cr_assert_eq(ts_test_count_files(folder, NULL), 0);
     }
     ts_test_content_clear(&content);
@@ -422,7 +447,8 @@ Test(hdf5, memory_stays_below_the_promise, .timeout = 900)
     int id[2];
     ts_test_folder(folder, sizeof folder);
     snprintf(path, sizeof path, "%s/out.h5", folder);
-    int64_t before = status_bytes("VmRSS"), promised = (int64_t)ts_hdf5_memory_bytes(images, 2, threads);
+    int64_t before = status_bytes("VmRSS"),
+            promised = (int64_t)ts_hdf5_memory_bytes(images, 2, threads);
     cr_assert_eq(ts_hdf5_create(path, &options, &writer, diag), TS_OK);
     cr_assert_eq(ts_hdf5_image(writer, "/one", &image, &id[0]), TS_OK);
     cr_assert_eq(ts_hdf5_image(writer, "/two", &two, &id[1]), TS_OK);
@@ -430,7 +456,8 @@ Test(hdf5, memory_stays_below_the_promise, .timeout = 900)
     cr_assert_eq(ts_hdf5_write(writer, id[1], &two), TS_OK);
     cr_assert_eq(ts_hdf5_commit(writer), TS_OK);
     int64_t used = status_bytes("VmHWM") - before;
-    fprintf(stderr, "writer: %.1f MB used at most, %.1f MB promised\n", (double)used / 1e6, (double)promised / 1e6);
+    fprintf(stderr, "writer: %.1f MB used at most, %.1f MB promised\n", (double)used / 1e6,
+            (double)promised / 1e6);
 #ifndef TS_SANITIZED /* sanitizers keep freed memory */
     cr_assert_gt(used, 0);
     cr_assert_leq(used, promised);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Chunks that come to the writer encoded: the file has the same bytes as one whose values came, and what does not fit
- * is an error.
+ * Chunks that come to the writer encoded: the file has the same bytes as one whose values came, and
+ * what does not fit is an error.
  */
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -14,8 +14,8 @@
 #include "tests/support/stage_check.h"
 
 /* The next chunk of an image as another encoder makes it, from the image that the grid cuts. */
-static void *encode_chunk(const struct hdf5_writer *writer, int id, const struct ts_image *image, int64_t index,
-                          size_t *bytes)
+static void *encode_chunk(const struct hdf5_writer *writer, int id, const struct ts_image *image,
+                          int64_t index, size_t *bytes)
 {
     const struct chunk_grid *grid = ts_hdf5_grid(writer, id);
     const struct chunk_filters *filters = ts_hdf5_filters(writer, id);
@@ -34,10 +34,10 @@ static void *encode_chunk(const struct hdf5_writer *writer, int id, const struct
     return encoded;
 }
 
-/* Writes one image after another; of each, chunk i comes encoded where bit i % 3 of `which` is set, else by its
- * values. */
-static enum ts_status write_mixed(const char *path, const struct ts_image *images, int n, int level, unsigned which,
-                                  struct ts_diag *diag)
+/* Writes one image after another; of each, chunk i comes encoded where bit i % 3 of `which` is set,
+ * else by its values. */
+static enum ts_status write_mixed(const char *path, const struct ts_image *images, int n, int level,
+                                  unsigned which, struct ts_diag *diag)
 {
     const struct hdf5_options options = {.level = level, .threads = 3, .force = true};
     struct hdf5_writer *writer;
@@ -49,9 +49,11 @@ static enum ts_status write_mixed(const char *path, const struct ts_image *image
         const struct chunk_grid *grid = ts_hdf5_grid(writer, id[k]);
         for (int64_t i = 0; i < grid->n_chunks; i++) {
             const int64_t z = i * grid->chunk[0], left = grid->n[0] - z;
-            const struct ts_image slab = ts_image_slices(&images[k], z, left < grid->chunk[0] ? left : grid->chunk[0]);
+            const struct ts_image slab =
+                ts_image_slices(&images[k], z, left < grid->chunk[0] ? left : grid->chunk[0]);
             size_t bytes;
-            void *encoded = which >> i % 3 & 1 ? encode_chunk(writer, id[k], &images[k], i, &bytes) : NULL;
+            void *encoded =
+                which >> i % 3 & 1 ? encode_chunk(writer, id[k], &images[k], i, &bytes) : NULL;
             cr_assert_eq(encoded ? ts_hdf5_write_chunk_take(writer, id[k], encoded, bytes)
                                  : ts_hdf5_write(writer, id[k], &slab),
                          TS_OK);
@@ -63,7 +65,8 @@ static enum ts_status write_mixed(const char *path, const struct ts_image *image
 Test(hdf5_chunks, chunks_may_come_encoded, .timeout = 900)
 {
     const int64_t n[3] = {24, 500, 512}; /* 3 chunks of the first, 6 of the second */
-    struct ts_image images[2] = {ts_test_output_image(3, n, TS_U16, 5), ts_test_output_image(3, n, TS_F32, 6)};
+    struct ts_image images[2] = {ts_test_output_image(3, n, TS_U16, 5),
+                                 ts_test_output_image(3, n, TS_F32, 6)};
     struct ts_diag *diag = ts_diag_create();
     char folder[256], path[300];
     ts_test_folder(folder, sizeof folder);
@@ -77,7 +80,8 @@ Test(hdf5_chunks, chunks_may_come_encoded, .timeout = 900)
             cr_assert_eq(ts_hdf5_verify(path, NULL, diag), TS_OK, "chunks %u", which);
             unsigned char *data = ts_test_read_file(path, &bytes);
             if (expected) /* no chunk of these images has padding, so the bytes are the same */
-                cr_assert(bytes == expected_bytes && memcmp(data, expected, bytes) == 0, "chunks %u", which);
+                cr_assert(bytes == expected_bytes && memcmp(data, expected, bytes) == 0,
+                          "chunks %u", which);
             else
                 expected = memcpy(malloc(expected_bytes = bytes), data, bytes);
             free(data);
@@ -90,7 +94,8 @@ Test(hdf5_chunks, chunks_may_come_encoded, .timeout = 900)
     ts_test_remove_folder(folder);
 }
 
-/* A chunk with a wrong bit, one that is too long, one after half a chunk of values, one too many. */
+/* A chunk with a wrong bit, one that is too long, one after half a chunk of values, one too
+ * many. */
 Test(hdf5_chunks, encoded_chunks_that_do_not_fit_are_errors)
 {
     const int64_t n[3] = {40, 500, 512};
@@ -114,8 +119,8 @@ Test(hdf5_chunks, encoded_chunks_that_do_not_fit_are_errors)
             encoded[bytes / 2] ^= 1;
         (void)ts_hdf5_write_chunk_take(writer, id, encoded, fault == 1 ? SIZE_MAX : bytes);
         cr_assert_eq(ts_hdf5_commit(writer), TS_RUN_FAILED);
-        cr_assert(ts_test_has_code(diag, fault == 0 ? "hdf5-damaged" : "output-order"), "fault %d: %s", fault,
-                  ts_diag_get(diag, 0)->message);
+        cr_assert(ts_test_has_code(diag, fault == 0 ? "hdf5-damaged" : "output-order"),
+                  "fault %d: %s", fault, ts_diag_get(diag, 0)->message);
         cr_assert_eq(ts_diag_error_count(diag), 1);
         cr_assert_eq(ts_test_count_files(folder, NULL), 0);
         ts_diag_destroy(diag);

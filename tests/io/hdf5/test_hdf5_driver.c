@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The driver over a descriptor: files made through it are those that stock HDF5 makes and reads, and errors of the
- * system reach the caller with their errno.
+ * The driver over a descriptor: files made through it are those that stock HDF5 makes and reads,
+ * and errors of the system reach the caller with their errno.
  */
 #define H5_USE_110_API
 #include <criterion/criterion.h>
@@ -32,16 +32,19 @@ static void tear_down(void)
 
 TestSuite(hdf5_driver, .init = set_up, .fini = tear_down);
 
-/* A file with one contiguous dataset of so many bytes; the result of the last call that failed, or of closing. */
+/* A file with one contiguous dataset of so many bytes; the result of the last call that failed, or
+ * of closing. */
 static herr_t write_file(int fd, hsize_t bytes)
 {
-    const hid_t creation = H5Pcreate(H5P_FILE_CREATE), file = ts_hdf5_create_descriptor(fd, creation, &failure);
+    const hid_t creation = H5Pcreate(H5P_FILE_CREATE),
+                file = ts_hdf5_create_descriptor(fd, creation, &failure);
     unsigned char *values = calloc(1, bytes);
     herr_t result = -1;
     H5Pclose(creation);
     if (file >= 0) {
         const hid_t space = H5Screate_simple(1, &bytes, NULL),
-                    dataset = H5Dcreate2(file, "/values", H5T_STD_U8LE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+                    dataset = H5Dcreate2(file, "/values", H5T_STD_U8LE, space, H5P_DEFAULT,
+                                         H5P_DEFAULT, H5P_DEFAULT);
         result = H5Dwrite(dataset, H5T_STD_U8LE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values);
         H5Dclose(dataset);
         H5Sclose(space);
@@ -71,7 +74,8 @@ Test(hdf5_driver, stock_hdf5_reads_what_it_writes_and_the_other_way_round)
     const hid_t own = ts_hdf5_open_descriptor(fd, &failure);
     cr_assert_geq(own, 0, "%s", failure.text);
     cr_assert_gt(H5Lexists(own, "/group", H5P_DEFAULT), 0);
-    cr_assert_lt(H5Gcreate2(own, "/other", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), 0, "it is open for reading");
+    cr_assert_lt(H5Gcreate2(own, "/other", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), 0,
+                 "it is open for reading");
     H5Fclose(own);
     ts_hdf5_leave();
     struct stat status;
@@ -80,15 +84,18 @@ Test(hdf5_driver, stock_hdf5_reads_what_it_writes_and_the_other_way_round)
     close(fd);
 }
 
-/* Two files at once: the library tells them apart by device and inode, and takes two descriptors of one file for it. */
+/* Two files at once: the library tells them apart by device and inode, and takes two descriptors of
+ * one file for it. */
 Test(hdf5_driver, files_are_told_apart)
 {
     char other[300];
     snprintf(other, sizeof other, "%s/y.h5", folder);
-    const int a = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600), b = open(other, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    const int a = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600),
+              b = open(other, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     ts_hdf5_enter();
     cr_assert(write_file(a, 10) >= 0 && write_file(b, 20000) >= 0);
-    const hid_t one = ts_hdf5_open_descriptor(a, &failure), two = ts_hdf5_open_descriptor(b, &failure);
+    const hid_t one = ts_hdf5_open_descriptor(a, &failure),
+                two = ts_hdf5_open_descriptor(b, &failure);
     cr_assert(one >= 0 && two >= 0);
     hsize_t bytes = 0;
     cr_assert_geq(H5Fget_filesize(two, &bytes), 0);
@@ -121,7 +128,8 @@ Test(hdf5_driver, what_cannot_be_opened_is_named)
     ts_hdf5_leave();
 }
 
-/* Every size from nothing up: the call fails with the errno of the write, and the library stays usable. */
+/* Every size from nothing up: the call fails with the errno of the write, and the library stays
+ * usable. */
 Test(hdf5_driver, a_write_that_fails_says_why)
 {
     struct rlimit before, limit;

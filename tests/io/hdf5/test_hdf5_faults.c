@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The output file when things go wrong: full disks, limits, folders that cannot be written, killed writers, flipped
- * bits. After each, the final name holds what was there before, or the whole new file.
+ * The output file when things go wrong: full disks, limits, folders that cannot be written, killed
+ * writers, flipped bits. After each, the final name holds what was there before, or the whole new
+ * file.
  */
 #define H5_USE_110_API
 #include <criterion/criterion.h>
@@ -44,10 +45,10 @@ static bool holds_text(const char *path, const char *text)
     return same;
 }
 
-/* One run where the disk ends at some point: an error that says so, the old file, nothing else. True where it
- * succeeded. */
-static bool run_short_of_space(const char *folder, bool old, const char *reason, const struct output_content *content,
-                               int level)
+/* One run where the disk ends at some point: an error that says so, the old file, nothing else.
+ * True where it succeeded. */
+static bool run_short_of_space(const char *folder, bool old, const char *reason,
+                               const struct output_content *content, int level)
 {
     struct hdf5_options options = {.level = level, .threads = 2, .force = old};
     struct ts_diag *diag = ts_diag_create();
@@ -76,18 +77,24 @@ Test(hdf5_faults, full_disk_leaves_the_old_file, .timeout = 900)
     char folder[256], size[64];
     int failed = 0, done = 0;
     ts_test_folder(folder, sizeof folder);
-    if (geteuid() != 0 || unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+    if (geteuid() != 0 || unshare(CLONE_NEWNS) != 0 ||
+        mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
         mount("tmpfs", folder, "tmpfs", 0, "size=1m") != 0) {
-        fprintf(stderr, "SKIPPED hdf5_faults/full_disk_leaves_the_old_file: no right to mount a small disk\n");
+        fprintf(
+            stderr,
+            "SKIPPED hdf5_faults/full_disk_leaves_the_old_file: no right to mount a small disk\n");
         ts_test_remove_folder(folder);
         cr_skip_test("no right to mount a small disk");
     }
     size_t bytes = ts_image_bytes(&content.first) + ts_image_bytes(&content.second) + (200u << 10);
     for (int level = 0; level <= 1; level++)
         for (int i = 1; i <= 24; i++) {
-            /* Level 0 needs as much as the values, level 1 less. The last size is enough for both. */
-            snprintf(size, sizeof size, "size=%zu", bytes * (size_t)i / (level ? 60 : 22) + (i == 24 ? bytes : 0));
-            cr_assert_eq(mount("tmpfs", folder, "tmpfs", MS_REMOUNT, size), 0, "%s", strerror(errno));
+            /* Level 0 needs as much as the values, level 1 less. The last size is enough for
+             * both. */
+            snprintf(size, sizeof size, "size=%zu",
+                     bytes * (size_t)i / (level ? 60 : 22) + (i == 24 ? bytes : 0));
+            cr_assert_eq(mount("tmpfs", folder, "tmpfs", MS_REMOUNT, size), 0, "%s",
+                         strerror(errno));
             if (run_short_of_space(folder, i % 2, "No space left on device", &content, level))
                 done++;
             else
@@ -157,7 +164,8 @@ Test(hdf5_faults, folders_that_cannot_be_written)
         snprintf(path, sizeof path, "%s%s", folder, parts);
         ts_diag_clear(diag);
         cr_assert_eq(ts_file_check(path, true, 0, diag), TS_RUN_FAILED, "%s", path);
-        cr_assert(ts_test_has_code(diag, cases[i].code), "%s: %s", path, ts_diag_get(diag, 0)->message);
+        cr_assert(ts_test_has_code(diag, cases[i].code), "%s: %s", path,
+                  ts_diag_get(diag, 0)->message);
         cr_assert_eq(ts_hdf5_create(path, &options, &writer, diag), TS_RUN_FAILED);
         cr_assert_null(writer);
     }
@@ -179,8 +187,10 @@ Test(hdf5_faults, folders_that_take_no_files)
     struct ts_diag *diag = ts_diag_create();
     cr_assert_eq(ts_file_check("/proc/y.h5", false, 1000000, diag), TS_RUN_FAILED);
     cr_assert_eq(ts_diag_count(diag), 1);
-    cr_assert(ts_test_has_code(diag, "output-folder-not-writable"), "%s", ts_diag_get(diag, 0)->message);
-    cr_assert(geteuid() != 0 || ts_test_has_text(diag, "'/proc' takes no files"), "%s", ts_diag_get(diag, 0)->message);
+    cr_assert(ts_test_has_code(diag, "output-folder-not-writable"), "%s",
+              ts_diag_get(diag, 0)->message);
+    cr_assert(geteuid() != 0 || ts_test_has_text(diag, "'/proc' takes no files"), "%s",
+              ts_diag_get(diag, 0)->message);
     ts_diag_destroy(diag);
 }
 
@@ -240,8 +250,8 @@ static void kill_writers(const char *folder, int level)
     char path[300];
     snprintf(path, sizeof path, "%s/out.h5", folder);
     double duration = 0;
-    /* The shortest of three, since a machine that is busy at one moment may be idle at the next, and all writers would
-     * end before they are killed. */
+    /* The shortest of three, since a machine that is busy at one moment may be idle at the next,
+     * and all writers would end before they are killed. */
     for (int i = 0; i < 3; i++) {
         const double start = now();
         cr_assert_eq(waitpid(start_writer(path, &content, level), &status, 0) > 0 ? status : -1, 0);
@@ -261,7 +271,8 @@ static void kill_writers(const char *folder, int level)
         killed += WIFSIGNALED(status);
         unsigned char *data = ts_test_read_file(path, &bytes);
         bool is_whole = data && bytes == expected_bytes && memcmp(data, expected, bytes) == 0;
-        cr_assert(is_whole || (run % 2 ? holds_text(path, "old") : !data), "run %d left something else", run);
+        cr_assert(is_whole || (run % 2 ? holds_text(path, "old") : !data),
+                  "run %d left something else", run);
         absent += !data;
         whole += is_whole;
         free(data);
@@ -279,14 +290,15 @@ static void kill_writers(const char *folder, int level)
         ts_diag_destroy(diag);
     }
     fprintf(stderr,
-            "killed writers: %d of %d killed, %d files absent, %d whole, %d temporary files left and %d removed\n",
+            "killed writers: %d of %d killed, %d files absent, %d whole, %d temporary files left "
+            "and %d removed\n",
             killed, RUNS, absent, whole, stale, removed);
     cr_assert_geq(killed, 20);
     cr_assert_eq(removed, stale);
-    /* A file that replaces another has a temporary name for the moment between a link and a rename, since a link
-     * replaces nothing. All others get their final name at once. */
-    cr_assert(stale_beside_none == 0 || !has_files_without_name(folder), "%d temporary files were left",
-              stale_beside_none);
+    /* A file that replaces another has a temporary name for the moment between a link and a rename,
+     * since a link replaces nothing. All others get their final name at once. */
+    cr_assert(stale_beside_none == 0 || !has_files_without_name(folder),
+              "%d temporary files were left", stale_beside_none);
     cr_assert(stale <= 3 || !has_files_without_name(folder), "%d temporary files were left", stale);
     free(expected);
     ts_test_content_clear(&content);
@@ -334,7 +346,8 @@ Test(hdf5_faults, flipped_bits_are_found, .timeout = 900)
             size_t bit = ts_random_next(&seed) % bits;
             flip_bit(path, bit);
             ts_diag_clear(diag);
-            cr_assert_eq(ts_hdf5_verify(path, NULL, diag), TS_BAD_INPUT, "bit %zu, level %d", bit, level);
+            cr_assert_eq(ts_hdf5_verify(path, NULL, diag), TS_BAD_INPUT, "bit %zu, level %d", bit,
+                         level);
             cr_assert_eq(ts_diag_error_count(diag), 1);
             found++;
             flip_bit(path, bit);
@@ -361,12 +374,14 @@ Test(hdf5_faults, an_unfinished_file_is_not_sound)
         ts_diag_clear(diag);
         write_text_file(path, empty ? "" : "no HDF5 file at all");
         cr_assert_eq(ts_hdf5_verify(path, NULL, diag), TS_BAD_INPUT);
-        cr_assert(ts_test_has_text(diag, empty ? "is empty: it has no bytes" : "is not an HDF5 file"), "%s",
-                  ts_diag_get(diag, 0)->message);
+        cr_assert(
+            ts_test_has_text(diag, empty ? "is empty: it has no bytes" : "is not an HDF5 file"),
+            "%s", ts_diag_get(diag, 0)->message);
     }
-    for (int kind = 0; kind < 4; kind++) { /* nothing, an attribute, a link to elsewhere, a compound */
-        const hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), space = H5Screate(H5S_SCALAR),
-                    pair = H5Tcreate(H5T_COMPOUND, 8);
+    for (int kind = 0; kind < 4;
+         kind++) { /* nothing, an attribute, a link to elsewhere, a compound */
+        const hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT),
+                    space = H5Screate(H5S_SCALAR), pair = H5Tcreate(H5T_COMPOUND, 8);
         H5Tinsert(pair, "a", 0, H5T_NATIVE_FLOAT);
         H5Tinsert(pair, "b", 4, H5T_NATIVE_FLOAT);
         if (kind == 1)
@@ -403,13 +418,15 @@ Test(hdf5_faults, what_cannot_be_described_is_an_error)
         struct ts_image image = {.rank = kind == 0 ? 0 : 3, .dtype = TS_U8, .unit = "1"};
         int id;
         for (int d = 0; d < 3; d++)
-            image.axes[d] = (struct ts_axis){.kind = TS_AXIS_Z, .n = d == 1 ? 0 : 4, .spacing = 1, .unit = "mm"};
+            image.axes[d] = (struct ts_axis){
+                .kind = TS_AXIS_Z, .n = d == 1 ? 0 : 4, .spacing = 1, .unit = "mm"};
         cr_assert_eq(ts_hdf5_create(path, &options, &writer, diag), TS_OK);
         cr_assert_eq(ts_hdf5_group(writer, "/entry", "NXentry"), TS_OK);
         cr_assert_eq(kind < 2 ? ts_hdf5_image(writer, "/entry/data", &image, &id)
                               : ts_hdf5_text(writer, "/entry@long", text),
                      TS_RUN_FAILED);
-        cr_assert(ts_test_has_code(diag, codes[kind]), "not %s but %s", codes[kind], ts_diag_get(diag, 0)->code);
+        cr_assert(ts_test_has_code(diag, codes[kind]), "not %s but %s", codes[kind],
+                  ts_diag_get(diag, 0)->code);
         ts_hdf5_abandon(writer);
         cr_assert_eq(ts_test_count_files(folder, NULL), 0);
         ts_diag_destroy(diag);
@@ -437,7 +454,8 @@ Test(hdf5_faults, a_name_that_cannot_be_taken_is_an_error)
     ts_diag_destroy(diag);
 }
 
-/* The folder is removed during the run. A file with a temporary name in it would be removed first. */
+/* The folder is removed during the run. A file with a temporary name in it would be removed
+ * first. */
 Test(hdf5_faults, a_folder_that_vanishes_is_an_error)
 {
     const struct hdf5_options options = {.level = 1, .threads = 1};
@@ -454,7 +472,8 @@ Test(hdf5_faults, a_folder_that_vanishes_is_an_error)
     cr_assert_eq(rmdir(inner), 0);
     cr_assert_eq(ts_hdf5_commit(writer), TS_RUN_FAILED);
     cr_assert(ts_test_has_code(diag, "output-rename"), "%s", ts_diag_get(diag, 0)->code);
-    cr_assert(ts_test_has_text(diag, "No such file or directory"), "%s", ts_diag_get(diag, 0)->message);
+    cr_assert(ts_test_has_text(diag, "No such file or directory"), "%s",
+              ts_diag_get(diag, 0)->message);
     ts_test_remove_folder(folder);
     ts_diag_destroy(diag);
 }

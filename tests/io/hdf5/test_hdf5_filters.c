@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Compressors of others: every dataset of a file that hdf5plugin wrote has its values, with whole chunks and with cut
- * ones. Chunks that are cut, longer or changed decode to their own size or are refused, and no byte outside of a buffer
- * is read or written, which a build with sanitizers sees.
+ * Compressors of others: every dataset of a file that hdf5plugin wrote has its values, with whole
+ * chunks and with cut ones. Chunks that are cut, longer or changed decode to their own size or are
+ * refused, and no byte outside of a buffer is read or written, which a build with sanitizers sees.
  */
 #include <criterion/criterion.h>
 #include <hdf5.h>
@@ -76,15 +76,16 @@ Test(hdf5_filters, what_others_compress_is_read)
     struct names names = {0};
     double values[ALL];
     const hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
-    cr_assert(file >= 0 && H5Literate(file, H5_INDEX_NAME, H5_ITER_INC, NULL, add_name, &names) >= 0);
+    cr_assert(file >= 0 &&
+              H5Literate(file, H5_INDEX_NAME, H5_ITER_INC, NULL, add_name, &names) >= 0);
     H5Fclose(file);
     cr_assert_gt(names.n, 50);
     for (int f = 0; f < names.n; f++) {
-        cr_assert_eq(read_volume(path, names.names[f], 1 + f % 2, values), TS_OK, "%s: %s", names.names[f],
-                     ts_diag_first_error(ts_scan_file.diag));
+        cr_assert_eq(read_volume(path, names.names[f], 1 + f % 2, values), TS_OK, "%s: %s",
+                     names.names[f], ts_diag_first_error(ts_scan_file.diag));
         for (int p = 0; p < ALL; p++)
-            cr_assert_eq(values[p], expected(names.names[f], p / (N1 * N2), p / N2 % N1, p % N2), "%s: %d",
-                         names.names[f], p);
+            cr_assert_eq(values[p], expected(names.names[f], p / (N1 * N2), p / N2 % N1, p % N2),
+                         "%s: %d", names.names[f], p);
     }
 }
 
@@ -92,18 +93,21 @@ Test(hdf5_filters, what_others_compress_is_read)
 Test(hdf5_filters, single_slices_are_read)
 {
     const char *path = ts_test_path("files/foreign/codecs.nxs");
-    static const char *const names[] = {"lz4_le_f4",       "lzf_le_u2", "zstd_i1",      "bitshuffle_lz4_16_le_f8",
-                                        "blosc_lz4_be_i4", "noise_lzf", "noise_blosc2", "shuffle_lz4_deflate"};
+    static const char *const names[] = {
+        "lz4_le_f4",       "lzf_le_u2", "zstd_i1",      "bitshuffle_lz4_16_le_f8",
+        "blosc_lz4_be_i4", "noise_lzf", "noise_blosc2", "shuffle_lz4_deflate"};
     for (size_t f = 0; f < sizeof names / sizeof *names; f++) {
         struct hdf5_slice slice;
-        cr_assert_eq(ts_hdf5_read_slice(path, names[f], 3, &slice, ts_scan_file.diag), TS_OK, "%s", names[f]);
+        cr_assert_eq(ts_hdf5_read_slice(path, names[f], 3, &slice, ts_scan_file.diag), TS_OK, "%s",
+                     names[f]);
         for (int p = 0; p < N1 * N2; p++)
-            cr_assert_eq(slice.values[p], (float)expected(names[f], 3, p / N2, p % N2), "%s: %d", names[f], p);
+            cr_assert_eq(slice.values[p], (float)expected(names[f], 3, p / N2, p % N2), "%s: %d",
+                         names[f], p);
         free(slice.values);
     }
 }
 
-/* ---- chunks ----------------------------------------------------------------------------------------- */
+/* ---- chunks ---------------------------------------------------------------------------------- */
 
 struct chunk {
     struct hdf5_pipeline pipeline;
@@ -120,14 +124,15 @@ static void take_chunk(hid_t file, const char *name, struct chunk *chunk)
     const hid_t dataset = H5Dopen2(file, name, H5P_DEFAULT), list = H5Dget_create_plist(dataset),
                 type = H5Dget_type(dataset);
     cr_assert(dataset >= 0 && H5Pget_chunk(list, 3, shape) == 3);
-    chunk->pipeline =
-        (struct hdf5_pipeline){.n_filters = H5Pget_nfilters(list), .element_bytes = (uint32_t)H5Tget_size(type)};
+    chunk->pipeline = (struct hdf5_pipeline){.n_filters = H5Pget_nfilters(list),
+                                             .element_bytes = (uint32_t)H5Tget_size(type)};
     chunk->pipeline.chunk_bytes = shape[0] * shape[1] * shape[2] * chunk->pipeline.element_bytes;
     for (int i = 0; i < chunk->pipeline.n_filters; i++) {
         struct hdf5_filter *filter = &chunk->pipeline.filters[i];
         size_t n_values = FILTER_VALUES;
         unsigned flags, config;
-        filter->id = H5Pget_filter2(list, (unsigned)i, &flags, &n_values, filter->values, 0, NULL, &config);
+        filter->id =
+            H5Pget_filter2(list, (unsigned)i, &flags, &n_values, filter->values, 0, NULL, &config);
         filter->n_values = (uint32_t)n_values;
     }
     cr_assert(H5Dget_chunk_storage_size(dataset, at, &bytes) >= 0);
@@ -140,12 +145,14 @@ static void take_chunk(hid_t file, const char *name, struct chunk *chunk)
 }
 
 /* Undoes the filters of these bytes, which are copied to memory of just their size. */
-static bool undo(const struct chunk *chunk, struct hdf5_undoer *undoer, const unsigned char *encoded, size_t bytes)
+static bool undo(const struct chunk *chunk, struct hdf5_undoer *undoer,
+                 const unsigned char *encoded, size_t bytes)
 {
     const size_t block = ts_hdf5_pipeline_block(&chunk->pipeline);
     unsigned char *in = malloc(bytes > 0 ? bytes : 1), *out = malloc(block), *other = malloc(block);
     memcpy(in, encoded, bytes);
-    const bool done = ts_hdf5_pipeline_undo(&chunk->pipeline, undoer, in, bytes, chunk->skipped, out, other);
+    const bool done =
+        ts_hdf5_pipeline_undo(&chunk->pipeline, undoer, in, bytes, chunk->skipped, out, other);
     free(in);
     free(out);
     free(other);
@@ -175,8 +182,10 @@ Test(hdf5_filters, damaged_chunks_are_refused_within_their_bounds)
     struct names names = {0};
     struct hdf5_undoer *undoer = ts_hdf5_undoer_create();
     uint64_t state = 1;
-    const hid_t file = H5Fopen(ts_test_path("files/foreign/codecs.nxs"), H5F_ACC_RDONLY, H5P_DEFAULT);
-    cr_assert(file >= 0 && H5Literate(file, H5_INDEX_NAME, H5_ITER_INC, NULL, add_name, &names) >= 0);
+    const hid_t file =
+        H5Fopen(ts_test_path("files/foreign/codecs.nxs"), H5F_ACC_RDONLY, H5P_DEFAULT);
+    cr_assert(file >= 0 &&
+              H5Literate(file, H5_INDEX_NAME, H5_ITER_INC, NULL, add_name, &names) >= 0);
     for (int f = 0; f < names.n; f++) {
         struct chunk chunk;
         take_chunk(file, names.names[f], &chunk);
@@ -199,9 +208,13 @@ Test(hdf5_filters, lengths_are_not_believed)
         {FILTER_LZ4, {0}, {0, 0, 0, 0, 0, 0, 0, 64, 0, 0, 0, 0}},
         {FILTER_LZ4, {0}, {0, 0, 0, 0, 0, 0, 0, 64, 0, 0, 0, 64, 0xFF, 0xFF, 0xFF, 0xFF}},
         {FILTER_LZ4, {0}, {0, 0, 0, 0, 0, 0, 0, 64, 0xFF, 0xFF, 0xFF, 0xFF, 0, 0, 0, 64}},
-        {FILTER_BITSHUFFLE, {0, 4, 2, 0, 2}, {0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFE, 0, 0, 32, 0}},
+        {FILTER_BITSHUFFLE,
+         {0, 4, 2, 0, 2},
+         {0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFE, 0, 0, 32, 0}},
         {FILTER_BITSHUFFLE, {0, 4, 2, 0, 2}, {0, 0, 0, 0, 0, 0, 0, 64, 0, 0, 0, 3}},
-        {FILTER_BITSHUFFLE, {0, 4, 2, 0, 3}, {0, 0, 0, 0, 0, 0, 0, 64, 0xFF, 0xFF, 0xFF, 0xF0, 0, 0, 0, 9}},
+        {FILTER_BITSHUFFLE,
+         {0, 4, 2, 0, 3},
+         {0, 0, 0, 0, 0, 0, 0, 64, 0xFF, 0xFF, 0xFF, 0xF0, 0, 0, 0, 9}},
         {FILTER_BITSHUFFLE, {0, 4, 0, 0, 0}, {0}},
         {FILTER_BITSHUFFLE, {0, 4, 0xFFFFFFFF, 0xFFFFFFFF, 0}, {0}},
         {FILTER_LZF, {0}, {0xFF, 0xFF, 0xFF, 0xFF}},
@@ -220,7 +233,7 @@ Test(hdf5_filters, lengths_are_not_believed)
     ts_hdf5_undoer_destroy(undoer);
 }
 
-/* ---- files ------------------------------------------------------------------------------------------ */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 /* Writes /d of u16 whose one chunk has these bytes, by this filter. */
 static void make_file(int32_t filter, const void *bytes, size_t n)
@@ -231,7 +244,8 @@ static void make_file(int32_t filter, const void *bytes, size_t n)
                 list = H5Pcreate(H5P_DATASET_CREATE), space = H5Screate_simple(3, shape, NULL);
     H5Pset_chunk(list, 3, shape);
     H5Pset_filter(list, filter, H5Z_FLAG_OPTIONAL, 5, options);
-    const hid_t dataset = H5Dcreate2(file, "d", H5T_STD_U16LE, space, H5P_DEFAULT, list, H5P_DEFAULT);
+    const hid_t dataset =
+        H5Dcreate2(file, "d", H5T_STD_U16LE, space, H5P_DEFAULT, list, H5P_DEFAULT);
     cr_assert(dataset >= 0 && H5Dwrite_chunk(dataset, H5P_DEFAULT, 0, at, n, bytes) >= 0);
     H5Dclose(dataset);
     H5Sclose(space);
@@ -249,7 +263,8 @@ Test(hdf5_filters, damaged_files_are_refused_by_name)
     for (size_t i = 0; i < sizeof filters / sizeof *filters; i++) {
         make_file(filters[i], bytes, sizeof bytes);
         cr_assert_eq(read_volume(ts_scan_file.path, "d", 2, values), TS_BAD_INPUT);
-        ts_test_expect(ts_scan_file.diag, "hdf5-damaged", "the chunk at (0, 0, 0) of /d is damaged");
+        ts_test_expect(ts_scan_file.diag, "hdf5-damaged",
+                       "the chunk at (0, 0, 0) of /d is damaged");
         ts_diag_destroy(ts_scan_file.diag);
         ts_scan_file.diag = ts_diag_create();
     }
@@ -271,7 +286,8 @@ Test(hdf5_filters, edges_without_filters_are_read)
     H5Pset_deflate(list, 1);
     for (int p = 0; p < ALL; p++)
         stored[p] = (uint16_t)(p * 13);
-    const hid_t dataset = H5Dcreate2(file, "d", H5T_STD_U16LE, space, H5P_DEFAULT, list, H5P_DEFAULT);
+    const hid_t dataset =
+        H5Dcreate2(file, "d", H5T_STD_U16LE, space, H5P_DEFAULT, list, H5P_DEFAULT);
     cr_assert(H5Dwrite(dataset, H5T_NATIVE_UINT16, H5S_ALL, H5S_ALL, H5P_DEFAULT, stored) >= 0);
     H5Dclose(dataset);
     H5Sclose(space);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Foreign files that lie: what is no regular file, damaged heaps, chunks and tables that point elsewhere, links that
- * lead out of the folder. Each is refused in words, quickly and without much memory.
+ * Foreign files that lie: what is no regular file, damaged heaps, chunks and tables that point
+ * elsewhere, links that lead out of the folder. Each is refused in words, quickly and without much
+ * memory.
  */
 #define H5_USE_110_API
 #include "io/file/regular_file.h"
@@ -28,7 +29,7 @@
 
 TestSuite(hdf5_foreign, .init = ts_scan_file_begin, .fini = ts_scan_file_end);
 
-/* ---- what is no regular file ---------------------------------------------------------------------- */
+/* ---- what is no regular file ----------------------------------------------------------------- */
 
 static void check_kind(const char *path, const char *words)
 {
@@ -67,7 +68,7 @@ Test(hdf5_foreign, what_is_no_regular_file_is_refused_at_once, .timeout = 900)
     check_kind("/no/such/file", "cannot be read: No such file");
 }
 
-/* ---- damaged files --------------------------------------------------------------------------------- */
+/* ---- damaged files --------------------------------------------------------------------------- */
 
 /* A text in a global heap, as h5py writes every text. */
 static void put_variable(hid_t object, const char *name, const char *text)
@@ -92,8 +93,9 @@ static void make_exchange(void)
     cr_assert(H5Fclose(file) >= 0);
 }
 
-/* Writes `bytes` at `offset` from the first global heap collection of the file: signature, version, three bytes, size
- * (8 bytes); then objects of index (2), references (2), four bytes, size (8), data. */
+/* Writes `bytes` at `offset` from the first global heap collection of the file: signature, version,
+ * three bytes, size (8 bytes); then objects of index (2), references (2), four bytes, size (8),
+ * data. */
 static void damage_heap(long offset, const void *bytes, size_t n)
 {
     static char content[1 << 20];
@@ -109,8 +111,10 @@ static void damage_heap(long offset, const void *bytes, size_t n)
 static enum ts_status open_exchange(void)
 {
     struct exchange_params values = {0};
-    struct param_set set = {
-        .params = exchange_format.params, .n_params = exchange_format.n_params, .values = &values, .owner = "input"};
+    struct param_set set = {.params = exchange_format.params,
+                            .n_params = exchange_format.n_params,
+                            .values = &values,
+                            .owner = "input"};
     struct source *source = NULL;
     ts_params_init(&set);
     values.exchange = ts_scan_file.path;
@@ -136,8 +140,8 @@ static long children_kb(void)
     return usage.ru_maxrss;
 }
 
-/* An object may claim more than the collection holds. By the number, the library would crash, take what is claimed, or
- * go in circles. */
+/* An object may claim more than the collection holds. By the number, the library would crash, take
+ * what is claimed, or go in circles. */
 Test(hdf5_foreign, heaps_that_lie_are_refused)
 {
     static const struct {
@@ -178,13 +182,15 @@ Test(hdf5_foreign, text_that_cannot_be_read_is_said_to_be_so)
     make_exchange();
     damage_heap(0, "X", 1);
     cr_assert_eq(open_exchange(), TS_BAD_INPUT);
-    ts_test_expect(ts_scan_file.diag, "hdf5-text", "the text /exchange/theta@units cannot be read: ");
+    ts_test_expect(ts_scan_file.diag, "hdf5-text",
+                   "the text /exchange/theta@units cannot be read: ");
 }
 
-/* ---- where values lie ------------------------------------------------------------------------------- */
+/* ---- where values lie ------------------------------------------------------------------------ */
 
 /* The frames of a scan behind a user block, stored in this way. */
-static void make_with_user_block(const struct scan_storage *storage, hsize_t user_block, bool latest)
+static void make_with_user_block(const struct scan_storage *storage, hsize_t user_block,
+                                 bool latest)
 {
     const hid_t creation = H5Pcreate(H5P_FILE_CREATE), access = H5Pcreate(H5P_FILE_ACCESS);
     cr_assert(H5Pset_userblock(creation, user_block) >= 0);
@@ -206,17 +212,21 @@ static struct source *open_frames(enum ts_status expected)
     struct source *source = NULL;
     const struct param_set set = ts_scan_file_hdf5(&values, axes, 180);
     cr_assert_eq(hdf5_format.open(&set, &source, ts_scan_file.diag), expected, "%s",
-                 ts_diag_count(ts_scan_file.diag) ? ts_diag_get(ts_scan_file.diag, 0)->message : "");
+                 ts_diag_count(ts_scan_file.diag) ? ts_diag_get(ts_scan_file.diag, 0)->message
+                                                  : "");
     return source;
 }
 
 Test(hdf5_foreign, a_user_block_moves_every_address)
 {
     static const int frames[SCAN_FRAMES] = {0, 1, 2, 3, 4, 5, 6};
-    const struct scan_storage storages[] = {
-        {.type = H5T_STD_U16LE},
-        {.type = H5T_STD_I32BE, .chunk = {2, 2, 4}},
-        {.type = H5T_IEEE_F32LE, .chunk = {1, 2, 5}, .shuffle = true, .deflate = true, .fletcher32 = true}};
+    const struct scan_storage storages[] = {{.type = H5T_STD_U16LE},
+                                            {.type = H5T_STD_I32BE, .chunk = {2, 2, 4}},
+                                            {.type = H5T_IEEE_F32LE,
+                                             .chunk = {1, 2, 5},
+                                             .shuffle = true,
+                                             .deflate = true,
+                                             .fletcher32 = true}};
     for (int i = 0; i < 12; i++) {
         make_with_user_block(&storages[i % 3], i / 3 % 2 ? 512 : 0, i >= 6);
         struct source *source = open_frames(TS_OK);
@@ -229,7 +239,8 @@ Test(hdf5_foreign, a_user_block_moves_every_address)
 Test(hdf5_foreign, chunks_outside_of_the_file_are_refused)
 {
     static char content[1 << 20];
-    const struct scan_storage storage = {.type = H5T_STD_U16LE, .chunk = {1, SCAN_ROWS, SCAN_COLUMNS}};
+    const struct scan_storage storage = {.type = H5T_STD_U16LE,
+                                         .chunk = {1, SCAN_ROWS, SCAN_COLUMNS}};
     hsize_t at[3] = {0, 0, 0}, bytes;
     unsigned skipped;
     uint64_t address;
@@ -248,7 +259,8 @@ Test(hdf5_foreign, chunks_outside_of_the_file_are_refused)
     fwrite(&address, sizeof address, 1, stream);
     fclose(stream);
     cr_assert_null(open_frames(TS_BAD_INPUT));
-    ts_test_expect(ts_scan_file.diag, "hdf5-unreadable", "/exchange/data cannot be read: addr overflow");
+    ts_test_expect(ts_scan_file.diag, "hdf5-unreadable",
+                   "/exchange/data cannot be read: addr overflow");
 }
 
 Test(hdf5_foreign, tables_that_lie_are_not_believed)
@@ -275,13 +287,14 @@ Test(hdf5_foreign, tables_that_lie_are_not_believed)
     cr_assert_not(ts_hdf5_storage_take(&storage, sizeof storage, &storage, &compact));
 }
 
-/* ---- links out of the file -------------------------------------------------------------------------- */
+/* ---- links out of the file ------------------------------------------------------------------- */
 
 static void check_link(const char *name, const char *code, const char *words)
 {
     const hid_t file = ts_scan_file_exchange(NULL, 0, NULL);
     cr_assert(H5Ldelete(file, "/exchange/data", H5P_DEFAULT) >= 0);
-    cr_assert(H5Lcreate_external(name, "/frames", file, "/exchange/data", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    cr_assert(
+        H5Lcreate_external(name, "/frames", file, "/exchange/data", H5P_DEFAULT, H5P_DEFAULT) >= 0);
     H5Fclose(file);
     struct source *source = open_frames(code ? TS_BAD_INPUT : TS_OK);
     if (code)
@@ -309,7 +322,8 @@ Test(hdf5_foreign, links_lead_to_regular_files_of_the_folder, .timeout = 900)
     fprintf(secret, "%600s\n", "not for everybody");
     fclose(secret);
     check_link("frames.h5", NULL, NULL);
-    check_link("secret", "hdf5-link-broken", "an external link leads to secret, which is not an HDF5 file");
+    check_link("secret", "hdf5-link-broken",
+               "an external link leads to secret, which is not an HDF5 file");
     check_link("linked.h5", NULL, NULL);
     check_link("broken.h5", "hdf5-link-broken",
                "an external link leads to broken.h5, which is a link to gone.h5, which cannot be "
@@ -317,11 +331,12 @@ Test(hdf5_foreign, links_lead_to_regular_files_of_the_folder, .timeout = 900)
     check_link("fifo.h5", "hdf5-link-broken", "an external link leads to fifo.h5, which is a FIFO");
     check_link("../frames.h5", "hdf5-link-broken",
                "an external link leads to ../frames.h5, which cannot be read: No such file");
-    check_link("../../../../../../../../etc/hostname", "hdf5-link-outside", "out of the file's folder");
+    check_link("../../../../../../../../etc/hostname", "hdf5-link-outside",
+               "out of the file's folder");
     check_link("/dev/null", "hdf5-link-outside", "out of the file's folder");
 }
 
-/* ---- with other threads at work ----------------------------------------------------------------- */
+/* ---- with other threads at work -------------------------------------------------------------- */
 
 static atomic_bool stop;
 

@@ -15,7 +15,8 @@
 #include "io/scan/hdf5_info.h"
 #include "tests/files/output_fixture.h"
 
-static char *info_of(const char *path, bool json, bool names, enum ts_status expected, struct ts_diag *diag)
+static char *info_of(const char *path, bool json, bool names, enum ts_status expected,
+                     struct ts_diag *diag)
 {
     char *text = NULL;
     size_t bytes = 0;
@@ -37,17 +38,18 @@ static void expect_parts(const char *text, const char *const *parts, size_t n)
         cr_assert_not_null(strstr(text, parts[i]), "no '%s' in:\n%s", parts[i], text);
 }
 
-#define EXPECT_PARTS(text, ...)                                                                                        \
-    do {                                                                                                               \
-        const char *const parts[] = {__VA_ARGS__};                                                                     \
-        expect_parts(text, parts, sizeof parts / sizeof *parts);                                                       \
+#define EXPECT_PARTS(text, ...)                                                                    \
+    do {                                                                                           \
+        const char *const parts[] = {__VA_ARGS__};                                                 \
+        expect_parts(text, parts, sizeof parts / sizeof *parts);                                   \
     } while (0)
 
 static void add_text(hid_t group, const char *name, const char *value)
 {
     const hid_t text = H5Tcopy(H5T_C_S1), scalar = H5Screate(H5S_SCALAR);
     H5Tset_size(text, strlen(value) + 1);
-    const hid_t dataset = H5Dcreate2(group, name, text, scalar, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    const hid_t dataset =
+        H5Dcreate2(group, name, text, scalar, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
     H5Dwrite(dataset, text, H5S_ALL, H5S_ALL, H5P_DEFAULT, value);
     H5Dclose(dataset);
     H5Sclose(scalar);
@@ -65,15 +67,17 @@ Test(hdf5_info, own_files)
     cr_assert_eq(ts_test_write_output(path, &options, &content, 2, diag), TS_OK);
     char *text = info(path, false, TS_OK, diag);
     EXPECT_PARTS(text, "complete, all digests right",
-                 "/entry/data/data  i16  5 x 47 x 51  HU  hu  chunked 5 x 47 x 51, ", "shuffle, deflate 6, fletcher32",
-                 "/entry/title  text[6]  = a test", "How it was made:", "  17  tomostage",
-                 "matrix: [1, 2, 3, 4, 5, null]", "texts: [one, , three]",
-                 "/entry/process/large  another name of an object above");
+                 "/entry/data/data  i16  5 x 47 x 51  HU  hu  chunked 5 x 47 x 51, ",
+                 "shuffle, deflate 6, fletcher32", "/entry/title  text[6]  = a test",
+                 "How it was made:", "  17  tomostage", "matrix: [1, 2, 3, 4, 5, null]",
+                 "texts: [one, , three]", "/entry/process/large  another name of an object above");
     free(text);
     text = info(path, true, TS_OK, diag);
-    EXPECT_PARTS(text, "\"state\": \"complete, all digests right\"", "\"path\": \"/entry/data/data\"",
-                 "\"shape\": [5, 47, 51]", "\"units\": \"HU\"", "\"sequence_index\": 17", "\"program\": \"tomostage\"",
-                 "\"matrix\": [1, 2, 3, 4, 5, null]", "\"texts\": \"[one, , three]\"", "\"empty\": \"\"");
+    EXPECT_PARTS(text, "\"state\": \"complete, all digests right\"",
+                 "\"path\": \"/entry/data/data\"", "\"shape\": [5, 47, 51]", "\"units\": \"HU\"",
+                 "\"sequence_index\": 17", "\"program\": \"tomostage\"",
+                 "\"matrix\": [1, 2, 3, 4, 5, null]", "\"texts\": \"[one, , three]\"",
+                 "\"empty\": \"\"");
     free(text);
     cr_assert_eq(ts_diag_count(diag), 0);
     text = info_of(path, false, false, TS_OK, diag);
@@ -83,7 +87,8 @@ Test(hdf5_info, own_files)
     add_text(file, "sample_name", "DOE^JANE");
     H5Fclose(file);
     text = info_of(path, false, false, TS_BAD_INPUT, diag);
-    EXPECT_PARTS(text, "damaged or not complete", "/sample_name  text[9]  ", "matrix: [1, 2, 3, 4, 5, null]");
+    EXPECT_PARTS(text, "damaged or not complete", "/sample_name  text[9]  ",
+                 "matrix: [1, 2, 3, 4, 5, null]");
     cr_expect_null(strstr(text, "DOE^JANE"), "%s", text);
     free(text);
     ts_test_content_clear(&content);
@@ -94,7 +99,8 @@ Test(hdf5_info, own_files)
 static void add_foreign_datasets(hid_t file)
 {
     hsize_t n[2] = {4, 6};
-    hid_t space = H5Screate_simple(2, n, NULL), scalar = H5Screate(H5S_SCALAR), text = H5Tcopy(H5T_C_S1);
+    hid_t space = H5Screate_simple(2, n, NULL), scalar = H5Screate(H5S_SCALAR),
+          text = H5Tcopy(H5T_C_S1);
     H5Tset_size(text, H5T_VARIABLE);
     hid_t list = H5Pcreate(H5P_DATASET_CREATE);
     H5Pset_external(list, "/etc/passwd", 0, 24 * 8);
@@ -138,9 +144,11 @@ Test(hdf5_info, foreign_files_are_listed_and_nothing_is_followed)
     H5Fclose(file);
     char *text = info(path, false, TS_BAD_INPUT, diag);
     cr_assert(ts_test_has_code(diag, "hdf5-no-input")); /* nothing in it has three axes */
-    EXPECT_PARTS(text, "not a file of this program", "/elsewhere  f64  4 x 6  external: its values lie in other files",
-                 "/virtual  f64  4 x 6  virtual: its values lie in other files", "/big  u16be  4 x 6  contiguous",
-                 "/note  text  mm  = two\\x0Alines", "/group/soft  soft link, not followed to /no\\x01where",
+    EXPECT_PARTS(text, "not a file of this program",
+                 "/elsewhere  f64  4 x 6  external: its values lie in other files",
+                 "/virtual  f64  4 x 6  virtual: its values lie in other files",
+                 "/big  u16be  4 x 6  contiguous", "/note  text  mm  = two\\x0Alines",
+                 "/group/soft  soft link, not followed to /no\\x01where",
                  "/group/trap  soft link, not followed to /\\xC2\\x9B2J\\x1B[2J",
                  "/group/outside  external link, not followed", "/group/itself  another name",
                  "/group/root  another name");
@@ -163,13 +171,15 @@ static hid_t add_process(hid_t file)
     const hid_t class = H5Acreate2(process, "NX_class", text, scalar, H5P_DEFAULT, H5P_DEFAULT);
     H5Awrite(class, text, "NXprocess");
     H5Aclose(class);
-    H5Dclose(H5Dcreate2(process, "sigma", H5T_STD_I16LE, scalar, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    H5Dclose(
+        H5Dcreate2(process, "sigma", H5T_STD_I16LE, scalar, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
     H5Sclose(scalar);
     H5Tclose(text);
     return process;
 }
 
-/* The names of users and samples say whose scan it is, and so do the paths that a process was given. */
+/* The names of users and samples say whose scan it is, and so do the paths that a process was
+ * given. */
 Test(hdf5_info, texts_of_other_programs_need_names)
 {
     struct ts_diag *diag = ts_diag_create();
@@ -187,7 +197,8 @@ Test(hdf5_info, texts_of_other_programs_need_names)
         const bool json = i % 2, names = i / 2;
         char *shown = info_of(path, json, names, TS_BAD_INPUT, diag);
         EXPECT_PARTS(shown, "sample_name", "sigma");
-        cr_expect_eq(strstr(shown, "/sample_name  text[9]  = DOE^JANE") != NULL, names && !json, "%s", shown);
+        cr_expect_eq(strstr(shown, "/sample_name  text[9]  = DOE^JANE") != NULL, names && !json,
+                     "%s", shown);
         cr_expect_eq(strstr(shown, "DOE^JANE") != NULL, names, "%s", shown);
         cr_expect_eq(strstr(shown, "DOE^JANE/scan.h5") != NULL, names, "%s", shown);
         free(shown);
@@ -205,8 +216,11 @@ static void *list(const char *path, size_t *bytes, struct ts_diag *diag)
     H5Gclose(add_process(file));
     add_foreign_datasets(file);
     H5Fclose(file);
-    cr_assert_eq(ts_hdf5_session_open(&(struct hdf5_session_options){.path = path}, &session, NULL, diag), TS_OK);
-    cr_assert_eq(ts_hdf5_session_call(session, ts_hdf5_task_list, NULL, 0, &answer, bytes, diag), TS_OK);
+    cr_assert_eq(
+        ts_hdf5_session_open(&(struct hdf5_session_options){.path = path}, &session, NULL, diag),
+        TS_OK);
+    cr_assert_eq(ts_hdf5_session_call(session, ts_hdf5_task_list, NULL, 0, &answer, bytes, diag),
+                 TS_OK);
     ts_hdf5_session_end(session);
     return answer;
 }
@@ -217,7 +231,8 @@ static enum ts_status take(const char *answer, size_t bytes, bool *whole)
     const enum ts_status status = ts_hdf5_list_take(answer, bytes, &listing, whole);
     size_t read = 0;
     for (const struct hdf5_listed *entry = listing.objects; entry; entry = entry->next)
-        read += strlen(entry->path) + (size_t)entry->rank + (entry->kind == HDF5_DATASET ? strlen(entry->storage) : 0);
+        read += strlen(entry->path) + (size_t)entry->rank +
+                (entry->kind == HDF5_DATASET ? strlen(entry->storage) : 0);
     for (const struct hdf5_process *process = listing.processes; process; process = process->next)
         for (const struct hdf5_member *member = process->parameters; member; member = member->next)
             read += strlen(member->name) + strlen(member->value);
@@ -303,7 +318,8 @@ Test(hdf5_info, what_is_no_hdf5_file_is_refused)
     fclose(stream);
     free(info(path, false, TS_BAD_INPUT, diag));
     cr_assert_eq(ts_diag_error_count(diag), 4);
-    /* A file that has the signature and is damaged is reported as such, with the library's reason. */
+    /* A file that has the signature and is damaged is reported as such, with the library's
+     * reason. */
     const char *last = ts_diag_get(diag, 3)->message;
     cr_assert(!strstr(last, "is not an HDF5 file") && !strstr(last, "gave no reason"), "%s", last);
     ts_diag_destroy(diag);

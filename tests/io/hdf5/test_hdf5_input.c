@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * HDF5 files of others that claim too much: links that lead on and on, chunks and sides that nobody could hold.
+ * HDF5 files of others that claim too much: links that lead on and on, chunks and sides that nobody
+ * could hold.
  */
 #include <criterion/criterion.h>
 #include <hdf5.h>
@@ -15,7 +16,8 @@
 
 TestSuite(hdf5_input, .init = ts_scan_file_begin, .fini = ts_scan_file_end);
 
-/* Reads the dataset at `path` of the test's file as a volume, and expects this error. With code NULL it is accepted. */
+/* Reads the dataset at `path` of the test's file as a volume, and expects this error. With code
+ * NULL it is accepted. */
 static void check(const char *path, const char *code, const char *words)
 {
     static const char *const axes[3] = {"z", "y", "x"};
@@ -41,7 +43,8 @@ Test(hdf5_input, links_are_followed_so_far)
     for (int i = 0; i <= HDF5_INPUT_LINKS; i++) {
         snprintf(name, sizeof name, "/link%d", i);
         snprintf(target, sizeof target, "/link%d", i - 1);
-        cr_assert(H5Lcreate_soft(i ? target : "/exchange/data", file, name, H5P_DEFAULT, H5P_DEFAULT) >= 0);
+        cr_assert(H5Lcreate_soft(i ? target : "/exchange/data", file, name, H5P_DEFAULT,
+                                 H5P_DEFAULT) >= 0);
     }
     memset(longest, 'x', sizeof longest - 1);
     longest[sizeof longest - 1] = '\0';
@@ -61,9 +64,11 @@ Test(hdf5_input, links_lead_to_so_many_files)
     for (int i = 0; i <= HDF5_INPUT_FILES; i++) {
         snprintf(path, sizeof path, "%s/file%d.h5", ts_scan_file.folder, i);
         snprintf(next, sizeof next, "file%d.h5", i + 1);
-        const hid_t file = H5Fcreate(i ? path : ts_scan_file.path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+        const hid_t file =
+            H5Fcreate(i ? path : ts_scan_file.path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
         if (i < HDF5_INPUT_FILES)
-            cr_assert(H5Lcreate_external(next, "/next", file, "/next", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+            cr_assert(H5Lcreate_external(next, "/next", file, "/next", H5P_DEFAULT, H5P_DEFAULT) >=
+                      0);
         else
             ts_scan_file_frames(file, "next", SCAN_FRAMES, NULL);
         if (i == HDF5_INPUT_FILES - 1)
@@ -77,7 +82,8 @@ static void make_chunked(hid_t file, const char *name, const hsize_t n[3], const
 {
     const hid_t space = H5Screate_simple(3, n, NULL), list = H5Pcreate(H5P_DATASET_CREATE);
     cr_assert(H5Pset_chunk(list, 3, chunk) >= 0);
-    const hid_t dataset = H5Dcreate2(file, name, H5T_STD_U16LE, space, H5P_DEFAULT, list, H5P_DEFAULT);
+    const hid_t dataset =
+        H5Dcreate2(file, name, H5T_STD_U16LE, space, H5P_DEFAULT, list, H5P_DEFAULT);
     cr_assert(dataset >= 0);
     H5Dclose(dataset);
     H5Pclose(list);

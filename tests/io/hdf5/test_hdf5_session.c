@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sessions: children that crash, loop, say too much or take too much. The file is refused, and the process that asked
- * lives on. test_hdf5_foreign.c has the files that make libhdf5 do so.
+ * Sessions: children that crash, loop, say too much or take too much. The file is refused, and the
+ * process that asked lives on. test_hdf5_foreign.c has the files that make libhdf5 do so.
  */
 #define H5_USE_110_API
 #include <criterion/criterion.h>
@@ -25,10 +25,11 @@
 
 TestSuite(hdf5_session, .init = ts_scan_file_begin, .fini = ts_scan_file_end);
 
-/* ---- tasks that end badly ------------------------------------------------------------------------ */
+/* ---- tasks that end badly -------------------------------------------------------------------- */
 
-#define TASK(name)                                                                                                     \
-    static enum ts_status name(struct hdf5_child *child, const void *request, FILE *out, struct ts_diag *diag)
+#define TASK(name)                                                                                 \
+    static enum ts_status name(struct hdf5_child *child, const void *request, FILE *out,           \
+                               struct ts_diag *diag)
 
 #ifndef TS_SANITIZED /* which take the signal, and under which no limit of addresses holds */
 TASK(crash)
@@ -93,7 +94,8 @@ TASK(speak)
     ts_diag_note(diag, &(struct diag_site){.code = "one"}, "a note");
     if (!*(const char *)request)
         return TS_OK;
-    ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "two", .span = {9, 9, 9}, .stage = "\033[2Jtrap"},
+    ts_diag_error(diag, TS_BAD_INPUT,
+                  &(struct diag_site){.code = "two", .span = {9, 9, 9}, .stage = "\033[2Jtrap"},
                   "wrong");
     ts_diag_hint(diag, "a hint");
     return TS_BAD_INPUT;
@@ -106,7 +108,7 @@ TASK(speak_in_code)
     return TS_OK;
 }
 
-/* ---- tasks of a child that an attacker has taken over ------------------------------------------------ */
+/* ---- tasks of a child that an attacker has taken over ---------------------------------------- */
 
 /* In the child the channel is the only socket. */
 static int find_channel(void)
@@ -131,7 +133,8 @@ TASK(dribble)
     const struct answer_head head = {.bytes = SESSION_ANSWER_BYTES};
     const int channel = find_channel();
     (void)child, (void)request, (void)out, (void)diag;
-    for (bool sent = ts_channel_write(channel, &head, sizeof head); sent; sent = ts_channel_write(channel, "", 1))
+    for (bool sent = ts_channel_write(channel, &head, sizeof head); sent;
+         sent = ts_channel_write(channel, "", 1))
         ;
     return TS_OK;
 }
@@ -163,18 +166,21 @@ TASK(announce)
 static struct hdf5_session *start(void)
 {
     struct hdf5_session *session;
-    const struct hdf5_session_options options = {.path = "a.h5", .span = {3, 4, 5}, .owner = "input", .strict = true};
+    const struct hdf5_session_options options = {
+        .path = "a.h5", .span = {3, 4, 5}, .owner = "input", .strict = true};
     cr_assert_eq(ts_hdf5_session_start(&options, &session, ts_scan_file.diag), TS_OK);
     return session;
 }
 
-static void check_lost(hdf5_task *task, enum ts_status expected, const char *code, const char *words)
+static void check_lost(hdf5_task *task, enum ts_status expected, const char *code,
+                       const char *words)
 {
     struct hdf5_session *session = start();
     void *answer;
     size_t bytes;
-    cr_assert_eq(ts_hdf5_session_call(session, task, NULL, 0, &answer, &bytes, ts_scan_file.diag), expected, "%s",
-                 ts_diag_count(ts_scan_file.diag) ? ts_diag_get(ts_scan_file.diag, 0)->message : "");
+    cr_assert_eq(
+        ts_hdf5_session_call(session, task, NULL, 0, &answer, &bytes, ts_scan_file.diag), expected,
+        "%s", ts_diag_count(ts_scan_file.diag) ? ts_diag_get(ts_scan_file.diag, 0)->message : "");
     cr_assert_null(answer);
     ts_test_expect(ts_scan_file.diag, code, words);
     ts_diag_clear(ts_scan_file.diag);
@@ -183,12 +189,15 @@ static void check_lost(hdf5_task *task, enum ts_status expected, const char *cod
 
 Test(hdf5_session, ways_to_end)
 {
-    check_lost(loop, TS_BAD_INPUT, "hdf5-damaged", "a.h5: the file is damaged: it took longer than 0.7 s");
+    check_lost(loop, TS_BAD_INPUT, "hdf5-damaged",
+               "a.h5: the file is damaged: it took longer than 0.7 s");
     check_lost(vanish, TS_BAD_INPUT, "hdf5-damaged",
                "a.h5: the file is damaged: the process that tried to read it gave no answer");
-    check_lost(talk, TS_BAD_INPUT, "hdf5-damaged", "a.h5: the file is damaged: its listing needs more than 64 MiB");
+    check_lost(talk, TS_BAD_INPUT, "hdf5-damaged",
+               "a.h5: the file is damaged: its listing needs more than 64 MiB");
     check_lost(speak_in_code, TS_BAD_INPUT, "hdf5-damaged", "gave no answer");
-    check_lost(fail_unseen, TS_BAD_INPUT, "hdf5-damaged", "a.h5: a part of the file cannot be read: ");
+    check_lost(fail_unseen, TS_BAD_INPUT, "hdf5-damaged",
+               "a.h5: a part of the file cannot be read: ");
 #ifndef TS_SANITIZED
     check_lost(crash, TS_BAD_INPUT, "hdf5-damaged",
                "a.h5: the file is damaged: libhdf5 crashed on it (Segmentation fault)");
@@ -200,7 +209,8 @@ Test(hdf5_session, ways_to_end)
 
 Test(hdf5_session, a_child_that_dribbles_is_ended, .timeout = 900)
 {
-    check_lost(dribble, TS_BAD_INPUT, "hdf5-damaged", "a.h5: the file is damaged: it took longer than 0.7 s");
+    check_lost(dribble, TS_BAD_INPUT, "hdf5-damaged",
+               "a.h5: the file is damaged: it took longer than 0.7 s");
 }
 
 Test(hdf5_session, a_child_that_never_reads_is_ended, .timeout = 900)
@@ -211,8 +221,8 @@ Test(hdf5_session, a_child_that_never_reads_is_ended, .timeout = 900)
     void *answer;
     size_t bytes;
     for (int i = 0; i < 100 && status == TS_OK; i++) {
-        status =
-            ts_hdf5_session_call(session, answer_ahead, request, sizeof request, &answer, &bytes, ts_scan_file.diag);
+        status = ts_hdf5_session_call(session, answer_ahead, request, sizeof request, &answer,
+                                      &bytes, ts_scan_file.diag);
         free(answer);
     }
     cr_assert_eq(status, TS_BAD_INPUT);
@@ -223,7 +233,8 @@ Test(hdf5_session, a_child_that_never_reads_is_ended, .timeout = 900)
 /* The channel's number leads elsewhere. */
 Test(hdf5_session, a_channel_that_fails_is_not_the_files_fault)
 {
-    ts_hdf5_session_end(start()); /* the fork server is there, so the next number is the channel's */
+    ts_hdf5_session_end(
+        start()); /* the fork server is there, so the next number is the channel's */
     const int channel = dup(0);
     void *answer;
     size_t bytes;
@@ -232,7 +243,9 @@ Test(hdf5_session, a_channel_that_fails_is_not_the_files_fault)
     const int null = open("/dev/null", O_RDWR);
     cr_assert_eq(dup2(null, channel), channel);
     for (int i = 0; i < 2; i++)
-        cr_assert_eq(ts_hdf5_session_call(session, speak, NULL, 0, &answer, &bytes, ts_scan_file.diag), TS_RUN_FAILED);
+        cr_assert_eq(
+            ts_hdf5_session_call(session, speak, NULL, 0, &answer, &bytes, ts_scan_file.diag),
+            TS_RUN_FAILED);
     cr_assert_eq(ts_diag_count(ts_scan_file.diag), 1);
     ts_test_expect(ts_scan_file.diag, "hdf5-channel",
                    "a.h5: the channel to the process that reads it failed: Socket op");
@@ -275,7 +288,8 @@ Test(hdf5_session, a_child_that_is_killed_has_another_in_its_place_once)
     int64_t n = 0;
     enum ts_status status = TS_OK;
     for (int i = 1; i <= 3; i++) {
-        cr_assert_eq(ts_hdf5_session_ask(session, count, NULL, 0, &n, sizeof n, ts_scan_file.diag), TS_OK);
+        cr_assert_eq(ts_hdf5_session_ask(session, count, NULL, 0, &n, sizeof n, ts_scan_file.diag),
+                     TS_OK);
         cr_assert_eq(n, i);
     }
     for (int i = 0; i < 2; i++) {
@@ -285,7 +299,8 @@ Test(hdf5_session, a_child_that_is_killed_has_another_in_its_place_once)
         cr_assert_eq(n, 4);
     }
     ts_test_expect(ts_scan_file.diag, "decoder-killed",
-                   "a.h5: the process that reads it was killed by signal 9 (Killed), and so was the one in its place");
+                   "a.h5: the process that reads it was killed by signal 9 (Killed), and so was "
+                   "the one in its place");
     ts_hdf5_session_end(session);
 }
 
@@ -297,7 +312,9 @@ Test(hdf5_session, an_answer_without_memory_is_not_the_files_fault)
     void *answer;
     size_t bytes;
     cr_assert_eq(setrlimit(RLIMIT_AS, &limit), 0);
-    cr_assert_eq(ts_hdf5_session_call(session, announce, NULL, 0, &answer, &bytes, ts_scan_file.diag), TS_RUN_FAILED);
+    cr_assert_eq(
+        ts_hdf5_session_call(session, announce, NULL, 0, &answer, &bytes, ts_scan_file.diag),
+        TS_RUN_FAILED);
     cr_assert_eq(setrlimit(RLIMIT_AS, &(struct rlimit){RLIM_INFINITY, RLIM_INFINITY}), 0);
     ts_test_expect(ts_scan_file.diag, "no-memory", "out of memory");
     ts_hdf5_session_end(session);
@@ -309,8 +326,10 @@ Test(hdf5_session, a_lost_session_fails_and_reports_once)
     struct hdf5_session *session = start();
     void *answer;
     size_t bytes;
-    cr_assert_eq(ts_hdf5_session_call(session, vanish, NULL, 0, &answer, &bytes, ts_scan_file.diag), TS_BAD_INPUT);
-    cr_assert_eq(ts_hdf5_session_call(session, speak, NULL, 0, &answer, &bytes, ts_scan_file.diag), TS_BAD_INPUT);
+    cr_assert_eq(ts_hdf5_session_call(session, vanish, NULL, 0, &answer, &bytes, ts_scan_file.diag),
+                 TS_BAD_INPUT);
+    cr_assert_eq(ts_hdf5_session_call(session, speak, NULL, 0, &answer, &bytes, ts_scan_file.diag),
+                 TS_BAD_INPUT);
     cr_assert_eq(ts_diag_count(ts_scan_file.diag), 1);
     ts_hdf5_session_end(session);
 }
@@ -325,7 +344,8 @@ Test(hdf5_session, records_and_text_come_back)
     cr_assert_eq(ts_hdf5_session_ask(session, speak, "", 1, text, sizeof text, diag), TS_OK);
     cr_assert_eq(memcmp(text, "printed", sizeof text), 0);
     cr_assert_eq(ts_diag_count(diag), 1);
-    cr_assert_eq(ts_hdf5_session_ask(session, speak, "", 1, text, sizeof text - 1, diag), TS_BAD_INPUT);
+    cr_assert_eq(ts_hdf5_session_ask(session, speak, "", 1, text, sizeof text - 1, diag),
+                 TS_BAD_INPUT);
     ts_test_expect(diag, "hdf5-damaged", "gave no answer");
     ts_diag_clear(diag);
     cr_assert_eq(ts_hdf5_session_call(session, speak, "x", 1, &answer, &bytes, diag), TS_BAD_INPUT);

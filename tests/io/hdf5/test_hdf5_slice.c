@@ -29,13 +29,17 @@ static void make_file(void)
     diag = ts_diag_create();
     const hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
     const hid_t spaces[2] = {H5Screate_simple(3, volume, NULL), H5Screate_simple(2, volume, NULL)};
-    const hid_t plain = H5Dcreate2(file, "plain", H5T_STD_I16BE, spaces[0], H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-    const hid_t flat = H5Dcreate2(file, "flat", H5T_STD_I16LE, spaces[1], H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-    const hid_t text = H5Dcreate2(file, "text", H5T_C_S1, spaces[0], H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    const hid_t plain =
+        H5Dcreate2(file, "plain", H5T_STD_I16BE, spaces[0], H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    const hid_t flat =
+        H5Dcreate2(file, "flat", H5T_STD_I16LE, spaces[1], H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    const hid_t text =
+        H5Dcreate2(file, "text", H5T_C_S1, spaces[0], H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
     cr_assert(H5Dwrite(plain, H5T_NATIVE_INT16, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
     cr_assert(H5Dwrite(flat, H5T_NATIVE_INT16, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
     cr_assert(H5Lcreate_hard(file, "plain", file, "also", H5P_DEFAULT, H5P_DEFAULT) >= 0);
-    cr_assert(H5Lcreate_external("/etc/passwd", "/x", file, "outside", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    cr_assert(H5Lcreate_external("/etc/passwd", "/x", file, "outside", H5P_DEFAULT, H5P_DEFAULT) >=
+              0);
     H5Dclose(plain);
     H5Dclose(flat);
     H5Dclose(text);
@@ -64,7 +68,8 @@ Test(hdf5_slice, what_is_no_hdf5_file_is_called_so)
     cr_assert_eq(ts_hdf5_read_slice(path, "plain", 0, &slice, diag), TS_BAD_INPUT);
     cr_assert_eq(ts_diag_count(diag), 2);
     for (size_t i = 0; i < 2; i++)
-        cr_assert(strstr(ts_diag_get(diag, i)->message, "is not an HDF5 file"), "%s", ts_diag_get(diag, i)->message);
+        cr_assert(strstr(ts_diag_get(diag, i)->message, "is not an HDF5 file"), "%s",
+                  ts_diag_get(diag, i)->message);
     ts_arena_destroy(arena);
 }
 
@@ -96,7 +101,8 @@ Test(hdf5_slice, reads_a_picture_as_one_slice)
     for (int64_t z = -1; z < 1; z++) {
         struct hdf5_slice slice;
         cr_assert_eq(ts_hdf5_read_slice(path, "/flat", z, &slice, diag), TS_OK);
-        cr_assert(slice.is_picture && slice.n_slices == 1 && slice.rows == NZ && slice.columns == NY);
+        cr_assert(slice.is_picture && slice.n_slices == 1 && slice.rows == NZ &&
+                  slice.columns == NY);
         for (int64_t i = 0; i < NZ * NY; i++)
             cr_assert_eq(slice.values[i], (float)(i - 10));
         free(slice.values);
@@ -108,7 +114,8 @@ Test(hdf5_slice, refuses_what_is_not_there)
     static const char *const datasets[] = {"/none", "/flat", "/text", "/", "/outside", "/plain"};
     for (size_t i = 0; i < sizeof datasets / sizeof *datasets; i++) {
         struct hdf5_slice slice;
-        cr_assert_eq(ts_hdf5_read_slice(path, datasets[i], NZ, &slice, diag), TS_BAD_INPUT, "%s", datasets[i]);
+        cr_assert_eq(ts_hdf5_read_slice(path, datasets[i], NZ, &slice, diag), TS_BAD_INPUT, "%s",
+                     datasets[i]);
         cr_assert_null(slice.values);
     }
     cr_assert_eq(ts_diag_error_count(diag), sizeof datasets / sizeof *datasets);
@@ -121,7 +128,8 @@ Test(hdf5_slice, values_in_other_files_are_refused)
 {
     static const hsize_t n[2] = {4, 6};
     struct hdf5_slice slice;
-    const hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT), space = H5Screate_simple(2, n, NULL);
+    const hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT),
+                space = H5Screate_simple(2, n, NULL);
     hid_t list = H5Pcreate(H5P_DATASET_CREATE);
     H5Pset_external(list, "/etc/passwd", 0, 24 * 8);
     H5Dclose(H5Dcreate2(file, "elsewhere", H5T_IEEE_F64LE, space, H5P_DEFAULT, list, H5P_DEFAULT));
@@ -148,11 +156,13 @@ Test(hdf5_slice, reads_large_slices_in_blocks)
     struct hdf5_slice slice;
     for (int i = 0; i < ROWS * COLUMNS; i++)
         values[i] = i;
-    const hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT), space = H5Screate_simple(2, n, NULL);
+    const hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT),
+                space = H5Screate_simple(2, n, NULL);
     const hid_t list = H5Pcreate(H5P_DATASET_CREATE);
     H5Pset_chunk(list, 2, chunk);
     H5Pset_deflate(list, 1);
-    const hid_t large = H5Dcreate2(file, "large", H5T_STD_I32LE, space, H5P_DEFAULT, list, H5P_DEFAULT);
+    const hid_t large =
+        H5Dcreate2(file, "large", H5T_STD_I32LE, space, H5P_DEFAULT, list, H5P_DEFAULT);
     cr_assert(H5Dwrite(large, H5T_NATIVE_INT32, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
     H5Dclose(large);
     H5Pclose(list);

@@ -17,15 +17,17 @@
 
 TestSuite(hdf5_source, .init = ts_scan_file_begin, .fini = ts_scan_file_end);
 
-/* The file's axes are (7, 3, 5); each order of names puts value 100 i + 10 j + k where its names say. */
+/* The file's axes are (7, 3, 5); each order of names puts value 100 i + 10 j + k where its names
+ * say. */
 Test(hdf5_source, takes_every_order_of_axes)
 {
     static const char *const names[2][3] = {{"z", "view", "detector"}, {"z", "y", "x"}};
-    static const int orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+    static const int orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
+                                     {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
     static const int n[3] = {SCAN_FRAMES, SCAN_ROWS, SCAN_COLUMNS}, weights[3] = {100, 10, 1};
     static const double spacing[3] = {2, 3, 4};
-    const struct scan_storage storages[] = {{.type = H5T_STD_I16BE},
-                                            {.type = H5T_IEEE_F32LE, .chunk = {2, 2, 4}, .deflate = true}};
+    const struct scan_storage storages[] = {
+        {.type = H5T_STD_I16BE}, {.type = H5T_IEEE_F32LE, .chunk = {2, 2, 4}, .deflate = true}};
     for (int kind = 0; kind < 24; kind++) {
         const bool volume = kind % 2;
         const int *order = orders[kind / 4];
@@ -50,7 +52,8 @@ Test(hdf5_source, takes_every_order_of_axes)
         for (int i = 0; i < n[order[0]]; i++)
             for (int j = 0; j < n[order[1]]; j++)
                 for (int k = 0; k < n[order[2]]; k++)
-                    cr_assert_eq(*next++, i * weights[order[0]] + j * weights[order[1]] + k * weights[order[2]]);
+                    cr_assert_eq(*next++, i * weights[order[0]] + j * weights[order[1]] +
+                                              k * weights[order[2]]);
         free(data);
         source->ops->close(source);
     }
@@ -73,7 +76,8 @@ Test(hdf5_source, values_that_no_float_holds_are_counted)
         struct hdf5_params values;
         struct source *source;
         struct ts_diag *diag = ts_diag_create();
-        const hid_t file = ts_scan_file_exchange(&storages[i], 0, NULL), data = H5Dopen2(file, "/exchange/data", 0);
+        const hid_t file = ts_scan_file_exchange(&storages[i], 0, NULL),
+                    data = H5Dopen2(file, "/exchange/data", 0);
         cr_assert_geq(H5Dwrite(data, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, doubles), 0);
         H5Dclose(data);
         H5Fclose(file);
@@ -94,8 +98,10 @@ Test(hdf5_source, refuses_with_its_own_words)
     const char *axes[] = {"z", "y", "y"}, *good_axes[] = {"view", "z", "detector"};
     static const double theta[2] = {0, 1};
     struct hdf5_params values = {0};
-    struct param_set set = {
-        .params = hdf5_format.params, .n_params = hdf5_format.n_params, .values = &values, .owner = "input"};
+    struct param_set set = {.params = hdf5_format.params,
+                            .n_params = hdf5_format.n_params,
+                            .values = &values,
+                            .owner = "input"};
     struct source *source;
     ts_params_init(&set);
     H5Fclose(ts_scan_file_exchange(NULL, 2, theta));
@@ -153,7 +159,8 @@ Test(hdf5_source, a_range_that_looks_like_radians_is_refused)
     struct param_set set = ts_scan_file_hdf5(&values, axes, 3.14159265358979);
     H5Fclose(ts_scan_file_exchange(NULL, 0, NULL));
     cr_assert_eq(hdf5_format.open(&set, &source, ts_scan_file.diag), TS_BAD_CHAIN);
-    ts_test_expect(ts_scan_file.diag, "angle-unit", "7 views from 0 to 3.14159 degrees are what half a turn");
+    ts_test_expect(ts_scan_file.diag, "angle-unit",
+                   "7 views from 0 to 3.14159 degrees are what half a turn");
     cr_assert(strstr(ts_diag_get(ts_scan_file.diag, 0)->hint, "angle_unit: radian"));
     values.angle_unit = ANGLE_UNIT_RADIAN;
     cr_assert_eq(hdf5_format.open(&set, &source, ts_scan_file.diag), TS_OK);
@@ -161,7 +168,8 @@ Test(hdf5_source, a_range_that_looks_like_radians_is_refused)
     source->ops->close(source);
 }
 
-/* Angles are in the unit that they name, in degrees where they name none, and in that of the chain whatever they name.
+/* Angles are in the unit that they name, in degrees where they name none, and in that of the chain
+ * whatever they name.
  */
 Test(hdf5_source, angles_are_in_the_unit_that_they_name)
 {
@@ -190,7 +198,8 @@ Test(hdf5_source, angles_are_in_the_unit_that_they_name)
         const enum ts_status status = hdf5_format.open(&set, &source, ts_scan_file.diag);
         if (rows[i].factor == 0) {
             cr_assert_eq(status, TS_BAD_INPUT);
-            ts_test_expect(ts_scan_file.diag, "angle-unit", "the unit of /theta is gon, expected degree or radian");
+            ts_test_expect(ts_scan_file.diag, "angle-unit",
+                           "the unit of /theta is gon, expected degree or radian");
             continue;
         }
         cr_assert_eq(status, TS_OK, "row %zu", i);
@@ -214,7 +223,8 @@ Test(hdf5_source, degrees_that_are_called_radians_are_refused)
         set.given = 0;
         values.angles = "/theta";
         values.angle_unit = asked[i];
-        cr_assert_eq(hdf5_format.open(&set, &source, ts_scan_file.diag), i ? TS_OK : TS_BAD_INPUT, "row %d", i);
+        cr_assert_eq(hdf5_format.open(&set, &source, ts_scan_file.diag), i ? TS_OK : TS_BAD_INPUT,
+                     "row %d", i);
         if (i == 0)
             ts_test_expect(ts_scan_file.diag, "angle-turns", "28.41 turns");
         else if (i == 2)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Boxes of a dataset by several threads: every storage, type and order of axes gives the values that libhdf5 wrote,
- * each chunk is read once whatever the slabs, and of several damages the first is reported.
+ * Boxes of a dataset by several threads: every storage, type and order of axes gives the values
+ * that libhdf5 wrote, each chunk is read once whatever the slabs, and of several damages the first
+ * is reported.
  */
 #include <criterion/criterion.h>
 #include <fcntl.h>
@@ -36,8 +37,8 @@ static void make_file(const struct scan_storage *storage)
 {
     double values[ALL];
     const hid_t file = H5Fcreate(ts_scan_file.path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT),
-                group = ts_scan_file_group(file, "exchange", NULL), space = H5Screate_simple(3, shape, NULL),
-                list = H5Pcreate(H5P_DATASET_CREATE);
+                group = ts_scan_file_group(file, "exchange", NULL),
+                space = H5Screate_simple(3, shape, NULL), list = H5Pcreate(H5P_DATASET_CREATE);
     for (int i = 0; i < ALL; i++)
         values[i] = value(i / (N1 * N2), i / N2 % N1, i % N2);
     if (storage->chunk[0])
@@ -48,8 +49,10 @@ static void make_file(const struct scan_storage *storage)
         H5Pset_deflate(list, 1);
     if (storage->chunk[0] && storage->fletcher32)
         H5Pset_fletcher32(list);
-    const hid_t dataset = H5Dcreate2(group, "data", storage->type, space, H5P_DEFAULT, list, H5P_DEFAULT);
-    cr_assert(dataset >= 0 && H5Dwrite(dataset, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+    const hid_t dataset =
+        H5Dcreate2(group, "data", storage->type, space, H5P_DEFAULT, list, H5P_DEFAULT);
+    cr_assert(dataset >= 0 &&
+              H5Dwrite(dataset, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
     H5Dclose(dataset);
     H5Pclose(list);
     H5Sclose(space);
@@ -97,9 +100,12 @@ static void check_slabs(struct source *source, const int order[3], int64_t slab)
 
 Test(hdf5_stack, every_storage_order_and_slab, .timeout = 900)
 {
-    static const int orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
-    static const hsize_t chunks[][3] = {{0}, {1, N1, N2}, {5, 4, N2}, {5, 4, 6}, {N0, 1, N2}, {N0, N1, N2}};
-    const hid_t types[] = {H5T_STD_U16LE, H5T_STD_U8LE, H5T_STD_I32BE, H5T_IEEE_F64LE, H5T_IEEE_F32LE, H5T_STD_U16BE};
+    static const int orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
+                                     {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+    static const hsize_t chunks[][3] = {{0},       {1, N1, N2}, {5, 4, N2},
+                                        {5, 4, 6}, {N0, 1, N2}, {N0, N1, N2}};
+    const hid_t types[] = {H5T_STD_U16LE,  H5T_STD_U8LE,   H5T_STD_I32BE,
+                           H5T_IEEE_F64LE, H5T_IEEE_F32LE, H5T_STD_U16BE};
     for (int kind = 0; kind < 6 * 6 * 3; kind++) {
         const int *order = orders[kind / 6 % 6], filters = kind / 36;
         struct scan_storage storage = {.type = types[(kind + kind / 6) % 6],
@@ -114,7 +120,8 @@ Test(hdf5_stack, every_storage_order_and_slab, .timeout = 900)
             const int64_t slab = slabs[i % 4] < source->n_slices ? slabs[i % 4] : source->n_slices;
             if (i >= 4)
                 source->ops->may_hold(source, 3 * ts_slice_bytes(&source->image));
-            cr_assert_eq(source->ops->start(source, 1 + (i + kind) % 4, slab, ts_scan_file.diag), TS_OK);
+            cr_assert_eq(source->ops->start(source, 1 + (i + kind) % 4, slab, ts_scan_file.diag),
+                         TS_OK);
             check_slabs(source, order, slab);
             for (int64_t z = 0; z < source->n_slices; z++)
                 cr_assert_eq(strlen(source->slices[z].pixel_sha256), 64);
@@ -137,8 +144,8 @@ static long count_reads(void)
     return reads;
 }
 
-/* Rows in slabs of one, frames in chunks: every chunk is fetched from the file once, and what has no filter is not
- * fetched more often than it must. */
+/* Rows in slabs of one, frames in chunks: every chunk is fetched from the file once, and what has
+ * no filter is not fetched more often than it must. */
 Test(hdf5_stack, each_chunk_is_fetched_once_in_slabs_of_one_row)
 {
     static const int order[3] = {1, 0, 2};
@@ -151,8 +158,9 @@ Test(hdf5_stack, each_chunk_is_fetched_once_in_slabs_of_one_row)
                  {{.chunk = {1, N1, N2}}, N0 * N1},
                  {{.chunk = {0}}, N0 * N1}};
     char digest[DIGEST_TEXT_BYTES];
-    cr_assert(ts_digest_of("", 0, digest)); /* the crypto library reads files of its own when it is first used */
-    cr_assert_gt(ts_processors(), 0);       /* and so does this */
+    cr_assert(ts_digest_of(
+        "", 0, digest)); /* the crypto library reads files of its own when it is first used */
+    cr_assert_gt(ts_processors(), 0); /* and so does this */
     const long before = count_reads(), own = count_reads() - before;
     if (before < 0)
         ts_test_skip("this kernel does not count reads");
@@ -165,7 +173,8 @@ Test(hdf5_stack, each_chunk_is_fetched_once_in_slabs_of_one_row)
         const long from = count_reads();
         check_slabs(source, order, 1);
         const long reads = count_reads() - from - own;
-        cr_assert_eq(reads, cases[i].reads, "case %zu: %ld reads, expected %ld", i, reads, cases[i].reads);
+        cr_assert_eq(reads, cases[i].reads, "case %zu: %ld reads, expected %ld", i, reads,
+                     cases[i].reads);
         source->ops->close(source);
     }
 }
@@ -174,7 +183,8 @@ Test(hdf5_stack, each_chunk_is_fetched_once_in_slabs_of_one_row)
 Test(hdf5_stack, the_first_damage_is_reported)
 {
     static const int order[3] = {1, 0, 2};
-    const struct scan_storage storage = {.type = H5T_STD_U16LE, .chunk = {1, N1, N2}, .fletcher32 = true};
+    const struct scan_storage storage = {
+        .type = H5T_STD_U16LE, .chunk = {1, N1, N2}, .fletcher32 = true};
     make_file(&storage);
     const hid_t file = H5Fopen(ts_scan_file.path, H5F_ACC_RDONLY, H5P_DEFAULT),
                 dataset = H5Dopen2(file, "/exchange/data", H5P_DEFAULT);
@@ -195,7 +205,8 @@ Test(hdf5_stack, the_first_damage_is_reported)
         if (i % 2)
             source->ops->prefetch(source, 0, 1);
         cr_assert_eq(source->ops->read(source, 0, 1, out, ts_scan_file.diag), TS_BAD_INPUT);
-        ts_test_expect(ts_scan_file.diag, "hdf5-damaged", "the chunk at (1, 0, 0) of /exchange/data is damaged");
+        ts_test_expect(ts_scan_file.diag, "hdf5-damaged",
+                       "the chunk at (1, 0, 0) of /exchange/data is damaged");
         cr_assert_eq(ts_diag_count(ts_scan_file.diag), 1);
         ts_diag_clear(ts_scan_file.diag);
         source->ops->close(source);
@@ -224,11 +235,13 @@ Test(hdf5_stack, a_file_that_becomes_shorter_is_an_error)
     }
 }
 
-/* Planned memory grows with the memory allowed, and never past it by more than the buffers of the threads. */
+/* Planned memory grows with the memory allowed, and never past it by more than the buffers of the
+ * threads. */
 Test(hdf5_stack, memory_is_stated)
 {
     static const int order[3] = {1, 0, 2};
-    const struct scan_storage storage = {.type = H5T_STD_U16LE, .chunk = {1, N1, N2}, .deflate = true};
+    const struct scan_storage storage = {
+        .type = H5T_STD_U16LE, .chunk = {1, N1, N2}, .deflate = true};
     make_file(&storage);
     struct source *source = open_source(order);
     const size_t slice = ts_slice_bytes(&source->image);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `verify` finds every changed, missing and added byte of a result, also after edits that keep HDF5's own checksums
- * right, and knows the digests of older files.
+ * `verify` finds every changed, missing and added byte of a result, also after edits that keep
+ * HDF5's own checksums right, and knows the digests of older files.
  */
 #define H5_USE_110_API
 #include <criterion/criterion.h>
@@ -57,7 +57,8 @@ static void expect_damage(const char *text)
 {
     ts_diag_clear(diag);
     cr_assert_eq(ts_hdf5_verify(path, &proof, diag), TS_BAD_INPUT, "%s was not found", text);
-    cr_assert(ts_test_has_text(diag, text), "'%s' is not in '%s'", text, ts_diag_get(diag, 0)->message);
+    cr_assert(ts_test_has_text(diag, text), "'%s' is not in '%s'", text,
+              ts_diag_get(diag, 0)->message);
 }
 
 static void overwrite(off_t at, const void *data, size_t bytes)
@@ -76,11 +77,13 @@ Test(hdf5_verify, says_what_it_proved)
     cr_assert_gt(proof.value_bytes, 5 * 47 * 51 * 2);
 }
 
-/* Heaps, B-trees of names and attributes, and free-space managers are where a damaged byte makes the library crash. */
+/* Heaps, B-trees of names and attributes, and free-space managers are where a damaged byte makes
+ * the library crash. */
 Test(hdf5_verify, results_have_no_structures_that_break)
 {
-    static const char *const signatures[] = {"FRHP", "FHDB", "FHIB", "BTHD", "BTIN", "BTLF", "FSHD",
-                                             "FSSE", "SMTB", "SMLI", "HEAP", "GCOL", "TREE", "SNOD"};
+    static const char *const signatures[] = {"FRHP", "FHDB", "FHIB", "BTHD", "BTIN",
+                                             "BTLF", "FSHD", "FSSE", "SMTB", "SMLI",
+                                             "HEAP", "GCOL", "TREE", "SNOD"};
     const struct hdf5_options options = {.level = 1, .threads = 1, .force = true};
     struct hdf5_writer *writer;
     size_t bytes;
@@ -91,7 +94,9 @@ Test(hdf5_verify, results_have_no_structures_that_break)
         snprintf(name, sizeof name, "/entry/child_with_a_long_name_%d", i);
         memset(text, 'a' + i % 26, sizeof text);
         text[sizeof text - 1] = '\0';
-        cr_assert_eq(i % 2 ? ts_hdf5_text(writer, name, text) : ts_hdf5_group(writer, name, "NXcollection"), TS_OK);
+        cr_assert_eq(i % 2 ? ts_hdf5_text(writer, name, text)
+                           : ts_hdf5_group(writer, name, "NXcollection"),
+                     TS_OK);
         snprintf(name, sizeof name, "/entry@attribute_%d", i);
         cr_assert_eq(ts_hdf5_text(writer, name, text), TS_OK);
     }
@@ -143,7 +148,8 @@ Test(hdf5_verify, what_is_cut_or_added_is_found)
     }
 }
 
-/* The library keeps its checksums right; the trailer is put back, so that only the root's digest can tell. */
+/* The library keeps its checksums right; the trailer is put back, so that only the root's digest
+ * can tell. */
 static void edit(void (*change)(hid_t file))
 {
     struct stat status;
@@ -187,24 +193,28 @@ static void add_soft_link(hid_t file)
 
 static void add_hard_link(hid_t file)
 {
-    cr_assert_geq(H5Lcreate_hard(file, "/entry/data/data", file, "/entry/again", H5P_DEFAULT, H5P_DEFAULT), 0);
+    cr_assert_geq(
+        H5Lcreate_hard(file, "/entry/data/data", file, "/entry/again", H5P_DEFAULT, H5P_DEFAULT),
+        0);
 }
 
 static void rename_dataset(hid_t file)
 {
-    cr_assert_geq(H5Lmove(file, "/entry/data/x", file, "/entry/data/w", H5P_DEFAULT, H5P_DEFAULT), 0);
+    cr_assert_geq(H5Lmove(file, "/entry/data/x", file, "/entry/data/w", H5P_DEFAULT, H5P_DEFAULT),
+                  0);
 }
 
 Test(hdf5_verify, edits_of_attributes_links_and_names_are_found)
 {
-    void (*const edits[])(hid_t) = {edit_attribute, add_group, add_soft_link, add_hard_link, rename_dataset};
+    void (*const edits[])(hid_t) = {edit_attribute, add_group, add_soft_link, add_hard_link,
+                                    rename_dataset};
     for (size_t i = 0; i < sizeof edits / sizeof *edits; i++) {
         edit(edits[i]);
         expect_damage("has a digest that does not fit its attributes, links and structure");
     }
 }
 
-/* ---- version 1 ---------------------------------------------------------------------------------- */
+/* ---- version 1 ------------------------------------------------------------------------------- */
 
 static void put_text(hid_t object, const char *name, const char *text)
 {
@@ -220,14 +230,16 @@ static void put_text(hid_t object, const char *name, const char *text)
 enum { OLD_ROWS = 40, OLD_COLUMNS = 100000 }; /* one chunk of this program */
 
 /* A dataset as the first version wrote it: fletcher32 alone, or a contiguous one. */
-static void put_old(hid_t file, const char *name, bool chunked, const unsigned char *values, char *lines)
+static void put_old(hid_t file, const char *name, bool chunked, const unsigned char *values,
+                    char *lines)
 {
     const hsize_t n[2] = {OLD_ROWS, OLD_COLUMNS}, chunk[2] = {OLD_ROWS, OLD_COLUMNS};
     char digest[DIGEST_TEXT_BYTES];
     const hid_t list = H5Pcreate(H5P_DATASET_CREATE), space = H5Screate_simple(2, n, NULL);
     if (chunked)
         cr_assert(H5Pset_chunk(list, 2, chunk) >= 0 && H5Pset_fletcher32(list) >= 0);
-    const hid_t dataset = H5Dcreate2(file, name, H5T_STD_U8LE, space, H5P_DEFAULT, list, H5P_DEFAULT);
+    const hid_t dataset =
+        H5Dcreate2(file, name, H5T_STD_U8LE, space, H5P_DEFAULT, list, H5P_DEFAULT);
     cr_assert_geq(H5Dwrite(dataset, H5T_STD_U8LE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values), 0);
     cr_assert(ts_digest_of(values, (size_t)OLD_ROWS * OLD_COLUMNS, digest));
     put_text(dataset, "sha256", digest);
@@ -245,12 +257,14 @@ Test(hdf5_verify, older_files_still_verify)
     const int32_t one = 1;
     for (size_t i = 0; i < (size_t)OLD_ROWS * OLD_COLUMNS; i++)
         values[i] = (unsigned char)(ts_random_next(&seed) >> 20);
-    const hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), space = H5Screate(H5S_SCALAR);
+    const hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT),
+                space = H5Screate(H5S_SCALAR);
     put_old(file, "/chunked", true, values, lines);
     put_old(file, "/plain", false, values, lines);
     cr_assert(ts_digest_of(lines, strlen(lines), digest));
     put_text(file, "digest", digest);
-    const hid_t complete = H5Acreate2(file, "complete", H5T_STD_I32LE, space, H5P_DEFAULT, H5P_DEFAULT);
+    const hid_t complete =
+        H5Acreate2(file, "complete", H5T_STD_I32LE, space, H5P_DEFAULT, H5P_DEFAULT);
     H5Awrite(complete, H5T_NATIVE_INT32, &one);
     H5Aclose(complete);
     H5Sclose(space);

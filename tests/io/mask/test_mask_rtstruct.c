@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Structure sets: random contours against the definition of the even-odd rule, boundaries by hand, planes between
- * slices, those that are refused, and public data against the masks that MIRP made of the same contours.
+ * Structure sets: random contours against the definition of the even-odd rule, boundaries by hand,
+ * planes between slices, those that are refused, and public data against the masks that MIRP made
+ * of the same contours.
  */
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -17,7 +18,14 @@
 #include "tests/support/chain_text.h"
 #include "tests/support/support.h"
 
-enum { NX = FIXTURE_COLUMNS, NY = FIXTURE_ROWS, NZ = FIXTURE_SLICES, N = NX * NY * NZ, CONTOURS = 24, POINTS = 9 };
+enum {
+    NX = FIXTURE_COLUMNS,
+    NY = FIXTURE_ROWS,
+    NZ = FIXTURE_SLICES,
+    N = NX * NY * NZ,
+    CONTOURS = 24,
+    POINTS = 9
+};
 
 static struct mask_opened opened;
 static int32_t expected[N];
@@ -41,8 +49,8 @@ static void place(double x, double y, double z, double mm[3])
 {
     const struct ts_image *image = &opened.image->image;
     for (int d = 0; d < 3; d++)
-        mm[d] = image->origin_mm[d] + x * 0.7 * image->direction[d] + y * 0.5 * image->direction[3 + d] +
-                z * image->step_z_mm[d];
+        mm[d] = image->origin_mm[d] + x * 0.7 * image->direction[d] +
+                y * 0.5 * image->direction[3 + d] + z * image->step_z_mm[d];
 }
 
 /* Counts how often the ray from (x, y) towards lower x crosses the polygon of the contour. */
@@ -64,13 +72,15 @@ static void make_random(void)
     int counts[N] = {0};
     for (int c = 0; c < CONTOURS; c++) {
         double corners[POINTS][2];
-        const int z = (int)(ts_random_next(&seed) % NZ), n = 3 + (int)(ts_random_next(&seed) % (POINTS - 2));
+        const int z = (int)(ts_random_next(&seed) % NZ),
+                  n = 3 + (int)(ts_random_next(&seed) % (POINTS - 2));
         for (int i = 0; i < n; i++) {
             corners[i][0] = ts_random_unit(&seed) * (NX + 2) - 1.5;
             corners[i][1] = ts_random_unit(&seed) * (NY + 2) - 1.5;
             place(corners[i][0], corners[i][1], z, &points[c][3 * i]);
         }
-        contours[c] = (struct contour_fixture){.roi = 1 + z % 2, .points = points[c], .n = (size_t)n};
+        contours[c] =
+            (struct contour_fixture){.roi = 1 + z % 2, .points = points[c], .n = (size_t)n};
         for (int y = 0; y < NY; y++)
             for (int x = 0; x < NX; x++)
                 counts[(z * NY + y) * NX + x] += crossings(corners, n, x, y);
@@ -130,7 +140,8 @@ Test(mask_rtstruct, holes_and_neighbors)
     ts_mask_refused(&opened, "", "mask-overlap");
 }
 
-/* Planes at 2 and 5.4 slices: a slice has the contours of a plane that is at most half of 3.4 slices away. */
+/* Planes at 2 and 5.4 slices: a slice has the contours of a plane that is at most half of 3.4
+ * slices away. */
 static void write_two_planes(void)
 {
     make_box(0, 0.6, 0.6, 2.4, 2.4, 2);
@@ -241,7 +252,8 @@ Test(mask_rtstruct, what_is_refused)
     ts_mask_refused(&opened, "", "rtstruct-regions");
 }
 
-/* Names of regions are texts that people write: a run that is told a name leaves its number alone in the result. */
+/* Names of regions are texts that people write: a run that is told a name leaves its number alone
+ * in the result. */
 Test(mask_rtstruct, names_stay_out_of_a_result)
 {
     char text[512], output[200];
@@ -273,8 +285,8 @@ static unsigned char *read_public(const char *name, const char *file, size_t *n)
     cr_assert_eq(ts_test_parse(text, &chain, &diag), TS_OK);
     const struct chain_source *sources = chain->sources;
     cr_assert_eq(ts_source_open(sources[0].format, &sources[0].set, &image, diag), TS_OK);
-    cr_assert_eq(ts_source_open_on(sources[1].format, &sources[1].set, image, &mask, diag), TS_OK, "%s",
-                 ts_test_errors(diag));
+    cr_assert_eq(ts_source_open_on(sources[1].format, &sources[1].set, image, &mask, diag), TS_OK,
+                 "%s", ts_test_errors(diag));
     cr_assert_eq(mask->image.dtype, TS_U8);
     unsigned char *values = ts_test_read_all(mask, diag);
     *n = ts_image_count(&mask->image);

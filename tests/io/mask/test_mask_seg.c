@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Segmentations of a known volume of labels: planes in the three orientations of the image, each turned and mirrored,
- * in every order, encoding and type; on other grids; and those that are refused.
+ * Segmentations of a known volume of labels: planes in the three orientations of the image, each
+ * turned and mirrored, in every order, encoding and type; on other grids; and those that are
+ * refused.
  */
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -45,12 +46,13 @@ static void place(const int index[3], double mm[3])
 {
     const struct ts_image *image = &opened.image->image;
     for (int d = 0; d < 3; d++)
-        mm[d] = image->origin_mm[d] + index[0] * 0.7 * image->direction[d] + index[1] * 0.5 * image->direction[3 + d] +
-                index[2] * image->step_z_mm[d];
+        mm[d] = image->origin_mm[d] + index[0] * 0.7 * image->direction[d] +
+                index[1] * 0.5 * image->direction[3 + d] + index[2] * image->step_z_mm[d];
 }
 
-/* Makes frames whose columns run along axis c of the image (0: x), rows along r and planes along the third, each
- * reversed where its bit of `mirrored` is set. Planes with odd numbers come first. */
+/* Makes frames whose columns run along axis c of the image (0: x), rows along r and planes along
+ * the third, each reversed where its bit of `mirrored` is set. Planes with odd numbers come
+ * first. */
 static void make_frames(int c, int r, int mirrored)
 {
     static const int n[3] = {NX, NY, NZ};
@@ -81,7 +83,8 @@ static void make_frames(int c, int r, int mirrored)
                 for (int i = 0; i < n[c]; i++) {
                     index[c] = mirrored >> c & 1 ? n[c] - 1 - i : i;
                     index[r] = mirrored >> r & 1 ? n[r] - 1 - j : j;
-                    pixels[used][j * n[c] + i] = labels[(index[2] * NY + index[1]) * NX + index[0]] == segment;
+                    pixels[used][j * n[c] + i] =
+                        labels[(index[2] * NY + index[1]) * NX + index[0]] == segment;
                 }
             used++;
         }
@@ -100,7 +103,8 @@ Test(mask_seg, planes_of_any_orientation_and_order)
     for (int c = 0; c < 3; c++)
         for (int r = 0; r < 3; r++)
             for (int mirrored = 0; mirrored < 8 && r != c; mirrored++) {
-                fixture = (struct seg_fixture){.implicit = mirrored & 1, .undefined = mirrored >> 1 & 1};
+                fixture =
+                    (struct seg_fixture){.implicit = mirrored & 1, .undefined = mirrored >> 1 & 1};
                 make_frames(c, r, mirrored);
                 ts_seg_write(&fixture, frames, opened.path);
                 ts_mask_expect(&opened, "", "", labels, TS_U8);
@@ -158,7 +162,8 @@ Test(mask_seg, two_frames_are_told_by_the_bits_between_them)
         if (corners || !padded)
             ts_mask_expect(&opened, "", ", segment: 1", expected, TS_U8);
         cr_assert_eq(ts_mask_open(&opened, "", ""), TS_OK);
-        cr_expect_eq(ts_test_record(opened.diag, "seg-padded") != NULL, padded || !corners, "row %d", row);
+        cr_expect_eq(ts_test_record(opened.diag, "seg-padded") != NULL, padded || !corners,
+                     "row %d", row);
     }
 }
 
@@ -202,14 +207,17 @@ Test(mask_seg, parts_and_labels)
     ts_mask_refused(&opened, "", "seg-fractional");
 }
 
-/* Every coding of the pixels gives the same labels; one that is cut, damaged or of another codec is refused. */
+/* Every coding of the pixels gives the same labels; one that is cut, damaged or of another codec is
+ * refused. */
 Test(mask_seg, compressed_pixels)
 {
-    static const enum seg_pixels codings[] = {SEG_RLE, SEG_RLE_BYTES, SEG_DEFLATED_FRAMES, SEG_DEFLATED_SET};
+    static const enum seg_pixels codings[] = {SEG_RLE, SEG_RLE_BYTES, SEG_DEFLATED_FRAMES,
+                                              SEG_DEFLATED_SET};
     for (size_t c = 0; c < sizeof codings / sizeof *codings; c++)
         for (int r = 0; r < 2; r++) {
             size_t n;
-            fixture = (struct seg_fixture){.between_mm = r ? 0.7 : 1.3, .coding = codings[c], .undefined = r};
+            fixture = (struct seg_fixture){
+                .between_mm = r ? 0.7 : 1.3, .coding = codings[c], .undefined = r};
             make_frames(r ? 2 : 0, 1, r);
             ts_seg_write(&fixture, frames, opened.path);
             ts_mask_expect(&opened, "", "", labels, TS_U8);
@@ -217,7 +225,8 @@ Test(mask_seg, compressed_pixels)
             unsigned char *bytes = ts_test_read_file(opened.path, &n);
             for (size_t cut = 1; cut < n / 2; cut += 97) {
                 ts_fixture_write_bytes(opened.path, bytes, n - cut);
-                cr_assert_neq(ts_mask_open(&opened, "", ""), TS_OK, "%d without %zu bytes", (int)codings[c], cut);
+                cr_assert_neq(ts_mask_open(&opened, "", ""), TS_OK, "%d without %zu bytes",
+                              (int)codings[c], cut);
             }
             free(bytes);
         }
@@ -293,16 +302,18 @@ static bool encode(const char *program, const char *option)
         printf("SKIPPED segmentations of %s: it is missing\n", program);
         return false;
     }
-    snprintf(command, sizeof command, "%s %s %s %s.out && mv %s.out %s", program, option, opened.path, opened.path,
-             opened.path, opened.path);
+    snprintf(command, sizeof command, "%s %s %s %s.out && mv %s.out %s", program, option,
+             opened.path, opened.path, opened.path, opened.path);
     cr_assert_eq(system(command), 0, "%s", command);
     return true;
 }
 
-/* Workers decode lossless JPEG and JPEG-LS, of labels and of parts. With loss the segments are not known. */
+/* Workers decode lossless JPEG and JPEG-LS, of labels and of parts. With loss the segments are not
+ * known. */
 Test(mask_seg, jpeg_pixels)
 {
-    static const char *const programs[][2] = {{"dcmcjpls", "+el"}, {"dcmcjpeg", "+e1"}, {"dcmcjpeg", "+el"}};
+    static const char *const programs[][2] = {
+        {"dcmcjpls", "+el"}, {"dcmcjpeg", "+e1"}, {"dcmcjpeg", "+el"}};
     make_plain();
     fixture.n_frames = NZ;
     for (int i = 0; i < NZ; i++)
@@ -313,7 +324,8 @@ Test(mask_seg, jpeg_pixels)
             fixture.type = parts ? "FRACTIONAL" : "LABELMAP";
             for (int i = 0; i < NZ; i++)
                 for (int k = 0; k < NX * NY; k++)
-                    pixels[i][k] = (unsigned char)(parts ? pixels[i][k] * 100 : pixels[i][k] / 100); /* of 200 */
+                    pixels[i][k] = (unsigned char)(parts ? pixels[i][k] * 100
+                                                         : pixels[i][k] / 100); /* of 200 */
             ts_seg_write(&fixture, frames, opened.path);
             if (!encode(programs[p][0], programs[p][1]))
                 continue;
@@ -330,7 +342,8 @@ Test(mask_seg, jpeg_pixels)
     }
 }
 
-/* Bits and bytes of a big-endian file are those of another one, in bytes and in words, of which frames begin within. */
+/* Bits and bytes of a big-endian file are those of another one, in bytes and in words, of which
+ * frames begin within. */
 Test(mask_seg, big_endian_pixels)
 {
     for (int coding = SEG_BIG_BYTES; coding <= SEG_BIG_WORDS; coding++) {
@@ -394,7 +407,8 @@ Test(mask_seg, another_frame_of_reference_is_refused)
     ts_mask_expect(&opened, "", ", frame_of_reference: any", labels, TS_U8);
 }
 
-/* Frames of half the resolution: the voxel of the image has the label of the nearest pixel, of two the one after. */
+/* Frames of half the resolution: the voxel of the image has the label of the nearest pixel, of two
+ * the one after. */
 Test(mask_seg, nearest_neighbor_where_it_is_asked_for)
 {
     enum { CX = 3, CY = 4, CZ = 6 };
@@ -419,7 +433,8 @@ Test(mask_seg, nearest_neighbor_where_it_is_asked_for)
         for (int y = 0; y < NY; y++)
             for (int x = 0; x < NX; x++) {
                 const int i = (x + 1) / 2, j = (y + 1) / 2, k = (z + 1) / 2;
-                expected[(z * NY + y) * NX + x] = i < CX && j < CY && k < CZ && pixels[k][j * CX + i];
+                expected[(z * NY + y) * NX + x] =
+                    i < CX && j < CY && k < CZ && pixels[k][j * CX + i];
             }
     ts_seg_write(&fixture, frames, opened.path);
     ts_mask_refused(&opened, "", "mask-grid");

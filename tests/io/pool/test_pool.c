@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The threads of a pool: each part is done once, and of several failures the lowest is reported, whatever the number
- * of threads.
+ * The threads of a pool: each part is done once, and of several failures the lowest is reported,
+ * whatever the number of threads.
  */
 #include <criterion/criterion.h>
 #include <stdatomic.h>
@@ -24,14 +24,16 @@ static enum ts_status do_part(void *user, int thread, int64_t i, struct ts_diag 
 {
     struct work *work = user;
     if (thread < 0 || thread >= work->threads || atomic_fetch_add(&work->at_once[thread], 1) != 0)
-        return ts_diag_error(diag, TS_RUN_FAILED, NULL, "thread %d was given twice or is too high", thread);
+        return ts_diag_error(diag, TS_RUN_FAILED, NULL, "thread %d was given twice or is too high",
+                             thread);
     atomic_fetch_add(&work->done[i], 1);
     if (i >= work->fails && i % 2 == 0)
         usleep(200); /* so that a later part fails before it */
     atomic_fetch_sub(&work->at_once[thread], 1);
     if (i < work->fails)
         return TS_OK;
-    ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "planted"}, "part %d is bad", (int)i);
+    ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "planted"}, "part %d is bad",
+                  (int)i);
     return ts_diag_hint(diag, "mend part %d", (int)i);
 }
 

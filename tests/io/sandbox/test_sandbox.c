@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A child that was taken over by its input could try all this. Each attempt has a child of its own, which the filter
- * must kill; the same attempt in a process without a filter must succeed, so that the test cannot pass by failing.
+ * A child that was taken over by its input could try all this. Each attempt has a child of its own,
+ * which the filter must kill; the same attempt in a process without a filter must succeed, so that
+ * the test cannot pass by failing.
  */
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
@@ -26,7 +27,7 @@
 #include "io/sandbox/sandbox.h"
 #include "tests/support/skip.h"
 
-/* ---- attempts: true where it worked ------------------------------------------------------------- */
+/* ---- attempts: true where it worked ---------------------------------------------------------- */
 
 static bool open_file(void)
 {
@@ -87,7 +88,8 @@ static bool read_parent(void)
 
 static bool map_code(void)
 {
-    return mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED;
+    return mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+                0) != MAP_FAILED;
 }
 
 static bool make_code(void)
@@ -163,7 +165,8 @@ Test(sandbox, every_attempt_ends_the_child)
     for (int i = 0; i < N_ATTEMPTS; i++) {
         struct sandbox_child child;
         unsigned char worked = 0;
-        cr_assert_eq(ts_sandbox_start(&probing, &limits, &i, sizeof i, NULL, 0, &child, diag), TS_OK);
+        cr_assert_eq(ts_sandbox_start(&probing, &limits, &i, sizeof i, NULL, 0, &child, diag),
+                     TS_OK);
         const bool answered = ts_channel_read(child.channel, &worked, 1);
         const int signal_number = ts_sandbox_end(&child, what, sizeof what);
         cr_expect_not(worked, "%s worked", attempts[i].name);
@@ -187,9 +190,10 @@ Test(sandbox, every_attempt_works_without_the_filter)
     }
 }
 
-/* ---- what a child inherits ---------------------------------------------------------------------- */
+/* ---- what a child inherits ------------------------------------------------------------------- */
 
-static void count_descriptors(int channel, const void *setup, size_t bytes, const int *fds, int n_fds)
+static void count_descriptors(int channel, const void *setup, size_t bytes, const int *fds,
+                              int n_fds)
 {
     struct stat status;
     int open_ones = 0;
@@ -233,7 +237,8 @@ Test(sandbox, setup_arrives_whole)
     struct sandbox_child child;
     for (size_t i = 0; i < sizeof sent; i++)
         sent[i] = (unsigned char)(i * 7);
-    cr_assert_eq(ts_sandbox_start(&echoing, &limits, sent, sizeof sent, NULL, 0, &child, diag), TS_OK);
+    cr_assert_eq(ts_sandbox_start(&echoing, &limits, sent, sizeof sent, NULL, 0, &child, diag),
+                 TS_OK);
     cr_assert(ts_channel_read(child.channel, received, sizeof received));
     cr_assert_eq(memcmp(sent, received, sizeof sent), 0);
     cr_assert_not(ts_channel_read(child.channel, received, 1));
@@ -265,7 +270,8 @@ static void *start_child(void *data)
     return NULL;
 }
 
-/* A program that runs its plans in threads: neither the children nor the server end with the thread that asked. */
+/* A program that runs its plans in threads: neither the children nor the server end with the thread
+ * that asked. */
 Test(sandbox, a_child_outlives_the_thread_that_started_it)
 {
     enum { N = 4 };
@@ -299,8 +305,8 @@ Test(sandbox, a_limit_of_the_system_is_kept)
     }
     cr_assert_eq(setrlimit(RLIMIT_CPU, &limit), 0);
     static const struct sandbox_kind echoing = {.name = "echo", .serve = echo};
-    cr_assert_eq(ts_sandbox_start(&echoing, &long_life, NULL, 0, NULL, 0, &child, diag), TS_OK, "%s",
-                 ts_diag_count(diag) > 0 ? ts_diag_get(diag, 0)->message : "");
+    cr_assert_eq(ts_sandbox_start(&echoing, &long_life, NULL, 0, NULL, 0, &child, diag), TS_OK,
+                 "%s", ts_diag_count(diag) > 0 ? ts_diag_get(diag, 0)->message : "");
     ts_sandbox_end(&child, NULL, 0);
     ts_diag_destroy(diag);
 }
@@ -315,13 +321,16 @@ static bool has_no_dictionary(const void *setup, size_t bytes, char *error, size
 
 Test(sandbox, a_child_that_cannot_prepare_says_why)
 {
-    static const struct sandbox_kind failing = {.name = "decoder", .prepare = has_no_dictionary, .serve = echo};
+    static const struct sandbox_kind failing = {
+        .name = "decoder", .prepare = has_no_dictionary, .serve = echo};
     struct ts_diag *diag = ts_diag_create();
     struct sandbox_child child;
-    cr_assert_eq(ts_sandbox_start(&failing, &limits, NULL, 0, NULL, 0, &child, diag), TS_RUN_FAILED);
+    cr_assert_eq(ts_sandbox_start(&failing, &limits, NULL, 0, NULL, 0, &child, diag),
+                 TS_RUN_FAILED);
     cr_assert_eq(child.pid, 0);
     cr_assert_str_eq(ts_diag_get(diag, 0)->code, "worker-not-started");
-    cr_assert(strstr(ts_diag_get(diag, 0)->message, "the decoder could not be started: there is no dictionary"));
+    cr_assert(strstr(ts_diag_get(diag, 0)->message,
+                     "the decoder could not be started: there is no dictionary"));
     ts_diag_destroy(diag);
 }
 
@@ -360,8 +369,8 @@ static void hoard(int channel, const void *setup, size_t bytes, const int *fds, 
     (void)bytes;
     (void)fds;
     (void)n_fds;
-    const unsigned char taken =
-        mmap(NULL, (size_t)128 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED;
+    const unsigned char taken = mmap(NULL, (size_t)128 << 20, PROT_READ | PROT_WRITE,
+                                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED;
     (void)ts_channel_write(channel, &taken, 1);
 }
 
@@ -382,27 +391,30 @@ Test(sandbox, addresses_are_limited)
 #endif
 }
 
-static void hoard_and_explain(int channel, const void *setup, size_t bytes, const int *fds, int n_fds)
+static void hoard_and_explain(int channel, const void *setup, size_t bytes, const int *fds,
+                              int n_fds)
 {
     unsigned char lacks = 2;
     (void)setup;
     (void)bytes;
     (void)fds;
     (void)n_fds;
-    if (mmap(NULL, (size_t)128 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED)
+    if (mmap(NULL, (size_t)128 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) ==
+        MAP_FAILED)
         lacks = ts_sandbox_lacks_memory();
     (void)ts_channel_write(channel, &lacks, 1);
 }
 
-/* A file that claims too much meets the sandbox's own limit; a process that was started with little meets that one,
- * through no fault of the file. */
+/* A file that claims too much meets the sandbox's own limit; a process that was started with little
+ * meets that one, through no fault of the file. */
 Test(sandbox, a_limit_from_outside_is_told_from_its_own)
 {
 #ifdef TS_SANITIZED
     ts_test_skip("sanitizers need an unlimited address space");
 #else
     static const struct sandbox_kind hoarding = {.name = "hoard", .serve = hoard_and_explain};
-    const struct sandbox_limits wide = {.address_bytes = (size_t)1 << 40, .cpu_seconds = limits.cpu_seconds};
+    const struct sandbox_limits wide = {.address_bytes = (size_t)1 << 40,
+                                        .cpu_seconds = limits.cpu_seconds};
     struct ts_diag *diag = ts_diag_create();
     unsigned long pages = 0;
     for (int outside = 0; outside < 2; outside++) {
@@ -415,7 +427,9 @@ Test(sandbox, a_limit_from_outside_is_told_from_its_own)
             ts_sandbox_finish(); /* the next server is started with the limit */
             cr_assert_eq(setrlimit(RLIMIT_AS, &(struct rlimit){bytes, bytes}), 0);
         }
-        cr_assert_eq(ts_sandbox_start(&hoarding, outside ? &wide : &limits, NULL, 0, NULL, 0, &child, diag), TS_OK);
+        cr_assert_eq(
+            ts_sandbox_start(&hoarding, outside ? &wide : &limits, NULL, 0, NULL, 0, &child, diag),
+            TS_OK);
         cr_assert(ts_channel_read(child.channel, &lacks, 1));
         cr_assert_eq(lacks, outside);
         ts_sandbox_end(&child, NULL, 0);

@@ -19,7 +19,17 @@
 #include "tests/support/skip.h"
 #include "tests/support/support.h"
 
-enum { JOB_CRASH = 1000000, JOB_SPIN, JOB_SLEEP, JOB_HOARD, JOB_EXIT, JOB_READ, JOB_BURN, JOB_RETURN, JOB_LIE };
+enum {
+    JOB_CRASH = 1000000,
+    JOB_SPIN,
+    JOB_SLEEP,
+    JOB_HOARD,
+    JOB_EXIT,
+    JOB_READ,
+    JOB_BURN,
+    JOB_RETURN,
+    JOB_LIE
+};
 
 struct answer {
     struct worker_verdict verdict; /* first */
@@ -41,7 +51,8 @@ static void hoard(void)
 
 static void crash(void)
 {
-#ifdef TS_SANITIZED /* which reports bad accesses, and a report fails the suite: the signal alone */
+#ifdef TS_SANITIZED /* which reports bad accesses, and a report fails the suite: the signal alone  \
+                     */
     signal(SIGSEGV, SIG_DFL);
     raise(SIGSEGV);
 #else
@@ -130,13 +141,18 @@ static void work(void *state, const void *bytes, int fd, void *reply)
     }
 }
 
-static const struct worker_kind kind = {
-    .name = "tests", .job_bytes = sizeof(uint64_t), .reply_bytes = sizeof(struct answer), .begin = begin, .work = work};
+static const struct worker_kind kind = {.name = "tests",
+                                        .job_bytes = sizeof(uint64_t),
+                                        .reply_bytes = sizeof(struct answer),
+                                        .begin = begin,
+                                        .work = work};
 
 static struct worker_setup setup_of(int n_workers)
 {
-    return (struct worker_setup){
-        .kind = &kind, .n_workers = n_workers, .address_bytes = (size_t)256 << 20, .job_seconds = 1};
+    return (struct worker_setup){.kind = &kind,
+                                 .n_workers = n_workers,
+                                 .address_bytes = (size_t)256 << 20,
+                                 .job_seconds = 1};
 }
 
 /* To the worker that has least to do. */
@@ -224,7 +240,8 @@ Test(workers, queue_is_bounded)
     ts_test_no_children();
 }
 
-/* The pool must end, name the job and leave no process, whatever the job does; the test's timeout waits for that. */
+/* The pool must end, name the job and leave no process, whatever the job does; the test's timeout
+ * waits for that. */
 static void check_loss(uint64_t bad_job, char what[WORKER_TEXT_MAX])
 {
     struct worker_setup setup = setup_of(3);
@@ -281,8 +298,9 @@ static void signal_all(const struct worker_pool *pool, int n, int number)
         cr_assert_eq(kill(ts_workers_pid(pool, i), number), 0);
 }
 
-/* Every worker is killed while jobs are queued: it is stopped before, so that it answers none. They come back, and
- * another worker does them; the second time the pool ends, and no job is to blame. */
+/* Every worker is killed while jobs are queued: it is stopped before, so that it answers none. They
+ * come back, and another worker does them; the second time the pool ends, and no job is to
+ * blame. */
 Test(workers, killed_from_outside_are_replaced_once)
 {
     enum { N = 3, N_JOBS = 12 };
@@ -305,7 +323,8 @@ Test(workers, killed_from_outside_are_replaced_once)
         returned += outcome == WORKER_RETURNED;
     }
     cr_assert_eq(answered, N_JOBS);
-    cr_assert_geq(returned, N_JOBS); /* one that goes to a worker not yet found dead comes back again */
+    cr_assert_geq(returned,
+                  N_JOBS); /* one that goes to a worker not yet found dead comes back again */
     signal_all(pool, N, SIGSTOP);
     cr_assert(submit(pool, 1));
     signal_all(pool, N, SIGKILL);
@@ -335,7 +354,8 @@ Test(workers, spinning_ends_without_the_parent, .timeout = 900)
     ts_test_no_children();
 }
 
-/* Its processor time is limited for life, so a worker that has used most of it ends, and another one takes its place.
+/* Its processor time is limited for life, so a worker that has used most of it ends, and another
+ * one takes its place.
  */
 Test(workers, old_ones_retire, .timeout = 900)
 {
@@ -350,7 +370,8 @@ Test(workers, old_ones_retire, .timeout = 900)
     for (int i = 0, sent = 0; i < N_JOBS; i++) {
         while (sent < N_JOBS && submit(pool, JOB_BURN))
             sent++;
-        cr_assert_eq(ts_workers_wait(pool, &job, &answer, what), WORKER_REPLIED, "job %d: the worker %s", i, what);
+        cr_assert_eq(ts_workers_wait(pool, &job, &answer, what), WORKER_REPLIED,
+                     "job %d: the worker %s", i, what);
         last = answer.pid;
     }
     cr_assert_neq(last, first);
@@ -368,7 +389,8 @@ Test(workers, memory_can_be_freed, .timeout = 900)
     uint64_t job;
     for (int i = 0; i < 3; i++) {
         cr_assert(submit(pool, JOB_RETURN));
-        cr_assert_eq(ts_workers_wait(pool, &job, &answer, what), WORKER_REPLIED, "the worker %s", what);
+        cr_assert_eq(ts_workers_wait(pool, &job, &answer, what), WORKER_REPLIED, "the worker %s",
+                     what);
     }
     ts_workers_destroy(pool);
     ts_test_no_children();
@@ -415,7 +437,8 @@ Test(workers, each_has_memory_of_its_own)
         cr_assert(ts_workers_submit(pool, i, mark, &mark, -1));
         cr_assert_eq(ts_workers_wait(pool, &job, &answer, what), WORKER_REPLIED);
         for (int k = 0; k < N; k++)
-            cr_assert_eq(*(const uint64_t *)ts_workers_memory(pool, k), k <= i ? 100 + (uint64_t)k : 0);
+            cr_assert_eq(*(const uint64_t *)ts_workers_memory(pool, k),
+                         k <= i ? 100 + (uint64_t)k : 0);
     }
     ts_workers_destroy(pool);
     ts_test_no_children();
@@ -504,7 +527,8 @@ Test(workers, failed_begin_is_told)
 Test(workers, die_with_the_parent, .timeout = 900)
 {
     enum { N = 3 };
-    pid_t *pids = mmap(NULL, N * sizeof *pids, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    pid_t *pids =
+        mmap(NULL, N * sizeof *pids, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     pid_t parent = fork();
     if (parent == 0) {
         struct worker_setup setup = setup_of(N);
@@ -530,7 +554,8 @@ Test(workers, die_with_the_parent, .timeout = 900)
             char path[64], text[256] = "";
             snprintf(path, sizeof path, "/proc/%d/stat", pids[i]);
             FILE *stat_file = fopen(path, "r");
-            gone = stat_file == NULL || fgets(text, sizeof text, stat_file) == NULL || strstr(text, ") Z") != NULL;
+            gone = stat_file == NULL || fgets(text, sizeof text, stat_file) == NULL ||
+                   strstr(text, ") Z") != NULL;
             if (stat_file != NULL)
                 fclose(stat_file);
             if (!gone)
@@ -554,8 +579,9 @@ Test(workers, one_that_cannot_be_started_is_an_error)
     cr_assert_eq(setrlimit(RLIMIT_NOFILE, &files), 0);
     cr_assert(status == TS_RUN_FAILED && !pool, "status %d", (int)status);
     cr_assert_str_eq(ts_diag_get(diag, 0)->code, "worker-not-started");
-    cr_assert(strstr(ts_diag_get(diag, 0)->message, " of 40 could not be started: Too many open files"), "%s",
-              ts_diag_get(diag, 0)->message);
+    cr_assert(
+        strstr(ts_diag_get(diag, 0)->message, " of 40 could not be started: Too many open files"),
+        "%s", ts_diag_get(diag, 0)->message);
     ts_test_no_children();
     ts_diag_destroy(diag);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Data Exchange files as sources, angles that are caught, files that are not to be trusted, and a real scan.
+ * Data Exchange files as sources, angles that are caught, files that are not to be trusted, and a
+ * real scan.
  */
 #include <criterion/criterion.h>
 #include <hdf5.h>
@@ -32,7 +33,8 @@ static struct param_set exchange_set(void)
     return set;
 }
 
-static void refuse_exchange(struct param_set *set, enum ts_status status, const char *code, const char *text)
+static void refuse_exchange(struct param_set *set, enum ts_status status, const char *code,
+                            const char *text)
 {
     struct source *source = NULL;
     ts_diag_clear(ts_scan_file.diag);
@@ -57,7 +59,8 @@ Test(exchange, gives_a_sinogram)
     ts_scan_file_check(source, frames, 2);
     source->ops->close(source);
     exchange_values.frames = FRAMES_DARKS;
-    refuse_exchange(&set, TS_BAD_INPUT, "frames-missing", "there is no /exchange/data_dark, which holds the darks");
+    refuse_exchange(&set, TS_BAD_INPUT, "frames-missing",
+                    "there is no /exchange/data_dark, which holds the darks");
 }
 
 Test(exchange, axes_in_another_order_are_refused)
@@ -107,7 +110,8 @@ Test(exchange, radians_that_are_called_degrees_are_caught)
     cr_assert_eq(ts_projections_open(&set, ts_scan_file.diag, &projections), TS_OK);
     for (int i = 0; i < 90; i++)
         angles[i] = i * 3.14159265358979323846 / 90;
-    cr_assert_eq(ts_projections_angles(&projections, angles, 90, ANGLE_UNIT_DEGREE, false), TS_BAD_INPUT);
+    cr_assert_eq(ts_projections_angles(&projections, angles, 90, ANGLE_UNIT_DEGREE, false),
+                 TS_BAD_INPUT);
     ts_test_expect(ts_scan_file.diag, "angle-unit", "as radians would");
     cr_assert_eq(ts_projections_angles(&projections, angles, 90, ANGLE_UNIT_DEGREE, true), TS_OK);
     cr_assert_eq(ts_projections_angles(&projections, angles, 90, ANGLE_UNIT_RADIAN, false), TS_OK);
@@ -115,7 +119,8 @@ Test(exchange, radians_that_are_called_degrees_are_caught)
     ts_projections_close(&projections);
 }
 
-/* Half a turn and a turn in degrees, with their ends and without, and any other range of more than two turns. */
+/* Half a turn and a turn in degrees, with their ends and without, and any other range of more than
+ * two turns. */
 Test(exchange, degrees_that_are_called_radians_are_caught)
 {
     static const struct {
@@ -142,8 +147,9 @@ Test(exchange, degrees_that_are_called_radians_are_caught)
             for (int k = 0; k < rows[i].n; k++)
                 angles[k] = rows[i].n > 1 ? k * rows[i].range / (rows[i].n - 1) : 0;
             ts_diag_clear(ts_scan_file.diag);
-            cr_assert_eq(ts_projections_angles(&projections, angles, rows[i].n, ANGLE_UNIT_RADIAN, sure),
-                         rows[i].taken || sure ? TS_OK : TS_BAD_INPUT, "row %zu, sure %d", i, sure);
+            cr_assert_eq(
+                ts_projections_angles(&projections, angles, rows[i].n, ANGLE_UNIT_RADIAN, sure),
+                rows[i].taken || sure ? TS_OK : TS_BAD_INPUT, "row %zu, sure %d", i, sure);
             if (!rows[i].taken && sure)
                 ts_test_expect_warning(ts_scan_file.diag, "angle-turns", "as angle_unit says");
             else if (!rows[i].taken)
@@ -155,13 +161,16 @@ Test(exchange, degrees_that_are_called_radians_are_caught)
 Test(exchange, a_scale_of_theta_is_warned_of)
 {
     static const double theta[SCAN_FRAMES] = {0, 300, 600, 900, 1200, 1500, 1800}, factor = 0.1;
-    static const char *const names[] = {"scale_factor", "Scaling_Factor", "offset", "SCALE", "gain"};
+    static const char *const names[] = {"scale_factor", "Scaling_Factor", "offset", "SCALE",
+                                        "gain"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         struct param_set set = exchange_set();
         struct source *source;
-        const hid_t file = ts_scan_file_exchange(NULL, SCAN_FRAMES, theta), space = H5Screate(H5S_SCALAR),
+        const hid_t file = ts_scan_file_exchange(NULL, SCAN_FRAMES, theta),
+                    space = H5Screate(H5S_SCALAR),
                     dataset = H5Dopen2(file, "/exchange/theta", H5P_DEFAULT),
-                    attribute = H5Acreate2(dataset, names[i], H5T_IEEE_F64LE, space, H5P_DEFAULT, H5P_DEFAULT);
+                    attribute = H5Acreate2(dataset, names[i], H5T_IEEE_F64LE, space, H5P_DEFAULT,
+                                           H5P_DEFAULT);
         cr_assert(H5Awrite(attribute, H5T_NATIVE_DOUBLE, &factor) >= 0);
         H5Aclose(attribute);
         H5Sclose(space);
@@ -171,7 +180,8 @@ Test(exchange, a_scale_of_theta_is_warned_of)
         cr_assert_eq(exchange_format.open(&set, &source, ts_scan_file.diag), TS_OK);
         cr_assert_eq(ts_diag_count(ts_scan_file.diag), i < 4, "%s", names[i]);
         if (i < 4)
-            ts_test_expect_warning(ts_scan_file.diag, "field-unused", "of /exchange/theta is 0.1: values are taken as");
+            ts_test_expect_warning(ts_scan_file.diag, "field-unused",
+                                   "of /exchange/theta is 0.1: values are taken as");
         source->ops->close(source);
     }
 }
@@ -186,14 +196,16 @@ Test(exchange, theta_in_degrees_with_the_unit_of_radians_is_refused)
     ts_scan_file_text(dataset, "units", "rad");
     H5Dclose(dataset);
     H5Fclose(file);
-    refuse_exchange(&set, TS_BAD_INPUT, "angle-turns", "are called radians and have a range of 178.5");
+    refuse_exchange(&set, TS_BAD_INPUT, "angle-turns",
+                    "are called radians and have a range of 178.5");
     exchange_values.angle_unit = ANGLE_UNIT_DEGREE;
     cr_assert_eq(exchange_format.open(&set, &source, ts_scan_file.diag), TS_OK);
     cr_assert_eq(source->image.axes[1].positions[6], 178.5);
     source->ops->close(source);
 }
 
-/* Few views are caught too, where the range is that of radians to the last digits, and not where it is about 3. */
+/* Few views are caught too, where the range is that of radians to the last digits, and not where it
+ * is about 3. */
 Test(exchange, radians_of_few_views_are_caught_and_short_scans_are_not)
 {
     const double pi = 3.14159265358979323846;
@@ -208,8 +220,9 @@ Test(exchange, radians_of_few_views_are_caught_and_short_scans_are_not)
                 for (int i = 0; i < n; i++)
                     angles[i] = (float)(i * turns * pi / (with_end ? n - 1 : n));
                 ts_diag_clear(ts_scan_file.diag);
-                cr_assert_eq(ts_projections_angles(&projections, angles, n, ANGLE_UNIT_DEGREE, false),
-                             n < 3 ? TS_OK : TS_BAD_INPUT, "%d views", n);
+                cr_assert_eq(
+                    ts_projections_angles(&projections, angles, n, ANGLE_UNIT_DEGREE, false),
+                    n < 3 ? TS_OK : TS_BAD_INPUT, "%d views", n);
             }
     /* Even steps in hundredths of a degree. */
     for (int n = 3; n < 16; n++)
@@ -217,8 +230,8 @@ Test(exchange, radians_of_few_views_are_caught_and_short_scans_are_not)
             double angles[16];
             for (int i = 0; i < n; i++)
                 angles[i] = i * step / 100.0;
-            cr_assert_eq(ts_projections_angles(&projections, angles, n, ANGLE_UNIT_DEGREE, false), TS_OK,
-                         "%d views %d / 100 apart", n, step);
+            cr_assert_eq(ts_projections_angles(&projections, angles, n, ANGLE_UNIT_DEGREE, false),
+                         TS_OK, "%d views %d / 100 apart", n, step);
         }
     ts_projections_close(&projections);
 }
@@ -256,7 +269,8 @@ Test(exchange, theta_is_in_the_unit_that_the_file_says)
         H5Fclose(file);
         exchange_values.angle_unit = rows[i].asked;
         if (rows[i].factor == 0) {
-            refuse_exchange(&set, TS_BAD_INPUT, "angle-unit", "the unit of /exchange/theta is gon, expected degree");
+            refuse_exchange(&set, TS_BAD_INPUT, "angle-unit",
+                            "the unit of /exchange/theta is gon, expected degree");
             continue;
         }
         cr_assert_eq(exchange_format.open(&set, &source, ts_scan_file.diag), TS_OK, "row %zu", i);
@@ -265,19 +279,23 @@ Test(exchange, theta_is_in_the_unit_that_the_file_says)
     }
 }
 
-/* Theta as integers of 64 bits: as they are, negative ones too, or refused where a double holds only a neighbor. */
+/* Theta as integers of 64 bits: as they are, negative ones too, or refused where a double holds
+ * only a neighbor. */
 Test(exchange, angles_of_64_bits_are_exact_or_refused)
 {
-    static const int64_t theta[SCAN_FRAMES] = {-90, 0, 1, INT64_C(1) << 53, -(INT64_C(1) << 53), INT64_MIN, 160};
-    static const int64_t past[SCAN_FRAMES] = {0, (INT64_C(1) << 53) + 1}, below[SCAN_FRAMES] = {0, INT64_MIN + 1};
+    static const int64_t theta[SCAN_FRAMES] = {
+        -90, 0, 1, INT64_C(1) << 53, -(INT64_C(1) << 53), INT64_MIN, 160};
+    static const int64_t past[SCAN_FRAMES] = {0, (INT64_C(1) << 53) + 1},
+                         below[SCAN_FRAMES] = {0, INT64_MIN + 1};
     static const uint64_t large[SCAN_FRAMES] = {0, UINT64_C(1) << 63, UINT64_C(0xFFFFFFFFFFFFF800)};
     static const uint64_t largest[SCAN_FRAMES] = {0, UINT64_MAX};
     const struct {
         hid_t type;
         const void *values;
         bool taken;
-    } rows[] = {{H5T_STD_I64LE, theta, true}, {H5T_STD_I64BE, theta, true},   {H5T_STD_U64LE, large, true},
-                {H5T_STD_U64BE, large, true}, {H5T_STD_I64LE, past, false},   {H5T_STD_I64BE, below, false},
+    } rows[] = {{H5T_STD_I64LE, theta, true}, {H5T_STD_I64BE, theta, true},
+                {H5T_STD_U64LE, large, true}, {H5T_STD_U64BE, large, true},
+                {H5T_STD_I64LE, past, false}, {H5T_STD_I64BE, below, false},
                 {H5T_STD_U64LE, past, false}, {H5T_STD_U64BE, largest, false}};
     const double zeros[SCAN_FRAMES] = {0};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -287,7 +305,8 @@ Test(exchange, angles_of_64_bits_are_exact_or_refused)
         ts_scan_file_integers(file, "/exchange/theta", rows[i].type, SCAN_FRAMES, rows[i].values);
         H5Fclose(file);
         if (!rows[i].taken) {
-            refuse_exchange(&set, TS_BAD_INPUT, "hdf5-range", "/exchange/theta holds integers past 2^53");
+            refuse_exchange(&set, TS_BAD_INPUT, "hdf5-range",
+                            "/exchange/theta holds integers past 2^53");
             continue;
         }
         cr_assert_eq(exchange_format.open(&set, &source, ts_scan_file.diag), TS_OK, "row %zu", i);
@@ -318,19 +337,23 @@ Test(exchange, frames_of_wide_integers_are_floats)
         }
 }
 
-/* ---- files that are not to be trusted -------------------------------------------------------------- */
+/* ---- files that are not to be trusted -------------------------------------------------------- */
 
 Test(exchange, storage_that_cannot_be_trusted_is_refused)
 {
     static const double theta[SCAN_FRAMES] = {0, 5, 10, 20, 40, 80, 160};
-    const hsize_t n[3] = {SCAN_FRAMES, SCAN_ROWS, SCAN_COLUMNS}, huge[3] = {UINT64_C(1) << 40, SCAN_ROWS, SCAN_COLUMNS};
+    const hsize_t n[3] = {SCAN_FRAMES, SCAN_ROWS, SCAN_COLUMNS},
+                  huge[3] = {UINT64_C(1) << 40, SCAN_ROWS, SCAN_COLUMNS};
     for (int kind = 0; kind < 6; kind++) {
-        static const char *const codes[] = {"hdf5-external", "hdf5-not-written", "hdf5-type",
-                                            "hdf5-empty",    "hdf5-filter",      "hdf5-link-outside"};
-        static const char *const texts[] = {"external storage",  "never written",          "neither integers",
-                                            "has length 109951", "stored with the filter", "leads to /etc/passwd"};
+        static const char *const codes[] = {"hdf5-external", "hdf5-not-written",
+                                            "hdf5-type",     "hdf5-empty",
+                                            "hdf5-filter",   "hdf5-link-outside"};
+        static const char *const texts[] = {"external storage",       "never written",
+                                            "neither integers",       "has length 109951",
+                                            "stored with the filter", "leads to /etc/passwd"};
         struct param_set set = exchange_set();
-        const hid_t file = ts_scan_file_exchange(NULL, SCAN_FRAMES, theta), list = H5Pcreate(H5P_DATASET_CREATE);
+        const hid_t file = ts_scan_file_exchange(NULL, SCAN_FRAMES, theta),
+                    list = H5Pcreate(H5P_DATASET_CREATE);
         const hid_t space = H5Screate_simple(3, kind == 3 ? huge : n, NULL);
         H5Ldelete(file, "/exchange/data", H5P_DEFAULT);
         if (kind == 0)
@@ -343,8 +366,9 @@ Test(exchange, storage_that_cannot_be_trusted_is_refused)
             H5Pset_chunk(list, 3, (const hsize_t[]){1, SCAN_ROWS, SCAN_COLUMNS});
         if (kind == 5)
             H5Pset_virtual(list, space, "/etc/passwd", "/x", space);
-        const hid_t dataset = H5Dcreate2(file, "/exchange/data", kind == 2 ? H5T_STD_B16LE : H5T_STD_U16LE, space,
-                                         H5P_DEFAULT, list, H5P_DEFAULT);
+        const hid_t dataset =
+            H5Dcreate2(file, "/exchange/data", kind == 2 ? H5T_STD_B16LE : H5T_STD_U16LE, space,
+                       H5P_DEFAULT, list, H5P_DEFAULT);
         cr_assert(dataset >= 0, "kind %d", kind);
         H5Dclose(dataset);
         H5Pclose(list);
@@ -398,7 +422,7 @@ Test(exchange, damaged_files_end_in_an_error)
     free(bytes);
 }
 
-/* ---- a real scan ---------------------------------------------------------------------------------- */
+/* ---- a real scan ----------------------------------------------------------------------------- */
 
 Test(exchange, a_tooth)
 {
@@ -419,12 +443,14 @@ Test(exchange, a_tooth)
     H5Fclose(file);
     exchange_values.exchange = tooth;
     cr_assert_eq(exchange_format.open(&set, &source, ts_scan_file.diag), TS_OK);
-    cr_assert(source->image.axes[0].n == 2 && source->image.axes[1].n == 181 && source->image.axes[2].n == 640);
+    cr_assert(source->image.axes[0].n == 2 && source->image.axes[1].n == 181 &&
+              source->image.axes[2].n == 640);
     cr_assert_float_eq(source->image.axes[1].positions[180], 179, 1.01);
     found = ts_test_read_all(source, ts_scan_file.diag);
     for (int v = 0; v < 181; v++)
         for (int z = 0; z < 2; z++)
-            cr_assert_arr_eq(found + (z * 181 + v) * 640, expected + (v * 2 + z) * 640, 640 * sizeof(float));
+            cr_assert_arr_eq(found + (z * 181 + v) * 640, expected + (v * 2 + z) * 640,
+                             640 * sizeof(float));
     source->ops->close(source);
     free(expected);
     free(found);
@@ -443,13 +469,14 @@ Test(exchange, one_flat_may_have_two_axes)
     for (int i = 0; i < 6; i++) {
         struct param_set set = exchange_set();
         struct source *source;
-        const hid_t file = ts_scan_file_exchange(NULL, SCAN_FRAMES, theta), space = H5Screate_simple(2, n, NULL);
+        const hid_t file = ts_scan_file_exchange(NULL, SCAN_FRAMES, theta),
+                    space = H5Screate_simple(2, n, NULL);
         const hid_t list = H5Pcreate(H5P_DATASET_CREATE);
         if (i % 2)
             H5Pset_chunk(list, 2, chunk);
         cr_assert(H5Ldelete(file, "/exchange/data_white", H5P_DEFAULT) >= 0);
-        const hid_t dataset =
-            H5Dcreate2(file, "/exchange/data_white", H5T_STD_U16BE, space, H5P_DEFAULT, list, H5P_DEFAULT);
+        const hid_t dataset = H5Dcreate2(file, "/exchange/data_white", H5T_STD_U16BE, space,
+                                         H5P_DEFAULT, list, H5P_DEFAULT);
         cr_assert(H5Dwrite(dataset, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, flat) >= 0);
         if (axes[i / 2])
             ts_scan_file_text(dataset, "axes", axes[i / 2]);
@@ -464,7 +491,8 @@ Test(exchange, one_flat_may_have_two_axes)
         }
         cr_assert_eq(exchange_format.open(&set, &source, ts_scan_file.diag), TS_OK);
         const struct ts_axis *is = source->image.axes;
-        cr_assert(is[0].n == SCAN_ROWS && is[1].n == 1 && is[2].n == SCAN_COLUMNS && is[1].kind == TS_AXIS_VIEW);
+        cr_assert(is[0].n == SCAN_ROWS && is[1].n == 1 && is[2].n == SCAN_COLUMNS &&
+                  is[1].kind == TS_AXIS_VIEW);
         for (int64_t step = 1; step <= SCAN_ROWS; step++)
             ts_scan_file_check(source, (const int[]){0}, step);
         source->ops->close(source);
@@ -474,16 +502,18 @@ Test(exchange, one_flat_may_have_two_axes)
 Test(exchange, info_says_what_the_scan_is)
 {
     static const double theta[SCAN_FRAMES] = {0, 29.75, 59.5, 89.25, 119, 148.75, 178.5};
-    static const char *const parts[] = {"\n  a scan in Data Exchange\n  frames: 7 projections, 2 flats, 0 darks\n",
-                                        "  detector: 3 rows of 5 pixels, their size is not in the file\n",
-                                        "  angles: 0 to 178.5 degree, unit in the file: none\n",
-                                        "/exchange/data_white  u16  2 x 3 x 5"};
+    static const char *const parts[] = {
+        "\n  a scan in Data Exchange\n  frames: 7 projections, 2 flats, 0 darks\n",
+        "  detector: 3 rows of 5 pixels, their size is not in the file\n",
+        "  angles: 0 to 178.5 degree, unit in the file: none\n",
+        "/exchange/data_white  u16  2 x 3 x 5"};
     for (int i = 0; i < 2; i++) {
         char *text = NULL;
         size_t bytes = 0;
         FILE *stream = open_memstream(&text, &bytes);
         H5Fclose(ts_scan_file_exchange(NULL, i ? 0 : SCAN_FRAMES, theta));
-        cr_assert_eq(ts_hdf5_info(ts_scan_file.path, false, true, stream, ts_scan_file.diag), TS_OK);
+        cr_assert_eq(ts_hdf5_info(ts_scan_file.path, false, true, stream, ts_scan_file.diag),
+                     TS_OK);
         fclose(stream);
         for (size_t k = 0; i == 0 && k < sizeof parts / sizeof *parts; k++)
             cr_assert_not_null(strstr(text, parts[k]), "no '%s' in:\n%s", parts[k], text);
@@ -507,7 +537,8 @@ static void put_field(hid_t file, const char *path, int n, const double *values,
     }
     const hid_t type = H5Tcopy(H5T_C_S1), space = H5Screate(H5S_SCALAR);
     H5Tset_size(type, strlen(text));
-    const hid_t dataset = H5Dcreate2(file, path, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    const hid_t dataset =
+        H5Dcreate2(file, path, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
     cr_assert(H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, text) >= 0);
     H5Dclose(dataset);
     H5Sclose(space);
@@ -523,9 +554,21 @@ Test(exchange, fields_that_would_change_the_image_are_warned_of_by_name)
         double values[SCAN_FRAMES];
         const char *text, *warning;
     } rows[] = {
-        {"/measurement/instrument/detection_system/objective/resolution", 1, {0.69}, NULL, "is 0.69 without a unit"},
-        {"/measurement/instrument/detector/pixel_size_x", 0, {3.45}, NULL, "is 3.45 without a unit, and is not used"},
-        {"/exchange/x_shift", SCAN_FRAMES, {0, 1, 2, 3}, NULL, "/exchange/x_shift goes from 0 to 3 over the scan"},
+        {"/measurement/instrument/detection_system/objective/resolution",
+         1,
+         {0.69},
+         NULL,
+         "is 0.69 without a unit"},
+        {"/measurement/instrument/detector/pixel_size_x",
+         0,
+         {3.45},
+         NULL,
+         "is 3.45 without a unit, and is not used"},
+        {"/exchange/x_shift",
+         SCAN_FRAMES,
+         {0, 1, 2, 3},
+         NULL,
+         "/exchange/x_shift goes from 0 to 3 over the scan"},
         {"/exchange/y_shift", SCAN_FRAMES, {2, 2, 2, 2, 2, 2, 2}, NULL, NULL},
         {"/measurement/instrument/source/current",
          3,
@@ -539,9 +582,17 @@ Test(exchange, fields_that_would_change_the_image_are_warned_of_by_name)
          "Different",
          "differs from that of the views"},
         {"/process/acquisition/flat_fields/different_flat_exposure", 0, {0}, "Same", NULL},
-        {"/process/flat_corrected", 0, {1}, NULL, "/process/flat_corrected is 1: this may have been done"},
+        {"/process/flat_corrected",
+         0,
+         {1},
+         NULL,
+         "/process/flat_corrected is 1: this may have been done"},
         {"/process/flat_corrected", 0, {0}, NULL, NULL},
-        {"/process/minus_log", 0, {0}, "yes", "/process/minus_log is 'yes': this may have been done"},
+        {"/process/minus_log",
+         0,
+         {0},
+         "yes",
+         "/process/minus_log is 'yes': this may have been done"},
         {"/process/ring_removal", 0, {0}, "none", NULL},
         {"/process/version", 0, {2}, NULL, NULL},
     };
@@ -552,8 +603,10 @@ Test(exchange, fields_that_would_change_the_image_are_warned_of_by_name)
         put_field(file, rows[i].path, rows[i].n, rows[i].values, rows[i].text);
         cr_assert(H5Fclose(file) >= 0);
         ts_diag_clear(ts_scan_file.diag);
-        cr_assert_eq(exchange_format.open(&set, &source, ts_scan_file.diag), TS_OK, "%s", rows[i].path);
-        cr_assert_eq(ts_diag_count(ts_scan_file.diag), rows[i].warning != NULL, "row %zu, %s", i, rows[i].path);
+        cr_assert_eq(exchange_format.open(&set, &source, ts_scan_file.diag), TS_OK, "%s",
+                     rows[i].path);
+        cr_assert_eq(ts_diag_count(ts_scan_file.diag), rows[i].warning != NULL, "row %zu, %s", i,
+                     rows[i].path);
         if (rows[i].warning)
             ts_test_expect_warning(ts_scan_file.diag, "field-unused", rows[i].warning);
         source->ops->close(source);
@@ -566,7 +619,8 @@ Test(exchange, the_pixel_size_of_the_hint_ends_the_warning)
     struct param_set set = exchange_set();
     struct source *source;
     const hid_t file = ts_scan_file_exchange(NULL, SCAN_FRAMES, theta);
-    put_field(file, "/measurement/instrument/detection_system/objective/resolution", 0, &micrometers, NULL);
+    put_field(file, "/measurement/instrument/detection_system/objective/resolution", 0,
+              &micrometers, NULL);
     cr_assert(H5Fclose(file) >= 0);
     cr_assert_eq(exchange_format.open(&set, &source, ts_scan_file.diag), TS_OK);
     cr_assert_str_eq(ts_diag_get(ts_scan_file.diag, 0)->hint,

@@ -10,7 +10,8 @@
 
 enum { MOST_WIDTH = 256, SEEDS = 1000 };
 
-/* Returns how many of SEEDS sets of flats are warned of, with this noise and a beam that changes by `change`. */
+/* Returns how many of SEEDS sets of flats are warned of, with this noise and a beam that changes by
+ * `change`. */
 static int warned(int64_t n_frames, int64_t width, double noise, double change)
 {
     static double rows[2][MOST_WIDTH];
@@ -45,8 +46,8 @@ Test(frame_means, noise_is_no_difference)
         for (size_t f = 0; f < sizeof frames / sizeof *frames; f++)
             for (size_t k = 0; k < sizeof noises / sizeof *noises; k++) {
                 const int count = warned(frames[f], widths[w], noises[k], 0);
-                cr_expect_lt(count, SEEDS / 100, "%g, %lld frames of %lld: %d", noises[k], (long long)frames[f],
-                             (long long)widths[w], count);
+                cr_expect_lt(count, SEEDS / 100, "%g, %lld frames of %lld: %d", noises[k],
+                             (long long)frames[f], (long long)widths[w], count);
             }
 }
 
@@ -55,8 +56,12 @@ Test(frame_means, a_beam_that_changes_is_told)
     static const struct {
         int64_t frames, width;
         double noise, change;
-    } rows[] = {{2, 64, 0.01, 0.03}, {5, 200, 0.01, -0.02}, {16, 200, 0.1, 0.15}, {3, 32, 0, 0.02}, {5, 64, 0.1, 0.3}};
+    } rows[] = {{2, 64, 0.01, 0.03},
+                {5, 200, 0.01, -0.02},
+                {16, 200, 0.1, 0.15},
+                {3, 32, 0, 0.02},
+                {5, 64, 0.1, 0.3}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        cr_expect_gt(warned(rows[i].frames, rows[i].width, rows[i].noise, rows[i].change), SEEDS * 9 / 10, "row %zu",
-                     i);
+        cr_expect_gt(warned(rows[i].frames, rows[i].width, rows[i].noise, rows[i].change),
+                     SEEDS * 9 / 10, "row %zu", i);
 }

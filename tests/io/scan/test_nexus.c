@@ -24,8 +24,10 @@ static void put_definition(hid_t entry, const char *text, bool variable)
 {
     const hid_t type = H5Tcopy(H5T_C_S1), space = H5Screate(H5S_SCALAR);
     H5Tset_size(type, variable ? H5T_VARIABLE : strlen(text));
-    const hid_t dataset = H5Dcreate2(entry, "definition", type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-    cr_assert(H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, variable ? (const void *)&text : text) >= 0);
+    const hid_t dataset =
+        H5Dcreate2(entry, "definition", type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    cr_assert(H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT,
+                       variable ? (const void *)&text : text) >= 0);
     H5Dclose(dataset);
     H5Sclose(space);
     H5Tclose(type);
@@ -67,7 +69,8 @@ static void make_scan(const struct scan *scan)
     if (scan->definition)
         put_definition(entry, scan->definition, scan->variable);
     if (scan->external)
-        cr_assert(H5Lcreate_external(scan->external, "/frames", detector, "data", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+        cr_assert(H5Lcreate_external(scan->external, "/frames", detector, "data", H5P_DEFAULT,
+                                     H5P_DEFAULT) >= 0);
     else
         ts_scan_file_frames(detector, "data", SCAN_FRAMES, scan->storage);
     if (scan->n_keys)
@@ -75,7 +78,8 @@ static void make_scan(const struct scan *scan)
     if (scan->n_control)
         ts_scan_file_numbers(detector, "image_key_control", scan->n_control, scan->control, NULL);
     if (scan->n_angles)
-        ts_scan_file_numbers(holder, "rotation_angle", scan->n_angles, scan->angles, scan->angle_units);
+        ts_scan_file_numbers(holder, "rotation_angle", scan->n_angles, scan->angles,
+                             scan->angle_units);
     if (!scan->no_pixel_size) {
         ts_scan_file_numbers(detector, "x_pixel_size", 0, &column_size, scan->pixel_units);
         ts_scan_file_numbers(detector, "y_pixel_size", 0, &row_size, scan->pixel_units);
@@ -97,8 +101,10 @@ static void make_scan(const struct scan *scan)
 
 static struct param_set nexus_set(void)
 {
-    struct param_set set = {
-        .params = nexus_format.params, .n_params = nexus_format.n_params, .values = &nexus_values, .owner = "input"};
+    struct param_set set = {.params = nexus_format.params,
+                            .n_params = nexus_format.n_params,
+                            .values = &nexus_values,
+                            .owner = "input"};
     nexus_values = (struct nexus_params){0};
     ts_params_init(&set);
     nexus_values.nexus = ts_scan_file.path;
@@ -125,7 +131,8 @@ Test(nexus, gives_a_sinogram_with_angles_and_sizes)
     cr_assert_eq(nexus_format.open(&set, &source, ts_scan_file.diag), TS_OK);
     const struct ts_image *image = &source->image;
     cr_assert(image->rank == 3 && image->dtype == TS_U16 && image->quantity == TS_COUNTS);
-    cr_assert(image->axes[0].kind == TS_AXIS_Z && image->axes[0].n == SCAN_ROWS && source->n_slices == SCAN_ROWS);
+    cr_assert(image->axes[0].kind == TS_AXIS_Z && image->axes[0].n == SCAN_ROWS &&
+              source->n_slices == SCAN_ROWS);
     cr_assert(image->axes[1].kind == TS_AXIS_VIEW && image->axes[1].n == 3);
     cr_assert(image->axes[2].kind == TS_AXIS_DETECTOR && image->axes[2].n == SCAN_COLUMNS);
     cr_assert_float_eq(image->axes[0].spacing, 0.0045, 1e-15);
@@ -165,8 +172,9 @@ Test(nexus, gives_flats_and_darks_by_their_frame_numbers)
 Test(nexus, reads_every_type_and_storage)
 {
     static const int frames[] = {2, 3, 5};
-    const hid_t types[] = {H5T_STD_U16LE,  H5T_STD_U16BE,  H5T_STD_I16BE,  H5T_STD_I32LE, H5T_STD_U32BE,
-                           H5T_IEEE_F32LE, H5T_IEEE_F32BE, H5T_IEEE_F64BE, H5T_IEEE_F64LE};
+    const hid_t types[] = {H5T_STD_U16LE,  H5T_STD_U16BE,  H5T_STD_I16BE,
+                           H5T_STD_I32LE,  H5T_STD_U32BE,  H5T_IEEE_F32LE,
+                           H5T_IEEE_F32BE, H5T_IEEE_F64BE, H5T_IEEE_F64LE};
     const struct scan_storage storages[] = {
         {.chunk = {0, 0, 0}},
         {.chunk = {1, SCAN_ROWS, SCAN_COLUMNS}},
@@ -188,7 +196,8 @@ Test(nexus, reads_every_type_and_storage)
                 scan.storage = &storage;
                 scan.variable = s % 2;
                 make_scan(&scan);
-                cr_assert_eq(nexus_format.open(&set, &source, ts_scan_file.diag), TS_OK, "type %zu, storage %zu", t, s);
+                cr_assert_eq(nexus_format.open(&set, &source, ts_scan_file.diag), TS_OK,
+                             "type %zu, storage %zu", t, s);
                 ts_scan_file_check(source, frames, rows);
                 source->ops->close(source);
             }
@@ -207,7 +216,8 @@ Test(nexus, finds_what_facilities_write)
         scan.angles[i] *= 0.25;
     make_scan(&scan);
     cr_assert_eq(nexus_format.open(&set, &source, ts_scan_file.diag), TS_OK);
-    cr_assert_float_eq(source->image.axes[1].positions[0], 2.5 * 180 / 3.14159265358979323846, 1e-9);
+    cr_assert_float_eq(source->image.axes[1].positions[0], 2.5 * 180 / 3.14159265358979323846,
+                       1e-9);
     cr_assert_str_eq(source->image.axes[2].unit, "pixel");
     ts_scan_file_check(source, frames, SCAN_ROWS);
     source->ops->close(source);
@@ -224,7 +234,8 @@ Test(nexus, finds_what_facilities_write)
     source->ops->close(source);
 }
 
-/* More than two turns in radians are degrees that are called so, unless the chain says radians itself. */
+/* More than two turns in radians are degrees that are called so, unless the chain says radians
+ * itself. */
 Test(nexus, degrees_that_are_called_radians_are_caught)
 {
     const double pi = 3.14159265358979323846;
@@ -232,7 +243,8 @@ Test(nexus, degrees_that_are_called_radians_are_caught)
     struct source *source;
     scan.angle_units = "rad";
     scan.angles[5] = 178.5 + scan.angles[2];
-    refuse_scan(&scan, "angle-turns", "the 3 angles are called radians and have a range of 178.5, 28.41 turns");
+    refuse_scan(&scan, "angle-turns",
+                "the 3 angles are called radians and have a range of 178.5, 28.41 turns");
     for (int i = 0; i < 2; i++) {
         struct param_set set = nexus_set();
         nexus_values.angle_unit = i ? ANGLE_UNIT_RADIAN : ANGLE_UNIT_DEGREE;
@@ -251,7 +263,8 @@ Test(nexus, degrees_that_are_called_radians_are_caught)
 Test(nexus, keys_of_64_bits_are_read)
 {
     static const int frames[] = {2, 3, 5};
-    static const int64_t keys[SCAN_FRAMES] = {2, 1, 0, 0, 3, 0, 1}, negative[SCAN_FRAMES] = {2, 1, 0, -1};
+    static const int64_t keys[SCAN_FRAMES] = {2, 1, 0, 0, 3, 0, 1},
+                         negative[SCAN_FRAMES] = {2, 1, 0, -1};
     const hid_t types[] = {H5T_STD_I64LE, H5T_STD_I64BE, H5T_STD_U64LE, H5T_STD_U64BE};
     static const char path[] = "/entry1/instrument/detector/image_key";
     struct param_set set = nexus_set();
@@ -298,7 +311,8 @@ Test(nexus, frames_that_are_not_read_need_not_be_there)
                 status = source->ops->read(source, 0, 1, values, ts_scan_file.diag);
             cr_assert_eq(status, lost ? TS_BAD_INPUT : TS_OK, "row %zu", i);
             if (lost)
-                ts_test_expect(ts_scan_file.diag, storage.elsewhere ? "hdf5-source-missing" : "hdf5-damaged",
+                ts_test_expect(ts_scan_file.diag,
+                               storage.elsewhere ? "hdf5-source-missing" : "hdf5-damaged",
                                storage.elsewhere ? "index 3" : "never written");
             else
                 ts_scan_file_check(source, frames, SCAN_ROWS);
@@ -328,14 +342,17 @@ Test(nexus, alignment_frames_are_left_out)
         source->ops->close(source);
         cr_assert_eq(ts_diag_count(ts_scan_file.diag), 1);
         cr_assert_str_eq(ts_diag_get(ts_scan_file.diag, 0)->code, "frames-alignment");
-        cr_assert(strstr(ts_diag_get(ts_scan_file.diag, 0)->message, "1 alignment frames (image_key_control -1)"));
+        cr_assert(strstr(ts_diag_get(ts_scan_file.diag, 0)->message,
+                         "1 alignment frames (image_key_control -1)"));
     }
     char *text = NULL;
     size_t bytes;
     FILE *out = open_memstream(&text, &bytes);
     cr_assert_eq(ts_hdf5_info(ts_scan_file.path, false, true, out, ts_scan_file.diag), TS_OK);
     fclose(out);
-    cr_assert(strstr(text, "frames: 2 projections, 2 flats, 1 darks, 1 invalid, 1 alignment (left out)"), "%s", text);
+    cr_assert(
+        strstr(text, "frames: 2 projections, 2 flats, 1 darks, 1 invalid, 1 alignment (left out)"),
+        "%s", text);
     free(text);
     scan.control[1] = 0;
     refuse_scan(&scan, "image-key", "image_key_control of frame 1 is 0, and its image_key is 1");
@@ -411,7 +428,8 @@ Test(nexus, external_links_stay_in_the_folder)
     scan.external = "/etc/hostname";
     refuse_scan(&scan, "hdf5-link-outside", "out of the file's folder");
     scan.external = "missing.h5";
-    refuse_scan(&scan, "hdf5-link-broken", "leads to missing.h5, which cannot be read: No such file");
+    refuse_scan(&scan, "hdf5-link-broken",
+                "leads to missing.h5, which cannot be read: No such file");
     snprintf(link, sizeof link, "%s/out.h5", ts_scan_file.folder);
     cr_assert_eq(symlink("/etc/hostname", link), 0);
     scan.external = "out.h5";
@@ -434,28 +452,32 @@ Test(nexus, info_says_what_the_scan_is)
 {
     struct scan scan = good;
     make_scan(&scan);
-    expect_info(false,
-                (const char *const[]){"\n  a scan in NXtomo\n", "frames: 3 projections, 2 flats, 1 darks, 1 invalid\n",
-                                      "detector: 3 rows of 5 pixels, 0.0045 mm apart, the pixels 0.0035 mm\n",
-                                      "angles: 10 to 45.5 degree, unit in the file: degree\n",
-                                      "rotation axis: x_rotation_axis_pixel_position 2.25\n", NULL});
+    expect_info(false, (const char *const[]){
+                           "\n  a scan in NXtomo\n",
+                           "frames: 3 projections, 2 flats, 1 darks, 1 invalid\n",
+                           "detector: 3 rows of 5 pixels, 0.0045 mm apart, the pixels 0.0035 mm\n",
+                           "angles: 10 to 45.5 degree, unit in the file: degree\n",
+                           "rotation axis: x_rotation_axis_pixel_position 2.25\n", NULL});
     expect_info(true,
-                (const char *const[]){"\"state\": \"a scan in NXtomo\"", "\"format\": \"NXtomo\", \"projections\": 3",
-                                      "\"flats\": 2, \"darks\": 1, \"invalid\": 1", "\"highest_angle_degree\": 45.5",
-                                      "\"column_distance_mm\": 0.0035", "\"angle_unit\": \"degree\"", NULL});
+                (const char *const[]){
+                    "\"state\": \"a scan in NXtomo\"", "\"format\": \"NXtomo\", \"projections\": 3",
+                    "\"flats\": 2, \"darks\": 1, \"invalid\": 1", "\"highest_angle_degree\": 45.5",
+                    "\"column_distance_mm\": 0.0035", "\"angle_unit\": \"degree\"", NULL});
     scan.no_pixel_size = true;
     scan.angle_units = "rad";
     for (int i = 0; i < SCAN_FRAMES; i++)
         scan.angles[i] *= 3.14159265358979323846 / 180;
     make_scan(&scan);
-    expect_info(false, (const char *const[]){"their size is not in the file\n",
-                                             "angles: 10 to 45.5 degree, unit in the file: rad\n", NULL});
+    expect_info(false,
+                (const char *const[]){"their size is not in the file\n",
+                                      "angles: 10 to 45.5 degree, unit in the file: rad\n", NULL});
     scan = good;
     scan.angle_units = NULL;
     make_scan(&scan);
     expect_info(false, (const char *const[]){"\n  a scan in NXtomo\n  as an input it is refused: ",
                                              "the unit of rotation_angle is not given", NULL});
-    expect_info(true, (const char *const[]){"\"refused\": \"", "\"state\": \"a scan in NXtomo\"", NULL});
+    expect_info(true,
+                (const char *const[]){"\"refused\": \"", "\"state\": \"a scan in NXtomo\"", NULL});
     scan.definition = "NXmx";
     make_scan(&scan);
     expect_info(false, (const char *const[]){"\n  not a file of this program", NULL});
@@ -488,13 +510,15 @@ Test(nexus, units_of_length_in_any_case_and_in_full)
             continue;
         }
         make_scan(&scan);
-        cr_assert_eq(nexus_format.open(&set, &source, ts_scan_file.diag), TS_OK, "%s", rows[i].name);
+        cr_assert_eq(nexus_format.open(&set, &source, ts_scan_file.diag), TS_OK, "%s",
+                     rows[i].name);
         cr_assert_float_eq(source->image.axes[2].spacing, 3.5 * rows[i].mm, 1e-12 * rows[i].mm);
         source->ops->close(source);
     }
 }
 
-/* An axis that the file puts elsewhere than in the middle of the 5 detectors is not passed over in silence. */
+/* An axis that the file puts elsewhere than in the middle of the 5 detectors is not passed over in
+ * silence. */
 Test(nexus, an_axis_that_nobody_takes_is_warned_of)
 {
     static const struct {
@@ -514,18 +538,23 @@ Test(nexus, an_axis_that_nobody_takes_is_warned_of)
         struct scan scan = good;
         scan.axis = rows[i].axis;
         make_scan(&scan);
-        snprintf(chain, sizeof chain, "nexus %s | %s | hdf5 o.h5", ts_scan_file.path, rows[i].stages);
+        snprintf(chain, sizeof chain, "nexus %s | %s | hdf5 o.h5", ts_scan_file.path,
+                 rows[i].stages);
         const char *const arguments[] = {"check", chain, "--device", "cpu", NULL};
         ts_program_run(ts_scan_file.folder, arguments, &outcome);
         cr_assert_eq(outcome.code, 0, "%s", outcome.err);
         snprintf(words, sizeof words,
-                 "x_rotation_axis_pixel_position of the file is %g, and the rotation axis is taken to stand at "
+                 "x_rotation_axis_pixel_position of the file is %g, and the rotation axis is taken "
+                 "to stand at "
                  "detector pixel 2",
                  rows[i].axis);
-        cr_assert_eq(strstr(outcome.err, words) != NULL, rows[i].warned, "row %zu: %s", i, outcome.err);
+        cr_assert_eq(strstr(outcome.err, words) != NULL, rows[i].warned, "row %zu: %s", i,
+                     outcome.err);
         snprintf(words, sizeof words, "center center=%g takes", rows[i].axis);
-        cr_assert_eq(strstr(outcome.err, words) != NULL, rows[i].warned, "row %zu: %s", i, outcome.err);
-        cr_assert_eq(strstr(outcome.err, "convention=offset") != NULL, rows[i].warned, "row %zu: %s", i, outcome.err);
+        cr_assert_eq(strstr(outcome.err, words) != NULL, rows[i].warned, "row %zu: %s", i,
+                     outcome.err);
+        cr_assert_eq(strstr(outcome.err, "convention=offset") != NULL, rows[i].warned,
+                     "row %zu: %s", i, outcome.err);
     }
     cr_assert_not_null(strstr(outcome.out, "rotation axis at detector pixel 3"), "%s", outcome.out);
 }
@@ -545,8 +574,8 @@ Test(nexus, an_axis_left_of_the_detector_is_a_distance_from_the_middle)
         ts_program_run(ts_scan_file.folder, arguments, &outcome);
         cr_assert_eq(outcome.code, 0, "%s", outcome.err);
         cr_assert_null(strstr(outcome.err, "center center=-1 takes"), "%s", outcome.err);
-        cr_assert_eq(strstr(outcome.err, "center center=-1 convention=offset takes") != NULL, !given, "%s",
-                     outcome.err);
+        cr_assert_eq(strstr(outcome.err, "center center=-1 convention=offset takes") != NULL,
+                     !given, "%s", outcome.err);
     }
     cr_assert_not_null(strstr(outcome.out, "rotation axis at detector pixel 1"), "%s", outcome.out);
 }

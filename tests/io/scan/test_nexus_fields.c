@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What NXtomo files say beside frames and angles: which pixel size is taken, what pixel_mask does, and that each field
- * that would change the image is warned of by its name, and only where it would.
+ * What NXtomo files say beside frames and angles: which pixel size is taken, what pixel_mask does,
+ * and that each field that would change the image is warned of by its name, and only where it
+ * would.
  */
 #include <criterion/criterion.h>
 #include <hdf5.h>
@@ -22,9 +23,9 @@ TestSuite(nexus_fields, .init = ts_scan_file_begin, .fini = ts_scan_file_end);
 
 static struct nexus_params nexus_values;
 
-/* A field beside those that every scan here has. Places: s sample, d detector, o source, m a monitor called control, D
- * a diode of the instrument, t and u the transformations of detector and sample, a a group `stage` of the instrument, N
- * an NXdata of the entry.
+/* A field beside those that every scan here has. Places: s sample, d detector, o source, m a
+ * monitor called control, D a diode of the instrument, t and u the transformations of detector and
+ * sample, a a group `stage` of the instrument, N an NXdata of the entry.
  */
 struct extra {
     char place;
@@ -40,7 +41,8 @@ static void put_numbers(hid_t dataset, const char *name, int n, const double *va
 {
     const hsize_t size = (hsize_t)n;
     const hid_t space = H5Screate_simple(1, &size, NULL);
-    const hid_t attribute = H5Acreate2(dataset, name, H5T_IEEE_F64LE, space, H5P_DEFAULT, H5P_DEFAULT);
+    const hid_t attribute =
+        H5Acreate2(dataset, name, H5T_IEEE_F64LE, space, H5P_DEFAULT, H5P_DEFAULT);
     cr_assert(H5Awrite(attribute, H5T_NATIVE_DOUBLE, values) >= 0);
     H5Aclose(attribute);
     H5Sclose(space);
@@ -50,7 +52,8 @@ static void put_text(hid_t group, const char *name, const char *text)
 {
     const hid_t type = H5Tcopy(H5T_C_S1), space = H5Screate(H5S_SCALAR);
     H5Tset_size(type, strlen(text));
-    const hid_t dataset = H5Dcreate2(group, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    const hid_t dataset =
+        H5Dcreate2(group, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
     cr_assert(H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, text) >= 0);
     H5Dclose(dataset);
     H5Sclose(space);
@@ -62,8 +65,10 @@ static void put_bool(hid_t group, const char *name, bool value)
 {
     const int8_t numbers[] = {0, 1}, stored = value;
     const hid_t type = H5Tenum_create(H5T_STD_I8LE), space = H5Screate(H5S_SCALAR);
-    cr_assert(H5Tenum_insert(type, "FALSE", &numbers[0]) >= 0 && H5Tenum_insert(type, "TRUE", &numbers[1]) >= 0);
-    const hid_t dataset = H5Dcreate2(group, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    cr_assert(H5Tenum_insert(type, "FALSE", &numbers[0]) >= 0 &&
+              H5Tenum_insert(type, "TRUE", &numbers[1]) >= 0);
+    const hid_t dataset =
+        H5Dcreate2(group, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
     cr_assert(H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, &stored) >= 0);
     H5Dclose(dataset);
     H5Sclose(space);
@@ -113,12 +118,12 @@ static void put_extra(hid_t entry, const struct extra *extra)
     H5Gclose(group);
 }
 
-/* Makes a scan of 3 projections (frames 2, 3 and 5), 2 flats and a dark, whose pixels are 1 um. The caller closes the
- * file and the entry. */
+/* Makes a scan of 3 projections (frames 2, 3 and 5), 2 flats and a dark, whose pixels are 1 um. The
+ * caller closes the file and the entry. */
 static hid_t begin_scan(hid_t *entry)
 {
-    static const double keys[SCAN_FRAMES] = {2, 1, 0, 0, 3, 0, 1}, angles[SCAN_FRAMES] = {0, 0, 10, 20, 25, 45.5, 45.5},
-                        micrometer = 1;
+    static const double keys[SCAN_FRAMES] = {2, 1, 0, 0, 3, 0, 1},
+                        angles[SCAN_FRAMES] = {0, 0, 10, 20, 25, 45.5, 45.5}, micrometer = 1;
     const hid_t file = H5Fcreate(ts_scan_file.path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
     *entry = ts_scan_file_group(file, "entry", "NXentry");
     put_text(*entry, "definition", "NXtomo");
@@ -146,8 +151,10 @@ static void make_scan(const struct extra *extras, int n)
 
 static struct source *open_scan(int32_t frames)
 {
-    struct param_set set = {
-        .params = nexus_format.params, .n_params = nexus_format.n_params, .values = &nexus_values, .owner = "input"};
+    struct param_set set = {.params = nexus_format.params,
+                            .n_params = nexus_format.n_params,
+                            .values = &nexus_values,
+                            .owner = "input"};
     struct source *source = NULL;
     nexus_values = (struct nexus_params){0};
     ts_params_init(&set);
@@ -177,10 +184,10 @@ static int count_warnings(const char *code)
     return n;
 }
 
-#define EACH_FRAME(...)                                                                                                \
-    SCAN_FRAMES,                                                                                                       \
-    {                                                                                                                  \
-        __VA_ARGS__                                                                                                    \
+#define EACH_FRAME(...)                                                                            \
+    SCAN_FRAMES,                                                                                   \
+    {                                                                                              \
+        __VA_ARGS__                                                                                \
     }
 
 /* Frames are 2 dark, 1 flat, 0, 0, 3 invalid, 0, 1 flat. */
@@ -188,43 +195,57 @@ static const struct {
     struct extra extra;
     const char *warning; /* NULL: the field is trivial */
 } rows[] = {
-    {{'s', "x_translation", EACH_FRAME(0, 0, 0, 1, 2, 2, 2), "um"}, "x_translation of the sample goes from 0 to 2 um"},
-    {{'s', "y_translation", EACH_FRAME(0, 0, 0, 1, 2, 3, 2), "mm"}, "y_translation of the sample goes from 0 to 3 mm"},
+    {{'s', "x_translation", EACH_FRAME(0, 0, 0, 1, 2, 2, 2), "um"},
+     "x_translation of the sample goes from 0 to 2 um"},
+    {{'s', "y_translation", EACH_FRAME(0, 0, 0, 1, 2, 3, 2), "mm"},
+     "y_translation of the sample goes from 0 to 3 mm"},
     {{'s', "z_translation", 3, {0, 1, 2}, "m"}, "z_translation of the sample goes from 0 to 2 m"},
-    {{'s', "x_translation", EACH_FRAME(0, 0, 0, 1, 2, 2, 2)}, "x_translation of the sample goes from 0 to 2 over"},
+    {{'s', "x_translation", EACH_FRAME(0, 0, 0, 1, 2, 2, 2)},
+     "x_translation of the sample goes from 0 to 2 over"},
     {{'s', "x_translation", EACH_FRAME(7, 7, 7, 7, 7, 7, 7), "um"}, NULL},
-    {{'s', "x_translation", EACH_FRAME(9, 5000, 0, 0, 7, 0, 5000), "um"}, NULL}, /* out of the beam for its flats */
+    {{'s', "x_translation", EACH_FRAME(9, 5000, 0, 0, 7, 0, 5000), "um"},
+     NULL}, /* out of the beam for its flats */
     {{'s', "x_translation", EACH_FRAME(0, 0, 0, 0.004, 0, 0.008, 0), "um"}, NULL},
     {{'s', "x_translation", 0, {5}, "um"}, NULL},
-    {{'d', "y_translation", EACH_FRAME(0, 0, 0, 1, 2, 2, 2), "um"}, "y_translation of the detector goes"},
-    {{'d', "distance", EACH_FRAME(1, 1, 1, 1, 1, 2, 1), "m"}, "distance of the detector goes from 1 to 2 m"},
+    {{'d', "y_translation", EACH_FRAME(0, 0, 0, 1, 2, 2, 2), "um"},
+     "y_translation of the detector goes"},
+    {{'d', "distance", EACH_FRAME(1, 1, 1, 1, 1, 2, 1), "m"},
+     "distance of the detector goes from 1 to 2 m"},
     {{'d', "distance", 0, {0.2}, "m"}, NULL},
-    {{'m', "data", EACH_FRAME(0.2, 0.2, 0.2, 0.19, 0.1, 0.18, 0.18), "A"}, "data of the control goes from 0.18 to 0.2"},
+    {{'m', "data", EACH_FRAME(0.2, 0.2, 0.2, 0.19, 0.1, 0.18, 0.18), "A"},
+     "data of the control goes from 0.18 to 0.2"},
     {{'m', "data", EACH_FRAME(0, 0.2, 0.2, 0.20005, 0, 0.2, 0.2), "A"}, NULL},
     {{'m', "data", 3, {1, 2, 3}}, "data of the control goes from 1 to 3 over the scan"},
     {{'D', "data", EACH_FRAME(0, 5, 5, 4, 4, 4, 4)}, "data of the diode goes from 4 to 5"},
-    {{'o', "current", EACH_FRAME(0, 5, 5, 4, 4, 4, 4), "mA"}, "current of the source goes from 4 to 5 mA"},
+    {{'o', "current", EACH_FRAME(0, 5, 5, 4, 4, 4, 4), "mA"},
+     "current of the source goes from 4 to 5 mA"},
     {{'o', "current", 0, {200}, "mA"}, NULL},
-    {{'d', "count_time", EACH_FRAME(2, 1, 1, 1, 1, 1, 1), "s"}, "count_time of the detector goes from 1 to 2 s"},
+    {{'d', "count_time", EACH_FRAME(2, 1, 1, 1, 1, 1, 1), "s"},
+     "count_time of the detector goes from 1 to 2 s"},
     {{'d', "count_time", EACH_FRAME(1, 1, 1, 1, 1, 1, 1), "s"}, NULL},
     {{'d', "exposure_time", 0, {0.1}, "s"}, NULL},
     {{'d', "x_flipped", 0, {1}, .is_bool = true},
      "x_flipped of the detector is 1: the detector's pixels run from right"},
     {{'d', "x_flipped", 0, {0}, .is_bool = true}, NULL},
-    {{'d', "y_flipped", 0, {1}}, "y_flipped of the detector is 1: the detector's rows run from bottom"},
+    {{'d', "y_flipped", 0, {1}},
+     "y_flipped of the detector is 1: the detector's rows run from bottom"},
     {{'d', "y_flipped", 0, {0}}, NULL},
     {{'d', "flatfield_applied", 0, {1}, .is_bool = true}, "flatfield_applied of the detector is 1"},
-    {{'d', "estimated_cor_from_motor", 0, {-12.5}}, "estimated_cor_from_motor of the detector is -12.5"},
-    {{'d', "x_pixel_offset", 0, {0.2}, "mm"}, "x_pixel_offset of the detector is 0.2 mm: the rotation axis may be"},
+    {{'d', "estimated_cor_from_motor", 0, {-12.5}},
+     "estimated_cor_from_motor of the detector is -12.5"},
+    {{'d', "x_pixel_offset", 0, {0.2}, "mm"},
+     "x_pixel_offset of the detector is 0.2 mm: the rotation axis may be"},
     {{'d', "x_pixel_offset", 5, {-2, -1, 0, 1, 2}, "um"}, NULL},
-    {{'d', "x_pixel_offset", 5, {-2, -1, 0, 1, 3}, "um"}, "x_pixel_offset of the detector has steps that differ"},
+    {{'d', "x_pixel_offset", 5, {-2, -1, 0, 1, 3}, "um"},
+     "x_pixel_offset of the detector has steps that differ"},
     {{'d', "x_offset", 5, {1, 2, 3, 4, 5}, "um"}, "x_offset of the detector is 3 um"},
     {{'d', "magnification", 0, {10}}, "magnification of the detector is 10"},
     {{'d', "magnification", 0, {1}}, NULL},
     {{'d', "field_of_view", .text = "Full"}, NULL},
     {{'t', "ry", 0, {180}, "deg", "rotation", .vector = {0, 1, 0}},
      "ry of the detector turns it by 180 degrees about y"},
-    {{'t', "rx", 0, {3.14159265358979}, "rad", "rotation", .vector = {-1, 0, 0}}, "rx of the detector turns it by 180"},
+    {{'t', "rx", 0, {3.14159265358979}, "rad", "rotation", .vector = {-1, 0, 0}},
+     "rx of the detector turns it by 180"},
     {{'t', "rz", 0, {90}, "deg", "rotation", .vector = {0, 0, 1}},
      "rz of the detector turns it by 90 degrees about (0"},
     {{'t', "ry", 0, {360}, "deg", "rotation", .vector = {0, 1, 0}}, NULL},
@@ -233,22 +254,31 @@ static const struct {
     {{'t', "tx", EACH_FRAME(0, 0, 0, 1, 2, 2, 2), "um", "translation", .vector = {1, 0, 0}},
      "tx of the detector moves it"},
     {{'t', "gravity", 0, {9.8}, "m / s ** 2", "gravity", .vector = {0, 0, -1}}, NULL},
-    {{'u', "tilt", 0, {0.5}, "deg", "rotation", .vector = {0, 0, 1}}, "tilt of the sample turns it by 0.5 degrees"},
-    {{'u', "omega", EACH_FRAME(0, 0, 10, 20, 25, 45.5, 45.5), "deg", "rotation", .vector = {0, 1, 0}}, NULL},
-    {{'u', "omega", EACH_FRAME(0, 0, -5, -15, 25, -40.5, 5), "deg", "rotation", .vector = {0, -1, 0}}, NULL},
+    {{'u', "tilt", 0, {0.5}, "deg", "rotation", .vector = {0, 0, 1}},
+     "tilt of the sample turns it by 0.5 degrees"},
+    {{'u', "omega", EACH_FRAME(0, 0, 10, 20, 25, 45.5, 45.5), "deg", "rotation",
+      .vector = {0, 1, 0}},
+     NULL},
+    {{'u', "omega", EACH_FRAME(0, 0, -5, -15, 25, -40.5, 5), "deg", "rotation",
+      .vector = {0, -1, 0}},
+     NULL},
     {{'u', "phi", EACH_FRAME(0, 0, 0, 1, 2, 3, 4), "deg", "rotation", .vector = {0, 1, 0}},
      "phi of the sample turns it"},
     {{'d', "countrate_correction_applied", 0, {0}, .is_bool = true},
      "countrate_correction_applied of the detector is 0"},
     {{'d', "countrate_correction_applied", 0, {1}, .is_bool = true}, NULL},
-    {{'d', "pixel_mask_applied", 0, {1}, .is_bool = true}, NULL}, /* the values are those after it */
-    {{'d', "saturation_value", 0, {4095}}, "saturation_value of the detector is 4095: pixels above it are not valid"},
+    {{'d', "pixel_mask_applied", 0, {1}, .is_bool = true},
+     NULL}, /* the values are those after it */
+    {{'d', "saturation_value", 0, {4095}},
+     "saturation_value of the detector is 4095: pixels above it are not valid"},
     {{'d', "saturation_value", 0, {65535}}, NULL}, /* no value of 16 bits lies above it */
     {{'d', "saturation_value", 0, {1e6}}, NULL},
-    {{'d', "underload_value", 0, {3}}, "underload_value of the detector is 3: pixels below it are not valid"},
+    {{'d', "underload_value", 0, {3}},
+     "underload_value of the detector is 3: pixels below it are not valid"},
     {{'d', "underload_value", 0, {0}}, NULL},
     {{'d', "underload_value", 0, {-1}}, NULL},
-    {{'d', "data_scaling_factor", 0, {0.5}}, "data_scaling_factor is 0.5: values are taken as they are stored"},
+    {{'d', "data_scaling_factor", 0, {0.5}},
+     "data_scaling_factor is 0.5: values are taken as they are stored"},
     {{'d', "data_offset", 0, {-100}}, "data_offset is -100"},
     {{'s', "rotation_angle_scaling_factor", 0, {0.1}}, "rotation_angle_scaling_factor is 0.1"},
     {{'s', "rotation_angle_offset", 0, {0}}, NULL},
@@ -260,7 +290,8 @@ static const struct {
     {{'N', "offset", 0, {0}}, NULL},
     {{'d', "depends_on", .text = "/entry/instrument/gone"},
      "depends_on of the detector leads to '/entry/instrument/gone'"},
-    {{'s', "depends_on", .text = "transformations/gone"}, "depends_on of the sample leads to 'transformations/gone'"},
+    {{'s', "depends_on", .text = "transformations/gone"},
+     "depends_on of the sample leads to 'transformations/gone'"},
     {{'d', "depends_on", .text = "."}, NULL},
     {{'o', "distance", 0, {-0.1}, "m"}, NULL}, /* of a detector whose distance is not known */
 };
@@ -271,7 +302,8 @@ Test(nexus_fields, are_warned_of_by_name_unless_they_are_trivial)
         make_scan(&rows[i].extra, 1);
         struct source *source = open_scan(FRAMES_PROJECTIONS);
         const int n = count_warnings("field-unused");
-        cr_assert_eq(n, rows[i].warning != NULL, "row %zu, %s: %d warnings", i, rows[i].extra.name, n);
+        cr_assert_eq(n, rows[i].warning != NULL, "row %zu, %s: %d warnings", i, rows[i].extra.name,
+                     n);
         if (rows[i].warning)
             expect_record("field-unused", rows[i].warning);
         cr_assert_eq(source->image.axes[2].spacing, 1e-3, "row %zu", i);
@@ -292,7 +324,8 @@ Test(nexus_fields, attributes_that_scale_or_leave_out_values_are_warned_of)
         const char *text;    /* the value is this text */
         int n;               /* it is so many numbers */
     } cases[] = {
-        {"scale_factor", 0.01, "the attribute scale_factor of data is 0.01: values are taken as they are stored"},
+        {"scale_factor", 0.01,
+         "the attribute scale_factor of data is 0.01: values are taken as they are stored"},
         {"scale_factor", 1, NULL},
         {"scaling_factor", 2, "the attribute scaling_factor of data is 2"},
         {"scaling", 0.5, "the attribute scaling of data is 0.5"},
@@ -308,18 +341,21 @@ Test(nexus_fields, attributes_that_scale_or_leave_out_values_are_warned_of)
         {"valid_min", 1, "the attribute valid_min of data is 1"},
         {"gain", 2, NULL},
         /* other names, in any case of letters, and texts */
-        {"Scale_Factor", 0.01, "the attribute scale_factor of data is 0.01: values are taken as they are stored"},
+        {"Scale_Factor", 0.01,
+         "the attribute scale_factor of data is 0.01: values are taken as they are stored"},
         {"SCALE", 3, "the attribute scale of data is 3"},
         {"Scale", 1, NULL},
         {"slope", 0.5, "the attribute slope of data is 0.5"},
         {"Rescale_Intercept", -1024, "the attribute rescale_intercept of data is -1024"},
         {"missing_VALUE", 0, "the attribute missing_value of data is 0"},
-        {"scale_factor", 0, "the attribute scale_factor of data is 0.1: values are taken", .text = "0.1"},
+        {"scale_factor", 0, "the attribute scale_factor of data is 0.1: values are taken",
+         .text = "0.1"},
         {"SCALING", 0, "the attribute scaling of data is 2", .text = " 2e0 "},
         {"add_offset", 0, "the attribute add_offset of data is -7", .text = "-7"},
         {"_FillValue", 0, "the attribute _FillValue of data is 65535", .text = "65535"},
         {"scale_factor", 0, NULL, .text = "1.0"},
-        {"scale_factor", 0, "the attribute scale_factor of data is not one number: values are", .text = "0,1"},
+        {"scale_factor", 0, "the attribute scale_factor of data is not one number: values are",
+         .text = "0,1"},
         {"scale_factor", 2, "the attribute scale_factor of data is not one number", .n = 3},
         {"scale", 0, NULL, .text = "linear"},
         {"scale", 2, NULL, .n = 3}, /* of axes */
@@ -338,7 +374,8 @@ Test(nexus_fields, attributes_that_scale_or_leave_out_values_are_warned_of)
         H5Dclose(frames);
         cr_assert(H5Fclose(file) >= 0);
         struct source *source = open_scan(FRAMES_PROJECTIONS);
-        cr_expect_eq(count_warnings("field-unused"), cases[i].warning != NULL, "row %zu, %s", i, cases[i].name);
+        cr_expect_eq(count_warnings("field-unused"), cases[i].warning != NULL, "row %zu, %s", i,
+                     cases[i].name);
         if (cases[i].warning)
             expect_record("field-unused", cases[i].warning);
         source->ops->close(source);
@@ -354,15 +391,21 @@ Test(nexus_fields, attributes_that_scale_a_field_are_warned_of)
         double value;
         const char *warning; /* NULL: it changes nothing */
     } cases[] = {
-        {"sample/rotation_angle", "offset", 90, "the attribute offset of rotation_angle is 90: values are taken as"},
-        {"sample/rotation_angle", "scaling_factor", 0.5, "the attribute scaling_factor of rotation_angle is 0.5"},
-        {"sample/rotation_angle", "scale_factor", 0.01, "the attribute scale_factor of rotation_angle is 0.01"},
+        {"sample/rotation_angle", "offset", 90,
+         "the attribute offset of rotation_angle is 90: values are taken as"},
+        {"sample/rotation_angle", "scaling_factor", 0.5,
+         "the attribute scaling_factor of rotation_angle is 0.5"},
+        {"sample/rotation_angle", "scale_factor", 0.01,
+         "the attribute scale_factor of rotation_angle is 0.01"},
         {"sample/rotation_angle", "scale_factor", 1, NULL},
         {"sample/rotation_angle", "add_offset", 0, NULL},
         {"sample/rotation_angle", "vector", 2, NULL},
-        {"instrument/detector/x_pixel_size", "scale_factor", 10, "the attribute scale_factor of x_pixel_size is 10"},
-        {"instrument/detector/y_pixel_size", "scaling", 3, "the attribute scaling of y_pixel_size is 3"},
-        {"instrument/detector/count_time", "add_offset", 1, "the attribute add_offset of count_time is 1"},
+        {"instrument/detector/x_pixel_size", "scale_factor", 10,
+         "the attribute scale_factor of x_pixel_size is 10"},
+        {"instrument/detector/y_pixel_size", "scaling", 3,
+         "the attribute scaling of y_pixel_size is 3"},
+        {"instrument/detector/count_time", "add_offset", 1,
+         "the attribute add_offset of count_time is 1"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char path[128];
@@ -374,7 +417,8 @@ Test(nexus_fields, attributes_that_scale_a_field_are_warned_of)
         H5Dclose(field);
         cr_assert(H5Fclose(file) >= 0);
         struct source *source = open_scan(FRAMES_PROJECTIONS);
-        cr_expect_eq(count_warnings("field-unused"), cases[i].warning != NULL, "%s %s", path, cases[i].name);
+        cr_expect_eq(count_warnings("field-unused"), cases[i].warning != NULL, "%s %s", path,
+                     cases[i].name);
         if (cases[i].warning)
             expect_record("field-unused", cases[i].warning);
         source->ops->close(source);
@@ -405,8 +449,8 @@ Test(nexus_fields, depends_on_is_followed_from_axis_to_axis)
 }
 
 /* The distances of columns and rows are these, in um. */
-static void expect_pixels(const struct extra *extras, int n, double column, double row, const char *code,
-                          const char *text)
+static void expect_pixels(const struct extra *extras, int n, double column, double row,
+                          const char *code, const char *text)
 {
     make_scan(extras, n);
     struct source *source = open_scan(FRAMES_PROJECTIONS);
@@ -425,23 +469,31 @@ Test(nexus_fields, the_pixel_size_is_that_of_the_sample)
                                              {'s', "y_pixel_size", 0, {70}, "nm"}},
                               magnified[] = {{'d', "x_magnified_pixel_size", 0, {0.65}, "um"},
                                              {'d', "y_magnified_pixel_size", 0, {0.65}, "um"}},
-                              same[] = {{'s', "x_pixel_size", 0, {1e-6}, "m"}, {'s', "y_pixel_size", 0, {1e-6}, "m"}},
-                              zero[] = {{'s', "x_pixel_size", 0, {0}, "m"}, {'s', "y_pixel_size", 0, {1e-7}, "m"}},
+                              same[] = {{'s', "x_pixel_size", 0, {1e-6}, "m"},
+                                        {'s', "y_pixel_size", 0, {1e-6}, "m"}},
+                              zero[] = {{'s', "x_pixel_size", 0, {0}, "m"},
+                                        {'s', "y_pixel_size", 0, {1e-7}, "m"}},
                               single[] = {{'s', "x_pixel_size", 0, {1e-7}, "m"}},
-                              no_unit[] = {{'s', "x_pixel_size", 0, {1e-7}}, {'s', "y_pixel_size", 0, {1e-7}}};
-    expect_pixels(of_sample, 2, 0.065, 0.07, "pixel-size-sample",
-                  "a pixel is 7e-05 x 6.5e-05 mm of the sample and 0.001 x 0.001 mm of the detector");
+                              no_unit[] = {{'s', "x_pixel_size", 0, {1e-7}},
+                                           {'s', "y_pixel_size", 0, {1e-7}}};
+    expect_pixels(
+        of_sample, 2, 0.065, 0.07, "pixel-size-sample",
+        "a pixel is 7e-05 x 6.5e-05 mm of the sample and 0.001 x 0.001 mm of the detector");
     expect_pixels(magnified, 2, 0.65, 0.65, "pixel-size-sample", "the sample's are used");
     expect_pixels(same, 2, 1, 1, NULL, NULL);
-    expect_pixels(zero, 2, 1, 1, "field-unused", "x_pixel_size of the sample is no positive length");
-    expect_pixels(single, 1, 1, 1, "field-unused", "y_pixel_size of the sample is no positive length");
+    expect_pixels(zero, 2, 1, 1, "field-unused",
+                  "x_pixel_size of the sample is no positive length");
+    expect_pixels(single, 1, 1, 1, "field-unused",
+                  "y_pixel_size of the sample is no positive length");
     expect_pixels(no_unit, 2, 1, 1, "field-unused", "of the sample is no positive length");
 }
 
 Test(nexus_fields, diverging_rays_are_warned_of_with_a_beam_that_reads_them)
 {
-    static const struct extra micro_ct[] = {{'o', "distance", 0, {-100}, "mm"}, {'d', "distance", 0, {0.3}, "m"}},
-                              synchrotron[] = {{'o', "distance", 0, {-145}, "m"}, {'d', "distance", 0, {0.2}, "m"}};
+    static const struct extra micro_ct[] = {{'o', "distance", 0, {-100}, "mm"},
+                                            {'d', "distance", 0, {0.3}, "m"}},
+                              synchrotron[] = {{'o', "distance", 0, {-145}, "m"},
+                                               {'d', "distance", 0, {0.2}, "m"}};
     static struct program_outcome outcome;
     char chain[800];
     make_scan(synchrotron, 2);
@@ -452,20 +504,22 @@ Test(nexus_fields, diverging_rays_are_warned_of_with_a_beam_that_reads_them)
     source = open_scan(FRAMES_PROJECTIONS);
     expect_record("field-unused", "the rays diverge, by a magnification of 4,");
     source->ops->close(source);
-    snprintf(chain, sizeof chain, "nexus %s beam=fan-flat source_axis=100 source_detector=400 | statistics | hdf5 o.h5",
+    snprintf(chain, sizeof chain,
+             "nexus %s beam=fan-flat source_axis=100 source_detector=400 | statistics | hdf5 o.h5",
              ts_scan_file.path); /* as the hint says */
     ts_program_run(ts_scan_file.folder, ARGUMENTS("check", chain, "--device", "cpu"), &outcome);
     cr_assert_eq(outcome.code, 0, "%s", outcome.err);
     cr_assert_null(strstr(outcome.err, "warning"), "%s", outcome.err);
 }
 
-/* ---- pixel_mask ----------------------------------------------------------------------------------- */
+/* ---- pixel_mask ------------------------------------------------------------------------------ */
 
 static void put_mask(hid_t entry, hid_t type, int rows_of_mask, const uint32_t *values)
 {
     const hsize_t n[2] = {(hsize_t)rows_of_mask, SCAN_COLUMNS};
     const hid_t group = open_place(entry, 'd'), space = H5Screate_simple(2, n, NULL);
-    const hid_t dataset = H5Dcreate2(group, "pixel_mask", type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    const hid_t dataset =
+        H5Dcreate2(group, "pixel_mask", type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
     cr_assert(H5Dwrite(dataset, H5T_NATIVE_UINT32, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
     H5Dclose(dataset);
     H5Sclose(space);
@@ -496,7 +550,8 @@ Test(nexus_fields, pixels_of_pixel_mask_are_invalid_in_every_view)
             for (int64_t z = 0; z < SCAN_ROWS; z++)
                 for (int64_t i = 0; i < 3 * SCAN_COLUMNS; i++) {
                     const uint32_t bad = mask[z * SCAN_COLUMNS + i % SCAN_COLUMNS] & 0x7FFFFFFFU;
-                    cr_assert_eq(ts_source_valid(source, z)[0] >> i & 1, bad == 0, "z %d, i %d", (int)z, (int)i);
+                    cr_assert_eq(ts_source_valid(source, z)[0] >> i & 1, bad == 0, "z %d, i %d",
+                                 (int)z, (int)i);
                 }
             cr_assert_eq(source->slices[0].padding_count, 6);
             cr_assert_eq(source->slices[2].padding_count, 3);
@@ -509,7 +564,8 @@ Test(nexus_fields, pixels_of_pixel_mask_are_invalid_in_every_view)
 
 Test(nexus_fields, a_mask_without_bad_pixels_changes_nothing_and_one_of_another_shape_is_warned_of)
 {
-    static const uint32_t good[SCAN_ROWS * SCAN_COLUMNS] = {[5] = 0x80000000U}, bad[SCAN_ROWS * SCAN_COLUMNS] = {1};
+    static const uint32_t good[SCAN_ROWS * SCAN_COLUMNS] = {[5] = 0x80000000U},
+                                           bad[SCAN_ROWS * SCAN_COLUMNS] = {1};
     make_masked(H5T_STD_U32LE, SCAN_ROWS, good);
     struct source *source = open_scan(FRAMES_PROJECTIONS);
     cr_assert(!source->image.masked && ts_diag_count(ts_scan_file.diag) == 0);
@@ -521,13 +577,14 @@ Test(nexus_fields, a_mask_without_bad_pixels_changes_nothing_and_one_of_another_
     source->ops->close(source);
 }
 
-/* ---- what the plan says --------------------------------------------------------------------------- */
+/* ---- what the plan says ---------------------------------------------------------------------- */
 
 static const char *check_chain(const char *rest)
 {
     static struct program_outcome outcome;
     char chain[800];
-    snprintf(chain, sizeof chain, "nexus %s quantity=line_integral | %s | hdf5 o.h5", ts_scan_file.path, rest);
+    snprintf(chain, sizeof chain, "nexus %s quantity=line_integral | %s | hdf5 o.h5",
+             ts_scan_file.path, rest);
     ts_program_run(ts_scan_file.folder, ARGUMENTS("check", chain, "--device", "cpu"), &outcome);
     return outcome.err;
 }
@@ -543,7 +600,8 @@ Test(nexus_fields, a_field_of_view_of_half_the_object_needs_its_opposite_views)
         cr_assert_null(strstr(check_chain("statistics"), "half-not-joined"));
         static struct program_outcome outcome;
         ts_program_run(ts_scan_file.folder, ARGUMENTS("info", ts_scan_file.path), &outcome);
-        cr_assert_not_null(strstr(outcome.out, "field of view: half of the object"), "%s", outcome.out);
+        cr_assert_not_null(strstr(outcome.out, "field of view: half of the object"), "%s",
+                           outcome.out);
     }
     make_scan(&full, 1);
     cr_assert_null(strstr(check_chain("fbp"), "half-not-joined"));
@@ -555,7 +613,8 @@ Test(nexus_fields, flats_of_different_beams_are_warned_of)
     const hid_t file = begin_scan(&entry);
     H5Gclose(entry);
     H5Fclose(file);
-    struct source *source = open_scan(FRAMES_FLATS); /* frames 1 and 6 of row 1: 112 and 612 on average */
+    struct source *source =
+        open_scan(FRAMES_FLATS); /* frames 1 and 6 of row 1: 112 and 612 on average */
     expect_record("flats-differ", "the 2 flats are not alike: their means go from 112 to 612");
     source->ops->close(source);
     source = open_scan(FRAMES_DARKS);
@@ -567,7 +626,8 @@ Test(nexus_fields, a_flat_among_the_darks_is_warned_of)
 {
     static const int keys[SCAN_FRAMES] = {2, 1, 0, 0, 3, 0, 2};
     hid_t entry;
-    const hid_t file = begin_scan(&entry), dataset = H5Dopen2(entry, "instrument/detector/image_key", H5P_DEFAULT);
+    const hid_t file = begin_scan(&entry),
+                dataset = H5Dopen2(entry, "instrument/detector/image_key", H5P_DEFAULT);
     cr_assert(H5Dwrite(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, keys) >= 0);
     H5Dclose(dataset);
     H5Gclose(entry);
@@ -577,12 +637,13 @@ Test(nexus_fields, a_flat_among_the_darks_is_warned_of)
     source->ops->close(source);
 }
 
-/* A beam that falls by a third during the scan, and detector pixels 0 and 4 that see it past the object: the hint's
- * `air` gives the transmission that a steady beam would. */
+/* A beam that falls by a third during the scan, and detector pixels 0 and 4 that see it past the
+ * object: the hint's `air` gives the transmission that a steady beam would. */
 Test(nexus_fields, air_makes_up_for_a_current_that_is_not_used)
 {
     enum { PIXELS = SCAN_ROWS * SCAN_COLUMNS };
-    static const struct extra current = {'m', "data", EACH_FRAME(0, 0.2, 0.2, 0.18, 0.17, 0.15, 0.15), "A"};
+    static const struct extra current = {'m', "data",
+                                         EACH_FRAME(0, 0.2, 0.2, 0.18, 0.17, 0.15, 0.15), "A"};
     static const double transmission[SCAN_COLUMNS] = {1, 0.5, 0.25, 0.5, 1};
     static uint16_t frames[SCAN_FRAMES * PIXELS];
     static struct program_outcome outcome;
@@ -590,7 +651,8 @@ Test(nexus_fields, air_makes_up_for_a_current_that_is_not_used)
     for (int f = 1; f < SCAN_FRAMES; f++) /* frame 0 is a dark of 0 */
         for (int i = 0; i < PIXELS; i++)
             frames[f * PIXELS + i] =
-                (uint16_t)(200000 * current.values[f] * (f == 1 || f == 6 ? 1 : transmission[i % SCAN_COLUMNS]));
+                (uint16_t)(200000 * current.values[f] *
+                           (f == 1 || f == 6 ? 1 : transmission[i % SCAN_COLUMNS]));
     make_scan(&current, 1);
     const hid_t file = H5Fopen(ts_scan_file.path, H5F_ACC_RDWR, H5P_DEFAULT);
     const hid_t dataset = H5Dopen2(file, "/entry/instrument/detector/data", H5P_DEFAULT);
@@ -598,8 +660,10 @@ Test(nexus_fields, air_makes_up_for_a_current_that_is_not_used)
     H5Dclose(dataset);
     H5Fclose(file);
     snprintf(chain, sizeof chain,
-             "tomostage: 2\ninput: {nexus: %s}\ninputs: {flats: {nexus: %s, frames: flats}, darks: {nexus: %s, frames: "
-             "darks}}\nstages: [flat_field: {flats: flats, darks: darks}, air: {detectors: 1}]\noutput: {hdf5: r.h5}\n",
+             "tomostage: 2\ninput: {nexus: %s}\ninputs: {flats: {nexus: %s, frames: flats}, darks: "
+             "{nexus: %s, frames: "
+             "darks}}\nstages: [flat_field: {flats: flats, darks: darks}, air: {detectors: "
+             "1}]\noutput: {hdf5: r.h5}\n",
              ts_scan_file.path, ts_scan_file.path, ts_scan_file.path);
     ts_test_chain_runs(chain, ts_scan_file.folder);
     size_t n;
@@ -607,19 +671,23 @@ Test(nexus_fields, air_makes_up_for_a_current_that_is_not_used)
     double *found = ts_test_read_hdf5_at(chain, "/entry/data/data", &n);
     cr_assert_eq(n, (size_t)(SCAN_ROWS * 3 * SCAN_COLUMNS));
     for (size_t i = 0; i < n; i++)
-        cr_assert_float_eq(found[i], transmission[i % SCAN_COLUMNS], 1e-4, "value %zu: %g", i, found[i]);
+        cr_assert_float_eq(found[i], transmission[i % SCAN_COLUMNS], 1e-4, "value %zu: %g", i,
+                           found[i]);
     free(found);
     ts_program_run(ts_scan_file.folder, ARGUMENTS("info", ts_scan_file.path), &outcome);
-    cr_assert_not_null(strstr(outcome.err, "data of the control goes from 0.15 to 0.2 A"), "%s", outcome.err);
+    cr_assert_not_null(strstr(outcome.err, "data of the control goes from 0.15 to 0.2 A"), "%s",
+                       outcome.err);
 }
 
 Test(nexus_fields, the_flip_and_the_pixel_size_of_the_hints_do_what_the_fields_say)
 {
-    static const struct extra mirrored = {'d', "x_flipped", 0, {1}}, magnified = {'d', "magnification", 0, {10}};
+    static const struct extra mirrored = {'d', "x_flipped", 0, {1}},
+                              magnified = {'d', "magnification", 0, {10}};
     char chain[800];
     size_t n;
     make_scan(&mirrored, 1);
-    snprintf(chain, sizeof chain, "tomostage: 2\ninput: {nexus: %s}\nstages: [flip: {}]\noutput: {hdf5: r.h5}\n",
+    snprintf(chain, sizeof chain,
+             "tomostage: 2\ninput: {nexus: %s}\nstages: [flip: {}]\noutput: {hdf5: r.h5}\n",
              ts_scan_file.path);
     ts_test_chain_runs(chain, ts_scan_file.folder);
     snprintf(chain, sizeof chain, "%s/r.h5", ts_scan_file.folder);
@@ -632,8 +700,10 @@ Test(nexus_fields, the_flip_and_the_pixel_size_of_the_hints_do_what_the_fields_s
     cr_assert_str_eq(ts_diag_get(ts_scan_file.diag, 0)->hint,
                      "pixel_size: 0.0001, in mm, where they are those of the detector");
     source->ops->close(source);
-    struct param_set set = {
-        .params = nexus_format.params, .n_params = nexus_format.n_params, .values = &nexus_values, .owner = "input"};
+    struct param_set set = {.params = nexus_format.params,
+                            .n_params = nexus_format.n_params,
+                            .values = &nexus_values,
+                            .owner = "input"};
     nexus_values.pixel_size = 0.0001;
     ts_scan_file_give(&set, "pixel_size");
     ts_diag_clear(ts_scan_file.diag);

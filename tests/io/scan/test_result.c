@@ -21,8 +21,13 @@
 /* The scan's file, a DICOM study, and the outputs are in ts_scan_file.folder. */
 static void write_study(void)
 {
-    static const struct phantom_options options = {
-        .nx = 41, .ny = 33, .nz = 5, .spacing_x_mm = 2, .spacing_y_mm = 2.5, .spacing_z_mm = 4, .noise_hu = 10};
+    static const struct phantom_options options = {.nx = 41,
+                                                   .ny = 33,
+                                                   .nz = 5,
+                                                   .spacing_x_mm = 2,
+                                                   .spacing_y_mm = 2.5,
+                                                   .spacing_z_mm = 4,
+                                                   .noise_hu = 10};
     char path[400];
     ts_scan_file_begin();
     snprintf(path, sizeof path, "%s/study", ts_scan_file.folder);
@@ -38,7 +43,7 @@ static const char *place(const char *name)
     return path;
 }
 
-/* ---- the same image twice ---------------------------------------------------------------------- */
+/* ---- the same image twice -------------------------------------------------------------------- */
 
 static void *bytes_of(hid_t object, bool attribute, size_t *n)
 {
@@ -46,8 +51,8 @@ static void *bytes_of(hid_t object, bool attribute, size_t *n)
                 space = attribute ? H5Aget_space(object) : H5Dget_space(object);
     *n = (size_t)H5Sget_simple_extent_npoints(space) * H5Tget_size(type);
     void *bytes = calloc(1, *n + 1);
-    cr_assert(
-        (attribute ? H5Aread(object, type, bytes) : H5Dread(object, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, bytes)) >= 0);
+    cr_assert((attribute ? H5Aread(object, type, bytes)
+                         : H5Dread(object, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, bytes)) >= 0);
     H5Sclose(space);
     H5Tclose(type);
     return bytes;
@@ -104,17 +109,23 @@ static void same_image(const char *file, const char *other, const char *group)
     H5Fclose(second);
 }
 
-static const char dicom[] = "input: {dicom: study}\n", scan[] = "input: {exchange: scan.h5, quantity: line_integral}\n";
+static const char dicom[] = "input: {dicom: study}\n",
+                  scan[] = "input: {exchange: scan.h5, quantity: line_integral}\n";
 
 /* A chain is cut in two: `before` writes a result, and `after` goes on from it. */
 static const struct {
     const char *input, *before, *after;
 } cuts[] = {
     {dicom, "  - radon: {views: 60}\n", "  - fbp: {filter: hann}\n"},
-    {dicom, "  - radon: {views: 61, arc: 360, start: 7.3, detector_spacing: 1.7, center: 30.1}\n", "  - fbp:\n"},
-    {dicom, "  - radon: {angles: [0, 13, 29, 61.5, 80, 91, 110, 125, 160.2]}\n", "  - backproject:\n"},
-    {dicom, "  - radon: {views: 70, arc: 360, beam: fan-arc, source_axis: 300, source_detector: 511}\n", "  - fbp:\n"},
-    {dicom, "  - radon: {views: 70, arc: 360, beam: fan-flat, source_axis: 300, source_detector: 511}\n",
+    {dicom, "  - radon: {views: 61, arc: 360, start: 7.3, detector_spacing: 1.7, center: 30.1}\n",
+     "  - fbp:\n"},
+    {dicom, "  - radon: {angles: [0, 13, 29, 61.5, 80, 91, 110, 125, 160.2]}\n",
+     "  - backproject:\n"},
+    {dicom,
+     "  - radon: {views: 70, arc: 360, beam: fan-arc, source_axis: 300, source_detector: 511}\n",
+     "  - fbp:\n"},
+    {dicom,
+     "  - radon: {views: 70, arc: 360, beam: fan-flat, source_axis: 300, source_detector: 511}\n",
      "  - rebin:\n  - fbp:\n"},
     {dicom, "  - radon: {views: 64}\n  - center:\n", "  - pad:\n  - fbp:\n"},
     {dicom, "  - radon: {views: 30}\n  - fbp:\n", "  - window: {center: 40, width: 80}\n"},
@@ -129,11 +140,13 @@ TEST_ON_BOTH(result, goes_on_as_one_chain)
     H5Fclose(ts_scan_file_exchange(NULL, SCAN_FRAMES, theta));
     for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
         char text[2048];
-        snprintf(text, sizeof text, "tomostage: 2\n%sstages:\n%s  - save: {name: middle}\n%soutput: {hdf5: one.h5}\n",
+        snprintf(text, sizeof text,
+                 "tomostage: 2\n%sstages:\n%s  - save: {name: middle}\n%soutput: {hdf5: one.h5}\n",
                  cuts[i].input, cuts[i].before, cuts[i].after);
         ts_test_chain_runs(text, ts_scan_file.folder);
         snprintf(text, sizeof text,
-                 "tomostage: 2\ninput: {result: one.h5, image: middle}\nstages:\n  - save: {name: middle}\n%soutput: "
+                 "tomostage: 2\ninput: {result: one.h5, image: middle}\nstages:\n  - save: {name: "
+                 "middle}\n%soutput: "
                  "{hdf5: two.h5}\n",
                  cuts[i].after);
         ts_test_chain_runs(text, ts_scan_file.folder);
@@ -141,20 +154,22 @@ TEST_ON_BOTH(result, goes_on_as_one_chain)
         same_image("one.h5", "two.h5", "/entry/data");
         /* Its last image is the one that is read where the chain names none. */
         snprintf(text, sizeof text,
-                 "tomostage: 2\ninput: {result: two.h5}\nstages:\n  - save: {name: end}\noutput: {hdf5: three.h5}\n");
+                 "tomostage: 2\ninput: {result: two.h5}\nstages:\n  - save: {name: end}\noutput: "
+                 "{hdf5: three.h5}\n");
         ts_test_chain_runs(text, ts_scan_file.folder);
         same_image("two.h5", "three.h5", "/entry/data");
     }
 }
 
-/* ---- a volume from DICOM in one chain ---------------------------------------------------------- */
+/* ---- a volume from DICOM in one chain -------------------------------------------------------- */
 
 /* Projected and filtered back, in HU: the middle of the head is its brain. */
 TEST_ON_BOTH(result, of_dicom_projected_and_reconstructed)
 {
     size_t n, n_before;
     ts_test_chain_runs(
-        "tomostage: 2\ninput: {dicom: study}\nstages:\n  - save: {name: before}\n  - radon: {views: 180, "
+        "tomostage: 2\ninput: {dicom: study}\nstages:\n  - save: {name: before}\n  - radon: "
+        "{views: 180, "
         "detector_spacing: 1}\n  - fbp: {filter: hann, rows: 33, columns: 41, pixel_size: 2, "
         "row_spacing: 2.5}\noutput: {hdf5: out.h5}\n",
         ts_scan_file.folder);
@@ -169,13 +184,13 @@ TEST_ON_BOTH(result, of_dicom_projected_and_reconstructed)
                 sums[0] += before[(z * 33 + y) * 41 + x];
                 sums[1] += after[(z * 33 + y) * 41 + x];
             }
-    cr_assert(fabs(sums[1] - sums[0]) <= 10.0 * (double)n_pixels, "%g and %g HU", sums[0] / (double)n_pixels,
-              sums[1] / (double)n_pixels);
+    cr_assert(fabs(sums[1] - sums[0]) <= 10.0 * (double)n_pixels, "%g and %g HU",
+              sums[0] / (double)n_pixels, sums[1] / (double)n_pixels);
     free(after);
     free(before);
 }
 
-/* ---- what is refused --------------------------------------------------------------------------- */
+/* ---- what is refused ------------------------------------------------------------------------- */
 
 enum damage {
     DAMAGE_COMPLETE,
@@ -193,7 +208,8 @@ static void replace_number(hid_t object, const char *name, double value)
 {
     const hid_t space = H5Screate(H5S_SCALAR);
     cr_assert(H5Adelete(object, name) >= 0, "%s", name);
-    const hid_t attribute = H5Acreate2(object, name, H5T_IEEE_F64LE, space, H5P_DEFAULT, H5P_DEFAULT);
+    const hid_t attribute =
+        H5Acreate2(object, name, H5T_IEEE_F64LE, space, H5P_DEFAULT, H5P_DEFAULT);
     cr_assert(H5Awrite(attribute, H5T_NATIVE_DOUBLE, &value) >= 0);
     H5Aclose(attribute);
     H5Sclose(space);
@@ -209,7 +225,8 @@ static void damage_result(const char *name, enum damage damage)
 {
     static const double few[2] = {0, 1};
     const hid_t file = H5Fopen(place(name), H5F_ACC_RDWR, H5P_DEFAULT);
-    const hid_t group = H5Gopen2(file, "/entry/data", H5P_DEFAULT), data = H5Dopen2(group, "data", H5P_DEFAULT);
+    const hid_t group = H5Gopen2(file, "/entry/data", H5P_DEFAULT),
+                data = H5Dopen2(group, "data", H5P_DEFAULT);
     cr_assert(group >= 0 && data >= 0);
     if (damage == DAMAGE_COMPLETE)
         replace_number(file, "complete", 0);
@@ -235,7 +252,8 @@ static void damage_result(const char *name, enum damage damage)
 static void refused(const char *input, const char *code)
 {
     char text[512];
-    snprintf(text, sizeof text, "tomostage: 2\ninput: {%s}\nstages:\n  - save: {name: a}\noutput: {hdf5: out.h5}\n",
+    snprintf(text, sizeof text,
+             "tomostage: 2\ninput: {%s}\nstages:\n  - save: {name: a}\noutput: {hdf5: out.h5}\n",
              input);
     ts_test_chain_refused(text, ts_scan_file.folder, TS_BAD_INPUT, code);
 }
@@ -243,11 +261,13 @@ static void refused(const char *input, const char *code)
 Test(result, refuses_with_its_own_words)
 {
     static const char *const codes[DAMAGES] = {
-        [DAMAGE_COMPLETE] = "result-incomplete", [DAMAGE_QUANTITY] = "result-image", [DAMAGE_AXES] = "result-image",
-        [DAMAGE_POSITIONS] = "result-image",     [DAMAGE_BEAM] = "result-image",     [DAMAGE_NO_AXIS] = "result-image",
+        [DAMAGE_COMPLETE] = "result-incomplete", [DAMAGE_QUANTITY] = "result-image",
+        [DAMAGE_AXES] = "result-image",          [DAMAGE_POSITIONS] = "result-image",
+        [DAMAGE_BEAM] = "result-image",          [DAMAGE_NO_AXIS] = "result-image",
         [DAMAGE_DISTANCES] = "result-image",     [DAMAGE_DIGEST] = "result-foreign"};
-    static const char chain[] = "tomostage: 2\ninput: {dicom: study}\nstages:\n  - radon: {views: 9, arc: 360, beam: "
-                                "fan-flat, source_axis: 300, source_detector: 511}\noutput: {hdf5: bad.h5}\n";
+    static const char chain[] =
+        "tomostage: 2\ninput: {dicom: study}\nstages:\n  - radon: {views: 9, arc: 360, beam: "
+        "fan-flat, source_axis: 300, source_detector: 511}\noutput: {hdf5: bad.h5}\n";
     static const double theta[SCAN_FRAMES] = {0};
     H5Fclose(ts_scan_file_exchange(NULL, SCAN_FRAMES, theta));
     for (int damage = 0; damage < DAMAGES; damage++) {
@@ -265,9 +285,10 @@ Test(result, refuses_with_its_own_words)
     refused("result: bad.h5", "hdf5-unreadable");
 }
 
-/* ---- descriptions that make no sense ------------------------------------------------------------ */
+/* ---- descriptions that make no sense --------------------------------------------------------- */
 
-/* Multiplies one of the numbers of an attribute of the group or of an axis of /entry/data, and adds to it. */
+/* Multiplies one of the numbers of an attribute of the group or of an axis of /entry/data, and adds
+ * to it. */
 static void edit_number(const char *object, const char *name, int i, double factor, double more)
 {
     double values[9];
@@ -283,7 +304,8 @@ static void edit_number(const char *object, const char *name, int i, double fact
 
 static void edit_text(const char *object, const char *name, const char *text)
 {
-    const hid_t file = H5Fopen(place("bad.h5"), H5F_ACC_RDWR, H5P_DEFAULT), of = H5Oopen(file, object, H5P_DEFAULT);
+    const hid_t file = H5Fopen(place("bad.h5"), H5F_ACC_RDWR, H5P_DEFAULT),
+                of = H5Oopen(file, object, H5P_DEFAULT);
     replace_text(of, name, text);
     H5Oclose(of);
     H5Fclose(file);
@@ -291,8 +313,8 @@ static void edit_text(const char *object, const char *name, const char *text)
 
 Test(result, what_makes_no_sense_is_refused)
 {
-    static const char chain[] =
-        "tomostage: 2\ninput: {dicom: study}\nstages:\n  - box: {radius: 1}\noutput: {hdf5: bad.h5}\n";
+    static const char chain[] = "tomostage: 2\ninput: {dicom: study}\nstages:\n  - box: {radius: "
+                                "1}\noutput: {hdf5: bad.h5}\n";
     static const struct {
         const char *object, *name, *code, *text; /* text: in place of a number */
         int i;
@@ -320,12 +342,13 @@ Test(result, what_makes_no_sense_is_refused)
     }
 }
 
-/* ---- edited files ------------------------------------------------------------------------------ */
+/* ---- edited files ---------------------------------------------------------------------------- */
 
 /* Flips a bit of the first value of a dataset, or the first letter of its text. */
 static void edit_dataset(const char *path)
 {
-    const hid_t file = H5Fopen(place("bad.h5"), H5F_ACC_RDWR, H5P_DEFAULT), dataset = H5Dopen2(file, path, H5P_DEFAULT);
+    const hid_t file = H5Fopen(place("bad.h5"), H5F_ACC_RDWR, H5P_DEFAULT),
+                dataset = H5Dopen2(file, path, H5P_DEFAULT);
     cr_assert(dataset >= 0, "no %s", path);
     size_t n;
     char *bytes = bytes_of(dataset, false, &n);
@@ -338,13 +361,16 @@ static void edit_dataset(const char *path)
     H5Fclose(file);
 }
 
-/* An output names the digest of the result that it comes from, so the file must be the one with this digest. */
+/* An output names the digest of the result that it comes from, so the file must be the one with
+ * this digest. */
 Test(result, an_edited_file_is_refused)
 {
     static const char *const datasets[] = {"/entry/data/data", "/entry/inputs/input/modality",
-                                           "/entry/inputs/input/slice_position", "/entry/first/data"};
+                                           "/entry/inputs/input/slice_position",
+                                           "/entry/first/data"};
     for (size_t i = 0; i < sizeof datasets / sizeof *datasets; i++) {
-        ts_test_chain_runs("tomostage: 2\ninput: {dicom: study}\nstages:\n  - save: {name: first}\n  - box: {radius: "
+        ts_test_chain_runs("tomostage: 2\ninput: {dicom: study}\nstages:\n  - save: {name: "
+                           "first}\n  - box: {radius: "
                            "1}\noutput: {hdf5: bad.h5}\n",
                            ts_scan_file.folder);
         edit_dataset(datasets[i]);
@@ -354,18 +380,19 @@ Test(result, an_edited_file_is_refused)
     }
 }
 
-/* ---- texts of edited files ----------------------------------------------------------------------- */
+/* ---- texts of edited files ------------------------------------------------------------------- */
 
 /* Writes a text beside what bad.h5 says of its input, in place of one that is there. */
 static void put_text(const char *name, const char *text)
 {
     const hid_t file = H5Fopen(place("bad.h5"), H5F_ACC_RDWR, H5P_DEFAULT),
-                group = H5Gopen2(file, "/entry/inputs/input", H5P_DEFAULT), space = H5Screate(H5S_SCALAR),
-                type = H5Tcopy(H5T_C_S1);
+                group = H5Gopen2(file, "/entry/inputs/input", H5P_DEFAULT),
+                space = H5Screate(H5S_SCALAR), type = H5Tcopy(H5T_C_S1);
     cr_assert(group >= 0 && H5Tset_size(type, strlen(text)) >= 0);
     if (H5Lexists(group, name, H5P_DEFAULT) > 0)
         H5Ldelete(group, name, H5P_DEFAULT);
-    const hid_t dataset = H5Dcreate2(group, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    const hid_t dataset =
+        H5Dcreate2(group, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
     cr_assert(H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, text) >= 0);
     H5Dclose(dataset);
     H5Tclose(type);
@@ -382,8 +409,10 @@ struct edited_text {
 static void expect_texts(const struct edited_text *texts, size_t n, bool warned)
 {
     struct result_params params = {0};
-    struct param_set set = {
-        .params = result_format.params, .n_params = result_format.n_params, .values = &params, .owner = "input"};
+    struct param_set set = {.params = result_format.params,
+                            .n_params = result_format.n_params,
+                            .values = &params,
+                            .owner = "input"};
     struct source *source;
     struct ts_diag *diag = ts_diag_create();
     for (size_t i = 0; i < n; i++)
@@ -432,7 +461,8 @@ Test(result, texts_are_held_against_the_lists)
         {"study_instance_uid", "1.2.840.4711", "1.2.840.4711"},
         {"manufacturer", "Jane Doe", "unrecognized"},
     };
-    ts_test_chain_runs("tomostage: 2\ninput: {dicom: study}\nstages:\n  - box: {radius: 1}\noutput: {hdf5: bad.h5}\n",
+    ts_test_chain_runs("tomostage: 2\ninput: {dicom: study}\nstages:\n  - box: {radius: "
+                       "1}\noutput: {hdf5: bad.h5}\n",
                        ts_scan_file.folder);
     expect_texts(removed, sizeof removed / sizeof *removed, false);
     expect_texts(moved, sizeof moved / sizeof *moved, false);

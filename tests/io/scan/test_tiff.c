@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The tiff source on files written here through libtiff: every type, byte order, layout and codec, what pages mean,
- * angles, order of names, and files that are not fit.
+ * The tiff source on files written here through libtiff: every type, byte order, layout and codec,
+ * what pages mean, angles, order of names, and files that are not fit.
  */
 #include <criterion/criterion.h>
 #include <math.h>
@@ -54,10 +54,11 @@ static void check_values(struct source *source, bool views, int64_t step)
 
 Test(tiff, every_type_order_layout_and_codec)
 {
-    static const enum ts_dtype dtypes[] = {TS_U8, TS_I8, TS_U16, TS_I16, TS_U32, TS_I32, TS_F32, TS_F64};
+    static const enum ts_dtype dtypes[] = {TS_U8,  TS_I8,  TS_U16, TS_I16,
+                                           TS_U32, TS_I32, TS_F32, TS_F64};
     static const char *const modes[] = {"wl", "wb", "w8l", "w8b"};
-    static const int codecs[] = {COMPRESSION_NONE, COMPRESSION_LZW, COMPRESSION_ADOBE_DEFLATE, COMPRESSION_DEFLATE,
-                                 COMPRESSION_PACKBITS};
+    static const int codecs[] = {COMPRESSION_NONE, COMPRESSION_LZW, COMPRESSION_ADOBE_DEFLATE,
+                                 COMPRESSION_DEFLATE, COMPRESSION_PACKBITS};
     char folder[256], path[300];
     int n = 0;
     ts_test_folder_in_memory(folder, sizeof folder);
@@ -104,7 +105,8 @@ Test(tiff, values_that_no_float_holds_are_counted)
         double most = 0;
         for (int64_t p = 0; p < w.n_pages; p++)
             for (int64_t k = 0; k < TIFF_ROWS * TIFF_COLUMNS; k++) {
-                const double value = ts_tiff_value(dtypes[i], p, k / TIFF_COLUMNS, k % TIFF_COLUMNS);
+                const double value =
+                    ts_tiff_value(dtypes[i], p, k / TIFF_COLUMNS, k % TIFF_COLUMNS);
                 n += (double)(float)value != value;
                 most = fmax(most, fabs((double)(float)value - value));
             }
@@ -116,8 +118,8 @@ Test(tiff, values_that_no_float_holds_are_counted)
     ts_test_remove_folder(folder);
 }
 
-/* Rows of pages are slices of a sinogram here, and every thread has counted some of them. A second reading counts
- * nothing again. */
+/* Rows of pages are slices of a sinogram here, and every thread has counted some of them. A second
+ * reading counts nothing again. */
 Test(tiff, doubles_that_change_are_counted_once)
 {
     enum { PAGES = 5, ROWS = 3, COLUMNS = 4 };
@@ -162,23 +164,28 @@ Test(tiff, what_pages_are)
     ts_tiff_write(path, &ts_tiff_plain);
     struct source *source = ts_tiff_opened(VIEWS "angle_start: 10, angle_stop: 190", path);
     const struct ts_axis *axes = source->image.axes;
-    cr_assert(axes[0].n == TIFF_ROWS && axes[1].n == 3 && axes[2].n == TIFF_COLUMNS && source->n_slices == TIFF_ROWS);
+    cr_assert(axes[0].n == TIFF_ROWS && axes[1].n == 3 && axes[2].n == TIFF_COLUMNS &&
+              source->n_slices == TIFF_ROWS);
     cr_assert(axes[1].kind == TS_AXIS_VIEW && axes[1].first == 10 && axes[1].spacing == 60);
     cr_assert(axes[2].kind == TS_AXIS_DETECTOR && axes[2].first == -9 && axes[2].spacing == 0.5);
     cr_assert(source->image.quantity == TS_COUNTS && source->slices[4].position_mm[2] == 2);
     source->ops->close(source);
-    source = ts_tiff_opened(VIEWS "angle_start: 10, angle_stop: 190, angle_sense: y-to-x, angle_offset: 5", path);
+    source = ts_tiff_opened(
+        VIEWS "angle_start: 10, angle_stop: 190, angle_sense: y-to-x, angle_offset: 5", path);
     cr_assert(source->image.axes[1].first == -5 && source->image.axes[1].spacing == -60);
     source->ops->close(source);
-    source = ts_tiff_opened(VIEWS "angles: [0, 1, 3], angle_sense: y-to-x, angle_offset: 180", path);
+    source =
+        ts_tiff_opened(VIEWS "angles: [0, 1, 3], angle_sense: y-to-x, angle_offset: 180", path);
     const double *turned = source->image.axes[1].positions;
     cr_assert(turned[0] == 180 && turned[1] == 179 && turned[2] == 177);
     source->ops->close(source);
-    source = ts_tiff_opened("pages: sinograms, pixel_size: 0.5, angle_start: 0, angle_stop: 44, endpoint: true, "
-                            "quantity: line_integral",
-                            path);
+    source = ts_tiff_opened(
+        "pages: sinograms, pixel_size: 0.5, angle_start: 0, angle_stop: 44, endpoint: true, "
+        "quantity: line_integral",
+        path);
     axes = source->image.axes;
-    cr_assert(axes[0].n == 3 && axes[1].n == TIFF_ROWS && axes[1].spacing == 2 && axes[1].kind == TS_AXIS_VIEW);
+    cr_assert(axes[0].n == 3 && axes[1].n == TIFF_ROWS && axes[1].spacing == 2 &&
+              axes[1].kind == TS_AXIS_VIEW);
     cr_assert_eq(source->image.quantity, TS_LINE_INTEGRAL);
     check_values(source, false, 1);
     source->ops->close(source);
@@ -219,12 +226,13 @@ Test(tiff, folders_are_read_in_natural_order)
     cr_assert_gt(ts_tiff_compare_names("a2b1", "a2b", false), 0);
     cr_assert_neq(ts_tiff_compare_names("a02", "a2", false), 0);
     cr_assert_eq(ts_tiff_compare_names("x1", "x1", false), 0);
-    static const char *const sorted[] = {"a_-10.5deg", "a_-10.25deg", "a_-5deg", "a_-0.5deg", "a_0deg",
-                                         "a_0.25deg",  "a_00.5deg",   "a_5deg",  "a_10deg",   "a_b"};
+    static const char *const sorted[] = {"a_-10.5deg", "a_-10.25deg", "a_-5deg",   "a_-0.5deg",
+                                         "a_0deg",     "a_0.25deg",   "a_00.5deg", "a_5deg",
+                                         "a_10deg",    "a_b"};
     for (int i = 0; i < 10; i++)
         for (int k = 0; k < 10; k++)
-            cr_expect_eq((ts_tiff_compare_names(sorted[i], sorted[k], false) > 0) - (i > k), 0, "%s %s", sorted[i],
-                         sorted[k]);
+            cr_expect_eq((ts_tiff_compare_names(sorted[i], sorted[k], false) > 0) - (i > k), 0,
+                         "%s %s", sorted[i], sorted[k]);
     /* These are no signs and no fractions. */
     cr_assert_lt(ts_tiff_compare_names("scan-2", "scan-10", false), 0);
     cr_assert_lt(ts_tiff_compare_names("2024-01-2", "2024-01-10", false), 0);
@@ -232,27 +240,29 @@ Test(tiff, folders_are_read_in_natural_order)
     ts_test_remove_folder(folder);
 }
 
-/* A file that is missing shifts the angles of all after it, where they are evenly spaced by their number alone. */
+/* A file that is missing shifts the angles of all after it, where they are evenly spaced by their
+ * number alone. */
 Test(tiff, numbers_that_are_missing_are_refused)
 {
     static const struct {
         int numbers[6];
         const char *words; /* NULL: taken */
         int n;             /* 0: six */
-    } folders[] = {{{0, 1, 2, 4, 5, 6}, "the number 3 is missing between p2.tif and p4.tif"},
-                   {{8, 9, 10, 11, 12, 13}, NULL},
-                   {{0, 20, 40, 60, 100, 120}, "the number 80 is missing between p60.tif and p100.tif"},
-                   {{0, 30, 60, 90, 120, 150}, NULL},
-                   {{3, 10, 17, 25, 31, 38}, NULL}, /* no even step: times, perhaps */
-                   {{7, 9, 10, 11, 14, 15}, "the number 8 is missing between p7.tif and p9.tif"},
-                   {{1, 2, 4}, "the number 3 is missing between p2.tif and p4.tif", 3},
-                   {{1, 3, 4}, "the number 2 is missing between p1.tif and p3.tif", 3},
-                   {{0, 20, 60, 120}, "the number 40 is missing between p20.tif and p60.tif", 4},
-                   {{0, 2, 3, 5}, "the number 1 is missing between p0.tif and p2.tif", 4},
-                   {{1, 2, 4, 5, 7}, "the number 3 is missing between p2.tif and p4.tif", 5},
-                   {{0, 20, 40}, NULL, 3},
-                   {{0, 2, 5}, NULL, 3},
-                   {{1, 3}, NULL, 2}};
+    } folders[] = {
+        {{0, 1, 2, 4, 5, 6}, "the number 3 is missing between p2.tif and p4.tif"},
+        {{8, 9, 10, 11, 12, 13}, NULL},
+        {{0, 20, 40, 60, 100, 120}, "the number 80 is missing between p60.tif and p100.tif"},
+        {{0, 30, 60, 90, 120, 150}, NULL},
+        {{3, 10, 17, 25, 31, 38}, NULL}, /* no even step: times, perhaps */
+        {{7, 9, 10, 11, 14, 15}, "the number 8 is missing between p7.tif and p9.tif"},
+        {{1, 2, 4}, "the number 3 is missing between p2.tif and p4.tif", 3},
+        {{1, 3, 4}, "the number 2 is missing between p1.tif and p3.tif", 3},
+        {{0, 20, 60, 120}, "the number 40 is missing between p20.tif and p60.tif", 4},
+        {{0, 2, 3, 5}, "the number 1 is missing between p0.tif and p2.tif", 4},
+        {{1, 2, 4, 5, 7}, "the number 3 is missing between p2.tif and p4.tif", 5},
+        {{0, 20, 40}, NULL, 3},
+        {{0, 2, 5}, NULL, 3},
+        {{1, 3}, NULL, 2}};
     struct tiff_writing w = ts_tiff_plain;
     w.n_pages = 1;
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
@@ -264,10 +274,12 @@ Test(tiff, numbers_that_are_missing_are_refused)
             ts_tiff_write(path, &w);
         }
         if (folders[i].words)
-            ts_tiff_refused(VIEWS "angle_start: 0, angle_stop: 180", folder, "page-missing", folders[i].words);
-        struct source *source = ts_tiff_opened(folders[i].words ? VIEWS "angle_start: 0, angle_stop: 180, gaps: accept"
-                                                                : VIEWS "angle_start: 0, angle_stop: 180",
-                                               folder);
+            ts_tiff_refused(VIEWS "angle_start: 0, angle_stop: 180", folder, "page-missing",
+                            folders[i].words);
+        struct source *source =
+            ts_tiff_opened(folders[i].words ? VIEWS "angle_start: 0, angle_stop: 180, gaps: accept"
+                                            : VIEWS "angle_start: 0, angle_stop: 180",
+                           folder);
         cr_assert_eq(source->image.axes[1].n, n);
         source->ops->close(source);
         if (n == 6) {
@@ -285,14 +297,19 @@ Test(tiff, padded_numbers_that_are_missing_are_refused)
         const char *format;
         int numbers[6];
         const char *words; /* NULL: taken */
-    } folders[] = {{"p_%04d", {38, 39, 41, 42, 43, 44}, "the number 40 is missing between p_0039.tif and p_0041.tif"},
-                   {"p_%03d", {97, 98, 99, 100, 103, 104}, "the number 101 is missing between p_100.tif and p_103.tif"},
-                   {"%05d", {0, 1, 2, 4, 5, 6}, "the number 3 is missing between 00002.tif and 00004.tif"},
-                   {"scan_2024_%06d_a", {0, 10, 20, 30, 50, 60}, "the number 40 is missing"},
-                   {"p_%020d", {7, 8, 10, 11, 12, 13}, "the number 9 is missing"},
-                   {"p_-%03ddeg", {9, 8, 6, 5, 4, 3}, "the number -7 is missing"},
-                   {"p_%04d", {0, 1, 2, 3, 4, 5}, NULL},
-                   {"p_%03d", {98, 99, 100, 101, 102, 103}, NULL}};
+    } folders[] = {
+        {"p_%04d",
+         {38, 39, 41, 42, 43, 44},
+         "the number 40 is missing between p_0039.tif and p_0041.tif"},
+        {"p_%03d",
+         {97, 98, 99, 100, 103, 104},
+         "the number 101 is missing between p_100.tif and p_103.tif"},
+        {"%05d", {0, 1, 2, 4, 5, 6}, "the number 3 is missing between 00002.tif and 00004.tif"},
+        {"scan_2024_%06d_a", {0, 10, 20, 30, 50, 60}, "the number 40 is missing"},
+        {"p_%020d", {7, 8, 10, 11, 12, 13}, "the number 9 is missing"},
+        {"p_-%03ddeg", {9, 8, 6, 5, 4, 3}, "the number -7 is missing"},
+        {"p_%04d", {0, 1, 2, 3, 4, 5}, NULL},
+        {"p_%03d", {98, 99, 100, 101, 102, 103}, NULL}};
     struct tiff_writing w = ts_tiff_plain;
     w.n_pages = 1;
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
@@ -304,12 +321,13 @@ Test(tiff, padded_numbers_that_are_missing_are_refused)
             snprintf(name, sizeof name, "%s", format);
             char *at = strchr(name, '%');
             const int width = atoi(at + 1);
-            snprintf(path, sizeof path, "%s/%.*s%0*d%s.tif", folder, (int)(at - name), name, width, number,
-                     strchr(at, 'd') + 1);
+            snprintf(path, sizeof path, "%s/%.*s%0*d%s.tif", folder, (int)(at - name), name, width,
+                     number, strchr(at, 'd') + 1);
             ts_tiff_write(path, &w);
         }
         if (folders[i].words) {
-            ts_tiff_refused(VIEWS "angle_start: 0, angle_stop: 180", folder, "page-missing", folders[i].words);
+            ts_tiff_refused(VIEWS "angle_start: 0, angle_stop: 180", folder, "page-missing",
+                            folders[i].words);
         } else {
             struct source *source = ts_tiff_opened(VIEWS "angle_start: 0, angle_stop: 180", folder);
             cr_assert_eq(source->image.axes[1].n, 6);
@@ -339,13 +357,14 @@ static void write_named(const struct naming *row, const char *folder)
         char path[400];
         int used = snprintf(path, sizeof path, "%s/p", folder);
         if (row->stamp)
-            used += snprintf(path + used, sizeof path - (size_t)used, "_20230501_%02d%02d%02d", seconds / 3600,
-                             seconds / 60 % 60, seconds % 60);
+            used += snprintf(path + used, sizeof path - (size_t)used, "_20230501_%02d%02d%02d",
+                             seconds / 3600, seconds / 60 % 60, seconds % 60);
         if (row->counter)
             used += snprintf(path + used, sizeof path - (size_t)used, "_%0*d", row->counter,
                              row->renumbered && i > row->lost ? i - 1 : i);
         if (row->step != 0)
-            used += snprintf(path + used, sizeof path - (size_t)used, "_%.*f", row->digits, -20 + i * row->step);
+            used += snprintf(path + used, sizeof path - (size_t)used, "_%.*f", row->digits,
+                             -20 + i * row->step);
         snprintf(path + used, sizeof path - (size_t)used, "%s.tif", row->suffix);
         if (i != row->lost)
             ts_tiff_write(path, &w);
@@ -353,18 +372,54 @@ static void write_named(const struct naming *row, const char *folder)
     }
 }
 
-/* Each number of the names tells which is missing, also if steps are rounded; dates and times do not. */
+/* Each number of the names tells which is missing, also if steps are rounded; dates and times do
+ * not. */
 Test(tiff, one_of_several_numbers_that_is_missing_is_refused)
 {
     static const struct naming rows[] = {
-        {.counter = 4, .step = 1.5, .digits = 1, .n = 30, .lost = 11, .words = "the number -3.5 is missing between"},
-        {.counter = 3, .step = 6, .suffix = "deg", .n = 30, .lost = 4, .words = "the number 4 is missing between"},
-        {.counter = 4, .step = -1.5, .digits = 1, .n = 30, .lost = 11, .words = "the number 11 is missing"},
+        {.counter = 4,
+         .step = 1.5,
+         .digits = 1,
+         .n = 30,
+         .lost = 11,
+         .words = "the number -3.5 is missing between"},
+        {.counter = 3,
+         .step = 6,
+         .suffix = "deg",
+         .n = 30,
+         .lost = 4,
+         .words = "the number 4 is missing between"},
+        {.counter = 4,
+         .step = -1.5,
+         .digits = 1,
+         .n = 30,
+         .lost = 11,
+         .words = "the number 11 is missing"},
         {.stamp = true, .counter = 4, .n = 30, .lost = 28, .words = "the number 28 is missing"},
-        {.stamp = true, .counter = 4, .step = 0.5, .digits = 2, .n = 30, .lost = 7, .words = "the number -16.5 is"},
-        {.counter = 4, .step = 1.5, .digits = 1, .n = 30, .lost = 11, .renumbered = true, .words = "-3.5 is missing"},
-        {.step = 180.0 / 91, .digits = 1, .n = 91, .lost = 40, .words = "the number 59.1 is missing"},
-        {.step = 180.0 / 91, .digits = 2, .n = 91, .lost = 11, .words = "the number 1.76 is missing"},
+        {.stamp = true,
+         .counter = 4,
+         .step = 0.5,
+         .digits = 2,
+         .n = 30,
+         .lost = 7,
+         .words = "the number -16.5 is"},
+        {.counter = 4,
+         .step = 1.5,
+         .digits = 1,
+         .n = 30,
+         .lost = 11,
+         .renumbered = true,
+         .words = "-3.5 is missing"},
+        {.step = 180.0 / 91,
+         .digits = 1,
+         .n = 91,
+         .lost = 40,
+         .words = "the number 59.1 is missing"},
+        {.step = 180.0 / 91,
+         .digits = 2,
+         .n = 91,
+         .lost = 11,
+         .words = "the number 1.76 is missing"},
         {.step = 180.0 / 91,
          .digits = 2,
          .suffix = "deg",
@@ -390,10 +445,12 @@ Test(tiff, one_of_several_numbers_that_is_missing_is_refused)
         ts_test_folder_in_memory(folder, sizeof folder);
         write_named(&row, folder);
         if (row.words)
-            ts_tiff_refused(VIEWS "angle_start: 0, angle_stop: 180", folder, "page-missing", row.words);
-        struct source *source = ts_tiff_opened(row.words ? VIEWS "angle_start: 0, angle_stop: 180, gaps: accept"
-                                                         : VIEWS "angle_start: 0, angle_stop: 180",
-                                               folder);
+            ts_tiff_refused(VIEWS "angle_start: 0, angle_stop: 180", folder, "page-missing",
+                            row.words);
+        struct source *source =
+            ts_tiff_opened(row.words ? VIEWS "angle_start: 0, angle_stop: 180, gaps: accept"
+                                     : VIEWS "angle_start: 0, angle_stop: 180",
+                           folder);
         cr_assert_eq(source->image.axes[1].n, row.n - (row.lost >= 0), "row %zu", i);
         source->ops->close(source);
         ts_test_remove_folder(folder);
@@ -407,20 +464,25 @@ Test(tiff, angles_are_said_in_one_way)
     snprintf(path, sizeof path, "%s/a.tif", folder);
     snprintf(angles, sizeof angles, "%s/angles.txt", folder);
     ts_tiff_write(path, &ts_tiff_plain);
-    ts_tiff_refused(VIEWS "quantity: counts", path, "angles-missing", "not given, and no TIFF file holds them");
-    ts_tiff_refused(VIEWS "angles: [0, 1, 2], angle_start: 3, angle_stop: 5", path, "angles-twice", "in 2 ways");
+    ts_tiff_refused(VIEWS "quantity: counts", path, "angles-missing",
+                    "not given, and no TIFF file holds them");
+    ts_tiff_refused(VIEWS "angles: [0, 1, 2], angle_start: 3, angle_stop: 5", path, "angles-twice",
+                    "in 2 ways");
     ts_tiff_refused(VIEWS "angles: [0, 1]", path, "angle-count", "2 angles for 3 views");
     ts_tiff_refused(VIEWS "angle_start: 3", path, "angles-missing", "together");
     ts_tiff_refused(VIEWS "angle_start: 3, angle_stop: 3", path, "angle-range", "no step");
     ts_tiff_refused(VIEWS "angles: [0, 1, 2], endpoint: true", path, "endpoint-idle", "belongs");
     ts_tiff_refused(SLICES ", angles: [0, 1, 2]", path, "angles-idle", "no angles");
-    ts_tiff_refused(VIEWS "frames: flats, angles: [0, 1, 2]", path, "angles-idle", "flats have no angles");
-    ts_tiff_refused(VIEWS "frames: darks, angle_start: 0, angle_stop: 5", path, "angles-idle", "darks have no angles");
+    ts_tiff_refused(VIEWS "frames: flats, angles: [0, 1, 2]", path, "angles-idle",
+                    "flats have no angles");
+    ts_tiff_refused(VIEWS "frames: darks, angle_start: 0, angle_stop: 5", path, "angles-idle",
+                    "darks have no angles");
     ts_tiff_refused(SLICES ", frames: flats", path, "frames-idle", "slices are not frames");
     ts_tiff_refused("pages: slices, pixel_size: 1", path, "spacing-z", "required");
     ts_tiff_refused(VIEWS "angles: [0, 1, 2], spacing_z: 1", path, "spacing-z", "alone");
     ts_tiff_refused("pixel_size: 1", path, "parameter-missing", "required");
-    ts_tiff_refused("pages: pictures, pixel_size: 1", path, "parameter-choice", "'pictures' is not a choice");
+    ts_tiff_refused("pages: pictures, pixel_size: 1", path, "parameter-choice",
+                    "'pictures' is not a choice");
     snprintf(text, sizeof text, VIEWS "angles_file: %s", angles);
     ts_tiff_refused(text, path, "input-unreadable", "angles.txt");
     static const struct {
@@ -432,7 +494,8 @@ Test(tiff, angles_are_said_in_one_way)
                  {"0\n1.0471976\n2.0943951\n", "angle-unit", "as radians would"},
                  {"\xEF\xBB\xBF# degrees\n0\n1 # the second\nx#\n", "angle-not-a-number", "line 4"},
                  {" 0\r\n\n1.5\n-2e1", NULL, NULL},
-                 {"\xEF\xBB\xBF# angles in degrees\r\n0\r\n  # more\n1.5 # the second\n-2e1#\n", NULL, NULL}};
+                 {"\xEF\xBB\xBF# angles in degrees\r\n0\r\n  # more\n1.5 # the second\n-2e1#\n",
+                  NULL, NULL}};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         FILE *file = fopen(angles, "w");
         fputs(files[i].text, file);
@@ -445,12 +508,15 @@ Test(tiff, angles_are_said_in_one_way)
             source->ops->close(source);
         }
     }
-    ts_tiff_refused(VIEWS "angles: [0, 1, 2], angle_unit: radian", path, "angle-unit-idle", "belongs to angles_file");
-    ts_tiff_refused(VIEWS "angles: [0, 1, 2], gaps: accept", path, "gaps-idle", "belongs to angle_start");
-    ts_tiff_refused(VIEWS "angle_start: 0, angle_stop: 3.14159265", path, "angle-unit",
-                    "3 views from 0 to 3.14159 degrees are what half a turn or a turn would be in radians");
-    struct source *radians =
-        ts_tiff_opened(VIEWS "angle_start: 0, angle_stop: 3.14159265358979, angle_unit: radian", path);
+    ts_tiff_refused(VIEWS "angles: [0, 1, 2], angle_unit: radian", path, "angle-unit-idle",
+                    "belongs to angles_file");
+    ts_tiff_refused(VIEWS "angles: [0, 1, 2], gaps: accept", path, "gaps-idle",
+                    "belongs to angle_start");
+    ts_tiff_refused(
+        VIEWS "angle_start: 0, angle_stop: 3.14159265", path, "angle-unit",
+        "3 views from 0 to 3.14159 degrees are what half a turn or a turn would be in radians");
+    struct source *radians = ts_tiff_opened(
+        VIEWS "angle_start: 0, angle_stop: 3.14159265358979, angle_unit: radian", path);
     cr_assert_float_eq(radians->image.axes[1].spacing, 60, 1e-9);
     radians->ops->close(radians);
     ts_test_remove_folder(folder);
@@ -473,8 +539,10 @@ Test(tiff, a_file_of_angles_may_be_in_radians)
                                      .angles_file = angles,
                                      .angle_unit = i ? ANGLE_UNIT_RADIAN : ANGLE_UNIT_DEGREE,
                                      .quantity = TIFF_QUANTITY_AUTO};
-        struct param_set set = {
-            .params = tiff_format.params, .n_params = tiff_format.n_params, .values = &params, .owner = "input"};
+        struct param_set set = {.params = tiff_format.params,
+                                .n_params = tiff_format.n_params,
+                                .values = &params,
+                                .owner = "input"};
         struct ts_diag *diag = ts_diag_create();
         struct source *source;
         ts_scan_file_give(&set, "angles_file");
@@ -519,15 +587,18 @@ Test(tiff, real_neutron_sinogram)
 {
     char path[512];
     SKIP_WITHOUT_DATA("tiff");
-    snprintf(path, sizeof path, "%s/projections/sarepy_neutron360/sinogram_360_neutron_image.tif", ts_test_data());
-    struct source *source =
-        ts_tiff_opened("pages: sinograms, pixel_size: 0.1, angle_start: 0, angle_stop: 360, endpoint: true", path);
+    snprintf(path, sizeof path, "%s/projections/sarepy_neutron360/sinogram_360_neutron_image.tif",
+             ts_test_data());
+    struct source *source = ts_tiff_opened(
+        "pages: sinograms, pixel_size: 0.1, angle_start: 0, angle_stop: 360, endpoint: true", path);
     struct ts_diag *diag = ts_diag_create();
-    cr_assert(source->n_slices == 1 && source->image.axes[1].n == 459 && source->image.axes[2].n == 503);
+    cr_assert(source->n_slices == 1 && source->image.axes[1].n == 459 &&
+              source->image.axes[2].n == 503);
     cr_assert_eq(source->image.dtype, TS_U16);
     uint16_t *data = malloc(ts_image_bytes(&source->image));
     cr_assert_eq(source->ops->read(source, 0, 1, data, diag), TS_OK);
-    /* The strip lies uncompressed at byte 8 or wherever its tag says: the same numbers, big-endian, in the file. */
+    /* The strip lies uncompressed at byte 8 or wherever its tag says: the same numbers, big-endian,
+     * in the file. */
     size_t length, at = 0;
     unsigned char *whole = (unsigned char *)ts_test_read(path, &length);
     const size_t n = 459 * 503;

@@ -22,10 +22,12 @@
 #define SLICES "pages: slices, pixel_size: 0.5, spacing_z: 2"
 #define VIEWS "pages: views, pixel_size: 0.5, "
 
-/* Cut at every length, and with bytes changed: never a crash, and a file that was cut is never read whole. */
+/* Cut at every length, and with bytes changed: never a crash, and a file that was cut is never read
+ * whole. */
 Test(tiff_damage, damaged_files_are_errors)
 {
-    static const int codecs[] = {COMPRESSION_NONE, COMPRESSION_LZW, COMPRESSION_ADOBE_DEFLATE, COMPRESSION_PACKBITS};
+    static const int codecs[] = {COMPRESSION_NONE, COMPRESSION_LZW, COMPRESSION_ADOBE_DEFLATE,
+                                 COMPRESSION_PACKBITS};
     char folder[256], path[300];
     uint64_t random = 5;
     ts_test_folder_in_memory(folder, sizeof folder);
@@ -36,7 +38,8 @@ Test(tiff_damage, damaged_files_are_errors)
         w.tiled = c & 1;
         ts_tiff_write(path, &w);
         size_t length;
-        unsigned char *whole = (unsigned char *)ts_test_read(path, &length), data[3 * TIFF_COLUMNS * TIFF_ROWS * 4 * 4];
+        unsigned char *whole = (unsigned char *)ts_test_read(path, &length),
+                      data[3 * TIFF_COLUMNS * TIFF_ROWS * 4 * 4];
         for (int i = 0; i < 400; i++) {
             const bool cut = i < 200;
             const size_t kept = cut ? (size_t)i * (length - 1) / 200 : length;
@@ -73,8 +76,8 @@ static uint64_t number_at(const unsigned char *bytes, size_t n, bool big_endian)
     return number;
 }
 
-/* Cut within the pointer of a directory to the next one, in the middle of the file and at its end: the pages before the
- * cut are whole, and must not pass for all there are. */
+/* Cut within the pointer of a directory to the next one, in the middle of the file and at its end:
+ * the pages before the cut are whole, and must not pass for all there are. */
 Test(tiff_damage, files_cut_within_the_pointer_to_the_next_page_are_refused)
 {
     static const char *const modes[] = {"wl", "wb", "w8l", "w8b"};
@@ -95,13 +98,16 @@ Test(tiff_damage, files_cut_within_the_pointer_to_the_next_page_are_refused)
         for (int page = 1; at; page++) {
             const size_t end = at + count + entry * number_at(whole + at, count, swapped) + pointer;
             cr_assert_leq(end, length);
-            for (size_t missing = 1; missing <= pointer && (page == 10 || end == length); missing++) {
+            for (size_t missing = 1; missing <= pointer && (page == 10 || end == length);
+                 missing++) {
                 char text[64];
                 FILE *file = fopen(path, "wb");
                 cr_assert_eq(fwrite(whole, 1, end - missing, file), end - missing);
                 fclose(file);
-                snprintf(text, sizeof text, "page %d: its directory at %llu of", page, (unsigned long long)at);
-                ts_tiff_refused(VIEWS "angle_start: 0, angle_stop: 180", path, "tiff-truncated", text);
+                snprintf(text, sizeof text, "page %d: its directory at %llu of", page,
+                         (unsigned long long)at);
+                ts_tiff_refused(VIEWS "angle_start: 0, angle_stop: 180", path, "tiff-truncated",
+                                text);
             }
             at = number_at(whole + end - pointer, pointer, swapped);
             cr_assert_leq(page, w.n_pages);
@@ -151,20 +157,23 @@ Test(tiff_damage, a_file_changed_after_the_check_is_an_error)
     ts_test_remove_folder(folder);
 }
 
-/* The process that decodes crashes, or is stopped for longer than a job may take: an error that names the file and the
- * page. Another process reads on. One that is killed has another in its place, once. */
+/* The process that decodes crashes, or is stopped for longer than a job may take: an error that
+ * names the file and the page. Another process reads on. One that is killed has another in its
+ * place, once. */
 Test(tiff_damage, a_reader_that_dies_or_hangs_is_an_error_that_names_the_file)
 {
     static const struct {
         int signal, times;
         enum ts_status status;
         const char *code, *text;
-    } ends[] = {
-        {SIGSEGV, 1, TS_BAD_INPUT, "decoder-died", "a.tif, page 2: the process that read it was killed by signal 11"},
-        {SIGSTOP, 1, TS_BAD_INPUT, "decoder-died", "a.tif, page 2: the process that read it took longer than 1 s"},
-        {SIGKILL, 1, TS_OK, NULL, NULL},
-        {SIGTERM, 1, TS_OK, NULL, NULL},
-        {SIGKILL, 2, TS_RUN_FAILED, "decoder-killed", "a.tif: the process that reads it was killed by signal 9"}};
+    } ends[] = {{SIGSEGV, 1, TS_BAD_INPUT, "decoder-died",
+                 "a.tif, page 2: the process that read it was killed by signal 11"},
+                {SIGSTOP, 1, TS_BAD_INPUT, "decoder-died",
+                 "a.tif, page 2: the process that read it took longer than 1 s"},
+                {SIGKILL, 1, TS_OK, NULL, NULL},
+                {SIGTERM, 1, TS_OK, NULL, NULL},
+                {SIGKILL, 2, TS_RUN_FAILED, "decoder-killed",
+                 "a.tif: the process that reads it was killed by signal 9"}};
     char folder[256], path[300];
     unsigned char sound[TIFF_COLUMNS * TIFF_ROWS * 2], data[sizeof sound];
     struct tiff_writing w = ts_tiff_plain;
@@ -174,10 +183,12 @@ Test(tiff_damage, a_reader_that_dies_or_hangs_is_an_error_that_names_the_file)
     ts_tiff_write(path, &w);
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
         struct ts_diag *diag = ts_diag_create();
-        struct tiff_pages pages = {.arena = ts_arena_create(), .owner = "input", .fd = -1, .job_seconds = 1};
+        struct tiff_pages pages = {
+            .arena = ts_arena_create(), .owner = "input", .fd = -1, .job_seconds = 1};
         enum ts_status status = TS_OK;
         cr_assert_eq(ts_tiff_pages_open(&pages, &(const char *){path}, 1, diag), TS_OK);
-        cr_assert_eq(ts_tiff_pages_read(&pages, 1, 0, TIFF_ROWS, sound, TIFF_COLUMNS * 2, diag), TS_OK);
+        cr_assert_eq(ts_tiff_pages_read(&pages, 1, 0, TIFF_ROWS, sound, TIFF_COLUMNS * 2, diag),
+                     TS_OK);
         for (int k = 0; k < ends[i].times && status == TS_OK; k++) {
             cr_assert_eq(kill(ts_workers_pid(pages.worker, 0), ends[i].signal), 0);
             memset(data, 0x55, sizeof data);
@@ -187,7 +198,8 @@ Test(tiff_damage, a_reader_that_dies_or_hangs_is_an_error_that_names_the_file)
         cr_assert_eq(status, ends[i].status, "end %zu", i);
         if (ends[i].code)
             ts_test_expect(diag, ends[i].code, ends[i].text);
-        cr_assert_eq(ts_tiff_pages_read(&pages, 1, 0, TIFF_ROWS, data, TIFF_COLUMNS * 2, diag), TS_OK);
+        cr_assert_eq(ts_tiff_pages_read(&pages, 1, 0, TIFF_ROWS, data, TIFF_COLUMNS * 2, diag),
+                     TS_OK);
         cr_assert_eq(memcmp(data, sound, sizeof data), 0);
         ts_tiff_pages_close(&pages);
         ts_arena_destroy(pages.arena);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Headers that libtiff would not write: pages put together by hand, little endian, their entries chosen by each case.
+ * Headers that libtiff would not write: pages put together by hand, little endian, their entries
+ * chosen by each case.
  */
 #include <criterion/criterion.h>
 #include <fcntl.h>
@@ -94,11 +95,13 @@ Test(tiff_headers, each_has_its_own_error)
         {NULL, NULL},
         {"tiff-page-kind", "a reduced copy of another page", .kind = FILETYPE_REDUCEDIMAGE},
         {"tiff-page-kind", "a mask, not an image", .kind = FILETYPE_MASK},
-        {"tiff-compression", "compression 34712; none, LZW, deflate and PackBits are read", .compression = 34712},
+        {"tiff-compression", "compression 34712; none, LZW, deflate and PackBits are read",
+         .compression = 34712},
         {"tiff-size", "70000 x 8 pixels; 1 to 65535 a side", .width = 70000},
         {"tiff-strip-size", "claims 16777216 bytes from 64", .width = 4096, .height = 4096,
          .compression = COMPRESSION_ADOBE_DEFLATE},
-        {"tiff-truncated", "190 bytes at 8 of a file of 186", .strip_bytes = 190, .compression = COMPRESSION_LZW},
+        {"tiff-truncated", "190 bytes at 8 of a file of 186", .strip_bytes = 190,
+         .compression = COMPRESSION_LZW},
     };
     char folder[256], path[300];
     ts_test_folder(folder, sizeof folder);

@@ -54,7 +54,8 @@ static void expect_attribute(const struct source *source, const char *name, cons
     cr_expect_str_eq(found, value);
 }
 
-static void expect_slices(const struct stack *stack, const char *rest, int64_t n, const char *skipped, const char *code)
+static void expect_slices(const struct stack *stack, const char *rest, int64_t n,
+                          const char *skipped, const char *code)
 {
     struct ts_diag *diag = ts_diag_create();
     struct source *source = NULL;
@@ -79,7 +80,8 @@ Test(tiff_lost, links_to_files_are_followed_and_broken_ones_refuse)
     cr_assert_eq(symlink("kept/6", stack.path), 0);
     expect_slices(&stack, SLICES, FILES, "", "files-passed-over"); /* of the folder `kept` */
     cr_assert_eq(unlink(kept), 0);
-    ts_tiff_refused(SLICES, stack.folder, "input-unreadable", "p6.tif, a link to kept/6: No such file or directory");
+    ts_tiff_refused(SLICES, stack.folder, "input-unreadable",
+                    "p6.tif, a link to kept/6: No such file or directory");
     expect_slices(&stack, SLICES ", unreadable: skip", FILES - 1, "1", "slice-unreadable");
     ts_test_remove_folder(stack.folder);
 }
@@ -95,13 +97,15 @@ Test(tiff_lost, empty_and_damaged_files_refuse)
         else
             cr_assert_eq(ftruncate(fd, kind == 0 ? 0 : 6), 0);
         close(fd);
-        ts_tiff_refused(SLICES, stack.folder, "tiff-unreadable", "p6.tif: not a TIFF file that can be read");
+        ts_tiff_refused(SLICES, stack.folder, "tiff-unreadable",
+                        "p6.tif: not a TIFF file that can be read");
         expect_slices(&stack, SLICES ", unreadable: skip", FILES - 1, "1", "slice-unreadable");
         /* Views that divide a range would all have other angles. */
-        ts_tiff_refused(VIEWS "angle_start: 0, angle_stop: 180, unreadable: skip", stack.folder, "page-missing",
-                        "1 file was skipped");
-        expect_slices(&stack, VIEWS "angle_start: 0, angle_stop: 180, unreadable: skip, gaps: accept", 23, "1",
-                      "slice-unreadable");
+        ts_tiff_refused(VIEWS "angle_start: 0, angle_stop: 180, unreadable: skip", stack.folder,
+                        "page-missing", "1 file was skipped");
+        expect_slices(&stack,
+                      VIEWS "angle_start: 0, angle_stop: 180, unreadable: skip, gaps: accept", 23,
+                      "1", "slice-unreadable");
         ts_test_remove_folder(stack.folder);
     }
 }
@@ -127,7 +131,8 @@ Test(tiff_lost, a_number_that_is_missing_among_slices_is_warned_of)
 /* Something else than a file stands where one was, under its name, or nearly. */
 Test(tiff_lost, what_is_no_file_refuses)
 {
-    static const char *const codes[] = {"input-unreadable", "input-unreadable", "input-unreadable", "tiff-unreadable"};
+    static const char *const codes[] = {"input-unreadable", "input-unreadable", "input-unreadable",
+                                        "tiff-unreadable"};
     for (int kind = 0; kind < 4; kind++) {
         char part[300];
         struct stack stack = begin();

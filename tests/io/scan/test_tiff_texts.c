@@ -48,7 +48,8 @@ static struct source *open_text(const char *text, const char *rest, const char *
     snprintf(at, sizeof at, "%s/%s", folder, name);
     ts_tiff_write(at, &w);
     ts_diag_clear(diag);
-    cr_assert_eq(ts_tiff_chain_open(rest, at, &source, diag), TS_OK, "%s: %s", text, ts_diag_first_error(diag));
+    cr_assert_eq(ts_tiff_chain_open(rest, at, &source, diag), TS_OK, "%s: %s", text,
+                 ts_diag_first_error(diag));
     return source;
 }
 
@@ -58,7 +59,8 @@ Test(tiff_texts, a_straight_line_of_imagej_is_applied)
         const char *text;
         double c0, c1;
     } rows[] = {
-        {"ImageJ=1.53t\nimages=3\nslices=3\ncf=0\nc0=-32768.0\nc1=1.0\nvunit=Gray Value\n", -32768, 1},
+        {"ImageJ=1.53t\nimages=3\nslices=3\ncf=0\nc0=-32768.0\nc1=1.0\nvunit=Gray Value\n", -32768,
+         1},
         {"ImageJ=1.53t\nimages=3\nslices=3\nc0=-1024\nc1=0.5\ncf=0\n", -1024, 0.5},
         {"ImageJ=1.53t\nimages=3\nslices=3\ncf=0\nc0=0\nc1=1e-3\n", 0, 1e-3},
         {"ImageJ=1.53t\nimages=3\nslices=3\ncf=0\nc0=65535\nc1=-1\n", 65535, -1},
@@ -67,13 +69,15 @@ Test(tiff_texts, a_straight_line_of_imagej_is_applied)
         struct source *source = open_text(rows[i].text, SLICES, "a.tif");
         cr_assert_eq(source->image.dtype, TS_F32);
         cr_expect_eq(ts_test_record(diag, "tiff-calibration")->severity, TS_NOTE);
-        cr_expect(source->slices[0].slope == rows[i].c1 && source->slices[0].intercept == rows[i].c0);
+        cr_expect(source->slices[0].slope == rows[i].c1 &&
+                  source->slices[0].intercept == rows[i].c0);
         float *data = read_all(source);
         for (int k = 0; k < 3; k++)
             for (int at = 0; at < TIFF_ROWS * TIFF_COLUMNS; at++)
                 cr_assert_eq(data[k * TIFF_ROWS * TIFF_COLUMNS + at],
-                             (float)(rows[i].c0 + rows[i].c1 * (double)ts_tiff_value(TS_U16, k, at / TIFF_COLUMNS,
-                                                                                     at % TIFF_COLUMNS)),
+                             (float)(rows[i].c0 + rows[i].c1 * (double)ts_tiff_value(
+                                                                   TS_U16, k, at / TIFF_COLUMNS,
+                                                                   at % TIFF_COLUMNS)),
                              "row %zu, %d", i, at);
         free(data);
         source->ops->close(source);
@@ -89,7 +93,8 @@ Test(tiff_texts, other_calibrations_are_not_silent_and_none_is)
         {"ImageJ=1.53t\nimages=3\nslices=3\ncf=1\nc0=1\nc1=2\nc2=3\n", "a polynomial of degree 2"},
         {"ImageJ=1.53t\nimages=3\nslices=3\ncf=7\nc0=1\nc1=2\n", "function 7 (Rodbard)"},
         {"ImageJ=1.53t\nimages=3\nslices=3\ncf=21\n", "function 21 (another)"},
-        {"ImageJ=1.53t\nimages=3\nslices=3\ncf=0\nc0=5\n", "function 0 (a straight line)"}, /* no slope */
+        {"ImageJ=1.53t\nimages=3\nslices=3\ncf=0\nc0=5\n",
+         "function 0 (a straight line)"}, /* no slope */
         {"ImageJ=1.53t\nimages=3\nslices=3\ncf=0\nc0=0\nc1=1\n", NULL},
         {"ImageJ=1.53t\nimages=3\nslices=3\ncf=20\nc0=4\nc1=2\n", NULL},
         {"ImageJ=1.53t\nimages=3\nslices=3\nmin=0.0\nmax=255\n", NULL},
@@ -105,12 +110,15 @@ Test(tiff_texts, other_calibrations_are_not_silent_and_none_is)
         source->ops->close(source);
     }
     /* files of two calibrations are no image */
-    struct source *source = open_text("ImageJ=1.53t\nimages=3\nslices=3\ncf=0\nc0=-1024\nc1=0.5\n", SLICES, "v_0.tif");
+    struct source *source =
+        open_text("ImageJ=1.53t\nimages=3\nslices=3\ncf=0\nc0=-1024\nc1=0.5\n", SLICES, "v_0.tif");
     source->ops->close(source);
-    source = open_text("ImageJ=1.53t\nimages=3\nslices=3\ncf=0\nc0=-1024\nc1=0.25\n", SLICES, "v_1.tif");
+    source =
+        open_text("ImageJ=1.53t\nimages=3\nslices=3\ncf=0\nc0=-1024\nc1=0.25\n", SLICES, "v_1.tif");
     source->ops->close(source);
     snprintf(path, sizeof path, "%s/v_*.tif", folder);
-    ts_tiff_refused(SLICES, path, "tiff-pages-differ", "its text says that values are -1024 + 0.25");
+    ts_tiff_refused(SLICES, path, "tiff-pages-differ",
+                    "its text says that values are -1024 + 0.25");
 }
 
 Test(tiff_texts, sizes_in_texts_that_contradict_the_chain_are_warned_of)
@@ -126,18 +134,23 @@ Test(tiff_texts, sizes_in_texts_that_contradict_the_chain_are_warned_of)
         {"ImageJ=1.53t\nimages=3\nslices=3\nspacing=-2000\nunit=\\u00B5m\n", NULL},
         {"ImageJ=1.53t\nimages=3\nslices=3\nspacing=5\nunit=pixel\n", NULL},
         {"ImageJ=1.53t\nimages=3\nslices=3\nspacing=5\n", NULL},
-        {"<OME><Pixels DimensionOrder=\"XYZCT\" SizeZ=\"3\" SizeC=\"1\" SizeT=\"1\" PhysicalSizeX=\"50\" "
+        {"<OME><Pixels DimensionOrder=\"XYZCT\" SizeZ=\"3\" SizeC=\"1\" SizeT=\"1\" "
+         "PhysicalSizeX=\"50\" "
          "PhysicalSizeY=\"60\"/></OME>",
          "rows are 0.06 mm apart and columns 0.05 mm"},
-        {"<OME><Pixels DimensionOrder=\"XYZCT\" SizeZ=\"3\" SizeC=\"1\" SizeT=\"1\" PhysicalSizeZ=\"100\"/></OME>",
+        {"<OME><Pixels DimensionOrder=\"XYZCT\" SizeZ=\"3\" SizeC=\"1\" SizeT=\"1\" "
+         "PhysicalSizeZ=\"100\"/></OME>",
          "slices are 0.1 mm apart"},
-        {"<OME><Pixels DimensionOrder=\"XYZCT\" SizeZ=\"3\" SizeC=\"1\" SizeT=\"1\" PhysicalSizeZ=\"3\" "
+        {"<OME><Pixels DimensionOrder=\"XYZCT\" SizeZ=\"3\" SizeC=\"1\" SizeT=\"1\" "
+         "PhysicalSizeZ=\"3\" "
          "PhysicalSizeZUnit=\"mm\"/></OME>",
          "slices are 3 mm apart"},
-        {"<OME><Pixels DimensionOrder=\"XYZCT\" SizeZ=\"3\" SizeC=\"1\" SizeT=\"1\" PhysicalSizeZ=\"3\" "
+        {"<OME><Pixels DimensionOrder=\"XYZCT\" SizeZ=\"3\" SizeC=\"1\" SizeT=\"1\" "
+         "PhysicalSizeZ=\"3\" "
          "PhysicalSizeZUnit=\"pixel\"/></OME>",
          NULL},
-        {"<OME><Pixels DimensionOrder=\"XYZCT\" SizeZ=\"3\" SizeC=\"1\" SizeT=\"1\" PhysicalSizeX=\"500\" "
+        {"<OME><Pixels DimensionOrder=\"XYZCT\" SizeZ=\"3\" SizeC=\"1\" SizeT=\"1\" "
+         "PhysicalSizeX=\"500\" "
          "PhysicalSizeY=\"500\" "
          "PhysicalSizeZ=\"2000\" PhysicalSizeZUnit=\"\xC2\xB5m\"/></OME>",
          NULL},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * TIFF pages by several threads: the same values for every number of threads, slab and memory, strips decoded once, and
- * the first failure whichever thread was faster.
+ * TIFF pages by several threads: the same values for every number of threads, slab and memory,
+ * strips decoded once, and the first failure whichever thread was faster.
  */
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -66,7 +66,8 @@ Test(tiff_threads, same_values_for_every_number_and_slab)
         for (int threads = 1; threads <= 4; threads++)
             for (int64_t slab = 1; slab < 12; slab += 3) {
                 source = ts_tiff_opened(views ? VIEWS : SLICES, input);
-                source->ops->may_hold(source, slab == 4 ? 3 * ts_slice_bytes(&source->image) : (size_t)1 << 20);
+                source->ops->may_hold(source, slab == 4 ? 3 * ts_slice_bytes(&source->image)
+                                                        : (size_t)1 << 20);
                 void *data = read_slabs(source, threads, slab, diag);
                 cr_assert_arr_eq(data, whole, bytes);
                 free(data);
@@ -79,7 +80,8 @@ Test(tiff_threads, same_values_for_every_number_and_slab)
     ts_diag_destroy(diag);
 }
 
-/* Pages of one strip: the files are gone after the first row was read, and every other row comes all the same. */
+/* Pages of one strip: the files are gone after the first row was read, and every other row comes
+ * all the same. */
 Test(tiff_threads, a_strip_is_decoded_once)
 {
     struct ts_diag *diag = ts_diag_create();
@@ -110,7 +112,8 @@ Test(tiff_threads, plain_rows_are_not_held)
     w.one_strip = true;
     snprintf(path, sizeof path, "%s/plain.tif", folder);
     ts_tiff_write(path, &w);
-    struct source *source = ts_tiff_opened("pages: views, pixel_size: 0.5, angles: [0, 1, 2]", path);
+    struct source *source =
+        ts_tiff_opened("pages: views, pixel_size: 0.5, angles: [0, 1, 2]", path);
     const size_t slice = ts_slice_bytes(&source->image);
     cr_assert_lt(source->ops->memory_bytes(source, 1, 1), 8 * slice + 4096);
     source->ops->close(source);

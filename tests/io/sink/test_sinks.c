@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Outputs of several formats appear together or not at all: where one is refused, or its name comes into being during
- * the run, nothing of the others is left, and what they would have replaced is there as before.
+ * Outputs of several formats appear together or not at all: where one is refused, or its name comes
+ * into being during the run, nothing of the others is left, and what they would have replaced is
+ * there as before.
  */
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -24,8 +25,10 @@ static void begin(void)
 {
     static struct program_outcome outcome;
     ts_test_folder(folder, sizeof folder);
-    ts_program_run(folder, (const char *[]){"phantom", "disc", "-o", "in", "--size", "32", "--slices", "3", NULL},
-                   &outcome);
+    ts_program_run(
+        folder,
+        (const char *[]){"phantom", "disc", "-o", "in", "--size", "32", "--slices", "3", NULL},
+        &outcome);
     cr_assert_eq(outcome.code, 0, "%s", outcome.err);
 }
 
@@ -85,7 +88,9 @@ Test(sinks, one_that_exists_keeps_all_from_being_written)
     for (size_t i = 0; i < sizeof taken / sizeof *taken; i++) {
         char expected[64];
         write_text(taken[i], "mine");
-        ts_program_run(folder, (const char *[]){"run", "dicom in | invert | hdf5 a.h5 | nifti a.nii", NULL}, &outcome);
+        ts_program_run(folder,
+                       (const char *[]){"run", "dicom in | invert | hdf5 a.h5 | nifti a.nii", NULL},
+                       &outcome);
         cr_assert(outcome.code == 1 && strstr(outcome.err, "already exists"), "%s", outcome.err);
         snprintf(expected, sizeof expected, "%s in ", taken[i]);
         expect_names(expected);
@@ -101,8 +106,9 @@ Test(sinks, wrong_suffixes_are_refused)
     ts_test_chain_refused(CHAIN("nifti: a"), folder, TS_BAD_CHAIN, "output-suffix");
     ts_test_chain_refused(CHAIN("nifty: a.nii"), folder, TS_BAD_CHAIN, "unknown-format");
     /* A user who gives a folder such a name expects a file, or a stream. */
-    static const char *const misnamed[] = {CHAIN("dicom: a.dcm"), CHAIN("png: A.JPG"), CHAIN("tiff: a.nrrd"),
-                                           CHAIN("png: -"),       CHAIN("hdf5: -"),    "dicom in | invert | dicom -"};
+    static const char *const misnamed[] = {CHAIN("dicom: a.dcm"), CHAIN("png: A.JPG"),
+                                           CHAIN("tiff: a.nrrd"), CHAIN("png: -"),
+                                           CHAIN("hdf5: -"),      "dicom in | invert | dicom -"};
     for (size_t i = 0; i < sizeof misnamed / sizeof *misnamed; i++)
         ts_test_chain_refused(misnamed[i], folder, TS_BAD_CHAIN, "output-suffix");
     ts_test_chain_runs(CHAIN("dicom: a.dcm/, png: v1.2"), folder);
@@ -111,7 +117,8 @@ Test(sinks, wrong_suffixes_are_refused)
     struct ts_chain *chain;
     cr_assert_eq(ts_test_parse(CHAIN("hdf5: a.h5"), &chain, &diag), TS_OK);
     cr_assert_eq(ts_chain_set_output(chain, "a.foo", diag), TS_BAD_CHAIN);
-    cr_assert(ts_test_record(diag, "output-suffix") && strstr(ts_diag_get(diag, 0)->hint, ".nii.gz"));
+    cr_assert(ts_test_record(diag, "output-suffix") &&
+              strstr(ts_diag_get(diag, 0)->hint, ".nii.gz"));
     cr_assert(strstr(chain->output.path, "a.h5") && chain->output.n_sinks == 0);
     cr_assert_eq(ts_chain_set_output(chain, "b.NII", diag), TS_OK);
     cr_assert(!chain->output.path && chain->output.n_sinks == 1);
@@ -124,31 +131,42 @@ Test(sinks, wrong_suffixes_are_refused)
 /* Outputs that would have one name, or lie in a folder that is another's, end the plan. */
 Test(sinks, names_of_their_own)
 {
-    static const char *const wrong[] = {CHAIN("png: a, dicom: a"),           CHAIN("png: a, tiff: ./in/../a"),
-                                        CHAIN("nifti: a.nii, png: a.json/"), CHAIN("nifti: a.nii.gz, dicom: a.bvec/"),
-                                        CHAIN("hdf5: a/r.h5, png: a"),       CHAIN("png: a/b, dicom: a")};
+    static const char *const wrong[] = {
+        CHAIN("png: a, dicom: a"),           CHAIN("png: a, tiff: ./in/../a"),
+        CHAIN("nifti: a.nii, png: a.json/"), CHAIN("nifti: a.nii.gz, dicom: a.bvec/"),
+        CHAIN("hdf5: a/r.h5, png: a"),       CHAIN("png: a/b, dicom: a")};
     mkdir(in_folder("a"), 0700);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         ts_test_chain_refused(wrong[i], folder, TS_BAD_CHAIN, "output-collides");
     expect_names("a in ");
-    ts_test_chain_refused(CHAIN("nifti: a.nii, codec: rle"), folder, TS_BAD_CHAIN, "parameter-unused");
-    ts_test_chain_refused("dicom in | invert | hdf5 b.h5 codec=j2k", folder, TS_BAD_CHAIN, "parameter-unused");
-    ts_test_chain_refused(CHAIN("tiff: b, window: [40, 400]"), folder, TS_BAD_CHAIN, "parameter-unused");
-    ts_test_chain_runs(CHAIN("nifti: a.nii, hdf5: a.h5, png: b, dicom: c, tiff: ab, codec: j2k"), folder);
+    ts_test_chain_refused(CHAIN("nifti: a.nii, codec: rle"), folder, TS_BAD_CHAIN,
+                          "parameter-unused");
+    ts_test_chain_refused("dicom in | invert | hdf5 b.h5 codec=j2k", folder, TS_BAD_CHAIN,
+                          "parameter-unused");
+    ts_test_chain_refused(CHAIN("tiff: b, window: [40, 400]"), folder, TS_BAD_CHAIN,
+                          "parameter-unused");
+    ts_test_chain_runs(CHAIN("nifti: a.nii, hdf5: a.h5, png: b, dicom: c, tiff: ab, codec: j2k"),
+                       folder);
     expect_names("a a.h5 a.json a.nii ab b c in ");
 }
 
 Test(sinks, a_sinogram_is_no_nifti)
 {
-    ts_test_chain_refused("dicom in | radon | nifti a.nii", folder, TS_BAD_CHAIN, "output-cannot-hold");
+    ts_test_chain_refused("dicom in | radon | nifti a.nii", folder, TS_BAD_CHAIN,
+                          "output-cannot-hold");
 }
 
-static struct sink *open_nifti(const struct ts_image *image, const char *name, bool force, struct ts_diag *diag)
+static struct sink *open_nifti(const struct ts_image *image, const char *name, bool force,
+                               struct ts_diag *diag)
 {
     struct sink *sink;
-    const struct sink_request request = {
-        .path = strdup(in_folder(name)), .image = image, .name = "data", .threads = 2, .force = force};
-    cr_assert_eq(ts_sink_open(&nifti_sink, &request, &sink, diag), TS_OK, "%s", ts_test_errors(diag));
+    const struct sink_request request = {.path = strdup(in_folder(name)),
+                                         .image = image,
+                                         .name = "data",
+                                         .threads = 2,
+                                         .force = force};
+    cr_assert_eq(ts_sink_open(&nifti_sink, &request, &sink, diag), TS_OK, "%s",
+                 ts_test_errors(diag));
     cr_assert_eq(ts_sink_put(sink, image, diag), TS_OK);
     cr_assert_eq(ts_sink_finish(sink, diag), TS_OK);
     return sink;
@@ -161,7 +179,8 @@ static void close_nifti(struct sink *sink)
     free(path);
 }
 
-/* The second name comes into being after its check: the first one is taken back, and what it replaced is there. */
+/* The second name comes into being after its check: the first one is taken back, and what it
+ * replaced is there. */
 Test(sinks, names_are_taken_back_where_one_cannot_be_given)
 {
     static int16_t values[2 * 3 * 4];
@@ -199,7 +218,8 @@ Test(sinks, names_are_taken_back_where_one_cannot_be_given)
     ts_diag_destroy(diag);
 }
 
-/* The HDF5 file is a sink: it is there, and what it replaced is gone, only where all others get their names. */
+/* The HDF5 file is a sink: it is there, and what it replaced is gone, only where all others get
+ * their names. */
 Test(sinks, an_hdf5_file_gets_its_name_with_the_others)
 {
     static int16_t values[2 * 3 * 4];
@@ -257,7 +277,8 @@ Test(sinks, an_hdf5_file_that_is_not_finished_is_removed)
     ts_diag_destroy(diag);
 }
 
-/* On a device the values leave it for all outputs alike, also where the HDF5 file has halves of them. */
+/* On a device the values leave it for all outputs alike, also where the HDF5 file has halves of
+ * them. */
 TEST_ON_BOTH(sinks, get_the_values_that_hdf5_gets)
 {
     static const char *const forms[] = {"", ", compression: none", ", dtype: f16"};
@@ -282,7 +303,8 @@ TEST_ON_BOTH(sinks, get_the_values_that_hdf5_gets)
     ts_test_chain_runs("dicom in | gaussian sigma=1 unit=pixel | hdf5 a.h5", folder);
     ts_test_chain_runs("result a.h5 | save name=same | nifti b.nii", folder);
     char *alone = ts_test_read(in_folder("b.nii"), &length);
-    cr_assert(length == first_length && !memcmp(alone, first, length)); /* as where HDF5 was the only output */
+    cr_assert(length == first_length &&
+              !memcmp(alone, first, length)); /* as where HDF5 was the only output */
     free(alone);
     free(first);
 }
@@ -302,8 +324,11 @@ Test(sinks, a_series_of_volumes_is_one_nifti)
                              .quantity = TS_INTENSITY,
                              .unit = "1"};
     struct ts_diag *diag = ts_diag_create();
-    const struct sink_request request = {
-        .path = in_folder("a.nii"), .image = &image, .volumes = &time, .name = "data", .threads = 2};
+    const struct sink_request request = {.path = in_folder("a.nii"),
+                                         .image = &image,
+                                         .volumes = &time,
+                                         .name = "data",
+                                         .threads = 2};
     struct sink *sink;
     struct nifti_header header;
     cr_assert_eq(ts_sink_open(&nifti_sink, &request, &sink, diag), TS_OK);
@@ -319,7 +344,8 @@ Test(sinks, a_series_of_volumes_is_one_nifti)
     size_t length;
     char *bytes = ts_test_read(in_folder("a.nii"), &length);
     cr_assert_null(ts_nifti_decode((unsigned char *)bytes, length, &header));
-    cr_assert(header.dim[0] == 4 && header.dim[3] == NZ && header.dim[4] == N && header.pixdim[4] == 2);
+    cr_assert(header.dim[0] == 4 && header.dim[3] == NZ && header.dim[4] == N &&
+              header.pixdim[4] == 2);
     cr_assert_eq(length, NIFTI_1_BYTES + 4 + sizeof values * N);
     memcpy(values, bytes + NIFTI_1_BYTES + 4 + 2 * sizeof values, sizeof values);
     /* Without a place in a patient the last row comes first. */
@@ -329,7 +355,8 @@ Test(sinks, a_series_of_volumes_is_one_nifti)
     ts_diag_destroy(diag);
 }
 
-/* These are the axis of a series of volumes, and what is expected of its fourth axis and of the text beside it. */
+/* These are the axis of a series of volumes, and what is expected of its fourth axis and of the
+ * text beside it. */
 struct series_of {
     struct ts_axis axis;
     double repetition_ms; /* 0: not known */
@@ -342,12 +369,13 @@ static void write_series(const struct series_of *series)
     static int16_t values[2 * 3 * 4 * 3];
     const struct source_attribute repetition = {
         .name = "repetition_time", .numbers = &series->repetition_ms, .n = 1, .unit = "ms"};
-    struct ts_image image = {
-        .rank = 3,
-        .axes = {{TS_AXIS_Z, 2, 2, "mm", NULL, 0}, {TS_AXIS_Y, 3, 1, "mm", NULL, 0}, {TS_AXIS_X, 4, 1, "mm", NULL, 0}},
-        .dtype = TS_I16,
-        .quantity = TS_INTENSITY,
-        .unit = "1"};
+    struct ts_image image = {.rank = 3,
+                             .axes = {{TS_AXIS_Z, 2, 2, "mm", NULL, 0},
+                                      {TS_AXIS_Y, 3, 1, "mm", NULL, 0},
+                                      {TS_AXIS_X, 4, 1, "mm", NULL, 0}},
+                             .dtype = TS_I16,
+                             .quantity = TS_INTENSITY,
+                             .unit = "1"};
     const struct sink_request request = {.path = in_folder("a.nii"),
                                          .image = &image,
                                          .volumes = &series->axis,
@@ -392,18 +420,34 @@ Test(sinks, say_of_the_fourth_axis_what_is_known)
          3,
          NIFTI_SECONDS,
          "\"RepetitionTime\": 3"},
-        {{.kind = TS_AXIS_TIME, .n = 3, .unit = "s", .positions = uneven}, 3000, 10, NIFTI_SECONDS, "\"VolumeTiming\""},
-        {{.kind = TS_AXIS_TIME, .n = 3, .unit = "", .spacing = 1}, 3000, 1, 0, "\"RepetitionTime\": 3"},
-        {{.kind = TS_AXIS_ECHO, .n = 3, .unit = "ms", .positions = echoes}, 3000, 1, 0, "\"Axis\": \"echo\""},
-        {{.kind = TS_AXIS_B, .n = 3, .unit = "s/mm2", .positions = b}, 3000, 1, 0, "\"Axis\": \"b\""}};
+        {{.kind = TS_AXIS_TIME, .n = 3, .unit = "s", .positions = uneven},
+         3000,
+         10,
+         NIFTI_SECONDS,
+         "\"VolumeTiming\""},
+        {{.kind = TS_AXIS_TIME, .n = 3, .unit = "", .spacing = 1},
+         3000,
+         1,
+         0,
+         "\"RepetitionTime\": 3"},
+        {{.kind = TS_AXIS_ECHO, .n = 3, .unit = "ms", .positions = echoes},
+         3000,
+         1,
+         0,
+         "\"Axis\": \"echo\""},
+        {{.kind = TS_AXIS_B, .n = 3, .unit = "s/mm2", .positions = b},
+         3000,
+         1,
+         0,
+         "\"Axis\": \"b\""}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct nifti_header header;
         size_t length;
         write_series(&cases[i]);
         char *bytes = ts_test_read(in_folder("a.nii"), &length);
         cr_assert_null(ts_nifti_decode((unsigned char *)bytes, length, &header));
-        cr_assert(header.pixdim[4] == cases[i].pixdim && header.units == NIFTI_MM + cases[i].time, "case %zu: %g, %g",
-                  i, header.pixdim[4], header.units);
+        cr_assert(header.pixdim[4] == cases[i].pixdim && header.units == NIFTI_MM + cases[i].time,
+                  "case %zu: %g, %g", i, header.pixdim[4], header.units);
         cr_assert(header.sform == 0 && header.qform == 0);
         cr_assert_eq(header.first, cases[i].axis.positions == late ? -0.5 : 0);
         free(bytes);
@@ -434,12 +478,16 @@ Test(sinks, gzip_is_the_same_for_all_threads_and_slabs)
         values[i] = (float)(i % 1000) * 0.25F;
     for (int threads = 1; threads <= 4; threads++) {
         struct sink *sink;
-        const struct sink_request request = {
-            .path = in_folder("a.nii.gz"), .image = &image, .name = "data", .threads = threads, .force = true};
+        const struct sink_request request = {.path = in_folder("a.nii.gz"),
+                                             .image = &image,
+                                             .name = "data",
+                                             .threads = threads,
+                                             .force = true};
         cr_assert_eq(ts_sink_open(&nifti_sink, &request, &sink, diag), TS_OK);
         image.data = values;
         for (int64_t z = 0; z < NZ; z += threads) {
-            const struct ts_image slab = ts_image_slices(&image, z, NZ - z < threads ? NZ - z : threads);
+            const struct ts_image slab =
+                ts_image_slices(&image, z, NZ - z < threads ? NZ - z : threads);
             cr_assert_eq(ts_sink_put(sink, &slab, diag), TS_OK);
         }
         cr_assert_eq(ts_sink_finish(sink, diag), TS_OK);

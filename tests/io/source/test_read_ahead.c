@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Slices that are read ahead and held, over a source that counts what is read of it: slice z holds the bytes z, z + 1,
- * and so on.
+ * Slices that are read ahead and held, over a source that counts what is read of it: slice z holds
+ * the bytes z, z + 1, and so on.
  */
 #include <criterion/criterion.h>
 #include <stdatomic.h>
@@ -23,14 +23,15 @@ static struct counted {
     atomic_int failures; /* so many reads fail from now on */
 } source;
 
-static enum ts_status read_counted(struct source *base, struct pool *readers, int64_t z, int64_t n, void *out,
-                                   struct ts_diag *diag)
+static enum ts_status read_counted(struct source *base, struct pool *readers, int64_t z, int64_t n,
+                                   void *out, struct ts_diag *diag)
 {
-    cr_assert(base == &source.base && z >= 0 && n > 0 && z + n <= SLICES && ts_pool_threads(readers) == 2);
+    cr_assert(base == &source.base && z >= 0 && n > 0 && z + n <= SLICES &&
+              ts_pool_threads(readers) == 2);
     if (atomic_load(&source.failures) > 0) {
         atomic_fetch_sub(&source.failures, 1);
-        return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "planted"}, "slice %d cannot be read",
-                             (int)z);
+        return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "planted"},
+                             "slice %d cannot be read", (int)z);
     }
     for (int64_t c = z / source.chunk; c * source.chunk < z + n; c++)
         atomic_fetch_add(&source.chunk_reads[c], 1);
@@ -66,12 +67,14 @@ static void check_read(struct read_ahead *reading, int64_t z, int64_t n, struct 
     memset(out, 0xA5, sizeof out);
     cr_assert_eq(ts_read_ahead_read(reading, z, n, out, diag), TS_OK);
     for (int64_t i = 0; i < n * SLICE; i++)
-        cr_assert_eq(out[i], (unsigned char)(z + i / SLICE + i % SLICE), "slice %d", (int)(z + i / SLICE));
+        cr_assert_eq(out[i], (unsigned char)(z + i / SLICE + i % SLICE), "slice %d",
+                     (int)(z + i / SLICE));
     cr_assert_eq(out[n * SLICE], 0xA5, "written past the end");
 }
 
-/* Slabs of every size, announced or not, and announced ones with a halo: a chunk is read once a pass. Those of the
- * first slab, which nothing announces, are read again for the halo of the second. */
+/* Slabs of every size, announced or not, and announced ones with a halo: a chunk is read once a
+ * pass. Those of the first slab, which nothing announces, are read again for the halo of the
+ * second. */
 Test(read_ahead, each_chunk_is_read_once)
 {
     static const int64_t chunks[] = {2, 3, 7, 16, 49, 50, 64};
@@ -87,13 +90,14 @@ Test(read_ahead, each_chunk_is_read_once)
                                   after = past + slab < SLICES ? past + slab : SLICES;
                     check_read(reading, first, end - first, diag);
                     if (kind > 0 && z + slab < SLICES)
-                        ts_read_ahead_prefetch(reading, next > 0 ? next : 0, after - (next > 0 ? next : 0));
+                        ts_read_ahead_prefetch(reading, next > 0 ? next : 0,
+                                               after - (next > 0 ? next : 0));
                 }
                 for (int64_t i = 0; i * chunks[c] < SLICES; i++)
-                    cr_assert(source.chunk_reads[i] == 1 ||
-                                  (halo && source.chunk_reads[i] == 2 && i * chunks[c] < slab + halo),
-                              "chunk %d of %d slices, slabs of %d, kind %d: read %d times", (int)i, (int)chunks[c],
-                              (int)slab, kind, source.chunk_reads[i]);
+                    cr_assert(source.chunk_reads[i] == 1 || (halo && source.chunk_reads[i] == 2 &&
+                                                             i * chunks[c] < slab + halo),
+                              "chunk %d of %d slices, slabs of %d, kind %d: read %d times", (int)i,
+                              (int)chunks[c], (int)slab, kind, source.chunk_reads[i]);
                 ts_read_ahead_destroy(reading);
             }
     ts_diag_destroy(diag);
@@ -107,7 +111,8 @@ Test(read_ahead, any_order_and_limit_same_bytes)
     struct ts_diag *diag = ts_diag_create();
     uint64_t seed = 3;
     for (int kind = 0; kind < 5 * 4 * 4; kind++) {
-        struct read_ahead *reading = start(chunks[kind / 5 % 4], limits[kind % 5], aheads[kind / 20]);
+        struct read_ahead *reading =
+            start(chunks[kind / 5 % 4], limits[kind % 5], aheads[kind / 20]);
         for (int i = 0; i < 60; i++) {
             const int64_t z = (int64_t)(ts_random_next(&seed) % SLICES),
                           n = (int64_t)(ts_random_next(&seed) % (uint64_t)(SLICES - z + 1)),
@@ -143,7 +148,8 @@ Test(read_ahead, reads_what_was_announced)
     ts_diag_destroy(diag);
 }
 
-/* Slices that were announced with a place are there once, unless they are asked for elsewhere, or others are. */
+/* Slices that were announced with a place are there once, unless they are asked for elsewhere, or
+ * others are. */
 Test(read_ahead, reads_to_a_place)
 {
     unsigned char places[2][10 * SLICE];
@@ -164,7 +170,8 @@ Test(read_ahead, reads_to_a_place)
     check_read(reading, 3, 5, diag);
     ts_read_ahead_prefetch_to(reading, 3, 5, places[0]);
     check_read(reading, 7, 2, diag);
-    ts_read_ahead_prefetch_to(reading, 45, 10, places[0]); /* no such slices: a hint is never an error */
+    ts_read_ahead_prefetch_to(reading, 45, 10,
+                              places[0]); /* no such slices: a hint is never an error */
     atomic_store(&source.failures, 1);
     ts_read_ahead_prefetch_to(reading, 3, 5, places[0]);
     cr_assert_eq(ts_read_ahead_read(reading, 3, 5, places[0], diag), TS_OK);
@@ -177,7 +184,8 @@ Test(read_ahead, reads_to_a_place)
     ts_diag_destroy(diag);
 }
 
-/* A failure in the background shows when its slices are read, unless reading them again succeeds. */
+/* A failure in the background shows when its slices are read, unless reading them again
+ * succeeds. */
 Test(read_ahead, failures_show_at_the_read)
 {
     unsigned char out[SLICE];

@@ -19,8 +19,8 @@
 TestSuite(source_beam, .init = ts_scan_file_begin, .fini = ts_scan_file_end);
 
 /* A scan of 5 columns, 2 mm apart or in pixels, or a volume. */
-static enum ts_status open_scan(enum ts_beam_kind kind, double near, double far, bool in_mm, bool volume,
-                                struct ts_image *image)
+static enum ts_status open_scan(enum ts_beam_kind kind, double near, double far, bool in_mm,
+                                bool volume, struct ts_image *image)
 {
     static const char *const axes[2][3] = {{"view", "z", "detector"}, {"z", "y", "x"}};
     static const double spacing[3] = {2, 2, 2};
@@ -51,9 +51,12 @@ Test(source_beam, is_what_the_chain_says)
 {
     for (int kind = TS_BEAM_PARALLEL; kind <= TS_BEAM_FAN_FLAT; kind++) {
         struct ts_image image;
-        cr_assert_eq(open_scan((enum ts_beam_kind)kind, kind ? 40 : 0, kind ? 60 : 0, true, false, &image), TS_OK);
+        cr_assert_eq(
+            open_scan((enum ts_beam_kind)kind, kind ? 40 : 0, kind ? 60 : 0, true, false, &image),
+            TS_OK);
         cr_assert_eq(image.beam.kind, kind);
-        cr_assert(image.beam.source_axis_mm == (kind ? 40 : 0) && image.beam.source_detector_mm == (kind ? 60 : 0));
+        cr_assert(image.beam.source_axis_mm == (kind ? 40 : 0) &&
+                  image.beam.source_detector_mm == (kind ? 60 : 0));
     }
 }
 
@@ -76,7 +79,8 @@ Test(source_beam, refuses_with_its_own_words)
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct ts_image image;
-        cr_assert_eq(open_scan(wrong[i].kind, wrong[i].near, wrong[i].far, wrong[i].in_mm, wrong[i].volume, &image),
+        cr_assert_eq(open_scan(wrong[i].kind, wrong[i].near, wrong[i].far, wrong[i].in_mm,
+                               wrong[i].volume, &image),
                      TS_BAD_CHAIN, "%zu", i);
         ts_test_expect(ts_scan_file.diag, wrong[i].code, wrong[i].words);
     }
@@ -99,8 +103,8 @@ Test(source_beam, angles_turn_as_the_chain_says)
             cr_assert_eq(hdf5_format.open(&set, &source, ts_scan_file.diag), TS_OK);
             const struct ts_axis *views = &source->image.axes[1];
             for (int64_t i = 0; i < views->n; i++) {
-                const double turned =
-                                 views->positions ? views->positions[i] : views->first + (double)i * views->spacing,
+                const double turned = views->positions ? views->positions[i]
+                                                       : views->first + (double)i * views->spacing,
                              angle = 360.0 * (double)i / SCAN_FRAMES;
                 cr_assert(fabs(turned - (sense ? offset - angle : offset + angle)) < 1e-9);
             }
@@ -116,7 +120,8 @@ Test(source_beam, frames_without_angles_have_none_to_turn)
     for (int i = 0; i < 2; i++) {
         char chain[300];
         snprintf(chain, sizeof chain,
-                 "tomostage: 2\ninput: {exchange: scan.h5}\ninputs:\n  flats: {exchange: scan.h5, frames: flats, %s}\n"
+                 "tomostage: 2\ninput: {exchange: scan.h5}\ninputs:\n  flats: {exchange: scan.h5, "
+                 "frames: flats, %s}\n"
                  "stages:\n  - flat_field: {flats: flats}\noutput: {hdf5: out.h5}\n",
                  wrong[i]);
         cr_assert_eq(ts_test_chain(chain, ts_scan_file.folder, ts_scan_file.diag), TS_BAD_CHAIN);
@@ -129,10 +134,11 @@ Test(source_beam, frames_like_views_do_not_turn)
 {
     static const double theta[SCAN_FRAMES] = {0, 5, 10, 20, 40, 80, 160};
     H5Fclose(ts_scan_file_exchange(NULL, SCAN_FRAMES, theta));
-    ts_test_chain_runs("tomostage: 2\ninput: {exchange: scan.h5, angle_sense: y-to-x, angle_offset: 160}\n"
-                       "inputs:\n  flats: {like: input, frames: flats}\n"
-                       "stages:\n  - flat_field: {flats: flats}\noutput: {hdf5: out.h5}\n",
-                       ts_scan_file.folder);
+    ts_test_chain_runs(
+        "tomostage: 2\ninput: {exchange: scan.h5, angle_sense: y-to-x, angle_offset: 160}\n"
+        "inputs:\n  flats: {like: input, frames: flats}\n"
+        "stages:\n  - flat_field: {flats: flats}\noutput: {hdf5: out.h5}\n",
+        ts_scan_file.folder);
 }
 
 /* Every format of projections has the rows. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A range of the slices of every format: the slices, places and digests that the whole has there, and nothing else.
+ * A range of the slices of every format: the slices, places and digests that the whole has there,
+ * and nothing else.
  */
 #include "io/source/source_slices.h"
 
@@ -29,8 +30,13 @@ static const char *place(const char *name)
 static void begin(void)
 {
     static const double theta[SCAN_FRAMES] = {0, 26, 50, 77, 103, 129, 154.5};
-    static const struct phantom_options options = {
-        .nx = 41, .ny = 33, .nz = 5, .spacing_x_mm = 2, .spacing_y_mm = 2.5, .spacing_z_mm = 4, .noise_hu = 10};
+    static const struct phantom_options options = {.nx = 41,
+                                                   .ny = 33,
+                                                   .nz = 5,
+                                                   .spacing_x_mm = 2,
+                                                   .spacing_y_mm = 2.5,
+                                                   .spacing_z_mm = 4,
+                                                   .noise_hu = 10};
     ts_scan_file_begin();
     H5Fclose(ts_scan_file_exchange(NULL, SCAN_FRAMES, theta));
     cr_assert_eq(ts_phantom_write("head", &options, place("study"), ts_scan_file.diag), TS_OK);
@@ -39,13 +45,13 @@ static void begin(void)
 
 TestSuite(source_slices, .init = begin, .fini = ts_scan_file_end);
 
-/* ---- what is read ------------------------------------------------------------------------------ */
+/* ---- what is read ---------------------------------------------------------------------------- */
 
 static void run(const char *input, const char *inputs, const char *stages, const char *output)
 {
     char text[2048];
-    snprintf(text, sizeof text, "tomostage: 2\ninput: {%s}\n%sstages:\n%soutput: {hdf5: %s}\n", input, inputs, stages,
-             output);
+    snprintf(text, sizeof text, "tomostage: 2\ninput: {%s}\n%sstages:\n%soutput: {hdf5: %s}\n",
+             input, inputs, stages, output);
     ts_test_chain_runs(text, ts_scan_file.folder);
 }
 
@@ -111,7 +117,8 @@ static void expect_origin(const char *input, bool placed, size_t first)
     cr_assert_eq(numbers_of("cut.h5", "origin_mm", moved), placed, "%s", input);
     if (!placed)
         return;
-    cr_assert(numbers_of("whole.h5", "origin_mm", origin) && numbers_of("whole.h5", "step_z_mm", step));
+    cr_assert(numbers_of("whole.h5", "origin_mm", origin) &&
+              numbers_of("whole.h5", "step_z_mm", step));
     for (int i = 0; i < 3; i++)
         cr_assert_float_eq(moved[i], origin[i] + (double)first * step[i], 1e-9, "%s: %d", input, i);
 }
@@ -132,7 +139,8 @@ static const struct {
 } inputs[] = {
     {"exchange: scan.h5", SCAN_ROWS, false},
     {"exchange: scan.h5, pixel_size: 0.25", SCAN_ROWS, false},
-    {"hdf5: scan.h5, path: /exchange/data, axes: [view, z, detector], theta_start: 0, theta_stop: 180, spacing: [0.5, "
+    {"hdf5: scan.h5, path: /exchange/data, axes: [view, z, detector], theta_start: 0, theta_stop: "
+     "180, spacing: [0.5, "
      "0.5]",
      SCAN_ROWS, false},
     {"hdf5: scan.h5, path: /exchange/data, axes: [z, y, x]", SCAN_FRAMES, false},
@@ -140,15 +148,18 @@ static const struct {
     {"result: first.h5", 5, true},
     {"result: first.h5, image: projected", 5, true},
     {"tiff: pages.tif, pages: slices, pixel_size: 0.5, spacing_z: 2", 3, false},
-    {"tiff: pages.tif, pages: views, pixel_size: 0.5, angle_start: 0, angle_stop: 180", TIFF_ROWS, false},
-    {"tiff: pages.tif, pages: sinograms, pixel_size: 0.5, angle_start: 0, angle_stop: 180", 3, false},
+    {"tiff: pages.tif, pages: views, pixel_size: 0.5, angle_start: 0, angle_stop: 180", TIFF_ROWS,
+     false},
+    {"tiff: pages.tif, pages: sinograms, pixel_size: 0.5, angle_start: 0, angle_stop: 180", 3,
+     false},
 };
 
 Test(source_slices, of_every_format)
 {
     static const char keep[] = "  - save: {name: kept}\n";
     char cut[400];
-    run("dicom: study", "", "  - radon: {views: 12}\n  - save: {name: projected}\n  - fbp:\n", "first.h5");
+    run("dicom: study", "", "  - radon: {views: 12}\n  - save: {name: projected}\n  - fbp:\n",
+        "first.h5");
     for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++) {
         run(inputs[i].input, "", keep, "whole.h5");
         snprintf(cut, sizeof cut, "%s, slices: [%d, %d]", inputs[i].input, FIRST, END);
@@ -160,12 +171,13 @@ Test(source_slices, of_every_format)
     }
 }
 
-/* ---- flats and darks --------------------------------------------------------------------------- */
+/* ---- flats and darks ------------------------------------------------------------------------- */
 
 static void recorded_chain(char *text, size_t size)
 {
     const hid_t file = H5Fopen(place("cut.h5"), H5F_ACC_RDONLY, H5P_DEFAULT),
-                data = H5Dopen2(file, "/entry/provenance/chain", H5P_DEFAULT), type = H5Dget_type(data);
+                data = H5Dopen2(file, "/entry/provenance/chain", H5P_DEFAULT),
+                type = H5Dget_type(data);
     cr_assert(H5Tget_size(type) < size);
     memset(text, 0, size);
     cr_assert(H5Dread(data, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, text) >= 0);
@@ -177,7 +189,8 @@ static void recorded_chain(char *text, size_t size)
 static const char flats[] = "inputs:\n  f: {exchange: scan.h5, frames: flats%s}\n",
                   corrected[] = "  - flat_field: {flats: f}\n";
 
-/* Flats are of the rows of the projections unless the chain says otherwise, and the result says which they were. */
+/* Flats are of the rows of the projections unless the chain says otherwise, and the result says
+ * which they were. */
 Test(source_slices, flats_follow_their_projections)
 {
     static const char *const own[] = {"", ", slices: [1, 3]"};
@@ -197,16 +210,16 @@ Test(source_slices, flats_follow_their_projections)
 static void refused(const char *input, const char *more, const char *code)
 {
     char text[1024];
-    snprintf(text, sizeof text, "tomostage: 2\ninput: {%s}\n%sstages:\n%soutput: {hdf5: out.h5}\n", input, more,
-             *more ? corrected : "  - save: {name: kept}\n");
+    snprintf(text, sizeof text, "tomostage: 2\ninput: {%s}\n%sstages:\n%soutput: {hdf5: out.h5}\n",
+             input, more, *more ? corrected : "  - save: {name: kept}\n");
     ts_test_chain_refused(text, ts_scan_file.folder, TS_BAD_CHAIN, code);
 }
 
 /* Frames without angles are flats or darks. */
 Test(source_slices, frames_without_angles_follow_too)
 {
-    static const char frames[] =
-        "inputs:\n  f: {hdf5: scan.h5, path: /exchange/data_white, axes: [frame, z, detector], quantity: counts%s}\n";
+    static const char frames[] = "inputs:\n  f: {hdf5: scan.h5, path: /exchange/data_white, axes: "
+                                 "[frame, z, detector], quantity: counts%s}\n";
     char text[400], chain[4096];
     snprintf(text, sizeof text, frames, "");
     run("exchange: scan.h5", text, corrected, "whole.h5");
@@ -217,8 +230,11 @@ Test(source_slices, frames_without_angles_follow_too)
     cr_assert(first && strstr(first + 1, "slices: [1, 3]"), "%s", chain);
     snprintf(text, sizeof text, frames, ", slices: [0, 2]");
     refused("exchange: scan.h5, slices: [1, 3]", text, "reference-rows");
-    refused("tiff: pages.tif, pages: views, pixel_size: 0.5, angle_start: 0, angle_stop: 180, slices: [3, 5]",
-            "inputs:\n  f: {hdf5: scan.h5, path: /exchange/data_white, axes: [frame, z, detector]}\n", "slices-range");
+    refused(
+        "tiff: pages.tif, pages: views, pixel_size: 0.5, angle_start: 0, angle_stop: 180, slices: "
+        "[3, 5]",
+        "inputs:\n  f: {hdf5: scan.h5, path: /exchange/data_white, axes: [frame, z, detector]}\n",
+        "slices-range");
 }
 
 Test(source_slices, refuses_other_rows_of_flats)
@@ -229,10 +245,11 @@ Test(source_slices, refuses_other_rows_of_flats)
     snprintf(text, sizeof text, flats, ", slices: [1, 2]");
     refused("exchange: scan.h5, slices: [1, 3]", text, "reference-slices");
     refused("exchange: scan.h5, slices: [1, 3]",
-            "inputs:\n  f: {tiff: pages.tif, pages: views, frames: flats, pixel_size: 1}\n", "slices-follow");
+            "inputs:\n  f: {tiff: pages.tif, pages: views, frames: flats, pixel_size: 1}\n",
+            "slices-follow");
 }
 
-/* ---- one of several volumes ---------------------------------------------------------------------- */
+/* ---- one of several volumes ------------------------------------------------------------------ */
 
 enum { VOLUMES = 3, DEPTH = 4, PIXELS = 6 };
 
@@ -245,7 +262,8 @@ static void write_volumes(void)
         values[i] = (uint16_t)(7 * i);
     memset(header, ' ', sizeof header);
     const int used = snprintf(header, sizeof header,
-                              "{'descr': '<u2', 'fortran_order': False, 'shape': (%d, %d, 2, 3), }", VOLUMES, DEPTH);
+                              "{'descr': '<u2', 'fortran_order': False, 'shape': (%d, %d, 2, 3), }",
+                              VOLUMES, DEPTH);
     header[used] = ' ';
     header[sizeof header - 1] = '\n';
     FILE *file = fopen(place("volumes.npy"), "wb");
@@ -254,7 +272,8 @@ static void write_volumes(void)
               fwrite(values, 1, sizeof values, file) == sizeof values && fclose(file) == 0);
 }
 
-/* The one volume is what the whole series has there, whatever it is read from; with some of its slices too. */
+/* The one volume is what the whole series has there, whatever it is read from; with some of its
+ * slices too. */
 Test(source_slices, one_of_several_volumes_is_taken)
 {
     static const struct {

@@ -43,13 +43,15 @@ static void announce(struct source *base, int64_t z, int64_t n)
     note(&((struct noted *)base)->announced, z, n);
 }
 
-static enum ts_status read_slices(struct source *base, int64_t z, int64_t n, void *out, struct ts_diag *diag)
+static enum ts_status read_slices(struct source *base, int64_t z, int64_t n, void *out,
+                                  struct ts_diag *diag)
 {
     struct noted *noted = (struct noted *)base;
     note(&noted->reads, z, n);
     for (int64_t i = z; i < z + n; i++) {
         if (i == noted->fails)
-            return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "planted"}, "slice %d", (int)i);
+            return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "planted"},
+                                 "slice %d", (int)i);
         ((unsigned char *)out)[i - z] = (unsigned char)i;
     }
     return TS_OK;
@@ -101,8 +103,8 @@ static void expect_ranges(const struct ranges *ranges, int n, const int64_t (*ex
 {
     cr_assert_eq(ranges->n, n, "%d", ranges->n);
     for (int i = 0; i < n; i++)
-        cr_expect(ranges->first[i] == expected[i][0] && ranges->end[i] == expected[i][1], "%d: %d to %d", i,
-                  (int)ranges->first[i], (int)ranges->end[i]);
+        cr_expect(ranges->first[i] == expected[i][0] && ranges->end[i] == expected[i][1],
+                  "%d: %d to %d", i, (int)ranges->first[i], (int)ranges->end[i]);
 }
 
 static struct source_walk prepare(int64_t most)
@@ -122,7 +124,8 @@ static enum ts_status walk_over(const struct source_walk *walk)
     return status;
 }
 
-/* No slab reaches into the next volume, whose numbers do not follow; the next slab is announced before one is used. */
+/* No slab reaches into the next volume, whose numbers do not follow; the next slab is announced
+ * before one is used. */
 Test(source_walk, all_slices_of_all_volumes)
 {
     static const int64_t slabs[][2] = {{0, 4}, {4, 8}, {8, 10}, {12, 16}, {16, 20}, {20, 22}};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The nifti source on files that are built here byte by byte: types, byte orders, versions, transforms, and headers
- * that are wrong or absurd.
+ * The nifti source on files that are built here byte by byte: types, byte orders, versions,
+ * transforms, and headers that are wrong or absurd.
  */
 #include <criterion/criterion.h>
 #include <math.h>
@@ -23,7 +23,8 @@ struct file {
     size_t n;
 };
 
-/* A header of the volume, x to the left and y to the back as in DICOM, with a spacing of (0.7, 0.8, 2) mm. */
+/* A header of the volume, x to the left and y to the back as in DICOM, with a spacing of (0.7, 0.8,
+ * 2) mm. */
 static struct nifti_header header_of(enum ts_dtype dtype, int version, int64_t nz)
 {
     static const double rows[3][4] = {{-0.7, 0, 0, 10}, {0, -0.8, 0, 20}, {0, 0, 2, -30}};
@@ -47,7 +48,8 @@ static void turn(unsigned char *at, size_t width)
     }
 }
 
-/* Brings the fields that the reader looks at to the other byte order, by their places in the standard. */
+/* Brings the fields that the reader looks at to the other byte order, by their places in the
+ * standard. */
 static void turn_header(unsigned char *bytes, int version)
 {
     static const struct {
@@ -55,14 +57,22 @@ static void turn_header(unsigned char *bytes, int version)
         int n;
     } fields[2][16] = {
         {{0, 4, 1}, {40, 2, 8}, {70, 2, 2}, {76, 4, 11}, {136, 4, 1}, {252, 2, 2}, {256, 4, 18}},
-        {{0, 4, 1}, {12, 2, 2}, {16, 8, 8}, {104, 8, 11}, {216, 8, 1}, {344, 4, 2}, {352, 8, 18}, {500, 4, 1}}};
+        {{0, 4, 1},
+         {12, 2, 2},
+         {16, 8, 8},
+         {104, 8, 11},
+         {216, 8, 1},
+         {344, 4, 2},
+         {352, 8, 18},
+         {500, 4, 1}}};
     for (size_t f = 0; fields[version - 1][f].n > 0; f++)
         for (int i = 0; i < fields[version - 1][f].n; i++)
             turn(bytes + fields[version - 1][f].offset + (size_t)i * fields[version - 1][f].width,
                  fields[version - 1][f].width);
 }
 
-static void build(struct file *file, const struct nifti_header *header, enum ts_dtype dtype, bool swapped)
+static void build(struct file *file, const struct nifti_header *header, enum ts_dtype dtype,
+                  bool swapped)
 {
     const size_t width = ts_dtype_bytes(dtype);
     file->n = ts_nifti_encode(header, file->bytes);
@@ -98,30 +108,36 @@ TestSuite(nifti, .init = begin, .fini = end);
 
 Test(nifti, every_type_order_version_and_gzip)
 {
-    static const enum ts_dtype dtypes[] = {TS_U8, TS_I8, TS_U16, TS_I16, TS_U32, TS_I32, TS_F32, TS_F64};
+    static const enum ts_dtype dtypes[] = {TS_U8,  TS_I8,  TS_U16, TS_I16,
+                                           TS_U32, TS_I32, TS_F32, TS_F64};
     int n = 0;
     for (size_t d = 0; d < sizeof dtypes / sizeof *dtypes; d++)
         for (int version = 1; version <= 2; version++)
             for (int swapped = 0; swapped < 2; swapped++)
                 for (int gzip = 0; gzip < 2; gzip++, n++) {
-                    const int64_t nz = ts_dtype_bytes(dtypes[d]) == 1 ? 1 : 3; /* 100 z fits the type */
+                    const int64_t nz =
+                        ts_dtype_bytes(dtypes[d]) == 1 ? 1 : 3; /* 100 z fits the type */
                     const struct nifti_header header = header_of(dtypes[d], version, nz);
                     build(&built, &header, dtypes[d], swapped);
                     ts_volume_write(path, built.bytes, built.n, gzip);
                     struct source *source = ts_volume_opened("nifti", path);
                     const struct ts_image *image = &source->image;
                     cr_assert_eq(image->dtype, dtypes[d] == TS_F64 ? TS_F32 : dtypes[d]);
-                    cr_assert(image->axes[0].n == nz && image->axes[1].n == NY && image->axes[2].n == NX);
+                    cr_assert(image->axes[0].n == nz && image->axes[1].n == NY &&
+                              image->axes[2].n == NX);
                     cr_assert(image->axes[2].spacing == 0.7 && image->axes[1].spacing == 0.8);
-                    cr_assert(image->has_geometry && image->origin_mm[0] == -10 && image->origin_mm[2] == -30);
-                    cr_assert(image->direction[0] == 1 && image->direction[4] == 1 && image->step_z_mm[2] == 2);
+                    cr_assert(image->has_geometry && image->origin_mm[0] == -10 &&
+                              image->origin_mm[2] == -30);
+                    cr_assert(image->direction[0] == 1 && image->direction[4] == 1 &&
+                              image->step_z_mm[2] == 2);
                     ts_volume_check(source, false);
                     source->ops->close(source);
                 }
     cr_assert_eq(n, 64);
 }
 
-/* Left-handed axes are made right-handed by the order of the rows; qform counts where there is no sform. */
+/* Left-handed axes are made right-handed by the order of the rows; qform counts where there is no
+ * sform. */
 Test(nifti, rows_are_reversed_where_the_axes_are_left_handed)
 {
     static const double left[3][4] = {{-0.7, 0, 0, 10}, {0, 0.8, 0, 20}, {0, 0, 2, -30}};
@@ -191,13 +207,15 @@ Test(nifti, scales_and_units)
     source = ts_volume_opened("nifti", path);
     float slice[NX * NY];
     struct ts_diag *diag = ts_diag_create();
-    cr_assert(source->image.dtype == TS_F32 && source->ops->read(source, 2, 1, slice, diag) == TS_OK);
+    cr_assert(source->image.dtype == TS_F32 &&
+              source->ops->read(source, 2, 1, slice, diag) == TS_OK);
     cr_assert_eq(slice[NX + 1], 105.5F);
     source->ops->close(source);
     ts_diag_destroy(diag);
 }
 
-/* Without a transform there is no place, and row 0 is the one that programs draw at the top, the last of the file. */
+/* Without a transform there is no place, and row 0 is the one that programs draw at the top, the
+ * last of the file. */
 Test(nifti, without_codes_a_volume_has_no_place)
 {
     struct nifti_header header = header_of(TS_I16, 1, 3);
@@ -215,14 +233,18 @@ Test(nifti, without_codes_a_volume_has_no_place)
     ts_diag_destroy(diag);
 }
 
-/* The step along z may lean as behind a tilted gantry, and up to TS_UPRIGHT_DEGREE is laid along the normal. Rows lean
- * off columns in no volume. */
+/* The step along z may lean as behind a tilted gantry, and up to TS_UPRIGHT_DEGREE is laid along
+ * the normal. Rows lean off columns in no volume. */
 Test(nifti, a_sheared_volume_keeps_its_step)
 {
     static const struct {
         double lean;
         bool read, kept;
-    } cases[] = {{0, true, false}, {0.0499, true, false}, {0.0501, true, true}, {20, true, true}, {45.1, false, false}};
+    } cases[] = {{0, true, false},
+                 {0.0499, true, false},
+                 {0.0501, true, true},
+                 {20, true, true},
+                 {45.1, false, false}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const double off = 2 * tan(cases[i].lean * M_PI / 180);
         const double rows[3][4] = {{-0.7, 0, 0, 10}, {0, -0.8, -off, 20}, {0, 0, 2, -30}};
@@ -279,13 +301,17 @@ Test(nifti, transforms_that_contradict_each_other_are_warned_of)
         size_t n;
     } cases[] = {
         {{{-0.7, 0, 0, 10}, {0, -0.8, 0, 20}, {0, 0, 2, -30}}, {1, 1}, 0},
-        {{{0.7, 0, 0, 10}, {0, -0.8, 0, 20}, {0, 0, 2, -30}}, {1, 1}, 1},            /* mirrored */
-        {{{-0.7, 0, 0, 60}, {0, -0.8, 0, 20}, {0, 0, 2, -30}}, {1, 1}, 1},           /* 50 mm apart */
-        {{{-0.7, 0, 0, 60}, {0, -0.8, 0, 20}, {0, 0, 2, -30}}, {4, 1}, 1},           /* so, in another space */
-        {{{0, -0.8, 0, 10}, {-0.7, 0, 0, 20}, {0, 0, -2, -30}}, {2, 2}, 1},          /* turned */
-        {{{-0.7, 0, 0, 10.3}, {0, -0.8, 0, 20}, {0, 0, 2, -30}}, {1, 1}, 0},         /* less than half a voxel */
+        {{{0.7, 0, 0, 10}, {0, -0.8, 0, 20}, {0, 0, 2, -30}}, {1, 1}, 1},  /* mirrored */
+        {{{-0.7, 0, 0, 60}, {0, -0.8, 0, 20}, {0, 0, 2, -30}}, {1, 1}, 1}, /* 50 mm apart */
+        {{{-0.7, 0, 0, 60}, {0, -0.8, 0, 20}, {0, 0, 2, -30}},
+         {4, 1},
+         1}, /* so, in another space */
+        {{{0, -0.8, 0, 10}, {-0.7, 0, 0, 20}, {0, 0, -2, -30}}, {2, 2}, 1}, /* turned */
+        {{{-0.7, 0, 0, 10.3}, {0, -0.8, 0, 20}, {0, 0, 2, -30}},
+         {1, 1},
+         0}, /* less than half a voxel */
         {{{-0.7, 0, 0, 10}, {0, -0.8, 0.0002, 20}, {0, 0.0002, 2, -30}}, {1, 1}, 0}, /* rounded */
-        {{{0.7, 0, 0, 60}, {0, -0.8, 0, 20}, {0, 0, 2, -30}}, {1, 0}, 0},            /* it has one only */
+        {{{0.7, 0, 0, 60}, {0, -0.8, 0, 20}, {0, 0, 2, -30}}, {1, 0}, 0}, /* it has one only */
         {{{0.7, 0, 0, 60}, {0, -0.8, 0, 20}, {0, 0, 2, -30}}, {0, 1}, 0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
@@ -301,14 +327,16 @@ Test(nifti, transforms_that_contradict_each_other_are_warned_of)
         }
 }
 
-/* A turn by half a circle, of which the float a of the quaternion loses most digits, is silent in a large volume. */
+/* A turn by half a circle, of which the float a of the quaternion loses most digits, is silent in a
+ * large volume. */
 Test(nifti, a_turn_that_floats_round_is_no_contradiction)
 {
     for (int i = 0; i < 200; i++) {
         struct nifti_header header = header_of(TS_I16, 1, 1);
         unsigned char bytes[NIFTI_2_BYTES + 4];
         const double angle = M_PI - i * 1e-5, c = cos(angle), s = sin(angle);
-        const double rows[3][4] = {{0.9 * c, -0.9 * s, 0, 230}, {0.9 * s, 0.9 * c, 0, 230}, {0, 0, 1.2, -300}};
+        const double rows[3][4] = {
+            {0.9 * c, -0.9 * s, 0, 230}, {0.9 * s, 0.9 * c, 0, 230}, {0, 0, 1.2, -300}};
         double tolerance;
         bool mirrored;
         header.dim[1] = header.dim[2] = 512;
@@ -317,7 +345,8 @@ Test(nifti, a_turn_that_floats_round_is_no_contradiction)
         ts_nifti_encode(&header, bytes);
         cr_assert_null(ts_nifti_decode(bytes, sizeof bytes, &header));
         const double apart = ts_nifti_apart(&header, &tolerance, &mirrored);
-        cr_expect(apart <= tolerance && !mirrored, "turn %d: %g, tolerance %g", i, apart, tolerance);
+        cr_expect(apart <= tolerance && !mirrored, "turn %d: %g, tolerance %g", i, apart,
+                  tolerance);
     }
 }
 
@@ -398,7 +427,8 @@ Test(nifti, volumes_have_times_only_where_the_header_says_so)
     }
 }
 
-/* Times begin at that of the first volume, in the unit of the header; one that says nothing is left out with a warning.
+/* Times begin at that of the first volume, in the unit of the header; one that says nothing is left
+ * out with a warning.
  */
 Test(nifti, volumes_begin_at_the_time_of_the_first)
 {
@@ -415,7 +445,8 @@ Test(nifti, volumes_begin_at_the_time_of_the_first)
         const size_t t = i / 32, unit = i / 8 % 4;
         const int version = 1 + (int)(i & 1), volumes = i & 2 ? 3 : 1, swapped = i & 4;
         struct nifti_header header = header_of(TS_I16, version, 3);
-        build(&built, &header, TS_I16, false); /* three slices, which become three volumes of one, or one */
+        build(&built, &header, TS_I16,
+              false); /* three slices, which become three volumes of one, or one */
         header.dim[0] = 4;
         header.dim[3] = 3.0 / volumes;
         header.dim[4] = volumes;
@@ -430,10 +461,12 @@ Test(nifti, volumes_begin_at_the_time_of_the_first)
         struct source *source = NULL;
         cr_assert_eq(ts_volume_chain_open("nifti", path, &source, diag), TS_OK, "case %zu", i);
         const bool timed = volumes > 1 && units[unit].code;
-        cr_expect_eq(ts_test_record(diag, "nifti-times") != NULL, timed && times[t].warned, "case %zu", i);
+        cr_expect_eq(ts_test_record(diag, "nifti-times") != NULL, timed && times[t].warned,
+                     "case %zu", i);
         for (int v = 0; v < volumes && volumes > 1; v++)
-            cr_expect_eq(ts_axis_position(&source->volume_axis, v), timed ? times[t].read + 2 * v : v,
-                         "case %zu: %.17g", i, ts_axis_position(&source->volume_axis, v));
+            cr_expect_eq(ts_axis_position(&source->volume_axis, v),
+                         timed ? times[t].read + 2 * v : v, "case %zu: %.17g", i,
+                         ts_axis_position(&source->volume_axis, v));
         source->ops->close(source);
         ts_diag_destroy(diag);
     }
@@ -445,15 +478,16 @@ Test(nifti, times_in_the_file_beside_it_are_warned_of)
     static const struct {
         const char *json; /* NULL: there is none */
         bool timed, warned;
-    } cases[] = {{"{\"VolumeTiming\": [0, 10, 30]}", true, true},
-                 {"{\"VolumeTiming\":[0,1.5,4]}", true, true},
-                 {"{\n \"VolumeTiming\" : [\n 0,\n 1.5 ]}", true, true}, /* too few */
-                 {"{\"VolumeTiming\": [0, 1, 2]}", false, true},         /* the header has no unit of time */
-                 {"{\"VolumeTiming\": [\n  0,\n  1.5,\n  3\n]}", true, false},
-                 {"{\"VolumeTiming\": [7, 8.5, 10]}", true, false},
-                 {"{\"RepetitionTime\": 1.5}", true, false},
-                 {"", true, false},
-                 {NULL, true, false}};
+    } cases[] = {
+        {"{\"VolumeTiming\": [0, 10, 30]}", true, true},
+        {"{\"VolumeTiming\":[0,1.5,4]}", true, true},
+        {"{\n \"VolumeTiming\" : [\n 0,\n 1.5 ]}", true, true}, /* too few */
+        {"{\"VolumeTiming\": [0, 1, 2]}", false, true},         /* the header has no unit of time */
+        {"{\"VolumeTiming\": [\n  0,\n  1.5,\n  3\n]}", true, false},
+        {"{\"VolumeTiming\": [7, 8.5, 10]}", true, false},
+        {"{\"RepetitionTime\": 1.5}", true, false},
+        {"", true, false},
+        {NULL, true, false}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (int gzip = 0; gzip < 2; gzip++) {
             char image[320], beside[320];
@@ -474,7 +508,8 @@ Test(nifti, times_in_the_file_beside_it_are_warned_of)
             struct ts_diag *diag = ts_diag_create();
             struct source *source = NULL;
             cr_assert_eq(ts_volume_chain_open("nifti", image, &source, diag), TS_OK);
-            cr_expect_eq(ts_test_record(diag, "nifti-timing") != NULL, cases[i].warned, "case %zu", i);
+            cr_expect_eq(ts_test_record(diag, "nifti-timing") != NULL, cases[i].warned, "case %zu",
+                         i);
             source->ops->close(source);
             ts_diag_destroy(diag);
         }
@@ -496,7 +531,8 @@ Test(nifti, what_is_beyond_floats_is_refused)
         struct source *source = ts_volume_opened("nifti", path);
         struct ts_diag *diag = ts_diag_create();
         float slice[NX * NY];
-        cr_assert(source->ops->read(source, 0, 1, slice, diag) == TS_OK && isinf(slice[NX * NY - 1]));
+        cr_assert(source->ops->read(source, 0, 1, slice, diag) == TS_OK &&
+                  isinf(slice[NX * NY - 1]));
         source->ops->close(source);
         ts_diag_destroy(diag);
     }
@@ -510,10 +546,11 @@ Test(nifti, counts_what_is_rounded_and_says_where_the_scale_is_none)
         double slope, intercept;
         bool unscaled;
     } cases[] = {
-        {TS_F64, TS_F32, 0, 0, false},   {TS_F64, TS_F32, 1, 33554432, false}, {TS_F32, TS_F32, 0, 0, false},
-        {TS_I32, TS_I32, 1, 0, false},   {TS_I32, TS_F32, 1, 40000, false},    {TS_U32, TS_F32, 0.5, 0, false},
-        {TS_I32, TS_F32, 1e8, 1, false}, {TS_U16, TS_F32, 0.5, 0, false},      {TS_U16, TS_U16, INFINITY, 7, true},
-        {TS_U16, TS_U16, NAN, 7, true},
+        {TS_F64, TS_F32, 0, 0, false},       {TS_F64, TS_F32, 1, 33554432, false},
+        {TS_F32, TS_F32, 0, 0, false},       {TS_I32, TS_I32, 1, 0, false},
+        {TS_I32, TS_F32, 1, 40000, false},   {TS_U32, TS_F32, 0.5, 0, false},
+        {TS_I32, TS_F32, 1e8, 1, false},     {TS_U16, TS_F32, 0.5, 0, false},
+        {TS_U16, TS_U16, INFINITY, 7, true}, {TS_U16, TS_U16, NAN, 7, true},
     };
     int rounded = 0;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -531,7 +568,8 @@ Test(nifti, counts_what_is_rounded_and_says_where_the_scale_is_none)
         double most = 0;
         for (int64_t k = 0; k < NX * NY * (int64_t)header.dim[3] && !cases[i].unscaled; k++) {
             const double stored = (double)(100 * (k / (NX * NY)) + 10 * (k / NX % NY) + k % NX);
-            const double value = cases[i].slope == 0 ? stored : cases[i].slope * stored + cases[i].intercept;
+            const double value =
+                cases[i].slope == 0 ? stored : cases[i].slope * stored + cases[i].intercept;
             n += (double)(float)value != value;
             most = fmax(most, fabs((double)(float)value - value));
         }
@@ -600,7 +638,8 @@ Test(nifti, links_of_a_pair_are_followed_within_the_folder)
     build(&built, &header, TS_I16, false);
     memcpy(built.bytes + 344, "ni1", 4);
     ts_volume_write(head, built.bytes, NIFTI_1_BYTES, false);
-    ts_volume_write(other, built.bytes, built.n, false); /* whose values begin where the header says */
+    ts_volume_write(other, built.bytes, built.n,
+                    false); /* whose values begin where the header says */
     cr_assert_eq(symlink(other, image), 0);
     struct source *source = ts_volume_opened("nifti", head);
     ts_volume_check(source, false);
@@ -610,7 +649,8 @@ Test(nifti, links_of_a_pair_are_followed_within_the_folder)
     ts_volume_refused("nifti", head, "volume-link-outside");
 }
 
-/* The volume that a small gzip file claims is refused before memory is taken for it, or ends where the data do. */
+/* The volume that a small gzip file claims is refused before memory is taken for it, or ends where
+ * the data do. */
 Test(nifti, a_gzip_file_that_claims_more_is_refused)
 {
     struct nifti_header header = header_of(TS_I16, 2, 3);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The npy source on files as numpy.save writes them: types, byte orders, numbers of axes, and files that are refused.
+ * The npy source on files as numpy.save writes them: types, byte orders, numbers of axes, and files
+ * that are refused.
  */
 #include <criterion/criterion.h>
 #include <math.h>
@@ -37,7 +38,8 @@ static void end(void)
 
 TestSuite(npy, .init = begin, .fini = end);
 
-/* Writes the volume in a type, with the bytes of each value reversed where it is the other byte order. */
+/* Writes the volume in a type, with the bytes of each value reversed where it is the other byte
+ * order. */
 static void write_volume(const char *descr, enum ts_dtype dtype, bool reversed, const char *shape)
 {
     char dictionary[200];
@@ -54,7 +56,8 @@ static void write_volume(const char *descr, enum ts_dtype dtype, bool reversed, 
             values[(i + 1) * width - 1 - k] = byte;
         }
     }
-    snprintf(dictionary, sizeof dictionary, "{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", descr, shape);
+    snprintf(dictionary, sizeof dictionary,
+             "{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", descr, shape);
     ts_test_npy_write(path, dictionary, values, N * width);
 }
 
@@ -64,9 +67,11 @@ Test(npy, reads_every_type_in_both_byte_orders)
         const char *descr;
         enum ts_dtype stored, read;
         bool reversed;
-    } types[] = {{"|u1", TS_U8, TS_U8, false},   {"<i2", TS_I16, TS_I16, false}, {">i2", TS_I16, TS_I16, true},
-                 {"<u2", TS_U16, TS_U16, false}, {">u4", TS_U32, TS_U32, true},  {"<i4", TS_I32, TS_I32, false},
-                 {"<f4", TS_F32, TS_F32, false}, {">f8", TS_F64, TS_F32, true},  {"<f8", TS_F64, TS_F32, false}};
+    } types[] = {{"|u1", TS_U8, TS_U8, false},   {"<i2", TS_I16, TS_I16, false},
+                 {">i2", TS_I16, TS_I16, true},  {"<u2", TS_U16, TS_U16, false},
+                 {">u4", TS_U32, TS_U32, true},  {"<i4", TS_I32, TS_I32, false},
+                 {"<f4", TS_F32, TS_F32, false}, {">f8", TS_F64, TS_F32, true},
+                 {"<f8", TS_F64, TS_F32, false}};
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         write_volume(types[i].descr, types[i].stored, types[i].reversed, "3, 4, 5");
         struct source *source = ts_volume_opened("npy", path);
@@ -99,16 +104,17 @@ Test(npy, refuses_what_it_cannot_read)
 {
     static const struct {
         const char *dictionary, *code;
-    } files[] = {{"{'descr': '<i2', 'fortran_order': True, 'shape': (3, 4, 5), }", "npy-order"},
-                 {"{'descr': '<c8', 'fortran_order': False, 'shape': (3, 4, 5), }", "npy-type"},
-                 {"{'descr': [('a', '<i2')], 'fortran_order': False, 'shape': (3, 4, 5), }", "npy-type"},
-                 {"{'fortran_order': False, 'shape': (3, 4, 5), }", "npy-type"},
-                 {"{'descr': '<i2', 'fortran_order': False, 'shape': (60,), }", "npy-shape"},
-                 {"{'descr': '<i2', 'fortran_order': False, 'shape': (1, 1, 3, 4, 5), }", "npy-shape"},
-                 {"{'descr': '<i2', 'fortran_order': False, 'shape': (3, 4, 5", "npy-shape"},
-                 {"{'descr': '<i2', 'fortran_order': False}", "npy-shape"},
-                 {"{'descr': '<i2', 'fortran_order': False, 'shape': (3, -4, 5), }", "volume-size"},
-                 {"{'descr': '<i2', 'fortran_order': False, 'shape': (4, 4, 5), }", "volume-truncated"}};
+    } files[] = {
+        {"{'descr': '<i2', 'fortran_order': True, 'shape': (3, 4, 5), }", "npy-order"},
+        {"{'descr': '<c8', 'fortran_order': False, 'shape': (3, 4, 5), }", "npy-type"},
+        {"{'descr': [('a', '<i2')], 'fortran_order': False, 'shape': (3, 4, 5), }", "npy-type"},
+        {"{'fortran_order': False, 'shape': (3, 4, 5), }", "npy-type"},
+        {"{'descr': '<i2', 'fortran_order': False, 'shape': (60,), }", "npy-shape"},
+        {"{'descr': '<i2', 'fortran_order': False, 'shape': (1, 1, 3, 4, 5), }", "npy-shape"},
+        {"{'descr': '<i2', 'fortran_order': False, 'shape': (3, 4, 5", "npy-shape"},
+        {"{'descr': '<i2', 'fortran_order': False}", "npy-shape"},
+        {"{'descr': '<i2', 'fortran_order': False, 'shape': (3, -4, 5), }", "volume-size"},
+        {"{'descr': '<i2', 'fortran_order': False, 'shape': (4, 4, 5), }", "volume-truncated"}};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         ts_test_npy_write(path, files[i].dictionary, values, 2 * N);
         ts_volume_refused("npy", path, files[i].code);
@@ -121,14 +127,16 @@ Test(npy, refuses_what_it_cannot_read)
     }
 }
 
-/* ---- scans ---------------------------------------------------------------------------------------- */
+/* ---- scans ----------------------------------------------------------------------------------- */
 
 static enum ts_status open_scan(const char *rest, struct source **source, struct ts_diag *diag)
 {
     char text[800];
     struct ts_chain *chain = NULL;
-    snprintf(text, sizeof text, "tomostage: 2\ninput: {npy: %s, %s}\nstages: [save: {name: a}]\noutput: {hdf5: r.h5}\n",
-             path, rest);
+    snprintf(
+        text, sizeof text,
+        "tomostage: 2\ninput: {npy: %s, %s}\nstages: [save: {name: a}]\noutput: {hdf5: r.h5}\n",
+        path, rest);
     *source = NULL;
     enum ts_status status = ts_chain_parse(text, strlen(text), "test", NULL, &chain, diag);
     if (status == TS_OK)
@@ -156,7 +164,9 @@ static void expect_scan(const char *rest, bool views_first, int64_t rows)
     int16_t *data = malloc(ts_image_bytes(image));
     cr_assert(ts_image_is_sinogram(image) && image->axes[0].n == nz && image->axes[1].n == n_views);
     for (int64_t z = 0; z < nz; z += rows)
-        cr_assert_eq(source->ops->read(source, z, rows < nz - z ? rows : nz - z, data + z * n_views * NX, diag), TS_OK);
+        cr_assert_eq(source->ops->read(source, z, rows < nz - z ? rows : nz - z,
+                                       data + z * n_views * NX, diag),
+                     TS_OK);
     for (int64_t z = 0; z < nz; z++)
         for (int64_t view = 0; view < n_views; view++)
             for (int64_t d = 0; d < NX; d++)
@@ -182,17 +192,21 @@ Test(npy, a_scan_is_a_sinogram_in_either_order)
 Test(npy, a_scan_has_the_angles_and_lengths_of_the_chain)
 {
     write_volume("<i2", TS_I16, false, "3, 4, 5");
-    struct source *source = opened_scan("axes: [view, z, detector], angles: [0, 50, 130], angle_sense: y-to-x, "
-                                        "spacing: [2, 0.5], quantity: counts");
+    struct source *source =
+        opened_scan("axes: [view, z, detector], angles: [0, 50, 130], angle_sense: y-to-x, "
+                    "spacing: [2, 0.5], quantity: counts");
     const struct ts_axis *axes = source->image.axes;
-    cr_assert(axes[1].positions[2] == -130 && axes[0].spacing == 2 && axes[2].spacing == 0.5 && axes[2].first == -1);
+    cr_assert(axes[1].positions[2] == -130 && axes[0].spacing == 2 && axes[2].spacing == 0.5 &&
+              axes[2].first == -1);
     cr_assert_str_eq(axes[2].unit, "mm");
     cr_assert_eq(source->image.quantity, TS_COUNTS);
     source->ops->close(source);
-    source = opened_scan("axes: [view, z, detector], theta_start: 0, theta_stop: 3.14159265, angle_unit: radian");
+    source = opened_scan(
+        "axes: [view, z, detector], theta_start: 0, theta_stop: 3.14159265, angle_unit: radian");
     cr_assert_float_eq(source->image.axes[1].spacing, 60, 1e-6);
     source->ops->close(source);
-    source = opened_scan("axes: [view, z, detector], theta_start: 10, theta_stop: 100, endpoint: true");
+    source =
+        opened_scan("axes: [view, z, detector], theta_start: 10, theta_stop: 100, endpoint: true");
     cr_assert(source->image.axes[1].spacing == 45 && source->image.axes[1].first == 10);
     source->ops->close(source);
     source = opened_scan("spacing: [1, 2, 3]");
@@ -210,11 +224,13 @@ Test(npy, degrees_that_the_chain_calls_radians_are_told)
         const char *range, *message; /* NULL: nothing is told */
     } rows[] = {{"theta_start: 0, theta_stop: 180, angle_unit: radian",
                  "the 3 angles in radians, as angle_unit says, are 19.1 turns"},
-                {"theta_start: -180, theta_stop: 180, endpoint: true, angle_unit: radian", "are 57.3 turns"},
+                {"theta_start: -180, theta_stop: 180, endpoint: true, angle_unit: radian",
+                 "are 57.3 turns"},
                 {"theta_start: 180, theta_stop: 0, angle_unit: radian", "are 19.1 turns"},
                 {"theta_start: 0, theta_stop: 180deg, angle_unit: radian", NULL},
                 {"theta_start: 0, theta_stop: 12, angle_unit: radian", NULL},
-                {"theta_start: 0, theta_stop: 18.849556, endpoint: true, angle_unit: radian", NULL}, /* three turns */
+                {"theta_start: 0, theta_stop: 18.849556, endpoint: true, angle_unit: radian",
+                 NULL}, /* three turns */
                 {"theta_start: 0, theta_stop: 31.4159, endpoint: true, angle_unit: radian", NULL},
                 {"theta_start: -7.85398, theta_stop: 7.85398, angle_unit: radian", NULL},
                 {"theta_start: 0, theta_stop: 20, angle_unit: radian", "are 2.122 turns"},
@@ -242,7 +258,8 @@ Test(npy, a_scan_without_sense_is_refused)
     } rows[] = {{"axes: [view, z, detector]", "angles-missing"},
                 {"axes: [view, z, detector], theta_start: 0", "angles-missing"},
                 {"axes: [view, z, detector], angles: [0, 1]", "angle-count"},
-                {"axes: [view, z, detector], angles: [0, 1, 2], theta_start: 0, theta_stop: 3", "angles-twice"},
+                {"axes: [view, z, detector], angles: [0, 1, 2], theta_start: 0, theta_stop: 3",
+                 "angles-twice"},
                 {"axes: [view, z, detector], angles: [0, 1, 2], endpoint: true", "angle-unit-idle"},
                 {"axes: [view, z, detector], theta_start: 3, theta_stop: 3", "angle-range"},
                 {"axes: [z, view, detector], theta_start: 0, theta_stop: 3.14159265", "angle-unit"},
@@ -251,7 +268,8 @@ Test(npy, a_scan_without_sense_is_refused)
                 {"axes: [frame, z, detector], angles: [1, 2, 3]", "angles-idle"},
                 {"theta_start: 0, theta_stop: 180", "angles-idle"},
                 {"angle_offset: 3", "beam-volume"},
-                {"axes: [view, z, detector], theta_start: 0, theta_stop: 180, spacing: [1, 2, 3]", "spacing-count"}};
+                {"axes: [view, z, detector], theta_start: 0, theta_stop: 180, spacing: [1, 2, 3]",
+                 "spacing-count"}};
     write_volume("<i2", TS_I16, false, "3, 4, 5");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct source *source;
@@ -276,26 +294,29 @@ Test(npy, a_scan_is_reconstructed)
         for (int view = 0; view < VIEWS; view++)
             for (int d = 0; d < DETECTORS; d++)
                 turned[(view * ROWS + z) * DETECTORS + d] =
-                    (float)(1000 * exp(-((const float *)scan.data)[(z * VIEWS + view) * DETECTORS + d]));
-    ts_test_npy_write(path, "{'descr': '<f4', 'fortran_order': False, 'shape': (90, 2, 64), }", turned,
-                      sizeof(float) * ROWS * VIEWS * DETECTORS);
+                    (float)(1000 *
+                            exp(-((const float *)scan.data)[(z * VIEWS + view) * DETECTORS + d]));
+    ts_test_npy_write(path, "{'descr': '<f4', 'fortran_order': False, 'shape': (90, 2, 64), }",
+                      turned, sizeof(float) * ROWS * VIEWS * DETECTORS);
     for (int i = 0; i < 3 * ROWS * DETECTORS; i++)
         turned[i] = 1000;
     snprintf(result, sizeof result, "%s/flats.npy", folder);
-    ts_test_npy_write(result, "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 2, 64), }", turned,
-                      sizeof(float) * 3 * ROWS * DETECTORS);
-    ts_test_chain_runs("tomostage: 2\n"
-                       "input: {npy: a.npy, axes: [view, z, detector], theta_start: 0, theta_stop: 180, spacing: "
-                       "[0.7, 0.7], quantity: counts}\n"
-                       "inputs: {flats: {npy: flats.npy, axes: [frame, z, detector], quantity: counts}}\n"
-                       "stages: [flat_field: {flats: flats}, minus_log: {}, fbp: {}]\noutput: {hdf5: r.h5}\n",
-                       folder);
+    ts_test_npy_write(result, "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 2, 64), }",
+                      turned, sizeof(float) * 3 * ROWS * DETECTORS);
+    ts_test_chain_runs(
+        "tomostage: 2\n"
+        "input: {npy: a.npy, axes: [view, z, detector], theta_start: 0, theta_stop: 180, spacing: "
+        "[0.7, 0.7], quantity: counts}\n"
+        "inputs: {flats: {npy: flats.npy, axes: [frame, z, detector], quantity: counts}}\n"
+        "stages: [flat_field: {flats: flats}, minus_log: {}, fbp: {}]\noutput: {hdf5: r.h5}\n",
+        folder);
     size_t n;
     snprintf(result, sizeof result, "%s/r.h5", folder);
     double *found = ts_test_read_hdf5_at(result, "/entry/data/data", &n), error = 0, all = 0;
     for (int y = 0; y < DETECTORS; y++)
         for (int x = 0; x < DETECTORS; x++) {
-            const double expected = ts_disc_scan_value(DETECTORS, x - (DETECTORS - 1) / 2.0, (DETECTORS - 1) / 2.0 - y);
+            const double expected =
+                ts_disc_scan_value(DETECTORS, x - (DETECTORS - 1) / 2.0, (DETECTORS - 1) / 2.0 - y);
             error += fabs(found[y * DETECTORS + x] * 0.7 * DETECTORS - expected);
             all += fabs(expected);
         }

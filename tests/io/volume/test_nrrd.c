@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The nrrd source on files that are written here: attached and detached, raw and gzip, both byte orders, spaces, and
- * headers that are refused.
+ * The nrrd source on files that are written here: attached and detached, raw and gzip, both byte
+ * orders, spaces, and headers that are refused.
  */
 #include <criterion/criterion.h>
 #include <math.h>
@@ -18,8 +18,9 @@
 enum { NX = 5, NY = 4, NZ = 3, VALUES_BYTES = NX * NY * NZ * 2 };
 
 #define SHAPE "type: short\ndimension: 3\nsizes: 5 4 3\nendian: little\n"
-#define PLACE                                                                                                          \
-    "space: left-posterior-superior\nspace directions: (0.7,0,0) (0,0.8,0) (0,0,2)\nspace origin: (-10,-20,-30)\n"
+#define PLACE                                                                                      \
+    "space: left-posterior-superior\nspace directions: (0.7,0,0) (0,0.8,0) (0,0,2)\nspace "        \
+    "origin: (-10,-20,-30)\n"
 
 static char folder[256], path[300], data_path[300];
 static unsigned char values[VALUES_BYTES], bytes[8192];
@@ -30,7 +31,8 @@ static void begin(void)
     snprintf(path, sizeof path, "%s/a.nrrd", folder);
     snprintf(data_path, sizeof data_path, "%s/a.raw", folder);
     for (int i = 0; i < NX * NY * NZ; i++)
-        ts_test_store(values, TS_I16, (size_t)i, 100 * (i / (NX * NY)) + 10 * (i / NX % NY) + i % NX);
+        ts_test_store(values, TS_I16, (size_t)i,
+                      100 * (i / (NX * NY)) + 10 * (i / NX % NY) + i % NX);
 }
 
 static void end(void)
@@ -43,7 +45,8 @@ TestSuite(nrrd, .init = begin, .fini = end);
 /* Writes the header, and behind it the values, or the content of a file that was written. */
 static void write_nrrd(const char *header, const void *data, size_t n)
 {
-    const int length = snprintf((char *)bytes, sizeof bytes, "NRRD0005\n%s%s", header, n > 0 ? "\n" : "");
+    const int length =
+        snprintf((char *)bytes, sizeof bytes, "NRRD0005\n%s%s", header, n > 0 ? "\n" : "");
     memcpy(bytes + length, data, n);
     ts_volume_write(path, bytes, (size_t)length + n, false);
 }
@@ -51,7 +54,8 @@ static void write_nrrd(const char *header, const void *data, size_t n)
 static void check_place(struct source *source)
 {
     const struct ts_image *image = &source->image;
-    cr_assert(image->axes[2].spacing == 0.7 && image->axes[1].spacing == 0.8 && image->axes[0].spacing == 2);
+    cr_assert(image->axes[2].spacing == 0.7 && image->axes[1].spacing == 0.8 &&
+              image->axes[0].spacing == 2);
     cr_assert(image->has_geometry && image->origin_mm[0] == -10 && image->origin_mm[1] == -20);
     cr_assert(image->direction[0] == 1 && image->direction[4] == 1 && image->step_z_mm[2] == 2);
     ts_volume_check(source, false);
@@ -79,7 +83,8 @@ Test(nrrd, attached_and_detached_raw_and_gzip)
         values[2 * i] = values[2 * i + 1];
         values[2 * i + 1] = low;
     }
-    write_nrrd("type: int16\ndimension: 3\nsizes: 5 4 3\nendian: big\nencoding: raw\n" PLACE, values, sizeof values);
+    write_nrrd("type: int16\ndimension: 3\nsizes: 5 4 3\nendian: big\nencoding: raw\n" PLACE,
+               values, sizeof values);
     check_place(ts_volume_opened("nrrd", path));
 }
 
@@ -124,13 +129,16 @@ Test(nrrd, what_is_refused)
         {SHAPE "encoding: raw\ndata file: LIST\n", "nrrd-data-file"},
         {SHAPE "encoding: raw\ndata file: gone.raw\n", "input-unreadable"},
         {SHAPE "encoding: raw\nspace directions: (1,0,0) none (0,0,1)\n", "nrrd-header"},
-        {SHAPE "encoding: raw\nspace: LPS\nspace directions: (1,0,0) (1,1,0) (0,0,1)\nspace origin: (0,0,0)\n",
+        {SHAPE "encoding: raw\nspace: LPS\nspace directions: (1,0,0) (1,1,0) (0,0,1)\nspace "
+               "origin: (0,0,0)\n",
          "volume-geometry"},
         {SHAPE "encoding: raw\nspace units: \"um\" \"um\" \"um\"\n", "nrrd-header"},
         {"type: short\ndimension: 3\nsizes: 5 4\n", "nrrd-header"},
         {"type: short\ndimension: 3\nsizes: 5 4 0\nencoding: raw\nendian: little\n", "volume-size"},
-        {"type: short\ndimension: 3\nsizes: 5 4 4\nencoding: raw\nendian: little\n", "volume-truncated"},
-        {"type: short\ndimension: 3\nsizes: 2147483647 2147483647 2147483647\nencoding: raw\nendian: little\n",
+        {"type: short\ndimension: 3\nsizes: 5 4 4\nencoding: raw\nendian: little\n",
+         "volume-truncated"},
+        {"type: short\ndimension: 3\nsizes: 2147483647 2147483647 2147483647\nencoding: "
+         "raw\nendian: little\n",
          "volume-size"},
         {SHAPE "encoding: raw\nline skip: 1\n", "nrrd-header"},
         {SHAPE "encoding: raw\nbyte skip: 9\n", "volume-truncated"},
@@ -141,28 +149,40 @@ Test(nrrd, what_is_refused)
         {SHAPE "encoding: raw\nunits: \"mm\" \"\" \"cm\"\n", "nrrd-header"},
         {SHAPE "encoding: raw\nspace units: \"mm\" \"mm\"\n", "nrrd-header"},
         {SHAPE "encoding: raw\nspace units: mm mm mm\n", "nrrd-header"},
-        {SHAPE "encoding: raw\nspace: LPS\nspace directions: (1,0,0) (0,1,0) (0,0,2)\nspace origin: (nan,nan,nan)\n",
+        {SHAPE "encoding: raw\nspace: LPS\nspace directions: (1,0,0) (0,1,0) (0,0,2)\nspace "
+               "origin: (nan,nan,nan)\n",
          "nrrd-header"},
-        {SHAPE "encoding: raw\nspace: LPS\nspace directions: (1,nan,0) (0,1,0) (0,0,2)\n", "nrrd-header"},
-        {SHAPE "encoding: raw\nspace: LPS\nspace directions: (1,inf,0) (0,1,0) (0,0,2)\n", "nrrd-header"},
+        {SHAPE "encoding: raw\nspace: LPS\nspace directions: (1,nan,0) (0,1,0) (0,0,2)\n",
+         "nrrd-header"},
+        {SHAPE "encoding: raw\nspace: LPS\nspace directions: (1,inf,0) (0,1,0) (0,0,2)\n",
+         "nrrd-header"},
         {SHAPE "encoding: raw\nspace: left-posterior\n", "nrrd-header"},
         {SHAPE "encoding: raw\nspacings: 1 1 inf\n", "nrrd-header"},
         {SHAPE "encoding: raw\nspacings: 1 1 nanometer\n", "nrrd-header"},
         {SHAPE "encoding: raw\naxis mins: 0 0 0\naxis maxs: 5 4 3\n", "nrrd-header"},
-        {SHAPE "encoding: raw\nspacings: 1 1 1\nspace: LPS\nspace directions: (1,0,0) (0,1,0) (0,0,2)\n",
+        {SHAPE
+         "encoding: raw\nspacings: 1 1 1\nspace: LPS\nspace directions: (1,0,0) (0,1,0) (0,0,2)\n",
          "nrrd-header"},
-        {"type: short\ndimension: 3\nsizes: 5 4 2.9\nendian: little\nencoding: raw\n", "nrrd-header"},
-        {"type: short\ndimension: 3\nsizes: 5 4 nan\nendian: little\nencoding: raw\n", "nrrd-header"},
-        {"type: short\ndimension: 3.0\nsizes: 5 4 3\nendian: little\nencoding: raw\n", "nrrd-volumes"},
+        {"type: short\ndimension: 3\nsizes: 5 4 2.9\nendian: little\nencoding: raw\n",
+         "nrrd-header"},
+        {"type: short\ndimension: 3\nsizes: 5 4 nan\nendian: little\nencoding: raw\n",
+         "nrrd-header"},
+        {"type: short\ndimension: 3.0\nsizes: 5 4 3\nendian: little\nencoding: raw\n",
+         "nrrd-volumes"},
         {SHAPE "encoding: raw\nsizes: 5 4 2\n", "nrrd-header"},
         {SHAPE "encoding: raw\nType: float\n", "nrrd-header"},
         {SHAPE "encoding: raw\nbyte skip: 0\nbyteskip: 0\n", "nrrd-header"},
         {SHAPE "encoding: raw\nspacing: 1 1 1\n", "nrrd-header"},
-        {"type: short\ndimension: 3\nsizes: 5 4 3e0\nendian: little\nencoding: raw\n", "nrrd-header"},
-        {"type: short\ndimension: 3\nsizes: 5 4 3.0\nendian: little\nencoding: raw\n", "nrrd-header"},
-        {"type: short\ndimension: 3\nsizes: 5 4 3 1\nendian: little\nencoding: raw\n", "nrrd-header"},
-        {"type: short\ndimension: 3\nsizes: 5 4 0x3\nendian: little\nencoding: raw\n", "nrrd-header"},
-        {"type: short\ndimension: 3\nsizes: 5 4 inf\nendian: little\nencoding: raw\n", "nrrd-header"},
+        {"type: short\ndimension: 3\nsizes: 5 4 3e0\nendian: little\nencoding: raw\n",
+         "nrrd-header"},
+        {"type: short\ndimension: 3\nsizes: 5 4 3.0\nendian: little\nencoding: raw\n",
+         "nrrd-header"},
+        {"type: short\ndimension: 3\nsizes: 5 4 3 1\nendian: little\nencoding: raw\n",
+         "nrrd-header"},
+        {"type: short\ndimension: 3\nsizes: 5 4 0x3\nendian: little\nencoding: raw\n",
+         "nrrd-header"},
+        {"type: short\ndimension: 3\nsizes: 5 4 inf\nendian: little\nencoding: raw\n",
+         "nrrd-header"},
         {SHAPE "encoding: raw\ncenterings: node\n", "nrrd-header"},
         {SHAPE "encoding: raw\ncenters: cell cell middle\n", "nrrd-header"},
         {SHAPE "encoding: raw\ncenters: cell cell cell cell\n", "nrrd-header"},
@@ -177,8 +197,10 @@ Test(nrrd, what_is_refused)
 Test(nrrd, what_changes_nothing_is_passed_over)
 {
     write_nrrd("content: a head\n" SHAPE "encoding: raw\n" PLACE
-               "space units: \"mm\" \"mm\" \"mm\"\nmeasurement frame: (1,0,0) (0,1,0) (0,0,1)\nthicknesses: nan nan 2\n"
-               "labels: \"x\" \"y\" \"z\"\ncenterings: cell cell cell\naxis mins: nan nan nan\nsampleunits: HU\n",
+               "space units: \"mm\" \"mm\" \"mm\"\nmeasurement frame: (1,0,0) (0,1,0) "
+               "(0,0,1)\nthicknesses: nan nan 2\n"
+               "labels: \"x\" \"y\" \"z\"\ncenterings: cell cell cell\naxis mins: nan nan "
+               "nan\nsampleunits: HU\n",
                values, sizeof values);
     check_place(ts_volume_opened("nrrd", path));
 }
@@ -190,8 +212,8 @@ Test(nrrd, versions_and_values_at_the_end)
     check_place(ts_volume_opened("nrrd", path));
     write_nrrd(SHAPE "encoding: raw\n" PLACE "byte skip: -1\n", values, sizeof values - 2);
     ts_volume_refused("nrrd", path, "volume-truncated");
-    ts_volume_write(path, "NRRD0006\n" SHAPE "encoding: raw\n\n", strlen("NRRD0006\n" SHAPE "encoding: raw\n\n"),
-                    false);
+    ts_volume_write(path, "NRRD0006\n" SHAPE "encoding: raw\n\n",
+                    strlen("NRRD0006\n" SHAPE "encoding: raw\n\n"), false);
     ts_volume_refused("nrrd", path, "nrrd-header");
 }
 
@@ -223,7 +245,8 @@ static size_t count_warnings(const char *code)
     return n;
 }
 
-/* What is not known along one axis is not 1 mm, neither here nor in the files that are written of it. */
+/* What is not known along one axis is not 1 mm, neither here nor in the files that are written of
+ * it. */
 Test(nrrd, a_spacing_that_is_not_known_is_warned_of)
 {
     static const struct {
@@ -240,8 +263,8 @@ Test(nrrd, a_spacing_that_is_not_known_is_warned_of)
         cr_expect_eq(count_warnings("nrrd-spacing"), cases[i].n, "%s", cases[i].spacings);
         struct source *source = ts_volume_opened("nrrd", path);
         for (int d = 0; d < 3; d++)
-            cr_expect_str_eq(source->image.axes[2 - d].unit, cases[i].known >> d & 1 ? "mm" : "pixel", "%s",
-                             cases[i].spacings);
+            cr_expect_str_eq(source->image.axes[2 - d].unit,
+                             cases[i].known >> d & 1 ? "mm" : "pixel", "%s", cases[i].spacings);
         source->ops->close(source);
         char chain[400], written[400];
         snprintf(chain, sizeof chain, "nrrd %s | nifti %s.nii", path, path);
@@ -251,7 +274,8 @@ Test(nrrd, a_spacing_that_is_not_known_is_warned_of)
         cr_expect_eq(strstr(outcome.err, "nifti-unit") != NULL, cases[i].n > 0, "%s", outcome.err);
         source = ts_volume_opened("nifti", written);
         for (int d = 0; d < 3; d++)
-            cr_expect_str_eq(source->image.axes[d].unit, cases[i].known == 7 ? "mm" : "pixel", "%s", cases[i].spacings);
+            cr_expect_str_eq(source->image.axes[d].unit, cases[i].known == 7 ? "mm" : "pixel", "%s",
+                             cases[i].spacings);
         source->ops->close(source);
         ts_program_run(folder, ARGUMENTS("info", path), &outcome);
         cr_expect_eq(strstr(outcome.out, "unknown") != NULL, cases[i].n > 0, "%s", outcome.out);
@@ -267,13 +291,17 @@ Test(nrrd, ends_that_contradict_the_spacings_are_warned_of)
         const char *fields;
         size_t n;
     } cases[] = {
-        {"spacings: 0.5 0.6 2\naxis mins: 0 0 0\naxis maxs: 25 24 60\ncenters: cell cell cell\n", 1},
-        {"spacings: 0.5 0.6 2\naxis mins: 0 0 0\naxis maxs: 2.5 2.4 6.5\ncenters: cell cell cell\n", 1},
-        {"spacings: 0.5 0.6 2\naxis mins: 0 0 0\naxis maxs: 2.5 2.4 6\ncenters: node node node\n", 1},
+        {"spacings: 0.5 0.6 2\naxis mins: 0 0 0\naxis maxs: 25 24 60\ncenters: cell cell cell\n",
+         1},
+        {"spacings: 0.5 0.6 2\naxis mins: 0 0 0\naxis maxs: 2.5 2.4 6.5\ncenters: cell cell cell\n",
+         1},
+        {"spacings: 0.5 0.6 2\naxis mins: 0 0 0\naxis maxs: 2.5 2.4 6\ncenters: node node node\n",
+         1},
         {"space: LPS\nspace directions: (1,0,0) (0,1,0) (0,0,2)\nspace origin: (0,0,0)\n"
          "axis mins: 0 0 0\naxis maxs: 10 4 6\n",
          1},
-        {"spacings: 0.5 0.6 2\naxis mins: 0 0 0\naxis maxs: 2.5 2.4 6\ncenters: cell cell cell\n", 0},
+        {"spacings: 0.5 0.6 2\naxis mins: 0 0 0\naxis maxs: 2.5 2.4 6\ncenters: cell cell cell\n",
+         0},
         {"spacings: 0.5 0.6 2\naxis mins: 0 0 0\naxis maxs: 2 1.8 4\ncenters: node node node\n", 0},
         {"spacings: 0.5 0.6 2\naxis mins: 0 0 0\naxis maxs: 2 1.8 4\n", 0}, /* cells or nodes */
         {"spacings: 0.5 0.6 2\naxis mins: 0 0 0\naxis maxs: 2.5 2.4 6\n", 0},
@@ -306,7 +334,8 @@ Test(nrrd, labels_of_another_order_are_warned_of)
                  {"x y z", 0}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char header[512];
-        snprintf(header, sizeof header, SHAPE "encoding: raw\nspacings: 1 1 2\nlabels: %s\n", cases[i].labels);
+        snprintf(header, sizeof header, SHAPE "encoding: raw\nspacings: 1 1 2\nlabels: %s\n",
+                 cases[i].labels);
         write_nrrd(header, values, sizeof values);
         cr_expect_eq(count_warnings("nrrd-labels"), cases[i].n, "%s", cases[i].labels);
     }
@@ -323,12 +352,15 @@ Test(nrrd, a_place_that_is_not_used_is_warned_of)
         {"spacings: 1 1 2\n", 0},
         {"spacings: 1 -1 2\n", 1},
         {"spacings: 1 1 2\nspace: scanner-xyz\nspace origin: (-10,-20,-30)\n", 1},
-        {"space: scanner-xyz\nspace directions: (1,0,0) (0,1,0) (0,0,2)\nspace origin: (-10,-20,-30)\n", 1},
+        {"space: scanner-xyz\nspace directions: (1,0,0) (0,1,0) (0,0,2)\nspace origin: "
+         "(-10,-20,-30)\n",
+         1},
         {"space: scanner-xyz\nspace directions: (1,0,0) (0,1,0) (0,0,2)\n", 0},
         {"space: 3D-right-handed\nspace directions: (0,1,0) (1,0,0) (0,0,2)\n", 1},
         {"space: 3D-left-handed\nspace directions: (1,0,0) (0,1,0) (0,0,2)\n", 1},
         {"space: 3D-left-handed\nspacings: 1 1 2\n", 1},
-        {"space dimension: 3\nspace directions: (1,0,0) (0,1,0) (0,0,2)\nspace origin: (1,2,3)\n", 1},
+        {"space dimension: 3\nspace directions: (1,0,0) (0,1,0) (0,0,2)\nspace origin: (1,2,3)\n",
+         1},
         {"space: LPS\nspace directions: (1,0,0) (0,1,0) (0,0,2)\n", 1},
         {"space: LPS\nspacings: 1 1 2\nspace origin: (1,2,3)\n", 1},
     };
@@ -339,15 +371,17 @@ Test(nrrd, a_place_that_is_not_used_is_warned_of)
         cr_expect_eq(count_warnings("nrrd-place"), cases[i].n, "%s", cases[i].header);
     }
     /* What the hint names. */
-    write_nrrd(SHAPE "encoding: raw\nspace: scanner-xyz\nspace directions: (0.7,0,0) (0,0.8,0) (0,0,2)\n"
-                     "space origin: (-10,-20,-30)\n",
+    write_nrrd(SHAPE
+               "encoding: raw\nspace: scanner-xyz\nspace directions: (0.7,0,0) (0,0.8,0) (0,0,2)\n"
+               "space origin: (-10,-20,-30)\n",
                values, sizeof values);
     cr_expect_eq(count_warnings("nrrd-place"), 1);
     write_nrrd(SHAPE "encoding: raw\n" PLACE, values, sizeof values);
     check_place(ts_volume_opened("nrrd", path));
 }
 
-/* Behind the header, in a file of its own, compressed; a header that says "at the end" leaves none. */
+/* Behind the header, in a file of its own, compressed; a header that says "at the end" leaves
+ * none. */
 Test(nrrd, bytes_behind_the_values_are_warned_of)
 {
     unsigned char more[VALUES_BYTES + 3] = {0}, packed[1024];
@@ -385,7 +419,8 @@ Test(nrrd, links_are_followed_within_the_folder)
 
 Test(nrrd, no_header_crashes)
 {
-    static const char header[] = "NRRD0005\n" SHAPE "encoding: raw\n" PLACE "kinds: domain domain domain\n\n";
+    static const char header[] =
+        "NRRD0005\n" SHAPE "encoding: raw\n" PLACE "kinds: domain domain domain\n\n";
     uint64_t state = 3;
     const size_t length = sizeof header - 1, n = length + sizeof values;
     for (int i = 0; i < 4000; i++) {
@@ -394,7 +429,8 @@ Test(nrrd, no_header_crashes)
         memcpy(bytes, header, length);
         memcpy(bytes + length, values, sizeof values);
         for (int k = 0; k < 1 + i % 4; k++)
-            bytes[8 + ts_random_next(&state) % (length - 8)] = (unsigned char)ts_random_next(&state);
+            bytes[8 + ts_random_next(&state) % (length - 8)] =
+                (unsigned char)ts_random_next(&state);
         ts_volume_write(path, bytes, i % 5 ? n : ts_random_next(&state) % n, false);
         if (ts_volume_chain_open("nrrd", path, &source, diag) == TS_OK) {
             void *slice = malloc(ts_slice_bytes(&source->image));

@@ -14,7 +14,8 @@
 #include "tests/support/stage_check.h"
 
 /* One run on one thread over 2 x 9 x 16 values. */
-static struct bench_request small_request(const char *stage, const char *parameters, int dtype, int values)
+static struct bench_request small_request(const char *stage, const char *parameters, int dtype,
+                                          int values)
 {
     return (struct bench_request){.stage = stage,
                                   .parameters = parameters,
@@ -57,22 +58,25 @@ Test(bench, every_stage_has_a_case_that_runs)
     }
 }
 
-/* Every distribution where values are counted; else one, also where a reduction looks for values that are not finite.
+/* Every distribution where values are counted; else one, also where a reduction looks for values
+ * that are not finite.
  */
 Test(bench, distributions_are_for_what_counts_values)
 {
     static const struct {
         const char *stage;
         bool every_distribution;
-    } rows[] = {{"histogram", true}, {"equalize", true}, {"statistics", true}, {"rescale", true}, {"clahe", true},
-                {"fbp", false},      {"sirt", false},    {"cgls", false},      {"box", false}};
+    } rows[] = {{"histogram", true}, {"equalize", true}, {"statistics", true},
+                {"rescale", true},   {"clahe", true},    {"fbp", false},
+                {"sirt", false},     {"cgls", false},    {"box", false}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const struct bench_request request = small_request(rows[i].stage, NULL, TS_U16, -1);
         char *text = printed(&request);
         for (int values = 0; values < BENCH_VALUES; values++) {
             char name[32];
             snprintf(name, sizeof name, " %s ", ts_bench_values_names[values]);
-            cr_expect_eq(strstr(text, name) != NULL, rows[i].every_distribution || values == BENCH_CT, "%s%s: %s",
+            cr_expect_eq(strstr(text, name) != NULL,
+                         rows[i].every_distribution || values == BENCH_CT, "%s%s: %s",
                          rows[i].stage, name, text);
         }
         free(text);
@@ -81,11 +85,15 @@ Test(bench, distributions_are_for_what_counts_values)
 
 Test(bench, writes_json_that_counts_its_bytes)
 {
-    struct bench_request request = small_request("radon", "views=5 detectors=7", TS_U16, BENCH_UNIFORM);
+    struct bench_request request =
+        small_request("radon", "views=5 detectors=7", TS_U16, BENCH_UNIFORM);
     request.json = true;
     char *text = printed(&request);
-    cr_assert(strstr(text, "\"shape\": [2, 9, 16], \"device\": \"cpu\", \"threads\": 1, \"seconds\": "), "%s", text);
-    cr_assert(strstr(text, "\"bytes\": 856, \"samples\": 1120,"), "%s", text); /* 2 * (144 * 2 + 35 * 4); 2 * 35 * 16 */
+    cr_assert(
+        strstr(text, "\"shape\": [2, 9, 16], \"device\": \"cpu\", \"threads\": 1, \"seconds\": "),
+        "%s", text);
+    cr_assert(strstr(text, "\"bytes\": 856, \"samples\": 1120,"), "%s",
+              text); /* 2 * (144 * 2 + 35 * 4); 2 * 35 * 16 */
     free(text);
 }
 
@@ -138,19 +146,24 @@ Test(bench, refuses_a_method_that_plays_no_part)
 /* A reference makes a case another: the labels of the image, its own histogram to match. */
 Test(bench, gives_the_image_as_its_own_reference)
 {
-    static const char *const cases[][2] = {{"histogram", "range=0,4096 labels=itself n_labels=4096"},
-                                           {"histogram", "range=0,4096 reference=itself"},
-                                           {"equalize", "method=skimage reference=itself"}};
+    static const char *const cases[][2] = {
+        {"histogram", "range=0,4096 labels=itself n_labels=4096"},
+        {"histogram", "range=0,4096 reference=itself"},
+        {"equalize", "method=skimage reference=itself"}};
     struct ts_diag *diag = ts_diag_create();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct bench_case which = {
-            .stage = ts_stage_find(cases[i][0]), .dtype = TS_U16, .values = BENCH_CT, .nz = 2, .ny = 20, .nx = 30};
+        struct bench_case which = {.stage = ts_stage_find(cases[i][0]),
+                                   .dtype = TS_U16,
+                                   .values = BENCH_CT,
+                                   .nz = 2,
+                                   .ny = 20,
+                                   .nx = 30};
         struct bench_row with, without;
         cr_assert_eq(ts_bench_cpu(&which, 1, 1, 1, diag, &without), TS_OK, "%s", cases[i][0]);
         snprintf(which.parameters, sizeof which.parameters, "%s", cases[i][1]);
         cr_assert_eq(ts_bench_cpu(&which, 1, 1, 1, diag, &with), TS_OK, "%s", cases[i][1]);
-        cr_assert_eq(with.bytes - without.bytes, 2.0 * 2 * 20 * 30, "%s: %g and %g bytes", cases[i][1], with.bytes,
-                     without.bytes);
+        cr_assert_eq(with.bytes - without.bytes, 2.0 * 2 * 20 * 30, "%s: %g and %g bytes",
+                     cases[i][1], with.bytes, without.bytes);
         char hinted[BENCH_MAX_CASES][256];
         const int n = ts_bench_parameters(which.stage, hinted);
         bool there = false;
@@ -183,13 +196,15 @@ Test(bench, options_take_their_own_values)
     static const struct {
         const char *option, *value;
         bool taken;
-    } rows[] = {{"--size", "3x20x30", true},    {"--size", "3x20", false},  {"--size", "0x20x30", false},
-                {"--size", "3x20x30x4", false}, {"--dtype", "f32", true},   {"--dtype", "float", false},
-                {"--values", "ct", true},       {"--values", "", false},    {"--runs", "7", true},
-                {"--runs", "-1", false},        {"--threads", "2x", false}, {"--threads", "0", false},
-                {"--threads", "4097", false},   {"--threads", "4096", true}};
+    } rows[] = {
+        {"--size", "3x20x30", true},    {"--size", "3x20", false},  {"--size", "0x20x30", false},
+        {"--size", "3x20x30x4", false}, {"--dtype", "f32", true},   {"--dtype", "float", false},
+        {"--values", "ct", true},       {"--values", "", false},    {"--runs", "7", true},
+        {"--runs", "-1", false},        {"--threads", "2x", false}, {"--threads", "0", false},
+        {"--threads", "4097", false},   {"--threads", "4096", true}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        cr_assert_eq(read_option(rows[i].option, rows[i].value), rows[i].taken ? 0 : COMMAND_WRONG, "row %zu", i);
+        cr_assert_eq(read_option(rows[i].option, rows[i].value), rows[i].taken ? 0 : COMMAND_WRONG,
+                     "row %zu", i);
     cr_assert(request->nz == 3 && request->ny == 20 && request->nx == 30 && request->runs == 7);
     cr_assert(request->threads == 4096 && request->dtype == TS_F32 && request->values == BENCH_CT);
 }
@@ -201,10 +216,11 @@ Test(bench, method_star_is_every_method)
         const char *stage, *cases;
         int n;
         const char *first, *last;
-    } rows[] = {{"statistics", "method=* ddof=1", 2, "method=fan-in ddof=1", "method=two-level ddof=1"},
-                {"box", "radius=1|radius=2", 2, "radius=1", "radius=2"},
-                {"invert", "method=*", 1, "method=*", "method=*"},
-                {"box", "", 1, "", ""}};
+    } rows[] = {
+        {"statistics", "method=* ddof=1", 2, "method=fan-in ddof=1", "method=two-level ddof=1"},
+        {"box", "radius=1|radius=2", 2, "radius=1", "radius=2"},
+        {"invert", "method=*", 1, "method=*", "method=*"},
+        {"box", "", 1, "", ""}};
     char parameters[BENCH_MAX_CASES][256], text[512], long_text[300];
     size_t index, bytes;
     char *output;
@@ -219,13 +235,16 @@ Test(bench, method_star_is_every_method)
     cr_assert_eq(ts_bench_split_cases(ts_stage_find("box"), long_text, parameters), 0);
 
     for (const struct stage *const *stage = ts_stages; *stage; stage++) {
-        const struct param *param = ts_param_find((*stage)->params, (*stage)->n_params, "method", &index);
+        const struct param *param =
+            ts_param_find((*stage)->params, (*stage)->n_params, "method", &index);
         int n_methods = 0;
-        for (const struct choice *choice = param && param->kind == PARAM_CHOICE ? param->choices : NULL;
+        for (const struct choice *choice = param && param->kind == PARAM_CHOICE ? param->choices
+                                                                                : NULL;
              choice && choice->name; choice++)
             n_methods += strcmp(choice->name, "auto") != 0;
         if (n_methods > 0)
-            cr_assert_eq(ts_bench_split_cases(*stage, "method=*", parameters), n_methods, "%s", (*stage)->name);
+            cr_assert_eq(ts_bench_split_cases(*stage, "method=*", parameters), n_methods, "%s",
+                         (*stage)->name);
     }
 
     struct bench_request request = small_request("statistics", "method=* ddof=1", TS_F32, BENCH_CT);
@@ -253,9 +272,12 @@ Test(bench, every_method_has_a_case)
     for (const struct stage *const *stage = ts_stages; *stage; stage++) {
         char parameters[BENCH_MAX_CASES][256];
         size_t i;
-        const struct param *param = ts_param_find((*stage)->params, (*stage)->n_params, "method", &i);
-        const int n = param && param->kind == PARAM_CHOICE ? ts_bench_parameters(*stage, parameters) : 0;
-        for (const struct choice *choice = n > 0 ? param->choices : NULL; choice && choice->name; choice++) {
+        const struct param *param =
+            ts_param_find((*stage)->params, (*stage)->n_params, "method", &i);
+        const int n =
+            param && param->kind == PARAM_CHOICE ? ts_bench_parameters(*stage, parameters) : 0;
+        for (const struct choice *choice = n > 0 ? param->choices : NULL; choice && choice->name;
+             choice++) {
             char assignment[64];
             bool there = !strcmp(choice->name, "auto");
             snprintf(assignment, sizeof assignment, "method=%s", choice->name);
@@ -298,7 +320,8 @@ Test(bench, plots_a_bar_a_row)
     ts_test_remove_folder(folder);
 }
 
-/* Before anything is timed; and what is there stays until there is something to put in its place. */
+/* Before anything is timed; and what is there stays until there is something to put in its
+ * place. */
 Test(bench, files_that_cannot_be_written_are_found_at_once)
 {
     char folder[256], missing[300], there[300];
@@ -349,8 +372,9 @@ Test(bench, times_the_chain_on_the_cpu)
     request.values = BENCH_UNIFORM;
     request.json = true;
     text = printed(&request);
-    const char *row = strstr(text, "\"dtype\": \"f32\", \"values\": \"uniform\", \"shape\": [1, 9, 16], \"device\": "
-                                   "\"cpu\", \"threads\": 1, \"seconds\": ");
+    const char *row = strstr(
+        text, "\"dtype\": \"f32\", \"values\": \"uniform\", \"shape\": [1, 9, 16], \"device\": "
+              "\"cpu\", \"threads\": 1, \"seconds\": ");
     cr_assert(row && atof(strstr(row, "\"seconds\": ") + strlen("\"seconds\": ")) > 0, "%s", text);
     free(text);
 }
@@ -370,18 +394,21 @@ Test(bench, refuses_what_the_chain_does_not_take)
         cr_expect_eq(ts_bench_run(&request, stdout, diag), TS_BAD_CHAIN);
         cr_assert_eq(ts_diag_count(diag), 1);
         cr_expect_str_eq(ts_diag_get(diag, 0)->code, "benchmark-option");
-        cr_expect(strstr(ts_diag_get(diag, 0)->message, rows[i].message), "%s", ts_diag_get(diag, 0)->message);
+        cr_expect(strstr(ts_diag_get(diag, 0)->message, rows[i].message), "%s",
+                  ts_diag_get(diag, 0)->message);
         ts_diag_destroy(diag);
     }
 }
 
-/* Checks that each row of a benchmark as JSON has an error, or is one of those that cannot have one and gives the
- * reason. The error covers all tables, but for rows that name those it does not. Returns how many rows there are. */
+/* Checks that each row of a benchmark as JSON has an error, or is one of those that cannot have one
+ * and gives the reason. The error covers all tables, but for rows that name those it does not.
+ * Returns how many rows there are. */
 static size_t expect_errors(const char *text)
 {
     static const char *const without[] = {"{\"stage\": \"center\", \"parameters\": \"method=given ",
                                           "{\"stage\": \"chain\","},
-                             center[] = "{\"stage\": \"center\", ", left[] = "\"not_compared\": \"confidence, ";
+                             center[] = "{\"stage\": \"center\", ",
+                             left[] = "\"not_compared\": \"confidence, ";
     size_t rows = 0;
     for (const char *row = text; (row = strstr(row, "{\"stage\": ")); row++, rows++) {
         const char *error = strstr(row, "\"error\": "), *end = strchr(row, '}');
@@ -396,7 +423,8 @@ static size_t expect_errors(const char *text)
         const char *partly = strstr(error, "\"not_compared\": \"");
         const bool of_center = !strncmp(row, center, strlen(center)) && !missing;
         cr_assert_eq(partly && partly < end, of_center, "%.*s", (int)(end - row), row);
-        cr_assert(!of_center || !strncmp(partly, left, strlen(left)), "%.*s", (int)(end - row), row);
+        cr_assert(!of_center || !strncmp(partly, left, strlen(left)), "%.*s", (int)(end - row),
+                  row);
     }
     return rows;
 }
@@ -441,7 +469,8 @@ static void time_device(enum ts_dtype dtype)
     for (const struct stage *const *stage = ts_stages; *stage; stage++) {
         char name[64];
         snprintf(name, sizeof name, "{\"stage\": \"%s\"", (*stage)->name);
-        cr_assert(!(*stage)->cuda || !((*stage)->dtypes & TS_DTYPE_BIT(dtype)) || strstr(text, name),
+        cr_assert(!(*stage)->cuda || !((*stage)->dtypes & TS_DTYPE_BIT(dtype)) ||
+                      strstr(text, name),
                   "%s has no row of %s", (*stage)->name, ts_dtype_name(dtype));
     }
     cr_assert(!strstr(text, "\"seconds\": null,"), "%s", text);
@@ -453,7 +482,8 @@ Test(bench, times_a_device_on_cuda, .timeout = 900)
 {
     ts_test_begin_cuda();
     for (const struct stage *const *stage = ts_stages; *stage; stage++)
-        cr_assert(!(*stage)->cuda || ((*stage)->dtypes & (TS_DTYPE_BIT(TS_U16) | TS_DTYPE_BIT(TS_F32))));
+        cr_assert(!(*stage)->cuda ||
+                  ((*stage)->dtypes & (TS_DTYPE_BIT(TS_U16) | TS_DTYPE_BIT(TS_F32))));
     time_device(TS_U16);
     time_device(TS_F32);
     ts_test_end_cuda();

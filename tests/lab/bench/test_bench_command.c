@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `tomostage bench` and `tomostage study`, with the programs that carry them out beside tomostage, and without them.
+ * `tomostage bench` and `tomostage study`, with the programs that carry them out beside tomostage,
+ * and without them.
  */
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -12,9 +13,9 @@
 #include "tests/support/program.h"
 #include "tests/support/support.h"
 
-#define BOX                                                                                                            \
-    "bench", "box", "--parameters", "radius=1", "--dtype", "u8", "--values", "ct", "--size", "1x9x16", "--device",     \
-        "cpu", "--threads", "1", "--runs", "1"
+#define BOX                                                                                        \
+    "bench", "box", "--parameters", "radius=1", "--dtype", "u8", "--values", "ct", "--size",       \
+        "1x9x16", "--device", "cpu", "--threads", "1", "--runs", "1"
 
 static struct program_outcome outcome;
 static char folder[256], built[4096]; /* built: the folder of the program */
@@ -46,7 +47,8 @@ Test(bench_command, has_errors)
     ts_program_run(folder, ARGUMENTS(BOX, "--json"), &outcome);
     cr_assert_eq(outcome.code, 0, "%s", outcome.err);
     cr_assert(ts_test_is_json(outcome.out, strlen(outcome.out)), "%s", outcome.out);
-    cr_assert(strstr(outcome.out, "\"error\": 0") && !strstr(outcome.out, "no_error"), "%s", outcome.out);
+    cr_assert(strstr(outcome.out, "\"error\": 0") && !strstr(outcome.out, "no_error"), "%s",
+              outcome.out);
 }
 
 /* The sentence of `tomostage --help` is that of the command's own page. */
@@ -62,7 +64,8 @@ Test(bench_command, has_one_summary)
         line += strlen(begin);
         snprintf(summary, sizeof summary, "\n\n%.*s\n", (int)strcspn(line, "\n"), line);
         ts_program_run(folder, ARGUMENTS(names[i], "--help"), &outcome);
-        cr_expect(outcome.code == 0 && strstr(outcome.out, summary), "%s: %s", summary, outcome.out);
+        cr_expect(outcome.code == 0 && strstr(outcome.out, summary), "%s: %s", summary,
+                  outcome.out);
     }
 }
 
@@ -72,20 +75,24 @@ static void expect_missing(const char *const *line, const char *reason)
     char expected[1024];
     ts_program_run(folder, line, &outcome);
     snprintf(expected, sizeof expected,
-             "tomostage: error: `tomostage %s` is carried out by %s/tomostage-%s, which could not be started: %s "
-             "[program-missing]\n  hint: tomostage-%s is built and installed with tomostage; copy it there\n",
+             "tomostage: error: `tomostage %s` is carried out by %s/tomostage-%s, which could not "
+             "be started: %s "
+             "[program-missing]\n  hint: tomostage-%s is built and installed with tomostage; copy "
+             "it there\n",
              line[0], folder, line[0], reason, line[0]);
     cr_expect_eq(outcome.code, 1, "%s: exit %d", line[1], outcome.code);
     if (line[1] && !strcmp(line[1], "--json")) {
-        cr_expect(ts_test_is_json(outcome.out, strlen(outcome.out)) && strstr(outcome.out, "program-missing"), "%s",
-                  outcome.out);
+        cr_expect(ts_test_is_json(outcome.out, strlen(outcome.out)) &&
+                      strstr(outcome.out, "program-missing"),
+                  "%s", outcome.out);
         return;
     }
     cr_expect_str_eq(outcome.err, expected);
     cr_expect_str_empty(outcome.out);
 }
 
-/* Lines that are right and lines that are wrong are refused alike, and the hint makes all of them what they are. */
+/* Lines that are right and lines that are wrong are refused alike, and the hint makes all of them
+ * what they are. */
 Test(bench_command, the_hint_about_a_missing_program_is_carried_out)
 {
     static const struct {
@@ -117,7 +124,8 @@ Test(bench_command, the_hint_about_a_missing_program_is_carried_out)
     snprintf(path, sizeof path, "%s/tomostage", folder);
     setenv("TOMOSTAGE_PROGRAM", path, 1);
     for (size_t i = 0; i < ROWS; i++)
-        expect_missing(rows[i].line, *rows[i].line[0] == 'b' ? "Permission denied" : "No such file or directory");
+        expect_missing(rows[i].line,
+                       *rows[i].line[0] == 'b' ? "Permission denied" : "No such file or directory");
     snprintf(path, sizeof path, "%s/tomostage-bench", folder);
     unlink(path);
     copy_program("tomostage-bench");

@@ -31,8 +31,9 @@ static void spoil(struct bench_tables *tables)
 }
 
 /* The oracle with one number of one table off by one. */
-static void spoiled_results(const struct stage_context *context, const struct ts_image inputs[STAGE_INPUTS],
-                            double *out, struct bench_tables *tables)
+static void spoiled_results(const struct stage_context *context,
+                            const struct ts_image inputs[STAGE_INPUTS], double *out,
+                            struct bench_tables *tables)
 {
     ts_oracles_of(context->stage).results(context, inputs, out, tables);
     spoil(tables);
@@ -52,7 +53,8 @@ static struct bench_oracles spoiled_oracles(struct bench_oracles oracles)
     return oracles;
 }
 
-/* On either device tables are compared with what they should be, and not with what they are elsewhere. */
+/* On either device tables are compared with what they should be, and not with what they are
+ * elsewhere. */
 TEST_ON_BOTH(bench_error, a_wrong_table_shows)
 {
     static const struct {
@@ -87,24 +89,27 @@ TEST_ON_BOTH(bench_error, a_wrong_table_shows)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const struct stage *stage = ts_stage_find(rows[i].stage);
-        struct bench_case which = {
-            .stage = stage, .dtype = stage->dtypes & TS_DTYPE_BIT(TS_U16) ? TS_U16 : TS_F32, .values = BENCH_CT};
+        struct bench_case which = {.stage = stage,
+                                   .dtype = stage->dtypes & TS_DTYPE_BIT(TS_U16) ? TS_U16 : TS_F32,
+                                   .values = BENCH_CT};
         snprintf(which.parameters, sizeof which.parameters, "%s", rows[i].parameters);
         const struct bench_oracles oracles = ts_oracles_of(which.stage);
         const struct bench_error right = ts_oracle_error(&which, ts_test_device, oracles);
-        cr_expect(right.distance <= rows[i].most, "%s %s: %g, %s", rows[i].stage, rows[i].parameters, right.distance,
+        cr_expect(right.distance <= rows[i].most, "%s %s: %g, %s", rows[i].stage,
+                  rows[i].parameters, right.distance, right.unknown);
+        cr_expect(!*right.unknown || !strcmp(rows[i].stage, "center"), "%s: %s", rows[i].stage,
                   right.unknown);
-        cr_expect(!*right.unknown || !strcmp(rows[i].stage, "center"), "%s: %s", rows[i].stage, right.unknown);
         spoiled_table = rows[i].table;
-        const struct bench_error wrong = ts_oracle_error(&which, ts_test_device, spoiled_oracles(oracles));
-        cr_expect(wrong.distance > rows[i].most, "%s of %s %s: %g, %s", rows[i].table, rows[i].stage,
-                  rows[i].parameters, wrong.distance, wrong.unknown);
+        const struct bench_error wrong =
+            ts_oracle_error(&which, ts_test_device, spoiled_oracles(oracles));
+        cr_expect(wrong.distance > rows[i].most, "%s of %s %s: %g, %s", rows[i].table,
+                  rows[i].stage, rows[i].parameters, wrong.distance, wrong.unknown);
     }
 }
 
-/* The rows of an iterative reconstruction show its errors, not how rounding grows where values are projections of
- * nothing. Conjugate gradients in floats leave the path of those in doubles after six iterations, whatever they are
- * given. */
+/* The rows of an iterative reconstruction show its errors, not how rounding grows where values are
+ * projections of nothing. Conjugate gradients in floats leave the path of those in doubles after
+ * six iterations, whatever they are given. */
 Test(bench_error, of_iterative_reconstruction_is_that_of_a_scan)
 {
     static const struct {
@@ -112,7 +117,8 @@ Test(bench_error, of_iterative_reconstruction_is_that_of_a_scan)
     } rows[] = {{"sirt", "iterations=10"}, {"cgls", "iterations=5"}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         for (int dtype = TS_U8; dtype <= TS_F32; dtype++) {
-            struct bench_case which = {.stage = ts_stage_find(rows[i].stage), .dtype = dtype, .values = BENCH_CT};
+            struct bench_case which = {
+                .stage = ts_stage_find(rows[i].stage), .dtype = dtype, .values = BENCH_CT};
             snprintf(which.parameters, sizeof which.parameters, "%s", rows[i].parameters);
             const double error = ts_oracle_error(&which, NULL, ts_oracles_of(which.stage)).distance;
             cr_assert(error <= 1e-5, "%s %s: %g", rows[i].stage, ts_dtype_name(dtype), error);

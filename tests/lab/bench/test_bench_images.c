@@ -19,7 +19,8 @@ Test(bench_images, images_are_what_they_say)
     const struct stage *stage = ts_stage_find("radon");
     for (int values = 0; values < BENCH_VALUES; values++)
         for (int dtype = TS_U8; dtype <= TS_F32; dtype++) {
-            struct bench_case which = {.stage = stage, .dtype = dtype, .values = values, .nz = 2, .ny = 40, .nx = 30};
+            struct bench_case which = {
+                .stage = stage, .dtype = dtype, .values = values, .nz = 2, .ny = 40, .nx = 30};
             struct ts_image a = ts_bench_image(&which), b = ts_bench_image(&which);
             const size_t n = ts_image_count(&a);
             double *numbers = malloc(n * sizeof *numbers), low = INFINITY, high = -INFINITY;
@@ -30,8 +31,8 @@ Test(bench_images, images_are_what_they_say)
                 low = fmin(low, numbers[i]);
                 high = fmax(high, numbers[i]);
             }
-            cr_assert_eq(low == high, values == BENCH_CONSTANT, "%s %s: %g to %g", ts_dtype_name(dtype),
-                         ts_bench_values_names[values], low, high);
+            cr_assert_eq(low == high, values == BENCH_CONSTANT, "%s %s: %g to %g",
+                         ts_dtype_name(dtype), ts_bench_values_names[values], low, high);
             free(numbers);
             free(a.data);
             free(b.data);
@@ -43,8 +44,10 @@ Test(bench_images, line_integrals_are_of_one_object)
 {
     const struct stage *stage = ts_stage_find("fbp");
     for (int kind = TS_BEAM_PARALLEL; kind <= TS_BEAM_FAN_FLAT; kind++) {
-        struct bench_case which = {.stage = stage, .dtype = TS_F32, .values = BENCH_CT, .nz = 1, .ny = 90, .nx = 200};
-        snprintf(which.parameters, sizeof which.parameters, "filter=ramp scan=%s", ts_beam_name(kind));
+        struct bench_case which = {
+            .stage = stage, .dtype = TS_F32, .values = BENCH_CT, .nz = 1, .ny = 90, .nx = 200};
+        snprintf(which.parameters, sizeof which.parameters, "filter=ramp scan=%s",
+                 ts_beam_name(kind));
         struct ts_image image = ts_bench_image(&which);
         double least = INFINITY, most = 0;
         cr_assert(image.quantity == TS_LINE_INTEGRAL && image.beam.kind == (enum ts_beam_kind)kind);
@@ -55,13 +58,14 @@ Test(bench_images, line_integrals_are_of_one_object)
             least = fmin(least, sum);
             most = fmax(most, sum);
         }
-        cr_assert(least > 0 && most / least - 1 < (kind == TS_BEAM_PARALLEL ? 0.002 : 0.1), "%s: %g to %g",
-                  ts_beam_name(kind), least, most);
+        cr_assert(least > 0 && most / least - 1 < (kind == TS_BEAM_PARALLEL ? 0.002 : 0.1),
+                  "%s: %g to %g", ts_beam_name(kind), least, most);
         free(image.data);
     }
 }
 
-/* Images twice as large repeat the pixels of the middle slice, from 0 on in integers and as they are in floats. */
+/* Images twice as large repeat the pixels of the middle slice, from 0 on in integers and as they
+ * are in floats. */
 Test(bench_images, are_made_of_a_given_slice)
 {
     enum { NX = 24, NY = 20, NZ = 3 };
@@ -89,9 +93,10 @@ Test(bench_images, are_made_of_a_given_slice)
         ts_load_f64(found, image.data, image.dtype, 4 * NY * NX);
         for (int y = 0; y < 2 * NY; y++)
             for (int x = 0; x < 2 * NX; x++) {
-                const double value = rint(rendered[y / 2 * NX + x / 2]) - (dtype == TS_F32 ? 0 : slice.low);
-                cr_assert_eq(found[y * 2 * NX + x], value, "%s (%d, %d): %g, not %g", ts_dtype_name(dtype), x, y,
-                             found[y * 2 * NX + x], value);
+                const double value =
+                    rint(rendered[y / 2 * NX + x / 2]) - (dtype == TS_F32 ? 0 : slice.low);
+                cr_assert_eq(found[y * 2 * NX + x], value, "%s (%d, %d): %g, not %g",
+                             ts_dtype_name(dtype), x, y, found[y * 2 * NX + x], value);
             }
         free(image.data);
     }

@@ -22,7 +22,8 @@ Test(bench_peers, help_and_wrong_options_end_it)
                 {{"--bins", "0"}, 2}, {{"bocks"}, 2},   {{"box", "box"}, 2}};
     char folder[256], path[4096];
     const char *program = ts_test_program(), *slash = strrchr(program, '/');
-    snprintf(path, sizeof path, "%.*stomostage-bench-peers", slash ? (int)(slash + 1 - program) : 0, program);
+    snprintf(path, sizeof path, "%.*stomostage-bench-peers", slash ? (int)(slash + 1 - program) : 0,
+             program);
     if (access(path, X_OK) != 0) {
         fprintf(stderr, "SKIPPED: %s is not there\n", path);
         cr_skip_test("no program");
@@ -31,9 +32,11 @@ Test(bench_peers, help_and_wrong_options_end_it)
     ts_test_folder(folder, sizeof folder);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         ts_program_run(folder, rows[i].arguments, &outcome);
-        const char *usage = rows[i].code ? outcome.err : outcome.out, *other = rows[i].code ? outcome.out : outcome.err;
+        const char *usage = rows[i].code ? outcome.err : outcome.out,
+                   *other = rows[i].code ? outcome.out : outcome.err;
         cr_expect_eq(outcome.code, rows[i].code, "%s: exit %d", rows[i].arguments[0], outcome.code);
-        cr_expect(strstr(usage, "usage: tomostage-bench-peers "), "%s: %s", rows[i].arguments[0], usage);
+        cr_expect(strstr(usage, "usage: tomostage-bench-peers "), "%s: %s", rows[i].arguments[0],
+                  usage);
         cr_expect_str_empty(other);
     }
     ts_program_folder_remove(folder);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `bench runs` on tiny sizes: every job has its rows, results verify, nothing is left that was not asked for, also
- * where a signal ends it. No time is asserted.
+ * `bench runs` on tiny sizes: every job has its rows, results verify, nothing is left that was not
+ * asked for, also where a signal ends it. No time is asserted.
  */
 #include <criterion/criterion.h>
 #include <dirent.h>
@@ -54,7 +54,8 @@ Test(bench_runs, times_all_jobs_and_keeps_what_was_asked_for)
     static char names[1 << 16], rows[1 << 16];
     char path[400];
     ts_program_run(folder,
-                   RUNS("--runs", "2", "--device", "cpu", "-o", "keep", "--profile", "--verify", "--save", "rows.json"),
+                   RUNS("--runs", "2", "--device", "cpu", "-o", "keep", "--profile", "--verify",
+                        "--save", "rows.json"),
                    &outcome);
     cr_assert_eq(outcome.code, 0, "%s", outcome.err);
     cr_assert_str_empty(outcome.err);
@@ -63,7 +64,8 @@ Test(bench_runs, times_all_jobs_and_keeps_what_was_asked_for)
     cr_expect_eq(count(outcome.out, "\nB   "), 1);
     cr_expect_eq(count(outcome.out, "\nC   "), has_memory ? 4 : 1);
     cr_expect_eq(count(outcome.out, "\nD   "), 1);
-    cr_expect(!strstr(outcome.out, "met") && !strstr(outcome.out, "missed"), "goals are for the whole size");
+    cr_expect(!strstr(outcome.out, "met") && !strstr(outcome.out, "missed"),
+              "goals are for the whole size");
 
     static const char *const kept[] = {"keep/A-01",
                                        "keep/A.yaml",
@@ -96,7 +98,8 @@ Test(bench_runs, times_all_jobs_and_keeps_what_was_asked_for)
     ts_program_run(folder, (const char *const[]){"verify", "keep/B.h5", NULL}, &outcome);
     cr_expect_eq(outcome.code, 0, "%s", outcome.err);
     ts_program_run(folder, RUNS("-o", "keep"), &outcome);
-    cr_expect(outcome.code == 1 && strstr(outcome.err, "the folder is not empty"), "%s", outcome.err);
+    cr_expect(outcome.code == 1 && strstr(outcome.err, "the folder is not empty"), "%s",
+              outcome.err);
 }
 
 Test(bench_runs, prints_json_and_leaves_nothing)
@@ -117,10 +120,13 @@ Test(bench_runs, says_what_is_wrong)
         const char *option, *value, *message;
         int code;
     } wrong[] = {
-        {"--job", "A,E", "tomostage bench runs: '--job A,E' is not a list of jobs such as A,B\n", 2},
+        {"--job", "A,E", "tomostage bench runs: '--job A,E' is not a list of jobs such as A,B\n",
+         2},
         {"--job", "", "tomostage bench runs: '--job ' is not a list of jobs such as A,B\n", 2},
-        {"--job=A", "--profile", "tomostage bench runs: --profile writes into the folder of -o, which is missing\n", 2},
-        {"--smaller", "65", "tomostage bench runs: '--smaller 65' is not a whole number from 1 to 64\n", 2},
+        {"--job=A", "--profile",
+         "tomostage bench runs: --profile writes into the folder of -o, which is missing\n", 2},
+        {"--smaller", "65",
+         "tomostage bench runs: '--smaller 65' is not a whole number from 1 to 64\n", 2},
         {"--size", "1", "tomostage bench runs: unknown option '--size'; ", 2},
         {"-o", "absent/keep", "absent/keep: the folder could not be made", 1},
         {"--save", "absent/rows.json", "absent/rows.json", 1},
@@ -132,10 +138,12 @@ Test(bench_runs, says_what_is_wrong)
     }
     setenv("TMPDIR", "/absent", 1);
     ts_program_run(folder, RUNS("--job", "A"), &outcome);
-    cr_expect(outcome.code == 1 && strstr(outcome.err, "no folder can be made in /absent"), "%s", outcome.err);
+    cr_expect(outcome.code == 1 && strstr(outcome.err, "no folder can be made in /absent"), "%s",
+              outcome.err);
 }
 
-/* A run that fails ends the benchmark, which says what the program said: the studies of A cannot be written. */
+/* A run that fails ends the benchmark, which says what the program said: the studies of A cannot be
+ * written. */
 Test(bench_runs, reports_a_run_that_fails)
 {
     char names[4096], line[600];
@@ -143,23 +151,26 @@ Test(bench_runs, reports_a_run_that_fails)
     cr_assert_eq(mkdir(line, 0700), 0);
     setenv("TMPDIR", line, 1);
     /* A slice of 64 x 64 pixels is larger than the files that the shell allows. */
-    snprintf(line, sizeof line, "ulimit -f 8; exec '%s' bench runs --job A --smaller 8 > '%s/out' 2> '%s/err'",
+    snprintf(line, sizeof line,
+             "ulimit -f 8; exec '%s' bench runs --job A --smaller 8 > '%s/out' 2> '%s/err'",
              ts_test_program(), folder, folder);
     cr_assert_neq(system(line), 0);
-    snprintf(line, sizeof line, "grep -q 'tomostage phantom head -o .*: ended by' '%s/err'", folder);
+    snprintf(line, sizeof line, "grep -q 'tomostage phantom head -o .*: ended by' '%s/err'",
+             folder);
     cr_expect_eq(system(line), 0, "the message names the process and how it ended");
     snprintf(line, sizeof line, "%s/busy", folder);
     ts_program_folder_list(line, names, sizeof names);
     cr_expect_str_empty(names);
 }
 
-/* Devices that work together have rows of their own; their results verify, and the names of their files are plain.
- * Kernels run in processes of the program, so that none is counted here. */
+/* Devices that work together have rows of their own; their results verify, and the names of their
+ * files are plain. Kernels run in processes of the program, so that none is counted here. */
 Test(bench_runs, several_devices_share_a_run_on_cuda, .timeout = 300)
 {
     ts_test_begin_cuda();
     ts_program_run(folder,
-                   RUNS("--job", "B,C", "--runs", "1", "--device", "cuda:0,0", "-o", "keep", "--profile", "--verify"),
+                   RUNS("--job", "B,C", "--runs", "1", "--device", "cuda:0,0", "-o", "keep",
+                        "--profile", "--verify"),
                    &outcome);
     cr_assert_eq(outcome.code, 0, "%s", outcome.err);
     cr_expect(strstr(outcome.out, "cuda:0,0"), "%s", outcome.out);
@@ -170,8 +181,11 @@ Test(bench_runs, several_devices_share_a_run_on_cuda, .timeout = 300)
 Test(bench_runs, removes_its_folder_where_a_signal_ends_it)
 {
     char names[4096] = "";
-    const pid_t pid = ts_program_start(
-        folder, (const char *const[]){"bench", "runs", "--job", "D", "--smaller", "2", "--device", "cpu", NULL}, -1);
+    const pid_t pid =
+        ts_program_start(folder,
+                         (const char *const[]){"bench", "runs", "--job", "D", "--smaller", "2",
+                                               "--device", "cpu", NULL},
+                         -1);
     while (!strstr(names, "tomostage-") && kill(pid, 0) == 0) {
         usleep(10000);
         ts_program_folder_list(folder, names, sizeof names);

@@ -6,8 +6,8 @@
 #include "tests/support/program.h"
 #include "tests/support/stage_check.h"
 
-char *ts_test_study_tried(const struct study *study, struct study_request request, enum ts_status *status,
-                          struct ts_diag *diag)
+char *ts_test_study_tried(const struct study *study, struct study_request request,
+                          enum ts_status *status, struct ts_diag *diag)
 {
     char *text = NULL;
     size_t length = 0;

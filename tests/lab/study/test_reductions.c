@@ -24,7 +24,8 @@ Test(reductions_study, the_tree_of_merges_sorts)
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         for (int threads = 1; threads <= 3; threads++) {
             const size_t n = (size_t)numbers[i];
-            uint32_t *keys = calloc(n + 1, sizeof *keys), *scratch = calloc(2 * n + 1, sizeof *keys), state = 7;
+            uint32_t *keys = calloc(n + 1, sizeof *keys),
+                     *scratch = calloc(2 * n + 1, sizeof *keys), state = 7;
             for (size_t k = 0; k < n; k++)
                 keys[k] = (state = state * 1664525u + 1013904223u) % (i % 2 ? 50 : UINT32_MAX);
             const uint32_t *sorted = ts_merge_sort(keys, scratch, numbers[i], threads);
@@ -46,7 +47,8 @@ Test(reductions_study, keys_are_sorted_or_not)
     cr_expect(!ts_fan_in_sorted(values, others, 4));
 }
 
-static enum ts_status end_with_7(struct fan_in_runner *runner, const struct fan_in_job *job, void *result)
+static enum ts_status end_with_7(struct fan_in_runner *runner, const struct fan_in_job *job,
+                                 void *result)
 {
     (void)runner;
     (void)job;
@@ -69,8 +71,9 @@ Test(reductions_study, a_wrong_result_is_an_error)
     ts_diag_destroy(diag);
 }
 
-/* Both sorts leave the same keys, but each in its own place: the radix sort in place, after 4 passes, and the tree
- * after as many merges as the size has levels. The result of a sort that did not run would be the poison of begin(). */
+/* Both sorts leave the same keys, but each in its own place: the radix sort in place, after 4
+ * passes, and the tree after as many merges as the size has levels. The result of a sort that did
+ * not run would be the poison of begin(). */
 TEST_ON_BOTH(reductions_study, every_work_by_every_method)
 {
     static const char *const works[] = {"sum", "product", "min", "max", "variance", "sort"};
@@ -80,7 +83,8 @@ TEST_ON_BOTH(reductions_study, every_work_by_every_method)
     for (size_t i = 0; i < sizeof works / sizeof *works; i++)
         for (int k = 0; k < 2; k++) {
             char row[96];
-            snprintf(row, sizeof row, "\"subject\": \"%s\", \"method\": \"%s\", \"n\": %d", works[i],
+            snprintf(row, sizeof row, "\"subject\": \"%s\", \"method\": \"%s\", \"n\": %d",
+                     works[i],
                      k        ? "tree"
                      : i == 5 ? "radix"
                               : first,
@@ -90,8 +94,8 @@ TEST_ON_BOTH(reductions_study, every_work_by_every_method)
     free(text);
 }
 
-static int do_nothing(const struct fan_in_job *job, const float *values, void *result, void *scratch, size_t *bytes,
-                      struct CUstream_st *stream)
+static int do_nothing(const struct fan_in_job *job, const float *values, void *result,
+                      void *scratch, size_t *bytes, struct CUstream_st *stream)
 {
     (void)job;
     (void)values;

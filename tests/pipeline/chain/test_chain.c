@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Chains: what good ones become, and for every file in tests/chains the exact errors that its comments state:
+ * Chains: what good ones become, and for every file in tests/chains the exact errors that its
+ * comments state:
  *
  *     # expect: 5:27: error: box.radius: 9000 is outside [0, 1024] pixel
  *     # expect-plan: ...    an error of planning: such a file must be read without error
@@ -35,7 +36,8 @@ static char *stated_errors(const char *text, int *n_plan)
     for (const char *line = text; line && *line; line = strchr(line, '\n')) {
         line += *line == '\n';
         if (!strncmp(line, parse_mark, sizeof parse_mark - 1))
-            fprintf(out, "%.*s\n", (int)strcspn(line + sizeof parse_mark - 1, "\n"), line + sizeof parse_mark - 1);
+            fprintf(out, "%.*s\n", (int)strcspn(line + sizeof parse_mark - 1, "\n"),
+                    line + sizeof parse_mark - 1);
         *n_plan += !strncmp(line, plan_mark, sizeof plan_mark - 1);
     }
     fclose(out);
@@ -104,13 +106,14 @@ Test(chain, canonical_text_is_a_chain_of_the_same_text)
         struct ts_diag *diag = ts_diag_create();
         struct ts_chain *chain = NULL, *again = NULL;
         snprintf(path, sizeof path, "%s/%s", ts_test_path("chains/good"), names[i]);
-        cr_assert_eq(ts_chain_load(path, &chain, diag), TS_OK, "%s: %s", names[i], ts_test_errors(diag));
+        cr_assert_eq(ts_chain_load(path, &chain, diag), TS_OK, "%s: %s", names[i],
+                     ts_test_errors(diag));
         char *first = ts_chain_canonical(chain);
         cr_assert_null(strstr(first, "study"), "%s: a path is in\n%s", names[i], first);
         cr_assert_null(strstr(first, "result"), "%s: a path is in\n%s", names[i], first);
         char *filled = fill_paths(first);
-        cr_assert_eq(ts_chain_parse(filled, strlen(filled), "again", NULL, &again, diag), TS_OK, "%s\n%s", filled,
-                     ts_test_errors(diag));
+        cr_assert_eq(ts_chain_parse(filled, strlen(filled), "again", NULL, &again, diag), TS_OK,
+                     "%s\n%s", filled, ts_test_errors(diag));
         char *second = ts_chain_canonical(again);
         cr_expect_str_eq(first, second);
         free(first);
@@ -161,7 +164,8 @@ Test(chain, every_value_arrives_with_its_place)
     cr_expect_eq(equalize->input_node, 2 + 3);
     cr_expect_eq(chain->stages[8].input_node, 2 + 7);
     cr_expect_eq(chain->stages[0].input_node, 0);
-    cr_expect_eq(((const struct radon_params *)chain->stages[12].set.values)->angles.values[1], 10.5);
+    cr_expect_eq(((const struct radon_params *)chain->stages[12].set.values)->angles.values[1],
+                 10.5);
     ts_chain_destroy(chain);
     ts_diag_destroy(diag);
 }
@@ -169,8 +173,9 @@ Test(chain, every_value_arrives_with_its_place)
 /* Choices are matched in any case; what is kept, and recorded, is the spelling of the table. */
 Test(chain, choices_are_matched_in_any_case)
 {
-    static const char *const lines[] = {"dicom ./study | box radius=2 border=Mirror | hdf5 result.h5",
-                                        "dicom ./study | box radius=2 border=mirror | hdf5 result.h5"};
+    static const char *const lines[] = {
+        "dicom ./study | box radius=2 border=Mirror | hdf5 result.h5",
+        "dicom ./study | box radius=2 border=mirror | hdf5 result.h5"};
     char *texts[2];
     for (int i = 0; i < 2; i++) {
         struct ts_diag *diag;
@@ -190,7 +195,8 @@ Test(chain, choices_are_matched_in_any_case)
 Test(chain, one_line_is_the_same_chain)
 {
     static const char line[] =
-        "dicom ./study series=2 | box radius=2 border=mirror | statistics percentiles=5,50 name=s | "
+        "dicom ./study series=2 | box radius=2 border=mirror | statistics percentiles=5,50 name=s "
+        "| "
         "histogram reference=s | save name=\"kept\" | radon angles=0,10,20 | hdf5 result.h5";
     static const char yaml[] = "tomostage: 2\n"
                                "input: {dicom: ./study, series: 2}\n"
@@ -215,7 +221,8 @@ Test(chain, one_line_is_the_same_chain)
         ts_diag_destroy(diags[i]);
     }
     const char *quoted = "dicom \"my study\" ./b=c \"x|y,\\\"z\\\"\" | equalize";
-    cr_assert_eq(ts_test_parse(quoted, &chains[0], &diags[0]), TS_OK, "%s", ts_test_errors(diags[0]));
+    cr_assert_eq(ts_test_parse(quoted, &chains[0], &diags[0]), TS_OK, "%s",
+                 ts_test_errors(diags[0]));
     const struct ts_texts *paths = chains[0]->sources[0].set.values;
     cr_assert_eq(paths->n, 3);
     cr_expect_str_eq(paths->items[0], "folder/my study");
@@ -232,9 +239,12 @@ Test(chain, version_decides_about_defaults)
     static const struct {
         const char *text, *assignment, *expected;
     } cases[] = {
-        {"tomostage: 1\nstages: [minus_log]\n", NULL, "tomostage: 1\nstages:\n  - minus_log: {nonpositive: error, "},
-        {"tomostage: 2\nstages: [minus_log]\n", NULL, "tomostage: 2\nstages:\n  - minus_log: {nonpositive: floor, "},
-        {"stages: [minus_log]\ntomostage: 1\n", NULL, "tomostage: 1\nstages:\n  - minus_log: {nonpositive: error, "},
+        {"tomostage: 1\nstages: [minus_log]\n", NULL,
+         "tomostage: 1\nstages:\n  - minus_log: {nonpositive: error, "},
+        {"tomostage: 2\nstages: [minus_log]\n", NULL,
+         "tomostage: 2\nstages:\n  - minus_log: {nonpositive: floor, "},
+        {"stages: [minus_log]\ntomostage: 1\n", NULL,
+         "tomostage: 1\nstages:\n  - minus_log: {nonpositive: error, "},
         {"minus_log", NULL, "tomostage: 2\nstages:\n  - minus_log: {nonpositive: floor, "},
         {"tomostage: 1\nstages: [minus_log]\n", "minus_log.nonpositive=nan",
          "tomostage: 1\nstages:\n  - minus_log: {nonpositive: nan, "},
@@ -242,11 +252,13 @@ Test(chain, version_decides_about_defaults)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct ts_diag *diag;
         struct ts_chain *chain;
-        cr_assert_eq(ts_test_parse(cases[i].text, &chain, &diag), TS_OK, "%s", ts_test_errors(diag));
+        cr_assert_eq(ts_test_parse(cases[i].text, &chain, &diag), TS_OK, "%s",
+                     ts_test_errors(diag));
         if (cases[i].assignment)
             cr_assert_eq(ts_chain_set(chain, cases[i].assignment, diag), TS_OK);
         char *text = ts_chain_canonical(chain);
-        cr_expect(!strncmp(text, cases[i].expected, strlen(cases[i].expected)), "%s gives\n%s", cases[i].text, text);
+        cr_expect(!strncmp(text, cases[i].expected, strlen(cases[i].expected)), "%s gives\n%s",
+                  cases[i].text, text);
         free(text);
         ts_chain_destroy(chain);
         ts_diag_destroy(diag);
@@ -255,8 +267,8 @@ Test(chain, version_decides_about_defaults)
 
 Test(chain, without_stages_is_one_save)
 {
-    static const char *const texts[] = {"tomostage: 2\ninput: {dicom: ./study}\nstages: []\n", "dicom ./study",
-                                        "dicom ./study | save"};
+    static const char *const texts[] = {"tomostage: 2\ninput: {dicom: ./study}\nstages: []\n",
+                                        "dicom ./study", "dicom ./study | save"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         struct ts_diag *diag;
         struct ts_chain *chain;
@@ -270,16 +282,18 @@ Test(chain, without_stages_is_one_save)
     }
 }
 
-/* The parameter of few other stages, or of few other formats of an input: a hint names them; of none or many it does
- * not. */
+/* The parameter of few other stages, or of few other formats of an input: a hint names them; of
+ * none or many it does not. */
 Test(chain, a_parameter_of_another_stage_is_told)
 {
     static const char *const cases[][2] = {
-        {"dicom ./study | cgls nonnegative=true", "nonnegative is a parameter of sirt; known: iterations, stop, "},
+        {"dicom ./study | cgls nonnegative=true",
+         "nonnegative is a parameter of sirt; known: iterations, stop, "},
         {"dicom ./study | invert method=stack", "known: range, limits, "},
         {"dicom ./study nonnegative=true | cgls", "known: dicom, "},
-        {"dicom ./study pages=slices | cgls", "pages is a parameter of tiff, and this input is read as dicom: the "
-                                              "chain names the format, tiff PATH; known: "},
+        {"dicom ./study pages=slices | cgls",
+         "pages is a parameter of tiff, and this input is read as dicom: the "
+         "chain names the format, tiff PATH; known: "},
         {"cgls series=2", "known: iterations, "},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -289,13 +303,15 @@ Test(chain, a_parameter_of_another_stage_is_told)
         cr_expect_eq(ts_diag_count(diag), 1);
         const struct ts_diag_record *record = ts_diag_get(diag, 0);
         cr_expect_str_eq(record->code, "unknown-parameter");
-        cr_expect(record->hint && !strncmp(record->hint, cases[i][1], strlen(cases[i][1])), "%s", record->hint);
+        cr_expect(record->hint && !strncmp(record->hint, cases[i][1], strlen(cases[i][1])), "%s",
+                  record->hint);
         ts_chain_destroy(chain);
         ts_diag_destroy(diag);
     }
 }
 
-/* A folder of DICOM files with TIFF pages among them: the path is taken for dicom, which a hint says. */
+/* A folder of DICOM files with TIFF pages among them: the path is taken for dicom, which a hint
+ * says. */
 Test(chain, an_assignment_to_an_input_of_another_format_is_told)
 {
     char folder[256], path[300];
@@ -311,8 +327,8 @@ Test(chain, an_assignment_to_an_input_of_another_format_is_told)
     cr_assert_eq(ts_chain_set(chain, "input.pages=slices", diag), TS_BAD_CHAIN);
     const struct ts_diag_record *record = ts_diag_get(diag, 0);
     cr_expect_str_eq(record->code, "unknown-parameter");
-    cr_expect(strstr(record->hint, "pages is a parameter of tiff, and this input is read as dicom"), "%s",
-              record->hint);
+    cr_expect(strstr(record->hint, "pages is a parameter of tiff, and this input is read as dicom"),
+              "%s", record->hint);
     ts_chain_destroy(chain);
     ts_diag_destroy(diag);
     ts_test_remove_folder(folder);
@@ -340,7 +356,8 @@ Test(chain, set_replaces_one_parameter)
         "box#2.border=mirror",
     };
     for (size_t i = 0; i < sizeof assignments / sizeof *assignments; i++)
-        cr_expect_eq(ts_chain_set(chain, assignments[i], diag), TS_OK, "%s: %s", assignments[i], ts_test_errors(diag));
+        cr_expect_eq(ts_chain_set(chain, assignments[i], diag), TS_OK, "%s: %s", assignments[i],
+                     ts_test_errors(diag));
     char *text = ts_chain_canonical(chain);
     static const char *const expected[] = {"- box: {name: smooth, radius: 4,",
                                            "- box: {radius: 5, dimensions: 2d, border: mirror",
@@ -362,7 +379,8 @@ Test(chain, set_replaces_one_parameter)
 Test(chain, set_refuses_and_changes_nothing)
 {
     static const char *const cases[][2] = {
-        {"box.radius=3", "1:1: error: the chain has 2 stages 'box'; say which one: box#1 to box#2\n"},
+        {"box.radius=3",
+         "1:1: error: the chain has 2 stages 'box'; say which one: box#1 to box#2\n"},
         {"box#3.radius=3", "1:1: error: the chain has 2 stages 'box', no number '3'\n"},
         {"box#0.radius=3", "1:1: error: the chain has 2 stages 'box', no number '0'\n"},
         {"box#1x.radius=3", "1:1: error: the chain has 2 stages 'box', no number '1x'\n"},
@@ -371,7 +389,8 @@ Test(chain, set_refuses_and_changes_nothing)
         {"box#1.radius=9000", "1:14: error: box.radius: 9000 is outside [0, 1024] pixel\n"},
         {"box#1.radus=3", "1:7: error: box: unknown parameter 'radus'; did you mean 'radius'?\n"},
         {"box#1.name=other", "1:7: error: box: unknown parameter 'name'\n"},
-        {"histogram.reference=rescale", "1:21: error: histogram.reference: unknown name 'rescale'\n"},
+        {"histogram.reference=rescale",
+         "1:21: error: histogram.reference: unknown name 'rescale'\n"},
         {"histogram.range=1,x", "1:19: error: histogram.range: 'x' is not a number\n"},
         {"input.seris=3", "1:7: error: input: unknown parameter 'seris'; did you mean 'series'?\n"},
         {"radius=3", "1:1: error: STAGE.PARAMETER=VALUE is expected\n"},
@@ -390,9 +409,11 @@ Test(chain, set_refuses_and_changes_nothing)
         struct ts_diag *diag = ts_diag_create();
         cr_expect_eq(ts_chain_set(chain, cases[i][0], diag), TS_BAD_CHAIN, "%s", cases[i][0]);
         char *found = ts_test_errors(diag), *after = ts_chain_canonical(chain);
-        cr_expect_str_eq(found, cases[i][1], "%s:\n%sinstead of\n%s", cases[i][0], found, cases[i][1]);
+        cr_expect_str_eq(found, cases[i][1], "%s:\n%sinstead of\n%s", cases[i][0], found,
+                         cases[i][1]);
         cr_expect_str_eq(after, before, "%s", cases[i][0]);
-        cr_expect_eq(((const struct histogram_params *)chain->stages[2].set.values)->reference.node, 2);
+        cr_expect_eq(((const struct histogram_params *)chain->stages[2].set.values)->reference.node,
+                     2);
         free(found);
         free(after);
         ts_diag_destroy(diag);
@@ -417,19 +438,21 @@ static void expect_printed(const char *text, const char *expected)
     ts_diag_destroy(diag);
 }
 
-/* The program shows an error with file, place, code, source line and caret. Characters that a terminal could obey are
- * not shown as they are. */
+/* The program shows an error with file, place, code, source line and caret. Characters that a
+ * terminal could obey are not shown as they are. */
 Test(chain, errors_show_their_line)
 {
-    expect_printed("tomostage: 2\nstages:\n  - box: { radius: 9000, border: reflect }\n",
-                   "text:3:20: error: box.radius: 9000 is outside [0, 1024] pixel [parameter-range]\n"
-                   "  3 |   - box: { radius: 9000, border: reflect }\n"
-                   "                         ^~~~\n");
-    expect_printed("tomostage: 2\nstages: [{save: {name: \"\xC3\xA4\xE2\x82\xAC\"}}]\n",
-                   "text:2:24: error: save.name: '\xC3\xA4\xE2\x82\xAC' is not a name [name-invalid]\n"
-                   "  2 | stages: [{save: {name: \"\xC3\xA4\xE2\x82\xAC\"}}]\n"
-                   "                             ^~~~\n"
-                   "  hint: a letter, then letters, digits, _ and -, at most 64 in all\n");
+    expect_printed(
+        "tomostage: 2\nstages:\n  - box: { radius: 9000, border: reflect }\n",
+        "text:3:20: error: box.radius: 9000 is outside [0, 1024] pixel [parameter-range]\n"
+        "  3 |   - box: { radius: 9000, border: reflect }\n"
+        "                         ^~~~\n");
+    expect_printed(
+        "tomostage: 2\nstages: [{save: {name: \"\xC3\xA4\xE2\x82\xAC\"}}]\n",
+        "text:2:24: error: save.name: '\xC3\xA4\xE2\x82\xAC' is not a name [name-invalid]\n"
+        "  2 | stages: [{save: {name: \"\xC3\xA4\xE2\x82\xAC\"}}]\n"
+        "                             ^~~~\n"
+        "  hint: a letter, then letters, digits, _ and -, at most 64 in all\n");
     expect_printed("tomostage: 2 # \xC3\xA4\xFF\x1B[1m",
                    "text:1:18: error: the byte 0xFF is not UTF-8 text [not-text]\n"
                    "  1 | tomostage: 2 # \xC3\xA4??[1m\n"
@@ -454,8 +477,8 @@ Test(chain, files_that_cannot_be_read_are_named)
     }
 }
 
-/* Numbers as they are written into messages, provenance and canonical texts: the shortest that read back, with a point
- * whatever the locale. */
+/* Numbers as they are written into messages, provenance and canonical texts: the shortest that read
+ * back, with a point whatever the locale. */
 Test(chain, numbers_are_written_the_shortest_way)
 {
     static const struct {
@@ -475,7 +498,8 @@ Test(chain, numbers_are_written_the_shortest_way)
             char text[40];
             double again;
             ts_real_format(cases[i].value, text, sizeof text);
-            cr_expect_str_eq(text, cases[i].text, "%s: %s instead of %s", locales[l], text, cases[i].text);
+            cr_expect_str_eq(text, cases[i].text, "%s: %s instead of %s", locales[l], text,
+                             cases[i].text);
             cr_expect_null(ts_number_real(text, &again));
             cr_expect_eq(again, cases[i].value);
         }

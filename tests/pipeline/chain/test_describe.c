@@ -26,9 +26,11 @@ static char *page_of(void (*describe)(const struct stage *, FILE *), const struc
 
 Test(describe, pages_say_what_runs_on_the_cpu_alone)
 {
-    char *plain = page_of(ts_describe_stage, &cpu_shift_stage), *markdown = page_of(ts_describe_docs, &cpu_shift_stage);
+    char *plain = page_of(ts_describe_stage, &cpu_shift_stage),
+         *markdown = page_of(ts_describe_docs, &cpu_shift_stage);
     cr_assert(strstr(plain, "; on the CPU alone: its kernel is not written yet\n"), "%s", plain);
-    cr_assert(strstr(markdown, "; on the CPU alone: its kernel is not written yet\n"), "%s", markdown);
+    cr_assert(strstr(markdown, "; on the CPU alone: its kernel is not written yet\n"), "%s",
+              markdown);
     free(plain);
     free(markdown);
 }
@@ -36,7 +38,8 @@ Test(describe, pages_say_what_runs_on_the_cpu_alone)
 Test(describe, pages_name_every_parameter_and_choice)
 {
     for (const struct stage *const *stage = ts_stages; *stage; stage++) {
-        char *plain = page_of(ts_describe_stage, *stage), *markdown = page_of(ts_describe_docs, *stage);
+        char *plain = page_of(ts_describe_stage, *stage),
+             *markdown = page_of(ts_describe_docs, *stage);
         cr_assert(strstr(plain, (*stage)->summary) && strstr(markdown, (*stage)->summary));
         for (size_t i = 0; i < (*stage)->n_params; i++) {
             const struct param *param = &(*stage)->params[i];
@@ -47,9 +50,11 @@ Test(describe, pages_name_every_parameter_and_choice)
             cr_assert(strstr(markdown, expected), "%s.md lacks %s", (*stage)->name, param->name);
             for (const struct choice *choice = param->choices; choice && choice->name; choice++) {
                 snprintf(expected, sizeof expected, "      - %s: ", choice->name);
-                cr_assert(strstr(plain, expected), "%s lacks the choice %s", (*stage)->name, choice->name);
+                cr_assert(strstr(plain, expected), "%s lacks the choice %s", (*stage)->name,
+                          choice->name);
                 snprintf(expected, sizeof expected, "\n- `%s`: ", choice->name);
-                cr_assert(strstr(markdown, expected), "%s.md lacks the choice %s", (*stage)->name, choice->name);
+                cr_assert(strstr(markdown, expected), "%s.md lacks the choice %s", (*stage)->name,
+                          choice->name);
             }
         }
         free(plain);
@@ -69,14 +74,15 @@ Test(describe, committed_pages_are_what_the_tables_say)
         char *found = calloc(1, strlen(expected) + 2);
         (void)!fread(found, 1, strlen(expected) + 1, file);
         fclose(file);
-        cr_assert(!strncmp(found, expected, strlen(expected)), "%s is out of date; %s %s", path, run, (*stage)->name);
+        cr_assert(!strncmp(found, expected, strlen(expected)), "%s is out of date; %s %s", path,
+                  run, (*stage)->name);
         free(found);
         free(expected);
     }
 }
 
-/* Brackets and braces outside of texts close in order, and nothing follows the last. Python's json reads it in
- * test_cli. */
+/* Brackets and braces outside of texts close in order, and nothing follows the last. Python's json
+ * reads it in test_cli. */
 Test(describe, schema_is_balanced_and_names_everything)
 {
     char *text = NULL, expected[256];
@@ -115,7 +121,8 @@ Test(describe, schema_is_balanced_and_names_everything)
     free(text);
 }
 
-/* The pattern that comes next in the text; the text behind it. Patterns hold nothing that JSON escapes. */
+/* The pattern that comes next in the text; the text behind it. Patterns hold nothing that JSON
+ * escapes. */
 static const char *next_pattern(const char *text, char *pattern, size_t size)
 {
     static const char key[] = "\"pattern\": \"";
@@ -138,18 +145,22 @@ static const char *check_patterns(const char *text, const struct param *params, 
         if (params[i].kind != PARAM_CHOICE)
             continue;
         text = next_pattern(text, pattern, sizeof pattern);
-        cr_assert_eq(regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB), 0, "%s: %s", params[i].name, pattern);
+        cr_assert_eq(regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB), 0, "%s: %s",
+                     params[i].name, pattern);
         for (const struct choice *choice = params[i].choices; choice->name; choice++)
             for (int how = 0; how < 3; how++) {
                 char name[66];
                 const size_t length = strlen(choice->name);
                 cr_assert(length + 2 < sizeof name);
                 for (size_t k = 0; k <= length; k++)
-                    name[k] = (char)(how > 0 && (how == 1 || k % 2 == 0) ? toupper((unsigned char)choice->name[k])
-                                                                         : choice->name[k]);
-                cr_assert_eq(regexec(&regex, name, 0, NULL, 0), 0, "%s: %s is not taken", params[i].name, name);
+                    name[k] = (char)(how > 0 && (how == 1 || k % 2 == 0)
+                                         ? toupper((unsigned char)choice->name[k])
+                                         : choice->name[k]);
+                cr_assert_eq(regexec(&regex, name, 0, NULL, 0), 0, "%s: %s is not taken",
+                             params[i].name, name);
                 strcat(name, "~");
-                cr_assert_eq(regexec(&regex, name, 0, NULL, 0), REG_NOMATCH, "%s: %s is taken", params[i].name, name);
+                cr_assert_eq(regexec(&regex, name, 0, NULL, 0), REG_NOMATCH, "%s: %s is taken",
+                             params[i].name, name);
             }
         regfree(&regex);
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Messages about what users get wrong in a chain name a way out. The errors themselves, with their places, are tested
- * by tests/chains and test_oneline.c.
+ * Messages about what users get wrong in a chain name a way out. The errors themselves, with their
+ * places, are tested by tests/chains and test_oneline.c.
  */
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -22,30 +22,43 @@ Test(way_out, every_error_names_one)
     } cases[] = {
         {"- 1\n- 2\n", "wrong-kind", "a chain begins with the line `tomostage: 2`"},
         {"# nothing\n", "chain-empty", "write `tomostage: 2`, and below it `input`"},
-        {YAML "  - box: {radius: 1\n  - invert\n", "yaml-syntax", "a bracket or brace of line 4 is not closed"},
+        {YAML "  - box: {radius: 1\n  - invert\n", "yaml-syntax",
+         "a bracket or brace of line 4 is not closed"},
         {"{\"tomostage\": 2, \"stages\": [{\"box\": {\"radius\": 1}}", "yaml-syntax",
          "a bracket or brace of line 1 is not closed"},
-        {YAML "  - box: {radius: 1}\n\t- invert\n", "yaml-syntax", "this is a tab, and YAML is indented by spaces"},
+        {YAML "  - box: {radius: 1}\n\t- invert\n", "yaml-syntax",
+         "this is a tab, and YAML is indented by spaces"},
         {YAML "  - box: radius: 2\n", "yaml-syntax", "a key ends in a colon and a space"},
         {YAML "  - box: radius=2\n", "wrong-kind", "box: {radius: 2}"},
         {YAML "  - box: 2\n", "wrong-kind", "box: {PARAMETER: VALUE}; `tomostage stages box`"},
-        {YAML "  - box {radius: 2}\n", "unknown-stage", "a colon stands behind the name of a stage: - box: {...}"},
-        {YAML "  - rescale: {range: 0,1}\n", "unknown-parameter", "a list of numbers stands in brackets: [0, 1]"},
+        {YAML "  - box {radius: 2}\n", "unknown-stage",
+         "a colon stands behind the name of a stage: - box: {...}"},
+        {YAML "  - rescale: {range: 0,1}\n", "unknown-parameter",
+         "a list of numbers stands in brackets: [0, 1]"},
         {YAML "  - box: {radius: 3degree}\n", "unit-unknown",
          "the unit of radius is pixel: give the number in that unit"},
         {YAML "  - box: {radius: {sweep: [1mm, 2mm]}}\n", "unit-unknown", "give radius in pixels"},
-        {YAML "  - rescale: {range: [0 HU, 1 HU]}\n", "unit-unknown", "in the unit of the image's values"},
-        {YAML "  - radon: {detector_spacing: 3 furlong}\n", "unit-unknown", "the unit of detector_spacing is mm"},
+        {YAML "  - rescale: {range: [0 HU, 1 HU]}\n", "unit-unknown",
+         "in the unit of the image's values"},
+        {YAML "  - radon: {detector_spacing: 3 furlong}\n", "unit-unknown",
+         "the unit of detector_spacing is mm"},
         {YAML "  - box: {radius: 3, radius: 4}\n", "duplicate-key", "keep one of the two"},
-        {YAML "  - save: {name: a}\n  - save: {name: a}\n", "name-invalid", "choose another name for this one"},
-        {"tomostage: 2\ninput: {}\nstages: [equalize]\n", "no-format", "such as input: {dicom: FOLDER}; known: dicom"},
-        {"tomostage: 2\ninput: {foo: x}\nstages: [equalize]\n", "unknown-format", "such as input: {dicom: FOLDER}"},
-        {"study | equalize", "unknown-format", "an input is a format and a path, such as dicom FOLDER; known: dicom"},
-        {"dicom x | box radius=3 mm", "oneline-syntax", "box PARAMETER=VALUE, and | before the next stage"},
+        {YAML "  - save: {name: a}\n  - save: {name: a}\n", "name-invalid",
+         "choose another name for this one"},
+        {"tomostage: 2\ninput: {}\nstages: [equalize]\n", "no-format",
+         "such as input: {dicom: FOLDER}; known: dicom"},
+        {"tomostage: 2\ninput: {foo: x}\nstages: [equalize]\n", "unknown-format",
+         "such as input: {dicom: FOLDER}"},
+        {"study | equalize", "unknown-format",
+         "an input is a format and a path, such as dicom FOLDER; known: dicom"},
+        {"dicom x | box radius=3 mm", "oneline-syntax",
+         "box PARAMETER=VALUE, and | before the next stage"},
         {"dicom x | box radius: 3", "oneline-syntax", "radius=VALUE"},
-        {"dicom x | invert -o c.h5", "oneline-syntax", "-o FILE, stand outside the quotes of the chain"},
+        {"dicom x | invert -o c.h5", "oneline-syntax",
+         "-o FILE, stand outside the quotes of the chain"},
         {"dicom x | box radius=2s", "unit-unknown", "the unit of radius is pixel"},
-        {"dicom x | gaussian sigma=1.5px", "unit-unknown", "the parameter unit says in what sigma is"},
+        {"dicom x | gaussian sigma=1.5px", "unit-unknown",
+         "the parameter unit says in what sigma is"},
         {"dicom x > box radius=2", "oneline-syntax", "| box radius=..."},
         {"dicom x, box radius=2", "oneline-syntax", "| box radius=..."},
         {"dicom x | equalize | hdf5 a.h5 | hdf5 b.h5", "duplicate-key", "keep one of the two"},
@@ -54,7 +67,8 @@ Test(way_out, every_error_names_one)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct ts_diag *diag;
         struct ts_chain *chain;
-        cr_expect_eq(ts_test_parse(cases[i].text, &chain, &diag), TS_BAD_CHAIN, "%s", cases[i].text);
+        cr_expect_eq(ts_test_parse(cases[i].text, &chain, &diag), TS_BAD_CHAIN, "%s",
+                     cases[i].text);
         const struct ts_diag_record *record = ts_diag_get(diag, 0);
         cr_assert_not_null(record, "%s", cases[i].text);
         cr_expect_str_eq(record->code, cases[i].code, "%s", cases[i].text);
@@ -81,14 +95,16 @@ Test(way_out, the_beginning_of_a_name_is_enough_to_suggest_it)
     }
 }
 
-/* Numbers with units are kept as what they mean, and a length in mm as it was given until the spacing is known. */
+/* Numbers with units are kept as what they mean, and a length in mm as it was given until the
+ * spacing is known. */
 Test(way_out, numbers_with_units_are_taken)
 {
-    static const char *const cases[][2] = {{"box radius=1.6mm", "radius: 1.6mm"},
-                                           {"box radius=0.16cm", "radius: 1.6mm"},
-                                           {"box radius=2px", "radius: 2"},
-                                           {"radon views=90 start=0.5rad", "start: 28.64788975654116"},
-                                           {"radon views=90 detector_spacing=650um", "detector_spacing: 0.65"}};
+    static const char *const cases[][2] = {
+        {"box radius=1.6mm", "radius: 1.6mm"},
+        {"box radius=0.16cm", "radius: 1.6mm"},
+        {"box radius=2px", "radius: 2"},
+        {"radon views=90 start=0.5rad", "start: 28.64788975654116"},
+        {"radon views=90 detector_spacing=650um", "detector_spacing: 0.65"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct ts_diag *diag;
         struct ts_chain *chain;
@@ -103,19 +119,24 @@ Test(way_out, numbers_with_units_are_taken)
     }
 }
 
-/* An angle with a unit is that angle, whatever angle_unit says and wherever it stands; what is recorded repeats it. */
+/* An angle with a unit is that angle, whatever angle_unit says and wherever it stands; what is
+ * recorded repeats it. */
 Test(way_out, angles_with_units_are_no_matter_of_angle_unit)
 {
     static const char npy[] = "npy p.npy axes=z,view,detector ";
     static const char *const cases[][3] = {
-        {"theta_start=0 theta_stop=180deg angle_unit=radian", "theta_stop: 3.14159265358979", "angle_unit: radian"},
-        {"angle_unit=radian theta_start=0deg theta_stop=180deg", "theta_stop: 3.14159265358979", "theta_start: 0"},
-        {"theta_start=0 theta_stop=3.141592653589793rad angle_unit=radian", "theta_stop: 3.14159265358979", ""},
+        {"theta_start=0 theta_stop=180deg angle_unit=radian", "theta_stop: 3.14159265358979",
+         "angle_unit: radian"},
+        {"angle_unit=radian theta_start=0deg theta_stop=180deg", "theta_stop: 3.14159265358979",
+         "theta_start: 0"},
+        {"theta_start=0 theta_stop=3.141592653589793rad angle_unit=radian",
+         "theta_stop: 3.14159265358979", ""},
         {"angle_unit=radian theta_start=0 theta_stop=500mrad", "theta_stop: 0.5,", ""},
         {"theta_start=0 theta_stop=3.141592653589793rad angle_unit=degree", "theta_stop: 180,", ""},
         {"theta_start=0 theta_stop=3.141592653589793rad", "theta_stop: 180,", ""},
         {"theta_start=0 theta_stop=3.5 angle_unit=radian", "theta_stop: 3.5,", ""},
-        {"theta_start=0 theta_stop=180 angle_offset=90deg angle_unit=radian", "theta_stop: 180,", "angle_offset: 90"}};
+        {"theta_start=0 theta_stop=180 angle_offset=90deg angle_unit=radian", "theta_stop: 180,",
+         "angle_offset: 90"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct ts_diag *diag;
         struct ts_chain *chain;
@@ -123,7 +144,8 @@ Test(way_out, angles_with_units_are_no_matter_of_angle_unit)
         snprintf(text, sizeof text, "%s%s | fbp", npy, cases[i][0]);
         cr_assert_eq(ts_test_parse(text, &chain, &diag), TS_OK, "%s", text);
         char *written = ts_chain_canonical(chain);
-        cr_expect(strstr(written, cases[i][1]) && strstr(written, cases[i][2]), "%s: %s", text, written);
+        cr_expect(strstr(written, cases[i][1]) && strstr(written, cases[i][2]), "%s: %s", text,
+                  written);
         free(written);
         ts_chain_destroy(chain);
         ts_diag_destroy(diag);
@@ -132,15 +154,17 @@ Test(way_out, angles_with_units_are_no_matter_of_angle_unit)
 
 Test(way_out, angles_with_units_follow_assignments)
 {
-    static const char *const assignments[][2] = {{"input.angle_unit=radian", "theta_stop: 3.14159265358979"},
-                                                 {"input.angle_unit=degree", "theta_stop: 180,"},
-                                                 {"input.theta_stop=90deg", "theta_stop: 90,"},
-                                                 {"input.angle_unit=radian", "theta_stop: 1.570796326794896"},
-                                                 {"input.theta_stop=2", "theta_stop: 2,"},
-                                                 {"input.angle_unit=degree", "theta_stop: 2,"}};
+    static const char *const assignments[][2] = {
+        {"input.angle_unit=radian", "theta_stop: 3.14159265358979"},
+        {"input.angle_unit=degree", "theta_stop: 180,"},
+        {"input.theta_stop=90deg", "theta_stop: 90,"},
+        {"input.angle_unit=radian", "theta_stop: 1.570796326794896"},
+        {"input.theta_stop=2", "theta_stop: 2,"},
+        {"input.angle_unit=degree", "theta_stop: 2,"}};
     struct ts_diag *diag;
     struct ts_chain *chain;
-    cr_assert_eq(ts_test_parse("exchange e.h5 theta_start=0 theta_stop=180deg | fbp", &chain, &diag), TS_OK);
+    cr_assert_eq(
+        ts_test_parse("exchange e.h5 theta_start=0 theta_stop=180deg | fbp", &chain, &diag), TS_OK);
     for (size_t i = 0; i < sizeof assignments / sizeof *assignments; i++) {
         cr_assert_eq(ts_chain_set(chain, assignments[i][0], diag), TS_OK, "%s", assignments[i][0]);
         char *written = ts_chain_canonical(chain);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Texts as an enemy, an accident or a dying disk may make them: the tree's places, what hostile texts cost, texts cut
- * anywhere, flipped bits, and memory that runs out. A text is a chain, or it is refused with a place.
+ * Texts as an enemy, an accident or a dying disk may make them: the tree's places, what hostile
+ * texts cost, texts cut anywhere, flipped bits, and memory that runs out. A text is a chain, or it
+ * is refused with a place.
  */
 #include <criterion/criterion.h>
 #include <inttypes.h>
@@ -20,8 +21,8 @@ TestSuite(yaml);
 static void expect_span(const struct node *node, int line, int column, int length)
 {
     cr_expect(node->span.line == line && node->span.column == column && node->span.length == length,
-              "found %d:%d length %d instead of %d:%d length %d", node->span.line, node->span.column, node->span.length,
-              line, column, length);
+              "found %d:%d length %d instead of %d:%d length %d", node->span.line,
+              node->span.column, node->span.length, line, column, length);
 }
 
 Test(yaml, nodes_know_their_place)
@@ -34,7 +35,10 @@ Test(yaml, nodes_know_their_place)
                                "    two\n"
                                "    lines\n"
                                "last:\n";
-    struct tree tree = {.arena = ts_arena_create(), .diag = ts_diag_create(), .text = text, .length = sizeof text - 1};
+    struct tree tree = {.arena = ts_arena_create(),
+                        .diag = ts_diag_create(),
+                        .text = text,
+                        .length = sizeof text - 1};
     cr_assert(ts_yaml_read(&tree));
     cr_assert_eq(ts_diag_count(tree.diag), 0);
     cr_assert_eq(tree.root->kind, NODE_MAP);
@@ -58,7 +62,7 @@ Test(yaml, nodes_know_their_place)
     ts_diag_destroy(tree.diag);
 }
 
-/* ---- hostile texts -------------------------------------------------------------------------------- */
+/* ---- hostile texts --------------------------------------------------------------------------- */
 
 struct hostile {
     const char *name, *head, *repeated, *tail;
@@ -85,12 +89,15 @@ static const struct hostile hostiles[] = {
     {"the same key", "", "k: 1\n", "", 0},
     {"a list of numbers", "tomostage: 2\nstages: [{radon: {angles: [", "1, ", "0]}}]", 0},
     {"rows of numbers", "tomostage: 2\nstages: [{radon: {angles: [", "[1], ", "[0]]}}]", 0},
-    {"a long row and many short ones", "tomostage: 2\nstages: [{convolve: {weights: [[1,2,3,4,5,6,7,8,9]", ",[]",
-     "]}}]", 0},
+    {"a long row and many short ones",
+     "tomostage: 2\nstages: [{convolve: {weights: [[1,2,3,4,5,6,7,8,9]", ",[]", "]}}]", 0},
     {"stages that are none", "tomostage: 2\nstages: [", "histogramm, ", "box]", 0},
-    {"words that are no stage", "tomostage: 2\nstages: [", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa, ", "box]", 250},
-    {"stages with unknown keys", "tomostage: 2\nstages: [", "{box: {radiu: 1, rad: 2, border: 7}}, ", "box]", 200},
-    {"references to nothing", "tomostage: 2\nstages: [", "{equalize: {reference: nothing}}, ", "box]", 250},
+    {"words that are no stage", "tomostage: 2\nstages: [", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa, ",
+     "box]", 250},
+    {"stages with unknown keys", "tomostage: 2\nstages: [",
+     "{box: {radiu: 1, rad: 2, border: 7}}, ", "box]", 200},
+    {"references to nothing", "tomostage: 2\nstages: [", "{equalize: {reference: nothing}}, ",
+     "box]", 250},
     {"names", "tomostage: 2\nstages: [", "{equalize: {name: a}}, ", "box]", 250},
     {"anchors", "", "- &a x\n", "", 0},
     {"anchors in a row", "", "&a ", "", 0},
@@ -127,7 +134,8 @@ static const struct hostile hostiles[] = {
 
 static char *make_hostile(const struct hostile *hostile, size_t *length)
 {
-    const size_t head = strlen(hostile->head), one = strlen(hostile->repeated), tail = strlen(hostile->tail);
+    const size_t head = strlen(hostile->head), one = strlen(hostile->repeated),
+                 tail = strlen(hostile->tail);
     const size_t times = hostile->times ? hostile->times : (TREE_MAX_BYTES - head - tail) / one;
     char *text = malloc(head + times * one + tail + 1);
     memcpy(text, hostile->head, head);
@@ -161,11 +169,12 @@ static enum ts_status expect_verdict(const char *what, size_t at, const char *te
     if (status == TS_OK)
         cr_expect(chain && ts_diag_error_count(diag) == 0, "%s, %zu", what, at);
     else
-        cr_expect(!chain && status == TS_BAD_CHAIN && ts_diag_error_count(diag) > 0, "%s, %zu: status %d", what, at,
-                  status);
+        cr_expect(!chain && status == TS_BAD_CHAIN && ts_diag_error_count(diag) > 0,
+                  "%s, %zu: status %d", what, at, status);
     for (size_t i = 0; i < ts_diag_count(diag); i++) {
         const struct ts_span span = ts_diag_get(diag, i)->span;
-        cr_expect(span.line >= 1 && span.column >= 1 && span.length >= 0 && (size_t)span.column <= length + 1,
+        cr_expect(span.line >= 1 && span.column >= 1 && span.length >= 0 &&
+                      (size_t)span.column <= length + 1,
                   "%s, %zu: %d:%d length %d: %s", what, at, span.line, span.column, span.length,
                   ts_diag_get(diag, i)->message);
     }
@@ -191,10 +200,12 @@ Test(yaml, hostile_texts_are_refused_at_once)
         size_t length;
         char *text = make_hostile(&hostiles[i], &length);
         double seconds = 0;
-        /* Twice, and the faster: the first one pays for fresh pages and for others on the machine. */
+        /* Twice, and the faster: the first one pays for fresh pages and for others on the
+         * machine. */
         for (int again = 0; again < 2; again++) {
             const double start = cpu_seconds();
-            cr_expect_eq(expect_verdict(hostiles[i].name, 0, text, length), TS_BAD_CHAIN, "%s", hostiles[i].name);
+            cr_expect_eq(expect_verdict(hostiles[i].name, 0, text, length), TS_BAD_CHAIN, "%s",
+                         hostiles[i].name);
             const double took = cpu_seconds() - start;
             seconds = again == 0 || took < seconds ? took : seconds;
         }
@@ -219,7 +230,8 @@ Test(yaml, limits_hold_exactly)
     memcpy(text, open, sizeof open - 1);
     cr_expect_eq(expect_verdict("1 MiB", 0, text, TREE_MAX_BYTES), TS_OK);
     cr_expect_eq(expect_verdict("1 MiB and a byte", 0, text, TREE_MAX_BYTES + 1), TS_BAD_CHAIN);
-    /* Nodes beside the items: the map, 2 keys and their values, the item and its key, the map, angles and its list. */
+    /* Nodes beside the items: the map, 2 keys and their values, the item and its key, the map,
+     * angles and its list. */
     for (int over = 0; over < 2; over++) {
         const int n = TREE_MAX_NODES - 10 + over;
         size_t length = (size_t)sprintf(text, "tomostage: 2\nstages: [{radon: {angles: [");
@@ -230,7 +242,7 @@ Test(yaml, limits_hold_exactly)
     free(text);
 }
 
-/* ---- damaged texts -------------------------------------------------------------------------------- */
+/* ---- damaged texts --------------------------------------------------------------------------- */
 
 static const char oneline[] =
     "dicom ./study \"b c\" series=2 | box radius=2 name=smooth | statistics percentiles=5,50 | "
@@ -302,7 +314,7 @@ Test(yaml, texts_with_flipped_bits)
     with_good_chains(flip_bits);
 }
 
-/* ---- no memory ------------------------------------------------------------------------------------ */
+/* ---- no memory ------------------------------------------------------------------------------- */
 
 static void fail_allocations(const char *name, const char *text, size_t length)
 {
@@ -313,19 +325,22 @@ static void fail_allocations(const char *name, const char *text, size_t length)
             struct ts_diag *diag = ts_diag_create();
             struct ts_chain *chain = NULL;
             ts_allocations_fail(point, forever);
-            const enum ts_status status = ts_chain_parse(text, length, "text", "folder", &chain, diag);
+            const enum ts_status status =
+                ts_chain_parse(text, length, "text", "folder", &chain, diag);
             failed = ts_allocations_restore();
             cr_expect(status == TS_OK ? chain && ts_diag_error_count(diag) == 0
                                       : !chain && ts_diag_error_count(diag) > 0,
                       "%s, allocation %" PRId64 ": status %d", name, point, status);
-            cr_expect(status == TS_OK || status == TS_RUN_FAILED, "%s, allocation %" PRId64 ": status %d, %s", name,
-                      point, status, ts_diag_count(diag) ? ts_diag_get(diag, 0)->message : "");
+            cr_expect(status == TS_OK || status == TS_RUN_FAILED,
+                      "%s, allocation %" PRId64 ": status %d, %s", name, point, status,
+                      ts_diag_count(diag) ? ts_diag_get(diag, 0)->message : "");
             char *canonical = chain ? ts_chain_canonical(chain) : NULL;
             cr_expect_eq(canonical != NULL, chain != NULL);
             free(canonical);
             ts_chain_destroy(chain);
             ts_diag_destroy(diag);
-            cr_expect_eq(ts_allocations_live() - live, 0, "%s, allocation %" PRId64 ": %" PRId64 " left", name, point,
+            cr_expect_eq(ts_allocations_live() - live, 0,
+                         "%s, allocation %" PRId64 ": %" PRId64 " left", name, point,
                          ts_allocations_live() - live);
             point++;
         } while (failed > 0 && point < 100000);
@@ -336,7 +351,9 @@ static void fail_allocations(const char *name, const char *text, size_t length)
 Test(yaml, every_allocation_may_fail)
 {
     if (!ts_allocations_can_fail()) {
-        fprintf(stderr, "SKIPPED yaml/every_allocation_may_fail: the sanitizers have their own allocator\n");
+        fprintf(
+            stderr,
+            "SKIPPED yaml/every_allocation_may_fail: the sanitizers have their own allocator\n");
         cr_skip_test("no control over the allocator");
     }
     with_good_chains(fail_allocations);

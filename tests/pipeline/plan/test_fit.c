@@ -8,9 +8,9 @@
 #include "tests/support/plan_run.h"
 #include "tests/support/stage_check.h"
 
-/* Slices of 2 MiB as f32 are 8 to the 16 MiB that a slab has. A stage that computes its halo anew gets 4 halos, as far
- * as the volume goes: with 2 iterations the halo is 3 slices, with 20 it is 21. Where nothing is computed a slab has
- * 1 MiB, but a slice for each thread. */
+/* Slices of 2 MiB as f32 are 8 to the 16 MiB that a slab has. A stage that computes its halo anew
+ * gets 4 halos, as far as the volume goes: with 2 iterations the halo is 3 slices, with 20 it
+ * is 21. Where nothing is computed a slab has 1 MiB, but a slice for each thread. */
 Test(fit, slabs_are_longer_than_a_halo_that_is_computed_anew)
 {
     static const struct {
@@ -30,7 +30,8 @@ Test(fit, slabs_are_longer_than_a_halo_that_is_computed_anew)
         memory_chain_add(&memory, cases[i].stage, NULL);
         struct ts_plan *plan = ts_test_plan(&memory, &options);
         cr_assert_not_null(plan);
-        cr_assert_eq(plan->slab_slices, cases[i].slab, "%s: %lld slices", cases[i].stage, (long long)plan->slab_slices);
+        cr_assert_eq(plan->slab_slices, cases[i].slab, "%s: %lld slices", cases[i].stage,
+                     (long long)plan->slab_slices);
         ts_plan_destroy(plan);
         memory_chain_clear(&memory);
         free(image.data);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A plan warns of masks that cannot be held against the image by their places, and not of those that need not be.
+ * A plan warns of masks that cannot be held against the image by their places, and not of those
+ * that need not be.
  */
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -44,7 +45,8 @@ static int warnings(const char *inputs, const char *stage, const char *code)
     char text[512];
     int n = 0;
     struct ts_diag *diag = ts_diag_create();
-    snprintf(text, sizeof text, "tomostage: 2\n%s\nstages:\n  - %s\noutput: {hdf5: o.h5}\n", inputs, stage);
+    snprintf(text, sizeof text, "tomostage: 2\n%s\nstages:\n  - %s\noutput: {hdf5: o.h5}\n", inputs,
+             stage);
     cr_assert_eq(ts_test_chain(text, opened.folder, diag), TS_OK, "%s", ts_test_errors(diag));
     for (size_t i = 0; i < ts_diag_count(diag); i++)
         n += !strcmp(ts_diag_get(diag, i)->code, code);
@@ -54,17 +56,21 @@ static int warnings(const char *inputs, const char *stage, const char *code)
 
 Test(grids, a_mask_without_a_geometry_is_warned_of_once)
 {
-    cr_assert_eq(
-        warnings("input: {dicom: study}\ninputs: {m: {nrrd: mask.nrrd}}", "statistics: {mask: m}", "grid-unknown"), 1);
-    cr_assert_eq(
-        warnings("input: {nrrd: mask.nrrd}\ninputs: {m: {dicom: study}}", "statistics: {mask: m}", "grid-unknown"), 1);
-    cr_assert_eq(
-        warnings("input: {dicom: study}\ninputs: {m: {mask: mask.nrrd}}", "statistics: {mask: m}", "grid-unknown"), 1);
-    cr_assert_eq(
-        warnings("input: {nrrd: mask.nrrd}\ninputs: {m: {nrrd: mask.nrrd}}", "statistics: {mask: m}", "grid-unknown"),
-        0);
-    cr_assert_eq(
-        warnings("input: {dicom: study}\ninputs: {m: {dicom: study}}", "statistics: {mask: m}", "grid-unknown"), 0);
+    cr_assert_eq(warnings("input: {dicom: study}\ninputs: {m: {nrrd: mask.nrrd}}",
+                          "statistics: {mask: m}", "grid-unknown"),
+                 1);
+    cr_assert_eq(warnings("input: {nrrd: mask.nrrd}\ninputs: {m: {dicom: study}}",
+                          "statistics: {mask: m}", "grid-unknown"),
+                 1);
+    cr_assert_eq(warnings("input: {dicom: study}\ninputs: {m: {mask: mask.nrrd}}",
+                          "statistics: {mask: m}", "grid-unknown"),
+                 1);
+    cr_assert_eq(warnings("input: {nrrd: mask.nrrd}\ninputs: {m: {nrrd: mask.nrrd}}",
+                          "statistics: {mask: m}", "grid-unknown"),
+                 0);
+    cr_assert_eq(warnings("input: {dicom: study}\ninputs: {m: {dicom: study}}",
+                          "statistics: {mask: m}", "grid-unknown"),
+                 0);
 }
 
 Test(grids, a_mask_without_a_label_is_warned_of)
@@ -73,8 +79,12 @@ Test(grids, a_mask_without_a_label_is_warned_of)
     snprintf(path, sizeof path, "%s/empty.nrrd", opened.folder);
     write_labels(path, 0);
     const char *stage = "statistics: {mask: m}";
-    cr_expect_eq(warnings("input: {dicom: study}\ninputs: {m: {mask: empty.nrrd}}", stage, "mask-nowhere"), 1);
-    cr_expect_eq(warnings("input: {dicom: study}\ninputs: {m: {mask: mask.nrrd}}", stage, "mask-nowhere"), 0);
+    cr_expect_eq(
+        warnings("input: {dicom: study}\ninputs: {m: {mask: empty.nrrd}}", stage, "mask-nowhere"),
+        1);
+    cr_expect_eq(
+        warnings("input: {dicom: study}\ninputs: {m: {mask: mask.nrrd}}", stage, "mask-nowhere"),
+        0);
 }
 
 static void move_frame(struct dicom_fixture *f, int z, void *user)
@@ -91,10 +101,12 @@ Test(grids, images_of_two_frames_of_reference_are_warned_of)
     ts_fixture_series(path, FIXTURE_SLICES, move_frame, NULL);
     static const char *const stages[] = {"statistics: {mask: o}", "resample: {like: o}"};
     for (int i = 0; i < 2; i++) {
-        cr_expect_eq(warnings("input: {dicom: study}\ninputs: {o: {dicom: moved}}", stages[i], "frames-differ"), 1,
-                     "%s", stages[i]);
-        cr_expect_eq(warnings("input: {dicom: moved}\ninputs: {o: {like: input}}", stages[i], "frames-differ"), 0, "%s",
-                     stages[i]);
+        cr_expect_eq(warnings("input: {dicom: study}\ninputs: {o: {dicom: moved}}", stages[i],
+                              "frames-differ"),
+                     1, "%s", stages[i]);
+        cr_expect_eq(warnings("input: {dicom: moved}\ninputs: {o: {like: input}}", stages[i],
+                              "frames-differ"),
+                     0, "%s", stages[i]);
     }
 }
 
@@ -104,8 +116,10 @@ Test(grids, an_input_goes_with_one_that_there_is)
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         char text[512];
         snprintf(text, sizeof text,
-                 "tomostage: 2\ninput: {dicom: study}\ninputs: {m: {mask: mask.nrrd, %s}, other: {mask: mask.nrrd}}\n"
-                 "stages:\n  - statistics: {mask: m}\n  - histogram: {labels: other}\noutput: {hdf5: o.h5}\n",
+                 "tomostage: 2\ninput: {dicom: study}\ninputs: {m: {mask: mask.nrrd, %s}, other: "
+                 "{mask: mask.nrrd}}\n"
+                 "stages:\n  - statistics: {mask: m}\n  - histogram: {labels: other}\noutput: "
+                 "{hdf5: o.h5}\n",
                  wrong[i]);
         ts_test_chain_refused(text, opened.folder, TS_BAD_CHAIN, "source-on");
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Predictions from fixed rates equal what a hand works out. The volume has 4,096 bytes, and the rates are those of
- * tests/support/rates_file.c; the comments have each part's bytes and rate.
+ * Predictions from fixed rates equal what a hand works out. The volume has 4,096 bytes, and the
+ * rates are those of tests/support/rates_file.c; the comments have each part's bytes and rate.
  */
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -52,8 +52,8 @@ static void predict(int threads, int64_t slab, const struct rates *rates)
 
 static void expect(enum predict_part part, double seconds)
 {
-    cr_assert_float_eq(prediction.parts[part].seconds, seconds, 1e-12, "%s: %g, not %g", ts_predict_part_name(part),
-                       prediction.parts[part].seconds, seconds);
+    cr_assert_float_eq(prediction.parts[part].seconds, seconds, 1e-12, "%s: %g, not %g",
+                       ts_predict_part_name(part), prediction.parts[part].seconds, seconds);
 }
 
 Test(predict, a_stage_in_one_slab)
@@ -79,7 +79,8 @@ Test(predict, a_stage_in_one_slab)
     cr_assert_str_eq(bound, "bound by the threads (5.92 s, of which compress take 2.00 s)");
 }
 
-/* The volume has four slabs, each a call. Writing overlaps but for the last slab, a fourth of it. */
+/* The volume has four slabs, each a call. Writing overlaps but for the last slab, a fourth of
+ * it. */
 Test(predict, slabs_overlap)
 {
     const struct rates rates = ts_test_rates();
@@ -139,7 +140,8 @@ Test(predict, a_reduction_of_the_volume_is_a_pass_of_its_own)
     expect(PREDICT_STAGES, 1 + 2); /* 4,096 reduced; 4,096 read and written */
     expect(PREDICT_READ, 1);
     expect(PREDICT_DIGEST, .5 + .7);
-    cr_assert_float_eq(prediction.seconds, .25 + (1 + 1 + .5) + (2 + .7 + 2 + .5 + .1) + 1.6 + 1.6, 1e-12);
+    cr_assert_float_eq(prediction.seconds, .25 + (1 + 1 + .5) + (2 + .7 + 2 + .5 + .1) + 1.6 + 1.6,
+                       1e-12);
 }
 
 Test(predict, a_stage_without_a_rate_is_named)
@@ -148,5 +150,6 @@ Test(predict, a_stage_without_a_rate_is_named)
     memory_chain_add(&memory, "invert", NULL);
     predict(2, 0, &rates);
     cr_assert_not_null(prediction.no_rate_of);
-    cr_assert_float_eq(prediction.parts[PREDICT_STAGES].seconds, prediction.parts[PREDICT_STAGES].bytes * 1e-9, 1e-15);
+    cr_assert_float_eq(prediction.parts[PREDICT_STAGES].seconds,
+                       prediction.parts[PREDICT_STAGES].bytes * 1e-9, 1e-15);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Predictions for several ranks, and for machines that are not here, equal what a hand works out. The volume has 4,096
- * bytes in 8 slices, and the rates are those of tests/support/rates_file.c.
+ * Predictions for several ranks, and for machines that are not here, equal what a hand works out.
+ * The volume has 4,096 bytes in 8 slices, and the rates are those of tests/support/rates_file.c.
  */
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -43,10 +43,12 @@ TestSuite(scale, .init = make, .fini = clear);
 static void expect(const struct prediction *prediction, enum predict_part part, double seconds)
 {
     const double found = prediction->parts[part].seconds;
-    cr_assert_float_eq(found, seconds, 1e-12, "%s: %g, not %g", ts_predict_part_name(part), found, seconds);
+    cr_assert_float_eq(found, seconds, 1e-12, "%s: %g, not %g", ts_predict_part_name(part), found,
+                       seconds);
 }
 
-/* Each of two ranks has one thread and two slabs of two slices. Rank 0 writes all with both threads. */
+/* Each of two ranks has one thread and two slabs of two slices. Rank 0 writes all with both
+ * threads. */
 static struct prediction predict_two(struct predict_links links)
 {
     struct prediction prediction;
@@ -63,16 +65,18 @@ Test(scale, ranks_share_the_stages_and_rank_0_writes)
     char bound[160];
     const struct prediction two = predict_two((struct predict_links){2, 1, .75, 8192, 1024, 1});
     expect(&two, PREDICT_START, .25 + .75);
-    expect(&two, PREDICT_FETCH, .5);       /* 4,096 / 8,192, for both */
-    expect(&two, PREDICT_READ, 1);         /* 2,048 / 2,048 */
-    expect(&two, PREDICT_STAGES, 1.25);    /* half of 8,192 / 4,096, and two calls */
-    expect(&two, PREDICT_DIGEST, .5 + .7); /* 2,048 of the input; 4,096 and 1,638.4 / 2 of the output; / 4,096 */
+    expect(&two, PREDICT_FETCH, .5);    /* 4,096 / 8,192, for both */
+    expect(&two, PREDICT_READ, 1);      /* 2,048 / 2,048 */
+    expect(&two, PREDICT_STAGES, 1.25); /* half of 8,192 / 4,096, and two calls */
+    expect(&two, PREDICT_DIGEST,
+           .5 + .7); /* 2,048 of the input; 4,096 and 1,638.4 / 2 of the output; / 4,096 */
     expect(&two, PREDICT_COMPRESS, 2);
     expect(&two, PREDICT_GATHER, 2); /* 2,048 / 1,024 */
     expect(&two, PREDICT_WRITE, 1.6);
     cr_assert_float_eq(two.seconds, 1 + 6.05 + (.5 + 2 + 1.6) / 2 + 1.6, 1e-12);
     ts_predict_bound_text(plan, &two, bound, sizeof bound);
-    cr_assert_str_eq(bound, "bound by the processors of rank 0's node (6.05 s, of which compress take 2.00 s)");
+    cr_assert_str_eq(
+        bound, "bound by the processors of rank 0's node (6.05 s, of which compress take 2.00 s)");
 }
 
 Test(scale, slices_of_other_nodes_come_through_the_network)
@@ -86,15 +90,16 @@ Test(scale, slices_of_other_nodes_come_through_the_network)
 /* Two threads share a processor, and what rank 0 writes has all of them in any case. */
 Test(scale, ranks_that_share_processors_take_longer)
 {
-    const struct prediction two = predict_two((struct predict_links){2, 2, 0, INFINITY, INFINITY, INFINITY});
+    const struct prediction two =
+        predict_two((struct predict_links){2, 2, 0, INFINITY, INFINITY, INFINITY});
     expect(&two, PREDICT_READ, 2);
     expect(&two, PREDICT_STAGES, 2.5);
     expect(&two, PREDICT_DIGEST, 1 + .7);
     expect(&two, PREDICT_COMPRESS, 2);
 }
 
-/* Each slice of the output, of which half have these bytes, is a chunk: rank 1 compresses those of its slab itself,
- * with one thread, and they travel compressed. */
+/* Each slice of the output, of which half have these bytes, is a chunk: rank 1 compresses those of
+ * its slab itself, with one thread, and they travel compressed. */
 static void expect_whole_chunks(double half, double ratio)
 {
     const struct ts_options options = {.device = "cpu", .threads = 2};
@@ -174,8 +179,9 @@ Test(scale, ranks_fill_a_node_before_the_next)
     cr_assert_eq(ts_scale_most(&machine), 6);
     const struct scale_row two = row_of(machine, 2), four = row_of(machine, 4);
     cr_assert(two.nodes == 1 && two.on_node == 2 && four.nodes == 2 && four.on_node == 2);
-    expect(&two.prediction, PREDICT_GATHER, 2);                /* 2,048 / 1,024 */
-    expect(&four.prediction, PREDICT_GATHER, 1 + 2048. / 512); /* 1,024 of the node, and 2,048 of the other one */
+    expect(&two.prediction, PREDICT_GATHER, 2); /* 2,048 / 1,024 */
+    expect(&four.prediction, PREDICT_GATHER,
+           1 + 2048. / 512); /* 1,024 of the node, and 2,048 of the other one */
     cr_assert_eq(four.node_bytes, 2 * plan->memory_bytes);
     cr_assert_eq(plan->threads, 1);
 }
@@ -188,7 +194,8 @@ Test(scale, ranks_without_a_slab_are_not_walked_over, .timeout = 60)
     const struct scale_row most = row_of(machine, ts_scale_most(&machine));
     cr_assert_eq(most.ranks, 1024000000);
     cr_assert_gt(most.prediction.parts[PREDICT_READ].seconds, 0);
-    expect(&most.prediction, PREDICT_READ, row_of(machine, 1024).prediction.parts[PREDICT_READ].seconds);
+    expect(&most.prediction, PREDICT_READ,
+           row_of(machine, 1024).prediction.parts[PREDICT_READ].seconds);
 }
 
 Test(scale, a_node_that_is_too_small_refuses)
@@ -199,7 +206,8 @@ Test(scale, a_node_that_is_too_small_refuses)
     cr_assert(row.refusal && strstr(row.refusal, "of memory"), "%s", row.refusal);
 }
 
-/* Each GPU copies its half. Two of them have three quarters of their buses, since the node has no more. */
+/* Each GPU copies its half. Two of them have three quarters of their buses, since the node has no
+ * more. */
 Test(scale, gpus_share_the_bus_of_their_node)
 {
     const struct machine machine = machine_of(1, 2, 1, 2);

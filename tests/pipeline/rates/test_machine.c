@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The file of a machine: defaults come from its rates, and all that is wrong with it is reported at once. The sample
- * files are ones that can be used.
+ * The file of a machine: defaults come from its rates, and all that is wrong with it is reported at
+ * once. The sample files are ones that can be used.
  */
 #include <criterion/criterion.h>
 #include <math.h>
@@ -47,9 +47,13 @@ static enum ts_status load(const char *text, const char *kept_rates)
 
 Test(machine, takes_from_its_rates_what_it_leaves_out)
 {
-    cr_assert_eq(load("nodes: 1\ncores: 4\nmemory: 8\ngpus: 3\ngpu_memory: 2\nrates_file: rates.json\n", NULL), TS_OK);
+    cr_assert_eq(
+        load("nodes: 1\ncores: 4\nmemory: 8\ngpus: 3\ngpu_memory: 2\nrates_file: rates.json\n",
+             NULL),
+        TS_OK);
     cr_assert(machine.nodes == 1 && machine.cores == 4 && machine.ranks == 1 && machine.gpus == 3);
-    cr_assert_float_eq(machine.pcie, 8192e-9, 1e-18); /* the download, which is slower than the upload */
+    cr_assert_float_eq(machine.pcie, 8192e-9,
+                       1e-18); /* the download, which is slower than the upload */
     cr_assert_float_eq(machine.pcie_node, 3 * 8192e-9, 1e-18);
     cr_assert_float_eq(machine.disk_write, 1024e-9, 1e-18);
     cr_assert_float_eq(machine.exchange, 8192e-9, 1e-18);
@@ -71,9 +75,11 @@ Test(machine, may_have_rates_of_another_machine)
 
 Test(machine, is_refused_with_all_that_is_wrong)
 {
-    static const char *const codes[] = {"parameter-range",   "unknown-parameter",  "unit-unknown",
-                                        "parameter-missing", "machine-incomplete", "rates-unreadable"};
-    cr_assert_eq(load("nodes: 0\nmemory: 24GB\ngpus: 2\ndisk: 3\nrates_file: nowhere.json\n", kept), TS_BAD_CHAIN);
+    static const char *const codes[] = {"parameter-range",    "unknown-parameter",
+                                        "unit-unknown",       "parameter-missing",
+                                        "machine-incomplete", "rates-unreadable"};
+    cr_assert_eq(load("nodes: 0\nmemory: 24GB\ngpus: 2\ndisk: 3\nrates_file: nowhere.json\n", kept),
+                 TS_BAD_CHAIN);
     cr_assert_eq(ts_diag_error_count(diag), sizeof codes / sizeof *codes);
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
         cr_assert(ts_test_has_code(diag, codes[i]), "%s", codes[i]);
@@ -94,7 +100,8 @@ Test(machine, with_gpus_needs_rates_of_a_device)
 {
     *rates.device = '\0';
     cr_assert_eq(ts_rates_save(&rates, kept, diag), TS_OK);
-    cr_assert_eq(load("nodes: 1\ncores: 4\nmemory: 8\ngpus: 1\ngpu_memory: 8\n", kept), TS_BAD_CHAIN);
+    cr_assert_eq(load("nodes: 1\ncores: 4\nmemory: 8\ngpus: 1\ngpu_memory: 8\n", kept),
+                 TS_BAD_CHAIN);
     cr_assert(ts_test_has_text(diag, "the machine has GPUs, and its rates are of no device"));
 }
 

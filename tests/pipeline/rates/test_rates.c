@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The file of the rates comes back as it was kept; files of other machines, damaged ones and none are refused.
+ * The file of the rates comes back as it was kept; files of other machines, damaged ones and none
+ * are refused.
  */
 #include <criterion/criterion.h>
 #include <math.h>
@@ -41,10 +42,11 @@ Test(rates, come_back_as_they_were_kept)
     cr_assert_arr_eq(found.values, rates.values, sizeof rates.values);
     cr_assert_eq(found.n_stages, rates.n_stages);
     for (int i = 0; i < rates.n_stages; i++) {
-        const struct stage_rate *kept = &rates.stages[i], *read = ts_rates_find(&found, kept->stage, kept->cuda);
+        const struct stage_rate *kept = &rates.stages[i],
+                                *read = ts_rates_find(&found, kept->stage, kept->cuda);
         cr_assert_not_null(read);
-        cr_assert(read->per_second == kept->per_second && read->call_seconds == kept->call_seconds &&
-                  read->samples == kept->samples);
+        cr_assert(read->per_second == kept->per_second &&
+                  read->call_seconds == kept->call_seconds && read->samples == kept->samples);
     }
     cr_assert_str_eq(found.device, "test device 0");
     cr_assert_eq(ts_test_count_files(folder, NULL), 1);
@@ -89,7 +91,8 @@ static void write_text(const char *text)
 Test(rates, that_are_damaged_are_refused)
 {
     struct rates damaged = rates;
-    const char *const texts[] = {"", "{}", "[1, 2]", "{\"format\": \"tomostage rates 1\"}", "{\"format\": [", "\xff"};
+    const char *const texts[] = {
+        "", "{}", "[1, 2]", "{\"format\": \"tomostage rates 1\"}", "{\"format\": [", "\xff"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         write_text(texts[i]);
         expect_refused("rates-unreadable", "holds no rates of a machine");

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Inputs that are written to while a run reads them, with the same size and with their time of modification set back. A
- * slice that is read again has to be the same, and at the end every file has to be as it was opened.
+ * Inputs that are written to while a run reads them, with the same size and with their time of
+ * modification set back. A slice that is read again has to be the same, and at the end every file
+ * has to be as it was opened.
  */
 #include <criterion/criterion.h>
 #include <fcntl.h>
@@ -33,8 +34,9 @@ static void begin(void)
     ts_compare_program_run(ARGUMENTS("export", "a.h5", "-o", "a.tif"));
     ts_compare_program_run(ARGUMENTS("export", "a.h5", "-o", "folder", "--format", "tiff"));
     static char raw[8 * 9 * 10 * 2];
-    static const char nrrd[] = "NRRD0004\ntype: uint16\ndimension: 3\nsizes: 10 9 8\nspacings: 1 1 1\nendian: little\n"
-                               "encoding: raw\n\n";
+    static const char nrrd[] =
+        "NRRD0004\ntype: uint16\ndimension: 3\nsizes: 10 9 8\nspacings: 1 1 1\nendian: little\n"
+        "encoding: raw\n\n";
     char text[sizeof nrrd + sizeof raw], path[400];
     for (size_t i = 0; i < sizeof raw; i++)
         raw[i] = (char)(i * 37 % 101);
@@ -42,14 +44,16 @@ static void begin(void)
     memcpy(text + sizeof nrrd - 1, raw, sizeof raw);
     snprintf(path, sizeof path, "%s/a.nrrd", ts_compare_program.folder);
     FILE *file = fopen(path, "wb");
-    cr_assert(file && fwrite(text, sizeof nrrd - 1 + sizeof raw, 1, file) == 1 && fclose(file) == 0);
+    cr_assert(file && fwrite(text, sizeof nrrd - 1 + sizeof raw, 1, file) == 1 &&
+              fclose(file) == 0);
     char head[128];
-    const int n =
-        snprintf(head, sizeof head, "%-117s\n", "{'descr': '<u2', 'fortran_order': False, 'shape': (8, 9, 10), }");
+    const int n = snprintf(head, sizeof head, "%-117s\n",
+                           "{'descr': '<u2', 'fortran_order': False, 'shape': (8, 9, 10), }");
     snprintf(path, sizeof path, "%s/a.npy", ts_compare_program.folder);
     file = fopen(path, "wb");
-    cr_assert(file && fwrite("\x93NUMPY\x01\x00\x76\x00", 10, 1, file) == 1 && fwrite(head, (size_t)n, 1, file) == 1 &&
-              fwrite(raw, sizeof raw, 1, file) == 1 && fclose(file) == 0);
+    cr_assert(file && fwrite("\x93NUMPY\x01\x00\x76\x00", 10, 1, file) == 1 &&
+              fwrite(head, (size_t)n, 1, file) == 1 && fwrite(raw, sizeof raw, 1, file) == 1 &&
+              fclose(file) == 0);
     diag = ts_diag_create();
 }
 
@@ -66,8 +70,9 @@ static struct source *open_input(const char *input)
     char text[300];
     snprintf(text, sizeof text, "%s | box radius=1 | hdf5 o.h5", input);
     ts_diag_clear(diag);
-    cr_assert_eq(ts_chain_parse(text, strlen(text), "test", ts_compare_program.folder, &chain, diag), TS_OK, "%s: %s",
-                 text, ts_diag_count(diag) ? ts_diag_get(diag, 0)->message : "");
+    cr_assert_eq(
+        ts_chain_parse(text, strlen(text), "test", ts_compare_program.folder, &chain, diag), TS_OK,
+        "%s: %s", text, ts_diag_count(diag) ? ts_diag_get(diag, 0)->message : "");
     const struct ts_options options = {.size = sizeof options, .device = "cpu"};
     cr_assert_eq(ts_plan_create(chain, &options, &plan, diag), TS_OK, "%s: %s", text,
                  ts_diag_count(diag) ? ts_diag_get(diag, 0)->message : "");
@@ -115,7 +120,8 @@ Test(changed_inputs, a_slice_that_is_read_again_is_the_same)
             cr_assert_eq(source->ops->read(source, 0, n, data, diag), TS_OK, "%s", cases[i].input);
         cr_assert_eq(source->ops->check_unchanged(source, diag), TS_OK);
         change(cases[i].file);
-        cr_expect_eq(source->ops->read(source, 0, n, data, diag), TS_BAD_INPUT, "%s", cases[i].input);
+        cr_expect_eq(source->ops->read(source, 0, n, data, diag), TS_BAD_INPUT, "%s",
+                     cases[i].input);
         ts_test_expect(diag, "file-changed", "");
         free(data);
         close_input();
@@ -145,7 +151,8 @@ Test(changed_inputs, a_file_has_to_be_as_it_was_opened)
         cr_assert_eq(chmod(path, 0644), 0);
         usleep(20000); /* the clock of the file system */
         change(cases[i].file);
-        cr_expect_eq(source->ops->check_unchanged(source, diag), TS_BAD_INPUT, "%s", cases[i].input);
+        cr_expect_eq(source->ops->check_unchanged(source, diag), TS_BAD_INPUT, "%s",
+                     cases[i].input);
         ts_test_expect(diag, "file-changed", "");
         change(cases[i].file); /* as it was */
         close_input();
@@ -208,7 +215,8 @@ Test(changed_inputs, rerun_removes_what_a_killed_one_left)
     FILE *file = fopen(path, "w");
     cr_assert(file && fclose(file) == 0);
     cr_assert_eq(setenv("TMPDIR", ts_compare_program.folder, 1), 0);
-    ts_compare_program_expect(ARGUMENTS("rerun", "a.h5", "-i", "study"), 0, ARGUMENTS("the same: "));
+    ts_compare_program_expect(ARGUMENTS("rerun", "a.h5", "-i", "study"), 0,
+                              ARGUMENTS("the same: "));
     cr_assert(access(left, F_OK) != 0);
     ts_program_folder_list(ts_compare_program.folder, names, sizeof names);
     cr_assert_null(strstr(names, "tomostage"), "%s", names);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs that pause at every slab and go on from their checkpoint, on both devices: the output has the bytes
- * of a run without a stop, and nothing is computed twice. Then the folder: whose it is, and what damages it.
+ * Runs that pause at every slab and go on from their checkpoint, on both devices: the output has
+ * the bytes of a run without a stop, and nothing is computed twice. Then the folder: whose it is,
+ * and what damages it.
  */
 #include <criterion/criterion.h>
 #include <dirent.h>
@@ -17,14 +18,16 @@
 #include "tests/support/plan_run.h"
 #include "tests/support/test_device.h"
 
-#define STOPPED_CHAIN "dicom study | median radius=2 | statistics | box radius=1 dimensions=3d | hdf5 out.h5"
+#define STOPPED_CHAIN                                                                              \
+    "dicom study | median radius=2 | statistics | box radius=1 dimensions=3d | hdf5 out.h5"
 /* On the device that stop() takes, whatever this machine has. */
 #define RUN_STOPPED "run", STOPPED_CHAIN, "--device", "cpu"
 
 static void begin(void)
 {
     ts_compare_program_begin_empty();
-    ts_compare_program_run(ARGUMENTS("phantom", "head", "-o", "study", "--size", "48", "--slices", "6"));
+    ts_compare_program_run(
+        ARGUMENTS("phantom", "head", "-o", "study", "--size", "48", "--slices", "6"));
 }
 
 TestSuite(checkpoint, .init = begin, .fini = ts_compare_program_end);
@@ -38,10 +41,10 @@ static const char *path_of(const char *name)
     return path;
 }
 
-/* ---- the same bytes ------------------------------------------------------------------------------ */
+/* ---- the same bytes -------------------------------------------------------------------------- */
 
-/* Runs the chain whole, where attempt < 0, else until one slab more is kept, from the checkpoint where attempt > 1.
- * Returns the status. */
+/* Runs the chain whole, where attempt < 0, else until one slab more is kept, from the checkpoint
+ * where attempt > 1. Returns the status. */
 static enum ts_status run(const char *text, const char *device, const char *output, int attempt)
 {
     struct ts_plan *plan;
@@ -52,7 +55,8 @@ static enum ts_status run(const char *text, const char *device, const char *outp
                                  .resume = attempt > 1};
     struct ts_diag *diag = ts_diag_create();
     struct ts_chain *chain = NULL;
-    cr_assert_eq(ts_chain_parse(text, strlen(text), "test", ts_compare_program.folder, &chain, diag), TS_OK);
+    cr_assert_eq(
+        ts_chain_parse(text, strlen(text), "test", ts_compare_program.folder, &chain, diag), TS_OK);
     cr_assert_eq(ts_chain_set_output(chain, path_of(output), diag), TS_OK);
     cr_assert_eq(ts_plan_create(chain, &options, &plan, diag), TS_OK);
     cr_assert(ts_test_plan_fits(plan, ts_test_plan_least(plan))); /* so that slabs are thin */
@@ -77,7 +81,8 @@ static void expect_same_on(const char *text, const char *device, const char *out
     cr_assert_eq(run(text, device, whole, -1), TS_OK, "%s", text);
     for (enum ts_status status = TS_PAUSED; status != TS_OK && attempts < 100; attempts++) {
         status = run(text, device, paused, attempts);
-        cr_assert(status == TS_OK || status == TS_PAUSED, "attempt %d of '%s' on %s", attempts, text, device);
+        cr_assert(status == TS_OK || status == TS_PAUSED, "attempt %d of '%s' on %s", attempts,
+                  text, device);
         cr_assert_eq(access(path_of("cp"), F_OK) == 0, status == TS_PAUSED, "%s", text);
     }
     cr_assert(attempts > 3 && attempts < 100, "%d attempts of '%s'", attempts - 1, text);
@@ -93,52 +98,60 @@ static void expect_same(const char *text)
 
 TEST_ON_BOTH(checkpoint, of_halos_and_outputs)
 {
-    expect_same("dicom study | box radius=1 dimensions=3d border=wrap | save name=smooth | gaussian sigma=1 "
+    expect_same("dicom study | box radius=1 dimensions=3d border=wrap | save name=smooth | "
+                "gaussian sigma=1 "
                 "dimensions=3d | hdf5 x.h5");
 }
 
 TEST_ON_BOTH(checkpoint, of_several_passes)
 {
-    expect_same("dicom study | nlm patch_distance=2 estimate=wavelet | equalize | invert | statistics | histogram "
+    expect_same("dicom study | nlm patch_distance=2 estimate=wavelet | equalize | invert | "
+                "statistics | histogram "
                 "bins=16 | hdf5 x.h5");
 }
 
 TEST_ON_BOTH(checkpoint, of_tables_of_slices)
 {
-    expect_same("dicom study | statistics scope=slice | equalize scope=slice | histogram scope=slice | box radius=1 | "
+    expect_same("dicom study | statistics scope=slice | equalize scope=slice | histogram "
+                "scope=slice | box radius=1 | "
                 "hdf5 x.h5");
 }
 
 TEST_ON_BOTH(checkpoint, of_iterations_with_their_tables)
 {
-    expect_same("dicom study | radon views=12 | sirt iterations=3 | tv weight=20 iterations=3 dimensions=3d | "
+    expect_same("dicom study | radon views=12 | sirt iterations=3 | tv weight=20 iterations=3 "
+                "dimensions=3d | "
                 "statistics | hdf5 x.h5");
 }
 
 TEST_ON_BOTH(checkpoint, of_invalid_pixels)
 {
-    expect_same("dicom study | threshold above=0 name=m | save name=mask input=m | apply_mask input=input mask=m | "
+    expect_same("dicom study | threshold above=0 name=m | save name=mask input=m | apply_mask "
+                "input=input mask=m | "
                 "gaussian sigma=1 | statistics | hdf5 x.h5");
 }
 
 TEST_ON_BOTH(checkpoint, of_a_sweep)
 {
-    expect_same("dicom study | median radius=1 | box radius={sweep 1 2 3} | statistics | hdf5 x.h5");
+    expect_same(
+        "dicom study | median radius=1 | box radius={sweep 1 2 3} | statistics | hdf5 x.h5");
 }
 
 TEST_ON_BOTH(checkpoint, of_axes_that_are_found)
 {
-    ts_compare_program_run(
-        ARGUMENTS("phantom", "scan", "-o", "scan.nxs", "--size", "64", "--slices", "4", "--views", "48"));
-    expect_same("nexus scan.nxs quantity=line_integral | center | fbp | save name=recon | box radius=1 | hdf5 x.h5");
+    ts_compare_program_run(ARGUMENTS("phantom", "scan", "-o", "scan.nxs", "--size", "64",
+                                     "--slices", "4", "--views", "48"));
+    expect_same("nexus scan.nxs quantity=line_integral | center | fbp | save name=recon | box "
+                "radius=1 | hdf5 x.h5");
 }
 
 Test(checkpoint, of_other_formats)
 {
-    expect_same_on("dicom study | gaussian sigma=1 dimensions=3d | equalize | nifti x.nii.gz", "cpu", "out.nii.gz");
+    expect_same_on("dicom study | gaussian sigma=1 dimensions=3d | equalize | nifti x.nii.gz",
+                   "cpu", "out.nii.gz");
 }
 
-/* ---- the folder ---------------------------------------------------------------------------------- */
+/* ---- the folder ------------------------------------------------------------------------------ */
 
 /* Runs a chain until it pauses after its second slab. */
 static void stop(void)
@@ -158,17 +171,20 @@ static void expect_resumed(const char *const *texts)
 Test(checkpoint, is_left_alone_without_resume)
 {
     stop();
-    ts_compare_program_expect(ARGUMENTS(RUN_STOPPED, "--checkpoint", "cp"), 1,
-                              ARGUMENTS("a checkpoint is in 'cp' already", "[checkpoint-exists]", "--resume"));
+    ts_compare_program_expect(
+        ARGUMENTS(RUN_STOPPED, "--checkpoint", "cp"), 1,
+        ARGUMENTS("a checkpoint is in 'cp' already", "[checkpoint-exists]", "--resume"));
     expect_resumed(ARGUMENTS(""));
 }
 
-/* Memory is taken from the first run. Given another amount the slabs are other ones, and nothing that is kept fits. */
+/* Memory is taken from the first run. Given another amount the slabs are other ones, and nothing
+ * that is kept fits. */
 Test(checkpoint, of_another_cut_is_not_used)
 {
     stop();
-    ts_compare_program_expect(ARGUMENTS(RUN_STOPPED, "--checkpoint", "cp", "--resume", "--memory", "500M", "--quiet"),
-                              0, ARGUMENTS(""));
+    ts_compare_program_expect(
+        ARGUMENTS(RUN_STOPPED, "--checkpoint", "cp", "--resume", "--memory", "500M", "--quiet"), 0,
+        ARGUMENTS(""));
     ts_compare_program_expect_same_bytes("whole.h5", "out.h5");
     cr_assert_neq(access(path_of("cp"), F_OK), 0);
 }
@@ -178,7 +194,8 @@ Test(checkpoint, of_another_chain_is_refused)
     stop();
     ts_compare_program_expect(
         ARGUMENTS(RUN_STOPPED, "--set", "median.radius=1", "--checkpoint", "cp", "--resume"), 1,
-        ARGUMENTS("is of another run: here stands '  - median: {radius: 1", "[checkpoint-differs]"));
+        ARGUMENTS("is of another run: here stands '  - median: {radius: 1",
+                  "[checkpoint-differs]"));
     expect_resumed(ARGUMENTS(""));
 }
 
@@ -186,10 +203,11 @@ Test(checkpoint, of_another_chain_is_refused)
 Test(checkpoint, of_other_pixels_is_refused)
 {
     stop();
-    ts_compare_program_run(
-        ARGUMENTS("phantom", "head", "-o", "other", "--size", "48", "--slices", "6", "--noise", "3"));
-    ts_compare_program_expect(ARGUMENTS(RUN_STOPPED, "-i", "other", "--checkpoint", "cp", "--resume"), 3,
-                              ARGUMENTS("the inputs of slices 0 to 0 are not those", "[checkpoint-inputs]"));
+    ts_compare_program_run(ARGUMENTS("phantom", "head", "-o", "other", "--size", "48", "--slices",
+                                     "6", "--noise", "3"));
+    ts_compare_program_expect(
+        ARGUMENTS(RUN_STOPPED, "-i", "other", "--checkpoint", "cp", "--resume"), 3,
+        ARGUMENTS("the inputs of slices 0 to 0 are not those", "[checkpoint-inputs]"));
     expect_resumed(ARGUMENTS(""));
 }
 
@@ -237,8 +255,8 @@ Test(checkpoint, that_is_damaged_is_computed_again)
     for (size_t i = 0; i < sizeof damages / sizeof *damages; i++) {
         stop();
         cr_assert_eq(each_slab(damages[i]), 2);
-        expect_resumed(
-            ARGUMENTS("v0-p0-d0-z0.slab' is damaged", "v0-p0-d0-z1.slab' is damaged", "[checkpoint-damaged]"));
+        expect_resumed(ARGUMENTS("v0-p0-d0-z0.slab' is damaged", "v0-p0-d0-z1.slab' is damaged",
+                                 "[checkpoint-damaged]"));
         unlink(path_of("out.h5"));
         unlink(path_of("whole.h5"));
     }
@@ -259,8 +277,9 @@ Test(checkpoint, takes_no_folder_of_others)
 {
     ts_compare_program_expect(ARGUMENTS(RUN_STOPPED, "--checkpoint", "study", "--resume"), 1,
                               ARGUMENTS("[folder-not-empty]"));
-    ts_compare_program_expect(ARGUMENTS(RUN_STOPPED, "--resume"), 0,
-                              ARGUMENTS("no checkpoint is in 'out.h5.checkpoint'", "[checkpoint-none]"));
+    ts_compare_program_expect(
+        ARGUMENTS(RUN_STOPPED, "--resume"), 0,
+        ARGUMENTS("no checkpoint is in 'out.h5.checkpoint'", "[checkpoint-none]"));
 }
 
 /* What somebody else has put there stays. */
@@ -268,8 +287,8 @@ Test(checkpoint, removes_its_own_files_alone)
 {
     stop();
     ts_compare_program_write("cp/notes.txt", "mine");
-    ts_compare_program_expect(ARGUMENTS(RUN_STOPPED, "--checkpoint", "cp", "--resume", "--quiet"), 0,
-                              ARGUMENTS("[checkpoint-left]"));
+    ts_compare_program_expect(ARGUMENTS(RUN_STOPPED, "--checkpoint", "cp", "--resume", "--quiet"),
+                              0, ARGUMENTS("[checkpoint-left]"));
     char names[1024];
     ts_program_folder_list(path_of("cp"), names, sizeof names);
     cr_assert_str_eq(names, "notes.txt ");
@@ -279,8 +298,9 @@ Test(checkpoint, removes_its_own_files_alone)
 
 Test(checkpoint, has_a_place_and_a_size)
 {
-    ts_compare_program_expect(ARGUMENTS("check", STOPPED_CHAIN, "--checkpoint", "cp"), 0,
-                              ARGUMENTS("checkpoint in cp: up to 0.1 MiB until the run has succeeded"));
+    ts_compare_program_expect(
+        ARGUMENTS("check", STOPPED_CHAIN, "--checkpoint", "cp"), 0,
+        ARGUMENTS("checkpoint in cp: up to 0.1 MiB until the run has succeeded"));
     ts_compare_program_expect(ARGUMENTS("check", STOPPED_CHAIN, "--checkpoint", "cp", "--json"), 0,
                               ARGUMENTS("\"checkpoint_bytes\": "));
 }
@@ -292,26 +312,32 @@ Test(checkpoint, takes_times_as_slurm_writes_them)
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         ts_compare_program_expect(ARGUMENTS(RUN_STOPPED, "--time-limit", (char *)wrong[i]), 2,
                                   ARGUMENTS("is not a time such as 90m"));
-    ts_compare_program_expect(ARGUMENTS(RUN_STOPPED, "--time-limit", "1-00:00:00", "--force"), 0, ARGUMENTS("wrote "));
-    ts_compare_program_expect(ARGUMENTS(RUN_STOPPED, "--time-limit", "4:00:00", "--force"), 0, ARGUMENTS("wrote "));
+    ts_compare_program_expect(ARGUMENTS(RUN_STOPPED, "--time-limit", "1-00:00:00", "--force"), 0,
+                              ARGUMENTS("wrote "));
+    ts_compare_program_expect(ARGUMENTS(RUN_STOPPED, "--time-limit", "4:00:00", "--force"), 0,
+                              ARGUMENTS("wrote "));
 }
 
-/* ---- signals ------------------------------------------------------------------------------------- */
+/* ---- signals --------------------------------------------------------------------------------- */
 
-/* A slab takes long enough for the signal to come before the next one, and no longer where sanitizers slow it down. */
+/* A slab takes long enough for the signal to come before the next one, and no longer where
+ * sanitizers slow it down. */
 #ifdef TS_SANITIZED
 #define DISTANCE "5"
 #else
 #define DISTANCE "12"
 #endif
-#define SEVERAL_SLABS "dicom study | nlm patch_size=5 patch_distance=" DISTANCE " dimensions=3d | hdf5 out.h5"
+#define SEVERAL_SLABS                                                                              \
+    "dicom study | nlm patch_size=5 patch_distance=" DISTANCE " dimensions=3d | hdf5 out.h5"
 
-/* Starts a run of many slabs, sends it a signal once the first one is kept, and returns the exit code. */
+/* Starts a run of many slabs, sends it a signal once the first one is kept, and returns the exit
+ * code. */
 static int run_and_send(int number, const char *chain)
 {
-    const pid_t pid = ts_program_start(
-        ts_compare_program.folder,
-        ARGUMENTS("run", chain, "--checkpoint", "cp", "--resume", "--memory", "60M", "--threads", "1"), -1);
+    const pid_t pid = ts_program_start(ts_compare_program.folder,
+                                       ARGUMENTS("run", chain, "--checkpoint", "cp", "--resume",
+                                                 "--memory", "60M", "--threads", "1"),
+                                       -1);
     while (access(path_of("cp/v0-p0-d0-z0.slab"), F_OK) != 0 && kill(pid, 0) == 0)
         usleep(1000);
     cr_assert_eq(kill(pid, number), 0);
@@ -324,33 +350,39 @@ Test(checkpoint, survives_signals)
     static const struct {
         int number, code;
         const char *text;
-    } cases[] = {
-        {SIGUSR1, 75, "--resume goes on from there [checkpoint]"},
-        {SIGTERM, 143, "stopped by SIGTERM; the output was not written, and --resume goes on from the checkpoint"},
-        {SIGKILL, 256 + SIGKILL, ""}};
+    } cases[] = {{SIGUSR1, 75, "--resume goes on from there [checkpoint]"},
+                 {SIGTERM, 143,
+                  "stopped by SIGTERM; the output was not written, and --resume goes on from the "
+                  "checkpoint"},
+                 {SIGKILL, 256 + SIGKILL, ""}};
     const char *chain = SEVERAL_SLABS;
     ts_compare_program_run(ARGUMENTS("run", chain, "-o", "whole.h5", "--quiet"));
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        cr_assert_eq(run_and_send(cases[i].number, chain), cases[i].code, "signal %d: %d\n%s", cases[i].number,
-                     ts_compare_program.outcome.code, ts_compare_program.outcome.err);
-        cr_assert(strstr(ts_compare_program.outcome.err, cases[i].text), "%s", ts_compare_program.outcome.err);
+        cr_assert_eq(run_and_send(cases[i].number, chain), cases[i].code, "signal %d: %d\n%s",
+                     cases[i].number, ts_compare_program.outcome.code,
+                     ts_compare_program.outcome.err);
+        cr_assert(strstr(ts_compare_program.outcome.err, cases[i].text), "%s",
+                  ts_compare_program.outcome.err);
         cr_assert_neq(access(path_of("out.h5"), F_OK), 0);
-        ts_compare_program_run(ARGUMENTS("run", chain, "--checkpoint", "cp", "--resume", "--quiet"));
+        ts_compare_program_run(
+            ARGUMENTS("run", chain, "--checkpoint", "cp", "--resume", "--quiet"));
         ts_compare_program_expect_same_bytes("whole.h5", "out.h5");
         unlink(path_of("out.h5"));
     }
 }
 
-/* The signal comes while the program starts: it waits until the run knows that it has a checkpoint. */
+/* The signal comes while the program starts: it waits until the run knows that it has a
+ * checkpoint. */
 Test(checkpoint, takes_a_signal_of_the_start)
 {
     sigset_t pause;
     sigemptyset(&pause);
     sigaddset(&pause, SIGUSR1);
     cr_assert_eq(sigprocmask(SIG_BLOCK, &pause, NULL), 0);
-    const pid_t pid = ts_program_start(
-        ts_compare_program.folder,
-        ARGUMENTS("run", SEVERAL_SLABS, "--checkpoint", "cp", "--resume", "--memory", "60M", "--threads", "1"), -1);
+    const pid_t pid = ts_program_start(ts_compare_program.folder,
+                                       ARGUMENTS("run", SEVERAL_SLABS, "--checkpoint", "cp",
+                                                 "--resume", "--memory", "60M", "--threads", "1"),
+                                       -1);
     cr_assert_eq(kill(pid, SIGUSR1), 0);
     cr_assert_eq(sigprocmask(SIG_UNBLOCK, &pause, NULL), 0);
     ts_program_wait(pid, ts_compare_program.folder, &ts_compare_program.outcome);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One past each limit that 32-bit numbers, textures or short tables would have: 2,048 views, 4,096 detectors, and 2^31
- * bytes and values, of an image that streams through a run and of one that a stage has in its hands at once.
+ * One past each limit that 32-bit numbers, textures or short tables would have: 2,048 views, 4,096
+ * detectors, and 2^31 bytes and values, of an image that streams through a run and of one that a
+ * stage has in its hands at once.
  */
 #include <criterion/criterion.h>
 #include <hdf5.h>
@@ -38,8 +39,12 @@ static struct ts_image zeros(int64_t nz, int64_t ny, int64_t nx, enum ts_dtype d
 }
 
 /* These are the places of the 2^31st value, of its neighbors, and of the ends. */
-static const int64_t marks[] = {
-    0, 77, (INT64_C(1) << 31) - 1, INT64_C(1) << 31, (INT64_C(1) << 31) + 4711, (int64_t)SLICES *SLICE - 1};
+static const int64_t marks[] = {0,
+                                77,
+                                (INT64_C(1) << 31) - 1,
+                                INT64_C(1) << 31,
+                                (INT64_C(1) << 31) + 4711,
+                                (int64_t)SLICES *SLICE - 1};
 enum { MARKS = sizeof marks / sizeof *marks };
 
 static struct ts_image marked_volume(void)
@@ -63,11 +68,12 @@ static void leave_out_where_all_is_slow(const char *name)
     cr_skip_test("too slow here");
 }
 
-/* ---- a run ------------------------------------------------------------------------------------- */
+/* ---- a run ----------------------------------------------------------------------------------- */
 
 static uint8_t value_in(hid_t data, int64_t at)
 {
-    const hsize_t start[3] = {(hsize_t)(at / SLICE), (hsize_t)(at % SLICE / SIDE), (hsize_t)(at % SIDE)},
+    const hsize_t start[3] = {(hsize_t)(at / SLICE), (hsize_t)(at % SLICE / SIDE),
+                              (hsize_t)(at % SIDE)},
                   one[3] = {1, 1, 1};
     const hid_t space = H5Dget_space(data), memory = H5Screate_simple(3, one, NULL);
     uint8_t value = 0;
@@ -112,8 +118,9 @@ TEST_ON_BOTH(limits, volume_past_2_to_the_31_bytes_in_a_run)
     free(image.data);
 }
 
-/* More views than 2,048 and more detectors than 4,096 on the way from a slice to itself: each ray is seen by
- * reconstruction and projection alike. The slice is small, since there are 250 million rays in 30 iterations. */
+/* More views than 2,048 and more detectors than 4,096 on the way from a slice to itself: each ray
+ * is seen by reconstruction and projection alike. The slice is small, since there are 250 million
+ * rays in 30 iterations. */
 TEST_ON_BOTH(limits, views_and_detectors_in_a_run)
 {
     enum { N = 16 };
@@ -121,13 +128,16 @@ TEST_ON_BOTH(limits, views_and_detectors_in_a_run)
                                        "fourier rows=16 columns=16 pixel_size=1 row_spacing=1",
                                        "sirt rows=16 columns=16 pixel_size=1 iterations=30"};
     char folder[256], output[300];
-    const struct ts_options options = {
-        .device = ts_test_device ? "cuda" : "cpu", .threads = 2, .memory_bytes = (int64_t)1 << 31, .force = true};
+    const struct ts_options options = {.device = ts_test_device ? "cuda" : "cpu",
+                                       .threads = 2,
+                                       .memory_bytes = (int64_t)1 << 31,
+                                       .force = true};
     struct ts_image image = ts_test_image(1, N, N, TS_F32, VALUES_CONSTANT, 1);
     leave_out_where_all_is_slow("views_and_detectors_in_a_run");
     image.axes[1].spacing = image.axes[2].spacing = 1;
     for (int i = 0; i < N * N; i++)
-        ((float *)image.data)[i] = hypot(i / N - 0.5 * (N - 1), i % N - 0.5 * (N - 1)) < 5.5 ? 1 : 0;
+        ((float *)image.data)[i] =
+            hypot(i / N - 0.5 * (N - 1), i % N - 0.5 * (N - 1)) < 5.5 ? 1 : 0;
     ts_test_folder(folder, sizeof folder);
     snprintf(output, sizeof output, "%s/out.h5", folder);
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
@@ -154,7 +164,7 @@ TEST_ON_BOTH(limits, views_and_detectors_in_a_run)
     free(image.data);
 }
 
-/* ---- a stage ----------------------------------------------------------------------------------- */
+/* ---- a stage --------------------------------------------------------------------------------- */
 
 TEST_ON_BOTH(limits, volume_past_2_to_the_31_values_at_once)
 {
@@ -167,7 +177,9 @@ TEST_ON_BOTH(limits, volume_past_2_to_the_31_values_at_once)
         cr_assert_eq(((uint8_t *)run.out.data)[marks[i] ? marks[i] - 2 : 2], 255);
     }
     ts_test_run_clear(&run);
-    cr_assert_eq(ts_test_run(&run, &histogram_stage, "bins=256 range=0,256 scope=volume", &image, NULL, 0, 2), TS_OK);
+    cr_assert_eq(ts_test_run(&run, &histogram_stage, "bins=256 range=0,256 scope=volume", &image,
+                             NULL, 0, 2),
+                 TS_OK);
     cr_assert_eq(ts_test_table_at(&run, "counts", 0), (double)((int64_t)SLICES * SLICE - MARKS));
     for (int i = 0; i < MARKS; i++)
         cr_assert_eq(ts_test_table_at(&run, "counts", i + 1), 1);
@@ -187,14 +199,16 @@ TEST_ON_BOTH(limits, reconstruction_past_2_to_the_31_bytes_at_once)
     image.axes[2].first = -500.0 * (DETECTORS / 2);
     for (int64_t i = 0; i < NZ * FEW * DETECTORS; i++)
         ((float *)image.data)[i] = (float)(1 + i / (FEW * DETECTORS));
-    cr_assert_eq(ts_test_run(&run, &fbp_stage, "filter=none rows=8193 columns=8193 pixel_size=1", &image, NULL, 0, 2),
+    cr_assert_eq(ts_test_run(&run, &fbp_stage, "filter=none rows=8193 columns=8193 pixel_size=1",
+                             &image, NULL, 0, 2),
                  TS_OK);
     cr_assert_gt(ts_image_bytes(&run.out), (size_t)1 << 31);
     const float *values = run.out.data;
     for (int64_t z = 0; z < NZ; z++)
         for (int64_t i = 0; i < (int64_t)N * N; i += 1009)
-            cr_assert(fabs((double)values[z * N * N + i] / (double)(z + 1) - M_PI) < 1e-5, "slice %lld, pixel %lld: %g",
-                      (long long)z, (long long)i, (double)values[z * N * N + i]);
+            cr_assert(fabs((double)values[z * N * N + i] / (double)(z + 1) - M_PI) < 1e-5,
+                      "slice %lld, pixel %lld: %g", (long long)z, (long long)i,
+                      (double)values[z * N * N + i]);
     ts_test_run_clear(&run);
     free(image.data);
 }
@@ -208,7 +222,8 @@ Test(limits, an_image_that_cannot_be_addressed_is_refused)
     struct ts_diag *diag = ts_diag_create();
     in.axes[0].n = INT64_C(1) << 42;
     ts_test_params(ts_stage_find("radon"), "views=1024 detectors=1024", &set);
-    cr_assert_eq(ts_stage_prepare(ts_stage_find("radon"), &set, &in, NULL, 1, NULL, diag, &context), TS_BAD_CHAIN);
+    cr_assert_eq(ts_stage_prepare(ts_stage_find("radon"), &set, &in, NULL, 1, NULL, diag, &context),
+                 TS_BAD_CHAIN);
     ts_test_expect(diag, "too-large", "more bytes than a number can count");
     ts_test_params_clear(&set);
     ts_diag_destroy(diag);

@@ -32,10 +32,10 @@ static void end(void)
 
 TestSuite(not_finite, .init = begin, .fini = end);
 
-/* Runs the chain over an image of ones, of which slice `at` holds `value` (and pixel 0 of it `first`), and returns how
- * many warnings there are; *record is the first. */
-static int count_warnings(const char *const *stages, int n_volumes, int64_t at, float value, float first,
-                          char text[512])
+/* Runs the chain over an image of ones, of which slice `at` holds `value` (and pixel 0 of it
+ * `first`), and returns how many warnings there are; *record is the first. */
+static int count_warnings(const char *const *stages, int n_volumes, int64_t at, float value,
+                          float first, char text[512])
 {
     struct ts_image image = ts_test_image(n_volumes * NZ, NY, NX, TS_F32, VALUES_CONSTANT, 1);
     struct ts_diag *diag = ts_diag_create();
@@ -69,15 +69,17 @@ static int count_warnings(const char *const *stages, int n_volumes, int64_t at, 
 Test(not_finite, the_stage_is_named_that_makes_it)
 {
     char text[512];
-    cr_assert_eq(count_warnings((const char *const[]){"median radius=1", "gaussian sigma=1", "box radius=1", NULL}, 1,
-                                4, 2e38f, 2e38f, text),
+    cr_assert_eq(count_warnings((const char *const[]){"median radius=1", "gaussian sigma=1",
+                                                      "box radius=1", NULL},
+                                1, 4, 2e38f, 2e38f, text),
                  1);
     cr_expect(strstr(text, "gaussian: ") && strstr(text, "first in slice 4,"), "%s", text);
-    cr_assert_eq(
-        count_warnings((const char *const[]){"gaussian sigma=1 dimensions=3d", NULL}, 1, 4, 3.4e38f, 3.4e38f, text), 0,
-        "a mean with other slices is finite");
-    cr_assert_eq(count_warnings((const char *const[]){"box radius=1", "gaussian sigma=1 dimensions=3d", NULL}, 1, 4,
-                                2e38f, 2e38f, text),
+    cr_assert_eq(count_warnings((const char *const[]){"gaussian sigma=1 dimensions=3d", NULL}, 1, 4,
+                                3.4e38f, 3.4e38f, text),
+                 0, "a mean with other slices is finite");
+    cr_assert_eq(count_warnings(
+                     (const char *const[]){"box radius=1", "gaussian sigma=1 dimensions=3d", NULL},
+                     1, 4, 2e38f, 2e38f, text),
                  1, "infinite values that spread to other slices are those of the stage before");
     cr_expect(strstr(text, "box: "), "%s", text);
 }
@@ -85,7 +87,8 @@ Test(not_finite, the_stage_is_named_that_makes_it)
 Test(not_finite, what_the_input_holds_is_no_news)
 {
     char text[512];
-    static const char *const stages[] = {"gaussian sigma=1 dimensions=3d border=wrap", "box radius=2", NULL};
+    static const char *const stages[] = {"gaussian sigma=1 dimensions=3d border=wrap",
+                                         "box radius=2", NULL};
     cr_expect_eq(count_warnings(stages, 1, 0, 1, NAN, text), 0, "%s", text);
     cr_expect_eq(count_warnings(stages, 1, NZ - 1, 1, INFINITY, text), 0, "%s", text);
     cr_expect_eq(count_warnings(stages, 1, 2, 1, 5, text), 0, "%s", text);
@@ -94,7 +97,9 @@ Test(not_finite, what_the_input_holds_is_no_news)
 Test(not_finite, of_the_volume_that_has_it)
 {
     char text[512];
-    cr_assert_eq(count_warnings((const char *const[]){"gaussian sigma=1", NULL}, 3, NZ + 2, 2e38f, 2e38f, text), 1);
+    cr_assert_eq(count_warnings((const char *const[]){"gaussian sigma=1", NULL}, 3, NZ + 2, 2e38f,
+                                2e38f, text),
+                 1);
     cr_expect(strstr(text, "first in slice 2 of volume 1,"), "%s", text);
 }
 

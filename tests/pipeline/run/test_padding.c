@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A mask in whole runs: it follows its image through stages, keeps and slabs, the file holds it where a pixel is
- * invalid, and what takes padding for values is named.
+ * A mask in whole runs: it follows its image through stages, keeps and slabs, the file holds it
+ * where a pixel is invalid, and what takes padding for values is named.
  */
 #include <criterion/criterion.h>
 #include <hdf5.h>
@@ -46,7 +46,8 @@ static struct ts_image make_image(bool any)
     return image;
 }
 
-static void begin_chain(struct memory_chain *memory, const struct ts_image *image, const struct ts_image *atlas)
+static void begin_chain(struct memory_chain *memory, const struct ts_image *image,
+                        const struct ts_image *atlas)
 {
     memory_chain_init(memory, image, atlas, output);
     memory->invalid = (struct invalid_range){INVALID, INVALID};
@@ -87,7 +88,8 @@ static void expect_mask(const char *path, const struct ts_image *image)
     cr_assert(mask, "the file has no %s", path);
     cr_assert_eq(n, ts_image_count(image));
     for (size_t i = 0; i < n; i++)
-        cr_assert_eq(mask[i], ((const int16_t *)image->data)[i] == INVALID, "pixel %zu of %s", i, path);
+        cr_assert_eq(mask[i], ((const int16_t *)image->data)[i] == INVALID, "pixel %zu of %s", i,
+                     path);
     free(mask);
 }
 
@@ -97,7 +99,8 @@ static void expect_absent(const char *path)
     cr_assert_null(read_values(path, &n), "the file has %s", path);
 }
 
-/* Reductions that feed maps, a halo that wraps, a kept image, an output of its own, and a projection at the end. */
+/* Reductions that feed maps, a halo that wraps, a kept image, an output of its own, and a
+ * projection at the end. */
 static void add_stages(struct memory_chain *memory)
 {
     memory_chain_add(memory, "statistics scope=slice", NULL);
@@ -138,7 +141,8 @@ TEST_ON_BOTH(padding, the_mask_of_an_output_is_that_of_its_input)
 TEST_ON_BOTH(padding, a_crop_takes_the_mask_along)
 {
     enum { Z = 3, Y = 2, X = 5, CZ = 6, CY = 9, CX = 11 };
-    struct ts_image image = make_image(true), cropped = ts_test_image(CZ, CY, CX, TS_I16, VALUES_CONSTANT, 1);
+    struct ts_image image = make_image(true),
+                    cropped = ts_test_image(CZ, CY, CX, TS_I16, VALUES_CONSTANT, 1);
     struct memory_chain memory;
     for (size_t i = 0; i < ts_image_count(&cropped); i++) {
         const size_t z = Z + i / (CY * CX), y = Y + i / CX % CY, x = X + i % CX;
@@ -160,15 +164,19 @@ TEST_ON_BOTH(padding, a_crop_takes_the_mask_along)
     free(cropped.data);
 }
 
-/* A voxel of another grid is as valid as the sample nearest to it: of twice as many, two have one sample. */
+/* A voxel of another grid is as valid as the sample nearest to it: of twice as many, two have one
+ * sample. */
 TEST_ON_BOTH(padding, another_grid_takes_the_mask_of_the_nearest_sample)
 {
-    static const char *const stages[] = {"resample shape=34,26,11", "resample shape=34,26,11 interpolation=cubic",
+    static const char *const stages[] = {"resample shape=34,26,11",
+                                         "resample shape=34,26,11 interpolation=cubic",
                                          "resample shape=34,26,11 interpolation=nearest"};
-    struct ts_image image = make_image(true), expected = ts_test_image(NZ, 2 * NY, 2 * NX, TS_I16, VALUES_CONSTANT, 1);
+    struct ts_image image = make_image(true),
+                    expected = ts_test_image(NZ, 2 * NY, 2 * NX, TS_I16, VALUES_CONSTANT, 1);
     for (size_t i = 0; i < ts_image_count(&expected); i++) {
         const size_t z = i / (4 * NY * NX), y = i / (2 * NX) % (2 * NY), x = i % (2 * NX);
-        ((int16_t *)expected.data)[i] = ((const int16_t *)image.data)[(z * NY + y / 2) * NX + x / 2];
+        ((int16_t *)expected.data)[i] =
+            ((const int16_t *)image.data)[(z * NY + y / 2) * NX + x / 2];
     }
     for (int s = 0; s < 3; s++) {
         struct memory_chain memory;
@@ -192,7 +200,8 @@ TEST_ON_BOTH(padding, another_grid_takes_the_mask_of_the_nearest_sample)
 TEST_ON_BOTH(padding, what_lies_outside_is_invalid)
 {
     enum { OUT_X = NX + 10 };
-    struct ts_image image = make_image(true), like = ts_test_image(NZ, NY, OUT_X, TS_U8, VALUES_CONSTANT, 1);
+    struct ts_image image = make_image(true),
+                    like = ts_test_image(NZ, NY, OUT_X, TS_U8, VALUES_CONSTANT, 1);
     struct memory_chain memory;
     size_t n = 0;
     for (int d = 0; d < 3; d++)
@@ -201,12 +210,14 @@ TEST_ON_BOTH(padding, what_lies_outside_is_invalid)
     memory_chain_add(&memory, "resample like=atlas", NULL);
     struct ts_plan *plan = make_plan(&memory, 0, 2);
     ts_test_plan_run(plan);
-    double *mask = read_values("/entry/data/pixel_mask", &n), *values = read_values("/entry/data/data", &n);
+    double *mask = read_values("/entry/data/pixel_mask", &n),
+           *values = read_values("/entry/data/data", &n);
     cr_assert_eq(n, NZ * NY * OUT_X);
     for (size_t i = 0; i < n; i++) {
         const size_t x = i % OUT_X;
         const bool outside = x < 5 || x >= NX + 5;
-        const int16_t from = outside ? -1000 : ((const int16_t *)image.data)[i / OUT_X * NX + x - 5];
+        const int16_t from =
+            outside ? -1000 : ((const int16_t *)image.data)[i / OUT_X * NX + x - 5];
         cr_assert(values[i] == from && mask[i] == (outside || from == INVALID), "pixel %zu", i);
     }
     free(mask);
@@ -217,7 +228,8 @@ TEST_ON_BOTH(padding, what_lies_outside_is_invalid)
     free(like.data);
 }
 
-/* A chain that is cut in two, with a result between the parts, gives the bytes of the whole chain. */
+/* A chain that is cut in two, with a result between the parts, gives the bytes of the whole
+ * chain. */
 TEST_ON_BOTH(padding, a_chain_cut_in_two_gives_the_same_bytes)
 {
     struct ts_image image = make_image(true);
@@ -236,7 +248,8 @@ TEST_ON_BOTH(padding, a_chain_cut_in_two_gives_the_same_bytes)
         ts_test_plan_run(plan);
         ts_plan_destroy(plan);
         snprintf(text, sizeof text,
-                 "tomostage: 2\ninput: {result: %s}\nstages: [{gaussian: {sigma: 0.8, dimensions: 3d}}, statistics]\n"
+                 "tomostage: 2\ninput: {result: %s}\nstages: [{gaussian: {sigma: 0.8, dimensions: "
+                 "3d}}, statistics]\n"
                  "output: {hdf5: %s/cut.h5}\n",
                  output, folder);
         if (cut)
@@ -244,8 +257,9 @@ TEST_ON_BOTH(padding, a_chain_cut_in_two_gives_the_same_bytes)
         snprintf(output, sizeof output, "%s/%s.h5", folder, cut ? "cut" : "out");
         values[cut] = read_values("/entry/data/data", &n);
         masks[cut] = read_values("/entry/data/pixel_mask", &n);
-        means[cut] = read_values(
-            cut ? "/entry/process_2_statistics/tables/mean" : "/entry/process_3_statistics/tables/mean", &n);
+        means[cut] = read_values(cut ? "/entry/process_2_statistics/tables/mean"
+                                     : "/entry/process_3_statistics/tables/mean",
+                                 &n);
         memory_chain_clear(&memory);
     }
     n = ts_image_count(&image);
@@ -264,14 +278,16 @@ TEST_ON_BOTH(padding, a_chain_cut_in_two_gives_the_same_bytes)
 static void read_back(const char *input, const char *name)
 {
     char text[300];
-    snprintf(text, sizeof text, "tomostage: 2\ninput: {%s}\nstages: [statistics]\noutput: {hdf5: %s.h5}\n", input,
+    snprintf(text, sizeof text,
+             "tomostage: 2\ninput: {%s}\nstages: [statistics]\noutput: {hdf5: %s.h5}\n", input,
              name);
     ts_test_chain_runs(text, folder);
     snprintf(output, sizeof output, "%s/%s.h5", folder, name);
 }
 
-/* DICOM names a stored value that stands for invalid pixels, and NIfTI has a mask beside it: read again, the same
- * pixels are invalid and the others have their values, also where they were stored with a slope. */
+/* DICOM names a stored value that stands for invalid pixels, and NIfTI has a mask beside it: read
+ * again, the same pixels are invalid and the others have their values, also where they were stored
+ * with a slope. */
 static void check_round_trip(const char *stage, double step)
 {
     struct ts_image image = make_image(true);
@@ -285,18 +301,20 @@ static void check_round_trip(const char *stage, double step)
     ts_test_plan_run(plan);
     ts_plan_destroy(plan);
     memory_chain_clear(&memory);
-    double *values = read_values("/entry/data/data", &n), *mask = read_values("/entry/data/pixel_mask", &n);
+    double *values = read_values("/entry/data/data", &n),
+           *mask = read_values("/entry/data/pixel_mask", &n);
     snprintf(text, sizeof text,
              "tomostage: 2\ninput: {result: first.h5}\nstages: [statistics]\n"
              "output: {dicom: ./derived, nifti: r.nii.gz, png: ./pictures, tiff: r.tif}\n");
     ts_test_chain_runs(text, folder);
     read_back("dicom: ./derived", "back");
-    double *again = read_values("/entry/data/data", &n), *mask_again = read_values("/entry/data/pixel_mask", &n);
+    double *again = read_values("/entry/data/data", &n),
+           *mask_again = read_values("/entry/data/pixel_mask", &n);
     cr_assert(mask && mask_again, "%s: a mask is lost", stage);
     for (size_t i = 0; i < n; i++) {
         cr_assert_eq(mask_again[i], mask[i], "%s: pixel %zu", stage, i);
-        cr_assert(mask[i] != 0 || fabs(again[i] - values[i]) <= step, "%s: pixel %zu is %g, not %g", stage, i, again[i],
-                  values[i]);
+        cr_assert(mask[i] != 0 || fabs(again[i] - values[i]) <= step, "%s: pixel %zu is %g, not %g",
+                  stage, i, again[i], values[i]);
     }
     read_back("nifti: r_mask.nii.gz", "valid");
     double *valid = read_values("/entry/data/data", &n);
@@ -346,7 +364,8 @@ static double *run_without_mask(struct memory_chain *memory, size_t *n)
     return values;
 }
 
-/* Without invalid pixels there is no mask, and the values are those of an image that is not masked. */
+/* Without invalid pixels there is no mask, and the values are those of an image that is not
+ * masked. */
 TEST_ON_BOTH(padding, without_invalid_pixels_nothing_changes)
 {
     struct ts_image image = make_image(false);
@@ -391,7 +410,8 @@ TEST_ON_BOTH(padding, projections_take_padding_for_air)
 /* A mask from the chain leaves out its zeros, beside what is invalid. */
 TEST_ON_BOTH(padding, a_mask_of_the_chain_joins_that_of_the_image)
 {
-    struct ts_image image = make_image(true), mask = ts_test_image(NZ, NY, NX, TS_U8, VALUES_RANDOM, 4);
+    struct ts_image image = make_image(true),
+                    mask = ts_test_image(NZ, NY, NX, TS_U8, VALUES_RANDOM, 4);
     struct memory_chain memory;
     size_t n = 0, expected = 0;
     for (size_t i = 0; i < ts_image_count(&mask); i++) {
@@ -403,7 +423,8 @@ TEST_ON_BOTH(padding, a_mask_of_the_chain_joins_that_of_the_image)
     struct ts_plan *plan = make_plan(&memory, 0, 2);
     ts_test_plan_run(plan);
     double *count = read_values("/entry/process_1_statistics/tables/count", &n);
-    cr_assert(count && count[0] == (double)expected, "%g values were counted, expected %zu", count[0], expected);
+    cr_assert(count && count[0] == (double)expected, "%g values were counted, expected %zu",
+              count[0], expected);
     free(count);
     ts_plan_destroy(plan);
     memory_chain_clear(&memory);
@@ -439,8 +460,8 @@ Test(padding, stages_that_take_padding_for_values_are_named)
     free(image.data);
 }
 
-/* A CT of which a fifth is padding: its mean is that of the measured pixels, whether the file holds its pixels as they
- * are or as JPEG 2000, which workers decode. */
+/* A CT of which a fifth is padding: its mean is that of the measured pixels, whether the file holds
+ * its pixels as they are or as JPEG 2000, which workers decode. */
 Test(padding, a_real_ct)
 {
     char text[512];
@@ -450,7 +471,8 @@ Test(padding, a_real_ct)
     for (int f = 0; f < 2; f++) {
         struct ts_diag *diag = ts_diag_create();
         snprintf(text, sizeof text,
-                 "tomostage: 1\ninput: {dicom: %s/syntax/htj2k/%s, padding: exclude}\nstages: [statistics]\n"
+                 "tomostage: 1\ninput: {dicom: %s/syntax/htj2k/%s, padding: exclude}\nstages: "
+                 "[statistics]\n"
                  "output: {hdf5: %s}\n",
                  ts_test_data(), files[f], output);
         cr_assert_eq(ts_test_chain(text, folder, diag), TS_OK);

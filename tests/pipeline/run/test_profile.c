@@ -35,7 +35,8 @@ static const char *row_of(const char *table, const char *part)
     return NULL;
 }
 
-/* Compressing by two threads at once, with a gap: busy counts each moment once, `threads` each thread. */
+/* Compressing by two threads at once, with a gap: busy counts each moment once, `threads` each
+ * thread. */
 Test(profile, moments_count_once_and_threads_each)
 {
     char *table = NULL;
@@ -53,9 +54,9 @@ Test(profile, moments_count_once_and_threads_each)
     fclose(stream);
     const char *row = row_of(table, "compress");
     cr_assert(row, "%s", table);
-    cr_assert_eq(
-        sscanf(row, "%lf %lf %lf %d%% %lf %lf %lf", &first, &last, &busy, &percent, &threads, &megabytes, &rate), 7,
-        "%s", row);
+    cr_assert_eq(sscanf(row, "%lf %lf %lf %d%% %lf %lf %lf", &first, &last, &busy, &percent,
+                        &threads, &megabytes, &rate),
+                 7, "%s", row);
     cr_expect_eq(first, 1);
     cr_expect_eq(last, 8);
     cr_expect_eq(busy, 6);
@@ -69,7 +70,8 @@ Test(profile, moments_count_once_and_threads_each)
     ts_trace_destroy(trace);
 }
 
-/* The program reads what it wrote: the parts with their bytes, the stages, the memory, the digest that `verify` prints.
+/* The program reads what it wrote: the parts with their bytes, the stages, the memory, the digest
+ * that `verify` prints.
  */
 static void expect_read(const char *path, const char *of_result)
 {
@@ -81,8 +83,10 @@ static void expect_read(const char *path, const char *of_result)
     struct profile_sum sums[TRACE_PARTS];
     size_t n, n_boxes = 0;
     cr_assert_eq(ts_profile_read(path, arena, &trace, &memory, digest, diag), TS_OK);
-    cr_expect(strstr(of_result, digest) && strlen(digest) == DIGEST_TEXT_BYTES - 1, "%s in %s", digest, of_result);
-    cr_expect(memory.planned > 0 && memory.budget >= memory.planned && memory.peak > 0 && memory.gpu_planned == 0);
+    cr_expect(strstr(of_result, digest) && strlen(digest) == DIGEST_TEXT_BYTES - 1, "%s in %s",
+              digest, of_result);
+    cr_expect(memory.planned > 0 && memory.budget >= memory.planned && memory.peak > 0 &&
+              memory.gpu_planned == 0);
     cr_expect(ts_profile_sums(trace, sums) > 0);
     cr_expect(sums[TRACE_READ].bytes > 0 && sums[TRACE_COMPUTE].n > 1 && sums[TRACE_UPLOAD].n == 0);
     const struct trace_stretch *stretches = ts_trace_stretches(trace, &n);
@@ -101,14 +105,16 @@ Test(profile, a_run_writes_table_picture_and_events)
 {
     static struct program_outcome outcome;
     char path[400];
-    ts_program_run(folder, (const char *const[]){"phantom", "shepp-logan", "-o", "study", NULL}, &outcome);
-    cr_assert_eq(outcome.code, 0, "%s", outcome.err);
-    ts_program_run(folder,
-                   (const char *const[]){"run", "dicom study | box radius=1 | equalize | hdf5 o.h5", "--profile", "p",
-                                         "--device", "cpu", NULL},
+    ts_program_run(folder, (const char *const[]){"phantom", "shepp-logan", "-o", "study", NULL},
                    &outcome);
     cr_assert_eq(outcome.code, 0, "%s", outcome.err);
-    static const char *const parts[] = {"plan", "prepare", "read", "compute", "compress", "write", "check", "finish"};
+    ts_program_run(folder,
+                   (const char *const[]){"run", "dicom study | box radius=1 | equalize | hdf5 o.h5",
+                                         "--profile", "p", "--device", "cpu", NULL},
+                   &outcome);
+    cr_assert_eq(outcome.code, 0, "%s", outcome.err);
+    static const char *const parts[] = {"plan",     "prepare", "read",  "compute",
+                                        "compress", "write",   "check", "finish"};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         cr_expect(row_of(outcome.out, parts[i]), "%s in %s", parts[i], outcome.out);
     size_t bytes;
@@ -122,7 +128,8 @@ Test(profile, a_run_writes_table_picture_and_events)
     expect_read(path, outcome.out);
     snprintf(path, sizeof path, "%s/p.svg", folder);
     text = (char *)ts_test_read_file(path, &bytes);
-    cr_assert(text && bytes > 7 && !strncmp(text, "<svg ", 5) && !strncmp(text + bytes - 7, "</svg>\n", 7));
+    cr_assert(text && bytes > 7 && !strncmp(text, "<svg ", 5) &&
+              !strncmp(text + bytes - 7, "</svg>\n", 7));
     free(text);
 }
 
@@ -130,10 +137,12 @@ Test(profile, a_run_writes_table_picture_and_events)
 Test(profile, a_name_that_cannot_be_written_is_refused)
 {
     static struct program_outcome outcome;
-    ts_program_run(folder, (const char *const[]){"phantom", "shepp-logan", "-o", "study", NULL}, &outcome);
-    ts_program_run(
-        folder, (const char *const[]){"run", "dicom study | box radius=1 | hdf5 o.h5", "--profile", "missing/p", NULL},
-        &outcome);
+    ts_program_run(folder, (const char *const[]){"phantom", "shepp-logan", "-o", "study", NULL},
+                   &outcome);
+    ts_program_run(folder,
+                   (const char *const[]){"run", "dicom study | box radius=1 | hdf5 o.h5",
+                                         "--profile", "missing/p", NULL},
+                   &outcome);
     cr_expect_eq(outcome.code, 1);
     cr_expect(strstr(outcome.err, "missing/p.svg"), "%s", outcome.err);
     char names[256];

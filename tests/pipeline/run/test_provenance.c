@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A result records facts of its inputs: where the views lie, which rows were read, and in which unit lengths are.
+ * A result records facts of its inputs: where the views lie, which rows were read, and in which
+ * unit lengths are.
  */
 #include <criterion/criterion.h>
 #include <hdf5.h>
@@ -27,7 +28,8 @@ static const char *place(const char *name)
 
 static void write_scan(const double *theta)
 {
-    const hid_t file = ts_scan_file_exchange(&(struct scan_storage){.type = H5T_STD_U16LE}, theta ? N : 0, theta);
+    const hid_t file =
+        ts_scan_file_exchange(&(struct scan_storage){.type = H5T_STD_U16LE}, theta ? N : 0, theta);
     H5Fclose(file);
 }
 
@@ -35,7 +37,8 @@ static void write_scan(const double *theta)
 static void run(const char *input, const char *stages)
 {
     char text[1024];
-    snprintf(text, sizeof text, "tomostage: 2\ninput: {%s}\nstages:\n%soutput: {hdf5: out.h5}\n", input, stages);
+    snprintf(text, sizeof text, "tomostage: 2\ninput: {%s}\nstages:\n%soutput: {hdf5: out.h5}\n",
+             input, stages);
     ts_test_chain_runs(text, ts_scan_file.folder);
 }
 
@@ -64,17 +67,19 @@ static void expect_numbers(const char *path, const double *expected, size_t n)
 {
     size_t count;
     double *values = ts_test_read_hdf5_at(place("out.h5"), path, &count);
-    cr_assert(count == n && !memcmp(values, expected, n * sizeof *values), "%s: %zu numbers, the first %g", path, count,
-              values[0]);
+    cr_assert(count == n && !memcmp(values, expected, n * sizeof *values),
+              "%s: %zu numbers, the first %g", path, count, values[0]);
     free(values);
 }
 
 /* The same pixels under other angles are another input. */
 Test(provenance, holds_the_angles_of_a_scan)
 {
-    static const double there[N] = {0, 25, 50, 75, 100, 125, 150}, back[N] = {0, -25, -50, -75, -100, -125, -150};
+    static const double there[N] = {0, 25, 50, 75, 100, 125, 150},
+                        back[N] = {0, -25, -50, -75, -100, -125, -150};
     char first[80], second[80], input[400];
-    snprintf(input, sizeof input, "exchange: %s, quantity: line_integral", strrchr(ts_scan_file.path, '/') + 1);
+    snprintf(input, sizeof input, "exchange: %s, quantity: line_integral",
+             strrchr(ts_scan_file.path, '/') + 1);
     for (int turned = 0; turned < 2; turned++) {
         write_scan(turned ? back : there);
         run(input, "  - fbp:\n");
@@ -86,7 +91,8 @@ Test(provenance, holds_the_angles_of_a_scan)
     cr_assert(strlen(first) == 64 && strcmp(first, second) != 0);
 }
 
-/* Even angles that the chain says are written as those of a file; frames without an object have none. */
+/* Even angles that the chain says are written as those of a file; frames without an object have
+ * none. */
 Test(provenance, holds_the_angles_that_the_chain_gives)
 {
     static const double even[N] = {10, 30, 50, 70, 90, 110, 130};
@@ -113,15 +119,17 @@ Test(provenance, says_the_unit_of_lengths)
     } rows[] = {{"", "pixel", 1}, {", pixel_size: 0.25", "mm", 0.25}};
     write_scan(theta);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        const double positions[3 * SCAN_ROWS] = {0, 0, 0, 0, 0, rows[i].step, 0, 0, 2 * rows[i].step};
+        const double positions[3 * SCAN_ROWS] = {
+            0, 0, 0, 0, 0, rows[i].step, 0, 0, 2 * rows[i].step};
         char input[400];
-        snprintf(input, sizeof input, "exchange: %s, quantity: line_integral%s", strrchr(ts_scan_file.path, '/') + 1,
-                 rows[i].more);
+        snprintf(input, sizeof input, "exchange: %s, quantity: line_integral%s",
+                 strrchr(ts_scan_file.path, '/') + 1, rows[i].more);
         run(input, "  - fbp:\n");
         expect_unit("/entry/process_1_fbp/parameters/pixel_size", rows[i].unit);
         expect_unit("/entry/process_1_fbp/parameters/row_spacing", rows[i].unit);
         expect_numbers("/entry/process_1_fbp/parameters/pixel_size", &rows[i].step, 1);
         expect_unit("/entry/inputs/input/slice_position", rows[i].unit);
-        expect_numbers("/entry/inputs/input/slice_position", positions, sizeof positions / sizeof *positions);
+        expect_numbers("/entry/inputs/input/slice_position", positions,
+                       sizeof positions / sizeof *positions);
     }
 }

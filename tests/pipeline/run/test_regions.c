@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Regions in whole runs: a mask that the chain makes leaves pixels out of its image, later stages count the others
- * alone, and the file says which they are, whatever slabs and threads are.
+ * Regions in whole runs: a mask that the chain makes leaves pixels out of its image, later stages
+ * count the others alone, and the file says which they are, whatever slabs and threads are.
  */
 #include <criterion/criterion.h>
 #include <math.h>
@@ -31,7 +31,8 @@ TestSuite(regions, .init = begin, .fini = end);
 
 static struct ts_plan *make_plan(const struct memory_chain *memory, int threads)
 {
-    const struct ts_options options = {.device = ts_test_device ? "cuda" : "cpu", .threads = threads, .force = true};
+    const struct ts_options options = {
+        .device = ts_test_device ? "cuda" : "cpu", .threads = threads, .force = true};
     return ts_test_plan(memory, &options);
 }
 
@@ -52,7 +53,8 @@ static void check_output(const struct ts_image *image)
     size_t n, m;
     double *mask = ts_test_read_hdf5_at(output, "/entry/data/pixel_mask", &n),
            *values = ts_test_read_hdf5_at(output, "/entry/data/data", &m),
-           *mean = ts_test_read_hdf5_at(output, "/entry/process_3_statistics/tables/mean", &m), sum = 0, counted = 0;
+           *mean = ts_test_read_hdf5_at(output, "/entry/process_3_statistics/tables/mean", &m),
+           sum = 0, counted = 0;
     cr_assert_eq(n, ts_image_count(image));
     for (size_t i = 0; i < n; i++) {
         const double value = ((const int16_t *)image->data)[i];

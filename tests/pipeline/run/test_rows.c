@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A run warns of a filtered reconstruction of rows that end within the object, and of no other; what the hint names
- * ends the warning and takes away most of the error.
+ * A run warns of a filtered reconstruction of rows that end within the object, and of no other;
+ * what the hint names ends the warning and takes away most of the error.
  */
 #include <criterion/criterion.h>
 #include <math.h>
@@ -18,7 +18,8 @@
 
 enum { NZ = 3, VIEWS = 120, N = 96 };
 
-/* Discs of value 1 in every slice: the column and row of the center, and the radius, in detector pixels. */
+/* Discs of value 1 in every slice: the column and row of the center, and the radius, in detector
+ * pixels. */
 struct scan {
     double x, y, radius, center, arc, noise;
 };
@@ -31,7 +32,8 @@ static struct ts_image scan_of(struct scan scan)
         const double theta = (double)(i / N % VIEWS) * scan.arc / VIEWS * M_PI / 180;
         const double s = (double)(i % N) - scan.center - scan.x * cos(theta) - scan.y * sin(theta);
         const double noise = 3.46 * (ts_random_unit(&seed) - 0.5) * scan.noise * 2 * scan.radius;
-        ((float *)image.data)[i] = (float)(2 * sqrt(fmax(0, scan.radius * scan.radius - s * s)) + noise);
+        ((float *)image.data)[i] =
+            (float)(2 * sqrt(fmax(0, scan.radius * scan.radius - s * s)) + noise);
     }
     return image;
 }
@@ -59,7 +61,8 @@ static bool warns(struct scan scan, const char *const *stages, double *share)
         if (strcmp(record->code, "rows-cut-off") != 0)
             continue;
         const char *sees = strstr(record->message, "sees ");
-        cr_assert(sees && !found && strncmp(stages[last - 1], record->stage, strlen(record->stage)) == 0);
+        cr_assert(sees && !found &&
+                  strncmp(stages[last - 1], record->stage, strlen(record->stage)) == 0);
         *share = strtod(sees + 5, NULL);
         found = strstr(record->hint, "`pad: {}` before it") != NULL;
     }
@@ -73,25 +76,32 @@ static bool warns(struct scan scan, const char *const *stages, double *share)
 
 Test(rows, that_end_within_the_object_are_warned_of)
 {
-    static const struct scan cut[] = {
-        {0, 0, 110, 47.5, 180, 0}, {0, 0, 60, 47.5, 180, 0.1}, {30, 5, 30, 47.5, 180, 0.02}, {0, 0, 50, 30.2, 360, 0}};
+    static const struct scan cut[] = {{0, 0, 110, 47.5, 180, 0},
+                                      {0, 0, 60, 47.5, 180, 0.1},
+                                      {30, 5, 30, 47.5, 180, 0.02},
+                                      {0, 0, 50, 30.2, 360, 0}};
     for (size_t i = 0; i < sizeof cut / sizeof *cut; i++) {
         double share = 0;
         cr_expect(warns(cut[i], (const char *const[]){"fbp", NULL}, &share), "scan %zu", i);
         cr_expect(share > 10 && share <= 100, "scan %zu: %g %%", i, share);
         cr_expect(warns(cut[i], (const char *const[]){"fourier", NULL}, &share), "scan %zu", i);
-        cr_expect(!warns(cut[i], (const char *const[]){"sirt iterations=1", NULL}, &share), "scan %zu", i);
-        cr_expect(!warns(cut[i], (const char *const[]){"pad", "fbp", NULL}, &share), "scan %zu, padded", i);
+        cr_expect(!warns(cut[i], (const char *const[]){"sirt iterations=1", NULL}, &share),
+                  "scan %zu", i);
+        cr_expect(!warns(cut[i], (const char *const[]){"pad", "fbp", NULL}, &share),
+                  "scan %zu, padded", i);
     }
 }
 
 Test(rows, of_a_whole_object_are_not)
 {
-    static const struct scan whole[] = {
-        {0, 0, 45, 47.5, 180, 0}, {0, 0, 45, 47.5, 180, 0.1}, {3, 2, 40, 47.5, 360, 0.2}, {0, 0, 3, 47.5, 180, 0.05}};
+    static const struct scan whole[] = {{0, 0, 45, 47.5, 180, 0},
+                                        {0, 0, 45, 47.5, 180, 0.1},
+                                        {3, 2, 40, 47.5, 360, 0.2},
+                                        {0, 0, 3, 47.5, 180, 0.05}};
     double share = 0;
     for (size_t i = 0; i < sizeof whole / sizeof *whole; i++)
-        cr_expect(!warns(whole[i], (const char *const[]){"fbp", NULL}, &share), "scan %zu: %g %%", i, share);
+        cr_expect(!warns(whole[i], (const char *const[]){"fbp", NULL}, &share), "scan %zu: %g %%",
+                  i, share);
     cr_expect(!warns((struct scan){0, 0, 60, 30, 360, 0.02},
                      (const char *const[]){"center method=overlap", "stitch", "fbp", NULL}, &share),
               "%g %%", share);
@@ -107,7 +117,8 @@ static double middle_of(const char *const *stages)
         made = next;
     }
     const int64_t n = made.axes[2].n;
-    const double value = (double)((const float *)made.data)[(n / 2) * n + n / 2] * image.axes[2].spacing;
+    const double value =
+        (double)((const float *)made.data)[(n / 2) * n + n / 2] * image.axes[2].spacing;
     free(made.data);
     return value;
 }
@@ -119,7 +130,7 @@ Test(rows, are_better_as_the_hint_says)
     cr_expect(bare > 1.4 && padded < 1 + 0.5 * (bare - 1), "%g, padded %g", bare, padded);
 }
 
-/* ---- scans that are not what they seem ------------------------------------------------------------ */
+/* ---- scans that are not what they seem ------------------------------------------------------- */
 
 /* A scan with its noise, as counts of 10000, as its transmission or as line integrals of that. */
 static struct ts_image light_of(struct scan scan, enum ts_quantity quantity)
@@ -138,9 +149,10 @@ static struct ts_image light_of(struct scan scan, enum ts_quantity quantity)
     return image;
 }
 
-/* Runs a stage, if any, and fbp over the image, which is freed, and copies the message and the hint of the code, ""
- * without. */
-static void run_light(struct ts_image image, const char *stage, const char *code, char message[512], char hint[512])
+/* Runs a stage, if any, and fbp over the image, which is freed, and copies the message and the hint
+ * of the code, "" without. */
+static void run_light(struct ts_image image, const char *stage, const char *code, char message[512],
+                      char hint[512])
 {
     char folder[256], output[300];
     struct memory_chain memory;
@@ -180,18 +192,22 @@ Test(rows, too_bright_for_their_flats_are_warned_of)
     static const struct {
         double first, last, noise; /* factor of the first view and of the last one */
         bool warns;
-    } rows[] = {{2.5, 2.5, 0.01, true}, {1.5, 1.5, 0.1, true}, {1, 3, 0.01, true},  {1.25, 1.25, 0.1, false},
-                {1, 0.8, 0.1, false},   {1, 1.2, 0.3, false},  {1, 1, 0.01, false}, {0.4, 0.4, 0.01, false}};
+    } rows[] = {{2.5, 2.5, 0.01, true},   {1.5, 1.5, 0.1, true},  {1, 3, 0.01, true},
+                {1.25, 1.25, 0.1, false}, {1, 0.8, 0.1, false},   {1, 1.2, 0.3, false},
+                {1, 1, 0.01, false},      {0.4, 0.4, 0.01, false}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct ts_image image = light_of((struct scan){3, 2, 30, 47.5, 180, rows[i].noise}, TS_TRANSMISSION);
+        struct ts_image image =
+            light_of((struct scan){3, 2, 30, 47.5, 180, rows[i].noise}, TS_TRANSMISSION);
         char message[512], hint[512];
         for (int64_t z = 0; z < NZ; z++)
             for (int64_t v = 0; v < VIEWS; v++)
                 for (int64_t d = 0; d < N; d++)
-                    view_of(&image, z, v)[d] *= (float)(rows[i].first + (rows[i].last - rows[i].first) * v / VIEWS);
+                    view_of(&image, z, v)[d] *=
+                        (float)(rows[i].first + (rows[i].last - rows[i].first) * v / VIEWS);
         run_light(image, "minus_log", "transmission-bright", message, hint);
         cr_expect_eq(*message != '\0', rows[i].warns, "row %zu: %s", i, message);
-        cr_expect(!*message || (strstr(message, "a transmission above 1.3") && strstr(hint, "`air` before minus_log")));
+        cr_expect(!*message || (strstr(message, "a transmission above 1.3") &&
+                                strstr(hint, "`air` before minus_log")));
     }
 }
 
@@ -217,20 +233,22 @@ Test(rows, that_a_camera_gave_again_are_warned_of)
                  {TS_LINE_INTEGRAL, "pad", "values"}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows * 4; i++) {
         const size_t row = i / 4, kind = i % 4;
-        struct ts_image image = light_of((struct scan){8, 2, 30, 47.5, 180, rows[row].noise}, kinds[kind].quantity);
+        struct ts_image image =
+            light_of((struct scan){8, 2, 30, 47.5, 180, rows[row].noise}, kinds[kind].quantity);
         char message[512], hint[512], very[64];
         for (int64_t z = 0; z < NZ; z++)
             for (int64_t v = rows[row].first; v <= rows[row].last; v++)
-                memcpy(view_of(&image, z, v), view_of(&image, z, rows[row].first - 1), N * sizeof(float));
+                memcpy(view_of(&image, z, v), view_of(&image, z, rows[row].first - 1),
+                       N * sizeof(float));
         run_light(image, kinds[kind].stage, "frames-repeated", message, hint);
-        cr_expect(rows[row].message ? strstr(message, rows[row].message) != NULL : !*message, "row %zu, kind %zu: %s",
-                  row, kind, message);
+        cr_expect(rows[row].message ? strstr(message, rows[row].message) != NULL : !*message,
+                  "row %zu, kind %zu: %s", row, kind, message);
         snprintf(very, sizeof very, "the very %s of the view before them", kinds[kind].values);
         cr_expect(!*message || strstr(message, very), "%s", message);
     }
     char message[512], hint[512]; /* a disc at the center is the same from everywhere */
-    run_light(light_of((struct scan){0, 0, 30, 47.5, 180, 0}, TS_COUNTS), "air detectors=4", "frames-repeated", message,
-              hint);
+    run_light(light_of((struct scan){0, 0, 30, 47.5, 180, 0}, TS_COUNTS), "air detectors=4",
+              "frames-repeated", message, hint);
     cr_expect(!*message, "%s", message);
 }
 
@@ -241,22 +259,27 @@ Test(rows, of_views_without_the_object_are_warned_of)
         int64_t first, last; /* views that are air */
         const char *message; /* NULL: nothing is told */
     } rows[] = {
-        {{3, 2, 30, 47.5, 180, 0.01}, 45, 45, "view 45 of 120 views, counted from 0, shows nothing of the object"},
+        {{3, 2, 30, 47.5, 180, 0.01},
+         45,
+         45,
+         "view 45 of 120 views, counted from 0, shows nothing of the object"},
         {{3, 2, 30, 47.5, 180, 0.03}, 0, 0, "view 0 of 120 views, counted from 0, shows nothing"},
         {{3, 2, 8, 47.5, 360, 0.01}, 117, 119, "3 of 120 views"},
         {{20, 2, 8, 47.5, 180, 0.01}, 1, 0, NULL},
         {{3, 2, 30, 47.5, 180, 0.1}, 1, 0, NULL}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         for (int lines = 0; lines < 2; lines++) {
-            struct ts_image image = light_of(rows[i].scan, lines ? TS_LINE_INTEGRAL : TS_TRANSMISSION);
+            struct ts_image image =
+                light_of(rows[i].scan, lines ? TS_LINE_INTEGRAL : TS_TRANSMISSION);
             char message[512], hint[512];
             for (int64_t z = 0; z < NZ; z++)
                 for (int64_t v = rows[i].first; v <= rows[i].last; v++)
                     for (int64_t d = 0; d < N; d++)
-                        view_of(&image, z, v)[d] = (lines ? 0 : 1) + (float)rows[i].scan.noise * (d % 2 ? 1.F : -1.F);
+                        view_of(&image, z, v)[d] =
+                            (lines ? 0 : 1) + (float)rows[i].scan.noise * (d % 2 ? 1.F : -1.F);
             run_light(image, lines ? NULL : "minus_log", "view-blank", message, hint);
-            cr_expect(rows[i].message ? strstr(message, rows[i].message) != NULL : !*message, "row %zu, %d: %s", i,
-                      lines, message);
+            cr_expect(rows[i].message ? strstr(message, rows[i].message) != NULL : !*message,
+                      "row %zu, %d: %s", i, lines, message);
         }
 }
 
@@ -295,27 +318,35 @@ Test(rows, whose_air_is_not_1_are_warned_of)
         struct scan scan;
         double first, last;  /* factor of the first view and of the last one */
         const char *message; /* NULL: nothing is told */
-    } rows[] = {{{3, 2, 30, 47.5, 180, 0.01}, 1.25, 1.25, "has a transmission of 1.24 in the middle slice"},
-                {{3, 2, 30, 47.5, 180, 0}, 0.8, 0.8, "has a transmission of 0.80"},
-                {{3, 2, 30, 47.5, 180, 0.002}, 0.5, 0.5, "has a transmission of 0.50"},
-                {{3, 2, 30, 47.5, 180, 0.01}, 1, 0.7, "has a transmission of 0.84"},
-                {{3, 2, 30, 47.5, 180, 0.01}, 1, 0.8, NULL},
-                {{3, 2, 30, 47.5, 180, 0.01}, 1.08, 1.08, NULL},
-                {{3, 2, 30, 47.5, 180, 0.3}, 1, 1, NULL},
-                {{0, 0, 60, 47.5, 180, 0}, 1, 1, NULL}, /* the object goes on beyond the detector */
-                {{0, 0, 110, 47.5, 180, 0.01}, 1, 1, NULL},
-                {{0, 0, 400, 47.5, 180, 0.001}, 1, 1, NULL},
-                {{30, 5, 30, 47.5, 180, 0.01}, 1, 1, NULL},
-                {{0, 0, 50, 30.2, 360, 0.01}, 1, 1, NULL}};
+    } rows[] = {
+        {{3, 2, 30, 47.5, 180, 0.01}, 1.25, 1.25, "has a transmission of 1.24 in the middle slice"},
+        {{3, 2, 30, 47.5, 180, 0}, 0.8, 0.8, "has a transmission of 0.80"},
+        {{3, 2, 30, 47.5, 180, 0.002}, 0.5, 0.5, "has a transmission of 0.50"},
+        {{3, 2, 30, 47.5, 180, 0.01}, 1, 0.7, "has a transmission of 0.84"},
+        {{3, 2, 30, 47.5, 180, 0.01}, 1, 0.8, NULL},
+        {{3, 2, 30, 47.5, 180, 0.01}, 1.08, 1.08, NULL},
+        {{3, 2, 30, 47.5, 180, 0.3}, 1, 1, NULL},
+        {{0, 0, 60, 47.5, 180, 0}, 1, 1, NULL}, /* the object goes on beyond the detector */
+        {{0, 0, 110, 47.5, 180, 0.01}, 1, 1, NULL},
+        {{0, 0, 400, 47.5, 180, 0.001}, 1, 1, NULL},
+        {{30, 5, 30, 47.5, 180, 0.01}, 1, 1, NULL},
+        {{0, 0, 50, 30.2, 360, 0.01}, 1, 1, NULL}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        for (int kind = 0; kind < 3; kind++) { /* as transmissions, as line integrals, and as those before pad */
-            struct ts_image image = light_of(rows[i].scan, kind ? TS_LINE_INTEGRAL : TS_TRANSMISSION);
+        for (int kind = 0; kind < 3;
+             kind++) { /* as transmissions, as line integrals, and as those before pad */
+            struct ts_image image =
+                light_of(rows[i].scan, kind ? TS_LINE_INTEGRAL : TS_TRANSMISSION);
             char message[512], hint[512];
             change_beam(&image, rows[i].first, rows[i].last);
-            run_light(image, kind == 0 ? "minus_log" : kind == 1 ? NULL : "pad", "air-level", message, hint);
-            cr_expect(rows[i].message ? strstr(message, rows[i].message) != NULL : !*message, "row %zu, kind %d: %s", i,
-                      kind, message);
-            cr_expect_eq(strstr(hint, "`air` before minus_log makes it 1") != NULL, *message && kind == 0, "%s", hint);
+            run_light(image,
+                      kind == 0   ? "minus_log"
+                      : kind == 1 ? NULL
+                                  : "pad",
+                      "air-level", message, hint);
+            cr_expect(rows[i].message ? strstr(message, rows[i].message) != NULL : !*message,
+                      "row %zu, kind %d: %s", i, kind, message);
+            cr_expect_eq(strstr(hint, "`air` before minus_log makes it 1") != NULL,
+                         *message && kind == 0, "%s", hint);
         }
 }
 
@@ -328,27 +359,37 @@ Test(rows, whose_air_changes_by_a_step_are_warned_of)
         double factor;
         const char *message; /* NULL: nothing is told */
     } rows[] = {
-        {{3, 2, 30, 47.5, 180, 0.01}, 60, VIEWS, 0.8, "becomes 0.80 times that of the views before from view 60"},
+        {{3, 2, 30, 47.5, 180, 0.01},
+         60,
+         VIEWS,
+         0.8,
+         "becomes 0.80 times that of the views before from view 60"},
         {{3, 2, 30, 47.5, 180, 0.01}, 64, VIEWS, 0.8, "from view 64 of"},
         {{3, 2, 30, 47.5, 180, 0.002}, 0, 33, 0.8, "becomes 1.25"},
         {{3, 2, 30, 47.5, 360, 0.01}, 90, VIEWS, 0.5, "becomes 0.50"},
         {{3, 2, 30, 47.5, 180, 0.01}, 40, 80, 0.85, "times that of the views before from view "},
         {{3, 2, 30, 47.5, 180, 0.01}, 60, VIEWS, 0.95, NULL},
         {{3, 2, 30, 47.5, 180, 0.3}, 60, VIEWS, 1, NULL},
-        {{0, 0, 60, 47.5, 180, 0}, 60, VIEWS, 0.8, NULL}}; /* the object goes on beyond the detector */
+        {{0, 0, 60, 47.5, 180, 0},
+         60,
+         VIEWS,
+         0.8,
+         NULL}}; /* the object goes on beyond the detector */
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         for (int kind = 0; kind < 2; kind++) {
-            struct ts_image image = light_of(rows[i].scan, kind ? TS_LINE_INTEGRAL : TS_TRANSMISSION);
+            struct ts_image image =
+                light_of(rows[i].scan, kind ? TS_LINE_INTEGRAL : TS_TRANSMISSION);
             char message[512], hint[512];
             for (int64_t z = 0; z < NZ; z++)
                 for (int64_t v = rows[i].first; v < rows[i].end; v++)
                     for (int64_t d = 0; d < N; d++) {
                         float *value = view_of(&image, z, v) + d;
-                        *value = kind ? *value - (float)log(rows[i].factor) : *value * (float)rows[i].factor;
+                        *value = kind ? *value - (float)log(rows[i].factor)
+                                      : *value * (float)rows[i].factor;
                     }
             run_light(image, kind ? NULL : "minus_log", "air-level", message, hint);
-            cr_expect(rows[i].message ? strstr(message, rows[i].message) != NULL : !*message, "row %zu, kind %d: %s", i,
-                      kind, message);
+            cr_expect(rows[i].message ? strstr(message, rows[i].message) != NULL : !*message,
+                      "row %zu, kind %d: %s", i, kind, message);
         }
 }
 
@@ -362,9 +403,11 @@ Test(rows, whose_ends_are_lifted_by_flats_are_told_as_such)
         for (int64_t z = 0; z < NZ; z++)
             for (int64_t v = 0; v < VIEWS; v++)
                 for (int64_t d = 0; d < N; d++)
-                    view_of(&image, z, v)[d] *= (float)(factors[i][0] + (factors[i][1] - factors[i][0]) * v / VIEWS);
+                    view_of(&image, z, v)[d] *=
+                        (float)(factors[i][0] + (factors[i][1] - factors[i][0]) * v / VIEWS);
         run_light(image, "minus_log", "rows-cut-off", message, hint);
-        cr_expect(strstr(message, "or air is not 0 there, because the flats or the beam changed"), "%s", message);
+        cr_expect(strstr(message, "or air is not 0 there, because the flats or the beam changed"),
+                  "%s", message);
         cr_expect(strstr(hint, "`air` before minus_log makes it 0"), "%s", hint);
     }
 }

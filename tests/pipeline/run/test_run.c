@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Plan and run over images in memory: the same bytes for every memory budget and number of threads, the same values as
- * the stages applied one after the other to whole volumes, and nothing left behind by a run that ends early.
+ * Plan and run over images in memory: the same bytes for every memory budget and number of threads,
+ * the same values as the stages applied one after the other to whole volumes, and nothing left
+ * behind by a run that ends early.
  */
 #include <criterion/criterion.h>
 #include <dirent.h>
@@ -42,12 +43,13 @@ static void remove_folder(void)
 
 static struct ts_plan *make_plan(const struct memory_chain *memory, int64_t budget, int threads)
 {
-    const struct ts_options options = {.device = "cpu", .memory_bytes = budget, .threads = threads, .force = true};
+    const struct ts_options options = {
+        .device = "cpu", .memory_bytes = budget, .threads = threads, .force = true};
     return ts_test_plan(memory, &options);
 }
 
-/* A chain with all there is: halos that wrap, a pass-through table, reductions that feed their map (over the volume,
- * in rounds, and per slice), a kept image and a change of axes. */
+/* A chain with all there is: halos that wrap, a pass-through table, reductions that feed their map
+ * (over the volume, in rounds, and per slice), a kept image and a change of axes. */
 static void add_everything(struct memory_chain *memory)
 {
     memory_chain_add(memory, "box radius=2 dimensions=3d border=wrap", NULL);
@@ -103,8 +105,9 @@ Test(run, same_bytes_for_every_budget_and_thread_count)
     ts_plan_destroy(roomy);
     for (int64_t step = 0; step <= 67; step++) {
         /* The last three with memory enough, on more threads. */
-        struct ts_plan *plan = step <= 64 ? make_plan(&memory, least + (most - least) * step / 64, 1)
-                                          : make_plan(&memory, 0, (int)step - 63);
+        struct ts_plan *plan = step <= 64
+                                   ? make_plan(&memory, least + (most - least) * step / 64, 1)
+                                   : make_plan(&memory, 0, (int)step - 63);
         const int64_t slabs = ts_plan_slab_count(plan);
         bool run = step > 64;
         for (int i = 0; i < 4; i++) {
@@ -209,7 +212,8 @@ Test(run, references_are_reduced_over_their_own_volume)
     remove_folder();
 }
 
-/* A mask from another source is read slab by slab beside the image; where it is moved in z as well, both have halos. */
+/* A mask from another source is read slab by slab beside the image; where it is moved in z as well,
+ * both have halos. */
 Test(run, a_mask_from_another_source_streams_with_the_image)
 {
     struct ts_image image = ts_test_image(11, 8, 7, TS_U16, VALUES_RANDOM, 11),
@@ -219,7 +223,8 @@ Test(run, a_mask_from_another_source_streams_with_the_image)
         struct memory_chain memory;
         memory_chain_init(&memory, &image, &mask, output);
         memory_chain_add_stage(&memory, &shift_stage, "by=-2 border=wrap", NULL);
-        memory_chain_add_stage(&memory, &masked_stage, slices ? "mask=atlas slices=true" : "mask=atlas", NULL);
+        memory_chain_add_stage(&memory, &masked_stage,
+                               slices ? "mask=atlas slices=true" : "mask=atlas", NULL);
         struct ts_plan *plan = make_plan(&memory, 0, 1);
         cr_assert_eq(plan->nodes[1].domain, 0, "the mask is not read beside the image");
         ts_plan_destroy(plan);
@@ -259,9 +264,10 @@ Test(run, a_mask_counts_where_it_should)
     remove_folder();
 }
 
-/* ---- references that stream with the input ----------------------------------------------------------- */
+/* ---- references that stream with the input --------------------------------------------------- */
 
-static uint16_t added(const struct ts_image *image, const struct ts_image *rows, int64_t z, int64_t z_rows, size_t i)
+static uint16_t added(const struct ts_image *image, const struct ts_image *rows, int64_t z,
+                      int64_t z_rows, size_t i)
 {
     const int64_t nx = image->axes[2].n;
     const uint16_t *values = ts_slice_data(rows, z_rows);
@@ -272,14 +278,16 @@ static uint16_t added(const struct ts_image *image, const struct ts_image *rows,
 }
 
 /* The map writes these tables for each slice, beside the image. */
-static void check_map_tables(const struct ts_image *image, const struct ts_image *rows, const uint16_t *written)
+static void check_map_tables(const struct ts_image *image, const struct ts_image *rows,
+                             const uint16_t *written)
 {
     const int64_t nz = image->axes[0].n, nx = image->axes[2].n;
     uint64_t *sums = malloc((size_t)(nz * nx) * sizeof *sums);
     double *first = malloc((size_t)nz * sizeof *first);
     const hid_t file = H5Fopen(output, H5F_ACC_RDONLY, H5P_DEFAULT),
                 group = H5Gopen2(file, "/entry/process_2_add_rows/tables", H5P_DEFAULT),
-                data = H5Dopen2(group, "sums", H5P_DEFAULT), other = H5Dopen2(group, "first", H5P_DEFAULT);
+                data = H5Dopen2(group, "sums", H5P_DEFAULT),
+                other = H5Dopen2(group, "first", H5P_DEFAULT);
     cr_assert(H5Dread(data, H5T_NATIVE_UINT64, H5S_ALL, H5S_ALL, H5P_DEFAULT, sums) >= 0);
     cr_assert(H5Dread(other, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, first) >= 0);
     for (int64_t z = 0; z < nz; z++) {
@@ -290,7 +298,8 @@ static void check_map_tables(const struct ts_image *image, const struct ts_image
                 sum = (uint16_t)(sum + row[r * nx + x]);
             cr_assert_eq(sums[z * nx + x], sum, "sums of slice %lld", (long long)z);
         }
-        cr_assert_eq(first[z], written[(size_t)z * ts_slice_count(image)], "first of slice %lld", (long long)z);
+        cr_assert_eq(first[z], written[(size_t)z * ts_slice_count(image)], "first of slice %lld",
+                     (long long)z);
     }
     H5Dclose(data);
     H5Dclose(other);
@@ -301,7 +310,8 @@ static void check_map_tables(const struct ts_image *image, const struct ts_image
 }
 
 /* input + rows of the slice 2 before, of rows that were moved by 1 (wrapped). */
-static void check_added(const struct ts_image *image, const struct ts_image *rows, int64_t *slices_read)
+static void check_added(const struct ts_image *image, const struct ts_image *rows,
+                        int64_t *slices_read)
 {
     const int64_t nz = image->axes[0].n;
     uint16_t *written = malloc(ts_image_bytes(image));
@@ -311,7 +321,8 @@ static void check_added(const struct ts_image *image, const struct ts_image *row
     for (int64_t z = 0; z < nz; z++)
         for (size_t i = 0; i < ts_slice_count(image); i++)
             cr_assert_eq(written[(size_t)z * ts_slice_count(image) + i],
-                         added(image, rows, z < 2 ? 0 : z - 2, (z + 1) % nz, i), "slice %lld", (long long)z);
+                         added(image, rows, z < 2 ? 0 : z - 2, (z + 1) % nz, i), "slice %lld",
+                         (long long)z);
     H5Dclose(data);
     H5Fclose(file);
     check_map_tables(image, rows, written);
@@ -373,7 +384,8 @@ Test(run, a_reference_that_streams_must_have_the_slices_of_the_image)
                 {9, 4, 7, &masked_stage, "mask=atlas", "reference-shape"}};
     struct ts_image image = ts_test_image(9, 8, 7, TS_U16, VALUES_RANDOM, 17);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct ts_image other = ts_test_image(rows[i].nz, rows[i].ny, rows[i].nx, TS_U16, VALUES_RANDOM, 18);
+        struct ts_image other =
+            ts_test_image(rows[i].nz, rows[i].ny, rows[i].nx, TS_U16, VALUES_RANDOM, 18);
         struct ts_diag *diag = ts_diag_create();
         const struct ts_options options = {.device = "cpu"};
         struct memory_chain memory;
@@ -390,7 +402,8 @@ Test(run, a_reference_that_streams_must_have_the_slices_of_the_image)
     free(image.data);
 }
 
-/* A plan reports what a run would report about the place of its output; refusing it is left to the run. */
+/* A plan reports what a run would report about the place of its output; refusing it is left to the
+ * run. */
 /* In a build without CUDA code the reason stands beside that. */
 Test(run, a_stage_of_the_cpu_alone_is_refused_elsewhere_with_its_reason)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Axes that a stage finds while the chain runs: later stages, the file and its provenance have the numbers found, for
- * every size of slabs; what does not fit the plan ends the run.
+ * Axes that a stage finds while the chain runs: later stages, the file and its provenance have the
+ * numbers found, for every size of slabs; what does not fit the plan ends the run.
  */
 #include <criterion/criterion.h>
 #include <hdf5.h>
@@ -32,7 +32,8 @@ TestSuite(run_axes, .init = begin, .fini = end);
 
 static struct ts_plan *make_plan(struct memory_chain *memory)
 {
-    const struct ts_options options = {.device = ts_test_device ? "cuda" : "cpu", .threads = 2, .force = true};
+    const struct ts_options options = {
+        .device = ts_test_device ? "cuda" : "cpu", .threads = 2, .force = true};
     memory->chain.output.path = output;
     struct ts_plan *plan = ts_test_plan(memory, &options);
     cr_assert(plan);
@@ -42,7 +43,8 @@ static struct ts_plan *make_plan(struct memory_chain *memory)
 /* The first number of a dataset. */
 static double first_of(hid_t file, const char *path)
 {
-    const hid_t data = H5Dopen2(file, path, H5P_DEFAULT), space = data < 0 ? -1 : H5Dget_space(data);
+    const hid_t data = H5Dopen2(file, path, H5P_DEFAULT),
+                space = data < 0 ? -1 : H5Dget_space(data);
     cr_assert(space >= 0, "no %s", path);
     const size_t n = (size_t)H5Sget_simple_extent_npoints(space);
     double *values = malloc(n * sizeof *values);
@@ -58,7 +60,8 @@ static void expect_values(hid_t file, const char *path, const uint16_t *expected
 {
     const hid_t data = H5Dopen2(file, path, H5P_DEFAULT);
     uint16_t *written = malloc(n * sizeof *written);
-    cr_assert(H5Dread(data, H5T_NATIVE_UINT16, H5S_ALL, H5S_ALL, H5P_DEFAULT, written) >= 0, "no %s", path);
+    cr_assert(H5Dread(data, H5T_NATIVE_UINT16, H5S_ALL, H5S_ALL, H5P_DEFAULT, written) >= 0,
+              "no %s", path);
     cr_assert(!memcmp(written, expected, n * sizeof *written), "%s has other values", path);
     H5Dclose(data);
     free(written);
@@ -174,11 +177,14 @@ Test(run_axes, the_plan_says_what_is_found_at_run_time)
         FILE *stream = open_memstream(&text, &length);
         ts_plan_print(plan, stream, json);
         fclose(stream);
-        cr_assert(strstr(text, json ? "\"axes_found_before_pass\": 2" : " axes found at run time, before pass 2"), "%s",
-                  text);
-        cr_assert(strstr(text, json ? "\"axes_found_before_pass\": 3"
-                                    : " axes, and what is derived from them, found at run time, before pass 3"),
+        cr_assert(strstr(text, json ? "\"axes_found_before_pass\": 2"
+                                    : " axes found at run time, before pass 2"),
                   "%s", text);
+        cr_assert(
+            strstr(text,
+                   json ? "\"axes_found_before_pass\": 3"
+                        : " axes, and what is derived from them, found at run time, before pass 3"),
+            "%s", text);
         free(text);
     }
     ts_plan_destroy(plan);

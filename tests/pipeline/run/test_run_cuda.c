@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs on a CUDA device against runs on the CPU: the same integers, the same bytes for every budget of GPU memory, and
- * errors that leave nothing. Without a device every test says that it was skipped.
+ * Runs on a CUDA device against runs on the CPU: the same integers, the same bytes for every budget
+ * of GPU memory, and errors that leave nothing. Without a device every test says that it was
+ * skipped.
  */
 #include <criterion/criterion.h>
 #include <hdf5.h>
@@ -36,7 +37,8 @@ static void end(void)
 
 TestSuite(run_cuda, .init = begin, .fini = end);
 
-static struct ts_plan *make_plan(struct memory_chain *memory, const char *device, const char *output)
+static struct ts_plan *make_plan(struct memory_chain *memory, const char *device,
+                                 const char *output)
 {
     const struct ts_options options = {.device = device, .threads = 2, .force = true};
     memory->chain.output.path = output;
@@ -45,8 +47,10 @@ static struct ts_plan *make_plan(struct memory_chain *memory, const char *device
     return plan;
 }
 
-/* Runs with this budget, and takes no more; the whole file must be *first, which the first call fills. */
-static void run_with(struct ts_plan *plan, int64_t budget, unsigned char **first, size_t *first_size)
+/* Runs with this budget, and takes no more; the whole file must be *first, which the first call
+ * fills. */
+static void run_with(struct ts_plan *plan, int64_t budget, unsigned char **first,
+                     size_t *first_size)
 {
     cr_assert(ts_test_plan_fits(plan, budget));
     cr_assert_leq(plan->gpu_bytes, budget);
@@ -56,22 +60,26 @@ static void run_with(struct ts_plan *plan, int64_t budget, unsigned char **first
     ts_test_same_file(on_cuda, first, first_size, "slabs");
 }
 
-/* Runs with GPU memory for all, for a slice, and for sizes between; slabs are pinned whole and by slice in turn. */
-static void run_on(struct memory_chain *memory, const char *device, int64_t steps, unsigned char **first,
-                   size_t *first_size)
+/* Runs with GPU memory for all, for a slice, and for sizes between; slabs are pinned whole and by
+ * slice in turn. */
+static void run_on(struct memory_chain *memory, const char *device, int64_t steps,
+                   unsigned char **first, size_t *first_size)
 {
     struct ts_plan *plan = make_plan(memory, device, on_cuda);
-    const int64_t most = plan->gpu_bytes, least = ts_test_plan_least(plan), before = (int64_t)ts_cuda_launch_count();
+    const int64_t most = plan->gpu_bytes, least = ts_test_plan_least(plan),
+                  before = (int64_t)ts_cuda_launch_count();
     for (int64_t step = steps; step >= 0; step--) {
         plan->piece_bytes = step % 2 ? 1 : PLAN_PIECE_BYTES;
         run_with(plan, least + (most - least) * step / steps, first, first_size);
     }
-    cr_assert_leq(plan->slab_slices, 2, "the least budget is for %lld slices", (long long)plan->slab_slices);
+    cr_assert_leq(plan->slab_slices, 2, "the least budget is for %lld slices",
+                  (long long)plan->slab_slices);
     cr_assert_gt((int64_t)ts_cuda_launch_count(), before, "no kernel was launched");
     ts_plan_destroy(plan);
 }
 
-/* The chain on the CPU and on a CUDA device, and with the same bytes on several, which are the same one. */
+/* The chain on the CPU and on a CUDA device, and with the same bytes on several, which are the same
+ * one. */
 static void compare_devices(struct memory_chain *memory, double relative)
 {
     struct ts_plan *plan = make_plan(memory, "cpu", on_cpu);
@@ -86,7 +94,7 @@ static void compare_devices(struct memory_chain *memory, double relative)
     free(first);
 }
 
-/* ---- the runner's own work ----------------------------------------------------------------------- */
+/* ---- the runner's own work ------------------------------------------------------------------- */
 
 Test(run_cuda, halos_of_every_border)
 {
@@ -148,7 +156,8 @@ static void check_masks(const struct ts_image *image, const struct ts_image *mas
         memory_chain_init(&memory, image, mask, NULL);
         if (moved)
             memory_chain_add_stage(&memory, &shift_stage, "by=2 border=wrap", NULL);
-        memory_chain_add_stage(&memory, &masked_stage, slices ? "mask=atlas slices=true" : "mask=atlas", NULL);
+        memory_chain_add_stage(&memory, &masked_stage,
+                               slices ? "mask=atlas slices=true" : "mask=atlas", NULL);
         compare_devices(&memory, 0);
         memory_chain_clear(&memory);
     }
@@ -185,9 +194,13 @@ Test(run_cuda, a_reference_of_another_height_reaches_the_map)
     free(rows.data);
 }
 
-/* ---- chains of the registry's stages ------------------------------------------------------------- */
+/* ---- chains of the registry's stages --------------------------------------------------------- */
 
-enum second { ALONE, ATLAS, MASK }; /* a second source: another volume, or labels of the same shape */
+enum second {
+    ALONE,
+    ATLAS,
+    MASK
+}; /* a second source: another volume, or labels of the same shape */
 
 static const struct {
     const char *stages[MEMORY_MAX]; /* "save NAME" keeps an image */
@@ -199,16 +212,21 @@ static const struct {
     {{"save raw", "invert limits=data", "save turned"}, TS_U8, ALONE, 0},
     {{"invert limits=data", "save inverted", "invert limits=data scope=slice"}, TS_U16, ALONE, 0},
     {{"window low=-100 high=300 dtype=u8", "save seen", "invert limits=data"}, TS_I16, ALONE, 0},
-    {{"box radius=2 dimensions=3d border=wrap", "save smooth", "box radius=1 dimensions=3d border=constant"},
+    {{"box radius=2 dimensions=3d border=wrap", "save smooth",
+      "box radius=1 dimensions=3d border=constant"},
      TS_U16,
      ALONE,
      1e-6},
-    {{"statistics", "rescale method=z-score", "save scaled", "rescale method=percentiles scope=slice"},
+    {{"statistics", "rescale method=z-score", "save scaled",
+      "rescale method=percentiles scope=slice"},
      TS_I16,
      ALONE,
      1e-5},
     {{"histogram bins=64 reference=atlas", "equalize reference=atlas"}, TS_U16, ATLAS, 0},
-    {{"box radius=1 dimensions=3d border=wrap", "histogram bins=64 labels=atlas n_labels=9"}, TS_U16, MASK, 1e-6},
+    {{"box radius=1 dimensions=3d border=wrap", "histogram bins=64 labels=atlas n_labels=9"},
+     TS_U16,
+     MASK,
+     1e-6},
     {{"histogram bins=256", "equalize", "save equalized", "clahe"}, TS_U16, ALONE, 0},
     {{"convolve kernel=gaussian-5x5", "invert limits=data", "radon views=7"}, TS_I16, ALONE, 1e-5},
     {{"box radius=2 dimensions=3d border=wrap", "statistics", "rescale method=z-score",
@@ -249,7 +267,11 @@ Test(run_cuda, chains_give_the_same_on_both_devices)
         struct ts_image image = ts_test_image(21, 34, 39, chains[i].dtype, VALUES_CT, 7);
         const enum second second = chains[i].second;
         struct memory_chain memory;
-        memory_chain_init(&memory, &image, second == ATLAS ? &atlas : second == MASK ? &mask : NULL, NULL);
+        memory_chain_init(&memory, &image,
+                          second == ATLAS  ? &atlas
+                          : second == MASK ? &mask
+                                           : NULL,
+                          NULL);
         if (add_stages(&memory, chains[i].stages)) {
             fprintf(stderr, "chain %zu\n", i);
             compare_devices(&memory, chains[i].relative);
@@ -263,13 +285,14 @@ Test(run_cuda, chains_give_the_same_on_both_devices)
     free(mask.data);
 }
 
-/* ---- real series, through the program ------------------------------------------------------------ */
+/* ---- real series, through the program -------------------------------------------------------- */
 
 #define IBSI "ct/ibsi_sts001"
 #define MR "1"
 #define CT "2"
 #define PET "3"
-#define MAIN_CHAIN "box radius=2 | histogram bins=256 | equalize | save name=equalized | radon views=45"
+#define MAIN_CHAIN                                                                                 \
+    "box radius=2 | histogram bins=256 | equalize | save name=equalized | radon views=45"
 static const struct {
     const char *folder, *series; /* of the public test data */
     const char *stages;
@@ -280,21 +303,26 @@ static const struct {
     {IBSI, PET, MAIN_CHAIN, 1e-5},
     {"ct/philips_head_5mm_mixed", "6", MAIN_CHAIN, 1e-5},
     {IBSI, CT, "statistics | window center=40 width=400 dtype=u8 | clahe", 1e-6},
-    {IBSI, MR, "statistics percentiles=5,50,95 | rescale method=percentiles scope=slice dtype=u16 | equalize", 1e-6},
-    {IBSI, PET, "box radius=1 dimensions=3d border=mirror | save name=smooth | histogram bins=100 | rescale", 1e-6},
+    {IBSI, MR,
+     "statistics percentiles=5,50,95 | rescale method=percentiles scope=slice dtype=u16 | equalize",
+     1e-6},
+    {IBSI, PET,
+     "box radius=1 dimensions=3d border=mirror | save name=smooth | histogram bins=100 | rescale",
+     1e-6},
 };
 
 static struct program_outcome outcome;
 
 /* The exit code. */
-static int run_program(const char *chain, const char *series, const char *device, const char *gpu_memory,
-                       const char *output)
+static int run_program(const char *chain, const char *series, const char *device,
+                       const char *gpu_memory, const char *output)
 {
     char set[64];
     snprintf(set, sizeof set, "input.series=%s", series);
-    const char *const arguments[] = {"run",      chain,     "--set",    set,    "-o",
-                                     output,     "--force", "--device", device, gpu_memory ? "--gpu-memory" : NULL,
-                                     gpu_memory, NULL};
+    const char *const arguments[] = {
+        "run",      chain,     "--set",    set,    "-o",
+        output,     "--force", "--device", device, gpu_memory ? "--gpu-memory" : NULL,
+        gpu_memory, NULL};
     ts_program_run(folder, arguments, &outcome);
     return outcome.code;
 }
@@ -302,24 +330,28 @@ static int run_program(const char *chain, const char *series, const char *device
 Test(run_cuda, real_series_give_the_same_on_both_devices)
 {
     /* The first that is enough cuts the volume into the most slabs. */
-    static const char *const budgets[] = {"1M", "2M", "4M", "8M", "12M", "16M", "24M", "32M", "48M", "64M", "96M"};
+    static const char *const budgets[] = {"1M",  "2M",  "4M",  "8M",  "12M", "16M",
+                                          "24M", "32M", "48M", "64M", "96M"};
     SKIP_WITHOUT_DATA("run_cuda/real_series_give_the_same_on_both_devices");
     ts_test_begin_cuda();
     for (size_t i = 0; i < sizeof real_runs / sizeof *real_runs; i++) {
         unsigned char *bytes[2];
         size_t sizes[2], budget = 0;
         char chain[4096];
-        snprintf(chain, sizeof chain, "dicom %s/%s | %s", ts_test_data(), real_runs[i].folder, real_runs[i].stages);
-        cr_assert_eq(run_program(chain, real_runs[i].series, "cpu", NULL, on_cpu), 0, "%s", outcome.err);
-        cr_assert_eq(run_program(chain, real_runs[i].series, "cuda", NULL, on_cuda), 0, "%s", outcome.err);
+        snprintf(chain, sizeof chain, "dicom %s/%s | %s", ts_test_data(), real_runs[i].folder,
+                 real_runs[i].stages);
+        cr_assert_eq(run_program(chain, real_runs[i].series, "cpu", NULL, on_cpu), 0, "%s",
+                     outcome.err);
+        cr_assert_eq(run_program(chain, real_runs[i].series, "cuda", NULL, on_cuda), 0, "%s",
+                     outcome.err);
         bytes[0] = ts_test_read_file(on_cuda, &sizes[0]);
         while (run_program(chain, real_runs[i].series, "cuda", budgets[budget], on_cuda) != 0)
             cr_assert(strstr(outcome.err, "of GPU memory, slice by slice") &&
                           ++budget < sizeof budgets / sizeof *budgets,
                       "%s: %s", chain, outcome.err);
         bytes[1] = ts_test_read_file(on_cuda, &sizes[1]);
-        cr_assert(sizes[0] == sizes[1] && !memcmp(bytes[0], bytes[1], sizes[0]), "%s: %s shows in the bytes", chain,
-                  budgets[budget]);
+        cr_assert(sizes[0] == sizes[1] && !memcmp(bytes[0], bytes[1], sizes[0]),
+                  "%s: %s shows in the bytes", chain, budgets[budget]);
         cr_assert_gt(ts_test_compare_hdf5(on_cpu, on_cuda, real_runs[i].relative), 0);
         free(bytes[0]);
         free(bytes[1]);
@@ -329,8 +361,8 @@ Test(run_cuda, real_series_give_the_same_on_both_devices)
 /* The result records its device, and the command `check` prints that of the plan. */
 Test(run_cuda, the_device_is_recorded)
 {
-    static const char *const names[] = {"cuda_device", "cuda_compute_capability", "cuda_code", "cuda_driver",
-                                        "cuda_runtime"};
+    static const char *const names[] = {"cuda_device", "cuda_compute_capability", "cuda_code",
+                                        "cuda_driver", "cuda_runtime"};
     struct ts_image image = ts_test_image(3, 8, 7, TS_U16, VALUES_RANDOM, 13);
     struct memory_chain memory;
     char *text = NULL;
@@ -343,10 +375,12 @@ Test(run_cuda, the_device_is_recorded)
     FILE *stream = open_memstream(&text, &length);
     ts_plan_print(plan, stream, false);
     fclose(stream);
-    cr_assert(strstr(text, "\nupload       input") && strstr(text, "\ndownload     shift"), "%s", text);
+    cr_assert(strstr(text, "\nupload       input") && strstr(text, "\ndownload     shift"), "%s",
+              text);
     cr_assert(strstr(text, plan->cuda->name), "%s", text);
     ts_test_plan_run(plan);
-    const hid_t file = H5Fopen(on_cuda, H5F_ACC_RDONLY, H5P_DEFAULT), group = H5Gopen2(file, "/entry/provenance", 0);
+    const hid_t file = H5Fopen(on_cuda, H5F_ACC_RDONLY, H5P_DEFAULT),
+                group = H5Gopen2(file, "/entry/provenance", 0);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         cr_assert(H5Lexists(group, names[i], H5P_DEFAULT) > 0, "no %s", names[i]);
     H5Gclose(group);
@@ -365,7 +399,9 @@ Test(run_cuda, a_process_may_run_twice)
     unsigned char *bytes[2];
     size_t sizes[2];
     ts_test_begin_cuda();
-    ts_program_run(folder, (const char *const[]){"phantom", "disc", "-o", "study", "--size", "64", NULL}, &outcome);
+    ts_program_run(folder,
+                   (const char *const[]){"phantom", "disc", "-o", "study", "--size", "64", NULL},
+                   &outcome);
     cr_assert_eq(outcome.code, 0, "%s", outcome.err);
     snprintf(text, sizeof text, "dicom %s/study | invert limits=data | hdf5 %s", folder, on_cuda);
     for (int i = 0; i < 2; i++) {
@@ -389,9 +425,10 @@ Test(run_cuda, a_process_may_run_twice)
     free(bytes[1]);
 }
 
-/* ---- errors -------------------------------------------------------------------------------------- */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
-static void expect_failure(struct ts_plan *plan, struct memory_chain *memory, enum ts_status expected, const char *code)
+static void expect_failure(struct ts_plan *plan, struct memory_chain *memory,
+                           enum ts_status expected, const char *code)
 {
     struct ts_diag *diag = ts_diag_create();
     cr_assert_eq(ts_plan_run(plan, diag), expected);
@@ -490,10 +527,12 @@ Test(run_cuda, devices_that_are_hidden_or_not_there)
     cr_assert(ts_test_has_code(diag, "cuda-index"));
     ts_diag_clear(diag);
     ts_diag_destroy(diag);
-    setenv("CUDA_VISIBLE_DEVICES", "", 1); /* for the program: here the driver has read it already */
-    ts_program_run(
-        folder, (const char *const[]){"check", "dicom none | invert | hdf5 out.h5", "--json", "--device", "cuda", NULL},
-        &outcome);
+    setenv("CUDA_VISIBLE_DEVICES", "",
+           1); /* for the program: here the driver has read it already */
+    ts_program_run(folder,
+                   (const char *const[]){"check", "dicom none | invert | hdf5 out.h5", "--json",
+                                         "--device", "cuda", NULL},
+                   &outcome);
     cr_assert(strstr(outcome.out, "\"code\": \"cuda-no-device\""), "%s", outcome.out);
     memory_chain_clear(&memory);
     free(image.data);

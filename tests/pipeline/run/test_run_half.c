@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Outputs that the file holds as halves: their bits are those of the 32-bit output, rounded, for every slab, budget,
- * number of threads, compression and device; values past the range of halves leave no file.
+ * Outputs that the file holds as halves: their bits are those of the 32-bit output, rounded, for
+ * every slab, budget, number of threads, compression and device; values past the range of halves
+ * leave no file.
  */
 #include <criterion/criterion.h>
 #include <hdf5.h>
@@ -38,22 +39,24 @@ static void end(void)
 
 TestSuite(run_half, .init = begin, .fini = end);
 
-/* Values of every magnitude that a half has and of smaller ones, NaN and infinities. The caller frees the data. */
+/* Values of every magnitude that a half has and of smaller ones, NaN and infinities. The caller
+ * frees the data. */
 static struct ts_image make_image(void)
 {
     struct ts_image image = ts_test_image(NZ, NY, NX, TS_F32, VALUES_RANDOM, 3);
     float *values = image.data;
     uint64_t seed = 5;
     for (size_t i = 0; i < N; i++)
-        values[i] = (float)ldexp(ts_random_unit(&seed) - 0.5, (int)(ts_random_next(&seed) % 47) - 30);
+        values[i] =
+            (float)ldexp(ts_random_unit(&seed) - 0.5, (int)(ts_random_next(&seed) % 47) - 30);
     values[17] = NAN;
     values[N / 2] = INFINITY;
     values[N - 1] = -INFINITY;
     return image;
 }
 
-static struct ts_plan *make_plan(struct memory_chain *memory, int32_t dtype, int32_t compression, const char *device,
-                                 const char *output)
+static struct ts_plan *make_plan(struct memory_chain *memory, int32_t dtype, int32_t compression,
+                                 const char *device, const char *output)
 {
     const struct ts_options options = {.device = device, .threads = 3, .force = true};
     memory->chain.output.path = output;
@@ -67,7 +70,8 @@ static struct ts_plan *make_plan(struct memory_chain *memory, int32_t dtype, int
 /* Reads a dataset of 16-bit floats as their bits, or another as floats. */
 static void read_values(const char *file, const char *name, bool bits, void *values)
 {
-    const hid_t opened = H5Fopen(file, H5F_ACC_RDONLY, H5P_DEFAULT), data = H5Dopen2(opened, name, H5P_DEFAULT);
+    const hid_t opened = H5Fopen(file, H5F_ACC_RDONLY, H5P_DEFAULT),
+                data = H5Dopen2(opened, name, H5P_DEFAULT);
     const hid_t type = H5Dget_type(data);
     cr_assert_eq(H5Tget_class(type), H5T_FLOAT);
     cr_assert_eq(H5Tget_size(type), bits ? 2 : 4, "%s:%s", file, name);
@@ -86,22 +90,25 @@ static void expect_rounded(const char *name)
     read_values(halves, name, true, found);
     cr_assert_eq(ts_half_round(expected, values, N), 0);
     cr_assert_eq(memcmp(found, expected, sizeof found), 0, "%s: other halves", name);
-    const hid_t file = H5Fopen(halves, H5F_ACC_RDONLY, H5P_DEFAULT), data = H5Dopen2(file, name, H5P_DEFAULT);
+    const hid_t file = H5Fopen(halves, H5F_ACC_RDONLY, H5P_DEFAULT),
+                data = H5Dopen2(file, name, H5P_DEFAULT);
     cr_assert(H5Aexists(data, "rounding") > 0);
     cr_assert(H5Dread(data, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, read) >= 0);
     for (size_t i = 0; i < N; i++)
-        cr_assert(read[i] == ts_half_value(found[i]) || isnan(read[i]), "libhdf5 reads %g", (double)read[i]);
+        cr_assert(read[i] == ts_half_value(found[i]) || isnan(read[i]), "libhdf5 reads %g",
+                  (double)read[i]);
     H5Dclose(data);
     H5Fclose(file);
 }
 
-/* Runs with budgets for everything, for a slice and between, pinned pieces whole and slice by slice. Every file must
- * have the same bytes. */
+/* Runs with budgets for everything, for a slice and between, pinned pieces whole and slice by
+ * slice. Every file must have the same bytes. */
 static void run_with_budgets(struct ts_plan *plan)
 {
     unsigned char *first = NULL;
     size_t first_size = 0;
-    const int64_t most = plan->cuda ? plan->gpu_bytes : plan->memory_bytes, least = ts_test_plan_least(plan);
+    const int64_t most = plan->cuda ? plan->gpu_bytes : plan->memory_bytes,
+                  least = ts_test_plan_least(plan);
     for (int64_t step = 3; step >= 0; step--) {
         cr_assert(ts_test_plan_fits(plan, least + (most - least) * step / 3));
         plan->piece_bytes = step % 2 ? 1 : PLAN_PIECE_BYTES;
@@ -119,7 +126,8 @@ static void add_stages(struct memory_chain *memory, const struct ts_image *image
     memory_chain_add_stage(memory, &shift_stage, "by=-1 border=reflect", NULL);
 }
 
-static void write_file(struct memory_chain *memory, int32_t dtype, const char *device, const char *output)
+static void write_file(struct memory_chain *memory, int32_t dtype, const char *device,
+                       const char *output)
 {
     struct ts_plan *plan = make_plan(memory, dtype, CHAIN_DEFLATE, device, output);
     ts_test_plan_run(plan);
@@ -181,13 +189,15 @@ TEST_ON_BOTH(run_half, values_past_the_range_leave_no_file)
     ((float *)image.data)[N / 5] = -1.25e6f;
     add_stages(&memory, &image);
     for (int32_t compression = CHAIN_DEFLATE; compression <= CHAIN_SMALL; compression++) {
-        struct ts_plan *plan = make_plan(&memory, CHAIN_F16, compression, ts_test_device ? "cuda" : "cpu", halves);
+        struct ts_plan *plan =
+            make_plan(&memory, CHAIN_F16, compression, ts_test_device ? "cuda" : "cpu", halves);
         struct ts_diag *diag = ts_diag_create();
         cr_assert_eq(ts_plan_run(plan, diag), TS_RUN_FAILED);
         cr_assert_eq(ts_diag_count(diag), 1);
         cr_assert(ts_test_has_code(diag, "output-range"));
-        cr_assert(ts_test_has_text(diag, "/entry/moved/data has values of a magnitude up to 1250000, and 16-bit floats "
-                                         "(dtype: f16) end at 65504; nothing was written"));
+        cr_assert(ts_test_has_text(
+            diag, "/entry/moved/data has values of a magnitude up to 1250000, and 16-bit floats "
+                  "(dtype: f16) end at 65504; nothing was written"));
         cr_assert_eq(ts_test_count_files(folder, NULL), 0);
         ts_diag_destroy(diag);
         ts_plan_destroy(plan);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Stages that iterate report it while they run, on the CPU and on a CUDA device, whose kernels leave it in pinned
- * memory. Which of the device's iterations are seen depends on the time, but the last one always is.
+ * Stages that iterate report it while they run, on the CPU and on a CUDA device, whose kernels
+ * leave it in pinned memory. Which of the device's iterations are seen depends on the time, but the
+ * last one always is.
  */
 #include <criterion/criterion.h>
 #include <math.h>
@@ -59,13 +60,14 @@ static void take(void *user, const struct ts_event *event)
         cr_expect_str_eq(event->stage, seen->stage);
         cr_expect(event->iteration >= 0 && event->iteration <= event->n_iterations);
         cr_expect(event->pass >= 1 && event->pass <= event->n_passes);
-        cr_expect(event->slices_done >= seen->last.slices_done && event->slices_done < event->n_slices);
+        cr_expect(event->slices_done >= seen->last.slices_done &&
+                  event->slices_done < event->n_slices);
         seen->last = *event;
         seen->n++;
         seen->n_after += seen->all_slices;
     }
-    seen->all_slices =
-        event->kind == TS_EVENT_PROGRESS && event->pass == event->n_passes && event->slices_done == event->n_slices;
+    seen->all_slices = event->kind == TS_EVENT_PROGRESS && event->pass == event->n_passes &&
+                       event->slices_done == event->n_slices;
 }
 
 /* Runs in slabs of all slices, and in the smallest. */
@@ -74,8 +76,11 @@ static void run(size_t i, bool small)
     struct ts_image image = ts_test_image(6, 21, 17, TS_U16, VALUES_CT, 3);
     struct memory_chain memory;
     struct seen seen = {.stage = cases[i].stage};
-    const struct ts_options options = {
-        .device = ts_test_device ? "cuda" : "cpu", .threads = 2, .force = true, .on_event = take, .user = &seen};
+    const struct ts_options options = {.device = ts_test_device ? "cuda" : "cpu",
+                                       .threads = 2,
+                                       .force = true,
+                                       .on_event = take,
+                                       .user = &seen};
     memory_chain_init(&memory, &image, NULL, output);
     if (strcmp(cases[i].stage, "tv"))
         memory_chain_add(&memory, "radon views=12", NULL);
@@ -88,7 +93,8 @@ static void run(size_t i, bool small)
     cr_expect_eq(seen.last.iteration, cases[i].iterations, "%s", cases[i].chain);
     cr_expect_eq(seen.last.n_iterations, cases[i].iterations);
     cr_expect_eq(!isnan(seen.last.residual), cases[i].has_residual, "%s", cases[i].chain);
-    cr_expect(!(seen.last.residual < 0) && !(seen.last.residual > 1e3), "%s: %g", cases[i].chain, seen.last.residual);
+    cr_expect(!(seen.last.residual < 0) && !(seen.last.residual > 1e3), "%s: %g", cases[i].chain,
+              seen.last.residual);
     ts_plan_destroy(plan);
     memory_chain_clear(&memory);
     free(image.data);
@@ -110,7 +116,8 @@ Test(run_iterations, records_that_are_being_written_are_not_read)
     cr_expect_not(ts_cuda_progress_read(&progress, &record), "the second record is still empty");
     progress.records[1] = now;
     progress.records[1].iteration.residual = 0.75;
-    cr_expect_not(ts_cuda_progress_read(&progress, &record), "the second record is not all written");
+    cr_expect_not(ts_cuda_progress_read(&progress, &record),
+                  "the second record is not all written");
     progress.records[1] = now;
     cr_assert(ts_cuda_progress_read(&progress, &record));
     cr_expect(memcmp(&record, &now, sizeof now) == 0);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs of chains whose stages make slices of their own (reads() in stages/engine/stage.h): the same bytes for every
- * memory budget and number of threads, and the same values as the stages applied one after the other to whole volumes.
+ * Runs of chains whose stages make slices of their own (reads() in stages/engine/stage.h): the same
+ * bytes for every memory budget and number of threads, and the same values as the stages applied
+ * one after the other to whole volumes.
  */
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -32,7 +33,8 @@ static void remove_folder(void)
 
 static struct ts_plan *make_plan(const struct memory_chain *memory, int64_t budget, int threads)
 {
-    const struct ts_options options = {.device = "cpu", .memory_bytes = budget, .threads = threads, .force = true};
+    const struct ts_options options = {
+        .device = "cpu", .memory_bytes = budget, .threads = threads, .force = true};
     return ts_test_plan(memory, &options);
 }
 
@@ -46,12 +48,13 @@ static enum ts_status gather(void *user, int32_t node, const struct ts_image *sl
 {
     struct gathered *gathered = user;
     if (node == gathered->node)
-        memcpy(ts_slice_data(&gathered->image, slices->z_first), slices->data, ts_image_bytes(slices));
+        memcpy(ts_slice_data(&gathered->image, slices->z_first), slices->data,
+               ts_image_bytes(slices));
     return TS_OK;
 }
 
-/* Halos before and after, a reduction that feeds its map, images kept and written on both sides of a change of slices,
- * and slices that run backwards and then across. */
+/* Halos before and after, a reduction that feeds its map, images kept and written on both sides of
+ * a change of slices, and slices that run backwards and then across. */
 static void add_stages(struct memory_chain *memory)
 {
     memory_chain_add(memory, "box radius=1 dimensions=3d border=wrap", NULL);
@@ -105,14 +108,16 @@ Test(run_slices, same_bytes_for_every_budget_and_thread_count)
     for (int step = 0; step <= 12; step++) {
         struct gathered gathered = {.image = expected};
         gathered.image.data = calloc(1, ts_image_bytes(&expected));
-        plan = step <= 10 ? make_plan(&memory, least + (most - least) * step / 10, 1) : make_plan(&memory, 0, step - 9);
+        plan = step <= 10 ? make_plan(&memory, least + (most - least) * step / 10, 1)
+                          : make_plan(&memory, 0, step - 9);
         cr_assert(plan);
         gathered.node = plan->n_nodes - 1;
         struct run_options options = plan->options;
         options.on_slices = gather;
         options.slices_user = &gathered;
         ts_test_plan_run_with(plan, &options);
-        cr_assert(!memcmp(gathered.image.data, expected.data, ts_image_bytes(&expected)), "step %d", step);
+        cr_assert(!memcmp(gathered.image.data, expected.data, ts_image_bytes(&expected)), "step %d",
+                  step);
         ts_test_same_file(output, &first, &first_size, "slabs and threads");
         ts_plan_destroy(plan);
         free(gathered.image.data);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs time their inputs and stages, on the CPU and on a CUDA device, in far more calls than the device has events for.
- * Without a device the tests of it say that they were skipped.
+ * Runs time their inputs and stages, on the CPU and on a CUDA device, in far more calls than the
+ * device has events for. Without a device the tests of it say that they were skipped.
  */
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -44,7 +44,8 @@ static bool has_stretch(const struct trace *trace, const char *label)
     size_t n;
     const struct trace_stretch *stretches = ts_trace_stretches(trace, &n);
     for (size_t k = 0; k < n; k++)
-        if (stretches[k].stage && !strcmp(stretches[k].stage, label) && stretches[k].part == TRACE_COMPUTE)
+        if (stretches[k].stage && !strcmp(stretches[k].stage, label) &&
+            stretches[k].part == TRACE_COMPUTE)
             return true;
     return false;
 }
@@ -52,16 +53,19 @@ static bool has_stretch(const struct trace *trace, const char *label)
 /* Adds a reduction with a table, one that a map waits for, a halo, one a slice, and iterations. */
 static void make_chain(struct memory_chain *memory, const struct ts_image *image)
 {
-    static const char *const stages[] = {
-        "box radius=2 dimensions=3d border=wrap", "histogram bins=64", "equalize",
-        "rescale method=percentiles scope=slice", "radon views=7",     "sirt iterations=3 pixel_size=1"};
+    static const char *const stages[] = {"box radius=2 dimensions=3d border=wrap",
+                                         "histogram bins=64",
+                                         "equalize",
+                                         "rescale method=percentiles scope=slice",
+                                         "radon views=7",
+                                         "sirt iterations=3 pixel_size=1"};
     memory_chain_init(memory, image, NULL, output);
     for (size_t i = 0; i < sizeof stages / sizeof *stages; i++)
         memory_chain_add(memory, stages[i], NULL);
 }
 
-/* Runs in the smallest slabs, with and without somebody who listens and a profile. Stages follow one another, so that
- * they cannot take longer than the run; a time in another unit would show. */
+/* Runs in the smallest slabs, with and without somebody who listens and a profile. Stages follow
+ * one another, so that they cannot take longer than the run; a time in another unit would show. */
 TEST_ON_BOTH(run_times, every_stage_has_a_time)
 {
     struct ts_image image = ts_test_image(150, 13, 12, TS_U16, VALUES_CT, 1);
@@ -88,7 +92,8 @@ TEST_ON_BOTH(run_times, every_stage_has_a_time)
         for (int32_t i = 0; i < plan->n_nodes; i++) {
             cr_expect_gt(plan->state->seconds[i], 0, "%s took no time", plan->nodes[i].label);
             sum += i < plan->n_sources ? 0 : plan->state->seconds[i];
-            cr_expect(!profile || i < plan->n_sources || has_stretch(plan->state->trace, plan->nodes[i].label),
+            cr_expect(!profile || i < plan->n_sources ||
+                          has_stretch(plan->state->trace, plan->nodes[i].label),
                       "the profile lacks %s", plan->nodes[i].label);
         }
         cr_expect_lt(sum, wall);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A chain over a series of volumes gives, for each of them, what the chain gives for that volume alone: images, which
- * get the axis of the volumes, and tables. The bytes depend neither on slabs nor on threads.
+ * A chain over a series of volumes gives, for each of them, what the chain gives for that volume
+ * alone: images, which get the axis of the volumes, and tables. The bytes depend neither on slabs
+ * nor on threads.
  */
 #include <criterion/criterion.h>
 #include <math.h>
@@ -33,7 +34,8 @@ static void remove_folder(void)
     cr_assert_eq(rmdir(folder), 0, "%s holds more than the outputs", folder);
 }
 
-/* Halos, a kept image, reductions over the volume and per slice, tables of both, and a change of axes. */
+/* Halos, a kept image, reductions over the volume and per slice, tables of both, and a change of
+ * axes. */
 static void add_stages(struct memory_chain *memory)
 {
     memory_chain_add(memory, "box radius=2 dimensions=3d border=wrap", NULL);
@@ -58,10 +60,12 @@ static void run_chain(const struct memory_chain *memory, int threads)
 static void check_part(const char *dataset, int volume)
 {
     size_t n_all, n;
-    double *all = ts_test_read_hdf5_at(output, dataset, &n_all), *one = ts_test_read_hdf5_at(single, dataset, &n);
-    cr_assert_eq(n_all, N_VOLUMES * n, "%s has %zu elements for %d volumes, one has %zu", dataset, n_all,
-                 (int)N_VOLUMES, n);
-    cr_expect_eq(memcmp(all + (size_t)volume * n, one, n * sizeof *one), 0, "%s differs in volume %d", dataset, volume);
+    double *all = ts_test_read_hdf5_at(output, dataset, &n_all),
+           *one = ts_test_read_hdf5_at(single, dataset, &n);
+    cr_assert_eq(n_all, N_VOLUMES * n, "%s has %zu elements for %d volumes, one has %zu", dataset,
+                 n_all, (int)N_VOLUMES, n);
+    cr_expect_eq(memcmp(all + (size_t)volume * n, one, n * sizeof *one), 0,
+                 "%s differs in volume %d", dataset, volume);
     free(all);
     free(one);
 }
@@ -151,11 +155,12 @@ Test(run_volumes, a_result_is_read_as_it_was_written)
     remove_folder();
 }
 
-/* ---- numbers of all volumes ------------------------------------------------------------------------ */
+/* ---- numbers of all volumes ------------------------------------------------------------------ */
 
-/* With scope: series the volumes are as slices of one volume: the bytes of every image and table are those of a volume
- * that has all of their slices. */
-static void check_series(enum ts_dtype dtype, const char *const *stages, const char *const *datasets)
+/* With scope: series the volumes are as slices of one volume: the bytes of every image and table
+ * are those of a volume that has all of their slices. */
+static void check_series(enum ts_dtype dtype, const char *const *stages,
+                         const char *const *datasets)
 {
     struct ts_image image = ts_test_image(N_VOLUMES * NZ, NY, NX, dtype, VALUES_CT, 12);
     struct memory_chain memory, alone;
@@ -171,8 +176,9 @@ static void check_series(enum ts_dtype dtype, const char *const *stages, const c
     for (int i = 0; stages[i]; i++) {
         char of_volume[200];
         const char *scope = strstr(stages[i], "scope=series");
-        snprintf(of_volume, sizeof of_volume, "%.*s%s%s", scope ? (int)(scope - stages[i]) : 200, stages[i],
-                 scope ? "scope=volume" : "", scope ? scope + strlen("scope=series") : "");
+        snprintf(of_volume, sizeof of_volume, "%.*s%s%s", scope ? (int)(scope - stages[i]) : 200,
+                 stages[i], scope ? "scope=volume" : "",
+                 scope ? scope + strlen("scope=series") : "");
         memory_chain_add(&memory, stages[i], NULL);
         memory_chain_add(&alone, of_volume, NULL);
     }
@@ -184,7 +190,8 @@ static void check_series(enum ts_dtype dtype, const char *const *stages, const c
         double *all = ts_test_read_hdf5_at(output, datasets[i], &n_all),
                *one = ts_test_read_hdf5_at(single, datasets[i], &n);
         cr_assert_eq(n_all, n, "%s has %zu elements, not %zu", datasets[i], n_all, n);
-        cr_expect_eq(memcmp(all, one, n * sizeof *one), 0, "%s of %s differs", datasets[i], stages[0]);
+        cr_expect_eq(memcmp(all, one, n * sizeof *one), 0, "%s of %s differs", datasets[i],
+                     stages[0]);
         free(all);
         free(one);
     }
@@ -201,22 +208,24 @@ Test(run_volumes, scope_series_takes_them_as_one)
                                            "statistics scope=series percentiles=5,50 noise=both",
                                            "rescale scope=series method=z-score",
                                            NULL},
-                             *const data[] = {"/entry/data/data",
-                                              "/entry/process_1_rescale/tables/low",
-                                              "/entry/process_3_histogram/tables/counts",
-                                              "/entry/process_3_histogram/tables/edges",
-                                              "/entry/process_4_statistics/tables/standard_deviation",
-                                              "/entry/process_4_statistics/tables/percentiles",
-                                              "/entry/process_4_statistics/tables/noise_wavelet",
-                                              "/entry/process_4_statistics/tables/noise_immerkaer",
-                                              NULL};
+                             *const data[] = {
+                                 "/entry/data/data",
+                                 "/entry/process_1_rescale/tables/low",
+                                 "/entry/process_3_histogram/tables/counts",
+                                 "/entry/process_3_histogram/tables/edges",
+                                 "/entry/process_4_statistics/tables/standard_deviation",
+                                 "/entry/process_4_statistics/tables/percentiles",
+                                 "/entry/process_4_statistics/tables/noise_wavelet",
+                                 "/entry/process_4_statistics/tables/noise_immerkaer",
+                                 NULL};
     make_folder();
     check_series(TS_F32, in_a_row, data);
     check_series(TS_I16, in_a_row, data);
-    check_series(
-        TS_I16,
-        (const char *const[]){"median radius=1", "histogram scope=series", "equalize scope=series", "save", NULL},
-        (const char *const[]){"/entry/data/data", "/entry/process_2_histogram/tables/counts", NULL});
+    check_series(TS_I16,
+                 (const char *const[]){"median radius=1", "histogram scope=series",
+                                       "equalize scope=series", "save", NULL},
+                 (const char *const[]){"/entry/data/data",
+                                       "/entry/process_2_histogram/tables/counts", NULL});
     remove_folder();
 }
 
@@ -240,7 +249,8 @@ Test(run_volumes, scopes_mix)
     double *low = ts_test_read_hdf5_at(output, "/entry/process_3_rescale/tables/low", &n);
     cr_expect_eq(n, 1);
     free(low);
-    double *most = ts_test_read_hdf5_at(output, "/entry/process_4_statistics/tables/max", &n), largest = 0;
+    double *most = ts_test_read_hdf5_at(output, "/entry/process_4_statistics/tables/max", &n),
+           largest = 0;
     cr_assert_eq(n, N_VOLUMES);
     for (int v = 0; v < N_VOLUMES; v++)
         largest = fmax(largest, most[v]);
@@ -251,7 +261,8 @@ Test(run_volumes, scopes_mix)
     remove_folder();
 }
 
-/* The first volume has the noise of that volume by itself, and the others have noise of their own, whatever the slabs.
+/* The first volume has the noise of that volume by itself, and the others have noise of their own,
+ * whatever the slabs.
  */
 Test(run_volumes, have_noise_of_their_own)
 {
@@ -288,7 +299,8 @@ Test(run_volumes, have_noise_of_their_own)
     remove_folder();
 }
 
-/* A reference of one volume serves all, and a stage that would find other axes in each is refused. */
+/* A reference of one volume serves all, and a stage that would find other axes in each is
+ * refused. */
 Test(run_volumes, one_reference_serves_all_and_found_axes_are_refused)
 {
     struct ts_image image = ts_test_image(N_VOLUMES * NZ, NY, NX, TS_U16, VALUES_CT, 7);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A chain may need to know its pixels before it is planned: the box of `crop` is found by a run of the stages before
- * it, becomes part of the chain, and the recorded chain needs no search.
+ * A chain may need to know its pixels before it is planned: the box of `crop` is found by a run of
+ * the stages before it, becomes part of the chain, and the recorded chain needs no search.
  */
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -32,7 +32,8 @@ TestSuite(search, .init = begin, .fini = end);
 
 static struct ts_options make_options(void)
 {
-    return (struct ts_options){.device = ts_test_device ? "cuda" : "cpu", .threads = 2, .force = true};
+    return (struct ts_options){
+        .device = ts_test_device ? "cuda" : "cpu", .threads = 2, .force = true};
 }
 
 /* Air with tissue in slices 3 to 5, rows 4 to 8 and columns 6 to 7. */
@@ -94,12 +95,14 @@ static void expect_crop(const char *crop, const int64_t first[3], const int64_t 
     cr_assert(plan);
     ts_test_plan_run(plan);
     for (int axis = 0; axis < 3; axis++)
-        cr_assert_eq(plan->nodes[plan->n_nodes - 1].out.axes[axis].n, n[axis], "%s: axis %d", crop, axis);
+        cr_assert_eq(plan->nodes[plan->n_nodes - 1].out.axes[axis].n, n[axis], "%s: axis %d", crop,
+                     axis);
     double *values = ts_test_read_hdf5_at(output, "/entry/data/data", &count);
     cr_assert_eq(count, (size_t)(n[0] * n[1] * n[2]));
     for (size_t i = 0; i < count; i++) {
         const size_t z = (size_t)first[0] + i / (size_t)(n[1] * n[2]),
-                     y = (size_t)first[1] + i / (size_t)n[2] % (size_t)n[1], x = (size_t)first[2] + i % (size_t)n[2];
+                     y = (size_t)first[1] + i / (size_t)n[2] % (size_t)n[1],
+                     x = (size_t)first[2] + i % (size_t)n[2];
         cr_assert_eq(values[i], ((const int16_t *)image.data)[(z * NY + y) * NX + x]);
     }
     free(values);
@@ -113,12 +116,16 @@ TEST_ON_BOTH(search, crop_finds_the_box_of_a_region)
 {
     expect_crop("crop above=0", (const int64_t[]){3, 4, 6}, (const int64_t[]){3, 5, 2});
     expect_crop("crop mask=body margin=2", (const int64_t[]){1, 2, 4}, (const int64_t[]){7, 9, 6});
-    expect_crop("crop above=0 margin=100", (const int64_t[]){0, 0, 0}, (const int64_t[]){NZ, NY, NX});
+    expect_crop("crop above=0 margin=100", (const int64_t[]){0, 0, 0},
+                (const int64_t[]){NZ, NY, NX});
     expect_crop("crop above=0 x=1,4", (const int64_t[]){3, 4, 1}, (const int64_t[]){3, 5, 3});
-    /* The spacing is 2, 0.7 and 0.5 mm along z, y and x: 1.4 mm are no slice, two rows and two columns. */
-    expect_crop("crop mask=body above=0 margin=1.4 unit=mm", (const int64_t[]){3, 2, 4}, (const int64_t[]){3, 9, 6});
+    /* The spacing is 2, 0.7 and 0.5 mm along z, y and x: 1.4 mm are no slice, two rows and two
+     * columns. */
+    expect_crop("crop mask=body above=0 margin=1.4 unit=mm", (const int64_t[]){3, 2, 4},
+                (const int64_t[]){3, 9, 6});
     /* All that is needed is given, as a recorded chain has it. */
-    expect_crop("crop above=0 x=1,4 y=2,3 z=0,4", (const int64_t[]){0, 2, 1}, (const int64_t[]){4, 1, 3});
+    expect_crop("crop above=0 x=1,4 y=2,3 z=0,4", (const int64_t[]){0, 2, 1},
+                (const int64_t[]){4, 1, 3});
 }
 
 static void expect_refusal(const char *crop, bool search, const char *code)
@@ -159,15 +166,17 @@ Test(search, a_plan_without_it_is_noted_and_not_run)
     expect_refusal("crop above=0", false, "not-searched");
 }
 
-/* Says whether the plan and the search both refuse the last stage, and name what has several volumes. */
+/* Says whether the plan and the search both refuse the last stage, and name what has several
+ * volumes. */
 static void expect_volumes(struct memory_chain *memory, const char *message, const char *hint)
 {
     const struct ts_options options = make_options();
     for (int search = 0; search < 2; search++) {
         struct ts_diag *diag = ts_diag_create();
         struct ts_plan *plan = NULL;
-        const enum ts_status status = search ? ts_chain_search(&memory->chain, &options, diag)
-                                             : ts_plan_create(&memory->chain, &options, &plan, diag);
+        const enum ts_status status = search
+                                          ? ts_chain_search(&memory->chain, &options, diag)
+                                          : ts_plan_create(&memory->chain, &options, &plan, diag);
         cr_assert_eq(status, TS_BAD_CHAIN);
         const struct ts_diag_record *record = ts_test_record(diag, "volumes-axes");
         cr_assert(record);
@@ -188,12 +197,15 @@ Test(search, of_several_volumes_the_message_says_whose_they_are)
         memory.n_volumes = 3;
         memory_chain_add(&memory, i == 0 ? "crop mask=atlas" : "crop mask=input", NULL);
         memory.stages[0].input_node = i == 1;
-        expect_volumes(&memory,
-                       i == 0   ? "looks for one box, and its image has 3 volumes, each of which may have another"
-                       : i == 1 ? "looks for one box, and its mask has 3 volumes, each of which may have another"
-                                : "looks for one box, and its image and its mask have 3 volumes, each of which may "
-                                  "have another",
-                       "beside the path of `input`, take: N reads one volume, 0 to 2");
+        expect_volumes(
+            &memory,
+            i == 0
+                ? "looks for one box, and its image has 3 volumes, each of which may have another"
+            : i == 1
+                ? "looks for one box, and its mask has 3 volumes, each of which may have another"
+                : "looks for one box, and its image and its mask have 3 volumes, each of which may "
+                  "have another",
+            "beside the path of `input`, take: N reads one volume, 0 to 2");
         clear_chain(&memory, crop_of(&memory)->given);
     }
     free(image.data);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A sweep gives, for each value, the bytes that the chain gives with that value alone, and the stages before it run
- * once. The bytes depend neither on slabs nor on threads.
+ * A sweep gives, for each value, the bytes that the chain gives with that value alone, and the
+ * stages before it run once. The bytes depend neither on slabs nor on threads.
  */
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -36,23 +36,33 @@ static void remove_folder(void)
 
 TestSuite(sweep, .init = make_folder, .fini = remove_folder);
 
-/* A chain: the swept stage stands between two others, which may be absent, and is written without its value. */
+/* A chain: the swept stage stands between two others, which may be absent, and is written without
+ * its value. */
 struct swept_chain {
     const char *before, *stage, *param, *values[VALUES], *after;
 };
 
 static const struct swept_chain chains[] = {
     {"median radius=1", "box dimensions=3d border=wrap", "radius", {"1", "3", "2"}, "equalize"},
-    {NULL, "rescale method=percentiles high_percentile=90", "low_percentile", {"0", "5", "20.5"}, "statistics"},
+    {NULL,
+     "rescale method=percentiles high_percentile=90",
+     "low_percentile",
+     {"0", "5", "20.5"},
+     "statistics"},
     {"box radius=1", "box radius=1", "border", {"reflect", "wrap", "nearest"}, NULL},
-    {"radon views=9", "fbp rows=12 columns=12 pixel_size=1.5", "filter", {"ramp", "hann", "cosine"}, NULL},
+    {"radon views=9",
+     "fbp rows=12 columns=12 pixel_size=1.5",
+     "filter",
+     {"ramp", "hann", "cosine"},
+     NULL},
     {"radon views=9", "fbp", "center", {"10", "11.5", "12"}, "box radius=1"},
     {"radon views=9", "sirt", "iterations", {"1", "4", "2"}, NULL},
     {"box radius=1", "radon", "views", {"5", "9", "6"}, "fbp rows=12 columns=12 pixel_size=1.5"},
 };
 enum { CHAINS = sizeof chains / sizeof *chains };
 
-/* Sinograms of several numbers of views have no place in one array; what is reconstructed from them has. */
+/* Sinograms of several numbers of views have no place in one array; what is reconstructed from them
+ * has. */
 static bool is_saved(const struct swept_chain *chain)
 {
     return strcmp(chain->param, "views") != 0;
@@ -73,30 +83,34 @@ static void add_stages(struct memory_chain *memory, const struct swept_chain *ch
 }
 
 /* Lets the chain, which holds the first value, sweep over all. `fields` has room for the values. */
-static void sweep_over(struct memory_chain *memory, const struct swept_chain *chain, unsigned char fields[VALUES * 64])
+static void sweep_over(struct memory_chain *memory, const struct swept_chain *chain,
+                       unsigned char fields[VALUES * 64])
 {
     struct chain_sweep *sweep = &memory->chain.sweep;
     sweep->stage = chain->before != NULL;
     sweep->n = VALUES;
     sweep->values = fields;
     const struct param_set *set = &memory->stages[sweep->stage].set;
-    const struct param *param = ts_param_find(set->params, set->n_params, chain->param, &sweep->param);
+    const struct param *param =
+        ts_param_find(set->params, set->n_params, chain->param, &sweep->param);
     cr_assert(param && ts_param_bytes(param->kind) <= 64);
     for (int k = 0; k < VALUES; k++) {
         char text[200];
         struct param_set other;
         const size_t length = strcspn(chain->stage, " ");
-        snprintf(text, sizeof text, "%s %s=%s", chain->stage + length, chain->param, chain->values[k]);
+        snprintf(text, sizeof text, "%s %s=%s", chain->stage + length, chain->param,
+                 chain->values[k]);
         ts_test_params(memory->stages[sweep->stage].stage, text, &other);
-        memcpy(fields + (size_t)k * ts_param_bytes(param->kind), ts_param_field(&other, sweep->param),
-               ts_param_bytes(param->kind));
+        memcpy(fields + (size_t)k * ts_param_bytes(param->kind),
+               ts_param_field(&other, sweep->param), ts_param_bytes(param->kind));
         ts_test_params_clear(&other);
     }
 }
 
 static void run_chain(const struct memory_chain *memory, int threads)
 {
-    const struct ts_options options = {.device = ts_test_device ? "cuda" : "cpu", .threads = threads, .force = true};
+    const struct ts_options options = {
+        .device = ts_test_device ? "cuda" : "cpu", .threads = threads, .force = true};
     struct ts_plan *plan = ts_test_plan(memory, &options);
     cr_assert(plan);
     ts_test_plan_run(plan);
@@ -107,10 +121,12 @@ static void run_chain(const struct memory_chain *memory, int threads)
 static void check_part(const struct swept_chain *chain, const char *dataset, int k)
 {
     size_t n_all, n;
-    double *all = ts_test_read_hdf5_at(output, dataset, &n_all), *one = ts_test_read_hdf5_at(single, dataset, &n);
-    cr_assert_eq(n_all, VALUES * n, "%s: %s has %zu elements, one value's has %zu", chain->stage, dataset, n_all, n);
-    cr_expect_eq(memcmp(all + (size_t)k * n, one, n * sizeof *one), 0, "%s: %s differs with %s=%s", chain->stage,
-                 dataset, chain->param, chain->values[k]);
+    double *all = ts_test_read_hdf5_at(output, dataset, &n_all),
+           *one = ts_test_read_hdf5_at(single, dataset, &n);
+    cr_assert_eq(n_all, VALUES * n, "%s: %s has %zu elements, one value's has %zu", chain->stage,
+                 dataset, n_all, n);
+    cr_expect_eq(memcmp(all + (size_t)k * n, one, n * sizeof *one), 0, "%s: %s differs with %s=%s",
+                 chain->stage, dataset, chain->param, chain->values[k]);
     free(all);
     free(one);
 }
@@ -125,7 +141,8 @@ Test(sweep, each_value_is_as_alone)
         add_stages(&memory, &chains[c], 0);
         sweep_over(&memory, &chains[c], fields);
         run_chain(&memory, 2);
-        cr_expect_eq(memory.slices_read, NZ, "%s: %d slices were read", chains[c].stage, (int)memory.slices_read);
+        cr_expect_eq(memory.slices_read, NZ, "%s: %d slices were read", chains[c].stage,
+                     (int)memory.slices_read);
         for (int k = 0; k < VALUES; k++) {
             memory_chain_init(&alone, &image, NULL, single);
             add_stages(&alone, &chains[c], k);
@@ -140,14 +157,15 @@ Test(sweep, each_value_is_as_alone)
     free(image.data);
 }
 
-static enum ts_status count_slices(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                                   void *scratch)
+static enum ts_status count_slices(const struct stage_context *context, const struct ts_image *in,
+                                   struct ts_image *out, void *scratch)
 {
     mapped += out->axes[0].n;
     return ts_stage_find("box")->map(context, in, out, scratch);
 }
 
-/* The stage before the sweep computes each slice once, however many values there are and passes each needs. */
+/* The stage before the sweep computes each slice once, however many values there are and passes
+ * each needs. */
 Test(sweep, stages_before_it_run_once)
 {
     static const struct swept_chain chain = {"", "box", "radius", {"1", "3", "2"}, "equalize"};

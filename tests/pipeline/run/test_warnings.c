@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A result keeps the warnings of its run: each once, sorted, and without the sentences that may name files.
+ * A result keeps the warnings of its run: each once, sorted, and without the sentences that may
+ * name files.
  */
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -20,7 +21,8 @@ static void begin(void)
 {
     ts_test_folder(folder, sizeof folder);
     snprintf(output, sizeof output, "%s/o.h5", folder);
-    ts_program_run(folder, (const char *const[]){"phantom", "shepp-logan", "-o", "study", NULL}, &outcome);
+    ts_program_run(folder, (const char *const[]){"phantom", "shepp-logan", "-o", "study", NULL},
+                   &outcome);
     cr_assert_eq(outcome.code, 0, "%s", outcome.err);
 }
 
@@ -38,7 +40,8 @@ static void run(const char *chain, char *text, size_t size)
     struct ts_diag *diag = ts_diag_create();
     const char *const *texts;
     size_t n = 0;
-    ts_program_run(folder, (const char *const[]){"run", chain, "--force", "--device", "cpu", NULL}, &outcome);
+    ts_program_run(folder, (const char *const[]){"run", chain, "--force", "--device", "cpu", NULL},
+                   &outcome);
     cr_assert_eq(outcome.code, 0, "%s", outcome.err);
     cr_assert_eq(ts_hdf5_read_texts(output, WARNINGS_PATH, arena, &texts, &n, diag), TS_OK);
     *text = '\0';
@@ -77,13 +80,14 @@ static void write_npy(const char *type, const void *values, size_t n, size_t byt
     snprintf(path, sizeof path, "%s/a.npy", folder);
     memset(header, ' ', sizeof header);
     const int used =
-        snprintf(header, sizeof header, "{'descr': '%s', 'fortran_order': False, 'shape': (1, 1, %zu), }", type, n);
+        snprintf(header, sizeof header,
+                 "{'descr': '%s', 'fortran_order': False, 'shape': (1, 1, %zu), }", type, n);
     header[used] = ' ';
     header[sizeof header - 1] = '\n';
     FILE *file = fopen(path, "wb");
     cr_assert(file && fwrite("\x93NUMPY\1\0\x76\0", 1, 10, file) == 10 &&
-              fwrite(header, 1, sizeof header, file) == sizeof header && fwrite(values, bytes, n, file) == n &&
-              fclose(file) == 0);
+              fwrite(header, 1, sizeof header, file) == sizeof header &&
+              fwrite(values, bytes, n, file) == n && fclose(file) == 0);
 }
 
 /* 2^24 + 1 is the first integer that has no float, and 0.1 has none. */
@@ -92,10 +96,12 @@ Test(warnings, values_that_lose_digits_are_counted)
     static const int32_t integers[] = {0, 16777216, 16777217, -16777219, 2147483647, 33554432},
                          exact[] = {0, 16777216, -16777216, 33554432, 5, 6};
     static const double doubles[] = {0.5, 0.1, 3, 1.0 / 3}, short_doubles[] = {0.5, 1, 3, 0.25};
-    static const char of_integers[] = "values-rounded: convolve: 3 values of input have no 32-bit float and are "
-                                      "rounded where floats are made of them, by at most 1\n",
-                      of_doubles[] = "values-rounded: input: 2 values of input have no 32-bit float and are rounded "
-                                     "to one, by at most 9.93411e-09\n";
+    static const char
+        of_integers[] = "values-rounded: convolve: 3 values of input have no 32-bit float and are "
+                        "rounded where floats are made of them, by at most 1\n",
+        of_doubles[] =
+            "values-rounded: input: 2 values of input have no 32-bit float and are rounded "
+            "to one, by at most 9.93411e-09\n";
     char text[4096];
     write_npy("<i4", integers, 6, 4);
     run("npy a.npy | convolve kernel=custom weights=[1] | hdf5 o.h5", text, sizeof text);

@@ -55,9 +55,10 @@ void ts_batch_folder_begin(void)
         char folder[16], noise[16];
         snprintf(folder, sizeof folder, "st/p%d", i);
         snprintf(noise, sizeof noise, "%d", i);
-        ts_compare_program_run(
-            ARGUMENTS("phantom", "head", "-o", folder, "--size", "48", "--slices", "6", "--noise", noise));
+        ts_compare_program_run(ARGUMENTS("phantom", "head", "-o", folder, "--size", "48",
+                                         "--slices", "6", "--noise", noise));
     }
-    ts_compare_program_write("chain.yaml", "tomostage: 2\ninput: {dicom: x}\nstages:\n  - box: {radius: 1}\n"
-                                           "  - crop: {above: -500}\n  - statistics\noutput: {hdf5: y.h5}\n");
+    ts_compare_program_write("chain.yaml",
+                             "tomostage: 2\ninput: {dicom: x}\nstages:\n  - box: {radius: 1}\n"
+                             "  - crop: {above: -500}\n  - statistics\noutput: {hdf5: y.h5}\n");
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `tomostage batch` runs from end to end on phantoms: lists, names, refusals, results that are found, tables and exit
- * codes.
+ * `tomostage batch` runs from end to end on phantoms: lists, names, refusals, results that are
+ * found, tables and exit codes.
  */
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -30,22 +30,27 @@ static void expect_text(const char *name, const char *text, bool is)
 
 Test(batch, makes_what_single_runs_make)
 {
-    ts_compare_program_expect(ARGUMENTS("batch", "chain.yaml", "st/*", "-o", "out", "--jobs", "2"), 0,
-                              ARGUMENTS("p1.h5: done in ", "wrote out/batch.tsv: 3 studies, 3 done\n"));
+    ts_compare_program_expect(
+        ARGUMENTS("batch", "chain.yaml", "st/*", "-o", "out", "--jobs", "2"), 0,
+        ARGUMENTS("p1.h5: done in ", "wrote out/batch.tsv: 3 studies, 3 done\n"));
     ts_batch_folder_expect("out", "batch.html batch.tsv p1.h5 p2.h5 p3.h5 ");
     ts_compare_program_run(ARGUMENTS("run", "chain.yaml", "-i", "st/p2", "-o", "single.h5"));
-    ts_compare_program_expect(ARGUMENTS("rerun", "out/p2.h5", "-i", "st/p2"), 0, ARGUMENTS("the same: "));
-    ts_compare_program_expect(ARGUMENTS("diff", "out/p2.h5", "single.h5"), 0, ARGUMENTS("\nequal\n"));
+    ts_compare_program_expect(ARGUMENTS("rerun", "out/p2.h5", "-i", "st/p2"), 0,
+                              ARGUMENTS("the same: "));
+    ts_compare_program_expect(ARGUMENTS("diff", "out/p2.h5", "single.h5"), 0,
+                              ARGUMENTS("\nequal\n"));
     ts_compare_program_expect(ARGUMENTS("verify", "single.h5"), 0, ARGUMENTS("digest "));
     char digest[80];
-    cr_assert_eq(sscanf(strstr(ts_compare_program.outcome.out, "digest "), "digest %79s", digest), 1);
+    cr_assert_eq(sscanf(strstr(ts_compare_program.outcome.out, "digest "), "digest %79s", digest),
+                 1);
     expect_text("out/batch.tsv", digest, true);
     expect_text("out/batch.tsv", "\tst/p2\t\n", true);
     expect_text("out/batch.html", "<p>3 studies, 3 done</p>", true);
     expect_text("out/batch.html", "http", false);
 }
 
-/* The shell gives a folder that is named like the pattern as it is, and the others with it, or none of them. */
+/* The shell gives a folder that is named like the pattern as it is, and the others with it, or none
+ * of them. */
 Test(batch, a_folder_named_like_a_pattern_hides_no_other)
 {
     char folder[300];
@@ -56,8 +61,9 @@ Test(batch, a_folder_named_like_a_pattern_hides_no_other)
         snprintf(pattern, sizeof pattern, "st/%s", names[i]);
         snprintf(to, sizeof to, "out%zu", i);
         cr_assert_eq(mkdir(folder, 0777), 0);
-        ts_compare_program_expect(ARGUMENTS("batch", "chain.yaml", pattern, "st/p1", "-o", to, "--keep-going"), 3,
-                                  ARGUMENTS(i == 2 ? ": 3 studies, " : ": 4 studies, "));
+        ts_compare_program_expect(
+            ARGUMENTS("batch", "chain.yaml", pattern, "st/p1", "-o", to, "--keep-going"), 3,
+            ARGUMENTS(i == 2 ? ": 3 studies, " : ": 4 studies, "));
         cr_assert_eq(rmdir(folder), 0);
     }
 }
@@ -65,37 +71,46 @@ Test(batch, a_folder_named_like_a_pattern_hides_no_other)
 Test(batch, tells_programs_what_happens)
 {
     ts_compare_program_run(ARGUMENTS("batch", "chain.yaml", "st/p1", "-o", "out"));
-    ts_compare_program_expect(
-        ARGUMENTS("batch", "chain.yaml", "st/p1", "st/p2", "none", "-o", "out", "--resume", "--keep-going", "--json"),
-        3,
-        ARGUMENTS("{\"event\": \"started\", \"studies\": 3, \"jobs\": 1",
-                  "\"state\": \"found\", \"output\": \"out/p1.h5\"",
-                  "\"state\": \"running\", \"output\": \"out/p2.h5\"", "\"state\": \"done\", \"output\": \"out/p2.h5\"",
-                  "\"state\": \"refused\", \"output\": \"out/none.h5\"", "\"message\": \"cannot read",
-                  "{\"event\": \"finished\", \"table\": \"out/batch.tsv\", \"studies\": 3, \"not run\": 0, "
-                  "\"refused\": 1, \"done\": 1, \"found\": 1,"));
+    ts_compare_program_expect(ARGUMENTS("batch", "chain.yaml", "st/p1", "st/p2", "none", "-o",
+                                        "out", "--resume", "--keep-going", "--json"),
+                              3,
+                              ARGUMENTS("{\"event\": \"started\", \"studies\": 3, \"jobs\": 1",
+                                        "\"state\": \"found\", \"output\": \"out/p1.h5\"",
+                                        "\"state\": \"running\", \"output\": \"out/p2.h5\"",
+                                        "\"state\": \"done\", \"output\": \"out/p2.h5\"",
+                                        "\"state\": \"refused\", \"output\": \"out/none.h5\"",
+                                        "\"message\": \"cannot read",
+                                        "{\"event\": \"finished\", \"table\": \"out/batch.tsv\", "
+                                        "\"studies\": 3, \"not run\": 0, "
+                                        "\"refused\": 1, \"done\": 1, \"found\": 1,"));
     for (char *rest = ts_compare_program.outcome.out, *line; (line = strsep(&rest, "\n"));)
         cr_assert(!*line || ts_test_is_json(line, strlen(line)), "%s", line);
-    ts_compare_program_expect(ARGUMENTS("batch", "chain.yaml", "none", "st/p3", "-o", "out", "--resume", "--json"), 3,
-                              ARGUMENTS("\"state\": \"refused\"", "\"state\": \"not run\", \"output\": \"out/p3.h5\"",
-                                        "{\"event\": \"finished\", \"studies\": 2"));
+    ts_compare_program_expect(
+        ARGUMENTS("batch", "chain.yaml", "none", "st/p3", "-o", "out", "--resume", "--json"), 3,
+        ARGUMENTS("\"state\": \"refused\"", "\"state\": \"not run\", \"output\": \"out/p3.h5\"",
+                  "{\"event\": \"finished\", \"studies\": 2"));
 }
 
 /* Plain lists and tables give paths relative to themselves. */
 Test(batch, takes_lists_and_tables)
 {
     ts_compare_program_write("st/list.txt", "# two of them\r\np1\r\n\r\np3\n");
-    ts_compare_program_write("table.tsv",
-                             "input\toutput\tbox.radius\nst/p1\tfirst\t2\nst/p1\t\t1\nst/p1\t\t3\nst/p2\t\t\n");
-    ts_compare_program_expect(ARGUMENTS("batch", "chain.yaml", "st/list.txt", "-o", "list"), 0, ARGUMENTS("2 done"));
+    ts_compare_program_write(
+        "table.tsv",
+        "input\toutput\tbox.radius\nst/p1\tfirst\t2\nst/p1\t\t1\nst/p1\t\t3\nst/p2\t\t\n");
+    ts_compare_program_expect(ARGUMENTS("batch", "chain.yaml", "st/list.txt", "-o", "list"), 0,
+                              ARGUMENTS("2 done"));
     ts_batch_folder_expect("list", "batch.html batch.tsv p1.h5 p3.h5 ");
-    ts_compare_program_expect(ARGUMENTS("batch", "chain.yaml", "table.tsv", "-o", "table"), 0, ARGUMENTS("4 done"));
+    ts_compare_program_expect(ARGUMENTS("batch", "chain.yaml", "table.tsv", "-o", "table"), 0,
+                              ARGUMENTS("4 done"));
     char names[512];
     ts_batch_folder_list("table", names, sizeof names);
     cr_assert(strstr(names, "first.h5 p1-") && strstr(names, "p2.h5 "), "%s", names);
-    ts_compare_program_expect(ARGUMENTS("diff", "list/p1.h5", "table/first.h5"), 1, ARGUMENTS("radius: 1 and 2"));
-    ts_compare_program_expect(ARGUMENTS("batch", "chain.yaml", "table.tsv", "-o", "table", "--resume"), 0,
-                              ARGUMENTS("4 found"));
+    ts_compare_program_expect(ARGUMENTS("diff", "list/p1.h5", "table/first.h5"), 1,
+                              ARGUMENTS("radius: 1 and 2"));
+    ts_compare_program_expect(
+        ARGUMENTS("batch", "chain.yaml", "table.tsv", "-o", "table", "--resume"), 0,
+        ARGUMENTS("4 found"));
 }
 
 Test(batch, refuses_lists_that_are_malformed)
@@ -115,23 +130,30 @@ Test(batch, refuses_lists_that_are_malformed)
                                   ARGUMENTS(cases[i].message));
     }
     ts_compare_program_write("wrong.tsv", "input\n");
-    ts_compare_program_expect(ARGUMENTS("batch", "chain.yaml", "wrong.tsv", "-o", "out"), 3, ARGUMENTS("no study"));
-    ts_compare_program_expect(ARGUMENTS("batch", "chain.yaml", "nothing*", "-o", "out"), 3, ARGUMENTS("nothing fits"));
-    ts_compare_program_expect(ARGUMENTS("batch", "chain.yaml", "st/*"), 2, ARGUMENTS("-o FOLDER is missing"));
-    ts_compare_program_expect(ARGUMENTS("batch", "chain.yaml", "st/*", "-o", "out", "--shard", "3/2"), 2,
-                              ARGUMENTS("no part such as 1/4"));
-    ts_compare_program_expect(ARGUMENTS("batch", "none.yaml", "st/*", "-o", "out"), 2, ARGUMENTS("none.yaml"));
+    ts_compare_program_expect(ARGUMENTS("batch", "chain.yaml", "wrong.tsv", "-o", "out"), 3,
+                              ARGUMENTS("no study"));
+    ts_compare_program_expect(ARGUMENTS("batch", "chain.yaml", "nothing*", "-o", "out"), 3,
+                              ARGUMENTS("nothing fits"));
+    ts_compare_program_expect(ARGUMENTS("batch", "chain.yaml", "st/*"), 2,
+                              ARGUMENTS("-o FOLDER is missing"));
+    ts_compare_program_expect(
+        ARGUMENTS("batch", "chain.yaml", "st/*", "-o", "out", "--shard", "3/2"), 2,
+        ARGUMENTS("no part such as 1/4"));
+    ts_compare_program_expect(ARGUMENTS("batch", "none.yaml", "st/*", "-o", "out"), 2,
+                              ARGUMENTS("none.yaml"));
     ts_batch_folder_expect(".", FILES "wrong.tsv ");
 }
 
 /* Everything wrong is said before anything runs; with --keep-going the others run. */
 Test(batch, reports_all_that_is_wrong_first)
 {
-    ts_compare_program_expect(ARGUMENTS("batch", "chain.yaml", "none", "st/p1", "nil", "-o", "out"), 3,
-                              ARGUMENTS("none:\n", "nil:\n", "2 of 3 studies are refused; nothing was run\n"));
+    ts_compare_program_expect(
+        ARGUMENTS("batch", "chain.yaml", "none", "st/p1", "nil", "-o", "out"), 3,
+        ARGUMENTS("none:\n", "nil:\n", "2 of 3 studies are refused; nothing was run\n"));
     ts_batch_folder_expect(".", FILES);
-    ts_compare_program_expect(ARGUMENTS("batch", "chain.yaml", "none", "st/p1", "nil", "-o", "out", "--keep-going"), 3,
-                              ARGUMENTS("3 studies, 2 refused, 1 done\n"));
+    ts_compare_program_expect(
+        ARGUMENTS("batch", "chain.yaml", "none", "st/p1", "nil", "-o", "out", "--keep-going"), 3,
+        ARGUMENTS("3 studies, 2 refused, 1 done\n"));
     ts_batch_folder_expect("out", "batch.html batch.tsv p1.h5 ");
     expect_text("out/batch.tsv", "refused\tnone.h5\t\t\t\tnone\tcannot read none", true);
 }
@@ -140,63 +162,77 @@ Test(batch, reports_all_that_is_wrong_first)
 Test(batch, a_run_that_fails_ends_the_batch)
 {
     ts_compare_program_write("table.tsv", "input\tcrop.above\nst/p1\t9000\nst/p2\t\nst/p3\t\n");
-    ts_compare_program_expect(ARGUMENTS("batch", "chain.yaml", "table.tsv", "-o", "out"), 2,
-                              ARGUMENTS("st/p1:\n", "p1.h5: failed in ", "3 studies, 2 not run, 1 failed\n"));
+    ts_compare_program_expect(
+        ARGUMENTS("batch", "chain.yaml", "table.tsv", "-o", "out"), 2,
+        ARGUMENTS("st/p1:\n", "p1.h5: failed in ", "3 studies, 2 not run, 1 failed\n"));
     ts_batch_folder_expect("out", "batch.html batch.tsv ");
-    expect_text("out/batch.tsv", "\tcrop.above: chooses no pixel, so that there is no box\n", true); /* no code */
-    ts_compare_program_expect(ARGUMENTS("batch", "chain.yaml", "table.tsv", "-o", "out", "--resume", "--keep-going"), 2,
-                              ARGUMENTS("3 studies, 2 done, 1 failed\n"));
+    expect_text("out/batch.tsv", "\tcrop.above: chooses no pixel, so that there is no box\n",
+                true); /* no code */
+    ts_compare_program_expect(
+        ARGUMENTS("batch", "chain.yaml", "table.tsv", "-o", "out", "--resume", "--keep-going"), 2,
+        ARGUMENTS("3 studies, 2 done, 1 failed\n"));
     ts_batch_folder_expect("out", "batch.html batch.tsv p2.h5 p3.h5 ");
 }
 
 Test(batch, resumes_what_is_the_same_alone)
 {
     ts_compare_program_run(ARGUMENTS("batch", "chain.yaml", "st/*", "-o", "out"));
-    ts_compare_program_expect(ARGUMENTS("batch", "chain.yaml", "st/*", "-o", "out"), 1,
-                              ARGUMENTS("'out/p1.h5' already exists", "'out/p3.h5' already exists", "--resume"));
+    ts_compare_program_expect(
+        ARGUMENTS("batch", "chain.yaml", "st/*", "-o", "out"), 1,
+        ARGUMENTS("'out/p1.h5' already exists", "'out/p3.h5' already exists", "--resume"));
     ts_batch_folder_remove("out/p2.h5");
     ts_compare_program_expect(ARGUMENTS("batch", "chain.yaml", "st/*", "-o", "out", "--resume"), 0,
                               ARGUMENTS("3 studies, 1 done, 2 found\n"));
     ts_compare_program_expect(
-        ARGUMENTS("batch", "chain.yaml", "st/*", "-o", "out", "--resume", "--set", "box.radius=2"), 1,
+        ARGUMENTS("batch", "chain.yaml", "st/*", "-o", "out", "--resume", "--set", "box.radius=2"),
+        1,
         ARGUMENTS("out/p1.h5 exists, and was made by another chain: box.radius is 1 there, not 2"));
     ts_compare_program_expect(
-        ARGUMENTS("batch", "dicom x | box radius=1 | invert | hdf5 y.h5", "st/*", "-o", "out", "--resume"), 1,
-        ARGUMENTS("out/p3.h5 exists, and was made by a chain of other inputs or stages"));
-    ts_compare_program_run(ARGUMENTS("phantom", "disc", "-o", "disc", "--size", "48", "--slices", "6"));
+        ARGUMENTS("batch", "dicom x | box radius=1 | invert | hdf5 y.h5", "st/*", "-o", "out",
+                  "--resume"),
+        1, ARGUMENTS("out/p3.h5 exists, and was made by a chain of other inputs or stages"));
+    ts_compare_program_run(
+        ARGUMENTS("phantom", "disc", "-o", "disc", "--size", "48", "--slices", "6"));
     ts_batch_folder_make("single");
     ts_compare_program_write("other.tsv", "input\toutput\ndisc\tp1\n");
     ts_compare_program_run(ARGUMENTS("run", "dicom st/p1 | box radius=1 | hdf5 single/p1.h5"));
-    ts_compare_program_expect(
-        ARGUMENTS("batch", "dicom x | box radius=1 | hdf5 y.h5", "other.tsv", "-o", "single", "--resume"), 3,
-        ARGUMENTS("changed, the first: "));
+    ts_compare_program_expect(ARGUMENTS("batch", "dicom x | box radius=1 | hdf5 y.h5", "other.tsv",
+                                        "-o", "single", "--resume"),
+                              3, ARGUMENTS("changed, the first: "));
     ts_batch_folder_cut("out/p1.h5");
     ts_compare_program_expect(ARGUMENTS("batch", "chain.yaml", "st/*", "-o", "out", "--resume"), 3,
                               ARGUMENTS("st/p1:\n", "1 of 3 studies are refused"));
 }
 
-/* A sweep is found by its values. What fbp derives from its input may be another for each of them. */
+/* A sweep is found by its values. What fbp derives from its input may be another for each of
+ * them. */
 Test(batch, resumes_sweeps)
 {
-    static const char chain[] = "dicom x | box radius=1 | median radius={sweep 1 2} | save name=m | statistics | "
-                                "hdf5 y.h5",
+    static const char chain[] =
+        "dicom x | box radius=1 | median radius={sweep 1 2} | save name=m | statistics | "
+        "hdf5 y.h5",
                       derived[] = "dicom x | radon views={sweep 8 16} | fbp | hdf5 y.h5";
     const char *const same[] = {chain, derived},
                       *const others[][2] = {
                           {"median radius={sweep 1 3}",
                            "made by another chain: median[radius=3].radius is 2 there, not 3"},
-                          {"median radius={sweep 2 1}", "made by another chain: median.radius is 1 there, not 2"},
-                          {"median radius={sweep 1 2 3}", "made by a chain of other inputs or stages"},
+                          {"median radius={sweep 2 1}",
+                           "made by another chain: median.radius is 1 there, not 2"},
+                          {"median radius={sweep 1 2 3}",
+                           "made by a chain of other inputs or stages"},
                           {"median radius=1", "made by a chain of other inputs or stages"}};
     for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
         const char *folder = i ? "derived" : "out";
-        ts_compare_program_expect(ARGUMENTS("batch", same[i], "st/p1", "-o", folder), 0, ARGUMENTS("1 done"));
+        ts_compare_program_expect(ARGUMENTS("batch", same[i], "st/p1", "-o", folder), 0,
+                                  ARGUMENTS("1 done"));
         ts_compare_program_expect(ARGUMENTS("batch", same[i], "st/p1", "-o", folder, "--resume"), 0,
                                   ARGUMENTS("1 study, 1 found\n"));
     }
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         char text[200];
-        snprintf(text, sizeof text, "dicom x | box radius=1 | %s | save name=m | statistics | hdf5 y.h5", others[i][0]);
+        snprintf(text, sizeof text,
+                 "dicom x | box radius=1 | %s | save name=m | statistics | hdf5 y.h5",
+                 others[i][0]);
         ts_compare_program_expect(ARGUMENTS("batch", text, "st/p1", "-o", "out", "--resume"), 1,
                                   ARGUMENTS(others[i][1]));
     }
@@ -205,11 +241,13 @@ Test(batch, resumes_sweeps)
 /* The shards of one list have each study once, and names that do not depend on the shard. */
 Test(batch, shards_part_the_list)
 {
-    ts_compare_program_expect(ARGUMENTS("batch", "chain.yaml", "st/*", "-o", "out", "--shard", "2/2"), 0,
-                              ARGUMENTS("wrote out/batch-2-of-2.tsv: 1 study, 1 done\n"));
+    ts_compare_program_expect(
+        ARGUMENTS("batch", "chain.yaml", "st/*", "-o", "out", "--shard", "2/2"), 0,
+        ARGUMENTS("wrote out/batch-2-of-2.tsv: 1 study, 1 done\n"));
     ts_batch_folder_expect("out", "batch-2-of-2.html batch-2-of-2.tsv p2.h5 ");
-    ts_compare_program_expect(ARGUMENTS("batch", "chain.yaml", "st/*", "-o", "out", "--shard", "1/2"), 0,
-                              ARGUMENTS("2 done"));
+    ts_compare_program_expect(
+        ARGUMENTS("batch", "chain.yaml", "st/*", "-o", "out", "--shard", "1/2"), 0,
+        ARGUMENTS("2 done"));
     ts_compare_program_expect(ARGUMENTS("batch", "chain.yaml", "st/*", "-o", "out", "--resume"), 0,
                               ARGUMENTS("3 found"));
 }

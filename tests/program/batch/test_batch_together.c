@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Batches share a folder, or end before their time: by a signal, or by SIGKILL, of which no process hears. After each
- * of them every file is whole, and --resume makes the rest.
+ * Batches share a folder, or end before their time: by a signal, or by SIGKILL, of which no process
+ * hears. After each of them every file is whole, and --resume makes the rest.
  */
 #include <criterion/criterion.h>
 #include <signal.h>
@@ -30,9 +30,10 @@ TestSuite(batch_together, .init = begin, .fini = ts_compare_program_end);
 
 static pid_t start(void)
 {
-    return ts_program_start(
-        ts_compare_program.folder,
-        ARGUMENTS("batch", "chain.yaml", "many.tsv", "-o", "out", "--jobs", "2", "--threads", "2", "--resume"), -1);
+    return ts_program_start(ts_compare_program.folder,
+                            ARGUMENTS("batch", "chain.yaml", "many.tsv", "-o", "out", "--jobs", "2",
+                                      "--threads", "2", "--resume"),
+                            -1);
 }
 
 static void wait_ms(long milliseconds)
@@ -67,8 +68,8 @@ static void wait_for_results(int n)
         wait_ms(10);
 }
 
-/* Whoever finishes last has seen all results, and what one batch did not do the other did. Nothing is left beside
- * results and tables. */
+/* Whoever finishes last has seen all results, and what one batch did not do the other did. Nothing
+ * is left beside results and tables. */
 Test(batch_together, two_share_a_folder)
 {
     char names[512] = "batch.html batch.tsv ";
@@ -82,8 +83,8 @@ Test(batch_together, two_share_a_folder)
     for (int i = 0; i < STUDIES; i++)
         snprintf(names + strlen(names), sizeof names - strlen(names), "s%02d.h5 ", i);
     ts_batch_folder_expect("out", names);
-    ts_compare_program_expect(ARGUMENTS("batch", "chain.yaml", "many.tsv", "-o", "out", "--resume"), 0,
-                              ARGUMENTS("24 studies, 24 found\n"));
+    ts_compare_program_expect(ARGUMENTS("batch", "chain.yaml", "many.tsv", "-o", "out", "--resume"),
+                              0, ARGUMENTS("24 studies, 24 found\n"));
 }
 
 /* The runs of a killed batch may go on for a moment; the next one waits for them. */
@@ -97,9 +98,11 @@ Test(batch_together, a_killed_one_is_resumed)
         cr_assert_eq(waitpid(pid, &ended, 0), pid);
         count_results(true);
     }
-    ts_compare_program_expect(ARGUMENTS("batch", "chain.yaml", "many.tsv", "-o", "out", "--jobs", "2", "--resume"), 0,
-                              ARGUMENTS("wrote out/batch.tsv: 24 studies, "));
-    cr_assert(!strstr(ts_compare_program.outcome.out, "not run") && !strstr(ts_compare_program.outcome.out, "failed"));
+    ts_compare_program_expect(
+        ARGUMENTS("batch", "chain.yaml", "many.tsv", "-o", "out", "--jobs", "2", "--resume"), 0,
+        ARGUMENTS("wrote out/batch.tsv: 24 studies, "));
+    cr_assert(!strstr(ts_compare_program.outcome.out, "not run") &&
+              !strstr(ts_compare_program.outcome.out, "failed"));
     cr_assert_eq(count_results(true), STUDIES);
 }
 
@@ -109,14 +112,16 @@ Test(batch_together, a_signal_ends_it_with_its_table)
     wait_for_results(1);
     kill(pid, SIGTERM);
     ts_program_wait(pid, ts_compare_program.folder, &ts_compare_program.outcome);
-    cr_assert_eq(ts_compare_program.outcome.code, 128 + SIGTERM, "%d %s", ts_compare_program.outcome.code,
-                 ts_compare_program.outcome.err);
-    cr_assert(strstr(ts_compare_program.outcome.err, "stopped by SIGTERM; results that are there are whole"), "%s",
-              ts_compare_program.outcome.err);
-    cr_assert(strstr(ts_compare_program.outcome.out, "wrote out/batch.tsv"), "%s", ts_compare_program.outcome.out);
+    cr_assert_eq(ts_compare_program.outcome.code, 128 + SIGTERM, "%d %s",
+                 ts_compare_program.outcome.code, ts_compare_program.outcome.err);
+    cr_assert(strstr(ts_compare_program.outcome.err,
+                     "stopped by SIGTERM; results that are there are whole"),
+              "%s", ts_compare_program.outcome.err);
+    cr_assert(strstr(ts_compare_program.outcome.out, "wrote out/batch.tsv"), "%s",
+              ts_compare_program.outcome.out);
     cr_assert_lt(count_results(true), STUDIES);
-    ts_compare_program_expect(ARGUMENTS("batch", "chain.yaml", "many.tsv", "-o", "out", "--resume"), 0,
-                              ARGUMENTS(" found\n"));
+    ts_compare_program_expect(ARGUMENTS("batch", "chain.yaml", "many.tsv", "-o", "out", "--resume"),
+                              0, ARGUMENTS(" found\n"));
 }
 
 /* A list of public images of three kinds makes their results, and finds them the second time. */
@@ -126,15 +131,17 @@ Test(batch_together, public_images)
     char text[2048];
     const char *data = ts_test_data();
     snprintf(text, sizeof text,
-             "input\toutput\tgaussian.sigma\n%s/ct/ibsi_sts001/dicom/CT\tct\t1\n%s/ct/ibsi_sts001/dicom/MR_T1\tmr\t\n"
+             "input\toutput\tgaussian.sigma\n%s/ct/ibsi_sts001/dicom/CT\tct\t1\n%s/ct/ibsi_sts001/"
+             "dicom/MR_T1\tmr\t\n"
              "%s/ct/ibsi_sts001/dicom/PET\tpet\t2\n",
              data, data, data);
     ts_compare_program_write("public.tsv", text);
-    const char *const arguments[] = {"batch",      "dicom x | gaussian sigma=0.5 | statistics | hdf5 y.h5",
-                                     "public.tsv", "-o",
-                                     "real",       "--jobs",
-                                     "2",          "--resume",
-                                     NULL};
+    const char *const arguments[] = {
+        "batch",      "dicom x | gaussian sigma=0.5 | statistics | hdf5 y.h5",
+        "public.tsv", "-o",
+        "real",       "--jobs",
+        "2",          "--resume",
+        NULL};
     ts_compare_program_expect(arguments, 0, ARGUMENTS("3 studies, 3 done\n"));
     ts_compare_program_expect(arguments, 0, ARGUMENTS("3 studies, 3 found\n"));
 }

@@ -25,8 +25,9 @@ static void remove_folder(void)
 
 TestSuite(cli, .init = make_folder, .fini = remove_folder);
 
-static const char *const commands[] = {"run",     "check", "stages",  "schema", "info",  "verify", "doctor",
-                                       "phantom", "bench", "preview", "plot",   "study", "diff",   "rerun"};
+static const char *const commands[] = {"run",    "check",  "stages",  "schema", "info",
+                                       "verify", "doctor", "phantom", "bench",  "preview",
+                                       "plot",   "study",  "diff",    "rerun"};
 
 Test(cli, every_command_has_a_page)
 {
@@ -42,7 +43,9 @@ Test(cli, every_command_has_a_page)
             snprintf(expected, sizeof expected, "usage: tomostage %s", commands[i]);
             cr_assert_eq(outcome.code, 0);
             cr_assert_eq(strncmp(outcome.out, expected, strlen(expected)), 0, "%s", outcome.out);
-            cr_assert(strstr(outcome.out, "exit codes: 0 done, 1 the run failed, 2 the chain or the command line"));
+            cr_assert(
+                strstr(outcome.out,
+                       "exit codes: 0 done, 1 the run failed, 2 the chain or the command line"));
             cr_assert_str_empty(outcome.err);
         }
     }
@@ -60,39 +63,52 @@ static const struct {
     const char *message;
 } wrong[] = {
     {{"ran"}, "tomostage: unknown command 'ran'; did you mean 'run'?\n"},
-    {{"frobnicate"}, "tomostage: unknown command 'frobnicate'; 'tomostage --help' lists the commands\n"},
-    {{"--versoin"}, "tomostage: unknown command '--versoin'; 'tomostage --help' lists the commands\n"},
+    {{"frobnicate"},
+     "tomostage: unknown command 'frobnicate'; 'tomostage --help' lists the commands\n"},
+    {{"--versoin"},
+     "tomostage: unknown command '--versoin'; 'tomostage --help' lists the commands\n"},
     {{"run"}, "tomostage run: a CHAIN is missing: tomostage run CHAIN [options]\n"},
     {{"run", "a.yaml", "b.yaml"},
-     "tomostage run: 'b.yaml' is one argument too many: tomostage run CHAIN [options]; a chain on one line stands in "
+     "tomostage run: 'b.yaml' is one argument too many: tomostage run CHAIN [options]; a chain on "
+     "one line stands in "
      "quotes\n"},
     {{"preview", "a.h5", "-o", "a.jpg"},
      "tomostage: error: 'a.jpg' does not end in .png [output-suffix]\n  hint: -o FILE.png\n"},
     {{"plot", "a.h5", "-o", "a.png"},
      "tomostage: error: 'a.png' does not end in .svg [output-suffix]\n  hint: -o FILE.svg\n"},
-    {{"run", "a.yaml", "--forse"}, "tomostage run: unknown option '--forse'; did you mean '--force'?\n"},
-    {{"run", "--forse", "a.yaml"}, "tomostage run: unknown option '--forse'; did you mean '--force'?\n"},
-    {{"run", "--memroy=1G", "a.yaml"}, "tomostage run: unknown option '--memroy'; did you mean '--memory'?\n"},
-    {{"run", "-x", "a.yaml"}, "tomostage run: unknown option '-x'; 'tomostage run --help' lists the options\n"},
-    {{"run", "-qx", "a.yaml"}, "tomostage run: unknown option '-q'; 'tomostage run --help' lists the options\n"},
+    {{"run", "a.yaml", "--forse"},
+     "tomostage run: unknown option '--forse'; did you mean '--force'?\n"},
+    {{"run", "--forse", "a.yaml"},
+     "tomostage run: unknown option '--forse'; did you mean '--force'?\n"},
+    {{"run", "--memroy=1G", "a.yaml"},
+     "tomostage run: unknown option '--memroy'; did you mean '--memory'?\n"},
+    {{"run", "-x", "a.yaml"},
+     "tomostage run: unknown option '-x'; 'tomostage run --help' lists the options\n"},
+    {{"run", "-qx", "a.yaml"},
+     "tomostage run: unknown option '-q'; 'tomostage run --help' lists the options\n"},
     {{"run", "a.yaml", "--threads"}, "tomostage run: option '--threads' needs a value\n"},
     {{"run", "a.yaml", "-o"}, "tomostage run: option '--output' needs a value\n"},
     {{"run", "a.yaml", "--force=1"}, "tomostage run: option '--force' takes no value\n"},
-    {{"run", "a.yaml", "--threads", "0"}, "tomostage run: '--threads 0' is not a whole number from 1 to 4096\n"},
-    {{"run", "a.yaml", "--threads", "2x"}, "tomostage run: '--threads 2x' is not a whole number from 1 to 4096\n"},
+    {{"run", "a.yaml", "--threads", "0"},
+     "tomostage run: '--threads 0' is not a whole number from 1 to 4096\n"},
+    {{"run", "a.yaml", "--threads", "2x"},
+     "tomostage run: '--threads 2x' is not a whole number from 1 to 4096\n"},
     {{"run", "a.yaml", "--gpu-memory", "2GB"},
      "tomostage run: '--gpu-memory 2GB' is not a size such as 512M, 2GiB or 1048576 (bytes)\n"},
     {{"check", "a.yaml", "--device", "gpu"},
      "tomostage check: '--device gpu' is none of auto, cpu, cuda, cuda:N, cuda:N,M, cuda:all\n"},
     {{"run", "a.yaml", "--device", "cuda:-1"},
      "tomostage run: '--device cuda:-1' is none of auto, cpu, cuda, cuda:N, cuda:N,M, cuda:all\n"},
-    {{"stages", "bocks"}, "tomostage stages: unknown stage 'bocks'; 'tomostage stages' lists them\n"},
+    {{"stages", "bocks"},
+     "tomostage stages: unknown stage 'bocks'; 'tomostage stages' lists them\n"},
     {{"stages", "radom"}, "tomostage stages: unknown stage 'radom'; did you mean 'radon'?\n"},
     {{"bench", "radom"}, "tomostage bench: unknown stage 'radom'; did you mean 'radon'?\n"},
     {{"bench", "box", "--threads", "40000"},
      "tomostage bench: '--threads 40000' is not a whole number from 1 to 4096\n"},
-    {{"bench", "--reductions"}, "tomostage bench: '--reductions' is a study: tomostage study fan-in\n"},
-    {{"bench", "--parameters", "radius=1"}, "tomostage bench: --parameters are those of a STAGE, which is missing\n"},
+    {{"bench", "--reductions"},
+     "tomostage bench: '--reductions' is a study: tomostage study fan-in\n"},
+    {{"bench", "--parameters", "radius=1"},
+     "tomostage bench: --parameters are those of a STAGE, which is missing\n"},
     {{"study", "fan-on"}, "tomostage study: unknown study 'fan-on'; did you mean 'fan-in'?\n"},
     {{"study", "fan-in", "--dtype", "u8"},
      "tomostage study: unknown option '--dtype'; 'tomostage study --help' lists the options\n"},
@@ -109,7 +125,8 @@ Test(cli, says_what_is_wrong_in_one_sentence)
 {
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         ts_program_run(folder, wrong[i].arguments, &outcome);
-        cr_assert_eq(outcome.code, 2, "%s %s: exit %d", wrong[i].arguments[0], wrong[i].arguments[1], outcome.code);
+        cr_assert_eq(outcome.code, 2, "%s %s: exit %d", wrong[i].arguments[0],
+                     wrong[i].arguments[1], outcome.code);
         cr_assert_str_eq(outcome.err, wrong[i].message);
         cr_assert_str_empty(outcome.out);
     }
@@ -135,9 +152,11 @@ Test(cli, says_what_is_wrong_in_json_too)
         const size_t length = strlen(outcome.out);
         cr_assert_eq(outcome.code, 2);
         cr_assert_eq(strncmp(outcome.err, "tomostage", 9), 0, "%s", outcome.err);
-        cr_assert(length > 0 && strchr(outcome.out, '\n') == outcome.out + length - 1, "%zu: %s", i, outcome.out);
+        cr_assert(length > 0 && strchr(outcome.out, '\n') == outcome.out + length - 1, "%zu: %s", i,
+                  outcome.out);
         cr_assert(ts_test_is_json(outcome.out, length), "%s", outcome.out);
-        cr_assert(strstr(outcome.out, "\"event\": \"diagnostic\"") && strstr(outcome.out, "\"exit_code\": 2"));
+        cr_assert(strstr(outcome.out, "\"event\": \"diagnostic\"") &&
+                  strstr(outcome.out, "\"exit_code\": 2"));
     }
     ts_program_run(folder, ARGUMENTS("run", "--", "a", "--json"), &outcome);
     cr_assert_eq(outcome.code, 2);
@@ -146,15 +165,28 @@ Test(cli, says_what_is_wrong_in_json_too)
 
 Test(cli, takes_sizes_strictly)
 {
-    static const char *const bad[] = {
-        "0",   "-1",  "1.5G", "512 M", "512m", "2GB", "G", "", "1e9", "9223372036854775808", "9007199254740992K",
-        " 1G", "0x10"};
-    static const char *const good[] = {"512M", "2GiB", "1073741824", "1073741824B", "1T", "1048576K"};
+    static const char *const bad[] = {"0",
+                                      "-1",
+                                      "1.5G",
+                                      "512 M",
+                                      "512m",
+                                      "2GB",
+                                      "G",
+                                      "",
+                                      "1e9",
+                                      "9223372036854775808",
+                                      "9007199254740992K",
+                                      " 1G",
+                                      "0x10"};
+    static const char *const good[] = {"512M",        "2GiB", "1073741824",
+                                       "1073741824B", "1T",   "1048576K"};
     char expected[128];
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         ts_program_run(folder, ARGUMENTS("run", "none.yaml", "--memory", bad[i]), &outcome);
-        snprintf(expected, sizeof expected,
-                 "tomostage run: '--memory %s' is not a size such as 512M, 2GiB or 1048576 (bytes)\n", bad[i]);
+        snprintf(
+            expected, sizeof expected,
+            "tomostage run: '--memory %s' is not a size such as 512M, 2GiB or 1048576 (bytes)\n",
+            bad[i]);
         cr_assert_eq(outcome.code, 2);
         cr_assert_str_eq(outcome.err, expected);
     }
@@ -167,9 +199,12 @@ Test(cli, takes_sizes_strictly)
 Test(cli, escapes_control_bytes)
 {
     ts_program_run(folder, ARGUMENTS("\033[31mrun"), &outcome);
-    cr_assert_str_eq(outcome.err, "tomostage: unknown command '\\x1B[31mrun'; 'tomostage --help' lists the commands\n");
+    cr_assert_str_eq(
+        outcome.err,
+        "tomostage: unknown command '\\x1B[31mrun'; 'tomostage --help' lists the commands\n");
     ts_program_run(folder, ARGUMENTS("stages", "a\nb"), &outcome);
-    cr_assert_str_eq(outcome.err, "tomostage stages: unknown stage 'a\\x0Ab'; 'tomostage stages' lists them\n");
+    cr_assert_str_eq(outcome.err,
+                     "tomostage stages: unknown stage 'a\\x0Ab'; 'tomostage stages' lists them\n");
 }
 
 Test(cli, exit_code_tells_chain_from_input)
@@ -180,8 +215,9 @@ Test(cli, exit_code_tells_chain_from_input)
     cr_assert_eq(outcome.code, 3, "%s", outcome.err);
     ts_program_run(folder, ARGUMENTS("info", "none"), &outcome);
     cr_assert_eq(outcome.code, 3);
-    cr_assert_str_eq(outcome.err,
-                     "tomostage: error: none cannot be read: No such file or directory [input-unreadable]\n");
+    cr_assert_str_eq(
+        outcome.err,
+        "tomostage: error: none cannot be read: No such file or directory [input-unreadable]\n");
     ts_program_run(folder, ARGUMENTS("info", "none", "--json"), &outcome);
     cr_assert_eq(outcome.code, 3);
     cr_assert(ts_test_is_json(outcome.out, strlen(outcome.out)), "%s", outcome.out);
@@ -222,8 +258,9 @@ Test(cli, schema_is_json)
 
 Test(cli, doctor_finds_what_is_needed)
 {
-    static const char *const parts[] = {"HDF5", "DCMTK",  "libyaml", "OpenSSL", "libdeflate",
-                                        "FFT",  "OpenMP", "JPEG-LS", "cores",   "locked by      limits"};
+    static const char *const parts[] = {
+        "HDF5", "DCMTK",  "libyaml", "OpenSSL", "libdeflate",
+        "FFT",  "OpenMP", "JPEG-LS", "cores",   "locked by      limits"};
     ts_program_run(folder, ARGUMENTS("doctor"), &outcome);
     cr_assert_eq(outcome.code, 0, "%s", outcome.out);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)

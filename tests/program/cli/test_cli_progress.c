@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A long run reports how far it is, and sums up at its end. Every step is printed, since no test may depend on how long
- * one takes.
+ * A long run reports how far it is, and sums up at its end. Every step is printed, since no test
+ * may depend on how long one takes.
  */
 #include <criterion/criterion.h>
 #include <pty.h>
@@ -21,7 +21,9 @@ static char folder[256];
 static void make_study(void)
 {
     ts_test_folder(folder, sizeof folder);
-    ts_program_run(folder, ARGUMENTS("phantom", "disc", "-o", "study", "--size", "16", "--slices", "3"), &outcome);
+    ts_program_run(folder,
+                   ARGUMENTS("phantom", "disc", "-o", "study", "--size", "16", "--slices", "3"),
+                   &outcome);
     cr_assert_eq(outcome.code, 0, "%s", outcome.err);
 }
 
@@ -35,7 +37,8 @@ TestSuite(cli_progress, .init = make_study, .fini = remove_folder);
 static void run_chain(const char *chain, const char *every, const char *more)
 {
     ts_program_run(folder,
-                   ARGUMENTS("run", chain, "-o", "out.h5", "--force", "--device", "cpu", "--every", every, more),
+                   ARGUMENTS("run", chain, "-o", "out.h5", "--force", "--device", "cpu", "--every",
+                             every, more),
                    &outcome);
     cr_assert_eq(outcome.code, 0, "%s: %s", chain, outcome.err);
 }
@@ -64,7 +67,8 @@ Test(cli_progress, iterations_are_lines_where_there_is_no_terminal)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         run_chain(cases[i].chain, "0", NULL);
-        cr_expect_eq(count(outcome.err, cases[i].words), cases[i].n, "%s: %s", cases[i].chain, outcome.err);
+        cr_expect_eq(count(outcome.err, cases[i].words), cases[i].n, "%s: %s", cases[i].chain,
+                     outcome.err);
         run_chain(cases[i].chain, "0", "--quiet");
         cr_expect_str_empty(outcome.err);
         cr_expect_str_empty(outcome.out);
@@ -76,11 +80,13 @@ Test(cli_progress, iterations_are_lines_where_there_is_no_terminal)
 Test(cli_progress, iterations_are_events)
 {
     run_chain(SINOGRAM "sirt iterations=300", "0", "--json");
-    cr_expect(strstr(outcome.out, "{\"event\": \"iteration\", \"stage\": \"sirt\", \"iteration\": "), "%s",
-              outcome.out);
+    cr_expect(
+        strstr(outcome.out, "{\"event\": \"iteration\", \"stage\": \"sirt\", \"iteration\": "),
+        "%s", outcome.out);
     cr_expect(strstr(outcome.out, "\"iterations\": 300, \"residual\": 0."), "%s", outcome.out);
     const char *end = strstr(outcome.out, "\"event\": \"finished\"");
-    cr_assert(end && strstr(end, "\"times\": {\"input\": ") && strstr(end, "\"sirt\": "), "%s", outcome.out);
+    cr_assert(end && strstr(end, "\"times\": {\"input\": ") && strstr(end, "\"sirt\": "), "%s",
+              outcome.out);
     for (char *line = strtok(outcome.out, "\n"); line; line = strtok(NULL, "\n"))
         cr_expect(ts_test_is_json(line, strlen(line)), "%s", line);
 }
@@ -89,10 +95,12 @@ Test(cli_progress, iterations_are_events)
 Test(cli_progress, a_search_says_what_it_looks_for)
 {
     run_chain("dicom study | invert | crop above=-500", "0", NULL);
-    cr_expect(strstr(outcome.err, "looking for the box of crop: pass 1 of 1: 3 of 3 slices"), "%s", outcome.err);
+    cr_expect(strstr(outcome.err, "looking for the box of crop: pass 1 of 1: 3 of 3 slices"), "%s",
+              outcome.err);
     cr_expect_eq(count(outcome.out, "wrote out.h5"), 1, "%s", outcome.out);
     run_chain("dicom study | invert | crop above=-500", "0", "--json");
-    cr_expect(strstr(outcome.out, "{\"event\": \"progress\", \"search\": \"crop\", "), "%s", outcome.out);
+    cr_expect(strstr(outcome.out, "{\"event\": \"progress\", \"search\": \"crop\", "), "%s",
+              outcome.out);
     cr_expect_eq(count(outcome.out, "\"event\": \"started\""), 1, "%s", outcome.out);
     cr_expect_eq(count(outcome.out, "\"event\": \"finished\""), 1, "%s", outcome.out);
 }
@@ -101,7 +109,8 @@ Test(cli_progress, the_summary_has_the_time_of_each_stage)
 {
     run_chain("dicom study | box radius=1 | invert", "30", NULL);
     const char *times = strstr(outcome.out, "\ntimes: input 0.");
-    cr_assert(times && strstr(times, " s, box 0.") && strstr(times, " s, invert 0."), "%s", outcome.out);
+    cr_assert(times && strstr(times, " s, box 0.") && strstr(times, " s, invert 0."), "%s",
+              outcome.out);
 }
 
 /* Lists of one number each are numbers: in the times, and as the axis of the result. */
@@ -114,7 +123,8 @@ Test(cli_progress, a_sweep_over_a_list_has_its_numbers)
     snprintf(path, sizeof path, "%s/out.h5", folder);
     double *values = ts_test_read_hdf5_at(path, "/entry/data/gaussian_sigma", &n);
     cr_assert_eq(n, 3);
-    cr_expect(values[0] == 1 && values[1] == 0.7 && values[2] == 0.4, "%g %g %g", values[0], values[1], values[2]);
+    cr_expect(values[0] == 1 && values[1] == 0.7 && values[2] == 0.4, "%g %g %g", values[0],
+              values[1], values[2]);
     free(values);
 }
 
@@ -125,7 +135,13 @@ Test(cli_progress, the_time_left_of_iterations_is_that_of_their_pass)
         struct run_pace pace;
         double left;
     } rows[] = {
-        {{.seconds = 2, .pass_seconds = 1, .pass_done = 0.5, .passes = 1, .n_passes = 2, .n_volumes = 1}, 2. / 3},
+        {{.seconds = 2,
+          .pass_seconds = 1,
+          .pass_done = 0.5,
+          .passes = 1,
+          .n_passes = 2,
+          .n_volumes = 1},
+         2. / 3},
         {{.seconds = 3,
           .pass_seconds = 2,
           .pass_done = 0.125,
@@ -166,29 +182,35 @@ Test(cli_progress, the_time_left_of_iterations_is_that_of_their_pass)
 /* One digit too many: the sizes are planned, and nothing is run. */
 Test(cli_progress, a_plan_warns_of_sizes_that_nobody_wants)
 {
-    static const char *const chains[] = {"dicom study | resample spacing=0.005", "dicom study | resample spacing=0.5"};
+    static const char *const chains[] = {"dicom study | resample spacing=0.005",
+                                         "dicom study | resample spacing=0.5"};
     for (size_t i = 0; i < sizeof chains / sizeof *chains; i++) {
         ts_program_run(folder, ARGUMENTS("check", chains[i], "-o", "out.h5", "--json"), &outcome);
-        cr_expect_eq(count(outcome.out, "\"code\": \"size-unusual\""), i == 0, "%s: %s", chains[i], outcome.out);
+        cr_expect_eq(count(outcome.out, "\"code\": \"size-unusual\""), i == 0, "%s: %s", chains[i],
+                     outcome.out);
     }
 }
 
 /* An iteration takes so long that the program ends without waiting for it. */
 Test(cli_progress, a_signal_takes_the_place_of_the_line_on_a_terminal)
 {
-    static const char chain[] =
-        "dicom large | to_attenuation water=0.02 | radon views=4096 | sirt iterations=1000 | hdf5 out.h5";
+    static const char chain[] = "dicom large | to_attenuation water=0.02 | radon views=4096 | sirt "
+                                "iterations=1000 | hdf5 out.h5";
     int leader, terminal;
     char shown[65536] = "";
     size_t used = 0;
     ssize_t n;
     bool sent = false;
-    ts_program_run(folder, ARGUMENTS("phantom", "disc", "-o", "large", "--size", "256", "--slices", "1"), &outcome);
+    ts_program_run(folder,
+                   ARGUMENTS("phantom", "disc", "-o", "large", "--size", "256", "--slices", "1"),
+                   &outcome);
     cr_assert_eq(outcome.code, 0, "%s", outcome.err);
     cr_assert_eq(openpty(&leader, &terminal, NULL, NULL, NULL), 0);
-    const pid_t pid = ts_program_start(folder, ARGUMENTS("run", chain, "--threads", "1", "--device", "cpu"), terminal);
+    const pid_t pid = ts_program_start(
+        folder, ARGUMENTS("run", chain, "--threads", "1", "--device", "cpu"), terminal);
     close(terminal);
-    while (used < sizeof shown - 1 && (n = read(leader, shown + used, sizeof shown - 1 - used)) > 0) {
+    while (used < sizeof shown - 1 &&
+           (n = read(leader, shown + used, sizeof shown - 1 - used)) > 0) {
         shown[used += (size_t)n] = '\0';
         if (!sent && strstr(shown, "sirt: iteration"))
             sent = kill(pid, SIGINT) == 0;
@@ -196,5 +218,6 @@ Test(cli_progress, a_signal_takes_the_place_of_the_line_on_a_terminal)
     close(leader);
     ts_program_wait(pid, folder, &outcome);
     cr_assert_eq(outcome.code, 128 + SIGINT);
-    cr_assert(strstr(shown, "\r\033[Ktomostage: stopped by SIGINT; nothing was written"), "%s", shown);
+    cr_assert(strstr(shown, "\r\033[Ktomostage: stopped by SIGINT; nothing was written"), "%s",
+              shown);
 }

@@ -28,7 +28,9 @@ static char folder[256];
 static void make_study(void)
 {
     ts_test_folder(folder, sizeof folder);
-    ts_program_run(folder, ARGUMENTS("phantom", "disc", "-o", "study", "--size", "64", "--slices", "9"), &outcome);
+    ts_program_run(folder,
+                   ARGUMENTS("phantom", "disc", "-o", "study", "--size", "64", "--slices", "9"),
+                   &outcome);
     cr_assert_eq(outcome.code, 0, "%s", outcome.err);
     cr_assert_str_eq(outcome.out, "wrote study: 9 DICOM files of 64 x 64 pixels\n");
 }
@@ -77,14 +79,17 @@ Test(cli_run, writes_and_says_so)
     cr_assert_str_empty(outcome.err); /* no progress where nobody watches */
     ts_program_run(folder, ARGUMENTS("verify", "out.h5"), &outcome);
     cr_assert_eq(outcome.code, 0, "%s", outcome.err);
-    cr_assert(strstr(outcome.out, "out.h5: whole: ") == outcome.out && strstr(outcome.out, "every byte\n"), "%s",
-              outcome.out);
+    cr_assert(strstr(outcome.out, "out.h5: whole: ") == outcome.out &&
+                  strstr(outcome.out, "every byte\n"),
+              "%s", outcome.out);
     ts_program_run(folder, ARGUMENTS("run", CHAIN, "-o", "second.h5", "--quiet"), &outcome);
     cr_assert(outcome.code == 0 && !*outcome.out && !*outcome.err);
     ts_program_run(folder, ARGUMENTS("info", "out.h5", "--json"), &outcome);
-    cr_assert(outcome.code == 0 && ts_test_is_json(outcome.out, strlen(outcome.out)), "%s", outcome.out);
+    cr_assert(outcome.code == 0 && ts_test_is_json(outcome.out, strlen(outcome.out)), "%s",
+              outcome.out);
     ts_program_run(folder, ARGUMENTS("info", "study", "--json"), &outcome);
-    cr_assert(outcome.code == 0 && ts_test_is_json(outcome.out, strlen(outcome.out)), "%s", outcome.out);
+    cr_assert(outcome.code == 0 && ts_test_is_json(outcome.out, strlen(outcome.out)), "%s",
+              outcome.out);
     expect_names("out.h5 second.h5 study ");
 }
 
@@ -117,11 +122,14 @@ Test(cli_run, an_input_is_never_the_output)
                  {"chain.nxs", "hard.h5", "atlas"},
                  {"chain.nxs", "chain.nxs", "the chain itself"},
                  {"chain.nxs", "./study/../chain.nxs", "the chain itself"}};
-    static const char chain[] = "tomostage: 2\ninput: {dicom: ./other}\ninputs: {atlas: {dicom: ./study}}\n"
-                                "stages:\n  - histogram: {reference: atlas}\n  - invert\noutput: {hdf5: out.h5}\n";
+    static const char chain[] =
+        "tomostage: 2\ninput: {dicom: ./other}\ninputs: {atlas: {dicom: ./study}}\n"
+        "stages:\n  - histogram: {reference: atlas}\n  - invert\noutput: {hdf5: out.h5}\n";
     char from[512], to[512];
     size_t length, length_after;
-    ts_program_run(folder, ARGUMENTS("phantom", "disc", "-o", "other", "--size", "32", "--slices", "3"), &outcome);
+    ts_program_run(folder,
+                   ARGUMENTS("phantom", "disc", "-o", "other", "--size", "32", "--slices", "3"),
+                   &outcome);
     cr_assert_eq(outcome.code, 0, "%s", outcome.err);
     write_file("chain.nxs", chain);
     snprintf(from, sizeof from, "%s/study/IM0001.dcm", folder);
@@ -134,12 +142,16 @@ Test(cli_run, an_input_is_never_the_output)
     char *before = read_file(slice, &length);
     for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
         const char *expected = cases[i / 2].named, *force = i % 2 ? "--force" : NULL;
-        ts_program_run(folder, ARGUMENTS("run", cases[i / 2].chain, "-o", cases[i / 2].output, force), &outcome);
+        ts_program_run(folder,
+                       ARGUMENTS("run", cases[i / 2].chain, "-o", cases[i / 2].output, force),
+                       &outcome);
         cr_assert_eq(outcome.code, 2, "%s: %s", cases[i / 2].output, outcome.err);
         const char *message = strstr(outcome.err, "is a file that the run reads: ");
-        cr_assert(message && !strncmp(strchr(message, ':') + 2, expected, strlen(expected)), "%s", outcome.err);
+        cr_assert(message && !strncmp(strchr(message, ':') + 2, expected, strlen(expected)), "%s",
+                  outcome.err);
     }
-    char *after = read_file(slice, &length_after), *chain_after = read_file("chain.nxs", &length_after);
+    char *after = read_file(slice, &length_after),
+         *chain_after = read_file("chain.nxs", &length_after);
     cr_assert_eq(memcmp(before, after, length), 0);
     cr_assert(length_after == strlen(chain) && !memcmp(chain, chain_after, length_after));
     free(before);
@@ -152,13 +164,15 @@ Test(cli_run, an_input_is_never_the_output)
     cr_assert_eq(outcome.code, 0, "%s", outcome.err);
 }
 
-/* Files that parameters name, and the chain, stay what they are whatever is written: an output, a file beside one, one
- * in the folder of an output, a profile, a picture, and what other commands make of their input. */
+/* Files that parameters name, and the chain, stay what they are whatever is written: an output, a
+ * file beside one, one in the folder of an output, a profile, a picture, and what other commands
+ * make of their input. */
 Test(cli_run, nothing_that_is_read_is_replaced)
 {
     static const char key[] = "0123456789abcdef0123456789abcdef";
-    static const char *const names[] = {"key.h5",   "hard.nii",         "beside.json", "beside_mask.nii", "profile.svg",
-                                        "pic.json", "d/slice_0001.png", "t.tif",       "view.svg"};
+    static const char *const names[] = {"key.h5",           "hard.nii",    "beside.json",
+                                        "beside_mask.nii",  "profile.svg", "pic.json",
+                                        "d/slice_0001.png", "t.tif",       "view.svg"};
     static const struct {
         const char *arguments[8];
     } cases[] = {
@@ -166,12 +180,15 @@ Test(cli_run, nothing_that_is_read_is_replaced)
         {{"run", "dicom study uid_key_file=key.h5 | box radius=1 | hdf5 symbolic.h5"}},
         {{"run", "dicom study uid_key_file=symbolic.h5 | box radius=1 | nifti hard.nii"}},
         {{"run", "dicom study uid_key_file=key.h5 | box radius=1 | nifti beside.nii"}},
-        {{"run", "dicom study uid_key_file=key.h5 | box radius=1 | nifti beside.nii.gz | hdf5 o.h5"}},
+        {{"run",
+          "dicom study uid_key_file=key.h5 | box radius=1 | nifti beside.nii.gz | hdf5 o.h5"}},
         {{"run", "dicom study uid_key_file=key.h5 | box radius=1 | png d window=0,1"}},
         {{"run", "dicom study uid_key_file=key.h5 | box radius=1 | tiff t.tif"}},
-        {{"run", "dicom study uid_key_file=key.h5 | box radius=1 | hdf5 o.h5", "--profile", "profile"}},
+        {{"run", "dicom study uid_key_file=key.h5 | box radius=1 | hdf5 o.h5", "--profile",
+          "profile"}},
         {{"run", "dicom study uid_key_file=key.h5 | box radius=1 | hdf5 o.h5", "--profile", "pic"}},
-        {{"check", "dicom study uid_key_file=key.h5 | box radius=1 | hdf5 o.h5", "--picture", "view.svg"}},
+        {{"check", "dicom study uid_key_file=key.h5 | box radius=1 | hdf5 o.h5", "--picture",
+          "view.svg"}},
         {{"export", "key.h5", "-o", "hard.nii"}},
         {{"export", "key.h5", "-o", "beside.nii"}},
         {{"export", "key.h5", "-o", "d", "--format", "png"}},
@@ -196,42 +213,51 @@ Test(cli_run, nothing_that_is_read_is_replaced)
             arguments[n] = cases[c].arguments[n];
         arguments[n] = "--force";
         ts_program_run(folder, arguments, &outcome);
-        cr_assert(outcome.code == 2 && strstr(outcome.err, "[output-is-input]"), "case %zu: exit %d, %s", c,
-                  outcome.code, outcome.err);
+        cr_assert(outcome.code == 2 && strstr(outcome.err, "[output-is-input]"),
+                  "case %zu: exit %d, %s", c, outcome.code, outcome.err);
         for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
             size_t length = 0;
             char *bytes = read_file(names[i], &length);
-            cr_assert(length == sizeof key - 1 && !memcmp(bytes, key, length), "case %zu: %s", c, names[i]);
+            cr_assert(length == sizeof key - 1 && !memcmp(bytes, key, length), "case %zu: %s", c,
+                      names[i]);
             free(bytes);
         }
     }
     /* The hint works, and a file that is not read is replaced. */
     ts_program_run(folder,
-                   ARGUMENTS("run", "dicom study uid_key_file=key.h5 | box radius=1 | hdf5 o.h5", "-o", "new.h5",
-                             "--profile", "n"),
+                   ARGUMENTS("run", "dicom study uid_key_file=key.h5 | box radius=1 | hdf5 o.h5",
+                             "-o", "new.h5", "--profile", "n"),
                    &outcome);
     cr_assert_eq(outcome.code, 0, "%s", outcome.err);
-    ts_program_run(folder, ARGUMENTS("run", "dicom study | box radius=1 | hdf5 key.h5", "--force"), &outcome);
+    ts_program_run(folder, ARGUMENTS("run", "dicom study | box radius=1 | hdf5 key.h5", "--force"),
+                   &outcome);
     cr_assert_eq(outcome.code, 0, "%s", outcome.err);
 }
 
 Test(cli_run, options_replace_what_the_chain_says)
 {
-    write_file("chain.yaml",
-               "tomostage: 2\ninput: {dicom: ./none}\nstages:\n  - box: {radius: 2}\n  - box: {radius: 1}\n"
-               "output: {hdf5: other.h5}\n");
+    write_file("chain.yaml", "tomostage: 2\ninput: {dicom: ./none}\nstages:\n  - box: {radius: "
+                             "2}\n  - box: {radius: 1}\n"
+                             "output: {hdf5: other.h5}\n");
     ts_program_run(folder, ARGUMENTS("run", "chain.yaml"), &outcome);
     cr_assert_eq(outcome.code, 3, "%s", outcome.err);
-    ts_program_run(folder, ARGUMENTS("check", "chain.yaml", "-i", "study", "--set", "box#2.radius=3", "--json"),
-                   &outcome);
+    ts_program_run(
+        folder,
+        ARGUMENTS("check", "chain.yaml", "-i", "study", "--set", "box#2.radius=3", "--json"),
+        &outcome);
     cr_assert_eq(outcome.code, 0, "%s", outcome.out);
-    cr_assert(strstr(outcome.out, "\"radius\": 3") && strstr(outcome.out, "\"radius\": 2"), "%s", outcome.out);
+    cr_assert(strstr(outcome.out, "\"radius\": 3") && strstr(outcome.out, "\"radius\": 2"), "%s",
+              outcome.out);
     cr_assert(ts_test_is_json(outcome.out, strlen(outcome.out)));
-    ts_program_run(folder, ARGUMENTS("run", "chain.yaml", "-i", "study", "--set", "box#2.radius=9000"), &outcome);
+    ts_program_run(folder,
+                   ARGUMENTS("run", "chain.yaml", "-i", "study", "--set", "box#2.radius=9000"),
+                   &outcome);
     cr_assert_eq(outcome.code, 2, "%s", outcome.err);
     cr_assert(strstr(outcome.err, "9000 is outside [0, 1024] pixel"), "%s", outcome.err);
-    ts_program_run(folder, ARGUMENTS("run", "chain.yaml", "-i", "study", "-o", "out.h5", "--set", "box#2.radius=3"),
-                   &outcome);
+    ts_program_run(
+        folder,
+        ARGUMENTS("run", "chain.yaml", "-i", "study", "-o", "out.h5", "--set", "box#2.radius=3"),
+        &outcome);
     cr_assert_eq(outcome.code, 0, "%s", outcome.err);
     expect_names("chain.yaml out.h5 study ");
 }
@@ -254,14 +280,18 @@ Test(cli_run, errors_of_planning_are_those_stated)
             ts_program_run(folder, ARGUMENTS("check", "chain.yaml"), &outcome);
             for (const char *at = text; (at = strstr(at, mark)); stated++) {
                 at += sizeof mark - 1;
-                snprintf(expected, sizeof expected, "chain.yaml:%.*s [", (int)strcspn(at, "\n"), at);
-                const char *line = strstr(outcome.err, expected), *end = line ? strstr(line, "]\n") : NULL;
-                cr_assert(end && end < strchr(line, '\n'), "%s: no %sCODE] in\n%s", names[i], expected, outcome.err);
+                snprintf(expected, sizeof expected, "chain.yaml:%.*s [", (int)strcspn(at, "\n"),
+                         at);
+                const char *line = strstr(outcome.err, expected),
+                           *end = line ? strstr(line, "]\n") : NULL;
+                cr_assert(end && end < strchr(line, '\n'), "%s: no %sCODE] in\n%s", names[i],
+                          expected, outcome.err);
             }
             for (const char *at = outcome.err; (at = strstr(at, ": error: ")); at++)
                 found++;
             cr_assert_eq(outcome.code, 2);
-            cr_assert(stated > 0 && found == stated, "%s: %d errors\n%s", names[i], found, outcome.err);
+            cr_assert(stated > 0 && found == stated, "%s: %d errors\n%s", names[i], found,
+                      outcome.err);
             n_plan++;
         }
         free(text);
@@ -276,15 +306,18 @@ Test(cli_run, the_hint_fits_what_is_unused)
 {
     static const struct {
         const char *stages, *hint;
-    } cases[] = {{"[equalize]", "  hint: name it as a stage's reference or input, or remove it from inputs\n"},
-                 {"[{equalize: {input: atlas}}]", "  hint: name it as a stage's reference or input\n"},
-                 {"[{invert: {input: atlas}}, {equalize: {input: input}}]", "add a save stage after it\n"}};
+    } cases[] = {
+        {"[equalize]",
+         "  hint: name it as a stage's reference or input, or remove it from inputs\n"},
+        {"[{equalize: {input: atlas}}]", "  hint: name it as a stage's reference or input\n"},
+        {"[{invert: {input: atlas}}, {equalize: {input: input}}]", "add a save stage after it\n"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[512];
-        snprintf(text, sizeof text,
-                 "tomostage: 2\ninput: {dicom: study}\ninputs: {atlas: {dicom: study}}\nstages: %s\n"
-                 "output: {hdf5: out.h5}\n",
-                 cases[i].stages);
+        snprintf(
+            text, sizeof text,
+            "tomostage: 2\ninput: {dicom: study}\ninputs: {atlas: {dicom: study}}\nstages: %s\n"
+            "output: {hdf5: out.h5}\n",
+            cases[i].stages);
         write_file("chain.yaml", text);
         ts_program_run(folder, ARGUMENTS("check", "chain.yaml"), &outcome);
         cr_assert_eq(outcome.code, 2, "%s", outcome.err);
@@ -295,7 +328,9 @@ Test(cli_run, the_hint_fits_what_is_unused)
 /* A file whose name looks like a chain in one line is a file. */
 Test(cli_run, a_file_that_exists_wins)
 {
-    write_file("dicom x | y", "tomostage: 2\ninput: {dicom: ./study}\nstages:\n  - invert\noutput: {hdf5: out.h5}\n");
+    write_file(
+        "dicom x | y",
+        "tomostage: 2\ninput: {dicom: ./study}\nstages:\n  - invert\noutput: {hdf5: out.h5}\n");
     ts_program_run(folder, ARGUMENTS("check", "dicom x | y"), &outcome);
     cr_assert_eq(outcome.code, 0, "%s", outcome.err);
     cr_assert(strstr(outcome.out, "invert"));
@@ -305,7 +340,9 @@ Test(cli_run, json_lines_are_json)
 {
     for (int bad = 0; bad < 2; bad++) {
         ts_program_run(folder,
-                       ARGUMENTS("run", bad ? "dicom study | bax radius=2 \"\xE4\t | hdf5 out.h5" : CHAIN, "--json"),
+                       ARGUMENTS("run",
+                                 bad ? "dicom study | bax radius=2 \"\xE4\t | hdf5 out.h5" : CHAIN,
+                                 "--json"),
                        &outcome);
         cr_assert_eq(outcome.code, bad ? 2 : 0, "%s", outcome.out);
         cr_assert_str_empty(outcome.err);
@@ -317,16 +354,20 @@ Test(cli_run, json_lines_are_json)
             line = end + 1;
         }
         cr_assert_geq(n_lines, bad ? 1 : 2);
-        cr_assert(strstr(outcome.out, bad ? "\"severity\": \"error\"" : "\"event\": \"finished\""), "%s", outcome.out);
+        cr_assert(strstr(outcome.out, bad ? "\"severity\": \"error\"" : "\"event\": \"finished\""),
+                  "%s", outcome.out);
     }
 }
 
-/* A stage, not a source, begins the line: -i gives the input. A bare name of a stage is a chain too. */
+/* A stage, not a source, begins the line: -i gives the input. A bare name of a stage is a chain
+ * too. */
 Test(cli_run, a_line_can_begin_with_a_stage)
 {
-    static const char *const lines[] = {"box radius=1", " box radius=1", "invert", "box radius=1 | invert"};
+    static const char *const lines[] = {"box radius=1", " box radius=1", "invert",
+                                        "box radius=1 | invert"};
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
-        ts_program_run(folder, ARGUMENTS("run", lines[i], "-i", "study", "-o", "out.h5", "--force"), &outcome);
+        ts_program_run(folder, ARGUMENTS("run", lines[i], "-i", "study", "-o", "out.h5", "--force"),
+                       &outcome);
         cr_assert_eq(outcome.code, 0, "%s: %s", lines[i], outcome.err);
         expect_names("out.h5 study ");
     }
@@ -356,10 +397,12 @@ Test(cli_run, check_gives_typed_values)
                                            "\"reference\": null",
                                            "\"clip\": true",
                                            "\"low_percentile\": 2.5"};
-    write_file("chain.yaml", "tomostage: 2\ninput: {dicom: ./study}\nstages:\n  - box: {radius: 2}\n"
-                             "  - convolve: {kernel: custom, weights: [[0, 0.5, 1], [-1, 1e-9, 0], [0, 0, 2]]}\n  - "
-                             "histogram: {range: [-100, 200.5]}\n"
-                             "  - equalize\n  - rescale: {low_percentile: 2.5}\n  - radon\n");
+    write_file(
+        "chain.yaml",
+        "tomostage: 2\ninput: {dicom: ./study}\nstages:\n  - box: {radius: 2}\n"
+        "  - convolve: {kernel: custom, weights: [[0, 0.5, 1], [-1, 1e-9, 0], [0, 0, 2]]}\n  - "
+        "histogram: {range: [-100, 200.5]}\n"
+        "  - equalize\n  - rescale: {low_percentile: 2.5}\n  - radon\n");
     ts_program_run(folder, ARGUMENTS("check", "chain.yaml", "--json"), &outcome);
     cr_assert_eq(outcome.code, 0, "%s%s", outcome.out, outcome.err);
     cr_assert(ts_test_is_json(outcome.out, strlen(outcome.out)), "%s", outcome.out);
@@ -369,9 +412,11 @@ Test(cli_run, check_gives_typed_values)
 
 Test(cli_run, preview_writes_a_png)
 {
-    static const unsigned char start[] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n', 0, 0, 0,  13, 'I',
-                                          'H',  'D', 'R', 0,   0,    0,    132,  0,    0, 0, 64, 8,  0};
-    ts_program_run(folder, ARGUMENTS("run", "dicom study | save name=kept | invert | hdf5 out.h5"), &outcome);
+    static const unsigned char start[] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n', 0,
+                                          0,    0,   13,  'I', 'H',  'D',  'R',  0,    0,
+                                          0,    132, 0,   0,   0,    64,   8,    0};
+    ts_program_run(folder, ARGUMENTS("run", "dicom study | save name=kept | invert | hdf5 out.h5"),
+                   &outcome);
     cr_assert_eq(outcome.code, 0, "%s", outcome.err);
     ts_program_run(folder, ARGUMENTS("preview", "out.h5", "-o", "out.png", "--plain"), &outcome);
     cr_assert_eq(outcome.code, 0, "%s", outcome.err);
@@ -383,7 +428,9 @@ Test(cli_run, preview_writes_a_png)
     cr_assert_eq(outcome.code, 1);
     ts_program_run(folder, ARGUMENTS("preview", "out.h5", "-o", "none/x.png"), &outcome);
     cr_assert_eq(outcome.code, 1);
-    ts_program_run(folder, ARGUMENTS("preview", "out.h5", "-o", "x.png", "--dataset", "/entry/none"), &outcome);
+    ts_program_run(folder,
+                   ARGUMENTS("preview", "out.h5", "-o", "x.png", "--dataset", "/entry/none"),
+                   &outcome);
     cr_assert_eq(outcome.code, 3);
     expect_names("out.h5 out.png study ");
 }
@@ -396,9 +443,11 @@ static void make_trap(const char *name)
     float zeros[24] = {0};
     snprintf(path, sizeof path, "%s/trap.h5", folder);
     const hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
-    const hid_t space = H5Screate_simple(*name == 'v' ? 3 : 2, n, NULL), links = H5Pcreate(H5P_LINK_CREATE);
+    const hid_t space = H5Screate_simple(*name == 'v' ? 3 : 2, n, NULL),
+                links = H5Pcreate(H5P_LINK_CREATE);
     H5Pset_create_intermediate_group(links, 1);
-    const hid_t dataset = H5Dcreate2(file, name, H5T_IEEE_F32LE, space, links, H5P_DEFAULT, H5P_DEFAULT);
+    const hid_t dataset =
+        H5Dcreate2(file, name, H5T_IEEE_F32LE, space, links, H5P_DEFAULT, H5P_DEFAULT);
     cr_assert(H5Dwrite(dataset, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, zeros) >= 0);
     H5Dclose(dataset);
     H5Pclose(links);
@@ -410,12 +459,12 @@ Test(cli_run, names_of_datasets_reach_no_terminal_unescaped)
 {
     make_trap("v\x1B[2J\xC2\x9B");
     ts_program_run(folder, ARGUMENTS("preview", "trap.h5"), &outcome);
-    cr_assert(outcome.code == 0 && strstr(outcome.out, "/v\\x1B[2J\\xC2\\x9B slice 0: 4 x 3"), "%s%s", outcome.out,
-              outcome.err);
+    cr_assert(outcome.code == 0 && strstr(outcome.out, "/v\\x1B[2J\\xC2\\x9B slice 0: 4 x 3"),
+              "%s%s", outcome.out, outcome.err);
     make_trap("process_\x1B[2J/tables/residual");
     ts_program_run(folder, ARGUMENTS("plot", "trap.h5"), &outcome);
-    cr_assert(outcome.code == 0 && strstr(outcome.out, "/process_\\x1B[2J/tables/residual: "), "%s%s", outcome.out,
-              outcome.err);
+    cr_assert(outcome.code == 0 && strstr(outcome.out, "/process_\\x1B[2J/tables/residual: "),
+              "%s%s", outcome.out, outcome.err);
     size_t length = 0;
     char *chart = read_file("trap.h5.svg", &length);
     cr_assert(memmem(chart, length, "process_\\x1B[2J", 14) && !memchr(chart, '\x1B', length));
@@ -425,9 +474,11 @@ Test(cli_run, names_of_datasets_reach_no_terminal_unescaped)
 /* A point a curve and iteration and one for the image, the first at a residual of 1. */
 Test(cli_run, plot_draws_the_residuals)
 {
-    ts_program_run(folder,
-                   ARGUMENTS("run", "dicom study | radon views=12 | save name=b | sirt iterations=7 | hdf5 out.h5"),
-                   &outcome);
+    ts_program_run(
+        folder,
+        ARGUMENTS("run",
+                  "dicom study | radon views=12 | save name=b | sirt iterations=7 | hdf5 out.h5"),
+        &outcome);
     cr_assert_eq(outcome.code, 0, "%s", outcome.err);
     ts_program_run(folder, ARGUMENTS("plot", "out.h5"), &outcome);
     cr_assert_eq(outcome.code, 0, "%s", outcome.err);
@@ -446,7 +497,8 @@ Test(cli_run, plot_draws_the_residuals)
     cr_assert_eq(outcome.code, 0, "%s", outcome.err);
     ts_program_run(folder, ARGUMENTS("plot", "other.h5"), &outcome);
     cr_assert_eq(outcome.code, 3);
-    cr_assert(strstr(outcome.err, "holds no table residual") && strstr(outcome.err, "`cgls` leave"), "%s", outcome.err);
+    cr_assert(strstr(outcome.err, "holds no table residual") && strstr(outcome.err, "`cgls` leave"),
+              "%s", outcome.err);
     ts_program_run(folder, ARGUMENTS("plot", "out.h5", "-o", "none/x.svg"), &outcome);
     cr_assert_eq(outcome.code, 1);
     expect_names("other.h5 out.h5 out.h5.svg study ");
@@ -474,7 +526,9 @@ Test(cli_run, progress_on_a_terminal_is_cleared)
 
 static void wait_seconds(double seconds)
 {
-    nanosleep(&(struct timespec){(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)}, NULL);
+    nanosleep(
+        &(struct timespec){(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)},
+        NULL);
 }
 
 Test(cli_run, signals_end_it_soon_and_leave_nothing)
@@ -485,9 +539,11 @@ Test(cli_run, signals_end_it_soon_and_leave_nothing)
     } cases[] = {{SIGINT, 1, 0.3}, {SIGTERM, 1, 0.5}, {SIGHUP, 1, 0.4},
                  {SIGINT, 3, 0.6}, {SIGTERM, 2, 1.0}, {SIGQUIT, 1, 0.4}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const pid_t pid = ts_program_start(
-            folder,
-            ARGUMENTS("run", "dicom study | radon views=65536 | hdf5 out.h5", "--threads", "1", "--device", "cpu"), -1);
+        const pid_t pid =
+            ts_program_start(folder,
+                             ARGUMENTS("run", "dicom study | radon views=65536 | hdf5 out.h5",
+                                       "--threads", "1", "--device", "cpu"),
+                             -1);
         ts_program_await_handler(pid, cases[i].number);
         wait_seconds(cases[i].after);
         for (int k = 0; k < cases[i].times; k++) {
@@ -495,8 +551,8 @@ Test(cli_run, signals_end_it_soon_and_leave_nothing)
             wait_seconds(0.01);
         }
         ts_program_wait(pid, folder, &outcome);
-        cr_assert_eq(outcome.code, 128 + cases[i].number, "case %zu: %d %s%s", i, outcome.code, outcome.out,
-                     outcome.err);
+        cr_assert_eq(outcome.code, 128 + cases[i].number, "case %zu: %d %s%s", i, outcome.code,
+                     outcome.out, outcome.err);
         cr_assert(outcome.seconds < 2.0, "case %zu took %g s", i, outcome.seconds);
         expect_names("study ");
     }
@@ -512,5 +568,6 @@ Test(cli_run, a_full_disk_behind_standard_output_is_an_error)
     unlink(path);
     ts_program_wait(pid, folder, &outcome);
     cr_assert_eq(outcome.code, 1);
-    cr_assert_str_eq(outcome.err, "tomostage: standard output could not be written: No space left on device\n");
+    cr_assert_str_eq(outcome.err,
+                     "tomostage: standard output could not be written: No space left on device\n");
 }

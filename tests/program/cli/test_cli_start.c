@@ -45,8 +45,8 @@ static size_t read_bytes(const char *path, char *bytes, size_t size)
 #define SPINS "GOMP_SPINCOUNT = '30000000000'"
 #endif
 
-/* Starts a run, for which the OpenMP library prints what it has read of the environment, and waits until that has the
- * line. Returns whether it has. `name` becomes that of the process. */
+/* Starts a run, for which the OpenMP library prints what it has read of the environment, and waits
+ * until that has the line. Returns whether it has. `name` becomes that of the process. */
 static bool says(const char *line, char *name, size_t size)
 {
     static char printed[1 << 14];
@@ -54,7 +54,8 @@ static bool says(const char *line, char *name, size_t size)
     bool found = false;
     snprintf(path, sizeof path, "%s.err", folder);
     const pid_t pid = ts_program_start(
-        folder, ARGUMENTS("run", "dicom study | radon views=65536 | hdf5 out.h5", "--threads", "1"), -1);
+        folder, ARGUMENTS("run", "dicom study | radon views=65536 | hdf5 out.h5", "--threads", "1"),
+        -1);
     for (int k = 0; k < 500 && !found; k++) {
         nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
         found = read_bytes(path, printed, sizeof printed) > 0 && strstr(printed, line);
@@ -67,12 +68,14 @@ static bool says(const char *line, char *name, size_t size)
     return found;
 }
 
-/* libgomp reads this variable before main(). It is set where nobody has, also in an environment where it has no place
- * to borrow, and left alone where somebody has. */
+/* libgomp reads this variable before main(). It is set where nobody has, also in an environment
+ * where it has no place to borrow, and left alone where somebody has. */
 Test(cli_start, waiting_threads_sleep_unless_told_otherwise)
 {
     char name[32];
-    cr_assert_eq(setenv("OMP_DISPLAY_ENV", "verbose", 1) | unsetenv("OMP_WAIT_POLICY") | setenv("PWD", "/", 1), 0);
+    cr_assert_eq(setenv("OMP_DISPLAY_ENV", "verbose", 1) | unsetenv("OMP_WAIT_POLICY") |
+                     setenv("PWD", "/", 1),
+                 0);
     cr_assert(says(SLEEPS, name, sizeof name), "%s", outcome.err);
     cr_assert_str_eq(name, "tomostage\n");
 #ifndef TS_SANITIZED
@@ -81,8 +84,9 @@ Test(cli_start, waiting_threads_sleep_unless_told_otherwise)
     cr_assert_eq(setenv("OMP_WAIT_POLICY", "active", 1), 0);
     cr_assert(says(SPINS, name, sizeof name), "%s", outcome.err);
     cr_assert_eq(unsetenv("OMP_WAIT_POLICY"), 0);
-    for (const char *const *lent = (const char *const[]){"_", "SHLVL", "OLDPWD", "PWD", "HOSTNAME", NULL}; *lent;
-         lent++)
+    for (const char *const *lent =
+             (const char *const[]){"_", "SHLVL", "OLDPWD", "PWD", "HOSTNAME", NULL};
+         *lent; lent++)
         cr_assert_eq(unsetenv(*lent), 0);
     cr_assert(says(SLEEPS, name, sizeof name), "%s", outcome.err);
     cr_assert_str_eq(name, "tomostage\n");

@@ -17,7 +17,8 @@ void ts_compare_program_begin_empty(void)
 void ts_compare_program_begin(const char *chain)
 {
     ts_compare_program_begin_empty();
-    ts_compare_program_run(ARGUMENTS("phantom", "head", "-o", "study", "--size", "48", "--slices", "6"));
+    ts_compare_program_run(
+        ARGUMENTS("phantom", "head", "-o", "study", "--size", "48", "--slices", "6"));
     ts_compare_program_run(ARGUMENTS("run", chain));
 }
 
@@ -43,11 +44,11 @@ void ts_compare_program_expect(const char *const *arguments, int code, const cha
 {
     const struct program_outcome *outcome = &ts_compare_program.outcome;
     ts_program_run(ts_compare_program.folder, arguments, &ts_compare_program.outcome);
-    cr_assert_eq(outcome->code, code, "%s %s: %d\n%s%s", arguments[0], arguments[1], outcome->code, outcome->out,
-                 outcome->err);
+    cr_assert_eq(outcome->code, code, "%s %s: %d\n%s%s", arguments[0], arguments[1], outcome->code,
+                 outcome->out, outcome->err);
     for (; *texts; texts++)
-        cr_assert(strstr(outcome->out, *texts) || strstr(outcome->err, *texts), "no '%s' in:\n%s%s", *texts,
-                  outcome->out, outcome->err);
+        cr_assert(strstr(outcome->out, *texts) || strstr(outcome->err, *texts), "no '%s' in:\n%s%s",
+                  *texts, outcome->out, outcome->err);
 }
 
 static char *bytes_of(const char *name, size_t *n)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Differences of values are held against plain definitions: counts, the largest difference and its place, norms, SSIM
- * of whole windows, NaN and infinities.
+ * Differences of values are held against plain definitions: counts, the largest difference and its
+ * place, norms, SSIM of whole windows, NaN and infinities.
  */
 #include <criterion/criterion.h>
 #include <math.h>
@@ -34,12 +34,13 @@ static void end(void)
 
 TestSuite(difference, .init = begin, .fini = end);
 
-static struct source *open_values(const char *name, const void *values, const char *descr, size_t width)
+static struct source *open_values(const char *name, const void *values, const char *descr,
+                                  size_t width)
 {
     char path[300], dictionary[200];
     snprintf(path, sizeof path, "%s/%s.npy", folder, name);
-    snprintf(dictionary, sizeof dictionary, "{'descr': '%s', 'fortran_order': False, 'shape': (%d, %d, %d), }", descr,
-             NZ, NY, NX);
+    snprintf(dictionary, sizeof dictionary,
+             "{'descr': '%s', 'fortran_order': False, 'shape': (%d, %d, %d), }", descr, NZ, NY, NX);
     ts_test_npy_write(path, dictionary, values, N * width);
     return ts_volume_opened("npy", path);
 }
@@ -84,12 +85,14 @@ static double window_similarity(int z, int y, int x, double range)
         bb += ((double)b[at] - mean_b) * ((double)b[at] - mean_b) / (n - 1);
         ab += ((double)a[at] - mean_a) * ((double)b[at] - mean_b) / (n - 1);
     }
-    return (2 * mean_a * mean_b + c1) * (2 * ab + c2) / ((mean_a * mean_a + mean_b * mean_b + c1) * (aa + bb + c2));
+    return (2 * mean_a * mean_b + c1) * (2 * ab + c2) /
+           ((mean_a * mean_a + mean_b * mean_b + c1) * (aa + bb + c2));
 }
 
 Test(difference, agrees_with_the_definitions)
 {
-    double largest = 0, squares = 0, reference = 0, low = INFINITY, high = -INFINITY, similarity = 0;
+    double largest = 0, squares = 0, reference = 0, low = INFINITY, high = -INFINITY,
+           similarity = 0;
     int n_differ = 0, at = 0, n_windows = 0;
     for (int i = 0; i < N; i += 3)
         b[i] = (float)((double)a[i] + 3 * cos(0.7 * i));
@@ -114,15 +117,19 @@ Test(difference, agrees_with_the_definitions)
     cr_assert(found.values[0] == (double)a[at] && found.values[1] == (double)b[at]);
     cr_assert_float_eq(found.measures[COMPARE_RMS], sqrt(squares / N), 1e-12);
     cr_assert_float_eq(found.measures[COMPARE_RELATIVE], sqrt(squares / reference), 1e-12);
-    cr_assert_float_eq(found.measures[COMPARE_PSNR], 20 * log10((high - low) / sqrt(squares / N)), 1e-9);
+    cr_assert_float_eq(found.measures[COMPARE_PSNR], 20 * log10((high - low) / sqrt(squares / N)),
+                       1e-9);
     cr_assert_float_eq(found.measures[COMPARE_SSIM], similarity / n_windows, 1e-9);
-    cr_assert_float_eq(compare(500).measures[COMPARE_PSNR], 20 * log10(500 / sqrt(squares / N)), 1e-9);
+    cr_assert_float_eq(compare(500).measures[COMPARE_PSNR], 20 * log10(500 / sqrt(squares / N)),
+                       1e-9);
 }
 
-/* NaN against a number, and infinities of other signs, are beyond every tolerance; the first of them is named. */
+/* NaN against a number, and infinities of other signs, are beyond every tolerance; the first of
+ * them is named. */
 Test(difference, what_is_not_finite_differs_from_numbers)
 {
-    static const double pairs[][2] = {{NAN, 1}, {1, NAN}, {INFINITY, 1}, {INFINITY, -INFINITY}, {NAN, INFINITY}};
+    static const double pairs[][2] = {
+        {NAN, 1}, {1, NAN}, {INFINITY, 1}, {INFINITY, -INFINITY}, {NAN, INFINITY}};
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
         const int at = (2 * NY + 3) * NX + 4;
         memcpy(b, a, sizeof b);
@@ -149,7 +156,8 @@ Test(difference, compares_values_of_two_types)
     for (int i = 0; i < N; i++)
         wide[i] = narrow[i] = (uint8_t)(i % 251);
     wide[N - 1] = 4294967295u;
-    struct source *left = open_values("wide", wide, "<u4", 4), *right = open_values("narrow", narrow, "|u1", 1);
+    struct source *left = open_values("wide", wide, "<u4", 4),
+                  *right = open_values("narrow", narrow, "|u1", 1);
     cr_assert_eq(ts_difference(left, right, &request, &found, diag), TS_OK);
     cr_assert(found.n_differ == 1 && found.largest == 4294967295.0 - narrow[N - 1]);
     cr_assert(found.at[1] == NZ - 1 && found.at[2] == NY - 1 && found.at[3] == NX - 1);

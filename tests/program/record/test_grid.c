@@ -13,16 +13,18 @@ TestSuite(compare_grid);
 /* Describes slices that are turned about x by an angle near to zero. */
 static struct source turned(double angle)
 {
-    struct source source = {.n_slices = 9,
-                            .n_volumes = 1,
-                            .image = {.rank = 3,
-                                      .dtype = TS_F32,
-                                      .unit = "HU",
-                                      .has_geometry = true,
-                                      .origin_mm = {-123.4567890123, -0.00001234567, -1234567.89012}}};
+    struct source source = {
+        .n_slices = 9,
+        .n_volumes = 1,
+        .image = {.rank = 3,
+                  .dtype = TS_F32,
+                  .unit = "HU",
+                  .has_geometry = true,
+                  .origin_mm = {-123.4567890123, -0.00001234567, -1234567.89012}}};
     static const enum ts_axis_kind kinds[] = {TS_AXIS_Z, TS_AXIS_Y, TS_AXIS_X};
     for (int i = 0; i < 3; i++)
-        source.image.axes[i] = (struct ts_axis){.kind = kinds[i], .n = 9, .spacing = 1, .unit = "mm"};
+        source.image.axes[i] =
+            (struct ts_axis){.kind = kinds[i], .n = 9, .spacing = 1, .unit = "mm"};
     const double tiny = -1.234567891e-5 * angle;
     const double direction[9] = {-cos(angle), tiny, tiny,       tiny,       -cos(angle),
                                  -sin(angle), tiny, sin(angle), -cos(angle)};

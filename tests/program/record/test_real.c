@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Chains run on public images, their inputs are recognized, and their results come out again: for a CT, an MR and a PET
- * of one patient, a tooth with flats and darks, and a sinogram of neutrons in TIFF.
+ * Chains run on public images, their inputs are recognized, and their results come out again: for a
+ * CT, an MR and a PET of one patient, a tooth with flats and darks, and a sinogram of neutrons in
+ * TIFF.
  */
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -11,7 +12,8 @@
 
 TestSuite(compare_real, .init = ts_compare_program_begin_empty, .fini = ts_compare_program_end);
 
-/* Runs the chain on an input of the public images, all commands on its result, and compares it with its export. */
+/* Runs the chain on an input of the public images, all commands on its result, and compares it with
+ * its export. */
 static void prove(const char *input, const char *chain)
 {
     char path[1024];
@@ -36,18 +38,21 @@ Test(compare_real, ct_mr_and_pet)
 Test(compare_real, tooth_and_neutrons)
 {
     SKIP_WITHOUT_DATA("compare_real/tooth_and_neutrons");
-    static const char tooth[] =
-        "tomostage: 2\ninput: {exchange: x, pixel_size: 0.001}\ninputs:\n  flats: {like: input, frames: flats}\n"
-        "  darks: {like: input, frames: darks}\nstages:\n  - flat_field: {flats: flats, darks: darks}\n  - minus_log:\n"
-        "  - center:\n  - fbp:\n";
+    static const char tooth[] = "tomostage: 2\ninput: {exchange: x, pixel_size: 0.001}\ninputs:\n  "
+                                "flats: {like: input, frames: flats}\n"
+                                "  darks: {like: input, frames: darks}\nstages:\n  - flat_field: "
+                                "{flats: flats, darks: darks}\n  - minus_log:\n"
+                                "  - center:\n  - fbp:\n";
     ts_compare_program_write("tooth.yaml", tooth);
     prove("projections/tomopy_tooth/tooth.h5", "tooth.yaml");
     prove("projections/sarepy_neutron360/sinogram_360_neutron_image.tif",
-          "tiff x pages=sinograms pixel_size=0.1 quantity=line_integral angle_start=0 angle_stop=360 endpoint=true | "
+          "tiff x pages=sinograms pixel_size=0.1 quantity=line_integral angle_start=0 "
+          "angle_stop=360 endpoint=true | "
           "center | fbp");
 }
 
-/* The NIfTI files that another program made of these series hold the same values at the same places. */
+/* The NIfTI files that another program made of these series hold the same values at the same
+ * places. */
 Test(compare_real, series_and_their_twins_in_nifti)
 {
     SKIP_WITHOUT_DATA("compare_real/series_and_their_twins_in_nifti");
@@ -56,7 +61,8 @@ Test(compare_real, series_and_their_twins_in_nifti)
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
         char series[1024], twin[1024];
         snprintf(series, sizeof series, "%s/ct/ibsi_sts001/dicom/%s", ts_test_data(), pairs[i][0]);
-        snprintf(twin, sizeof twin, "%s/ct/ibsi_sts001/ref_nifti/%s.nii.gz", ts_test_data(), pairs[i][1]);
+        snprintf(twin, sizeof twin, "%s/ct/ibsi_sts001/ref_nifti/%s.nii.gz", ts_test_data(),
+                 pairs[i][1]);
         ts_compare_program_run(ARGUMENTS("diff", series, twin, "--tolerance", pairs[i][2]));
     }
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Another program could have written the results of these reports: texts that would be tags stay texts, a damaged file
- * and a profile of another run are refused, and no output replaces what it is made from.
+ * Another program could have written the results of these reports: texts that would be tags stay
+ * texts, a damaged file and a profile of another run are refused, and no output replaces what it is
+ * made from.
  */
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -48,14 +49,17 @@ static void write_hostile(void)
                  {"/entry/process_1_box/parameters/method", HOSTILE},
                  {"/entry/provenance/chain", HOSTILE},
                  {"/entry/provenance/build", HOSTILE}};
-    const char *const warnings[] = {HOSTILE, "code: " HOSTILE}, *const digests[] = {HOSTILE, HOSTILE};
+    const char *const warnings[] = {HOSTILE, "code: " HOSTILE}, *const digests[] = {HOSTILE,
+                                                                                    HOSTILE};
     struct ts_diag *diag = ts_diag_create();
     struct hdf5_writer *writer;
     struct ts_image image = ts_test_output_image(3, (int64_t[]){9, 10, 12}, TS_F32, 3);
     int id;
     image.unit = HOSTILE;
     image.quantity = TS_INTENSITY;
-    cr_assert_eq(ts_hdf5_create(result, &(struct hdf5_options){.level = 1, .threads = 1}, &writer, diag), TS_OK);
+    cr_assert_eq(
+        ts_hdf5_create(result, &(struct hdf5_options){.level = 1, .threads = 1}, &writer, diag),
+        TS_OK);
     static const char *const groups[][2] = {{"/entry", "NXentry"},
                                             {"/entry/inputs", "NXcollection"},
                                             {"/entry/inputs/input", "NXcollection"},
@@ -106,10 +110,13 @@ Test(report, hostile_texts_stay_texts)
     cr_assert_eq(status, TS_OK);
     char *text = (char *)ts_test_read_file(page, &bytes);
     text[bytes - 1] = '\0';
-    cr_expect(count(text, "<script>") == 1 && count(text, "</script>") == 1, "only the page's own script");
+    cr_expect(count(text, "<script>") == 1 && count(text, "</script>") == 1,
+              "only the page's own script");
     cr_expect(count(text, "<img src=x") == 0 && count(text, "onerror='") == 0);
-    cr_expect(count(text, "&#60;script&#62;alert(1)") >= 10, "%d", count(text, "&#60;script&#62;alert(1)"));
-    cr_expect(count(text, "\x01") == 0 && count(text, "\xff") == 0 && count(text, "\\x01\\xFF") >= 10);
+    cr_expect(count(text, "&#60;script&#62;alert(1)") >= 10, "%d",
+              count(text, "&#60;script&#62;alert(1)"));
+    cr_expect(count(text, "\x01") == 0 && count(text, "\xff") == 0 &&
+              count(text, "\\x01\\xFF") >= 10);
     cr_expect(count(text, result) == 0 && count(text, folder) == 0, "no path is in the page");
     free(text);
     ts_diag_destroy(diag);
@@ -122,7 +129,8 @@ Test(report, a_damaged_result_is_refused_and_leaves_no_page)
     FILE *file = fopen(result, "r+b");
     cr_assert(file && fseek(file, 2500, SEEK_SET) == 0);
     const int byte = fgetc(file);
-    cr_assert(fseek(file, 2500, SEEK_SET) == 0 && fputc(byte ^ 4, file) != EOF && fclose(file) == 0);
+    cr_assert(fseek(file, 2500, SEEK_SET) == 0 && fputc(byte ^ 4, file) != EOF &&
+              fclose(file) == 0);
     cr_expect_eq(write_report((struct report_request){0}, diag), TS_BAD_INPUT);
     cr_expect_eq(ts_test_count_files(folder, ".html"), 0);
     ts_diag_destroy(diag);
@@ -143,11 +151,15 @@ static void write_profile(const char *text)
 }
 
 /* The profile of a run that computed `box` and wrote a result of this digest. */
-#define COMPUTED "{\"name\": \"compute\", \"ph\": \"X\", \"ts\": 1, \"dur\": 1, \"args\": {\"stage\": \"box\"}}"
+#define COMPUTED                                                                                   \
+    "{\"name\": \"compute\", \"ph\": \"X\", \"ts\": 1, \"dur\": 1, \"args\": {\"stage\": "         \
+    "\"box\"}}"
 static void write_profile_of(const char *digest)
 {
     char text[400];
-    snprintf(text, sizeof text, "[{\"name\": \"result\", \"ph\": \"M\", \"args\": {\"digest\": \"%s\"}}, " COMPUTED "]",
+    snprintf(text, sizeof text,
+             "[{\"name\": \"result\", \"ph\": \"M\", \"args\": {\"digest\": \"%s\"}}, " COMPUTED
+             "]",
              digest);
     write_profile(text);
 }
@@ -170,19 +182,21 @@ Test(report, takes_the_profile_of_its_run)
 
 Test(report, profiles_that_are_none_or_of_another_run_are_refused)
 {
-    static const char *const none[] = {"",
-                                       "{}",
-                                       "[]",
-                                       "[{\"name\": \"read\", \"ph\": \"X\", \"ts\": 1e400}]",
-                                       "[{\"name\": \"sleep\", \"ph\": \"X\", \"ts\": 1, \"dur\": 1}]",
-                                       "[{\"name\": \"read\", \"ph\": \"X\", \"ts\": -1, \"dur\": 1}]",
-                                       "[{\"name\": \"read\", \"ph\": \"X\", \"ts\": 1, \"dur\": 1}",
-                                       "[{\"name\": \"read\", \"ph\": \"X\", \"args\": {\"args\": {}}}]",
-                                       "[{\"name\": \"read\", \"ph\": \"X\", \"ts\": 1, \"dur\": 1}] x"};
+    static const char *const none[] = {
+        "",
+        "{}",
+        "[]",
+        "[{\"name\": \"read\", \"ph\": \"X\", \"ts\": 1e400}]",
+        "[{\"name\": \"sleep\", \"ph\": \"X\", \"ts\": 1, \"dur\": 1}]",
+        "[{\"name\": \"read\", \"ph\": \"X\", \"ts\": -1, \"dur\": 1}]",
+        "[{\"name\": \"read\", \"ph\": \"X\", \"ts\": 1, \"dur\": 1}",
+        "[{\"name\": \"read\", \"ph\": \"X\", \"args\": {\"args\": {}}}]",
+        "[{\"name\": \"read\", \"ph\": \"X\", \"ts\": 1, \"dur\": 1}] x"};
     write_hostile();
     for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
         write_profile(none[i]);
-        expect_refusal((struct report_request){.profile = profile}, TS_BAD_INPUT, "profile-unreadable");
+        expect_refusal((struct report_request){.profile = profile}, TS_BAD_INPUT,
+                       "profile-unreadable");
     }
     write_profile("[" COMPUTED "]");
     expect_refusal((struct report_request){.profile = profile}, TS_BAD_INPUT, "profile-foreign");
@@ -196,20 +210,22 @@ Test(report, profiles_that_are_none_or_of_another_run_are_refused)
 Test(report, shows_every_value_of_a_sweep)
 {
     static struct program_outcome outcome;
-    static const char *const texts[][2] = {{"<figcaption>radius 1 pixel: ", "1"},
-                                           {"<figcaption>radius 2 pixel: ", "1"},
-                                           {"<figcaption>radius 4 pixel: ", "1"},
-                                           {" mm from the first</figcaption>", "3"},
-                                           {"<figure ", "3"},
-                                           {"The chain sweeps over 3 values of box.radius: 1, 2, 4.", "1"},
-                                           {"<h3>3. box[radius=2]</h3>", "1"},
-                                           {"<tr><td>box[radius=2]<td>", "1"},
-                                           {"<tr><td>invert[radius=4]<td>", "1"},
-                                           {"for each of radius 1 pixel, radius 2 pixel, radius 4 pixel", "1"}};
-    const char *const commands[][9] = {{"phantom", "head", "-o", "study", "--size", "48", "--slices", "9", NULL},
-                                       {"run", "dicom study | box radius={sweep 1 2 4} | invert | hdf5 r.h5",
-                                        "--profile", "p", "--device", "cpu", NULL},
-                                       {"report", "r.h5", "-o", "r.html", "--profile", "p.json", NULL}};
+    static const char *const texts[][2] = {
+        {"<figcaption>radius 1 pixel: ", "1"},
+        {"<figcaption>radius 2 pixel: ", "1"},
+        {"<figcaption>radius 4 pixel: ", "1"},
+        {" mm from the first</figcaption>", "3"},
+        {"<figure ", "3"},
+        {"The chain sweeps over 3 values of box.radius: 1, 2, 4.", "1"},
+        {"<h3>3. box[radius=2]</h3>", "1"},
+        {"<tr><td>box[radius=2]<td>", "1"},
+        {"<tr><td>invert[radius=4]<td>", "1"},
+        {"for each of radius 1 pixel, radius 2 pixel, radius 4 pixel", "1"}};
+    const char *const commands[][9] = {
+        {"phantom", "head", "-o", "study", "--size", "48", "--slices", "9", NULL},
+        {"run", "dicom study | box radius={sweep 1 2 4} | invert | hdf5 r.h5", "--profile", "p",
+         "--device", "cpu", NULL},
+        {"report", "r.h5", "-o", "r.html", "--profile", "p.json", NULL}};
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         ts_program_run(folder, commands[i], &outcome);
         cr_assert_eq(outcome.code, 0, "%s", outcome.err);
@@ -218,17 +234,19 @@ Test(report, shows_every_value_of_a_sweep)
     char *text = (char *)ts_test_read_file(page, &bytes);
     text[bytes - 1] = '\0';
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        cr_expect_eq(count(text, texts[i][0]), atoi(texts[i][1]), "%s: %d", texts[i][0], count(text, texts[i][0]));
+        cr_expect_eq(count(text, texts[i][0]), atoi(texts[i][1]), "%s: %d", texts[i][0],
+                     count(text, texts[i][0]));
     free(text);
 }
 
 Test(report, replaces_neither_its_input_nor_an_existing_page)
 {
     write_hostile();
-    expect_refusal((struct report_request){.output = result, .force = true}, TS_BAD_CHAIN, "output-is-input");
-    write_profile("[]");
-    expect_refusal((struct report_request){.output = profile, .profile = profile, .force = true}, TS_BAD_CHAIN,
+    expect_refusal((struct report_request){.output = result, .force = true}, TS_BAD_CHAIN,
                    "output-is-input");
+    write_profile("[]");
+    expect_refusal((struct report_request){.output = profile, .profile = profile, .force = true},
+                   TS_BAD_CHAIN, "output-is-input");
     expect_refusal((struct report_request){.output = profile}, TS_RUN_FAILED, "output-exists");
     expect_refusal((struct report_request){.path = folder}, TS_BAD_INPUT, "hdf5-open");
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Bins find their range by themselves: each count is that of a second pass over the values with the bins known, and no
- * order of the values changes anything.
+ * Bins find their range by themselves: each count is that of a second pass over the values with the
+ * bins known, and no order of the values changes anything.
  */
 #include <criterion/criterion.h>
 #include <math.h>
@@ -28,7 +28,8 @@ static void expect_counts(const struct value_bins *bins, const float *values, si
     int64_t all = 0;
     cr_assert(bins->last - bins->first < VALUE_BINS);
     for (int64_t i = bins->first; i <= bins->last; i++) {
-        cr_assert_eq(bins->counts[i - bins->first], count_in(bins, i, values, n), "bin %lld", (long long)i);
+        cr_assert_eq(bins->counts[i - bins->first], count_in(bins, i, values, n), "bin %lld",
+                     (long long)i);
         all += bins->counts[i - bins->first];
     }
     cr_assert_eq(all, bins->n);

@@ -11,8 +11,8 @@
 struct oracle_view {
     const double *slice; /* rows x columns */
     int64_t rows, columns;
-    double x, y;           /* position of the picture's left upper corner on the slice, in samples */
-    double across, down;   /* samples a pixel */
+    double x, y;         /* position of the picture's left upper corner on the slice, in samples */
+    double across, down; /* samples a pixel */
     double center, window; /* the level, and its width */
     bool inverted, smooth;
 };

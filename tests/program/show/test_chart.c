@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Charts of values at the ends of the range of doubles, and of values that lie close together: a few ticks, each with a
- * label of its own.
+ * Charts of values at the ends of the range of doubles, and of values that lie close together: a
+ * few ticks, each with a label of its own.
  */
 #include <criterion/criterion.h>
 #include <float.h>
@@ -19,11 +19,12 @@ static char *draw(double low, double high, bool logarithmic)
 {
     const double x[] = {0, 1}, y[] = {low, high};
     const struct chart_line line = {.n = 2, .x = x, .y = y};
-    const struct chart_panel panel = {.title = "",
-                                      .x = {.title = "x"},
-                                      .y = {.title = "y", .logarithmic = logarithmic, .low = low, .high = high},
-                                      .lines = &line,
-                                      .n_lines = 1};
+    const struct chart_panel panel = {
+        .title = "",
+        .x = {.title = "x"},
+        .y = {.title = "y", .logarithmic = logarithmic, .low = low, .high = high},
+        .lines = &line,
+        .n_lines = 1};
     const struct chart chart = {.title = "", .panels = &panel, .n_panels = 1};
     char *svg = NULL;
     size_t n = 0;
@@ -33,7 +34,8 @@ static char *draw(double low, double high, bool logarithmic)
     return svg;
 }
 
-/* Counts the labels of the upright axis, and checks that no two that follow each other are equal. */
+/* Counts the labels of the upright axis, and checks that no two that follow each other are
+ * equal. */
 static int count_labels(const char *svg, double low, double high)
 {
     static const char before[] = "text-anchor='end'>";
@@ -71,8 +73,10 @@ Test(chart, has_few_ticks_whatever_the_values)
         const double *range = ranges[i / 2];
         char *svg = draw(range[0], range[1], i % 2);
         const int n = count_labels(svg, range[0], range[1]);
-        cr_expect(n >= 1 && n <= (i % 2 ? 700 : 12), "%d labels of %g to %g", n, range[0], range[1]);
-        cr_expect(!strstr(svg, "nan") && !strstr(svg, "inf"), "%g to %g: %s", range[0], range[1], svg);
+        cr_expect(n >= 1 && n <= (i % 2 ? 700 : 12), "%d labels of %g to %g", n, range[0],
+                  range[1]);
+        cr_expect(!strstr(svg, "nan") && !strstr(svg, "inf"), "%g to %g: %s", range[0], range[1],
+                  svg);
         free(svg);
     }
 }

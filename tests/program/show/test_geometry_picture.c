@@ -18,7 +18,8 @@ static char *draw(const struct ts_image *sinogram)
     char *text = NULL;
     size_t n;
     FILE *stream = open_memstream(&text, &n);
-    const struct rotation_axis axis = {-sinogram->axes[2].first / sinogram->axes[2].spacing, false, NULL};
+    const struct rotation_axis axis = {-sinogram->axes[2].first / sinogram->axes[2].spacing, false,
+                                       NULL};
     ts_geometry_picture(sinogram, &axis, stream, NULL);
     fclose(stream);
     return text;
@@ -93,29 +94,36 @@ Test(geometry_picture, check_writes_it)
     static struct program_outcome outcome;
     char folder[256], names[512];
     ts_test_folder(folder, sizeof folder);
-    const char *const phantom[] = {"phantom", "disc", "-o", "d", "--size", "32", "--slices", "3", NULL};
+    const char *const phantom[] = {"phantom", "disc",     "-o", "d", "--size",
+                                   "32",      "--slices", "3",  NULL};
     ts_program_run(folder, phantom, &outcome);
     cr_assert_eq(outcome.code, 0, "%s", outcome.err);
-    const char *const chain = "dicom d | radon views=30 beam=fan-flat source_axis=900 source_detector=1200 | hdf5 o.h5";
+    const char *const chain =
+        "dicom d | radon views=30 beam=fan-flat source_axis=900 source_detector=1200 | hdf5 o.h5";
     const char *const arguments[] = {"check", chain, "--device", "cpu", "--picture", "g.svg", NULL};
     ts_program_run(folder, arguments, &outcome);
     cr_assert_eq(outcome.code, 0, "%s", outcome.err);
-    cr_assert(strstr(outcome.out, "fan-flat beam, source to axis 900 mm, source to detector 1200 mm"), "%s",
-              outcome.out);
+    cr_assert(
+        strstr(outcome.out, "fan-flat beam, source to axis 900 mm, source to detector 1200 mm"),
+        "%s", outcome.out);
     ts_program_run(folder, arguments, &outcome);
     cr_assert_eq(outcome.code, 1);
     cr_assert(strstr(outcome.err, "'g.svg' already exists"), "%s", outcome.err);
-    const char *const again[] = {"check", chain, "--device", "cpu", "--picture", "g.svg", "--force", NULL};
+    const char *const again[] = {"check",     chain,   "--device", "cpu",
+                                 "--picture", "g.svg", "--force",  NULL};
     ts_program_run(folder, again, &outcome);
     cr_assert_eq(outcome.code, 0, "%s", outcome.err);
-    const char *const nothing[] = {"check", "dicom d | invert | hdf5 o.h5", "--picture", "n.svg", NULL};
+    const char *const nothing[] = {"check", "dicom d | invert | hdf5 o.h5", "--picture", "n.svg",
+                                   NULL};
     ts_program_run(folder, nothing, &outcome);
     cr_assert_eq(outcome.code, 2);
     cr_assert(strstr(outcome.err, "no image of this chain is a sinogram"), "%s", outcome.err);
-    const char *const no_folder[] = {"check", chain, "--device", "cpu", "--picture", "no/n.svg", NULL};
+    const char *const no_folder[] = {"check",     chain,      "--device", "cpu",
+                                     "--picture", "no/n.svg", NULL};
     ts_program_run(folder, no_folder, &outcome);
     cr_assert_eq(outcome.code, 1);
-    cr_assert(strstr(outcome.err, "the folder 'no' of the output 'no/n.svg' does not exist"), "%s", outcome.err);
+    cr_assert(strstr(outcome.err, "the folder 'no' of the output 'no/n.svg' does not exist"), "%s",
+              outcome.err);
     const char *const elsewhere[] = {"run", chain, "--picture", "n.svg", NULL};
     ts_program_run(folder, elsewhere, &outcome);
     cr_assert_eq(outcome.code, 2);
@@ -130,31 +138,38 @@ Test(geometry_picture, tells_the_axis_that_is_used)
     static const struct {
         const char *stages, *drawn, *planned;
     } rows[] = {
-        {"fbp", "rotation axis at detector pixel 31.5 (0 is the first):", "rotation axis at detector pixel 31.5\n"},
+        {"fbp", "rotation axis at detector pixel 31.5 (0 is the first):",
+         "rotation axis at detector pixel 31.5\n"},
         {"fbp center=25", "rotation axis at detector pixel 25 (0 is the first; as given to fbp)",
          "rotation axis at detector pixel 25, as given to fbp"},
         {"ring | fbp center=25", "rotation axis at detector pixel 25 (",
          "rotation axis at detector pixel 25, as given to fbp"},
-        {"center center=28 | fbp", "rotation axis at detector pixel 28 (", "rotation axis at detector pixel 28\n"},
+        {"center center=28 | fbp", "rotation axis at detector pixel 28 (",
+         "rotation axis at detector pixel 28\n"},
         {"center center=28 | fbp center=25", "rotation axis at detector pixel 25 (",
          "detector pixel 25, as given to fbp"},
         {"center | fbp", "rotation axis: found at run time; drawn as if at detector pixel 31.5",
          "rotation axis found at run time"},
-        {"ring | center | fbp", "rotation axis: found at run time", "rotation axis found at run time by center\n"},
+        {"ring | center | fbp", "rotation axis: found at run time",
+         "rotation axis found at run time by center\n"},
         {"pad left=10 right=4 | center center=38 | fbp", "rotation axis at detector pixel 38 (",
          "rotation axis at detector pixel 28, as given to center\n"},
-        {"center | fbp center=25", "rotation axis at detector pixel 25 (", "detector pixel 25, as given to fbp"},
+        {"center | fbp center=25", "rotation axis at detector pixel 25 (",
+         "detector pixel 25, as given to fbp"},
     };
     static struct program_outcome outcome;
     static char svg[1 << 16];
     char folder[256], chain[256], path[300];
     ts_test_folder(folder, sizeof folder);
-    const char *const phantom[] = {"phantom", "disc", "-o", "d", "--size", "32", "--slices", "3", NULL};
+    const char *const phantom[] = {"phantom", "disc",     "-o", "d", "--size",
+                                   "32",      "--slices", "3",  NULL};
     ts_program_run(folder, phantom, &outcome);
     cr_assert_eq(outcome.code, 0, "%s", outcome.err);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        snprintf(chain, sizeof chain, "dicom d | radon views=30 detectors=64 | %s | hdf5 o.h5", rows[i].stages);
-        const char *const arguments[] = {"check", chain, "--device", "cpu", "--picture", "g.svg", "--force", NULL};
+        snprintf(chain, sizeof chain, "dicom d | radon views=30 detectors=64 | %s | hdf5 o.h5",
+                 rows[i].stages);
+        const char *const arguments[] = {"check",     chain,   "--device", "cpu",
+                                         "--picture", "g.svg", "--force",  NULL};
         ts_program_run(folder, arguments, &outcome);
         cr_assert_eq(outcome.code, 0, "%s", outcome.err);
         cr_assert(strstr(outcome.out, rows[i].planned), "%s: %s", rows[i].stages, outcome.out);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Windows of planes whose values are known: what is no measurement has no part, and the range of a plane that is too
- * large to be sorted is nevertheless that of all of its values.
+ * Windows of planes whose values are known: what is no measurement has no part, and the range of a
+ * plane that is too large to be sorted is nevertheless that of all of its values.
  */
 #include <criterion/criterion.h>
 #include <math.h>
@@ -11,11 +11,13 @@
 
 TestSuite(gray_window);
 
-static struct gray_window find(enum gray_windows kind, enum ts_quantity quantity, float *values, size_t n)
+static struct gray_window find(enum gray_windows kind, enum ts_quantity quantity, float *values,
+                               size_t n)
 {
     const struct gray_window_request request = {.kind = kind, .center = 10, .width = 4};
-    const struct picture_plane planes[] = {{.rows = 1, .columns = (int64_t)(n / 2), .values = values},
-                                           {.rows = 1, .columns = (int64_t)(n - n / 2), .values = values + n / 2}};
+    const struct picture_plane planes[] = {
+        {.rows = 1, .columns = (int64_t)(n / 2), .values = values},
+        {.rows = 1, .columns = (int64_t)(n - n / 2), .values = values + n / 2}};
     struct ts_diag *diag = ts_diag_create();
     struct gray_window window;
     cr_assert_eq(ts_gray_window_find(&request, quantity, planes, 2, &window, diag), TS_OK);
@@ -68,7 +70,7 @@ Test(gray_window, the_range_is_that_of_all_values_of_large_planes)
     expect(find(GRAY_FULL, TS_INTENSITY, values, n), -5e6, 5e6, "full range");
     const struct gray_window percentiles = find(GRAY_PERCENTILES, TS_INTENSITY, values, n);
     cr_expect(percentiles.least == -5e6 && percentiles.most == 5e6);
-    cr_expect(fabs(percentiles.low - 10) <= 2 && fabs(percentiles.high - 989) <= 2, "%g to %g", percentiles.low,
-              percentiles.high);
+    cr_expect(fabs(percentiles.low - 10) <= 2 && fabs(percentiles.high - 989) <= 2, "%g to %g",
+              percentiles.low, percentiles.high);
     free(values);
 }

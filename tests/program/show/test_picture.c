@@ -19,9 +19,9 @@ static double put_value(struct ts_image *image, size_t i)
 {
     const int value = (int)((i * 2654435761u >> 7) % 100);
     switch (image->dtype) {
-#define PUT(suffix, type)                                                                                              \
-    case TS_##suffix:                                                                                                  \
-        ((type *)image->data)[i] = (type)value;                                                                        \
+#define PUT(suffix, type)                                                                          \
+    case TS_##suffix:                                                                              \
+        ((type *)image->data)[i] = (type)value;                                                    \
         break;
         TS_IMAGE_DTYPES(PUT)
 #undef PUT
@@ -79,13 +79,16 @@ static double *plane_of(const struct pictured *made, const struct view_pane *pan
     double *plane = malloc((size_t)(pane->n_u * pane->n_v) * sizeof *plane);
     for (int64_t v = 0; v < pane->n_v; v++)
         for (int64_t u = 0; u < pane->n_u; u++)
-            plane[v * pane->n_u + u] = made->values[(int64_t)offset + u * pane->stride_u + v * pane->stride_v];
+            plane[v * pane->n_u + u] =
+                made->values[(int64_t)offset + u * pane->stride_u + v * pane->stride_v];
     return plane;
 }
 
 static uint32_t expected_color(const struct view_picture *picture, int level)
 {
-    return level == ORACLE_OUTSIDE ? VIEW_OUTSIDE : level == ORACLE_NAN ? VIEW_NAN : picture->colors[level];
+    return level == ORACLE_OUTSIDE ? VIEW_OUTSIDE
+           : level == ORACLE_NAN   ? VIEW_NAN
+                                   : picture->colors[level];
 }
 
 static void compare(struct pictured *made, struct view_pane pane, size_t offset)
@@ -115,8 +118,8 @@ static void compare(struct pictured *made, struct view_pane pane, size_t offset)
     for (int y = 0; y < pane.height; y++)
         for (int x = 0; x < pane.width; x++) {
             const uint32_t found = made->pixels[(y + 2) * WIDTH + x + 3];
-            cr_assert_eq(found, expected_color(&picture, ts_picture_oracle(&view, x, y)), "%s pixel %d, %d: %08X",
-                         ts_dtype_name(pane.dtype), x, y, found);
+            cr_assert_eq(found, expected_color(&picture, ts_picture_oracle(&view, x, y)),
+                         "%s pixel %d, %d: %08X", ts_dtype_name(pane.dtype), x, y, found);
         }
     cr_assert_eq(made->pixels[0], VIEW_OUTSIDE, "beside the pane");
     free(plane);
@@ -124,8 +127,9 @@ static void compare(struct pictured *made, struct view_pane pane, size_t offset)
 
 static const struct view_pane axial = {.n_u = NX, .n_v = NY, .stride_u = 1, .stride_v = NX};
 
-/* Nearest samples in every type: zoomed out, zoomed in, moved beyond the edges, turned over. The steps are powers of
- * two, so that no pixel's center lies where rounding would choose its sample. */
+/* Nearest samples in every type: zoomed out, zoomed in, moved beyond the edges, turned over. The
+ * steps are powers of two, so that no pixel's center lies where rounding would choose its
+ * sample. */
 TEST_ON_BOTH(view_picture, nearest_samples_of_every_type)
 {
     static const double places[][4] = {
@@ -148,8 +152,8 @@ TEST_ON_BOTH(view_picture, nearest_samples_of_every_type)
     }
 }
 
-/* Between samples, with NaN in one of them. The window is 51.2 wide, so that a level is 0.2 and no weighted value, a
- * multiple of 1/256, lies on the border of two. */
+/* Between samples, with NaN in one of them. The window is 51.2 wide, so that a level is 0.2 and no
+ * weighted value, a multiple of 1/256, lies on the border of two. */
 TEST_ON_BOTH(view_picture, interpolates_between_samples)
 {
     struct pictured made = make_image(TS_F32);
@@ -169,8 +173,10 @@ TEST_ON_BOTH(view_picture, interpolates_between_samples)
 TEST_ON_BOTH(view_picture, planes_across_the_slices)
 {
     struct pictured made = make_image(TS_I16);
-    const struct view_pane coronal = {.n_u = NX, .n_v = NZ, .stride_u = 1, .stride_v = NY * NX, .high = 99};
-    const struct view_pane sagittal = {.n_u = NY, .n_v = NZ, .stride_u = NX, .stride_v = NY * NX, .high = 99};
+    const struct view_pane coronal = {
+        .n_u = NX, .n_v = NZ, .stride_u = 1, .stride_v = NY * NX, .high = 99};
+    const struct view_pane sagittal = {
+        .n_u = NY, .n_v = NZ, .stride_u = NX, .stride_v = NY * NX, .high = 99};
     show(&made);
     for (int i = 0; i < 2; i++) {
         struct view_pane pane = i ? sagittal : coronal;
@@ -187,7 +193,8 @@ TEST_ON_BOTH(view_picture, threshold_and_overlay)
 {
     struct pictured made = make_image(TS_U8);
     uint8_t *overlay = calloc(WIDTH, HEIGHT);
-    struct view_picture picture = {.width = WIDTH, .height = HEIGHT, .n_panes = 1, .overlay = overlay};
+    struct view_picture picture = {
+        .width = WIDTH, .height = HEIGHT, .n_panes = 1, .overlay = overlay};
     struct view_pane pane = axial;
     show(&made);
     pane.data = made.image.data;
@@ -203,7 +210,8 @@ TEST_ON_BOTH(view_picture, threshold_and_overlay)
     for (int y = 0; y < HEIGHT; y++)
         for (int x = 0; x < WIDTH; x++) {
             const uint32_t level = made.values[y / 4 * NX + x / 4] > 50 ? 0xFFFFFFFFu : 0xFF000000u;
-            cr_assert_eq(made.pixels[y * WIDTH + x], y == 17 && x == 40 ? picture.inks[INK_TEXT] : level);
+            cr_assert_eq(made.pixels[y * WIDTH + x],
+                         y == 17 && x == 40 ? picture.inks[INK_TEXT] : level);
         }
     free(overlay);
     end(&made);

@@ -17,10 +17,10 @@ enum { N = 64, SLICES = 3, MARGIN = 10, INK = 230 };
 static struct program_outcome outcome;
 static char folder[256];
 
-#define RUN(code_, ...)                                                                                                \
-    do {                                                                                                               \
-        ts_program_run(folder, (const char *const[]){__VA_ARGS__, NULL}, &outcome);                                    \
-        cr_assert_eq(outcome.code, code_, "%d: %s%s", outcome.code, outcome.out, outcome.err);                         \
+#define RUN(code_, ...)                                                                            \
+    do {                                                                                           \
+        ts_program_run(folder, (const char *const[]){__VA_ARGS__, NULL}, &outcome);                \
+        cr_assert_eq(outcome.code, code_, "%d: %s%s", outcome.code, outcome.out, outcome.err);     \
     } while (0)
 
 static void begin(void)
@@ -62,7 +62,8 @@ static float sample(int z, int y, int x)
     return (float)(1000 * z + (x * 7 + y * 13) % 101);
 }
 
-/* Writes samples of 4 x 1 mm in slices 2 mm apart; the first row of each slice is NaN, and one value is an outlier. */
+/* Writes samples of 4 x 1 mm in slices 2 mm apart; the first row of each slice is NaN, and one
+ * value is an outlier. */
 static void write_volume(void)
 {
     char path[512];
@@ -70,14 +71,18 @@ static void write_volume(void)
     for (int z = 0; z < SLICES; z++)
         for (int y = 0; y < N; y++)
             for (int x = 0; x < N; x++)
-                values[(z * N + y) * N + x] = y == 0 ? NAN : y == 1 && x == 0 ? -1e6f : sample(z, y, x);
+                values[(z * N + y) * N + x] = y == 0             ? NAN
+                                              : y == 1 && x == 0 ? -1e6f
+                                                                 : sample(z, y, x);
     snprintf(path, sizeof path, "%s/volume.nrrd", folder);
     FILE *file = fopen(path, "wb");
     fprintf(file,
             "NRRD0004\ntype: float\ndimension: 3\nsizes: %d %d %d\nencoding: raw\nendian: little\n"
-            "space: left-posterior-superior\nspace directions: (4,0,0) (0,1,0) (0,0,2)\nspace origin: (0,0,0)\n\n",
+            "space: left-posterior-superior\nspace directions: (4,0,0) (0,1,0) (0,0,2)\nspace "
+            "origin: (0,0,0)\n\n",
             N, N, SLICES);
-    cr_assert(fwrite(values, sizeof *values, N * N * SLICES, file) == N * N * SLICES && fclose(file) == 0);
+    cr_assert(fwrite(values, sizeof *values, N * N * SLICES, file) == N * N * SLICES &&
+              fclose(file) == 0);
     free(values);
 }
 
@@ -86,18 +91,24 @@ Test(preview, samples_have_their_proportions)
 {
     write_volume();
     RUN(0, "preview", "volume.nrrd", "-o", "a.png", "--blocks", "--window", "1050/101");
-    cr_assert_str_eq(outcome.out, "volume.nrrd axial slice 1: 64 x 64 of 4 x 1 mm, window 999.5 to 1100.5 (given)\n");
+    cr_assert_str_eq(
+        outcome.out,
+        "volume.nrrd axial slice 1: 64 x 64 of 4 x 1 mm, window 999.5 to 1100.5 (given)\n");
     const struct picture picture = read_picture("a.png");
     cr_assert(picture.width == 2 * MARGIN + 512 && picture.height > 128 + 2 * MARGIN);
     for (int y = 1; y < N; y++)
         for (int x = 12; x < N - 12; x++) /* the letters of the sides stand at the edges */
-            for (int corner = 0; corner < 4 && !(abs(x - N / 2) < 3 && (y < 20 || y > N - 20)); corner++) {
+            for (int corner = 0; corner < 4 && !(abs(x - N / 2) < 3 && (y < 20 || y > N - 20));
+                 corner++) {
                 const double level = ((double)sample(1, y, x) - 999.5) / 101 * 255;
-                cr_assert_eq(at(&picture, MARGIN + 8 * x + 7 * (corner & 1), MARGIN + 2 * y + (corner >> 1)),
-                             (int)(level + 0.5));
+                cr_assert_eq(
+                    at(&picture, MARGIN + 8 * x + 7 * (corner & 1), MARGIN + 2 * y + (corner >> 1)),
+                    (int)(level + 0.5));
             }
     for (int x = 100; x < 220; x++)
-        cr_assert(at(&picture, MARGIN + x, MARGIN) == 0 && at(&picture, MARGIN + x, MARGIN + 1) == 0, "NaN is black");
+        cr_assert(at(&picture, MARGIN + x, MARGIN) == 0 &&
+                      at(&picture, MARGIN + x, MARGIN + 1) == 0,
+                  "NaN is black");
     free(picture.gray);
 }
 
@@ -111,8 +122,10 @@ Test(preview, interpolates_and_draws_a_bar)
         for (int x = 100; x < 240; x++) {
             const double u = (x + 0.5) / 8 - 0.5, v = (y + 0.5) / 2 - 0.5;
             const int i = (int)u, k = (int)v;
-            const double above = sample(1, k, i) + (sample(1, k, i + 1) - sample(1, k, i)) * (u - i);
-            const double below = sample(1, k + 1, i) + (sample(1, k + 1, i + 1) - sample(1, k + 1, i)) * (u - i);
+            const double above =
+                sample(1, k, i) + (sample(1, k, i + 1) - sample(1, k, i)) * (u - i);
+            const double below =
+                sample(1, k + 1, i) + (sample(1, k + 1, i + 1) - sample(1, k + 1, i)) * (u - i);
             const double level = (above + (below - above) * (v - k) - 999.5) / 101 * 255;
             cr_assert(fabs(at(&picture, MARGIN + x, MARGIN + y) - level) <= 0.501, "%d %d", x, y);
         }
@@ -131,7 +144,8 @@ Test(preview, windows)
 {
     write_volume();
     RUN(0, "preview", "volume.nrrd", "-o", "a.png");
-    cr_assert(strstr(outcome.out, "window 1000 to 1100 (1st to 99th percentile)"), "%s", outcome.out);
+    cr_assert(strstr(outcome.out, "window 1000 to 1100 (1st to 99th percentile)"), "%s",
+              outcome.out);
     RUN(0, "preview", "volume.nrrd", "-o", "a.png", "--force", "--window", "full");
     cr_assert(strstr(outcome.out, "window -1e+06 to 1100 (full range)"), "%s", outcome.out);
     RUN(0, "phantom", "head", "-o", "study", "--size", "48", "--slices", "5");
@@ -153,13 +167,17 @@ Test(preview, of_nothing_but_nan_says_so)
     const float values[] = {NAN, INFINITY, NAN, -INFINITY};
     snprintf(path, sizeof path, "%s/nan.nrrd", folder);
     FILE *file = fopen(path, "wb");
-    fprintf(file, "NRRD0004\ntype: float\ndimension: 3\nsizes: 2 2 1\nencoding: raw\nendian: little\n"
-                  "space: left-posterior-superior\nspace directions: (1,0,0) (0,1,0) (0,0,1)\n"
-                  "space origin: (0,0,0)\n\n");
+    fprintf(file,
+            "NRRD0004\ntype: float\ndimension: 3\nsizes: 2 2 1\nencoding: raw\nendian: little\n"
+            "space: left-posterior-superior\nspace directions: (1,0,0) (0,1,0) (0,0,1)\n"
+            "space origin: (0,0,0)\n\n");
     cr_assert(fwrite(values, sizeof values, 1, file) == 1 && fclose(file) == 0);
     for (int given = 0; given < 2; given++) {
-        RUN(0, "preview", "nan.nrrd", "-o", "a.png", "--force", "--window", given ? "40/400" : "auto");
-        cr_assert_str_eq(outcome.out, "nan.nrrd axial slice 0: 2 x 2 of 1 x 1 mm, no value that is shown is finite\n");
+        RUN(0, "preview", "nan.nrrd", "-o", "a.png", "--force", "--window",
+            given ? "40/400" : "auto");
+        cr_assert_str_eq(
+            outcome.out,
+            "nan.nrrd axial slice 0: 2 x 2 of 1 x 1 mm, no value that is shown is finite\n");
     }
 }
 
@@ -170,19 +188,22 @@ Test(preview, planes_and_slices)
     cr_assert(strstr(outcome.out, "axial slice 1: 64 x 64 of 4 x 1 mm"), "%s", outcome.out);
     cr_assert(strstr(outcome.out, "coronal slice 31: 64 x 3 of 4 x 2 mm"), "%s", outcome.out);
     cr_assert(strstr(outcome.out, "sagittal slice 31: 64 x 3 of 1 x 2 mm"), "%s", outcome.out);
-    RUN(0, "preview", "volume.nrrd", "-o", "b.png", "--plane", "coronal", "--slice", "5", "--plain", "--window",
-        "1500/3000");
+    RUN(0, "preview", "volume.nrrd", "-o", "b.png", "--plane", "coronal", "--slice", "5", "--plain",
+        "--window", "1500/3000");
     const struct picture picture = read_picture("b.png");
     cr_assert(picture.width == N && picture.height == SLICES);
     for (int z = 0; z < SLICES; z++)
         for (int x = 0; x < N; x++)
-            cr_assert_eq(at(&picture, x, SLICES - 1 - z), (int)((double)sample(z, 5, x) / 3000 * 255 + 0.5));
+            cr_assert_eq(at(&picture, x, SLICES - 1 - z),
+                         (int)((double)sample(z, 5, x) / 3000 * 255 + 0.5));
     free(picture.gray);
     RUN(0, "preview", "volume.nrrd", "-o", "c.png", "--montage", "9");
-    cr_assert(strstr(outcome.out, "slice 0:") && strstr(outcome.out, "slice 2:"), "%s", outcome.out);
+    cr_assert(strstr(outcome.out, "slice 0:") && strstr(outcome.out, "slice 2:"), "%s",
+              outcome.out);
     RUN(3, "preview", "volume.nrrd", "-o", "d.png", "--slice", "3");
-    cr_assert(strstr(outcome.err, "there is no slice 3: volume.nrrd has 3 axial slices, counted from 0"), "%s",
-              outcome.err);
+    cr_assert(
+        strstr(outcome.err, "there is no slice 3: volume.nrrd has 3 axial slices, counted from 0"),
+        "%s", outcome.err);
     RUN(2, "preview", "volume.nrrd", "--plane", "all", "--slice", "1");
     RUN(2, "preview", "volume.nrrd", "--montage", "4", "--slice", "1");
     RUN(2, "preview", "volume.nrrd", "--plane", "oblique");
@@ -193,7 +214,8 @@ Test(preview, results_are_in_the_order_of_the_chain)
 {
     char command[1024];
     RUN(0, "phantom", "head", "-o", "study", "--size", "48", "--slices", "5");
-    RUN(0, "run", "dicom study | save name=zebra | box radius=1 | save name=ape | invert | hdf5 out.h5");
+    RUN(0, "run",
+        "dicom study | save name=zebra | box radius=1 | save name=ape | invert | hdf5 out.h5");
     RUN(0, "preview", "out.h5", "-o", "a.png");
     const char *zebra = strstr(outcome.out, "zebra "), *ape = strstr(outcome.out, "ape "),
                *data = strstr(outcome.out, "data ");
@@ -240,14 +262,16 @@ Test(preview, planes_of_sagittal_slices)
                                    .step_z_mm = {-3, 0, 0}};
     struct picture_plane plane;
     ts_picture_plane(&image, PLANE_STORED, true, &plane);
-    cr_assert(!strcmp(plane.name, "sagittal") && plane.across == 0 && plane.down == 1 && plane.right == 2);
+    cr_assert(!strcmp(plane.name, "sagittal") && plane.across == 0 && plane.down == 1 &&
+              plane.right == 2);
     cr_assert(!plane.up && !plane.left && !memcmp(plane.sides, "APSI", 4));
     ts_picture_plane(&image, PLANE_AXIAL, true, &plane);
     cr_assert(plane.across == 1 && plane.down == 2 && plane.right == 0 && !plane.up && plane.left);
     cr_assert(!memcmp(plane.sides, "RLAP", 4) && plane.width == 3 && plane.height == 1);
 }
 
-/* The same slices as they are stored, as reports and the viewer show them, and the samples of each plane. */
+/* The same slices as they are stored, as reports and the viewer show them, and the samples of each
+ * plane. */
 Test(preview, planes_as_they_are_stored)
 {
     const struct ts_image image = {.axes = {{.n = 2, .spacing = 3, .unit = "mm"},
@@ -265,7 +289,8 @@ Test(preview, planes_as_they_are_stored)
             const bool up = across > 0 && on_top;
             cr_assert(plane.across == across && plane.up == up && !plane.left);
             cr_expect(!memcmp(plane.sides, sides[across], 2), "%.4s", plane.sides);
-            cr_expect(plane.sides[up ? 3 : 2] == sides[across][across ? 3 : 2], "%.4s", plane.sides);
+            cr_expect(plane.sides[up ? 3 : 2] == sides[across][across ? 3 : 2], "%.4s",
+                      plane.sides);
             cr_expect(plane.width == 1 && plane.height == (across ? 3 : 1));
             plane.values = values;
             plane.index = 1;
@@ -277,8 +302,10 @@ Test(preview, planes_as_they_are_stored)
             for (int y = 0; y < plane.rows; y++)
                 for (int x = 0; x < plane.columns; x++) {
                     const int down = up ? (int)plane.rows - 1 - y : y;
-                    const int expected[] = {100 + 10 * down + x, 100 * down + 10 + x, 100 * down + 10 * x + 1};
-                    cr_expect_eq((int)values[y * plane.columns + x], expected[across], "%d: %d %d", across, x, y);
+                    const int expected[] = {100 + 10 * down + x, 100 * down + 10 + x,
+                                            100 * down + 10 * x + 1};
+                    cr_expect_eq((int)values[y * plane.columns + x], expected[across], "%d: %d %d",
+                                 across, x, y);
                 }
         }
 }

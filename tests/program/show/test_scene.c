@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Keys, mouse, panes and text of a scene, without a display; and sliders, whose slice is the one that a run computes.
+ * Keys, mouse, panes and text of a scene, without a display; and sliders, whose slice is the one
+ * that a run computes.
  */
 #include <criterion/criterion.h>
 #include <math.h>
@@ -18,8 +19,10 @@ enum { NZ = 9, NY = 20, NX = 30 };
 
 static struct ts_image make_image(enum ts_quantity quantity)
 {
-    struct ts_image made = {.rank = 3, .dtype = TS_I16, .quantity = quantity, .unit = quantity == TS_HU ? "HU" : "1"};
-    const struct ts_axis axes[] = {{TS_AXIS_Z, NZ, 4, "mm"}, {TS_AXIS_Y, NY, 0.5, "mm"}, {TS_AXIS_X, NX, 1, "mm"}};
+    struct ts_image made = {
+        .rank = 3, .dtype = TS_I16, .quantity = quantity, .unit = quantity == TS_HU ? "HU" : "1"};
+    const struct ts_axis axes[] = {
+        {TS_AXIS_Z, NZ, 4, "mm"}, {TS_AXIS_Y, NY, 0.5, "mm"}, {TS_AXIS_X, NX, 1, "mm"}};
     memcpy(made.axes, axes, sizeof axes);
     made.data = malloc(ts_image_bytes(&made));
     for (size_t i = 0; i < ts_image_count(&made); i++)
@@ -29,7 +32,8 @@ static struct ts_image make_image(enum ts_quantity quantity)
 
 static struct scene make_scene(const struct ts_image *of, struct display_histogram *counts)
 {
-    struct scene made = {.width = 640, .height = 480, .image_name = "data", .title = "test", .ready = NZ};
+    struct scene made = {
+        .width = 640, .height = 480, .image_name = "data", .title = "test", .ready = NZ};
     ts_display_histogram(of, 0, of->axes[0].n, counts);
     ts_scene_begin(&made, of, counts);
     return made;
@@ -59,12 +63,14 @@ Test(view_scene, presets_are_in_hu)
     static const struct {
         int key;
         double low, high;
-    } windows[] = {{'1', -160, 240}, {'2', -1350, 150}, {'3', -500, 1300}, {'4', 0, 80}, {'5', -200, 799}};
+    } windows[] = {
+        {'1', -160, 240}, {'2', -1350, 150}, {'3', -500, 1300}, {'4', 0, 80}, {'5', -200, 799}};
     struct ts_image other = make_image(TS_INTENSITY);
     cr_assert(scene.low == -160 && scene.high == 240, "HU begins with the abdomen");
     for (size_t i = 0; i < sizeof windows / sizeof *windows; i++) {
         ts_scene_key(&scene, windows[i].key);
-        cr_assert(scene.low == windows[i].low && scene.high == windows[i].high, "key %c", windows[i].key);
+        cr_assert(scene.low == windows[i].low && scene.high == windows[i].high, "key %c",
+                  windows[i].key);
     }
     scene = make_scene(&other, &histogram);
     const double low = scene.low;
@@ -85,13 +91,15 @@ Test(view_scene, dragging_changes_window_and_level)
     cr_assert_null(scene.window_name);
 }
 
-/* A millimeter is as long in every direction of every plane, and the last slice is on top of the planes across. */
+/* A millimeter is as long in every direction of every plane, and the last slice is on top of the
+ * planes across. */
 Test(view_scene, planes_have_the_right_shape)
 {
     struct view_picture picture;
     ts_scene_picture(&scene, &picture);
     cr_assert_eq(picture.n_panes, 3);
-    const struct view_pane *axial = &picture.panes[0], *coronal = &picture.panes[1], *sagittal = &picture.panes[2];
+    const struct view_pane *axial = &picture.panes[0], *coronal = &picture.panes[1],
+                           *sagittal = &picture.panes[2];
     cr_assert_float_eq(axial->du * 1, axial->dv * 0.5, 1e-12);
     cr_assert_float_eq(coronal->du * 1, -coronal->dv * 4, 1e-12);
     cr_assert_float_eq(sagittal->du * 0.5, -sagittal->dv * 4, 1e-12);
@@ -99,7 +107,8 @@ Test(view_scene, planes_have_the_right_shape)
     cr_assert_eq((const char *)sagittal->data - (const char *)image.data, (NX - 1) / 2 * 2);
 }
 
-/* A click puts the cross-hair on the sample under the pointer: the pane's own rule, turned around. */
+/* A click puts the cross-hair on the sample under the pointer: the pane's own rule, turned
+ * around. */
 Test(view_scene, the_pointer_finds_the_sample_that_is_drawn)
 {
     struct view_picture picture;
@@ -115,7 +124,8 @@ Test(view_scene, the_pointer_finds_the_sample_that_is_drawn)
         cr_assert(inside);
         const int16_t value = ((int16_t *)image.data)[(at[0] * NY + at[1]) * NX + at[2]];
         const int level = ts_view_level(pane, value);
-        cr_assert_eq(ts_view_pixel(&picture, picture.colors, x, y), picture.colors[level], "plane %d", i);
+        cr_assert_eq(ts_view_pixel(&picture, picture.colors, x, y), picture.colors[level],
+                     "plane %d", i);
         scene.x = x;
         scene.y = y;
         ts_scene_press(&scene, BUTTON_LEFT);
@@ -133,15 +143,18 @@ Test(view_scene, slices_to_come_are_left_out)
     ts_scene_picture(&scene, &picture);
     const struct view_pane *coronal = &picture.panes[1];
     for (int64_t z = 0; z < NZ; z++) {
-        const int32_t x = coronal->width / 2, y = (int32_t)(((double)z + 0.5 - coronal->v0) / coronal->dv);
+        const int32_t x = coronal->width / 2,
+                      y = (int32_t)(((double)z + 0.5 - coronal->v0) / coronal->dv);
         const uint32_t found = ts_view_pane_pixel(coronal, picture.colors, x, y);
         cr_assert_eq(found == VIEW_OUTSIDE, z >= 3, "slice %d", (int)z);
     }
-    cr_assert_eq(ts_view_pane_pixel(&picture.panes[0], picture.colors, 50, 50), VIEW_OUTSIDE, "slice 4 is to come");
+    cr_assert_eq(ts_view_pane_pixel(&picture.panes[0], picture.colors, 50, 50), VIEW_OUTSIDE,
+                 "slice 4 is to come");
     scene.at[0] = 2;
     ts_scene_picture(&scene, &picture);
     const struct view_pane *axial = &picture.panes[0];
-    cr_assert_neq(ts_view_pane_pixel(axial, picture.colors, axial->width / 2, axial->height / 2), VIEW_OUTSIDE);
+    cr_assert_neq(ts_view_pane_pixel(axial, picture.colors, axial->width / 2, axial->height / 2),
+                  VIEW_OUTSIDE);
 }
 
 Test(view_scene, scrolling_stays_within_the_image)
@@ -158,7 +171,8 @@ Test(view_scene, scrolling_stays_within_the_image)
     cr_assert_eq(ts_scene_key(&scene, ']'), WISH_NOTHING, "there is no slider");
 }
 
-/* The curve of equalization is the part of the values up to a bin; NaN and infinities are left out. */
+/* The curve of equalization is the part of the values up to a bin; NaN and infinities are left
+ * out. */
 Test(view_scene, histogram_and_curve)
 {
     float values[] = {0, 1, 2, 3, 4, 5, 6, 256, NAN, INFINITY};
@@ -201,10 +215,12 @@ Test(view_scene, letters_are_counted_by_character)
     cr_assert_eq(*text, '\0');
 }
 
-/* ---- sliders ------------------------------------------------------------------------------------- */
+/* ---- sliders --------------------------------------------------------------------------------- */
 
-/* Compares the picture of a slider's slice, wherever it lies, with that of the expected one, drawn by the CPU. */
-static void compare_slices(struct renderer *renderer, const struct ts_image *made, const void *expected)
+/* Compares the picture of a slider's slice, wherever it lies, with that of the expected one, drawn
+ * by the CPU. */
+static void compare_slices(struct renderer *renderer, const struct ts_image *made,
+                           const void *expected)
 {
     struct renderer cpu = {.threads = 1};
     uint32_t pictures[2][NY][NX];
@@ -264,8 +280,9 @@ static void try_slider(const char *chain_text, const char *name, double value)
 TEST_ON_BOTH(view_slider, the_slice_is_that_of_a_run)
 {
     try_slider("dicom x | box radius=1", "box.radius", 3);
-    try_slider("dicom x | invert | box radius=1 dimensions=3d | box radius=2 dimensions=3d border=wrap", "box#1.radius",
-               2);
+    try_slider(
+        "dicom x | invert | box radius=1 dimensions=3d | box radius=2 dimensions=3d border=wrap",
+        "box#1.radius", 2);
     try_slider("dicom x | equalize", "equalize.scope", 1);
     try_slider("dicom x | window center=40 width=400", "window.width", 800);
     try_slider("dicom x | gaussian sigma=1", "gaussian.sigma", 2);
@@ -273,13 +290,15 @@ TEST_ON_BOTH(view_slider, the_slice_is_that_of_a_run)
     try_slider("dicom x | nlm sigma=20 h=40 patch_size=3 patch_distance=2", "nlm.h", 80);
 }
 
-/* Every step is a short decimal, which the text shows and the stage gets; the ends of the range stay what they are. */
+/* Every step is a short decimal, which the text shows and the stage gets; the ends of the range
+ * stay what they are. */
 Test(view_slider, steps_are_short_decimals)
 {
-    static const char *const chains[][2] = {{"dicom x | tv weight=1", "tv.weight"},
-                                            {"dicom x | gaussian sigma=1", "gaussian.sigma"},
-                                            {"dicom x | noise photons=10000", "noise.photons"},
-                                            {"dicom x | window center=40 width=400", "window.center"}};
+    static const char *const chains[][2] = {
+        {"dicom x | tv weight=1", "tv.weight"},
+        {"dicom x | gaussian sigma=1", "gaussian.sigma"},
+        {"dicom x | noise photons=10000", "noise.photons"},
+        {"dicom x | window center=40 width=400", "window.center"}};
     struct ts_diag *diag = ts_diag_create();
     for (size_t i = 0; i < sizeof chains / sizeof *chains; i++) {
         struct ts_chain *chain = NULL;
@@ -289,14 +308,17 @@ Test(view_slider, steps_are_short_decimals)
             image.dtype = TS_F32;
             image.unit = "1";
         }
-        cr_assert_eq(ts_chain_parse(chains[i][0], strlen(chains[i][0]), "test", NULL, &chain, diag), TS_OK);
+        cr_assert_eq(ts_chain_parse(chains[i][0], strlen(chains[i][0]), "test", NULL, &chain, diag),
+                     TS_OK);
         cr_assert_eq(ts_slider_find(&slider, chain, chains[i][1], diag), TS_OK);
-        cr_assert_eq(ts_slider_open(&slider, &image, NULL, 1, diag), TS_OK, "%s", ts_diag_get(diag, 0)->message);
+        cr_assert_eq(ts_slider_open(&slider, &image, NULL, 1, diag), TS_OK, "%s",
+                     ts_diag_get(diag, 0)->message);
         for (int step = 0; step <= 200; step++) {
             char expected[96];
             cr_assert_eq(ts_slider_move(&slider, slider.low + step * slider.step, diag), TS_OK);
             snprintf(expected, sizeof expected, "%s = %.7g ", chains[i][1], slider.value);
-            cr_assert_eq(strncmp(slider.text, expected, strlen(expected)), 0, "%s, %s", slider.text, expected);
+            cr_assert_eq(strncmp(slider.text, expected, strlen(expected)), 0, "%s, %s", slider.text,
+                         expected);
             cr_assert(slider.value >= slider.low && slider.value <= slider.high);
             cr_assert_float_eq(slider.value, slider.low + step * slider.step, slider.step / 100);
         }
@@ -318,8 +340,9 @@ static bool stands_on(const struct canvas *canvas, const char *text)
     for (int32_t y = 0; y + FONT_HEIGHT <= canvas->height && !found; y++)
         for (int32_t x = 0; x + width <= canvas->width && !found; x++) {
             int32_t row = 0;
-            while (row < FONT_HEIGHT && !memcmp(canvas->inks + (size_t)(y + row) * (size_t)canvas->width + x,
-                                                line.inks + (size_t)row * (size_t)width, (size_t)width))
+            while (row < FONT_HEIGHT &&
+                   !memcmp(canvas->inks + (size_t)(y + row) * (size_t)canvas->width + x,
+                           line.inks + (size_t)row * (size_t)width, (size_t)width))
                 row++;
             found = row == FONT_HEIGHT;
         }
@@ -327,7 +350,8 @@ static bool stands_on(const struct canvas *canvas, const char *text)
     return found;
 }
 
-/* The panel describes the slider's slice, which the panes show and whose values are stated, and not its input. */
+/* The panel describes the slider's slice, which the panes show and whose values are stated, and not
+ * its input. */
 Test(view_slider, the_panel_describes_what_is_shown)
 {
     static const char text[] = "dicom x | gaussian sigma=1";
@@ -351,7 +375,8 @@ Test(view_slider, the_panel_describes_what_is_shown)
 
 Test(view_slider, says_why_there_is_none)
 {
-    static const char text[] = "dicom x | box radius=1 | gaussian sigma=1,2 | histogram | radon angles=0,1";
+    static const char text[] =
+        "dicom x | box radius=1 | gaussian sigma=1,2 | histogram | radon angles=0,1";
     static const char *const wrong[][2] = {{"box", "is expected"},
                                            {"bax.radius", "no such stage"},
                                            {"box#2.radius", "no such stage"},
@@ -366,7 +391,8 @@ Test(view_slider, says_why_there_is_none)
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         ts_diag_clear(diag);
         cr_assert_eq(ts_slider_find(&slider, chain, wrong[i][0], diag), TS_BAD_CHAIN);
-        cr_assert(strstr(ts_diag_get(diag, 0)->message, wrong[i][1]), "%s", ts_diag_get(diag, 0)->message);
+        cr_assert(strstr(ts_diag_get(diag, 0)->message, wrong[i][1]), "%s",
+                  ts_diag_get(diag, 0)->message);
     }
     ts_chain_destroy(chain);
     ts_diag_destroy(diag);

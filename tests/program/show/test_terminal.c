@@ -22,7 +22,8 @@ static int pixel_at(int x, int y, int channel)
     return pixels[(y * WIDTH + x) * 4 + channel];
 }
 
-/* Draws a gradient of grays with runs, and some of the colors of an overlay. Returns what is written for it. */
+/* Draws a gradient of grays with runs, and some of the colors of an overlay. Returns what is
+ * written for it. */
 static char *write_picture(enum terminal_way way)
 {
     char *text = NULL;
@@ -45,7 +46,8 @@ static void expect_decoded(int gray_tolerance, int color_tolerance)
 {
     for (int y = 0; y < HEIGHT; y++)
         for (int x = 0; x < WIDTH; x++) {
-            const int is_gray = pixel_at(x, y, 0) == pixel_at(x, y, 1) && pixel_at(x, y, 1) == pixel_at(x, y, 2);
+            const int is_gray =
+                pixel_at(x, y, 0) == pixel_at(x, y, 1) && pixel_at(x, y, 1) == pixel_at(x, y, 2);
             for (int c = 0; c < 3; c++)
                 cr_assert(abs(decoded[(y * WIDTH + x) * 3 + c] - pixel_at(x, y, c)) <=
                               (is_gray ? gray_tolerance : color_tolerance),
@@ -55,7 +57,8 @@ static void expect_decoded(int gray_tolerance, int color_tolerance)
 
 Test(terminal, kitty)
 {
-    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    static const char letters[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     char *text = write_picture(TERMINAL_KITTY);
     size_t n = 0;
     int more = 1, parts = 0;
@@ -85,7 +88,8 @@ Test(terminal, sixel)
     static int palette[256][3];
     char *text = write_picture(TERMINAL_SIXEL), *at = strchr(text, 'q') + 1;
     int x = 0, top = 0, color = 0, width, height, used;
-    cr_assert(sscanf(at, "\"1;1;%d;%d%n", &width, &height, &used) == 2 && width == WIDTH && height == HEIGHT);
+    cr_assert(sscanf(at, "\"1;1;%d;%d%n", &width, &height, &used) == 2 && width == WIDTH &&
+              height == HEIGHT);
     for (at += used; *at != '\x1B';) {
         int n = 1, c[3];
         if (*at == '#') {
@@ -109,7 +113,8 @@ Test(terminal, sixel)
         for (; n > 0; n--, x++)
             for (int y = 0; y < 6; y++)
                 for (int i = 0; (bits >> y & 1) && i < 3; i++)
-                    decoded[((top + y) * WIDTH + x) * 3 + i] = (uint8_t)(palette[color][i] * 255 / 100);
+                    decoded[((top + y) * WIDTH + x) * 3 + i] =
+                        (uint8_t)(palette[color][i] * 255 / 100);
     }
     expect_decoded(3, 33);
     free(text);
@@ -152,7 +157,8 @@ Test(terminal, answers)
     cr_assert_eq(ts_terminal_choose(""), TERMINAL_BLOCKS);
 }
 
-/* Answers the question on the other side of a pseudoterminal; NULL: stays silent. Returns what was chosen. */
+/* Answers the question on the other side of a pseudoterminal; NULL: stays silent. Returns what was
+ * chosen. */
 static enum terminal_way ask(const char *answer)
 {
     const int master = posix_openpt(O_RDWR | O_NOCTTY);
@@ -190,9 +196,13 @@ Test(terminal, view)
     static struct program_outcome outcome;
     char folder[256];
     ts_test_folder(folder, sizeof folder);
-    ts_program_run(folder, (const char *const[]){"phantom", "head", "-o", "s", "--size", "48", "--slices", "5", NULL},
+    ts_program_run(
+        folder,
+        (const char *const[]){"phantom", "head", "-o", "s", "--size", "48", "--slices", "5", NULL},
+        &outcome);
+    ts_program_run(folder,
+                   (const char *const[]){"view", "s", "--terminal", "--device", "cpu", NULL},
                    &outcome);
-    ts_program_run(folder, (const char *const[]){"view", "s", "--terminal", "--device", "cpu", NULL}, &outcome);
     cr_assert_eq(outcome.code, 0, "%s", outcome.err);
     int rows = 0, blocks = 0;
     for (const char *at = outcome.out; *at; at++) {
@@ -202,11 +212,13 @@ Test(terminal, view)
     cr_assert(rows == 23 && blocks == 80 * 22, "%d %d", rows, blocks);
     cr_assert(strstr(outcome.out, "slice 2 (0 to 4), window "), "%s", outcome.out);
     ts_program_run(folder,
-                   (const char *const[]){"view", "dicom s | box radius=1", "--screen", "kitty", "--size", "200x100",
-                                         "--device", "cpu", NULL},
+                   (const char *const[]){"view", "dicom s | box radius=1", "--screen", "kitty",
+                                         "--size", "200x100", "--device", "cpu", NULL},
                    &outcome);
-    cr_assert(outcome.code == 0 && !strncmp(outcome.out, "\x1B_Ga=T,q=2,f=24,s=200,v=100,", 28), "%s", outcome.err);
-    ts_program_run(folder, (const char *const[]){"view", "s", "--screen", "teletype", NULL}, &outcome);
+    cr_assert(outcome.code == 0 && !strncmp(outcome.out, "\x1B_Ga=T,q=2,f=24,s=200,v=100,", 28),
+              "%s", outcome.err);
+    ts_program_run(folder, (const char *const[]){"view", "s", "--screen", "teletype", NULL},
+                   &outcome);
     cr_assert_eq(outcome.code, 2);
     ts_program_folder_remove(folder);
 }

@@ -18,7 +18,8 @@ static void make_study(const char *folder)
     cr_assert_eq(outcome.code, 0, "%s", outcome.err);
 }
 
-/* A study has a frame a slice; a chain is run first, leaves no file, and its tables can be looked at. */
+/* A study has a frame a slice; a chain is run first, leaves no file, and its tables can be looked
+ * at. */
 Test(view_command, frames_of_a_study_and_of_a_chain)
 {
     char folder[4096], names[4096];
@@ -27,8 +28,8 @@ Test(view_command, frames_of_a_study_and_of_a_chain)
     RUN(folder, "view", "study", "--device", "cpu", "--frames", "frames", "--size", "320x200");
     cr_assert_eq(outcome.code, 0, "%s", outcome.err);
     cr_assert(strstr(outcome.out, "wrote 5 frames of 320 x 200 to frames"), "%s", outcome.out);
-    RUN(folder, "view", "dicom study | box radius=1 | histogram | save name=soft | equalize", "--device", "cpu",
-        "--frames", "one", "--slice", "2", "--keys", "tn");
+    RUN(folder, "view", "dicom study | box radius=1 | histogram | save name=soft | equalize",
+        "--device", "cpu", "--frames", "one", "--slice", "2", "--keys", "tn");
     cr_assert_eq(outcome.code, 0, "%s", outcome.err);
     cr_assert(strstr(outcome.out, "wrote 1 frame of 1280 x 800"), "%s", outcome.out);
     ts_program_folder_list(folder, names, sizeof names);
@@ -42,13 +43,16 @@ Test(view_command, a_run_keeps_its_output)
     char folder[4096], names[4096];
     ts_test_folder(folder, sizeof folder);
     make_study(folder);
-    RUN(folder, "run", "dicom study | save name=first | box radius=2 | hdf5 out.h5", "--device", "cpu");
+    RUN(folder, "run", "dicom study | save name=first | box radius=2 | hdf5 out.h5", "--device",
+        "cpu");
     cr_assert_eq(outcome.code, 0, "%s", outcome.err);
-    RUN(folder, "view", "out.h5", "--device", "cpu", "--frames", "a", "--image", "first", "--slice", "1");
+    RUN(folder, "view", "out.h5", "--device", "cpu", "--frames", "a", "--image", "first", "--slice",
+        "1");
     cr_assert_eq(outcome.code, 0, "%s", outcome.err);
     RUN(folder, "view", "out.h5", "--device", "cpu", "--frames", "b", "--image", "frist");
     cr_assert_eq(outcome.code, 3);
-    cr_assert(strstr(outcome.err, "there is no image 'frist'; it has data, first"), "%s", outcome.err);
+    cr_assert(strstr(outcome.err, "there is no image 'frist'; it has data, first"), "%s",
+              outcome.err);
     RUN(folder, "view", "out.h5", "--device", "cpu", "--frames", "a");
     cr_assert_eq(outcome.code, 1);
     cr_assert(strstr(outcome.err, "a: the folder is not empty"), "%s", outcome.err);
@@ -65,8 +69,8 @@ Test(view_command, frames_of_a_slider)
     char folder[4096];
     ts_test_folder(folder, sizeof folder);
     make_study(folder);
-    RUN(folder, "view", "dicom study | invert | box radius=2 | equalize", "--stage", "box.radius", "--device", "cpu",
-        "--frames", "frames", "--slice", "0", "--size", "200x200");
+    RUN(folder, "view", "dicom study | invert | box radius=2 | equalize", "--stage", "box.radius",
+        "--device", "cpu", "--frames", "frames", "--slice", "0", "--size", "200x200");
     cr_assert_eq(outcome.code, 0, "%s", outcome.err);
     cr_assert(strstr(outcome.out, "wrote 17 frames"), "%s", outcome.out);
     ts_program_folder_remove(folder);
@@ -91,7 +95,8 @@ Test(view_command, says_what_is_wrong)
     RUN(folder, "view", "study", "--frames", "f", "--keys", "4\xC2\xB5x");
     cr_assert_eq(outcome.code, 2);
     cr_assert(strstr(outcome.err, "there is no key '\xC2\xB5'"), "%s", outcome.err);
-    RUN(folder, "view", "dicom study | box radius=2", "--frames", "f", "--stage", "box.radius", "--image", "soft");
+    RUN(folder, "view", "dicom study | box radius=2", "--frames", "f", "--stage", "box.radius",
+        "--image", "soft");
     cr_assert_eq(outcome.code, 2);
     cr_assert(strstr(outcome.err, "--image soft has no part in it"), "%s", outcome.err);
     static const char *const missing[] = {"nothing.yaml", "study/CT_image", "a study/CT"};

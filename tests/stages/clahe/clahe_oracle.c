@@ -20,7 +20,8 @@ struct slice {
 
 static int64_t *tile_histogram(const struct slice *slice, int64_t ty, int64_t tx)
 {
-    int64_t *counts = calloc((size_t)slice->values, sizeof *counts), *pixels = &slice->pixels[ty * slice->tiles_x + tx];
+    int64_t *counts = calloc((size_t)slice->values, sizeof *counts),
+            *pixels = &slice->pixels[ty * slice->tiles_x + tx];
     *pixels = 0;
     for (int64_t y = ty * slice->height; y < (ty + 1) * slice->height; y++)
         for (int64_t x = tx * slice->width; x < (tx + 1) * slice->width; x++) {
@@ -44,7 +45,8 @@ static const double *table_of(const struct slice *slice, int64_t ty, int64_t tx)
     for (int64_t y = 0; y < slice->tiles_y; y++)
         for (int64_t x = 0; x < slice->tiles_x; x++) {
             const int64_t tile = y * slice->tiles_x + x;
-            const double distance = hypot((double)((y - ty) * slice->height), (double)((x - tx) * slice->width));
+            const double distance =
+                hypot((double)((y - ty) * slice->height), (double)((x - tx) * slice->width));
             if (slice->pixels[tile] > 0 && distance < least) {
                 least = distance;
                 found = slice->tables + tile * slice->values;
@@ -53,7 +55,7 @@ static const double *table_of(const struct slice *slice, int64_t ty, int64_t tx)
     return found;
 }
 
-/* ---- OpenCV -------------------------------------------------------------------------------------- */
+/* ---- OpenCV ---------------------------------------------------------------------------------- */
 
 static void opencv_tables(struct slice *slice, double clip_limit)
 {
@@ -62,7 +64,8 @@ static void opencv_tables(struct slice *slice, double clip_limit)
         int64_t *counts = tile_histogram(slice, tile / slice->tiles_x, tile % slice->tiles_x);
         const int64_t pixels = slice->pixels[tile];
         if (isfinite(clip_limit)) {
-            const int64_t limit = (int64_t)fmax(1, floor(clip_limit * (double)pixels / (double)values));
+            const int64_t limit =
+                (int64_t)fmax(1, floor(clip_limit * (double)pixels / (double)values));
             int64_t cut = 0;
             for (int64_t v = 0; v < values; v++)
                 while (counts[v] > limit) {
@@ -80,7 +83,8 @@ static void opencv_tables(struct slice *slice, double clip_limit)
         const float scale = (float)(values - 1) / (float)pixels;
         for (int64_t v = 0; v < values; v++) {
             sum += counts[v];
-            slice->tables[tile * values + v] = fmin(rint((double)((float)sum * scale)), (double)(values - 1));
+            slice->tables[tile * values + v] =
+                fmin(rint((double)((float)sum * scale)), (double)(values - 1));
         }
         free(counts);
     }
@@ -105,17 +109,18 @@ static void opencv_slice(struct slice *slice, double clip_limit, double *out)
             const float at_y = (float)y * (1.0f / (float)slice->height) - 0.5f;
             const float at_x = (float)x * (1.0f / (float)slice->width) - 0.5f;
             const int64_t ty = (int64_t)floor((double)at_y), tx = (int64_t)floor((double)at_x);
-            const float down = at_y - (float)ty, right = at_x - (float)tx, up = 1.0f - down, left = 1.0f - right;
+            const float down = at_y - (float)ty, right = at_x - (float)tx, up = 1.0f - down,
+                        left = 1.0f - right;
             const int64_t bin = slice->bins[y * slice->nx + x];
-            const float upper =
-                opencv_look_up(slice, ty, tx, bin) * left + opencv_look_up(slice, ty, tx + 1, bin) * right;
-            const float lower =
-                opencv_look_up(slice, ty + 1, tx, bin) * left + opencv_look_up(slice, ty + 1, tx + 1, bin) * right;
+            const float upper = opencv_look_up(slice, ty, tx, bin) * left +
+                                opencv_look_up(slice, ty, tx + 1, bin) * right;
+            const float lower = opencv_look_up(slice, ty + 1, tx, bin) * left +
+                                opencv_look_up(slice, ty + 1, tx + 1, bin) * right;
             *out++ = rint((double)(upper * up + lower * down));
         }
 }
 
-/* ---- scikit-image -------------------------------------------------------------------------------- */
+/* ---- scikit-image ---------------------------------------------------------------------------- */
 
 /* clip_histogram() of skimage/exposure/_adapthist.py, statement by statement. */
 static void skimage_clip(int64_t *counts, int64_t n, int64_t limit)
@@ -158,9 +163,10 @@ static void skimage_clip(int64_t *counts, int64_t n, int64_t limit)
     }
 }
 
-/* The bins of a slice's values: 16-bit levels, then 14-bit levels over the slice's span, then bins. */
-static void skimage_bins(const struct stage_context *context, const double *in, const bool *valid, int64_t n,
-                         int64_t *bins)
+/* The bins of a slice's values: 16-bit levels, then 14-bit levels over the slice's span, then
+ * bins. */
+static void skimage_bins(const struct stage_context *context, const double *in, const bool *valid,
+                         int64_t n, int64_t *bins)
 {
     const struct clahe_params *params = context->params;
     const enum ts_dtype dtype = context->in.dtype;
@@ -179,8 +185,9 @@ static void skimage_bins(const struct stage_context *context, const double *in, 
         highest = valid[i] ? fmax(highest, levels[i]) : highest;
     }
     for (int64_t i = 0; i < n; i++) {
-        const double gray =
-            lowest < highest ? rint((levels[i] - lowest) / (highest - lowest) * 16383) : fmin(levels[i], 16383);
+        const double gray = lowest < highest
+                                ? rint((levels[i] - lowest) / (highest - lowest) * 16383)
+                                : fmin(levels[i], 16383);
         bins[i] = (int64_t)gray / (1 + 16384 / params->bins);
     }
     free(levels);
@@ -190,13 +197,15 @@ static void skimage_slice(struct slice *slice, double clip_limit, double *out)
 {
     const int64_t values = slice->values;
     for (int64_t tile = 0; tile < slice->tiles_y * slice->tiles_x; tile++) {
-        int64_t *counts = tile_histogram(slice, tile / slice->tiles_x, tile % slice->tiles_x), sum = 0;
+        int64_t *counts = tile_histogram(slice, tile / slice->tiles_x, tile % slice->tiles_x),
+                sum = 0;
         const int64_t pixels = slice->pixels[tile];
         if (isfinite(clip_limit))
             skimage_clip(counts, values, (int64_t)fmax(1, floor(clip_limit * (double)pixels)));
         for (int64_t v = 0; v < values; v++) {
             sum += counts[v];
-            slice->tables[tile * values + v] = fmin(floor((double)sum * (16383.0 / (double)pixels)), 16383);
+            slice->tables[tile * values + v] =
+                fmin(floor((double)sum * (16383.0 / (double)pixels)), 16383);
         }
         free(counts);
     }
@@ -210,7 +219,8 @@ static void skimage_slice(struct slice *slice, double clip_limit, double *out)
             float sum = 0;
             for (int ey = 0; ey < 2; ey++)
                 for (int ex = 0; ex < 2; ex++) {
-                    int64_t ty = padded_y / slice->height - 1 + ey, tx = padded_x / slice->width - 1 + ex;
+                    int64_t ty = padded_y / slice->height - 1 + ey,
+                            tx = padded_x / slice->width - 1 + ex;
                     ty = ty < 0 ? 0 : ty >= slice->tiles_y ? slice->tiles_y - 1 : ty;
                     tx = tx < 0 ? 0 : tx >= slice->tiles_x ? slice->tiles_x - 1 : tx;
                     double wy = (double)(padded_y % slice->height) / (double)slice->height;
@@ -240,7 +250,8 @@ void ts_clahe_oracle(const struct stage_context *context, const double *in, doub
     free(valid);
 }
 
-void ts_clahe_masked_oracle(const struct stage_context *context, const double *in, const bool *valid, double *out)
+void ts_clahe_masked_oracle(const struct stage_context *context, const double *in,
+                            const bool *valid, double *out)
 {
     const struct clahe_params *params = context->params;
     struct slice slice = {.ny = context->in.axes[1].n, .nx = context->in.axes[2].n};
@@ -248,8 +259,10 @@ void ts_clahe_masked_oracle(const struct stage_context *context, const double *i
     int64_t *bins = malloc((size_t)n * sizeof *bins);
     if (params->method == CLAHE_OPENCV) {
         const bool even = slice.ny % params->tiles_y == 0 && slice.nx % params->tiles_x == 0;
-        const int64_t padded_y = slice.ny + (even ? 0 : params->tiles_y - slice.ny % params->tiles_y);
-        const int64_t padded_x = slice.nx + (even ? 0 : params->tiles_x - slice.nx % params->tiles_x);
+        const int64_t padded_y =
+            slice.ny + (even ? 0 : params->tiles_y - slice.ny % params->tiles_y);
+        const int64_t padded_x =
+            slice.nx + (even ? 0 : params->tiles_x - slice.nx % params->tiles_x);
         slice.tiles_y = params->tiles_y;
         slice.tiles_x = params->tiles_x;
         slice.height = padded_y / slice.tiles_y;
@@ -263,7 +276,8 @@ void ts_clahe_masked_oracle(const struct stage_context *context, const double *i
         slice.values = params->bins;
     }
     slice.bins = bins;
-    slice.tables = malloc((size_t)(slice.tiles_y * slice.tiles_x * slice.values) * sizeof *slice.tables);
+    slice.tables =
+        malloc((size_t)(slice.tiles_y * slice.tiles_x * slice.values) * sizeof *slice.tables);
     slice.pixels = malloc((size_t)(slice.tiles_y * slice.tiles_x) * sizeof *slice.pixels);
     for (int64_t z = 0; z < context->in.axes[0].n; z++, in += n, out += n, valid += n) {
         slice.valid = valid;

@@ -26,7 +26,9 @@ TEST_ON_BOTH(clahe, opencv_rule_agrees_with_the_definition)
     static const unsigned u8 = TS_DTYPE_BIT(TS_U8), u16 = TS_DTYPE_BIT(TS_U16);
     const struct stage_case cases[] = {
         {.assignments = "method=opencv", .dtypes = u8},
-        {.assignments = "method=opencv clip_limit=2 tiles_y=3 tiles_x=5", .dtypes = u8, .values = VALUES_CT},
+        {.assignments = "method=opencv clip_limit=2 tiles_y=3 tiles_x=5",
+         .dtypes = u8,
+         .values = VALUES_CT},
         {.assignments = "method=opencv clip_limit=inf tiles_y=1 tiles_x=1", .dtypes = u8},
         {.assignments = "method=opencv", .dtypes = u8, .values = VALUES_EXTREME},
         {.assignments = "method=opencv clip_limit=900 tiles_y=4 tiles_x=2",
@@ -35,12 +37,35 @@ TEST_ON_BOTH(clahe, opencv_rule_agrees_with_the_definition)
          .nz = 2,
          .ny = 61,
          .nx = 83},
-        {.assignments = "method=opencv tiles_y=2 tiles_x=3", .dtypes = u16, .nz = 2, .ny = 24, .nx = 30},
+        {.assignments = "method=opencv tiles_y=2 tiles_x=3",
+         .dtypes = u16,
+         .nz = 2,
+         .ny = 24,
+         .nx = 30},
         {.assignments = "method=opencv clip_limit=inf", .dtypes = u16, .nz = 1, .ny = 3, .nx = 5},
-        {.assignments = "method=opencv tiles_y=64 tiles_x=64", .dtypes = u8, .nz = 1, .ny = 70, .nx = 65},
-        {.assignments = "method=opencv", .dtypes = u16, .values = VALUES_CONSTANT, .nz = 1, .ny = 9, .nx = 20},
-        {.assignments = "method=opencv", .dtypes = u16, .values = VALUES_CT, .nz = 3, .ny = 256, .nx = 512},
-        {.assignments = "method=opencv", .dtypes = u8, .values = VALUES_CT, .nz = 2, .ny = 256, .nx = 320},
+        {.assignments = "method=opencv tiles_y=64 tiles_x=64",
+         .dtypes = u8,
+         .nz = 1,
+         .ny = 70,
+         .nx = 65},
+        {.assignments = "method=opencv",
+         .dtypes = u16,
+         .values = VALUES_CONSTANT,
+         .nz = 1,
+         .ny = 9,
+         .nx = 20},
+        {.assignments = "method=opencv",
+         .dtypes = u16,
+         .values = VALUES_CT,
+         .nz = 3,
+         .ny = 256,
+         .nx = 512},
+        {.assignments = "method=opencv",
+         .dtypes = u8,
+         .values = VALUES_CT,
+         .nz = 2,
+         .ny = 256,
+         .nx = 320},
         {.assignments = "method=opencv clip_limit=500 tiles_y=2 tiles_x=17",
          .dtypes = u16,
          .values = VALUES_CT,
@@ -54,7 +79,8 @@ TEST_ON_BOTH(clahe, opencv_rule_agrees_with_the_definition)
          .ny = 300,
          .nx = 600},
     };
-    cr_assert_eq(ts_stage_check(&clahe_stage, ts_clahe_oracle, cases, sizeof cases / sizeof *cases), 4 * 8 + 9);
+    cr_assert_eq(ts_stage_check(&clahe_stage, ts_clahe_oracle, cases, sizeof cases / sizeof *cases),
+                 4 * 8 + 9);
 }
 
 /* Blocks that wait for each other: fewer of them fit where there is less shared memory. */
@@ -63,15 +89,28 @@ Test(clahe, opencv_rule_with_little_shared_memory_on_cuda)
     static const unsigned u8 = TS_DTYPE_BIT(TS_U8), u16 = TS_DTYPE_BIT(TS_U16);
     const struct stage_case cases[] = {
         {.assignments = "method=opencv", .dtypes = u8, .nz = 2, .ny = 61, .nx = 83},
-        {.assignments = "method=opencv tiles_y=1 tiles_x=1 clip_limit=inf", .dtypes = u8, .nz = 2, .ny = 31, .nx = 50},
+        {.assignments = "method=opencv tiles_y=1 tiles_x=1 clip_limit=inf",
+         .dtypes = u8,
+         .nz = 2,
+         .ny = 31,
+         .nx = 50},
         {.assignments = "method=opencv clip_limit=900",
          .dtypes = u16,
          .values = VALUES_CT,
          .nz = 3,
          .ny = 61,
          .nx = 83},
-        {.assignments = "method=opencv tiles_y=2 tiles_x=3", .dtypes = u16, .nz = 2, .ny = 24, .nx = 30},
-        {.assignments = "method=opencv", .dtypes = u16, .values = VALUES_CT, .nz = 3, .ny = 256, .nx = 512},
+        {.assignments = "method=opencv tiles_y=2 tiles_x=3",
+         .dtypes = u16,
+         .nz = 2,
+         .ny = 24,
+         .nx = 30},
+        {.assignments = "method=opencv",
+         .dtypes = u16,
+         .values = VALUES_CT,
+         .nz = 3,
+         .ny = 256,
+         .nx = 512},
     };
     const size_t n = sizeof cases / sizeof *cases;
     ts_test_begin_cuda_like(75);
@@ -90,17 +129,20 @@ TEST_ON_BOTH(clahe, skimage_rule_agrees_with_the_definition)
         {.assignments = "clip_limit=1e-9", .nz = 2, .ny = 64, .nx = 80, .values = VALUES_EXTREME},
         {.assignments = "", .nz = 2, .ny = 16, .nx = 10, .values = VALUES_CONSTANT},
     };
-    cr_assert_eq(ts_stage_check(&clahe_stage, ts_clahe_oracle, cases, sizeof cases / sizeof *cases), (2 * 8 + 5) * 7);
+    cr_assert_eq(ts_stage_check(&clahe_stage, ts_clahe_oracle, cases, sizeof cases / sizeof *cases),
+                 (2 * 8 + 5) * 7);
 }
 
 /* The image of lab/peers/clahe_fixtures.py. */
 static struct ts_image fixture_image(const struct clahe_fixture *fixture)
 {
-    struct ts_image in = ts_test_image(1, fixture->ny, fixture->nx, fixture->dtype, VALUES_CONSTANT, 1);
+    struct ts_image in =
+        ts_test_image(1, fixture->ny, fixture->nx, fixture->dtype, VALUES_CONSTANT, 1);
     for (int64_t y = 0; y < fixture->ny; y++)
         for (int64_t x = 0; x < fixture->nx; x++) {
             const int64_t mixed = (x * 73856093 ^ y * 19349663) & 0xFFFFFFFF;
-            const int64_t value = x * fixture->highest / (2 * fixture->nx) + y * fixture->highest / (3 * fixture->ny) +
+            const int64_t value = x * fixture->highest / (2 * fixture->nx) +
+                                  y * fixture->highest / (3 * fixture->ny) +
                                   (mixed >> 5) % (fixture->highest / 6 + 1);
             if (fixture->dtype == TS_U8)
                 ((uint8_t *)in.data)[y * fixture->nx + x] = (uint8_t)value;
@@ -125,12 +167,13 @@ TEST_ON_BOTH(clahe, gives_the_bytes_of_opencv)
     const uint16_t *expected = opencv_values;
     for (size_t f = 0; f < sizeof opencv_fixtures / sizeof *opencv_fixtures; f++) {
         char assignments[128];
-        snprintf(assignments, sizeof assignments, "method=opencv %s", opencv_fixtures[f].assignments);
+        snprintf(assignments, sizeof assignments, "method=opencv %s",
+                 opencv_fixtures[f].assignments);
         struct ts_image in = fixture_image(&opencv_fixtures[f]);
         double *out = run(assignments, &in);
         for (size_t i = 0; i < ts_image_count(&in); i++)
-            cr_assert_eq(out[i], *expected++, "fixture %zu, %s: element %zu is %g, in OpenCV %u", f, assignments, i,
-                         out[i], expected[-1]);
+            cr_assert_eq(out[i], *expected++, "fixture %zu, %s: element %zu is %g, in OpenCV %u", f,
+                         assignments, i, out[i], expected[-1]);
         free(in.data);
         free(out);
     }
@@ -144,7 +187,8 @@ TEST_ON_BOTH(clahe, gives_the_values_of_scikit_image)
         struct ts_image in = fixture_image(&skimage_fixtures[f]);
         double *out = run(skimage_fixtures[f].assignments, &in);
         for (size_t i = 0; i < ts_image_count(&in); i++)
-            cr_assert_eq(out[i], *expected++, "fixture %zu, %s: element %zu is %.9g, in scikit-image %.9g", f,
+            cr_assert_eq(out[i], *expected++,
+                         "fixture %zu, %s: element %zu is %.9g, in scikit-image %.9g", f,
                          skimage_fixtures[f].assignments, i, out[i], (double)expected[-1]);
         free(in.data);
         free(out);
@@ -168,8 +212,8 @@ TEST_ON_BOTH(clahe, agrees_with_scikit_image_on_ct_and_mr)
             ((float *)in.data)[i] = (float)input[i];
         double *out = run("clip_limit=0.01", &in);
         for (size_t i = 0; i < n; i++)
-            cr_assert(fabs(out[i] - expected[i]) <= 1e-6, "%s: element %zu is %.9g, expected %.9g", files[file], i,
-                      out[i], expected[i]);
+            cr_assert(fabs(out[i] - expected[i]) <= 1e-6, "%s: element %zu is %.9g, expected %.9g",
+                      files[file], i, out[i], expected[i]);
         free(input);
         free(expected);
         free(in.data);
@@ -184,7 +228,8 @@ TEST_ON_BOTH(clahe, nan_stays_and_takes_nothing_with_it)
     ((float *)in.data)[2 * 30 + 3] = INFINITY;
     double *out = run("", &in);
     for (int i = 0; i < 20 * 30; i++)
-        cr_assert(i == 7 * 30 + 11 ? isnan(out[i]) : out[i] >= 0 && out[i] <= 1, "%d: %g", i, out[i]);
+        cr_assert(i == 7 * 30 + 11 ? isnan(out[i]) : out[i] >= 0 && out[i] <= 1, "%d: %g", i,
+                  out[i]);
     free(in.data);
     free(out);
 }
@@ -207,7 +252,8 @@ TEST_ON_BOTH(clahe, slices_of_any_range_side_by_side)
     ts_load_f64(values, in.data, in.dtype, n);
     ts_clahe_oracle(&run.context, values, expected);
     for (size_t i = 0; i < n; i++)
-        cr_assert_eq((double)out[i], expected[i], "element %zu is %u, expected %g", i, out[i], expected[i]);
+        cr_assert_eq((double)out[i], expected[i], "element %zu is %u, expected %g", i, out[i],
+                     expected[i]);
     free(values);
     free(expected);
     free(in.data);
@@ -238,10 +284,12 @@ static void check_masked(const char *assignments, enum ts_dtype dtype, enum mask
 {
     enum { NZ = 4, NY = 37, NX = 70 };
     struct ts_image image = ts_test_image(NZ, NY, NX, dtype, VALUES_CT, 31);
-    double *in = malloc(NZ * NY * NX * sizeof *in), *expected = malloc(NZ * NY * NX * sizeof *expected);
+    double *in = malloc(NZ * NY * NX * sizeof *in),
+           *expected = malloc(NZ * NY * NX * sizeof *expected);
     bool *valid = malloc(NZ * NY * NX);
     ts_test_mask(&image, which, dtype == TS_F32 ? -3e38 : 120, 32);
-    /* Slice 2 becomes a body in the middle: tiles at its corners are empty, and others nearly so. */
+    /* Slice 2 becomes a body in the middle: tiles at its corners are empty, and others nearly
+     * so. */
     for (size_t i = 0; which == MASKED_SOME && i < NY * NX; i++)
         if (i / NX < 9 || i / NX >= 26 || i % NX < 20 || i % NX >= 47) {
             ts_slice_valid(&image, 2)[i / 64] &= ~(UINT64_C(1) << i % 64);
@@ -253,11 +301,14 @@ static void check_masked(const char *assignments, enum ts_dtype dtype, enum mask
             valid[(size_t)z * NY * NX + i] = ts_test_is_valid(&image, z, i);
     for (int threads = 1; threads <= 3; threads += 2) {
         struct stage_run run;
-        cr_assert_eq(ts_test_run(&run, &clahe_stage, assignments, &image, NULL, threads == 1 ? 0 : 1, threads), TS_OK);
+        cr_assert_eq(ts_test_run(&run, &clahe_stage, assignments, &image, NULL,
+                                 threads == 1 ? 0 : 1, threads),
+                     TS_OK);
         ts_clahe_masked_oracle(&run.context, in, valid, expected);
         for (size_t i = 0; i < NZ * NY * NX; i++) {
             double is;
-            ts_load_f64(&is, (char *)run.out.data + i * ts_dtype_bytes(run.out.dtype), run.out.dtype, 1);
+            ts_load_f64(&is, (char *)run.out.data + i * ts_dtype_bytes(run.out.dtype),
+                        run.out.dtype, 1);
             cr_assert(is == expected[i], "%s of %s: pixel %zu is %.9g, expected %.9g", assignments,
                       ts_dtype_name(dtype), i, is, expected[i]);
         }
@@ -272,9 +323,11 @@ static void check_masked(const char *assignments, enum ts_dtype dtype, enum mask
 
 TEST_ON_BOTH(clahe, tables_of_masked_images_are_those_of_their_valid_pixels)
 {
-    static const char *const opencv[] = {"method=opencv", "method=opencv clip_limit=600 tiles_y=3 tiles_x=5",
+    static const char *const opencv[] = {"method=opencv",
+                                         "method=opencv clip_limit=600 tiles_y=3 tiles_x=5",
                                          "method=opencv clip_limit=inf tiles_y=1 tiles_x=2"};
-    static const char *const skimage[] = {"clip_limit=0.02", "kernel_y=11 kernel_x=9 clip_limit=0.3 bins=100",
+    static const char *const skimage[] = {"clip_limit=0.02",
+                                          "kernel_y=11 kernel_x=9 clip_limit=0.3 bins=100",
                                           "clip_limit=inf bins=10000"};
     for (int c = 0; c < 3; c++) {
         for (int dtype = TS_U8; dtype <= TS_F32; dtype++)

@@ -27,7 +27,8 @@ double ts_immerkaer_oracle(const double *values, int64_t nz, int64_t ny, int64_t
     return count > 0 ? sqrt(pi / 2) / 6 * (double)(sum / (long double)count) : (double)NAN;
 }
 
-/* Returns the sample that stands for sample i where a line continues mirrored, with its last sample twice. */
+/* Returns the sample that stands for sample i where a line continues mirrored, with its last sample
+ * twice. */
 static int64_t mirrored(int64_t i, int64_t n)
 {
     while (i < 0 || i >= n)
@@ -35,11 +36,13 @@ static int64_t mirrored(int64_t i, int64_t n)
     return i;
 }
 
-/* Rounding hides a coefficient of 0, which a constant has, so one far below the values counts as 0. */
+/* Rounding hides a coefficient of 0, which a constant has, so one far below the values counts as
+ * 0. */
 double ts_wavelet_noise_oracle(const double *values, int64_t nz, int64_t ny, int64_t nx)
 {
     const double root = sqrt(3), norm = 4 * sqrt(2);
-    const double taps[4] = {-(1 + root) / norm, (3 + root) / norm, -(3 - root) / norm, (1 - root) / norm};
+    const double taps[4] = {-(1 + root) / norm, (3 + root) / norm, -(3 - root) / norm,
+                            (1 - root) / norm};
     const int64_t rows = (ny + 3) / 2, columns = (nx + 3) / 2;
     double *sizes = malloc((size_t)(nz * rows * columns) * sizeof *sizes);
     size_t n = 0;
@@ -49,8 +52,8 @@ double ts_wavelet_noise_oracle(const double *values, int64_t nz, int64_t ny, int
                 double d = 0, largest = 0;
                 for (int64_t j = 0; j < 4; j++)
                     for (int64_t i = 0; i < 4; i++) {
-                        const double value =
-                            values[(z * ny + mirrored(2 * k + 1 - j, ny)) * nx + mirrored(2 * l + 1 - i, nx)];
+                        const double value = values[(z * ny + mirrored(2 * k + 1 - j, ny)) * nx +
+                                                    mirrored(2 * l + 1 - i, nx)];
                         d += taps[j] * taps[i] * value;
                         largest = fmax(largest, fabs(value));
                     }

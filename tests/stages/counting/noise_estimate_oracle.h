@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The noise estimates of stages/counting/noise_estimate.h from their definitions: a mask of 3 x 3, and the four taps of
- * db2.
+ * The noise estimates of stages/counting/noise_estimate.h from their definitions: a mask of 3 x 3,
+ * and the four taps of db2.
  */
 #ifndef TESTS_STAGES_COUNTING_NOISE_ESTIMATE_ORACLE_H
 #define TESTS_STAGES_COUNTING_NOISE_ESTIMATE_ORACLE_H

@@ -18,13 +18,15 @@ struct oracle_image {
 static double sigma_of(const struct stage_context *context, const double *in, int64_t z)
 {
     const struct nlm_params *params = context->params;
-    const int64_t nz = context->in.axes[0].n, ny = context->in.axes[1].n, nx = context->in.axes[2].n;
+    const int64_t nz = context->in.axes[0].n, ny = context->in.axes[1].n,
+                  nx = context->in.axes[2].n;
     if (params->sigma.values)
         return params->sigma.values[0];
     const bool whole = params->scope == SCOPE_VOLUME;
     const double *from = whole ? in : in + z * ny * nx;
-    const double sigma = params->estimate == NOISE_IMMERKAER ? ts_immerkaer_oracle(from, whole ? nz : 1, ny, nx)
-                                                             : ts_wavelet_noise_oracle(from, whole ? nz : 1, ny, nx);
+    const double sigma = params->estimate == NOISE_IMMERKAER
+                             ? ts_immerkaer_oracle(from, whole ? nz : 1, ny, nx)
+                             : ts_wavelet_noise_oracle(from, whole ? nz : 1, ny, nx);
     return isnan(sigma) ? 0 : sigma;
 }
 
@@ -49,7 +51,8 @@ static double patch_distance(const struct oracle_image *image, int64_t p, int64_
     return sum / (double)n;
 }
 
-static double mean_at(const struct oracle_image *image, int64_t p, double sigma, double h, bool squares)
+static double mean_at(const struct oracle_image *image, int64_t p, double sigma, double h,
+                      bool squares)
 {
     double sum = 0, total = 0;
     for (int64_t k = -image->dz; k <= image->dz; k++)
@@ -67,17 +70,20 @@ static double mean_at(const struct oracle_image *image, int64_t p, double sigma,
 void ts_nlm_oracle(const struct stage_context *context, const double *in, double *out)
 {
     const struct nlm_params *params = context->params;
-    const int64_t nz = context->in.axes[0].n, ny = context->in.axes[1].n, nx = context->in.axes[2].n;
+    const int64_t nz = context->in.axes[0].n, ny = context->in.axes[1].n,
+                  nx = context->in.axes[2].n;
     const bool volume = params->dimensions == NLM_3D, rician = params->noise == NLM_RICIAN;
-    const int64_t r = params->patch_size / 2, d = params->patch_distance, pad = r + d, pad_z = volume ? pad : 0;
-    const struct oracle_image image = {
-        ts_border_pad_oracle(&context->in, in, pad_z, pad, pad, (enum ts_border)params->border, params->constant),
-        ny + 2 * pad,
-        nx + 2 * pad,
-        volume ? r : 0,
-        r,
-        volume ? d : 0,
-        d};
+    const int64_t r = params->patch_size / 2, d = params->patch_distance, pad = r + d,
+                  pad_z = volume ? pad : 0;
+    const struct oracle_image image = {ts_border_pad_oracle(&context->in, in, pad_z, pad, pad,
+                                                            (enum ts_border)params->border,
+                                                            params->constant),
+                                       ny + 2 * pad,
+                                       nx + 2 * pad,
+                                       volume ? r : 0,
+                                       r,
+                                       volume ? d : 0,
+                                       d};
     for (int64_t i = 0; i < (nz + 2 * pad_z) * image.ny * image.nx; i++)
         if (!(fabs(image.values[i]) < 1e18))
             image.values[i] = 1e18;
@@ -87,7 +93,8 @@ void ts_nlm_oracle(const struct stage_context *context, const double *in, double
             for (int64_t x = 0; x < nx; x++) {
                 const int64_t at = (z * ny + y) * nx + x;
                 const double mean =
-                    mean_at(&image, ((z + pad_z) * image.ny + y + pad) * image.nx + x + pad, sigma, h, rician);
+                    mean_at(&image, ((z + pad_z) * image.ny + y + pad) * image.nx + x + pad, sigma,
+                            h, rician);
                 const double value = rician ? sqrt(fmax(mean - 2 * sigma * sigma, 0)) : mean;
                 out[at] = fabs(in[at]) < 1e18 ? value : in[at];
             }

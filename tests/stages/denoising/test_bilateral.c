@@ -17,11 +17,19 @@ TEST_ON_BOTH(bilateral, agrees_with_the_definition_in_2d)
         {.assignments = "sigma_color=200"},
         {.assignments = "sigma_color=2000", .values = VALUES_CT},
         {.assignments = "sigma_color=30 border=mirror radius=1", .values = VALUES_EXTREME},
-        {.assignments = "sigma_color=1e6 border=nearest sigma_spatial=0.7", .values = VALUES_EXTREME},
+        {.assignments = "sigma_color=1e6 border=nearest sigma_spatial=0.7",
+         .values = VALUES_EXTREME},
         {.assignments = "sigma_color=1e-9 border=wrap"},
         {.assignments = "sigma_color=1e-9 border=constant"},
-        {.assignments = "sigma_color=300 border=constant constant=7 sigma_spatial=1.5", .nz = 2, .ny = 37, .nx = 132},
-        {.assignments = "sigma_color=300 sigma_spatial=4", .nz = 2, .ny = 9, .nx = 132, .values = VALUES_CT},
+        {.assignments = "sigma_color=300 border=constant constant=7 sigma_spatial=1.5",
+         .nz = 2,
+         .ny = 37,
+         .nx = 132},
+        {.assignments = "sigma_color=300 sigma_spatial=4",
+         .nz = 2,
+         .ny = 9,
+         .nx = 132,
+         .values = VALUES_CT},
         {.assignments = "sigma_color=1000 sigma_spatial=20 radius=30",
          .nz = 1,
          .ny = 7,
@@ -29,21 +37,33 @@ TEST_ON_BOTH(bilateral, agrees_with_the_definition_in_2d)
          .values = VALUES_CT,
          .dtypes = TS_DTYPE_BIT(TS_F32) | TS_DTYPE_BIT(TS_U16)},
     };
-    cr_assert_geq(ts_stage_check(&bilateral_stage, ts_bilateral_oracle, cases, sizeof cases / sizeof *cases),
-                  6 * 8 * 7);
+    cr_assert_geq(
+        ts_stage_check(&bilateral_stage, ts_bilateral_oracle, cases, sizeof cases / sizeof *cases),
+        6 * 8 * 7);
 }
 
 TEST_ON_BOTH(bilateral, agrees_with_the_definition_in_3d)
 {
     static const struct stage_case cases[] = {
         {.assignments = "sigma_color=300 dimensions=3d"},
-        {.assignments = "sigma_color=300 dimensions=3d border=constant", .nz = 3, .ny = 14, .nx = 33},
-        {.assignments = "sigma_color=100 dimensions=3d radius=1 border=mirror", .values = VALUES_CT},
-        {.assignments = "sigma_color=500 dimensions=3d radius=3 border=wrap", .nz = 5, .ny = 20, .nx = 40},
-        {.assignments = "sigma_color=500 dimensions=3d radius=8 border=nearest", .nz = 3, .ny = 9, .nx = 21},
+        {.assignments = "sigma_color=300 dimensions=3d border=constant",
+         .nz = 3,
+         .ny = 14,
+         .nx = 33},
+        {.assignments = "sigma_color=100 dimensions=3d radius=1 border=mirror",
+         .values = VALUES_CT},
+        {.assignments = "sigma_color=500 dimensions=3d radius=3 border=wrap",
+         .nz = 5,
+         .ny = 20,
+         .nx = 40},
+        {.assignments = "sigma_color=500 dimensions=3d radius=8 border=nearest",
+         .nz = 3,
+         .ny = 9,
+         .nx = 21},
     };
-    cr_assert_geq(ts_stage_check(&bilateral_stage, ts_bilateral_oracle, cases, sizeof cases / sizeof *cases),
-                  2 * 8 * 7);
+    cr_assert_geq(
+        ts_stage_check(&bilateral_stage, ts_bilateral_oracle, cases, sizeof cases / sizeof *cases),
+        2 * 8 * 7);
 }
 
 /* The weights are 1/2 for values 1 apart, 1/16 for 2 and 1/512 for 3, whatever the distance. */
@@ -60,8 +80,8 @@ TEST_ON_BOTH(bilateral, weighs_differences_and_leaves_out_what_is_no_number)
                                -INFINITY,
                                (12 + three) / (3 + three)};
     char parameters[120];
-    snprintf(parameters, sizeof parameters, "sigma_color=%.17g sigma_spatial=1e6 radius=2 border=nearest",
-             sqrt(0.5 / log(2)));
+    snprintf(parameters, sizeof parameters,
+             "sigma_color=%.17g sigma_spatial=1e6 radius=2 border=nearest", sqrt(0.5 / log(2)));
     struct ts_image in = ts_test_image(1, 1, 7, TS_F32, VALUES_CONSTANT, 1);
     memcpy(in.data, values, sizeof values);
     struct ts_image out = ts_test_output(&bilateral_stage, parameters, &in);
@@ -83,8 +103,8 @@ TEST_ON_BOTH(bilateral, spreads_one_bright_pixel_evenly)
     double sum = 0;
     memset(in.data, 0, ts_image_bytes(&in));
     ((float *)in.data)[4 * 9 + 4] = 1;
-    struct ts_image out =
-        ts_test_output(&bilateral_stage, "sigma_color=1000000 sigma_spatial=1.3 radius=2 border=nearest", &in);
+    struct ts_image out = ts_test_output(
+        &bilateral_stage, "sigma_color=1000000 sigma_spatial=1.3 radius=2 border=nearest", &in);
     for (int y = -2; y <= 2; y++)
         for (int x = -2; x <= 2; x++)
             sum += exp(-(x * x + y * y) / (2 * 1.3 * 1.3));
@@ -93,7 +113,8 @@ TEST_ON_BOTH(bilateral, spreads_one_bright_pixel_evenly)
             const bool inside = abs(x) <= 2 && abs(y) <= 2;
             const double expected = inside ? exp(-(x * x + y * y) / (2 * 1.3 * 1.3)) / sum : 0;
             const double value = (double)((const float *)out.data)[(y + 4) * 9 + x + 4];
-            cr_expect(fabs(value - expected) <= 1e-6, "(%d, %d) is %g, not %g", x, y, value, expected);
+            cr_expect(fabs(value - expected) <= 1e-6, "(%d, %d) is %g, not %g", x, y, value,
+                      expected);
         }
     free(in.data);
     free(out.data);
@@ -101,8 +122,11 @@ TEST_ON_BOTH(bilateral, spreads_one_bright_pixel_evenly)
 
 Test(bilateral, refuses_what_does_not_fit)
 {
-    ts_test_refused(&bilateral_stage, "sigma_color=1 border=constant constant=-1", TS_U8, false, "value-range");
-    ts_test_refused(&bilateral_stage, "sigma_color=1 border=mirror constant=1", TS_F32, false, "parameter-unused");
-    ts_test_refused(&bilateral_stage, "sigma_color=1 sigma_spatial=10.1", TS_F32, false, "sigma-radius");
+    ts_test_refused(&bilateral_stage, "sigma_color=1 border=constant constant=-1", TS_U8, false,
+                    "value-range");
+    ts_test_refused(&bilateral_stage, "sigma_color=1 border=mirror constant=1", TS_F32, false,
+                    "parameter-unused");
+    ts_test_refused(&bilateral_stage, "sigma_color=1 sigma_spatial=10.1", TS_F32, false,
+                    "sigma-radius");
     ts_test_refused(&bilateral_stage, "sigma_color=0", TS_F32, false, "parameter-range");
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The dual field p has the norm `weight` at most, as in the papers, and u = f + div p at the minimum. A slice in 2D is
- * a volume of one plane: its differences along z are 0, which only the number of axes in the step widths tells apart.
+ * The dual field p has the norm `weight` at most, as in the papers, and u = f + div p at the
+ * minimum. A slice in 2D is a volume of one plane: its differences along z are 0, which only the
+ * number of axes in the step widths tells apart.
  */
 #include "tests/stages/denoising/tv_oracle.h"
 
@@ -49,11 +50,13 @@ static double variation(const struct grid *grid, const double *u)
 {
     double sum = 0;
     for (int64_t i = 0; i < grid->count; i++)
-        sum += length(difference(grid, u, i, 0), difference(grid, u, i, 1), difference(grid, u, i, 2));
+        sum +=
+            length(difference(grid, u, i, 0), difference(grid, u, i, 1), difference(grid, u, i, 2));
     return sum;
 }
 
-double ts_tv_energy(const double *u, const double *f, double weight, int64_t nz, int64_t ny, int64_t nx)
+double ts_tv_energy(const double *u, const double *f, double weight, int64_t nz, int64_t ny,
+                    int64_t nx)
 {
     const struct grid grid = grid_of(nz, ny, nx);
     double sum = 0;
@@ -74,8 +77,8 @@ static double dual_energy(const struct grid *grid, double *const p[3], const dou
 }
 
 /* p <- (p + tau grad u) / (1 + tau / weight |grad u|), from u = f + div p. */
-static void chambolle(const struct grid *grid, const double *f, double weight, double tau, double *const p[3],
-                      double *u)
+static void chambolle(const struct grid *grid, const double *f, double weight, double tau,
+                      double *const p[3], double *u)
 {
     for (int64_t i = 0; i < grid->count; i++)
         u[i] = f[i] + divergence(grid, p, i);
@@ -88,10 +91,10 @@ static void chambolle(const struct grid *grid, const double *f, double weight, d
     }
 }
 
-/* p <- the nearest to p + sigma grad bar with |p| <= weight; u <- (u + tau (f + div p)) / (1 + tau); bar <- u + theta
- * (u - the u before). */
-static void primal_dual(const struct grid *grid, const double *f, double weight, double *tau, double *sigma,
-                        double *const p[3], double *u, double *bar)
+/* p <- the nearest to p + sigma grad bar with |p| <= weight; u <- (u + tau (f + div p)) / (1 +
+ * tau); bar <- u + theta (u - the u before). */
+static void primal_dual(const struct grid *grid, const double *f, double weight, double *tau,
+                        double *sigma, double *const p[3], double *u, double *bar)
 {
     const double theta = 1 / sqrt(1 + 2 * *tau);
     for (int64_t i = 0; i < grid->count; i++) {
@@ -117,10 +120,10 @@ struct record {
     int64_t looks, n; /* looks a plane may have, and has had */
 };
 
-/* Records, for each plane, the root of twice its part of the gap over its pixels: the sum of weight |grad u| - <p, grad
- * u> + 1/2 (u - f - div p)^2. */
-static void look(const struct grid *grid, const double *f, double weight, double *const p[3], const double *u,
-                 struct record *record)
+/* Records, for each plane, the root of twice its part of the gap over its pixels: the sum of weight
+ * |grad u| - <p, grad u> + 1/2 (u - f - div p)^2. */
+static void look(const struct grid *grid, const double *f, double weight, double *const p[3],
+                 const double *u, struct record *record)
 {
     for (int64_t z = 0; z < grid->n[0]; z++) {
         double gap = 0;
@@ -133,13 +136,14 @@ static void look(const struct grid *grid, const double *f, double weight, double
             const double rest = u[i] - f[i] - divergence(grid, p, i);
             gap += weight * length(g[0], g[1], g[2]) - along + rest * rest / 2;
         }
-        record->distances[z * record->looks + record->n] = sqrt(2 * fmax(gap, 0) / (double)grid->step[0]);
+        record->distances[z * record->looks + record->n] =
+            sqrt(2 * fmax(gap, 0) / (double)grid->step[0]);
     }
     record->n++;
 }
 
-static void denoise(const struct grid *grid, const struct tv_params *params, const double *f, double *u,
-                    struct record *record)
+static void denoise(const struct grid *grid, const struct tv_params *params, const double *f,
+                    double *u, struct record *record)
 {
     const double axes = params->dimensions == TV_3D ? 3 : 2;
     const size_t bytes = (size_t)grid->count * sizeof(double);
@@ -160,11 +164,12 @@ static void denoise(const struct grid *grid, const struct tv_params *params, con
             continue;
         for (int64_t k = 0; k < grid->count; k++)
             u[k] = params->method == TV_CHAMBOLLE ? f[k] + divergence(grid, p, k) : x[k];
-        const double gap =
-            ts_tv_energy(u, f, params->weight, grid->n[0], grid->n[1], grid->n[2]) - dual_energy(grid, p, f);
+        const double gap = ts_tv_energy(u, f, params->weight, grid->n[0], grid->n[1], grid->n[2]) -
+                           dual_energy(grid, p, f);
         if (record)
             look(grid, f, params->weight, p, u, record);
-        done = i == params->iterations || sqrt(2 * fmax(gap, 0) / (double)grid->count) <= params->tolerance;
+        done = i == params->iterations ||
+               sqrt(2 * fmax(gap, 0) / (double)grid->count) <= params->tolerance;
     }
     for (int64_t z = 0; record && z < grid->n[0]; z++) {
         for (int64_t k = record->n; k < record->looks; k++)
@@ -178,18 +183,20 @@ static void denoise(const struct grid *grid, const struct tv_params *params, con
 }
 
 /* With distances NULL the tables are left out. */
-static void denoise_all(const struct stage_context *context, const double *in, double *out, double *distances,
-                        double *iterations)
+static void denoise_all(const struct stage_context *context, const double *in, double *out,
+                        double *distances, double *iterations)
 {
     const struct tv_params *params = context->params;
-    const int64_t nz = context->in.axes[0].n, ny = context->in.axes[1].n, nx = context->in.axes[2].n;
+    const int64_t nz = context->in.axes[0].n, ny = context->in.axes[1].n,
+                  nx = context->in.axes[2].n;
     const int64_t runs = params->dimensions == TV_3D ? 1 : nz, planes = nz / runs,
                   looks = params->stop == TV_NEVER ? 1 : (params->iterations + 9) / 10;
     const struct grid grid = grid_of(planes, ny, nx);
     for (int64_t run = 0; run < runs; run++) {
-        struct record record = {distances ? distances + run * looks : NULL, iterations ? iterations + run : NULL, looks,
-                                0};
-        denoise(&grid, params, in + run * grid.count, out + run * grid.count, distances ? &record : NULL);
+        struct record record = {distances ? distances + run * looks : NULL,
+                                iterations ? iterations + run : NULL, looks, 0};
+        denoise(&grid, params, in + run * grid.count, out + run * grid.count,
+                distances ? &record : NULL);
     }
 }
 
@@ -203,6 +210,7 @@ void ts_tv_oracle_tables(const struct stage_context *context, const double *in, 
 {
     double *again = malloc(ts_image_count(&context->out) * sizeof *again);
     (void)out;
-    denoise_all(context, in, again, ts_bench_table(tables, "distance"), ts_bench_table(tables, "iterations"));
+    denoise_all(context, in, again, ts_bench_table(tables, "distance"),
+                ts_bench_table(tables, "iterations"));
     free(again);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The driver of a stage: slabs are padded out of any parts that hold the slices needed, and a driver can run again.
+ * The driver of a stage: slabs are padded out of any parts that hold the slices needed, and a
+ * driver can run again.
  */
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -23,23 +24,27 @@ static void expect_padded(const struct ts_image *whole, const struct ts_image *p
     for (int64_t k = 0; k < padded->axes[0].n; k++) {
         const int64_t from = ts_border_index(padded->z_first + k, NZ, border);
         const void *expected = from < 0 ? outside : ts_slice_data(whole, from);
-        cr_assert(!memcmp(ts_slice_data(padded, k), expected, bytes), "border %d, halo %lld, slice %lld of slab %lld",
-                  (int)border, (long long)halo, (long long)k, (long long)padded->z_first);
+        cr_assert(!memcmp(ts_slice_data(padded, k), expected, bytes),
+                  "border %d, halo %lld, slice %lld of slab %lld", (int)border, (long long)halo,
+                  (long long)k, (long long)padded->z_first);
     }
 }
 
 static void check_border(const char *name, enum ts_border border, int64_t halo)
 {
     static const int64_t ends[N_PARTS + 1] = {0, 2, 5, NZ};
-    struct ts_image image = ts_test_image(NZ, NY, NX, TS_U8, VALUES_RANDOM, 1), parts[N_PARTS], padded;
+    struct ts_image image = ts_test_image(NZ, NY, NX, TS_U8, VALUES_RANDOM, 1), parts[N_PARTS],
+                    padded;
     struct ts_diag *diag = ts_diag_create();
     struct param_set set;
     struct stage_context context;
     struct stage_driver *driver;
     char assignments[64];
-    snprintf(assignments, sizeof assignments, "by=%lld border=%s constant=%d", (long long)halo, name, CONSTANT);
+    snprintf(assignments, sizeof assignments, "by=%lld border=%s constant=%d", (long long)halo,
+             name, CONSTANT);
     ts_test_params(&shift_stage, assignments, &set);
-    cr_assert_eq(ts_stage_prepare(&shift_stage, &set, &image, NULL, 1, NULL, diag, &context), TS_OK);
+    cr_assert_eq(ts_stage_prepare(&shift_stage, &set, &image, NULL, 1, NULL, diag, &context),
+                 TS_OK);
     cr_assert_eq(ts_driver_create(&context, SLAB, NULL, &driver), TS_OK);
     for (int i = 0; i < N_PARTS; i++)
         parts[i] = ts_image_slices(&image, ends[i], ends[i + 1] - ends[i]);
@@ -69,7 +74,8 @@ Test(driver, pads_out_of_parts)
             check_border(names[i], (enum ts_border)i, halos[h]);
 }
 
-static enum ts_status feed(void *from, int input, int64_t z, int64_t n, struct ts_image slices[STAGE_INPUTS])
+static enum ts_status feed(void *from, int input, int64_t z, int64_t n,
+                           struct ts_image slices[STAGE_INPUTS])
 {
     cr_assert_eq(input, 0);
     slices[0] = ts_image_slices(from, z, n);

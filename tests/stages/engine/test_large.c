@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Images past what 32 bits and a grid's second dimension count: one slice of more than 2^31 pixels, and more than
- * 65,535 slices. The device's bytes are the CPU's, whose indices have 64 bits throughout.
+ * Images past what 32 bits and a grid's second dimension count: one slice of more than 2^31 pixels,
+ * and more than 65,535 slices. The device's bytes are the CPU's, whose indices have 64 bits
+ * throughout.
  */
 #include <criterion/criterion.h>
 #include <math.h>
@@ -20,7 +21,8 @@
 static const struct {
     const struct stage *stage;
     const char *assignments;
-    bool many_slices_alone; /* one slice takes the CPU too long, or tests/pipeline/run/test_limits.c does it */
+    bool many_slices_alone; /* one slice takes the CPU too long, or tests/pipeline/run/test_limits.c
+                               does it */
     bool labels;            /* the image's values, as labels of itself */
 } rows[] = {
     {&invert_stage, "", true},
@@ -38,7 +40,8 @@ static const struct {
     {&equalize_stage, "scope=slice", true},
 };
 
-/* Every 2^31 or 2^32 pixels further the values are others, and so are those of slices 65,536 apart. */
+/* Every 2^31 or 2^32 pixels further the values are others, and so are those of slices 65,536
+ * apart. */
 static void fill(struct ts_image *in)
 {
     const size_t n = ts_image_count(in);
@@ -46,41 +49,49 @@ static void fill(struct ts_image *in)
 #pragma omp parallel for num_threads(8)
     for (size_t part = 0; part < (n >> 16) + 1; part++)
         for (size_t i = part << 16; i < n && i < (part + 1) << 16; i++)
-            values[i] = (uint8_t)((i * UINT64_C(0x9E3779B97F4A7C15)) >> 57 ^ (i >> 25) ^ (i >> 31 & 64));
+            values[i] =
+                (uint8_t)((i * UINT64_C(0x9E3779B97F4A7C15)) >> 57 ^ (i >> 25) ^ (i >> 31 & 64));
 }
 
-static void expect_tables(const struct stage_run *cpu, const struct stage_run *cuda, const char *what)
+static void expect_tables(const struct stage_run *cpu, const struct stage_run *cuda,
+                          const char *what)
 {
     const struct stage_table *tables[2];
     const int n = cpu->reduced ? ts_stage_reduced_tables(cpu->reduced, &tables[0]) : 0;
-    cr_assert_eq(n, cuda->reduced ? ts_stage_reduced_tables(cuda->reduced, &tables[1]) : 0, "%s", what);
+    cr_assert_eq(n, cuda->reduced ? ts_stage_reduced_tables(cuda->reduced, &tables[1]) : 0, "%s",
+                 what);
     for (int t = 0; t < n; t++) {
         const struct ts_image *expected = &tables[0][t].image, *is = &tables[1][t].image;
-        cr_assert_eq(ts_image_bytes(is), ts_image_bytes(expected), "%s: %s", what, tables[0][t].name);
+        cr_assert_eq(ts_image_bytes(is), ts_image_bytes(expected), "%s: %s", what,
+                     tables[0][t].name);
         if (expected->dtype != TS_F64) {
-            cr_assert(!memcmp(is->data, expected->data, ts_image_bytes(is)), "%s: %s", what, tables[0][t].name);
+            cr_assert(!memcmp(is->data, expected->data, ts_image_bytes(is)), "%s: %s", what,
+                      tables[0][t].name);
             continue;
         }
         for (size_t i = 0; i < ts_image_count(is); i++) {
             const double a = ((const double *)is->data)[i], b = ((const double *)expected->data)[i];
-            cr_assert(a == b || fabs(a - b) <= 1e-9 * fmax(1, fabs(b)), "%s: %s %zu is %.17g, expected %.17g", what,
-                      tables[0][t].name, i, a, b);
+            cr_assert(a == b || fabs(a - b) <= 1e-9 * fmax(1, fabs(b)),
+                      "%s: %s %zu is %.17g, expected %.17g", what, tables[0][t].name, i, a, b);
         }
     }
 }
 
-static void expect_the_same(const struct stage *stage, const char *assignments, const struct ts_image *in, bool labels)
+static void expect_the_same(const struct stage *stage, const char *assignments,
+                            const struct ts_image *in, bool labels)
 {
     const struct device_numbers *device = ts_test_device;
     const struct ts_image *const references[STAGE_REFERENCES] = {NULL, labels ? in : NULL};
     struct stage_run cpu, cuda;
     char what[160];
-    snprintf(what, sizeof what, "%s {%s} of %lld x %lld x %lld", stage->name, assignments, (long long)in->axes[0].n,
-             (long long)in->axes[1].n, (long long)in->axes[2].n);
-    cr_assert_eq(ts_test_run_references(&cuda, stage, assignments, in, references, 0, 8), TS_OK, "%s: %s", what,
+    snprintf(what, sizeof what, "%s {%s} of %lld x %lld x %lld", stage->name, assignments,
+             (long long)in->axes[0].n, (long long)in->axes[1].n, (long long)in->axes[2].n);
+    cr_assert_eq(ts_test_run_references(&cuda, stage, assignments, in, references, 0, 8), TS_OK,
+                 "%s: %s", what,
                  ts_diag_count(cuda.diag) ? ts_diag_get(cuda.diag, 0)->message : "");
     ts_test_device = NULL;
-    cr_assert_eq(ts_test_run_references(&cpu, stage, assignments, in, references, 0, 8), TS_OK, "%s", what);
+    cr_assert_eq(ts_test_run_references(&cpu, stage, assignments, in, references, 0, 8), TS_OK,
+                 "%s", what);
     ts_test_device = device;
     if (stage->map)
         cr_assert(!memcmp(cuda.out.data, cpu.out.data, ts_image_bytes(&cpu.out)), "%s", what);
@@ -96,8 +107,10 @@ static void need_memory(size_t image_bytes)
                  device = ts_test_device->memory_bytes;
     if (host > 4 * image_bytes && device > 5 * image_bytes)
         return;
-    fprintf(stderr, "SKIPPED: %zu MiB of memory are free and the device has %zu MiB, for images of %zu MiB\n",
-            host >> 20, device >> 20, image_bytes >> 20);
+    fprintf(
+        stderr,
+        "SKIPPED: %zu MiB of memory are free and the device has %zu MiB, for images of %zu MiB\n",
+        host >> 20, device >> 20, image_bytes >> 20);
     cr_skip_test("too little memory");
 }
 

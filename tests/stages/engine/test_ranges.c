@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Every stage at the ends of the range of floats. Most stages are homogeneous: input times s gives output times s, or
- * the same output. Which are so is found with factors near 1, and must then hold, to a few roundings, from the smallest
- * normal floats to the largest. Where it does not, the output must hold infinite values or NaN, of which a run warns
- * (tests/pipeline/run/test_not_finite.c), or the stage must have refused the input. So no number is wrong in silence.
- * The tables are held to the same, with squares too.
+ * Every stage at the ends of the range of floats. Most stages are homogeneous: input times s gives
+ * output times s, or the same output. Which are so is found with factors near 1, and must then
+ * hold, to a few roundings, from the smallest normal floats to the largest. Where it does not, the
+ * output must hold infinite values or NaN, of which a run warns
+ * (tests/pipeline/run/test_not_finite.c), or the stage must have refused the input. So no number is
+ * wrong in silence. The tables are held to the same, with squares too.
  */
 #include <criterion/criterion.h>
 #include <float.h>
@@ -18,9 +19,9 @@
 
 enum { NZ = 2, NY = 12, NX = 15, MOST_DEGREE = 2 };
 
-/* A number in values, such as a weight, is multiplied as the image is; it limits the factors to those that the
- * parameter takes. Stages without a case have references, random numbers, or no arithmetic; `center` has tests of its
- * own. */
+/* A number in values, such as a weight, is multiplied as the image is; it limits the factors to
+ * those that the parameter takes. Stages without a case have references, random numbers, or no
+ * arithmetic; `center` has tests of its own. */
 static const struct {
     const char *stage, *assignments; /* with $ where the number goes */
     double number;
@@ -81,13 +82,16 @@ static struct ts_image image_of(const struct stage *stage)
     if (!(stage->axes & AXES_VOLUME))
         ts_test_sinogram(&in);
     in.unit = "1";
-    for (int quantity = 0; !(stage->quantities & TS_QUANTITY_BIT(in.quantity)) && quantity <= TS_INTENSITY; quantity++)
+    for (int quantity = 0;
+         !(stage->quantities & TS_QUANTITY_BIT(in.quantity)) && quantity <= TS_INTENSITY;
+         quantity++)
         in.quantity = (enum ts_quantity)quantity;
     return in;
 }
 
 /* Runs the stage on the image times 2^exponent. */
-static enum ts_status run_scaled(struct stage_run *run, size_t at, const struct ts_image *in, int exponent)
+static enum ts_status run_scaled(struct stage_run *run, size_t at, const struct ts_image *in,
+                                 int exponent)
 {
     struct ts_image scaled = *in;
     char assignments[200];
@@ -97,11 +101,13 @@ static enum ts_status run_scaled(struct stage_run *run, size_t at, const struct 
     scaled.data = values;
     size_t used = 0;
     for (const char *from = cases[at].assignments; *from; from++)
-        used += (size_t)(*from == '$' ? snprintf(assignments + used, sizeof assignments - used, "%.17g",
-                                                 ldexp(cases[at].number, exponent))
-                                      : snprintf(assignments + used, sizeof assignments - used, "%c", *from));
+        used += (size_t)(*from == '$' ? snprintf(assignments + used, sizeof assignments - used,
+                                                 "%.17g", ldexp(cases[at].number, exponent))
+                                      : snprintf(assignments + used, sizeof assignments - used,
+                                                 "%c", *from));
     assignments[used] = '\0';
-    const enum ts_status status = ts_test_run(run, ts_stage_find(cases[at].stage), assignments, &scaled, NULL, 0, 1);
+    const enum ts_status status =
+        ts_test_run(run, ts_stage_find(cases[at].stage), assignments, &scaled, NULL, 0, 1);
     free(values);
     return status;
 }
@@ -124,11 +130,12 @@ static struct values values_of(const struct ts_image *image)
     return values;
 }
 
-/* Returns how far `found` is from `base` times 2^(degree * exponent), as a share of the largest value of `base`. NaN:
- * the output holds infinite values or NaN that `base` has not, which a run reports. Values that become denormal lose
- * bits.
+/* Returns how far `found` is from `base` times 2^(degree * exponent), as a share of the largest
+ * value of `base`. NaN: the output holds infinite values or NaN that `base` has not, which a run
+ * reports. Values that become denormal lose bits.
  */
-static double distance(const struct values *found, const struct values *base, int degree, int exponent)
+static double distance(const struct values *found, const struct values *base, int degree,
+                       int exponent)
 {
     double largest = 0, apart = 0;
     for (size_t i = 0; i < base->n; i++)
@@ -175,10 +182,11 @@ static size_t compare_at(size_t at, const struct ts_image *in, const struct stag
         const int degree = degree_of(&a, &b);
         const double apart = degree < 0 ? 0 : distance(&c, &a, degree, exponent);
         compared += degree >= 0;
-        cr_expect(isnan(apart) || apart <= 2e-5, "%s %s, values times 2^%d: %s is %g of the largest value off",
-                  stage->name, cases[at].assignments, exponent, i < 0 ? "the image" : tables[0][i].name, apart);
-        cr_expect(!isnan(apart) || i >= 0 || !stage->gives_nan, "%s gives NaN of numbers times 2^%d, unreported",
-                  stage->name, exponent);
+        cr_expect(isnan(apart) || apart <= 2e-5,
+                  "%s %s, values times 2^%d: %s is %g of the largest value off", stage->name,
+                  cases[at].assignments, exponent, i < 0 ? "the image" : tables[0][i].name, apart);
+        cr_expect(!isnan(apart) || i >= 0 || !stage->gives_nan,
+                  "%s gives NaN of numbers times 2^%d, unreported", stage->name, exponent);
         free(a.at);
         free(b.at);
         free(c.at);
@@ -193,10 +201,13 @@ static size_t check(size_t at)
     struct ts_image in = image_of(ts_stage_find(cases[at].stage));
     struct stage_run base, more;
     size_t compared = 0;
-    cr_assert_eq(run_scaled(&base, at, &in, 0), TS_OK, "%s %s", cases[at].stage, cases[at].assignments);
-    cr_assert_eq(run_scaled(&more, at, &in, 6), TS_OK, "%s %s", cases[at].stage, cases[at].assignments);
+    cr_assert_eq(run_scaled(&base, at, &in, 0), TS_OK, "%s %s", cases[at].stage,
+                 cases[at].assignments);
+    cr_assert_eq(run_scaled(&more, at, &in, 6), TS_OK, "%s %s", cases[at].stage,
+                 cases[at].assignments);
     for (size_t i = 0; i < sizeof exponents / sizeof *exponents; i++)
-        if (cases[at].most == 0 || (exponents[i] >= cases[at].least && exponents[i] <= cases[at].most))
+        if (cases[at].most == 0 ||
+            (exponents[i] >= cases[at].least && exponents[i] <= cases[at].most))
             compared += compare_at(at, &in, &base, &more, exponents[i]);
     ts_test_run_clear(&base);
     ts_test_run_clear(&more);
@@ -207,5 +218,6 @@ static size_t check(size_t at)
 Test(ranges, no_stage_is_wrong_in_silence)
 {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        cr_expect_gt(check(i), 1, "%s %s: nothing was compared", cases[i].stage, cases[i].assignments);
+        cr_expect_gt(check(i), 1, "%s %s: nothing was compared", cases[i].stage,
+                     cases[i].assignments);
 }

@@ -15,7 +15,8 @@ static size_t sum_bytes(const struct stage_context *context, int input)
     return input == 0 ? sizeof(float) : 0;
 }
 
-static void sum_reduce(const struct stage_context *context, int input, const struct ts_image *slices, void *partial)
+static void sum_reduce(const struct stage_context *context, int input,
+                       const struct ts_image *slices, void *partial)
 {
     (void)context;
     (void)input;
@@ -36,8 +37,10 @@ static size_t no_result(const struct stage_context *context)
     return sizeof(float);
 }
 
-static const struct stage_reduction sum = {
-    .partial_bytes = sum_bytes, .reduce = sum_reduce, .merge = sum_merge, .result_bytes = no_result};
+static const struct stage_reduction sum = {.partial_bytes = sum_bytes,
+                                           .reduce = sum_reduce,
+                                           .merge = sum_merge,
+                                           .result_bytes = no_result};
 static const struct stage sum_stage = {.name = "sum", .reduction = &sum};
 
 /* No value can be added without a rounding. */
@@ -50,7 +53,8 @@ static void fill(float values[NZ])
 static struct stage_context context_of(void)
 {
     struct stage_context context = {.stage = &sum_stage, .threads = THREADS};
-    context.in = (struct ts_image){.rank = 3, .dtype = TS_F32, .axes = {{.n = NZ}, {.n = 1}, {.n = 1}}};
+    context.in =
+        (struct ts_image){.rank = 3, .dtype = TS_F32, .axes = {{.n = NZ}, {.n = 1}, {.n = 1}}};
     return context;
 }
 
@@ -80,12 +84,14 @@ Test(reduce_ranks, totals_are_joined)
     ts_stage_reduced_forget(first, 0);
     ts_stage_reduced_add(first, 0, &slabs[0]);
     ts_stage_reduced_join(first, 0, ts_stage_reduced_sum(second, 0));
-    cr_assert_eq(*(const float *)ts_stage_reduced_sum(first, 0), values[0] + values[1] + (values[2] + values[3]));
+    cr_assert_eq(*(const float *)ts_stage_reduced_sum(first, 0),
+                 values[0] + values[1] + (values[2] + values[3]));
     ts_stage_reduced_destroy(first);
     ts_stage_reduced_destroy(second);
 }
 
-/* Ranks and CUDA devices join totals of every n-th slab. A reduction that is not exact would have other bytes there. */
+/* Ranks and CUDA devices join totals of every n-th slab. A reduction that is not exact would have
+ * other bytes there. */
 Test(reduce_ranks, reductions_of_all_stages_may_be_joined_in_any_grouping)
 {
     int n = 0;

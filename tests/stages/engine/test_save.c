@@ -12,7 +12,8 @@ Test(save, passes_every_kind_of_image_on)
         struct stage_context context;
         struct ts_diag *diag = ts_diag_create();
         ts_test_params(&save_stage, "", &set);
-        cr_assert_eq(ts_stage_prepare(&save_stage, &set, &in, NULL, 1, NULL, diag, &context), TS_OK);
+        cr_assert_eq(ts_stage_prepare(&save_stage, &set, &in, NULL, 1, NULL, diag, &context),
+                     TS_OK);
         cr_assert_eq(context.out.dtype, in.dtype);
         cr_assert_eq(ts_image_bytes(&context.out), ts_image_bytes(&in));
         cr_assert(!save_stage.map && save_stage.traits & TRAIT_KEEPS_IMAGE);

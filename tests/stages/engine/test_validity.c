@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Bits of valid pixels on the CPU: marked by their values, counted, filled, and packed, against loops over pixels.
+ * Bits of valid pixels on the CPU: marked by their values, counted, filled, and packed, against
+ * loops over pixels.
  */
 #include "stages/engine/validity.h"
 
@@ -12,13 +13,15 @@
 #include "tests/support/masked.h"
 #include "tests/support/stage_run.h"
 
-static const int64_t shapes[][3] = {{3, 5, 7}, {2, 1, 64}, {4, 8, 16}, {1, 1, 1}, {5, 13, 11}, {2, 1, 65}};
+static const int64_t shapes[][3] = {{3, 5, 7}, {2, 1, 64},  {4, 8, 16},
+                                    {1, 1, 1}, {5, 13, 11}, {2, 1, 65}};
 enum { N_SHAPES = sizeof shapes / sizeof *shapes };
 
 static double value_at(const struct ts_image *image, int64_t z, size_t i)
 {
     double value;
-    ts_load_f64(&value, (const char *)ts_slice_data(image, z) + i * ts_dtype_bytes(image->dtype), image->dtype, 1);
+    ts_load_f64(&value, (const char *)ts_slice_data(image, z) + i * ts_dtype_bytes(image->dtype),
+                image->dtype, 1);
     return value;
 }
 
@@ -44,8 +47,8 @@ Test(validity, marks_values_in_a_range)
 {
     for (size_t s = 0; s < N_SHAPES; s++)
         for (int dtype = TS_U8; dtype <= TS_F32; dtype++) {
-            struct ts_image image =
-                ts_test_image(shapes[s][0], shapes[s][1], shapes[s][2], (enum ts_dtype)dtype, VALUES_CT, s + 1);
+            struct ts_image image = ts_test_image(shapes[s][0], shapes[s][1], shapes[s][2],
+                                                  (enum ts_dtype)dtype, VALUES_CT, s + 1);
             const double value = value_at(&image, 0, 0);
             check_marks(&image, (struct invalid_range){value, value});
             check_marks(&image, (struct invalid_range){value, value + 100});
@@ -61,7 +64,8 @@ Test(validity, marks_values_in_a_range)
 Test(validity, fills_invalid_pixels_alone)
 {
     for (int dtype = TS_U8; dtype <= TS_F32; dtype++) {
-        struct ts_image image = ts_test_image(4, 9, 15, (enum ts_dtype)dtype, VALUES_RANDOM, 3), filled;
+        struct ts_image image = ts_test_image(4, 9, 15, (enum ts_dtype)dtype, VALUES_RANDOM, 3),
+                        filled;
         const size_t bytes = ts_image_bytes(&image);
         ts_test_mask(&image, MASKED_SOME, 7, 5);
         filled = image;
@@ -69,7 +73,8 @@ Test(validity, fills_invalid_pixels_alone)
         ts_valid_fill(&filled, 42, 2);
         for (int64_t z = 0; z < 4; z++)
             for (size_t i = 0; i < ts_slice_count(&image); i++)
-                cr_assert_eq(value_at(&filled, z, i), ts_test_is_valid(&image, z, i) ? value_at(&image, z, i) : 42);
+                cr_assert_eq(value_at(&filled, z, i),
+                             ts_test_is_valid(&image, z, i) ? value_at(&image, z, i) : 42);
         free(filled.data);
         free(image.data);
         free(image.valid);
@@ -77,7 +82,8 @@ Test(validity, fills_invalid_pixels_alone)
 }
 
 /* Expects that reduce() is given the values of a slice that a loop over its pixels finds. */
-static void check_packed(const struct stage *stage, const struct ts_image *image, const struct ts_image *mask)
+static void check_packed(const struct stage *stage, const struct ts_image *image,
+                         const struct ts_image *mask)
 {
     const struct ts_image *const references[STAGE_REFERENCES] = {mask};
     struct param_set set;
@@ -110,7 +116,8 @@ Test(validity, packs_valid_values_in_their_order)
     for (size_t s = 0; s < N_SHAPES; s++)
         for (int dtype = TS_U8; dtype <= TS_F32; dtype++) {
             const int64_t nz = shapes[s][0], ny = shapes[s][1], nx = shapes[s][2];
-            struct ts_image image = ts_test_image(nz, ny, nx, (enum ts_dtype)dtype, VALUES_RANDOM, s + 1);
+            struct ts_image image =
+                ts_test_image(nz, ny, nx, (enum ts_dtype)dtype, VALUES_RANDOM, s + 1);
             struct ts_image mask = ts_test_image(nz, ny, nx, TS_U8, VALUES_RANDOM, s + 9);
             for (size_t i = 0; i < ts_image_count(&mask); i += 3)
                 ((uint8_t *)mask.data)[i] = 0;
@@ -163,7 +170,8 @@ Test(validity, moves_with_the_values)
     const struct ts_image out = masked_output(&flip_stage, &image);
     for (int64_t z = 0; z < 4; z++)
         for (size_t i = 0; i < ts_slice_count(&image); i++)
-            cr_assert_eq(ts_test_is_valid(&out, z, i), ts_test_is_valid(&image, z, i / NX * NX + NX - 1 - i % NX));
+            cr_assert_eq(ts_test_is_valid(&out, z, i),
+                         ts_test_is_valid(&image, z, i / NX * NX + NX - 1 - i % NX));
     free(out.data);
     free(out.valid);
     free(image.data);

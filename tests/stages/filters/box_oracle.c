@@ -11,10 +11,12 @@
 void ts_box_oracle(const struct stage_context *context, const double *in, double *out)
 {
     const struct box_params *params = context->params;
-    const int64_t nz = context->in.axes[0].n, ny = context->in.axes[1].n, nx = context->in.axes[2].n;
+    const int64_t nz = context->in.axes[0].n, ny = context->in.axes[1].n,
+                  nx = context->in.axes[2].n;
     const int64_t r = params->radius, rz = params->dimensions == BOX_3D ? r : 0;
     const int64_t width = 2 * r + 1, depth = 2 * rz + 1;
-    double *padded = ts_border_pad_oracle(&context->in, in, rz, r, r, (enum ts_border)params->border, params->constant);
+    double *padded = ts_border_pad_oracle(&context->in, in, rz, r, r,
+                                          (enum ts_border)params->border, params->constant);
     for (int64_t z = 0; z < nz; z++)
         for (int64_t y = 0; y < ny; y++)
             for (int64_t x = 0; x < nx; x++) {
@@ -28,7 +30,8 @@ void ts_box_oracle(const struct stage_context *context, const double *in, double
                         sum += row_sum;
                     }
                 const long double mean = sum / (depth * width * width);
-                *out++ = ts_dtype_is_integer(context->in.dtype) ? (double)rintl(mean) : (double)mean;
+                *out++ =
+                    ts_dtype_is_integer(context->in.dtype) ? (double)rintl(mean) : (double)mean;
             }
     free(padded);
 }

@@ -12,8 +12,9 @@ struct frame {
     double w[5][5];
 };
 
-static const double smooth_3[5] = {0, 1, 2, 1, 0}, slope_3[5] = {0, -1, 0, 1, 0}, smooth_5[5] = {1, 4, 6, 4, 1},
-                    slope_5[5] = {-1, -2, 0, 2, 1}, ones_3[5] = {0, 1, 1, 1, 0}, ones_5[5] = {1, 1, 1, 1, 1};
+static const double smooth_3[5] = {0, 1, 2, 1, 0}, slope_3[5] = {0, -1, 0, 1, 0},
+                    smooth_5[5] = {1, 4, 6, 4, 1}, slope_5[5] = {-1, -2, 0, 2, 1},
+                    ones_3[5] = {0, 1, 1, 1, 0}, ones_5[5] = {1, 1, 1, 1, 1};
 
 static struct frame product(const double along_y[5], const double along_x[5], double divisor)
 {
@@ -97,13 +98,14 @@ static struct frame frame_of(enum convolve_kernel kernel)
     return (struct frame){0};
 }
 
-static void correlate(const struct stage_context *context, const double *in, const double *weights, int64_t rows,
-                      int64_t columns, double *out)
+static void correlate(const struct stage_context *context, const double *in, const double *weights,
+                      int64_t rows, int64_t columns, double *out)
 {
     const struct convolve_params *params = context->params;
-    const int64_t nz = context->in.axes[0].n, ny = context->in.axes[1].n, nx = context->in.axes[2].n;
-    double *padded = ts_border_pad_oracle(&context->in, in, 0, rows / 2, columns / 2, (enum ts_border)params->border,
-                                          params->constant);
+    const int64_t nz = context->in.axes[0].n, ny = context->in.axes[1].n,
+                  nx = context->in.axes[2].n;
+    double *padded = ts_border_pad_oracle(&context->in, in, 0, rows / 2, columns / 2,
+                                          (enum ts_border)params->border, params->constant);
     const int64_t height = ny + rows - 1, width = nx + columns - 1;
     for (int64_t z = 0; z < nz; z++)
         for (int64_t y = 0; y < ny; y++)
@@ -111,7 +113,8 @@ static void correlate(const struct stage_context *context, const double *in, con
                 long double sum = 0;
                 for (int64_t j = 0; j < rows; j++)
                     for (int64_t i = 0; i < columns; i++)
-                        sum += (long double)weights[j * columns + i] * padded[(z * height + y + j) * width + x + i];
+                        sum += (long double)weights[j * columns + i] *
+                               padded[(z * height + y + j) * width + x + i];
                 *out++ = (double)sum;
             }
     free(padded);
@@ -120,9 +123,11 @@ static void correlate(const struct stage_context *context, const double *in, con
 void ts_convolve_oracle(const struct stage_context *context, const double *in, double *out)
 {
     const struct convolve_params *params = context->params;
-    const size_t n = (size_t)(context->in.axes[0].n * context->in.axes[1].n * context->in.axes[2].n);
+    const size_t n =
+        (size_t)(context->in.axes[0].n * context->in.axes[1].n * context->in.axes[2].n);
     if (params->kernel == CONVOLVE_CUSTOM) {
-        correlate(context, in, params->weights.values, params->weights.rows, params->weights.columns, out);
+        correlate(context, in, params->weights.values, params->weights.rows,
+                  params->weights.columns, out);
         return;
     }
     if (params->kernel != CONVOLVE_SOBEL_MAGNITUDE) {

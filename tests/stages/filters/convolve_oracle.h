@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Correlation with a kernel by its definition, in double. Named kernels are built here once more, from what they mean.
+ * Correlation with a kernel by its definition, in double. Named kernels are built here once more,
+ * from what they mean.
  */
 #ifndef TESTS_STAGES_FILTERS_CONVOLVE_ORACLE_H
 #define TESTS_STAGES_FILTERS_CONVOLVE_ORACLE_H

@@ -13,7 +13,8 @@ struct weights {
 };
 
 /* number: the place of this axis among several sigmas. */
-static struct weights weights_of(const struct gaussian_params *params, const struct ts_axis *axis, int number)
+static struct weights weights_of(const struct gaussian_params *params, const struct ts_axis *axis,
+                                 int number)
 {
     double sigma = params->sigma.values[params->sigma.columns > 1 ? number : 0], sum = 0;
     if (params->unit == GAUSSIAN_MM)
@@ -32,18 +33,20 @@ static struct weights weights_of(const struct gaussian_params *params, const str
     return weights;
 }
 
-/* The sums along z are made once for each column of pixels, because all windows of a slice take them from there: a
- * window of 129 pixels along each axis, as the benchmark has it, would take 20 s for one slice otherwise. */
+/* The sums along z are made once for each column of pixels, because all windows of a slice take
+ * them from there: a window of 129 pixels along each axis, as the benchmark has it, would take 20 s
+ * for one slice otherwise. */
 void ts_gaussian_oracle(const struct stage_context *context, const double *in, double *out)
 {
     const struct gaussian_params *params = context->params;
     const struct ts_axis *axes = context->in.axes;
-    const struct weights x_weights = weights_of(params, &axes[2], 0), y_weights = weights_of(params, &axes[1], 1),
+    const struct weights x_weights = weights_of(params, &axes[2], 0),
+                         y_weights = weights_of(params, &axes[1], 1),
                          z_weights = weights_of(params, &axes[0], 2);
     const int64_t rx = x_weights.radius, ry = y_weights.radius, rz = z_weights.radius;
     const int64_t height = axes[1].n + 2 * ry, width = axes[2].n + 2 * rx;
-    double *padded =
-        ts_border_pad_oracle(&context->in, in, rz, ry, rx, (enum ts_border)params->border, params->constant);
+    double *padded = ts_border_pad_oracle(&context->in, in, rz, ry, rx,
+                                          (enum ts_border)params->border, params->constant);
     double *columns = malloc((size_t)(height * width) * sizeof *columns);
     for (int64_t z = 0; z < axes[0].n; z++) {
         for (int64_t p = 0; p < height * width; p++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Smoothing by a Gaussian by its definition: every sample of every window times its weight, in double.
+ * Smoothing by a Gaussian by its definition: every sample of every window times its weight, in
+ * double.
  */
 #ifndef TESTS_STAGES_FILTERS_GAUSSIAN_ORACLE_H
 #define TESTS_STAGES_FILTERS_GAUSSIAN_ORACLE_H

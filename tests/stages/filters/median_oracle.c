@@ -10,10 +10,13 @@
 void ts_median_oracle(const struct stage_context *context, const double *in, double *out)
 {
     const struct median_params *params = context->params;
-    const int64_t nz = context->in.axes[0].n, ny = context->in.axes[1].n, nx = context->in.axes[2].n;
-    const int64_t r = params->radius, width = 2 * r + 1, padded_ny = ny + 2 * r, padded_nx = nx + 2 * r;
+    const int64_t nz = context->in.axes[0].n, ny = context->in.axes[1].n,
+                  nx = context->in.axes[2].n;
+    const int64_t r = params->radius, width = 2 * r + 1, padded_ny = ny + 2 * r,
+                  padded_nx = nx + 2 * r;
     const int64_t rz = params->dimensions == MEDIAN_3D ? r : 0;
-    double *padded = ts_border_pad_oracle(&context->in, in, rz, r, r, (enum ts_border)params->border, params->constant);
+    double *padded = ts_border_pad_oracle(&context->in, in, rz, r, r,
+                                          (enum ts_border)params->border, params->constant);
     double *window = malloc((size_t)(width * width * width) * sizeof *window);
     for (int64_t z = 0; z < nz; z++)
         for (int64_t y = 0; y < ny; y++)

@@ -7,7 +7,8 @@
 #include "tests/stages/values/border_oracle.h"
 #include "tests/stages/values/middle_oracle.h"
 
-static double median_around(const struct stage_context *context, const double *in, const int64_t at[3], double *window)
+static double median_around(const struct stage_context *context, const double *in,
+                            const int64_t at[3], double *window)
 {
     const struct outliers_params *params = context->params;
     const int64_t half = params->size / 2;
@@ -16,7 +17,8 @@ static double median_around(const struct stage_context *context, const double *i
         n[i] = context->in.axes[i].n;
     for (int64_t row = -half; row <= half; row++)
         for (int64_t column = -half; column <= half; column++) {
-            int64_t from[3] = {at[0], at[1], ts_border_oracle(at[2] + column, n[2], BORDER_REFLECT)};
+            int64_t from[3] = {at[0], at[1],
+                               ts_border_oracle(at[2] + column, n[2], BORDER_REFLECT)};
             const int axis = params->plane == OUTLIERS_PROJECTION ? 0 : 1;
             from[axis] = ts_border_oracle(at[axis] + row, n[axis], BORDER_REFLECT);
             window[count++] = in[(from[0] * n[1] + from[1]) * n[2] + from[2]];
@@ -25,7 +27,8 @@ static double median_around(const struct stage_context *context, const double *i
 }
 
 /* replaced: of each slice, zeros at first; or NULL. */
-static void replace(const struct stage_context *context, const double *in, double *out, double *replaced)
+static void replace(const struct stage_context *context, const double *in, double *out,
+                    double *replaced)
 {
     const struct outliers_params *params = context->params;
     double *window = malloc((size_t)(params->size * params->size) * sizeof *window);
@@ -34,7 +37,8 @@ static void replace(const struct stage_context *context, const double *in, doubl
     for (at[0] = 0; at[0] < context->in.axes[0].n; at[0]++)
         for (at[1] = 0; at[1] < context->in.axes[1].n; at[1]++)
             for (at[2] = 0; at[2] < context->in.axes[2].n; at[2]++, i++) {
-                const double median = median_around(context, in, at, window), above = in[i] - median;
+                const double median = median_around(context, in, at, window),
+                             above = in[i] - median;
                 const bool bright = (params->kind & OUTLIERS_BRIGHT) && above >= params->threshold;
                 const bool dark = (params->kind & OUTLIERS_DARK) && -above >= params->threshold;
                 if (out)
@@ -50,8 +54,8 @@ void ts_outliers_oracle(const struct stage_context *context, const double *in, d
     replace(context, in, out, NULL);
 }
 
-void ts_outliers_oracle_tables(const struct stage_context *context, const double *in, const double *out,
-                               struct bench_tables *tables)
+void ts_outliers_oracle_tables(const struct stage_context *context, const double *in,
+                               const double *out, struct bench_tables *tables)
 {
     (void)out;
     replace(context, in, NULL, ts_bench_table(tables, "replaced"));

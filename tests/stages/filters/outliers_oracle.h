@@ -7,7 +7,7 @@
 /* Every window sorted. */
 void ts_outliers_oracle(const struct stage_context *context, const double *in, double *out);
 /* Counts how many values of each slice were replaced. */
-void ts_outliers_oracle_tables(const struct stage_context *context, const double *in, const double *out,
-                               struct bench_tables *tables);
+void ts_outliers_oracle_tables(const struct stage_context *context, const double *in,
+                               const double *out, struct bench_tables *tables);
 
 #endif

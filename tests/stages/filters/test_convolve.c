@@ -13,7 +13,8 @@
 
 TestSuite(convolve);
 
-/* Sums near 0 of large values: the double sum's own roundings, 1e-16 each, show beside the largest result. */
+/* Sums near 0 of large values: the double sum's own roundings, 1e-16 each, show beside the largest
+ * result. */
 static const double cancelled = 1e-9;
 
 TEST_ON_BOTH(convolve, every_kernel_agrees_with_the_definition)
@@ -25,11 +26,24 @@ TEST_ON_BOTH(convolve, every_kernel_agrees_with_the_definition)
         char assignments[64];
         snprintf(assignments, sizeof assignments, "kernel=%s", kernel->name);
         const struct stage_case cases[] = {
-            {.assignments = assignments, .dtypes = TS_DTYPE_BIT(TS_I16) | TS_DTYPE_BIT(TS_F32), .absolute = cancelled},
-            {.assignments = assignments, .nz = 2, .ny = 9, .nx = 35, .values = VALUES_EXTREME, .absolute = 1e-5},
-            {.assignments = assignments, .nz = 2, .ny = 9, .nx = 35, .values = VALUES_CONSTANT, .absolute = cancelled},
+            {.assignments = assignments,
+             .dtypes = TS_DTYPE_BIT(TS_I16) | TS_DTYPE_BIT(TS_F32),
+             .absolute = cancelled},
+            {.assignments = assignments,
+             .nz = 2,
+             .ny = 9,
+             .nx = 35,
+             .values = VALUES_EXTREME,
+             .absolute = 1e-5},
+            {.assignments = assignments,
+             .nz = 2,
+             .ny = 9,
+             .nx = 35,
+             .values = VALUES_CONSTANT,
+             .absolute = cancelled},
         };
-        compared += ts_stage_check(&convolve_stage, ts_convolve_oracle, cases, sizeof cases / sizeof *cases);
+        compared += ts_stage_check(&convolve_stage, ts_convolve_oracle, cases,
+                                   sizeof cases / sizeof *cases);
     }
     cr_assert_eq(compared, 19 * (8 * 2 + 7 + 7));
 }
@@ -50,7 +64,9 @@ TEST_ON_BOTH(convolve, borders_and_given_weights_agree_with_the_definition)
         {.assignments = "kernel=low-pass-8 border=constant constant=9"},
         {.assignments = "kernel=sobel-magnitude border=constant constant=9"},
     };
-    cr_assert_eq(ts_stage_check(&convolve_stage, ts_convolve_oracle, cases, sizeof cases / sizeof *cases), 11 * 8 * 7);
+    cr_assert_eq(
+        ts_stage_check(&convolve_stage, ts_convolve_oracle, cases, sizeof cases / sizeof *cases),
+        11 * 8 * 7);
 }
 
 static void check_largest_kernel(void)
@@ -79,28 +95,35 @@ Test(convolve, takes_the_largest_kernel_with_little_shared_memory_on_cuda)
     ts_test_end_cuda();
 }
 
-/* Weights down times across, as numbers and as the same kernel with a corner changed: no longer a product. */
+/* Weights down times across, as numbers and as the same kernel with a corner changed: no longer a
+ * product. */
 static void write_product(char *text, size_t size, int side, const char *rest, bool spoiled)
 {
     snprintf(text, size, "kernel=custom %s weights=", rest);
     for (int j = 0; j < side; j++)
         for (int i = 0; i < side; i++) {
-            const double down = 0.3 + 0.7 * j - 0.05 * j * j, across = i % 4 == 3 ? 0 : 1.1 - 0.13 * i;
+            const double down = 0.3 + 0.7 * j - 0.05 * j * j,
+                         across = i % 4 == 3 ? 0 : 1.1 - 0.13 * i;
             const double weight = spoiled && i + j == 0 ? 7.25 : down * across;
-            snprintf(text + strlen(text), 32, "%.17g%s", weight, i < side - 1 ? "," : j < side - 1 ? ";" : "");
+            snprintf(text + strlen(text), 32, "%.17g%s", weight,
+                     i < side - 1   ? ","
+                     : j < side - 1 ? ";"
+                                    : "");
         }
 }
 
 TEST_ON_BOTH(convolve, products_of_a_column_and_a_row_agree_with_the_definition)
 {
     static const int sides[] = {3, 5, 7, 9, 15, 17, 31};
-    static const char *const borders[] = {"border=reflect", "border=wrap", "border=constant constant=9"};
+    static const char *const borders[] = {"border=reflect", "border=wrap",
+                                          "border=constant constant=9"};
     char text[32768];
     size_t compared = 0;
     for (size_t i = 0; i < sizeof sides / sizeof *sides; i++)
         for (int spoiled = 0; spoiled < 2; spoiled++) {
             write_product(text, sizeof text, sides[i], borders[i % 3], spoiled);
-            /* Rows that start at multiples of 4 values, wider than a strip; and rows that do not. */
+            /* Rows that start at multiples of 4 values, wider than a strip; and rows that do
+             * not. */
             const struct stage_case cases[] = {{.assignments = text, .nz = 2, .ny = 37, .nx = 264},
                                                {.assignments = text, .nz = 3, .ny = 6, .nx = 149}};
             compared += ts_stage_check(&convolve_stage, ts_convolve_oracle, cases, 2);
@@ -114,7 +137,8 @@ TEST_ON_BOTH(convolve, lays_the_weights_on_the_image_as_written)
     struct ts_image in = ts_test_image(1, 5, 7, TS_U16, VALUES_CONSTANT, 1);
     memset(in.data, 0, ts_image_bytes(&in));
     ((uint16_t *)in.data)[2 * 7 + 3] = 1;
-    struct ts_image out = ts_test_output(&convolve_stage, "kernel=custom weights=1,2,3;4,5,6;7,8,9", &in);
+    struct ts_image out =
+        ts_test_output(&convolve_stage, "kernel=custom weights=1,2,3;4,5,6;7,8,9", &in);
     for (int y = 0; y < 5; y++)
         for (int x = 0; x < 7; x++) {
             const bool inside = abs(y - 2) <= 1 && abs(x - 3) <= 1;
@@ -129,14 +153,17 @@ TEST_ON_BOTH(convolve, leaves_out_what_has_no_weight)
 {
     struct ts_image in = ts_test_image(1, 9, 11, TS_F32, VALUES_RANDOM, 2);
     ((float *)in.data)[4 * 11 + 5] = NAN;
-    /* The second is wide, and a product of a column and a row, with a column of zeros in its middle. */
-    static const char *const ways[] = {"kernel=sobel-x", "kernel=custom weights=1,2,0,3,4;1,2,0,3,4;1,2,0,3,4"};
+    /* The second is wide, and a product of a column and a row, with a column of zeros in its
+     * middle. */
+    static const char *const ways[] = {"kernel=sobel-x",
+                                       "kernel=custom weights=1,2,0,3,4;1,2,0,3,4;1,2,0,3,4"};
     for (int way = 0; way < 2; way++) {
         struct ts_image out = ts_test_output(&convolve_stage, ways[way], &in);
         for (int y = 0; y < 9; y++)
             for (int x = 0; x < 11; x++)
                 cr_assert_eq(isnan(((float *)out.data)[y * 11 + x]),
-                             abs(y - 4) <= 1 && abs(x - 5) >= 1 && abs(x - 5) <= 1 + way, "%d: %d %d", way, y, x);
+                             abs(y - 4) <= 1 && abs(x - 5) >= 1 && abs(x - 5) <= 1 + way,
+                             "%d: %d %d", way, y, x);
         free(out.data);
     }
     free(in.data);
@@ -172,8 +199,9 @@ Test(convolve, agrees_with_scipy)
     SKIP_WITHOUT_DATA("convolve/agrees_with_scipy");
     static const char *const files[] = {"reference/generated/filters_ct_ge_head.h5",
                                         "reference/generated/filters_mr_sts001.h5"};
-    static const char *const pairs[][2] = {
-        {"kernel=sobel-y", "sobel/axis0"}, {"kernel=sobel-x", "sobel/axis1"}, {"kernel=laplacian-4", "laplace"}};
+    static const char *const pairs[][2] = {{"kernel=sobel-y", "sobel/axis0"},
+                                           {"kernel=sobel-x", "sobel/axis1"},
+                                           {"kernel=laplacian-4", "laplace"}};
     for (int file = 0; file < 2; file++)
         for (int pair = 0; pair < 3; pair++) {
             size_t n, n_expected;
@@ -186,7 +214,8 @@ Test(convolve, agrees_with_scipy)
                 ((float *)in.data)[i] = (float)input[i];
             struct ts_image out = ts_test_output(&convolve_stage, pairs[pair][0], &in);
             for (size_t i = 0; i < n; i++)
-                cr_assert_eq(((float *)out.data)[i], expected[i], "%s %s: element %zu", files[file], pairs[pair][0], i);
+                cr_assert_eq(((float *)out.data)[i], expected[i], "%s %s: element %zu", files[file],
+                             pairs[pair][0], i);
             free(input);
             free(expected);
             free(in.data);
@@ -203,8 +232,8 @@ Test(convolve, refuses_what_makes_no_kernel)
         {"kernel=sobel-x weights=1", "parameter-unused", "kernel is sobel-x"},
         {"kernel=custom weights=1,2", "weights-shape", "1 rows of 2 weights"},
         {"kernel=custom weights=1;2", "weights-shape", "2 rows of 1 weights"},
-        {"kernel=custom weights=1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1", "weights-shape",
-         "1 rows of 33 weights"},
+        {"kernel=custom weights=1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1",
+         "weights-shape", "1 rows of 33 weights"},
         {"kernel=sobel-x border=constant constant=300", "value-range", "0 to 255"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {

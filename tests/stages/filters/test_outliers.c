@@ -14,7 +14,8 @@
 
 TestSuite(outliers);
 
-static struct ts_image sinogram(int64_t nz, int64_t n_views, int64_t n_detectors, enum ts_dtype dtype, uint64_t seed)
+static struct ts_image sinogram(int64_t nz, int64_t n_views, int64_t n_detectors,
+                                enum ts_dtype dtype, uint64_t seed)
 {
     struct ts_image image = ts_test_image(nz, n_views, n_detectors, dtype, VALUES_CT, seed);
     image.axes[1].kind = TS_AXIS_VIEW;
@@ -58,8 +59,8 @@ TEST_ON_BOTH(outliers, zingers_go_and_the_rest_stays)
     cr_assert_eq(ts_test_run(&run, &outliers_stage, "threshold=20000", &in, NULL, 4, 2), TS_OK);
     for (size_t i = 0; i < n; i++) {
         const uint16_t is = ((uint16_t *)run.out.data)[i];
-        cr_assert(values[i] == 60000 ? abs(is - clean[i]) < 400 : is == clean[i], "value %zu is %d, was %d", i, is,
-                  clean[i]);
+        cr_assert(values[i] == 60000 ? abs(is - clean[i]) < 400 : is == clean[i],
+                  "value %zu is %d, was %d", i, is, clean[i]);
     }
     cr_assert_eq(run.out.quantity, in.quantity);
     for (int z = 0; z < 9; z++)
@@ -67,7 +68,8 @@ TEST_ON_BOTH(outliers, zingers_go_and_the_rest_stays)
     ts_test_run_clear(&run);
     for (int size = 5; size <= 7; size += 2) {
         char assignments[80];
-        snprintf(assignments, sizeof assignments, "threshold=20000 kind=both plane=sinogram size=%d", size);
+        snprintf(assignments, sizeof assignments,
+                 "threshold=20000 kind=both plane=sinogram size=%d", size);
         cr_assert_eq(ts_test_run(&run, &outliers_stage, assignments, &in, NULL, 2, 1), TS_OK);
         for (int z = 0; z < 9; z++)
             cr_assert_eq(ts_test_table_at(&run, "replaced", z), added[z], "slice %d", z);
@@ -88,7 +90,9 @@ TEST_ON_BOTH(outliers, nan_and_infinity)
         values[(3 + i / 3) * 40 + 30 + i % 3] = NAN;
     values[4 * 40 + 31] = 1e30f;
     struct stage_run run;
-    cr_assert_eq(ts_test_run(&run, &outliers_stage, "threshold=1e6 kind=both plane=sinogram", &in, NULL, 0, 1), TS_OK);
+    cr_assert_eq(ts_test_run(&run, &outliers_stage, "threshold=1e6 kind=both plane=sinogram", &in,
+                             NULL, 0, 1),
+                 TS_OK);
     const float *out = run.out.data;
     cr_assert(isnan(out[4 * 40 + 3]));
     cr_assert(fabsf(out[4 * 40 + 9]) < 3000 && fabsf(out[4 * 40 + 15]) < 3000);
@@ -115,7 +119,8 @@ static void compare_with_scipy(const char *file, int size)
         ((float *)in.data)[i] = (float)image[i];
     cr_assert_eq(ts_test_run(&run, &outliers_stage, assignments, &in, NULL, 0, 1), TS_OK);
     for (size_t i = 0; i < n; i++)
-        cr_assert_eq(((float *)run.out.data)[i], (float)theirs[i], "%s, %s, value %zu", file, name, i);
+        cr_assert_eq(((float *)run.out.data)[i], (float)theirs[i], "%s, %s, value %zu", file, name,
+                     i);
     ts_test_run_clear(&run);
     free(in.data);
     free(image);

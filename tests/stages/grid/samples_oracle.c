@@ -49,7 +49,9 @@ static double weight_of(enum interpolation interpolation, double s)
     case INTERPOLATION_LINEAR:
         return fmax(1 - d, 0);
     case INTERPOLATION_CUBIC:
-        return d < 1 ? 1.5 * d * d * d - 2.5 * d * d + 1 : d < 2 ? -0.5 * d * d * d + 2.5 * d * d - 4 * d + 2 : 0;
+        return d < 1   ? 1.5 * d * d * d - 2.5 * d * d + 1
+               : d < 2 ? -0.5 * d * d * d + 2.5 * d * d - 4 * d + 2
+                       : 0;
     }
     return NAN;
 }
@@ -60,8 +62,8 @@ static int64_t clamped(int64_t i, int64_t n)
     return i < 0 ? 0 : i >= n ? n - 1 : i;
 }
 
-static double value_at(const struct ts_image *image, enum interpolation interpolation, const double *in,
-                       const double t[3])
+static double value_at(const struct ts_image *image, enum interpolation interpolation,
+                       const double *in, const double t[3])
 {
     enum { REACH = 2, SAMPLES = 2 * REACH + 2 };
     const struct ts_axis *axes = image->axes;
@@ -78,13 +80,15 @@ static double value_at(const struct ts_image *image, enum interpolation interpol
             for (int x = 0; x < SAMPLES; x++) {
                 const double weight = weights[0][z] * weights[1][y] * weights[2][x];
                 if (fabs(weight) > 1e-12)
-                    sum += weight * in[(indices[0][z] * axes[1].n + indices[1][y]) * axes[2].n + indices[2][x]];
+                    sum +=
+                        weight *
+                        in[(indices[0][z] * axes[1].n + indices[1][y]) * axes[2].n + indices[2][x]];
             }
     return sum;
 }
 
-void ts_samples_oracle(const struct stage_context *context, enum interpolation interpolation, double outside,
-                       const double *in, double *out)
+void ts_samples_oracle(const struct stage_context *context, enum interpolation interpolation,
+                       double outside, const double *in, double *out)
 {
     const struct ts_axis *axes = context->out.axes;
     double low, high;
@@ -98,8 +102,10 @@ void ts_samples_oracle(const struct stage_context *context, enum interpolation i
                 ts_voxel_mm(&context->out, at, mm);
                 position_of(&context->in, mm, t);
                 for (int d = 0; d < 3; d++)
-                    inside = inside && t[d] >= -0.5 - 1e-6 && t[d] <= (double)context->in.axes[d].n - 0.5 + 1e-6;
-                const double value = inside ? value_at(&context->in, interpolation, in, t) : outside;
+                    inside = inside && t[d] >= -0.5 - 1e-6 &&
+                             t[d] <= (double)context->in.axes[d].n - 0.5 + 1e-6;
+                const double value =
+                    inside ? value_at(&context->in, interpolation, in, t) : outside;
                 *out++ = value < low ? low : value > high ? high : value;
             }
 }

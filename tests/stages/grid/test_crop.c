@@ -45,12 +45,14 @@ Test(crop, moves_the_origin_and_the_positions)
     free(in.data);
 }
 
-/* A pixel whose center lies on an end of the range stays: 0.7 * 3 is not 2.1 to the last bit. y falls with the row. */
+/* A pixel whose center lies on an end of the range stays: 0.7 * 3 is not 2.1 to the last bit. y
+ * falls with the row. */
 Test(crop, keeps_centers_on_the_ends_of_a_range_in_mm)
 {
     struct ts_image in = ts_test_image(2, 8, 9, TS_U8, VALUES_RANDOM, 1);
     struct stage_run run;
-    cr_assert_eq(ts_test_run(&run, &crop_stage, "unit=mm y=-4.2,-2.1 x=0.2,0.9", &in, NULL, 0, 1), TS_OK);
+    cr_assert_eq(ts_test_run(&run, &crop_stage, "unit=mm y=-4.2,-2.1 x=0.2,0.9", &in, NULL, 0, 1),
+                 TS_OK);
     cr_expect(run.out.axes[1].n == 4 && run.out.axes[2].n == 1);
     cr_expect_float_eq(run.out.axes[1].first, 2.1, 1e-12);
     ts_test_run_clear(&run);

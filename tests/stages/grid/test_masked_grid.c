@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * resample and unshear of masked images, against the definition in double: a voxel whose taps are all valid is that of
- * any other image; else it is the linear mean of the valid ones of the 8 samples around it, their weights divided by
- * their sum, or, where the nearest sample is invalid, that sample. test_padding.c has which voxels are valid.
+ * resample and unshear of masked images, against the definition in double: a voxel whose taps are
+ * all valid is that of any other image; else it is the linear mean of the valid ones of the 8
+ * samples around it, their weights divided by their sum, or, where the nearest sample is invalid,
+ * that sample. test_padding.c has which voxels are valid.
  */
 #include <criterion/criterion.h>
 #include <math.h>
@@ -26,16 +27,20 @@ static const struct ts_image *masked;
 static void replace(const double *in, double value, double *values)
 {
     for (size_t i = 0; i < NZ * NY * NX; i++)
-        values[i] = ts_test_is_valid(masked, (int64_t)(i / (NY * NX)), i % (NY * NX)) ? in[i] : value;
+        values[i] =
+            ts_test_is_valid(masked, (int64_t)(i / (NY * NX)), i % (NY * NX)) ? in[i] : value;
 }
 
-/* Interpolation is linear in the image: of the valid values with 0 for others, over that of ones with 0 for others. */
-static void mean_of_valid(const struct stage_context *context, const double *in, const double *nearest,
-                          enum interpolation interpolation, double outside, double *out)
+/* Interpolation is linear in the image: of the valid values with 0 for others, over that of ones
+ * with 0 for others. */
+static void mean_of_valid(const struct stage_context *context, const double *in,
+                          const double *nearest, enum interpolation interpolation, double outside,
+                          double *out)
 {
     const size_t n_in = NZ * NY * NX, n = ts_image_count(&context->out);
-    double *ones = malloc((3 * n_in + 3 * n) * sizeof *ones), *values = ones + n_in, *holes = values + n_in,
-           *sums = holes + n_in, *weights = sums + n, *touched = weights + n;
+    double *ones = malloc((3 * n_in + 3 * n) * sizeof *ones), *values = ones + n_in,
+           *holes = values + n_in, *sums = holes + n_in, *weights = sums + n,
+           *touched = weights + n;
     struct stage_context plain = *context;
     plain.in.dtype = TS_F32; /* so that nothing is saturated */
     for (size_t i = 0; i < n_in; i++)
@@ -46,15 +51,19 @@ static void mean_of_valid(const struct stage_context *context, const double *in,
     replace(in, 0, values);
     ts_samples_oracle(&plain, INTERPOLATION_LINEAR, 0, values, sums);
     ts_samples_oracle(&plain, INTERPOLATION_LINEAR, 0, ones, weights);
-    /* A hole that has any weight shows in this sum, because the factors leave no two weights that cancel. */
+    /* A hole that has any weight shows in this sum, because the factors leave no two weights that
+     * cancel. */
     for (size_t i = 0; i < n_in; i++)
         holes[i] *= 1e9 * (1 + 0.37 * (double)(i % 11));
     ts_samples_oracle(&plain, interpolation, 0, holes, touched);
     ts_samples_oracle(context, interpolation, outside, in, out);
     double *at_nearest = malloc(n * sizeof *at_nearest);
-    ts_samples_oracle(&plain, INTERPOLATION_NEAREST, 1, ones, at_nearest); /* 1 outside: the value stays */
+    ts_samples_oracle(&plain, INTERPOLATION_NEAREST, 1, ones,
+                      at_nearest); /* 1 outside: the value stays */
     for (size_t i = 0; i < n; i++)
-        out[i] = at_nearest[i] == 0 ? nearest[i] : fabs(touched[i]) > 1 ? sums[i] / weights[i] : out[i];
+        out[i] = at_nearest[i] == 0     ? nearest[i]
+                 : fabs(touched[i]) > 1 ? sums[i] / weights[i]
+                                        : out[i];
     free(at_nearest);
     free(ones);
 }
@@ -72,8 +81,8 @@ static void oracle(const struct stage_context *context, const double *in, double
     free(nearest);
 }
 
-static void check(const struct stage *stage, const char *assignments, enum ts_dtype dtype, enum masked_pixels which,
-                  const struct ts_image *like, double turn, double askew)
+static void check(const struct stage *stage, const char *assignments, enum ts_dtype dtype,
+                  enum masked_pixels which, const struct ts_image *like, double turn, double askew)
 {
     struct ts_image image = ts_test_image(NZ, NY, NX, dtype, VALUES_CT, 61);
     ts_grid_place(&image, turn, turn / 2, askew);
@@ -87,8 +96,9 @@ static void check(const struct stage *stage, const char *assignments, enum ts_dt
 
 TEST_ON_BOTH(masked_grid, resample_leaves_out_what_is_invalid)
 {
-    static const char *const grids[] = {"spacing=0.4", "spacing=0.7,0.4,1.3 interpolation=cubic", "shape=64,9,4",
-                                        "shape=33,23,9 interpolation=nearest", "shape=70,11 interpolation=cubic"};
+    static const char *const grids[] = {"spacing=0.4", "spacing=0.7,0.4,1.3 interpolation=cubic",
+                                        "shape=64,9,4", "shape=33,23,9 interpolation=nearest",
+                                        "shape=70,11 interpolation=cubic"};
     for (int g = 0; g < 5; g++) {
         for (int dtype = TS_U8; dtype <= TS_F32; dtype++)
             check(&resample_stage, grids[g], (enum ts_dtype)dtype, MASKED_SOME, NULL, 0, 0);
@@ -113,7 +123,8 @@ TEST_ON_BOTH(masked_grid, resample_like_another_image_does_so_too)
 
 TEST_ON_BOTH(masked_grid, unshear_leaves_out_what_is_invalid)
 {
-    static const char *const parameters[] = {"", "interpolation=cubic", "interpolation=nearest outside=9"};
+    static const char *const parameters[] = {"", "interpolation=cubic",
+                                             "interpolation=nearest outside=9"};
     for (int i = 0; i < 3; i++) {
         check(&unshear_stage, parameters[i], TS_F32, MASKED_SOME, NULL, 0.2, 0.37);
         check(&unshear_stage, parameters[i], TS_U16, MASKED_SOME, NULL, 0, -0.9);

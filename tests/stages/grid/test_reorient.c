@@ -21,12 +21,14 @@ TEST_ON_BOTH(reorient, agrees_with_the_definition)
         {.assignments = "to=PLS"},
         {.assignments = "to=AIR"},
         {.assignments = "to=SLA"},
-        {.assignments = "to=IPR", .dtypes = TS_DTYPE_BIT(TS_U8) | TS_DTYPE_BIT(TS_I16) | TS_DTYPE_BIT(TS_F32)},
+        {.assignments = "to=IPR",
+         .dtypes = TS_DTYPE_BIT(TS_U8) | TS_DTYPE_BIT(TS_I16) | TS_DTYPE_BIT(TS_F32)},
         {.assignments = "to=LSA", .nz = 33, .ny = 64, .nx = 65, .values = VALUES_EXTREME},
         {.assignments = "to=SPL", .nz = 64, .ny = 3, .nx = 33, .dtypes = TS_DTYPE_BIT(TS_U16)},
     };
     const size_t n = sizeof cases / sizeof *cases;
-    cr_assert_eq(ts_stage_check(&reorient_stage, ts_reorient_oracle, cases, n), 8 * 7 * 6 + 8 * 3 + 7 + 1);
+    cr_assert_eq(ts_stage_check(&reorient_stage, ts_reorient_oracle, cases, n),
+                 8 * 7 * 6 + 8 * 3 + 7 + 1);
 }
 
 /* Returns the side to which an axis rises most, as a letter. */
@@ -38,7 +40,8 @@ static char letter_of(const double unit[3])
     return unit[p] > 0 ? "LPS"[p] : "RAI"[p];
 }
 
-/* Turns the directions of an image about the z axis of the patient and then about its x axis, and moves its origin. */
+/* Turns the directions of an image about the z axis of the patient and then about its x axis, and
+ * moves its origin. */
 static void turn(struct ts_image *image, double about_z, double about_x)
 {
     const double c = cos(about_z), s = sin(about_z), cx = cos(about_x), sx = sin(about_x);
@@ -54,7 +57,8 @@ static void turn(struct ts_image *image, double about_z, double about_x)
 TEST_ON_BOTH(reorient, gives_every_order_and_keeps_positions)
 {
     static const char *const sides[3] = {"LR", "PA", "SI"};
-    static const int orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+    static const int orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
+                                     {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
     struct ts_image in = ts_test_image(3, 4, 5, TS_F32, VALUES_RANDOM, 3);
     double values[60], expected[60];
     turn(&in, 0.4, -0.5);
@@ -121,14 +125,15 @@ Test(reorient, refuses_askew_slices_only_where_other_slices_are_made)
     ts_reorient_oracle(&run.context, values, expected);
     for (int i = 0; i < 60; i++)
         cr_assert_eq(((uint8_t *)run.out.data)[i], expected[i]);
-    cr_expect(run.out.step_z_mm[1] == -0.4 && run.out.step_z_mm[2] == -2 && run.out.direction[8] == -1);
+    cr_expect(run.out.step_z_mm[1] == -0.4 && run.out.step_z_mm[2] == -2 &&
+              run.out.direction[8] == -1);
     ts_test_run_clear(&run);
     ts_test_refuses(&reorient_stage, "to=SAR", &in, NULL, "reorient-shear", "unshear");
     free(in.data);
 }
 
-/* The bound is the one of every stage, TS_UPRIGHT_DEGREE. Below it a warning says how far off positions are, where that
- * is more than a hundredth of a pixel. */
+/* The bound is the one of every stage, TS_UPRIGHT_DEGREE. Below it a warning says how far off
+ * positions are, where that is more than a hundredth of a pixel. */
 Test(reorient, takes_slices_that_count_as_upright)
 {
     static const struct {
@@ -139,8 +144,10 @@ Test(reorient, takes_slices_that_count_as_upright)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct stage_run run;
         in.step_z_mm[1] = in.step_z_mm[2] * tan(cases[i].degree * M_PI / 180);
-        cr_expect_eq(ts_test_run(&run, &reorient_stage, "to=SAR", &in, NULL, 0, 1) == TS_OK, cases[i].taken);
-        cr_expect_eq(ts_test_record(run.diag, "reorient-shear") != NULL, cases[i].warned || !cases[i].taken);
+        cr_expect_eq(ts_test_run(&run, &reorient_stage, "to=SAR", &in, NULL, 0, 1) == TS_OK,
+                     cases[i].taken);
+        cr_expect_eq(ts_test_record(run.diag, "reorient-shear") != NULL,
+                     cases[i].warned || !cases[i].taken);
         ts_test_run_clear(&run);
     }
     free(in.data);

@@ -12,7 +12,8 @@
 TestSuite(resample);
 
 #define FLOATS TS_DTYPE_BIT(TS_F32)
-/* Sums in float may be rounded to the other side of a half: results are within 1/2 of the sum that is not rounded. */
+/* Sums in float may be rounded to the other side of a half: results are within 1/2 of the sum that
+ * is not rounded. */
 #define INTEGERS .dtypes = TS_ANY_INTEGER, .absolute = 0.5
 
 TEST_ON_BOTH(resample, agrees_with_the_definition)
@@ -40,7 +41,8 @@ TEST_ON_BOTH(resample, agrees_with_the_definition)
 
 TEST_ON_BOTH(resample, takes_the_grid_of_another_image)
 {
-    static const char *const interpolations[] = {"like=other outside=5 interpolation=nearest", "like=other outside=5",
+    static const char *const interpolations[] = {"like=other outside=5 interpolation=nearest",
+                                                 "like=other outside=5",
                                                  "like=other interpolation=cubic"};
     static const enum ts_dtype dtypes[] = {TS_F32, TS_I16, TS_U8, TS_U32};
     static const double places[][3] = {
@@ -54,16 +56,19 @@ TEST_ON_BOTH(resample, takes_the_grid_of_another_image)
                 ts_grid_place(&in, places[p][0], places[p][1], places[p][2]);
                 ts_grid_place(&like, 0, 0, i == 1 ? 0.25 : 0);
                 like.origin_mm[0] -= p == 4 ? 3 : 0;
-                ts_grid_check(&resample_stage, ts_resample_unrounded, interpolations[i], &in, &like);
+                ts_grid_check(&resample_stage, ts_resample_unrounded, interpolations[i], &in,
+                              &like);
                 free(in.data);
                 free(like.data);
             }
 }
 
-/* An image on its own grid, or on one that is shifted by whole pixels, keeps its values, beside a NaN too. */
+/* An image on its own grid, or on one that is shifted by whole pixels, keeps its values, beside a
+ * NaN too. */
 TEST_ON_BOTH(resample, copies_where_the_grids_coincide)
 {
-    static const char *const interpolations[] = {"", "interpolation=cubic", "interpolation=nearest"};
+    static const char *const interpolations[] = {"", "interpolation=cubic",
+                                                 "interpolation=nearest"};
     for (int k = 0; k < 3; k++) {
         struct ts_image in = ts_test_image(3, 5, 9, TS_F32, VALUES_RANDOM, 3), like = in;
         char given[64];
@@ -79,7 +84,8 @@ TEST_ON_BOTH(resample, copies_where_the_grids_coincide)
         cr_expect(!memcmp(run.out.direction, like.direction, sizeof like.direction));
         cr_expect(!memcmp(run.out.origin_mm, like.origin_mm, sizeof like.origin_mm));
         for (int i = 0; i < 15 * 7; i++) {
-            const float found = ((float *)run.out.data)[i], expected = ((float *)in.data)[i / 7 * 9 + 2 + i % 7];
+            const float found = ((float *)run.out.data)[i],
+                        expected = ((float *)in.data)[i / 7 * 9 + 2 + i % 7];
             cr_assert(found == expected || (isnan(found) && isnan(expected)), "%s: %d", given, i);
         }
         ts_test_run_clear(&run);
@@ -106,7 +112,8 @@ Test(resample, keeps_the_field)
     cr_expect(run.out.axes[0].n == 2 && run.out.step_z_mm[2] == 4 && run.out.axes[0].spacing == 4);
     cr_expect_float_eq(run.out.origin_mm[2], 1, 1e-12);
     ts_test_run_clear(&run);
-    cr_assert_eq(ts_test_run(&run, &resample_stage, "spacing=3", &in, NULL, 0, 1), TS_OK); /* 8, 4.2 and 5 mm */
+    cr_assert_eq(ts_test_run(&run, &resample_stage, "spacing=3", &in, NULL, 0, 1),
+                 TS_OK); /* 8, 4.2 and 5 mm */
     cr_expect(run.out.axes[0].n == 3 && run.out.axes[1].n == 1 && run.out.axes[2].n == 2);
     ts_test_run_clear(&run);
     free(in.data);
@@ -117,7 +124,8 @@ Test(resample, ties_and_halves)
 {
     struct ts_image in = ts_test_image(1, 1, 6, TS_U8, VALUES_CONSTANT, 1);
     memcpy(in.data, (uint8_t[]){1, 2, 3, 4, 250, 255}, 6);
-    const struct ts_image nearest = ts_test_output(&resample_stage, "shape=3,1 interpolation=nearest", &in);
+    const struct ts_image nearest =
+        ts_test_output(&resample_stage, "shape=3,1 interpolation=nearest", &in);
     cr_expect(!memcmp(nearest.data, (uint8_t[]){2, 4, 255}, 3));
     const struct ts_image linear = ts_test_output(&resample_stage, "shape=3,1", &in);
     cr_expect(!memcmp(linear.data, (uint8_t[]){2, 4, 252}, 3)); /* 1.5, 3.5, 252.5 */
@@ -141,7 +149,8 @@ Test(resample, refuses_grids_that_it_cannot_make)
     ts_test_refuses(&resample_stage, "like=other", &in, &other, "resample-like", "it does not");
     other = in;
     other.origin_mm[1] += 1000;
-    ts_test_refuses(&resample_stage, "like=other", &in, &other, "resample-apart", "none of its voxels");
+    ts_test_refuses(&resample_stage, "like=other", &in, &other, "resample-apart",
+                    "none of its voxels");
     other = in;
     other.axes[0].spacing = 0;
     ts_test_refuses(&resample_stage, "like=other", &in, &other, "resample-like", "along z of it");

@@ -11,24 +11,28 @@
 
 TestSuite(unshear);
 
-/* Every type over odd, prime, thin and tiny shapes; these volumes are not askew, and come out as they are. */
+/* Every type over odd, prime, thin and tiny shapes; these volumes are not askew, and come out as
+ * they are. */
 TEST_ON_BOTH(unshear, leaves_straight_volumes_alone)
 {
-    const struct stage_case cases[] = {{.assignments = ""}, {.assignments = "interpolation=cubic outside=3"}};
+    const struct stage_case cases[] = {{.assignments = ""},
+                                       {.assignments = "interpolation=cubic outside=3"}};
     cr_assert_eq(ts_stage_check(&unshear_stage, ts_unshear_oracle, cases, 2), 2 * 8 * 7);
 }
 
 /* Volumes that lie anyhow and are askew along one axis of the slice, or both, to either side. */
 TEST_ON_BOTH(unshear, agrees_with_the_definition)
 {
-    static const char *const assignments[] = {"", "interpolation=cubic outside=9", "interpolation=nearest outside=1"};
+    static const char *const assignments[] = {"", "interpolation=cubic outside=9",
+                                              "interpolation=nearest outside=1"};
     static const int64_t shapes[][3] = {{1, 4, 5}, {2, 1, 37}, {5, 7, 11}, {3, 67, 131}, {7, 3, 2}};
     static const double askew[] = {0.4, -1.1, 2.1, 0};
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
         for (int dtype = TS_U8; dtype <= TS_F32; dtype++)
             for (int i = 0; i < 3; i++) {
                 const int64_t *n = shapes[s];
-                struct ts_image in = ts_test_image(n[0], n[1], n[2], dtype, VALUES_RANDOM, 10 * s + (uint64_t)dtype);
+                struct ts_image in =
+                    ts_test_image(n[0], n[1], n[2], dtype, VALUES_RANDOM, 10 * s + (uint64_t)dtype);
                 ts_grid_place(&in, 0.2 * (double)s, -0.1, askew[(s + (size_t)i) % 4]);
                 if (i == 1)
                     in.step_z_mm[2] -= 0.2;
@@ -49,13 +53,16 @@ TEST_ON_BOTH(unshear, moves_whole_pixels_whole)
         cr_expect(run.out.axes[0].n == 3 && run.out.axes[1].n == 6 && run.out.axes[2].n == 5);
         cr_expect_float_eq(run.out.origin_mm[1], sign > 0 ? 10 : 10 - 1.4, 1e-12);
         cr_expect_float_eq(run.out.axes[1].first, sign > 0 ? 0 : -1.4, 1e-12);
-        cr_expect(run.out.step_z_mm[0] == 0 && run.out.step_z_mm[1] == 0 && run.out.step_z_mm[2] == 2);
+        cr_expect(run.out.step_z_mm[0] == 0 && run.out.step_z_mm[1] == 0 &&
+                  run.out.step_z_mm[2] == 2);
         for (int z = 0; z < 3; z++)
             for (int y = 0; y < 6; y++) {
                 const int16_t *row = (int16_t *)run.out.data + (z * 6 + y) * 5;
                 const int from = sign > 0 ? y - z : y - 2 + z;
                 if (from >= 0 && from < 4)
-                    cr_assert(!memcmp(row, (int16_t *)in.data + (z * 4 + from) * 5, 5 * sizeof *row), "%d %d", z, y);
+                    cr_assert(
+                        !memcmp(row, (int16_t *)in.data + (z * 4 + from) * 5, 5 * sizeof *row),
+                        "%d %d", z, y);
                 for (int x = 0; (from < 0 || from >= 4) && x < 5; x++)
                     cr_assert_eq(row[x], -7);
             }

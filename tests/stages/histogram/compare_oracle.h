@@ -5,7 +5,8 @@
 #include "tests/support/oracles.h"
 
 /* Each window by itself: means first, then variances about them. */
-void ts_compare_oracle_results(const struct stage_context *context, const struct ts_image inputs[STAGE_INPUTS],
-                               double *out, struct bench_tables *tables);
+void ts_compare_oracle_results(const struct stage_context *context,
+                               const struct ts_image inputs[STAGE_INPUTS], double *out,
+                               struct bench_tables *tables);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Equalization and matching from sorted values, as scikit-image and OpenCV state them. No counts per value, no tables.
+ * Equalization and matching from sorted values, as scikit-image and OpenCV state them. No counts
+ * per value, no tables.
  */
 #include "tests/stages/histogram/equalize_oracle.h"
 
@@ -71,8 +72,10 @@ void ts_equalize_oracle_bins(const double *values, size_t n, int64_t bins, doubl
         low -= 0.5;
         high += 0.5;
     }
-    uint64_t *counts = malloc((size_t)bins * sizeof *counts), under, over, nan, total = 0, below = 0;
-    double *middles = malloc((size_t)bins * sizeof *middles), *shares = malloc((size_t)bins * sizeof *shares);
+    uint64_t *counts = malloc((size_t)bins * sizeof *counts), under, over, nan, total = 0,
+             below = 0;
+    double *middles = malloc((size_t)bins * sizeof *middles),
+           *shares = malloc((size_t)bins * sizeof *shares);
     ts_histogram_oracle_counts(values, n, low, high, bins, counts, &under, &over, &nan);
     for (int64_t i = 0; i < bins; i++)
         total += counts[i];
@@ -88,27 +91,31 @@ void ts_equalize_oracle_bins(const double *values, size_t n, int64_t bins, doubl
     free(shares);
 }
 
-void ts_equalize_oracle_levels(const double *values, size_t n, double lowest, int64_t levels, double *out)
+void ts_equalize_oracle_levels(const double *values, size_t n, double lowest, int64_t levels,
+                               double *out)
 {
     double *sorted = sorted_copy(values, n);
     const size_t of_lowest = count_below(sorted, n, sorted[0]);
-    /* OpenCV's own steps, which it has for 256 levels: the scale and the product are single precision numbers. */
+    /* OpenCV's own steps, which it has for 256 levels: the scale and the product are single
+     * precision numbers. */
     const float scale = ((float)levels - 1.0f) / (float)(n - of_lowest);
     for (size_t k = 0; k < n; k++) {
         const size_t above = count_below(sorted, n, values[k]) - of_lowest;
-        const double level =
-            levels == 256
-                ? (double)rintf((float)above * scale)
-                : (double)rintl((long double)above * (long double)(levels - 1) / (long double)(n - of_lowest));
+        const double level = levels == 256
+                                 ? (double)rintf((float)above * scale)
+                                 : (double)rintl((long double)above * (long double)(levels - 1) /
+                                                 (long double)(n - of_lowest));
         out[k] = of_lowest == n ? values[k] : lowest + fmin(level, (double)levels - 1);
     }
     free(sorted);
 }
 
-void ts_equalize_oracle_match(const double *values, size_t n, const double *reference, size_t n_reference, double *out)
+void ts_equalize_oracle_match(const double *values, size_t n, const double *reference,
+                              size_t n_reference, double *out)
 {
     double *sorted = sorted_copy(values, n), *target = sorted_copy(reference, n_reference);
-    double *unique = malloc(n_reference * sizeof *unique), *shares = malloc(n_reference * sizeof *shares);
+    double *unique = malloc(n_reference * sizeof *unique),
+           *shares = malloc(n_reference * sizeof *shares);
     size_t n_unique = 0;
     for (size_t k = 0; k < n_reference; k++) {
         if (k == 0 || target[k] != target[k - 1])
@@ -117,7 +124,8 @@ void ts_equalize_oracle_match(const double *values, size_t n, const double *refe
         shares[n_unique - 1] = (double)(k + 1) / (double)n_reference;
     }
     for (size_t k = 0; k < n; k++)
-        out[k] = interpolate((double)count_below(sorted, n, values[k]) / (double)n, shares, unique, n_unique);
+        out[k] = interpolate((double)count_below(sorted, n, values[k]) / (double)n, shares, unique,
+                             n_unique);
     free(sorted);
     free(target);
     free(unique);
@@ -153,14 +161,17 @@ void ts_equalize_oracle(const struct stage_context *context, const double *in, d
     }
 }
 
-void ts_equalize_oracle_results(const struct stage_context *context, const struct ts_image inputs[STAGE_INPUTS],
-                                double *out, struct bench_tables *tables)
+void ts_equalize_oracle_results(const struct stage_context *context,
+                                const struct ts_image inputs[STAGE_INPUTS], double *out,
+                                struct bench_tables *tables)
 {
     const struct equalize_params *params = context->params;
     const struct ts_image *reference = &inputs[1];
-    const size_t whole = ts_image_count(&inputs[0]), n_reference = reference->data ? ts_image_count(reference) : 0;
+    const size_t whole = ts_image_count(&inputs[0]),
+                 n_reference = reference->data ? ts_image_count(reference) : 0;
     const size_t n = params->scope == SCOPE_SLICE ? ts_slice_count(&inputs[0]) : whole;
-    double *values = malloc(whole * sizeof *values), *target = malloc((n_reference + 1) * sizeof *target);
+    double *values = malloc(whole * sizeof *values),
+           *target = malloc((n_reference + 1) * sizeof *target);
     (void)tables;
     ts_load_f64(values, inputs[0].data, inputs[0].dtype, whole);
     if (reference->data)

@@ -20,7 +20,8 @@ static size_t finite_values(const double *values, size_t n, double *out)
     return kept;
 }
 
-void ts_statistics_oracle_samples(const double *values, size_t n, int64_t ddof, struct statistics_oracle *out)
+void ts_statistics_oracle_samples(const double *values, size_t n, int64_t ddof,
+                                  struct statistics_oracle *out)
 {
     double *finite = malloc((n + 1) * sizeof *finite);
     const size_t count = finite_values(values, n, finite);
@@ -45,7 +46,8 @@ void ts_statistics_oracle_samples(const double *values, size_t n, int64_t ddof, 
         squares += ((long double)finite[i] - mean) * ((long double)finite[i] - mean);
     out->sum = (double)sum;
     out->mean = (double)mean;
-    out->variance = (int64_t)count > ddof ? (double)(squares / (long double)((int64_t)count - ddof)) : (double)NAN;
+    out->variance = (int64_t)count > ddof ? (double)(squares / (long double)((int64_t)count - ddof))
+                                          : (double)NAN;
     out->log_product = (double)logs;
     free(finite);
 }
@@ -72,7 +74,8 @@ double ts_percentile_oracle(const double *values, size_t n, double percent)
 }
 
 /* Writes row `row` of the tables that the stage has. */
-static void write_row(struct bench_tables *tables, size_t row, const struct statistics_oracle *numbers)
+static void write_row(struct bench_tables *tables, size_t row,
+                      const struct statistics_oracle *numbers)
 {
     const struct {
         const char *name;
@@ -97,8 +100,8 @@ static void write_row(struct bench_tables *tables, size_t row, const struct stat
 }
 
 /* The rows of labels: the values under each are picked out first. */
-static void write_labels(const struct stage_context *context, const struct ts_image inputs[STAGE_INPUTS],
-                         struct bench_tables *tables)
+static void write_labels(const struct stage_context *context,
+                         const struct ts_image inputs[STAGE_INPUTS], struct bench_tables *tables)
 {
     const struct statistics_params *params = context->params;
     const size_t n = ts_image_count(&inputs[0]);
@@ -127,8 +130,9 @@ static void write_labels(const struct stage_context *context, const struct ts_im
     free(picked);
 }
 
-void ts_statistics_oracle_results(const struct stage_context *context, const struct ts_image inputs[STAGE_INPUTS],
-                                  double *out, struct bench_tables *tables)
+void ts_statistics_oracle_results(const struct stage_context *context,
+                                  const struct ts_image inputs[STAGE_INPUTS], double *out,
+                                  struct bench_tables *tables)
 {
     if (inputs[STATISTICS_LABELS].data) {
         write_labels(context, inputs, tables);
@@ -145,11 +149,14 @@ void ts_statistics_oracle_results(const struct stage_context *context, const str
         struct statistics_oracle numbers;
         ts_statistics_oracle_samples(values + z * n, n, params->ddof, &numbers);
         write_row(tables, z, &numbers);
-        const int64_t ny = inputs[0].axes[1].n, nx = inputs[0].axes[2].n, nz = (int64_t)(n / (size_t)(ny * nx));
+        const int64_t ny = inputs[0].axes[1].n, nx = inputs[0].axes[2].n,
+                      nz = (int64_t)(n / (size_t)(ny * nx));
         if (ts_noise_has_sums((enum noise_estimate)params->noise))
-            ts_bench_table(tables, "noise_immerkaer")[z] = ts_immerkaer_oracle(values + z * n, nz, ny, nx);
+            ts_bench_table(tables, "noise_immerkaer")[z] =
+                ts_immerkaer_oracle(values + z * n, nz, ny, nx);
         if (ts_noise_has_coefficients((enum noise_estimate)params->noise))
-            ts_bench_table(tables, "noise_wavelet")[z] = ts_wavelet_noise_oracle(values + z * n, nz, ny, nx);
+            ts_bench_table(tables, "noise_wavelet")[z] =
+                ts_wavelet_noise_oracle(values + z * n, nz, ny, nx);
         for (size_t i = 0; i < n_percentiles; i++)
             ts_bench_table(tables, "percentiles")[z * n_percentiles + i] =
                 ts_percentile_oracle(values + z * n, n, params->percentiles.values[i]);

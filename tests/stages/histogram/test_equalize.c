@@ -15,7 +15,8 @@ TestSuite(equalize);
 
 TEST_ON_BOTH(equalize, agrees_with_the_definition)
 {
-    const unsigned small = TS_DTYPE_BIT(TS_U8) | TS_DTYPE_BIT(TS_I8) | TS_DTYPE_BIT(TS_U16) | TS_DTYPE_BIT(TS_I16);
+    const unsigned small =
+        TS_DTYPE_BIT(TS_U8) | TS_DTYPE_BIT(TS_I8) | TS_DTYPE_BIT(TS_U16) | TS_DTYPE_BIT(TS_I16);
     const unsigned large = TS_ANY_DTYPE & ~small;
     const struct stage_case cases[] = {
         {.assignments = ""},
@@ -33,7 +34,8 @@ TEST_ON_BOTH(equalize, agrees_with_the_definition)
         {.assignments = "method=opencv scope=slice", .dtypes = small, .values = VALUES_CT},
     };
     const size_t n = sizeof cases / sizeof *cases;
-    cr_assert_eq(ts_stage_check(&equalize_stage, ts_equalize_oracle, cases, n), 8 * (6 * 7 + 2 * 3 + 5 * 4));
+    cr_assert_eq(ts_stage_check(&equalize_stage, ts_equalize_oracle, cases, n),
+                 8 * (6 * 7 + 2 * 3 + 5 * 4));
 }
 
 /* Checks what pixels [0, n) become, by counting them. */
@@ -49,8 +51,9 @@ static void check_pixels(const uint16_t *in, const void *out, size_t n, bool lev
     for (size_t i = 0; i < n; i++) {
         const uint64_t count = below[in[i]];
         const float value = levels ? ((const uint16_t *)out)[i] : ((const float *)out)[i];
-        const float expected = levels ? (float)rintl((long double)(count - lowest) * 65535 / (long double)(n - lowest))
-                                      : (float)((double)count / (double)n);
+        const float expected =
+            levels ? (float)rintl((long double)(count - lowest) * 65535 / (long double)(n - lowest))
+                   : (float)((double)count / (double)n);
         if (value != expected) /* asserting each would take longest */
             cr_assert_fail("pixel %zu is %.9g, expected %.9g", i, (double)value, (double)expected);
     }
@@ -66,14 +69,16 @@ TEST_ON_BOTH(equalize, large_images)
             const bool levels = way % 2, slices = way / 2;
             struct ts_image in = ts_test_few() ? ts_test_image(1, 257, 259, TS_U16, values[v], 7)
                                                : ts_test_image(17, 513, 517, TS_U16, values[v], 7);
-            const size_t n = slices ? ts_slice_count(&in) : ts_image_count(&in), bytes = levels ? 2 : 4;
+            const size_t n = slices ? ts_slice_count(&in) : ts_image_count(&in),
+                         bytes = levels ? 2 : 4;
             char assignments[64];
-            snprintf(assignments, sizeof assignments, "method=%s scope=%s", levels ? "opencv" : "skimage",
-                     slices ? "slice" : "volume");
+            snprintf(assignments, sizeof assignments, "method=%s scope=%s",
+                     levels ? "opencv" : "skimage", slices ? "slice" : "volume");
             struct stage_run run;
             cr_assert_eq(ts_test_run(&run, &equalize_stage, assignments, &in, NULL, 0, 2), TS_OK);
             for (size_t i = 0; i < ts_image_count(&in); i += n)
-                check_pixels((const uint16_t *)in.data + i, (const char *)run.out.data + i * bytes, n, levels);
+                check_pixels((const uint16_t *)in.data + i, (const char *)run.out.data + i * bytes,
+                             n, levels);
             ts_test_run_clear(&run);
             free(in.data);
         }
@@ -84,7 +89,8 @@ TEST_ON_BOTH(equalize, gives_the_bytes_of_opencv)
 {
     static const uint8_t values[] = {3, 7, 8, 40, 41, 100, 101, 102, 130, 200, 201, 240, 254, 255};
     static const int64_t counts[] = {50, 1, 30, 7, 9, 111, 3, 3, 1, 64, 2, 19, 5, 23};
-    static const uint8_t expected[] = {0, 1, 28, 35, 43, 145, 148, 150, 151, 210, 212, 229, 234, 255};
+    static const uint8_t expected[] = {0,   1,   28,  35,  43,  145, 148,
+                                       150, 151, 210, 212, 229, 234, 255};
     struct ts_image in = ts_test_image(1, 1, 328, TS_U8, VALUES_CONSTANT, 1);
     uint8_t *data = in.data;
     for (size_t v = 0; v < sizeof values; v++)
@@ -95,12 +101,14 @@ TEST_ON_BOTH(equalize, gives_the_bytes_of_opencv)
     const uint8_t *out = run.out.data;
     for (size_t v = 0; v < sizeof values; v++)
         for (int64_t i = 0; i < counts[v]; i++, out++)
-            cr_assert_eq(*out, expected[v], "%d became %d, OpenCV says %d", values[v], *out, expected[v]);
+            cr_assert_eq(*out, expected[v], "%d became %d, OpenCV says %d", values[v], *out,
+                         expected[v]);
     ts_test_run_clear(&run);
     free(in.data);
 }
 
-/* Of 65,536 levels the page's formula is exact, where single precision gives 32767, 61604 and 58974. */
+/* Of 65,536 levels the page's formula is exact, where single precision gives 32767, 61604 and
+ * 58974. */
 TEST_ON_BOTH(equalize, rounds_levels_of_16_bits_exactly)
 {
     static const struct {
@@ -108,12 +116,14 @@ TEST_ON_BOTH(equalize, rounds_levels_of_16_bits_exactly)
         uint16_t level;                  /* of the middle one */
     } cases[] = {{1, 11, 11, 32768}, {23, 768, 49, 61605}, {3, 737, 82, 58973}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const int64_t low = cases[i].lowest, high = low + cases[i].middle, n = high + cases[i].highest;
+        const int64_t low = cases[i].lowest, high = low + cases[i].middle,
+                      n = high + cases[i].highest;
         struct ts_image in = ts_test_image(1, 1, n, TS_U16, VALUES_CONSTANT, 1);
         for (int64_t k = 0; k < n; k++)
             ((uint16_t *)in.data)[k] = k < low ? 5 : k < high ? 900 : 41000;
         const struct ts_image out = ts_test_output(&equalize_stage, "method=opencv", &in);
-        cr_expect_eq(((uint16_t *)out.data)[low], cases[i].level, "case %zu became %d", i, ((uint16_t *)out.data)[low]);
+        cr_expect_eq(((uint16_t *)out.data)[low], cases[i].level, "case %zu became %d", i,
+                     ((uint16_t *)out.data)[low]);
         cr_expect_eq(((uint16_t *)out.data)[n - 1], 65535);
         free(in.data);
         free(out.data);
@@ -123,7 +133,8 @@ TEST_ON_BOTH(equalize, rounds_levels_of_16_bits_exactly)
 /* Numbers that scikit-image 0.19.3 gave for these values and counts. */
 TEST_ON_BOTH(equalize, matches_as_skimage_does)
 {
-    static const int16_t values[] = {-1000, -5, 0, 17, 400, 2000}, reference_values[] = {10, 12, 13, 200, 1000};
+    static const int16_t values[] = {-1000, -5, 0, 17, 400, 2000},
+                         reference_values[] = {10, 12, 13, 200, 1000};
     static const int64_t counts[] = {7, 2, 9, 4, 1, 3}, reference_counts[] = {3, 10, 2, 4, 1};
     static const double expected[] = {10.476923076923077, 10.784615384615385, 12.423076923076923,
                                       102.90384615384617, 138.8653846153846,  1000.0};
@@ -145,19 +156,21 @@ TEST_ON_BOTH(equalize, matches_as_skimage_does)
     const float *out = run.out.data;
     for (size_t v = 0; v < 6; v++)
         for (int64_t i = 0; i < counts[v]; i++, out++)
-            cr_assert_eq(*out, (float)expected[v], "%d became %.9g, scikit-image says %.9g", values[v], (double)*out,
-                         expected[v]);
+            cr_assert_eq(*out, (float)expected[v], "%d became %.9g, scikit-image says %.9g",
+                         values[v], (double)*out, expected[v]);
     ts_test_run_clear(&run);
     free(in.data);
     free(reference.data);
 }
 
 /* Exact for integers that span few values; to one bin of both images for the others. */
-static size_t check_matching(enum ts_dtype dtype, enum ts_dtype reference_dtype, const char *assignments)
+static size_t check_matching(enum ts_dtype dtype, enum ts_dtype reference_dtype,
+                             const char *assignments)
 {
     struct ts_image in = ts_test_image(3, 17, 29, dtype, VALUES_CT, 3);
     struct ts_image reference = ts_test_image(5, 13, 31, reference_dtype, VALUES_RANDOM, 4);
-    const size_t n_in = ts_image_count(&in), n_reference = ts_image_count(&reference), slice = ts_slice_count(&in);
+    const size_t n_in = ts_image_count(&in), n_reference = ts_image_count(&reference),
+                 slice = ts_slice_count(&in);
     const bool slices = *assignments != '\0';
     double *values = malloc(n_in * sizeof *values), *target = malloc(n_reference * sizeof *target);
     double *expected = malloc(n_in * sizeof *expected), low, high;
@@ -165,21 +178,27 @@ static size_t check_matching(enum ts_dtype dtype, enum ts_dtype reference_dtype,
     ts_load_f64(values, in.data, dtype, n_in);
     ts_load_f64(target, reference.data, reference_dtype, n_reference);
     for (size_t i = 0; i < n_in; i += slices ? slice : n_in)
-        ts_equalize_oracle_match(values + i, slices ? slice : n_in, target, n_reference, expected + i);
+        ts_equalize_oracle_match(values + i, slices ? slice : n_in, target, n_reference,
+                                 expected + i);
     ts_dtype_range(reference_dtype, &low, &high);
     const double span = reference_dtype == TS_F32 ? 4000 : high - low;
-    const bool exact = dtype != TS_F32 && reference_dtype <= TS_I16; /* the image spans a CT's values */
-    /* A bin holds at most a few values of the image; neighbors in rank lie this far apart in a uniform reference. */
+    const bool exact =
+        dtype != TS_F32 && reference_dtype <= TS_I16; /* the image spans a CT's values */
+    /* A bin holds at most a few values of the image; neighbors in rank lie this far apart in a
+     * uniform reference. */
     const double bound = exact ? 6e-8 * span : 0.01 * span;
     for (int64_t slab = ts_test_few() ? 2 : 0; slab < 3; slab++) {
         struct stage_run run;
-        cr_assert_eq(ts_test_run(&run, &equalize_stage, assignments, &in, &reference, slab, 1 + (int)slab), TS_OK);
+        cr_assert_eq(
+            ts_test_run(&run, &equalize_stage, assignments, &in, &reference, slab, 1 + (int)slab),
+            TS_OK);
         const float *out = run.out.data;
         for (size_t i = 0; i < n_in; i++) {
-            cr_assert(fabs((double)out[i] - expected[i]) <= bound, "%s to %s {%s}: element %zu is %g, expected %g",
-                      ts_dtype_name(dtype), ts_dtype_name(reference_dtype), assignments, i, (double)out[i],
-                      expected[i]);
-            cr_assert(!first || first[i] == out[i], "other bytes with slabs of %lld", (long long)slab);
+            cr_assert(fabs((double)out[i] - expected[i]) <= bound,
+                      "%s to %s {%s}: element %zu is %g, expected %g", ts_dtype_name(dtype),
+                      ts_dtype_name(reference_dtype), assignments, i, (double)out[i], expected[i]);
+            cr_assert(!first || first[i] == out[i], "other bytes with slabs of %lld",
+                      (long long)slab);
         }
         if (!first) {
             first = run.out.data;
@@ -206,7 +225,8 @@ TEST_ON_BOTH(equalize, matches_a_reference_of_any_type)
             if (!ts_test_few() || dtype % 2)
                 compared += check_matching((enum ts_dtype)dtype, (enum ts_dtype)reference, "");
             if (!ts_test_few() || dtype % 2 == 0)
-                compared += check_matching((enum ts_dtype)dtype, (enum ts_dtype)reference, "scope=slice");
+                compared +=
+                    check_matching((enum ts_dtype)dtype, (enum ts_dtype)reference, "scope=slice");
         }
     cr_assert_eq(compared, ts_test_few() ? 7 : 2 * 7 * 7);
 }
@@ -235,10 +255,12 @@ static void check_copies(const char *assignments, bool with_reference)
                 continue;
             struct ts_image in = copy_of_ct(copies[i], 3), reference = copy_of_ct(copies[r], 77);
             struct stage_run run;
-            cr_assert_eq(ts_test_run(&run, &equalize_stage, assignments, &in, with_reference ? &reference : NULL, 2, 2),
+            cr_assert_eq(ts_test_run(&run, &equalize_stage, assignments, &in,
+                                     with_reference ? &reference : NULL, 2, 2),
                          TS_OK);
-            cr_assert(!first || !memcmp(first, run.out.data, ts_image_bytes(&run.out)), "%s to %s {%s}: other values",
-                      ts_dtype_name(copies[i]), ts_dtype_name(copies[r]), assignments);
+            cr_assert(!first || !memcmp(first, run.out.data, ts_image_bytes(&run.out)),
+                      "%s to %s {%s}: other values", ts_dtype_name(copies[i]),
+                      ts_dtype_name(copies[r]), assignments);
             if (!first) {
                 first = run.out.data;
                 run.out.data = NULL;
@@ -301,7 +323,8 @@ TEST_ON_BOTH(equalize, matches_floats_of_one_slope_exactly)
     cr_assert_eq(ts_test_run(&run, &equalize_stage, "", &in, &reference, 0, 1), TS_OK);
     for (size_t i = 0; i < n; i++)
         cr_assert(fabs((double)((const float *)run.out.data)[i] - expected[i]) <= 6e-8 * 4000,
-                  "element %zu is %.9g, expected %.9g", i, (double)((const float *)run.out.data)[i], expected[i]);
+                  "element %zu is %.9g, expected %.9g", i, (double)((const float *)run.out.data)[i],
+                  expected[i]);
     ts_test_run_clear(&run);
     free(in.data);
     free(reference.data);
@@ -346,7 +369,8 @@ Test(equalize, states_type_quantity_and_bins)
     cr_assert_str_eq(run.out.unit, "1");
     cr_assert_eq(((const struct equalize_params *)run.set.values)->bins, 65536);
     ts_test_run_clear(&run);
-    cr_assert_eq(ts_test_run(&run, &equalize_stage, "method=opencv bins=65536", &in, NULL, 0, 1), TS_OK);
+    cr_assert_eq(ts_test_run(&run, &equalize_stage, "method=opencv bins=65536", &in, NULL, 0, 1),
+                 TS_OK);
     cr_assert_eq(run.out.dtype, TS_I16);
     cr_assert_eq(run.out.quantity, TS_INTENSITY);
     ts_test_run_clear(&run);
@@ -359,7 +383,8 @@ Test(equalize, states_type_quantity_and_bins)
 static void compare_with_skimage(const char *file)
 {
     size_t n;
-    double *values = ts_test_read_hdf5(file, "input", &n), *expected = ts_test_read_hdf5(file, "equalize_hist", &n);
+    double *values = ts_test_read_hdf5(file, "input", &n),
+           *expected = ts_test_read_hdf5(file, "equalize_hist", &n);
     struct ts_image in = ts_test_image(1, 152, 152, TS_F32, VALUES_CONSTANT, 1);
     cr_assert_eq(ts_image_count(&in), n);
     for (size_t i = 0; i < n; i++)
@@ -368,8 +393,8 @@ static void compare_with_skimage(const char *file)
     cr_assert_eq(ts_test_run(&run, &equalize_stage, "", &in, NULL, 0, 1), TS_OK);
     for (size_t i = 0; i < n; i++)
         cr_assert(fabs((double)((const float *)run.out.data)[i] - expected[i]) <= 1.2e-7,
-                  "%s: element %zu is %.9g, expected %.9g", file, i, (double)((const float *)run.out.data)[i],
-                  expected[i]);
+                  "%s: element %zu is %.9g, expected %.9g", file, i,
+                  (double)((const float *)run.out.data)[i], expected[i]);
     ts_test_run_clear(&run);
     free(in.data);
     free(values);

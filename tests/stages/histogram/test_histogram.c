@@ -17,7 +17,9 @@ static uint64_t count_at(const struct stage_run *run, const char *name, int64_t 
 {
     const struct ts_image *image = ts_test_table(run, name);
     const int64_t columns = image->rank > 0 ? image->axes[image->rank - 1].n : 1;
-    return ((const uint64_t *)image->data)[image->rank == 2 ? z * columns + bin : image->rank == 1 ? z + bin : 0];
+    return ((const uint64_t *)image->data)[image->rank == 2   ? z * columns + bin
+                                           : image->rank == 1 ? z + bin
+                                                              : 0];
 }
 
 static double edge_at(const struct stage_run *run, int64_t z, int64_t i)
@@ -26,16 +28,19 @@ static double edge_at(const struct stage_run *run, int64_t z, int64_t i)
     return ((const double *)image->data)[(image->rank == 2 ? z * image->axes[1].n : 0) + i];
 }
 
-/* Compares the tables of rows [z, z + 1) (or of the volume) with the reference over the edges that the stage states. */
-static void compare(const struct stage_run *run, const double *values, size_t n, int64_t z, const char *what)
+/* Compares the tables of rows [z, z + 1) (or of the volume) with the reference over the edges that
+ * the stage states. */
+static void compare(const struct stage_run *run, const double *values, size_t n, int64_t z,
+                    const char *what)
 {
     const int64_t bins = ((const struct histogram_params *)run->set.values)->bins;
     const double low = edge_at(run, z, 0), high = edge_at(run, z, bins);
     uint64_t *counts = malloc((size_t)bins * sizeof *counts), under, over, nan;
     ts_histogram_oracle_counts(values, n, low, high, bins, counts, &under, &over, &nan);
     for (int64_t i = 0; i < bins; i++)
-        cr_assert_eq(count_at(run, "counts", z, i), counts[i], "%s: z %lld bin %lld is %llu, expected %llu", what,
-                     (long long)z, (long long)i, (unsigned long long)count_at(run, "counts", z, i),
+        cr_assert_eq(count_at(run, "counts", z, i), counts[i],
+                     "%s: z %lld bin %lld is %llu, expected %llu", what, (long long)z, (long long)i,
+                     (unsigned long long)count_at(run, "counts", z, i),
                      (unsigned long long)counts[i]);
     cr_assert_eq(count_at(run, "underflow", z, 0), under, "%s: underflow", what);
     cr_assert_eq(count_at(run, "overflow", z, 0), over, "%s: overflow", what);
@@ -50,7 +55,8 @@ static double *doubles_of(const struct ts_image *image)
     return values;
 }
 
-static size_t check_all(const char *assignments, enum ts_dtype dtype, enum stage_values values, bool odd_values)
+static size_t check_all(const char *assignments, enum ts_dtype dtype, enum stage_values values,
+                        bool odd_values)
 {
     static const int64_t slabs[] = {0, 1, 2, 3};
     struct ts_image in = ts_test_image(4, 23, 41, dtype, values, 77 + (uint64_t)dtype);
@@ -64,12 +70,14 @@ static size_t check_all(const char *assignments, enum ts_dtype dtype, enum stage
     double *as_doubles = doubles_of(&in);
     const size_t slice = ts_slice_count(&in);
     size_t compared = 0;
-    for (size_t s = ts_test_few() ? 2 : 0; s < (ts_test_few() ? 3 : sizeof slabs / sizeof *slabs); s++) {
+    for (size_t s = ts_test_few() ? 2 : 0; s < (ts_test_few() ? 3 : sizeof slabs / sizeof *slabs);
+         s++) {
         struct stage_run run;
         char what[256];
-        snprintf(what, sizeof what, "{%s} %s values %d slab %lld", assignments, ts_dtype_name(dtype), values,
-                 (long long)slabs[s]);
-        const enum ts_status status = ts_test_run(&run, &histogram_stage, assignments, &in, NULL, slabs[s], 1 + (int)s);
+        snprintf(what, sizeof what, "{%s} %s values %d slab %lld", assignments,
+                 ts_dtype_name(dtype), values, (long long)slabs[s]);
+        const enum ts_status status =
+            ts_test_run(&run, &histogram_stage, assignments, &in, NULL, slabs[s], 1 + (int)s);
         if (status != TS_OK)
             ts_diag_print(run.diag, stderr);
         cr_assert_eq(status, TS_OK, "%s", what);
@@ -103,7 +111,8 @@ TEST_ON_BOTH(histogram, agrees_with_the_definition)
             for (int values = VALUES_RANDOM; values <= VALUES_EXTREME; values++)
                 if (ts_test_few() ? values == VALUES_CT && (c + (size_t)dtype) % 3 == 0
                                   : !(dtype == TS_F32 && values == VALUES_EXTREME))
-                    compared += check_all(cases[c], (enum ts_dtype)dtype, (enum stage_values)values, true);
+                    compared +=
+                        check_all(cases[c], (enum ts_dtype)dtype, (enum stage_values)values, true);
     cr_assert_eq(compared, ts_test_few() ? 19 : 8 * (7 * 4 - 1) * 4);
 }
 
@@ -111,14 +120,16 @@ TEST_ON_BOTH(histogram, counts_every_value_of_an_integer_type)
 {
     size_t compared = 0;
     for (int dtype = TS_U8; dtype <= TS_I32; dtype++)
-        for (int values = VALUES_RANDOM; values <= (ts_test_few() ? VALUES_RANDOM : VALUES_EXTREME); values++)
-            compared +=
-                check_all("limits=dtype bins=256 scope=slice", (enum ts_dtype)dtype, (enum stage_values)values, false);
+        for (int values = VALUES_RANDOM; values <= (ts_test_few() ? VALUES_RANDOM : VALUES_EXTREME);
+             values++)
+            compared += check_all("limits=dtype bins=256 scope=slice", (enum ts_dtype)dtype,
+                                  (enum stage_values)values, false);
     cr_assert_eq(compared, ts_test_few() ? 6 : 6 * 4 * 4);
 
     struct ts_image in = ts_test_image(2, 64, 64, TS_I16, VALUES_RANDOM, 5);
     struct stage_run run;
-    cr_assert_eq(ts_test_run(&run, &histogram_stage, "limits=dtype bins=65536", &in, NULL, 0, 1), TS_OK);
+    cr_assert_eq(ts_test_run(&run, &histogram_stage, "limits=dtype bins=65536", &in, NULL, 0, 1),
+                 TS_OK);
     uint64_t *expected = calloc(65536, sizeof *expected);
     for (size_t i = 0; i < ts_image_count(&in); i++)
         expected[((const int16_t *)in.data)[i] + 32768]++;
@@ -138,14 +149,16 @@ TEST_ON_BOTH(histogram, values_on_edges_fall_as_stated)
     struct ts_image in = ts_test_image(1, 3, bins + 1, TS_F32, VALUES_RANDOM, 1);
     float *data = in.data;
     for (int64_t i = 0; i <= bins; i++) {
-        const float edge = (float)(i == bins ? high : low + (double)i * ((high - low) / (double)bins));
+        const float edge =
+            (float)(i == bins ? high : low + (double)i * ((high - low) / (double)bins));
         data[i] = edge;
         data[bins + 1 + i] = nextafterf(edge, -INFINITY);
         data[2 * (bins + 1) + i] = nextafterf(edge, INFINITY);
     }
     double *values = doubles_of(&in);
     struct stage_run run;
-    cr_assert_eq(ts_test_run(&run, &histogram_stage, "bins=1000 range=-0.3,1.7", &in, NULL, 0, 1), TS_OK);
+    cr_assert_eq(ts_test_run(&run, &histogram_stage, "bins=1000 range=-0.3,1.7", &in, NULL, 0, 1),
+                 TS_OK);
     compare(&run, values, ts_image_count(&in), 0, "edges");
     ts_test_run_clear(&run);
 
@@ -180,7 +193,8 @@ TEST_ON_BOTH(histogram, one_value_and_no_value_have_numpys_range)
     free(in.data);
 }
 
-/* Spans that grow from block to block, wide and narrow, so that lanes are folded and opened again. */
+/* Spans that grow from block to block, wide and narrow, so that lanes are folded and opened
+ * again. */
 TEST_ON_BOTH(histogram, long_images_with_changing_spans)
 {
     struct ts_image in = ts_test_image(7, 300, 257, TS_U16, VALUES_RANDOM, 1);
@@ -189,21 +203,25 @@ TEST_ON_BOTH(histogram, long_images_with_changing_spans)
     uint64_t state = 9, *expected = calloc(65536, sizeof *expected);
     for (size_t i = 0; i < n; i++) {
         static const uint32_t spans[] = {3, 4000, 60000, 1, 4096, 65536, 9000};
-        data[i] = (uint16_t)(20000 - 2500 * (int)(i / slice) + (int)(ts_random_next(&state) % spans[i / slice]));
+        data[i] = (uint16_t)(20000 - 2500 * (int)(i / slice) +
+                             (int)(ts_random_next(&state) % spans[i / slice]));
         expected[data[i]]++;
     }
     for (int64_t slab = ts_test_few() ? 3 : 0; slab < 4; slab++) {
         struct stage_run run;
-        cr_assert_eq(ts_test_run(&run, &histogram_stage, "limits=dtype bins=65536", &in, NULL, slab, 2), TS_OK);
-        cr_assert(!memcmp(expected, ts_test_table(&run, "counts")->data, 65536 * sizeof *expected), "slab %lld",
-                  (long long)slab);
+        cr_assert_eq(
+            ts_test_run(&run, &histogram_stage, "limits=dtype bins=65536", &in, NULL, slab, 2),
+            TS_OK);
+        cr_assert(!memcmp(expected, ts_test_table(&run, "counts")->data, 65536 * sizeof *expected),
+                  "slab %lld", (long long)slab);
         ts_test_run_clear(&run);
     }
     free(expected);
     free(in.data);
 }
 
-/* A value of a slice whose spans are narrow, wide, one value, narrow with outliers, and wide with one value in front.
+/* A value of a slice whose spans are narrow, wide, one value, narrow with outliers, and wide with
+ * one value in front.
  */
 static uint16_t value_of_kind(int64_t z, uint64_t *state)
 {
@@ -213,11 +231,13 @@ static uint16_t value_of_kind(int64_t z, uint64_t *state)
         return (uint16_t)(random >> 16);
     if (kind == 5 && random % 4)
         return 60000;
-    return (uint16_t)(kind == 2 ? random >> 16 : (uint32_t)z * 37 % 20000 + (random >> 8) % spans[kind]);
+    return (uint16_t)(kind == 2 ? random >> 16
+                                : (uint32_t)z * 37 % 20000 + (random >> 8) % spans[kind]);
 }
 
 /* From the lowest to the highest value, half a value on both sides where there is one. */
-static void expect_edges_of_data(const struct stage_run *run, const double *values, size_t n, int64_t z)
+static void expect_edges_of_data(const struct stage_run *run, const double *values, size_t n,
+                                 int64_t z)
 {
     const int64_t bins = ((const struct histogram_params *)run->set.values)->bins;
     double low = values[0], high = values[0];
@@ -270,16 +290,19 @@ TEST_ON_BOTH(histogram, many_slices_side_by_side)
     free(in.data);
 }
 
-static void expect_distances(const struct stage_run *run, int64_t z, double variation, double largest, double area)
+static void expect_distances(const struct stage_run *run, int64_t z, double variation,
+                             double largest, double area)
 {
     const double expected[] = {variation, largest, area};
     const double *shares = (const double *)ts_test_table(run, "distances")->data + 2 * z;
     const double found[] = {shares[0], shares[1], ts_test_table_at(run, "wasserstein", z)};
     for (int i = 0; i < 3; i++)
-        cr_assert(fabs(found[i] - expected[i]) <= 1e-12, "distance %d is %g, expected %g", i, found[i], expected[i]);
+        cr_assert(fabs(found[i] - expected[i]) <= 1e-12, "distance %d is %g, expected %g", i,
+                  found[i], expected[i]);
 }
 
-/* Half of the image lies above the range, and counts at its upper end: of the values in range both shares are 1. */
+/* Half of the image lies above the range, and counts at its upper end: of the values in range both
+ * shares are 1. */
 TEST_ON_BOTH(histogram, distances_count_what_is_outside_of_the_range)
 {
     struct ts_image in = ts_test_image(1, 1, 4, TS_F32, VALUES_CONSTANT, 1), reference = in;
@@ -288,29 +311,35 @@ TEST_ON_BOTH(histogram, distances_count_what_is_outside_of_the_range)
     free(in.data);
     in.data = values;
     reference.data = others;
-    cr_assert_eq(ts_test_run(&run, &histogram_stage, "bins=2 range=0,2", &in, &reference, 0, 1), TS_OK);
+    cr_assert_eq(ts_test_run(&run, &histogram_stage, "bins=2 range=0,2", &in, &reference, 0, 1),
+                 TS_OK);
     expect_distances(&run, 0, 0.5, 0.5, 0.75);
     ts_test_run_clear(&run);
 }
 
 TEST_ON_BOTH(histogram, distances_to_a_reference)
 {
-    /* A shift by 3 of values that all lie in bins of width 1: earth mover's distance 3, no overlap. */
+    /* A shift by 3 of values that all lie in bins of width 1: earth mover's distance 3, no
+     * overlap. */
     for (int dtype = TS_U8; dtype <= TS_F32; dtype += ts_test_few() ? 3 : 1) {
         struct ts_image in = ts_test_image(2, 3, 4, (enum ts_dtype)dtype, VALUES_CONSTANT, 1);
-        struct ts_image reference = ts_test_image(5, 2, 2, (enum ts_dtype)dtype, VALUES_CONSTANT, 1);
+        struct ts_image reference =
+            ts_test_image(5, 2, 2, (enum ts_dtype)dtype, VALUES_CONSTANT, 1);
         in.unit = "HU";
         for (size_t i = 0; i < ts_image_count(&reference); i++)
             ts_test_store(reference.data, reference.dtype, i, 4);
         struct stage_run run;
-        cr_assert_eq(ts_test_run(&run, &histogram_stage, "bins=10 range=0,10", &in, &reference, 1, 1), TS_OK);
+        cr_assert_eq(
+            ts_test_run(&run, &histogram_stage, "bins=10 range=0,10", &in, &reference, 1, 1),
+            TS_OK);
         cr_assert_eq(count_at(&run, "reference_counts", 0, 4), 20);
         expect_distances(&run, 0, 1, 1, 3);
         cr_assert_str_eq(ts_test_table(&run, "wasserstein")->unit, "HU");
         cr_assert_str_eq(ts_test_table(&run, "edges")->unit, "HU");
         cr_assert_str_eq(ts_test_table(&run, "distances")->unit, "1");
         ts_test_run_clear(&run);
-        cr_assert_eq(ts_test_run(&run, &histogram_stage, "bins=10 range=0,10 scope=slice", &in, &reference, 1, 1),
+        cr_assert_eq(ts_test_run(&run, &histogram_stage, "bins=10 range=0,10 scope=slice", &in,
+                                 &reference, 1, 1),
                      TS_OK);
         cr_assert_eq(count_at(&run, "reference_counts", 1, 4), 20);
         expect_distances(&run, 1, 1, 1, 3);
@@ -329,7 +358,8 @@ Test(histogram, refuses_what_cannot_be_counted)
     ts_test_refused(&histogram_stage, "range=2,2", TS_U8, false, "range-order");
     ts_test_refused(&histogram_stage, "range=5,2", TS_F32, false, "range-order");
     ts_test_refused(&histogram_stage, "limits=dtype", TS_F32, false, "limits-of-float");
-    ts_test_refused(&histogram_stage, "range=1,1.0000000000000002 bins=65536", TS_F32, false, "range-too-narrow");
+    ts_test_refused(&histogram_stage, "range=1,1.0000000000000002 bins=65536", TS_F32, false,
+                    "range-too-narrow");
     ts_test_refused(&histogram_stage, "scope=slice", TS_U16, true, "reference-needs-range");
     ts_test_refused(&histogram_stage, "method=warp-tagged", TS_U16, false, "choice-device");
     ts_test_refused(&histogram_stage, "merge=fan-in", TS_U16, false, "choice-device");
@@ -339,7 +369,8 @@ Test(histogram, refuses_what_cannot_be_counted)
 static void compare_with_numpy(const char *file)
 {
     size_t n, n_bins;
-    double *values = ts_test_read_hdf5(file, "input", &n), *counts = ts_test_read_hdf5(file, "hist/counts", &n_bins);
+    double *values = ts_test_read_hdf5(file, "input", &n),
+           *counts = ts_test_read_hdf5(file, "hist/counts", &n_bins);
     cr_assert_eq(n_bins, 256);
     for (int dtype = TS_I16; dtype <= TS_F32; dtype++) {
         struct ts_image in = ts_test_image(1, 152, 152, (enum ts_dtype)dtype, VALUES_CONSTANT, 1);
@@ -353,12 +384,16 @@ static void compare_with_numpy(const char *file)
         }
         if (fits) {
             struct stage_run run;
-            cr_assert_eq(ts_test_run(&run, &histogram_stage, "bins=256 range=-1024,3072", &in, NULL, 0, 1), TS_OK);
+            cr_assert_eq(
+                ts_test_run(&run, &histogram_stage, "bins=256 range=-1024,3072", &in, NULL, 0, 1),
+                TS_OK);
             for (int64_t i = 0; i < 256; i++)
-                cr_assert_eq((double)count_at(&run, "counts", 0, i), counts[i], "%s bin %lld", file, (long long)i);
+                cr_assert_eq((double)count_at(&run, "counts", 0, i), counts[i], "%s bin %lld", file,
+                             (long long)i);
             ts_test_run_clear(&run);
         }
-        cr_assert(fits || dtype == TS_U32, "%s holds other values than %s can", file, ts_dtype_name(in.dtype));
+        cr_assert(fits || dtype == TS_U32, "%s holds other values than %s can", file,
+                  ts_dtype_name(in.dtype));
         free(in.data);
     }
     free(values);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Method warp-tagged keeps 27 bits of a count beside a lane's number: a warp that sees one value more often has to add
- * its table up on the way. To reach 2^27 in one warp takes half a minute; so the same kernel counts with 15 bits.
+ * Method warp-tagged keeps 27 bits of a count beside a lane's number: a warp that sees one value
+ * more often has to add its table up on the way. To reach 2^27 in one warp takes half a minute; so
+ * the same kernel counts with 15 bits.
  */
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -15,7 +16,8 @@
 Test(histogram, a_warp_adds_its_counts_up_before_they_reach_the_tag_on_cuda)
 {
     enum { EACH = 3 << NARROW_BITS, N = NARROW_WARPS * EACH };
-    const int n = ts_test_few() ? EACH / NARROW_WARPS : N; /* few: nothing runs over, but every step is taken */
+    const int n = ts_test_few() ? EACH / NARROW_WARPS
+                                : N; /* few: nothing runs over, but every step is taken */
     const int others = ts_test_few() ? 1 : NARROW_WARPS;
     uint64_t counts[NARROW_KEYS];
     struct ts_diag *diag = ts_diag_create();

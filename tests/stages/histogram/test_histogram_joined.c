@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Histograms of a volume of which several processes count a part each, on devices: the joined totals have the bins and
- * the counts of one process, though a device makes bins of its counts before they leave it. The totals are made here.
+ * Histograms of a volume of which several processes count a part each, on devices: the joined
+ * totals have the bins and the counts of one process, though a device makes bins of its counts
+ * before they leave it. The totals are made here.
  */
 #include "stages/histogram/histogram.h"
 
@@ -27,9 +28,9 @@ static void part_init(struct part *part, const char *params, const struct ts_ima
                       struct ts_diag *diag)
 {
     ts_test_params(&histogram_stage, params, &part->set);
-    cr_assert_eq(
-        ts_stage_prepare(&histogram_stage, &part->set, in, NULL, 1, joined ? &device : NULL, diag, &part->context),
-        TS_OK);
+    cr_assert_eq(ts_stage_prepare(&histogram_stage, &part->set, in, NULL, 1,
+                                  joined ? &device : NULL, diag, &part->context),
+                 TS_OK);
     part->context.joined = joined;
     cr_assert_eq(ts_stage_reduced_create(&part->context, NZ, &part->reduced), TS_OK);
 }
@@ -51,18 +52,21 @@ static void add(struct part *part, const struct ts_image *slices)
     total->bins = ts_histogram_bins(&part->context);
     struct bin_counts *counts = calloc(1, ts_bin_counts_bytes(total->bins.n));
     ts_bin_counts_of(counts, &total->bins, slices);
-    memcpy(total->slots, counts->slots, ((size_t)total->bins.n + BINS_EXTRA_SLOTS) * sizeof *total->slots);
+    memcpy(total->slots, counts->slots,
+           ((size_t)total->bins.n + BINS_EXTRA_SLOTS) * sizeof *total->slots);
     free(counts);
 }
 
-static void expect_same_tables(const struct part *part, const struct part *whole, const char *params)
+static void expect_same_tables(const struct part *part, const struct part *whole,
+                               const char *params)
 {
     const struct stage_table *tables, *expected;
     const int n = ts_stage_reduced_tables(part->reduced, &tables);
     cr_assert_eq(ts_stage_reduced_tables(whole->reduced, &expected), n);
     for (int t = 0; t < n; t++)
-        cr_assert_eq(memcmp(tables[t].image.data, expected[t].image.data, ts_image_bytes(&expected[t].image)), 0,
-                     "histogram {%s}: %s", params, expected[t].name);
+        cr_assert_eq(memcmp(tables[t].image.data, expected[t].image.data,
+                            ts_image_bytes(&expected[t].image)),
+                     0, "histogram {%s}: %s", params, expected[t].name);
 }
 
 Test(histogram, totals_of_devices_are_joined)
@@ -70,12 +74,14 @@ Test(histogram, totals_of_devices_are_joined)
     static const struct {
         const char *params;
         bool binned;
-    } rows[] = {{"bins=32", false}, {"bins=32 range=-900,700", true}, {"bins=256 limits=dtype", true}};
+    } rows[] = {
+        {"bins=32", false}, {"bins=32 range=-900,700", true}, {"bins=256 limits=dtype", true}};
     struct ts_image in = ts_test_image(NZ, 5, 9, TS_I16, VALUES_RANDOM, 1);
     struct ts_diag *diag = ts_diag_create();
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct part whole, first, second;
-        const struct ts_image slices[] = {ts_image_slices(&in, 0, CUT), ts_image_slices(&in, CUT, NZ - CUT)};
+        const struct ts_image slices[] = {ts_image_slices(&in, 0, CUT),
+                                          ts_image_slices(&in, CUT, NZ - CUT)};
         part_init(&whole, rows[i].params, &in, false, diag);
         part_init(&first, rows[i].params, &in, true, diag);
         part_init(&second, rows[i].params, &in, true, diag);

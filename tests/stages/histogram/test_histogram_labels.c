@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Histograms by label: each label's values are counted as the definition says, nothing is dropped, and a plan may hold
- * as many counts as its memory budget allows, up to what a device numbers.
+ * Histograms by label: each label's values are counted as the definition says, nothing is dropped,
+ * and a plan may hold as many counts as its memory budget allows, up to what a device numbers.
  */
 #include "stages/histogram/histogram.h"
 
@@ -16,8 +16,8 @@
 
 Test(histogram, thousands_of_labels_with_a_bin_for_each_16_bit_value)
 {
-    static const char *const rows[] = {"bins=65536 n_labels=4096 range=0,65536", "bins=65536 n_labels=8190",
-                                       "bins=8000 n_labels=65536"};
+    static const char *const rows[] = {"bins=65536 n_labels=4096 range=0,65536",
+                                       "bins=65536 n_labels=8190", "bins=8000 n_labels=65536"};
     struct ts_image in = ts_test_image(2, 3, 4, TS_U16, VALUES_CONSTANT, 1),
                     labels = ts_test_image(2, 3, 4, TS_I32, VALUES_CONSTANT, 1);
     const struct ts_image *const references[STAGE_REFERENCES] = {NULL, &labels};
@@ -26,8 +26,9 @@ Test(histogram, thousands_of_labels_with_a_bin_for_each_16_bit_value)
         struct param_set set;
         struct stage_context context;
         ts_test_params(&histogram_stage, rows[i], &set);
-        cr_assert_eq(ts_stage_prepare(&histogram_stage, &set, &in, references, 1, NULL, diag, &context), TS_OK, "%s",
-                     rows[i]);
+        cr_assert_eq(
+            ts_stage_prepare(&histogram_stage, &set, &in, references, 1, NULL, diag, &context),
+            TS_OK, "%s", rows[i]);
         ts_test_params_clear(&set);
         ts_diag_destroy(diag);
     }
@@ -38,7 +39,8 @@ Test(histogram, thousands_of_labels_with_a_bin_for_each_16_bit_value)
 static int64_t label_at(size_t i, size_t columns, int64_t n_labels, uint64_t *state)
 {
     const int64_t area = (int64_t)(i / columns / 7 + i % columns / 9 * 3);
-    return ts_random_next(state) >> 60 == 0 ? (int64_t)(ts_random_next(state) % 5000) - 40 : area % (n_labels + 1);
+    return ts_random_next(state) >> 60 == 0 ? (int64_t)(ts_random_next(state) % 5000) - 40
+                                            : area % (n_labels + 1);
 }
 
 static struct ts_image make_labels(const struct ts_image *in, enum ts_dtype dtype, int64_t n_labels)
@@ -55,13 +57,14 @@ static struct ts_image make_labels(const struct ts_image *in, enum ts_dtype dtyp
 }
 
 /* Every label's values, picked out and counted by the definition; then all others'. */
-static void expect_labels(const struct stage_run *run, const struct ts_image *in, const struct ts_image *labels,
-                          const char *what)
+static void expect_labels(const struct stage_run *run, const struct ts_image *in,
+                          const struct ts_image *labels, const char *what)
 {
     const struct histogram_params *params = run->set.values;
     const size_t n = ts_image_count(in), bins = (size_t)params->bins;
     const double *edges = ts_test_table(run, "edges")->data;
-    double *values = malloc(n * sizeof *values), *tags = malloc(n * sizeof *tags), *picked = malloc(n * sizeof *picked);
+    double *values = malloc(n * sizeof *values), *tags = malloc(n * sizeof *tags),
+           *picked = malloc(n * sizeof *picked);
     uint64_t *counts = calloc(bins, sizeof *counts), outside[3], total = 0;
     ts_load_f64(values, in->data, in->dtype, n);
     ts_load_f64(tags, labels->data, labels->dtype, n);
@@ -69,26 +72,31 @@ static void expect_labels(const struct stage_run *run, const struct ts_image *in
         const bool others = label == params->n_labels;
         size_t n_picked = 0;
         for (size_t i = 0; i < n; i++)
-            if (others ? !(tags[i] >= 0 && tags[i] < (double)params->n_labels) : tags[i] == (double)label)
+            if (others ? !(tags[i] >= 0 && tags[i] < (double)params->n_labels)
+                       : tags[i] == (double)label)
                 picked[n_picked++] = values[i];
-        ts_histogram_oracle_counts(picked, n_picked, edges[0], edges[bins], params->bins, counts, &outside[0],
-                                   &outside[1], &outside[2]);
-        const uint64_t *found = others
-                                    ? ts_test_table(run, "other_counts")->data
-                                    : (const uint64_t *)ts_test_table(run, "label_counts")->data + (size_t)label * bins;
-        cr_assert(!memcmp(found, counts, bins * sizeof *counts), "%s: label %lld", what, (long long)label);
+        ts_histogram_oracle_counts(picked, n_picked, edges[0], edges[bins], params->bins, counts,
+                                   &outside[0], &outside[1], &outside[2]);
+        const uint64_t *found =
+            others
+                ? ts_test_table(run, "other_counts")->data
+                : (const uint64_t *)ts_test_table(run, "label_counts")->data + (size_t)label * bins;
+        cr_assert(!memcmp(found, counts, bins * sizeof *counts), "%s: label %lld", what,
+                  (long long)label);
         static const char *const names[] = {"label_underflow", "label_overflow", "label_nan"};
         for (int i = 0; i < 3; i++) {
-            const double seen =
-                others ? ts_test_table_at(run, "other_outside", i) : ts_test_table_at(run, names[i], label);
-            cr_assert_eq(seen, (double)outside[i], "%s: label %lld outside %d", what, (long long)label, i);
+            const double seen = others ? ts_test_table_at(run, "other_outside", i)
+                                       : ts_test_table_at(run, names[i], label);
+            cr_assert_eq(seen, (double)outside[i], "%s: label %lld outside %d", what,
+                         (long long)label, i);
         }
         total += n_picked;
     }
     cr_assert_eq(total, n);
-    ts_histogram_oracle_counts(values, n, edges[0], edges[bins], params->bins, counts, &outside[0], &outside[1],
-                               &outside[2]);
-    cr_assert(!memcmp(ts_test_table(run, "counts")->data, counts, bins * sizeof *counts), "%s: all", what);
+    ts_histogram_oracle_counts(values, n, edges[0], edges[bins], params->bins, counts, &outside[0],
+                               &outside[1], &outside[2]);
+    cr_assert(!memcmp(ts_test_table(run, "counts")->data, counts, bins * sizeof *counts), "%s: all",
+              what);
     free(values);
     free(tags);
     free(picked);
@@ -111,19 +119,23 @@ TEST_ON_BOTH(histogram, labels_have_a_histogram_each)
                 for (size_t s = 0; s < 2; s++) {
                     if (ts_test_few() && (s == 1 || (dtype + 2 * tag + (int)c) % 5 != 0))
                         continue;
-                    if (c == 2 && (dtype + tag) % 4 != 0) /* the definition by label takes its time */
+                    if (c == 2 &&
+                        (dtype + tag) % 4 != 0) /* the definition by label takes its time */
                         continue;
-                    struct ts_image in = ts_test_image(3, 23, 31, (enum ts_dtype)dtype, VALUES_RANDOM, 8);
-                    struct ts_image labels = make_labels(&in, (enum ts_dtype)tag, cases[c].n_labels);
+                    struct ts_image in =
+                        ts_test_image(3, 23, 31, (enum ts_dtype)dtype, VALUES_RANDOM, 8);
+                    struct ts_image labels =
+                        make_labels(&in, (enum ts_dtype)tag, cases[c].n_labels);
                     const struct ts_image *const references[STAGE_REFERENCES] = {NULL, &labels};
                     struct stage_run run;
                     char what[200];
                     if (dtype == TS_F32)
                         ((float *)in.data)[7] = NAN;
                     snprintf(what, sizeof what, "{%s} %s by %s slab %lld", cases[c].assignments,
-                             ts_dtype_name(in.dtype), ts_dtype_name(labels.dtype), (long long)slabs[s]);
-                    const enum ts_status status = ts_test_run_references(&run, &histogram_stage, cases[c].assignments,
-                                                                         &in, references, slabs[s], 2);
+                             ts_dtype_name(in.dtype), ts_dtype_name(labels.dtype),
+                             (long long)slabs[s]);
+                    const enum ts_status status = ts_test_run_references(
+                        &run, &histogram_stage, cases[c].assignments, &in, references, slabs[s], 2);
                     if (status != TS_OK)
                         ts_diag_print(run.diag, stderr);
                     cr_assert_eq(status, TS_OK, "%s", what);
@@ -139,14 +151,17 @@ TEST_ON_BOTH(histogram, labels_have_a_histogram_each)
 /* With a reference as well all tables are there, each with its own name. */
 TEST_ON_BOTH(histogram, labels_and_a_reference)
 {
-    struct ts_image in = ts_test_image(2, 9, 11, TS_U16, VALUES_CT, 8), labels = make_labels(&in, TS_U8, 3);
+    struct ts_image in = ts_test_image(2, 9, 11, TS_U16, VALUES_CT, 8),
+                    labels = make_labels(&in, TS_U8, 3);
     const struct ts_image *const references[STAGE_REFERENCES] = {&in, &labels};
     struct stage_run run;
-    cr_assert_eq(ts_test_run_references(&run, &histogram_stage, "bins=16 n_labels=3", &in, references, 1, 2), TS_OK);
+    cr_assert_eq(
+        ts_test_run_references(&run, &histogram_stage, "bins=16 n_labels=3", &in, references, 1, 2),
+        TS_OK);
     expect_labels(&run, &in, &labels, "with a reference");
     cr_assert_eq(ts_test_table_at(&run, "wasserstein", 0), 0);
-    cr_assert(!memcmp(ts_test_table(&run, "counts")->data, ts_test_table(&run, "reference_counts")->data,
-                      16 * sizeof(uint64_t)));
+    cr_assert(!memcmp(ts_test_table(&run, "counts")->data,
+                      ts_test_table(&run, "reference_counts")->data, 16 * sizeof(uint64_t)));
     ts_test_run_clear(&run);
     free(in.data);
     free(labels.data);
@@ -158,8 +173,8 @@ static void expect_refused(const char *assignments, enum ts_dtype labels_dtype, 
     struct ts_image labels = ts_test_image(2, 3, 4, labels_dtype, VALUES_CONSTANT, 1);
     const struct ts_image *const references[STAGE_REFERENCES] = {NULL, &labels};
     struct stage_run run;
-    cr_assert_eq(ts_test_run_references(&run, &histogram_stage, assignments, &in, references, 0, 1), TS_BAD_CHAIN,
-                 "{%s} was not refused", assignments);
+    cr_assert_eq(ts_test_run_references(&run, &histogram_stage, assignments, &in, references, 0, 1),
+                 TS_BAD_CHAIN, "{%s} was not refused", assignments);
     cr_assert_eq(ts_diag_count(run.diag), 1);
     cr_assert_str_eq(ts_diag_get(run.diag, 0)->code, code);
     ts_test_run_clear(&run);

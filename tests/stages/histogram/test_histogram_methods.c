@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Every method of both devices counts what the definition says, over the types, ranges, distributions and shapes at
- * which their tables change.
+ * Every method of both devices counts what the definition says, over the types, ranges,
+ * distributions and shapes at which their tables change.
  */
 #include "stages/histogram/histogram.h"
 
@@ -39,28 +39,34 @@ struct expected_row {
     uint64_t *counts, outside[3];
 };
 
-static void expect_row(const struct stage_run *run, const struct expected_row *row, int64_t z, const char *what)
+static void expect_row(const struct stage_run *run, const struct expected_row *row, int64_t z,
+                       const char *what)
 {
     static const char *const names[] = {"underflow", "overflow", "nan"};
     const int64_t bins = ((const struct histogram_params *)run->set.values)->bins;
     const uint64_t *counts = (const uint64_t *)ts_test_table(run, "counts")->data + z * bins;
     for (int64_t bin = 0; bin < bins; bin++)
-        if (counts[bin] != row->counts[bin]) /* Criterion counts what it asserts, which takes longer than to compare */
-            cr_assert_fail("%s: z %lld bin %lld is %llu, expected %llu", what, (long long)z, (long long)bin,
-                           (unsigned long long)counts[bin], (unsigned long long)row->counts[bin]);
+        if (counts[bin] != row->counts[bin]) /* Criterion counts what it asserts, which takes longer
+                                                than to compare */
+            cr_assert_fail("%s: z %lld bin %lld is %llu, expected %llu", what, (long long)z,
+                           (long long)bin, (unsigned long long)counts[bin],
+                           (unsigned long long)row->counts[bin]);
     for (int i = 0; i < 3; i++)
-        cr_assert_eq(((const uint64_t *)ts_test_table(run, names[i])->data)[z], row->outside[i], "%s: z %lld %s", what,
-                     (long long)z, names[i]);
+        cr_assert_eq(((const uint64_t *)ts_test_table(run, names[i])->data)[z], row->outside[i],
+                     "%s: z %lld %s", what, (long long)z, names[i]);
 }
 
-/* One run against the rows, which are the volume's or the slices'; slabs are shared out over two threads. */
-static void check_run(const struct ts_image *in, const char *assignments, int64_t slab, const struct expected_row *rows,
-                      int64_t n_rows)
+/* One run against the rows, which are the volume's or the slices'; slabs are shared out over two
+ * threads. */
+static void check_run(const struct ts_image *in, const char *assignments, int64_t slab,
+                      const struct expected_row *rows, int64_t n_rows)
 {
     struct stage_run run;
     char what[320];
-    snprintf(what, sizeof what, "{%s} %s slab %lld", assignments, ts_dtype_name(in->dtype), (long long)slab);
-    const enum ts_status status = ts_test_run(&run, &histogram_stage, assignments, in, NULL, slab, slab > 0 ? 2 : 1);
+    snprintf(what, sizeof what, "{%s} %s slab %lld", assignments, ts_dtype_name(in->dtype),
+             (long long)slab);
+    const enum ts_status status =
+        ts_test_run(&run, &histogram_stage, assignments, in, NULL, slab, slab > 0 ? 2 : 1);
     if (status != TS_OK)
         ts_diag_print(run.diag, stderr);
     cr_assert_eq(status, TS_OK, "%s", what);
@@ -71,8 +77,8 @@ static void check_run(const struct ts_image *in, const char *assignments, int64_
 }
 
 /* All methods over slabs. Returns how many runs. */
-static size_t check_methods(const struct ts_image *in, const char *assignments, const struct expected_row *rows,
-                            int64_t n_rows)
+static size_t check_methods(const struct ts_image *in, const char *assignments,
+                            const struct expected_row *rows, int64_t n_rows)
 {
     static const int64_t slabs[SLABS] = {0, 3};
     size_t runs = 0;
@@ -87,10 +93,11 @@ static size_t check_methods(const struct ts_image *in, const char *assignments, 
 }
 
 /* Methods that leave tables, each with every way to merge them. */
-static size_t check_merges(const struct ts_image *in, const char *assignments, const struct expected_row *rows,
-                           int64_t n_rows)
+static size_t check_merges(const struct ts_image *in, const char *assignments,
+                           const struct expected_row *rows, int64_t n_rows)
 {
-    static const char *const tables[] = {"sub-histogram", "shared", "occupancy", "warp-tagged", "lane-private"};
+    static const char *const tables[] = {"sub-histogram", "shared", "occupancy", "warp-tagged",
+                                         "lane-private"};
     static const char *const merges[] = {"atomic", "fan-in", "two-level"};
     size_t runs = 0;
     for (size_t m = 0; m < sizeof tables / sizeof *tables; m++)
@@ -105,12 +112,12 @@ static size_t check_merges(const struct ts_image *in, const char *assignments, c
     return runs;
 }
 
-typedef size_t (*check_rows)(const struct ts_image *in, const char *assignments, const struct expected_row *rows,
-                             int64_t n_rows);
+typedef size_t (*check_rows)(const struct ts_image *in, const char *assignments,
+                             const struct expected_row *rows, int64_t n_rows);
 
 /* By the definition, between edges that are known. */
-static size_t check_by(check_rows check, const struct ts_image *in, const char *assignments, double low, double high,
-                       int64_t bins)
+static size_t check_by(check_rows check, const struct ts_image *in, const char *assignments,
+                       double low, double high, int64_t bins)
 {
     const bool each = strstr(assignments, "scope=slice") != NULL;
     const int64_t n_rows = each ? in->axes[0].n : 1;
@@ -120,8 +127,8 @@ static size_t check_by(check_rows check, const struct ts_image *in, const char *
     ts_load_f64(values, in->data, in->dtype, ts_image_count(in));
     for (int64_t z = 0; z < n_rows; z++) {
         rows[z].counts = calloc((size_t)bins, sizeof *rows[z].counts);
-        ts_histogram_oracle_counts(values + (size_t)z * n, n, low, high, bins, rows[z].counts, &rows[z].outside[0],
-                                   &rows[z].outside[1], &rows[z].outside[2]);
+        ts_histogram_oracle_counts(values + (size_t)z * n, n, low, high, bins, rows[z].counts,
+                                   &rows[z].outside[0], &rows[z].outside[1], &rows[z].outside[2]);
     }
     const size_t runs = check(in, assignments, rows, n_rows);
     for (int64_t z = 0; z < n_rows; z++)
@@ -131,8 +138,8 @@ static size_t check_by(check_rows check, const struct ts_image *in, const char *
     return runs;
 }
 
-static size_t check_definition(const struct ts_image *in, const char *assignments, double low, double high,
-                               int64_t bins)
+static size_t check_definition(const struct ts_image *in, const char *assignments, double low,
+                               double high, int64_t bins)
 {
     return check_by(check_methods, in, assignments, low, high, bins);
 }
@@ -151,40 +158,45 @@ TEST_ON_BOTH(histogram, every_method_agrees_with_the_definition)
     size_t runs = 0;
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
         for (int dtype = TS_U8; dtype <= TS_F32; dtype++)
-            for (int values = VALUES_RANDOM; values <= (ts_test_few() ? VALUES_RANDOM : VALUES_CONSTANT); values++) {
+            for (int values = VALUES_RANDOM;
+                 values <= (ts_test_few() ? VALUES_RANDOM : VALUES_CONSTANT); values++) {
                 if (ts_test_few() && dtype != 2 * (int)(c % 4))
                     continue;
-                struct ts_image in = ts_test_image(4, 23, 41, (enum ts_dtype)dtype, (enum stage_values)values, 5);
+                struct ts_image in =
+                    ts_test_image(4, 23, 41, (enum ts_dtype)dtype, (enum stage_values)values, 5);
                 if (dtype == TS_F32) {
                     float *data = in.data;
                     data[3] = data[2500] = NAN;
                     data[5] = INFINITY;
                     data[6] = -INFINITY;
                 }
-                runs += check_definition(&in, cases[c].assignments, cases[c].low, cases[c].high, cases[c].bins);
+                runs += check_definition(&in, cases[c].assignments, cases[c].low, cases[c].high,
+                                         cases[c].bins);
                 free(in.data);
             }
     cr_assert_eq(runs, ts_test_few() ? 5 * n_methods() - 4 : 5 * 3 * 2 * (7 * n_methods() - 5));
 }
 
-/* So many pixels that there are many tables, not a power of two of them, and values in all; of a volume, of slices, of
- * more bins than one pass counts, and of rows that 16 strips of 512 columns do not span. A table that is left out, or
- * added twice, is missed. */
+/* So many pixels that there are many tables, not a power of two of them, and values in all; of a
+ * volume, of slices, of more bins than one pass counts, and of rows that 16 strips of 512 columns
+ * do not span. A table that is left out, or added twice, is missed. */
 Test(histogram, every_merge_of_tables_on_cuda)
 {
-    static const int64_t shapes[][3] = {{7, 301, 523}, {37, 61, 67}, {3, 19, 9001}, {1, 3, 5}, {9, 13, 37}};
+    static const int64_t shapes[][3] = {
+        {7, 301, 523}, {37, 61, 67}, {3, 19, 9001}, {1, 3, 5}, {9, 13, 37}};
     const size_t n_shapes = sizeof shapes / sizeof *shapes - 1; /* the last for compute-sanitizer */
     static const enum ts_dtype dtypes[] = {TS_F32, TS_U16, TS_U8};
     size_t runs = 0;
     ts_test_begin_cuda();
     for (size_t s = ts_test_few() ? n_shapes : 0; s < n_shapes + (ts_test_few() ? 1 : 0); s++)
         for (size_t t = 0; t < sizeof dtypes / sizeof *dtypes; t++) {
-            struct ts_image in =
-                ts_test_image(shapes[s][0], shapes[s][1], shapes[s][2], dtypes[t], VALUES_RANDOM, 5 + t);
+            struct ts_image in = ts_test_image(shapes[s][0], shapes[s][1], shapes[s][2], dtypes[t],
+                                               VALUES_RANDOM, 5 + t);
             runs += check_by(check_merges, &in, "bins=33 range=0,200", 0, 200, 33);
             runs += check_by(check_merges, &in, "bins=33 range=0,200 scope=slice", 0, 200, 33);
             if (!ts_test_few() && s == 1 && dtypes[t] == TS_F32)
-                runs += check_by(check_merges, &in, "bins=65536 range=0,65536 scope=slice", 0, 65536, 65536);
+                runs += check_by(check_merges, &in, "bins=65536 range=0,65536 scope=slice", 0,
+                                 65536, 65536);
             free(in.data);
         }
     ts_test_end_cuda();
@@ -202,7 +214,8 @@ Test(histogram, refuses_a_merge_of_no_tables_on_cuda)
         struct stage_run run;
         char text[64];
         snprintf(text, sizeof text, "merge=fan-in method=%s", tried[m]);
-        cr_assert_eq(ts_test_run(&run, &histogram_stage, text, &in, NULL, 0, 1), expected, "{%s}", text);
+        cr_assert_eq(ts_test_run(&run, &histogram_stage, text, &in, NULL, 0, 1), expected, "{%s}",
+                     text);
         if (m > 0)
             cr_assert_str_eq(ts_diag_get(run.diag, 0)->code, "merge-without-tables");
         ts_test_run_clear(&run);
@@ -225,8 +238,8 @@ Test(histogram, every_method_on_few_pixels_on_cuda)
     ts_test_end_cuda();
 }
 
-/* There are as many bins as a block's shared memory holds counters, and some fewer: it also holds the bins
- * themselves. */
+/* There are as many bins as a block's shared memory holds counters, and some fewer: it also holds
+ * the bins themselves. */
 Test(histogram, tables_as_large_as_shared_memory_on_cuda)
 {
     static const int tables[] = {1, 8, 32}; /* a block, a warp, a lane */
@@ -237,10 +250,12 @@ Test(histogram, tables_as_large_as_shared_memory_on_cuda)
         for (size_t table = 0; table < sizeof tables / sizeof *tables; table++)
             for (size_t i = 0; i < (ts_test_few() ? 1 : sizeof fewer / sizeof *fewer); i++)
                 for (int dtype = ts_test_few() ? TS_F32 : TS_U32; dtype <= TS_F32; dtype++) {
-                    struct ts_image in = ts_test_image(2, 7, 41, (enum ts_dtype)dtype, VALUES_CT, 5);
+                    struct ts_image in =
+                        ts_test_image(2, 7, 41, (enum ts_dtype)dtype, VALUES_CT, 5);
                     char text[64];
                     ts_test_begin_cuda_like(capabilities[device]);
-                    const int64_t counters = ts_test_device->block_shared_bytes / (int)sizeof(uint32_t);
+                    const int64_t counters =
+                        ts_test_device->block_shared_bytes / (int)sizeof(uint32_t);
                     const int64_t bins = counters / tables[table] - BINS_EXTRA_SLOTS - fewer[i];
                     snprintf(text, sizeof text, "bins=%lld range=0,300", (long long)bins);
                     runs += check_definition(&in, text, 0, 300, bins);
@@ -250,7 +265,7 @@ Test(histogram, tables_as_large_as_shared_memory_on_cuda)
     cr_assert_eq(runs, 2 * 3 * (ts_test_few() ? 1 : 11 * 3 * 2) * (METHODS - 1));
 }
 
-/* ---- whole types ------------------------------------------------------------------------------- */
+/* ---- whole types ----------------------------------------------------------------------------- */
 
 enum pattern {
     UNIFORM,
@@ -265,7 +280,8 @@ enum pattern {
     PATTERNS
 };
 
-static uint32_t key_of(enum pattern pattern, size_t i, size_t x, size_t y, size_t z, uint64_t *state)
+static uint32_t key_of(enum pattern pattern, size_t i, size_t x, size_t y, size_t z,
+                       uint64_t *state)
 {
     const uint32_t random = (uint32_t)(ts_random_next(state) >> 32);
     switch (pattern) {
@@ -293,12 +309,16 @@ static uint32_t key_of(enum pattern pattern, size_t i, size_t x, size_t y, size_
 /* Fills the image and counts its keys, a row of them for each slice. */
 static uint64_t *fill(struct ts_image *in, enum pattern pattern)
 {
-    const bool bytes = ts_dtype_bytes(in->dtype) == 1, is_signed = in->dtype == TS_I8 || in->dtype == TS_I16;
-    const size_t n_keys = bytes ? 256 : 65536, columns = (size_t)in->axes[2].n, slice = ts_slice_count(in);
-    uint64_t *counts = calloc((size_t)in->axes[0].n * n_keys, sizeof *counts), state = 11 + (uint64_t)pattern;
+    const bool bytes = ts_dtype_bytes(in->dtype) == 1,
+               is_signed = in->dtype == TS_I8 || in->dtype == TS_I16;
+    const size_t n_keys = bytes ? 256 : 65536, columns = (size_t)in->axes[2].n,
+                 slice = ts_slice_count(in);
+    uint64_t *counts = calloc((size_t)in->axes[0].n * n_keys, sizeof *counts),
+             state = 11 + (uint64_t)pattern;
     for (size_t i = 0; i < ts_image_count(in); i++) {
         const size_t z = i / slice;
-        const uint32_t key = key_of(pattern, i, i % columns, i % slice / columns, z, &state) & (uint32_t)(n_keys - 1);
+        const uint32_t key = key_of(pattern, i, i % columns, i % slice / columns, z, &state) &
+                             (uint32_t)(n_keys - 1);
         if (bytes)
             ((uint8_t *)in->data)[i] = (uint8_t)(key ^ (is_signed ? 0x80 : 0));
         else
@@ -336,8 +356,8 @@ static size_t check_pattern(enum pattern pattern, enum ts_dtype dtype, const int
     return runs;
 }
 
-/* Blocks with 64 or 99 KiB of shared memory count 16-bit values in passes over ranges of them, which leave out no pixel
- * that does not fill a vector. */
+/* Blocks with 64 or 99 KiB of shared memory count 16-bit values in passes over ranges of them,
+ * which leave out no pixel that does not fill a vector. */
 Test(histogram, whole_types_with_little_shared_memory_on_cuda)
 {
     static const int64_t shapes[][3] = {{3, 61, 67}, {1, 1, 1}, {2, 301, 523}};
@@ -346,9 +366,12 @@ Test(histogram, whole_types_with_little_shared_memory_on_cuda)
     for (size_t device = 0; device < sizeof capabilities / sizeof *capabilities; device++) {
         ts_test_begin_cuda_like(capabilities[device]);
         for (int pattern = UNIFORM; pattern < (ts_test_few() ? NARROW : PATTERNS); pattern++)
-            for (size_t shape = 0; shape < (ts_test_few() ? 1 : sizeof shapes / sizeof *shapes); shape++)
-                runs += check_pattern((enum pattern)pattern, pattern % 2 ? TS_I16 : TS_U16, shapes[shape]);
-        struct ts_image in = ts_test_image(4, 23, 41, TS_I16, VALUES_RANDOM, 5); /* most outside of the range */
+            for (size_t shape = 0; shape < (ts_test_few() ? 1 : sizeof shapes / sizeof *shapes);
+                 shape++)
+                runs += check_pattern((enum pattern)pattern, pattern % 2 ? TS_I16 : TS_U16,
+                                      shapes[shape]);
+        struct ts_image in =
+            ts_test_image(4, 23, 41, TS_I16, VALUES_RANDOM, 5); /* most outside of the range */
         runs += check_definition(&in, "bins=33 range=-100,101.5 scope=slice", -100, 101.5, 33);
         free(in.data);
         ts_test_end_cuda();
@@ -362,14 +385,18 @@ TEST_ON_BOTH(histogram, every_method_counts_whole_types)
     size_t runs = 0;
     const int step = ts_test_few() ? 3 : 1;
     for (int pattern = UNIFORM; pattern < PATTERNS; pattern += step)
-        for (size_t shape = 0; shape < (ts_test_few() ? 1 : sizeof shapes / sizeof *shapes); shape++)
-            for (int dtype = ts_test_few() ? TS_U16 : TS_U8; dtype <= (ts_test_few() ? TS_U16 : TS_I16); dtype++)
+        for (size_t shape = 0; shape < (ts_test_few() ? 1 : sizeof shapes / sizeof *shapes);
+             shape++)
+            for (int dtype = ts_test_few() ? TS_U16 : TS_U8;
+                 dtype <= (ts_test_few() ? TS_U16 : TS_I16); dtype++)
                 runs += check_pattern((enum pattern)pattern, (enum ts_dtype)dtype, shapes[shape]);
-    cr_assert_eq(runs, ts_test_few() ? 3 * 2 * n_methods() : PATTERNS * 4 * 2 * 2 * 2 * (2 * n_methods() - 1));
+    cr_assert_eq(runs, ts_test_few() ? 3 * 2 * n_methods()
+                                     : PATTERNS * 4 * 2 * 2 * 2 * (2 * n_methods() - 1));
 }
 
 /* Checks the bins of the slices, whose counts are given, and of the volume. */
-static void check_bins_of_type(const struct ts_image *in, const uint64_t *counts, size_t n_bins, int pattern)
+static void check_bins_of_type(const struct ts_image *in, const uint64_t *counts, size_t n_bins,
+                               int pattern)
 {
     uint64_t *all = calloc(n_bins, sizeof *all);
     for (size_t z = 0; z < (size_t)in->axes[0].n; z++)
@@ -381,22 +408,26 @@ static void check_bins_of_type(const struct ts_image *in, const uint64_t *counts
         snprintf(text, sizeof text, "limits=dtype bins=%zu%s", n_bins, each ? " scope=slice" : "");
         cr_assert_eq(ts_test_run(&run, &histogram_stage, text, in, NULL, 0, 1), TS_OK);
         const size_t n = each ? (size_t)in->axes[0].n * n_bins : n_bins;
-        cr_assert(!memcmp(ts_test_table(&run, "counts")->data, each ? counts : all, n * sizeof *counts),
-                  "pattern %d, %lld slices of %s, {%s}", pattern, (long long)in->axes[0].n, ts_dtype_name(in->dtype),
-                  text);
+        cr_assert(
+            !memcmp(ts_test_table(&run, "counts")->data, each ? counts : all, n * sizeof *counts),
+            "pattern %d, %lld slices of %s, {%s}", pattern, (long long)in->axes[0].n,
+            ts_dtype_name(in->dtype), text);
         ts_test_run_clear(&run);
     }
     free(all);
 }
 
-/* So many slices that each is counted by one block, small and large; and all of them as a volume. Values of the last
- * are more than 65,535 in one bin, and a device counts 32,768 bins or fewer in groups of values. */
+/* So many slices that each is counted by one block, small and large; and all of them as a volume.
+ * Values of the last are more than 65,535 in one bin, and a device counts 32,768 bins or fewer in
+ * groups of values. */
 Test(histogram, many_slices_on_cuda)
 {
-    static const int64_t shapes[][3] = {{150, 97, 131}, {700, 5, 3}, {290, 64, 64}, {130, 350, 331}};
+    static const int64_t shapes[][3] = {
+        {150, 97, 131}, {700, 5, 3}, {290, 64, 64}, {130, 350, 331}};
     ts_test_begin_cuda();
     for (int pattern = UNIFORM; pattern < (ts_test_few() ? NARROW : PATTERNS); pattern++)
-        for (size_t shape = ts_test_few() ? 1 : 0; shape < sizeof shapes / sizeof *shapes; shape++) {
+        for (size_t shape = ts_test_few() ? 1 : 0; shape < sizeof shapes / sizeof *shapes;
+             shape++) {
             const enum ts_dtype dtype = shape == 1 ? TS_I8 : pattern % 2 ? TS_I16 : TS_U16;
             struct ts_image in = ts_test_image(1, 1, 1, dtype, VALUES_CONSTANT, 1);
             const size_t n_keys = ts_dtype_bytes(dtype) == 1 ? 256 : 65536;
@@ -432,7 +463,8 @@ Test(histogram, counts_past_16_bits_on_cuda)
     in.data = malloc(ts_image_bytes(&in));
     memset(in.data, 3, ts_image_bytes(&in));
     for (int m = 0; m < METHODS; m++) {
-        static const char *const ranges[] = {"bins=2 range=2,4", "bins=256 limits=dtype", "bins=256 limits=dtype"};
+        static const char *const ranges[] = {"bins=2 range=2,4", "bins=256 limits=dtype",
+                                             "bins=256 limits=dtype"};
         for (int wide = 0; wide < 3; wide++) {
             struct stage_run run;
             char text[128];
@@ -441,12 +473,14 @@ Test(histogram, counts_past_16_bits_on_cuda)
             if (!has_method(methods[m], in.dtype))
                 continue;
             snprintf(text, sizeof text, "%s method=%s", ranges[wide], methods[m]);
-            cr_assert_eq(ts_test_run(&run, &histogram_stage, text, &in, NULL, 0, 1), TS_OK, "{%s}", text);
-            const uint64_t found = ((const uint64_t *)ts_test_table(&run, "counts")->data)[wide == 1   ? 3
-                                                                                           : wide == 2 ? 3
-                                                                                                       : 1];
-            cr_assert_eq(found, ts_image_count(&in), "{%s}: %llu of %zu", text, (unsigned long long)found,
-                         ts_image_count(&in));
+            cr_assert_eq(ts_test_run(&run, &histogram_stage, text, &in, NULL, 0, 1), TS_OK, "{%s}",
+                         text);
+            const uint64_t found =
+                ((const uint64_t *)ts_test_table(&run, "counts")->data)[wide == 1   ? 3
+                                                                        : wide == 2 ? 3
+                                                                                    : 1];
+            cr_assert_eq(found, ts_image_count(&in), "{%s}: %llu of %zu", text,
+                         (unsigned long long)found, ts_image_count(&in));
             ts_test_run_clear(&run);
         }
     }

@@ -18,17 +18,18 @@ TestSuite(statistics);
 static const double percents[] = {0, 2, 25, 50, 75.5, 99, 100};
 enum { PERCENTS = sizeof percents / sizeof *percents };
 
-static void near(const struct stage_run *run, const char *name, int64_t i, double expected, double scale,
-                 const char *what)
+static void near(const struct stage_run *run, const char *name, int64_t i, double expected,
+                 double scale, const char *what)
 {
     const double found = ts_test_table_at(run, name, i);
     const bool same = found == expected || (isnan(found) && isnan(expected));
-    cr_assert(same || fabs(found - expected) <= 1e-12 * scale, "%s: %s is %.17g, expected %.17g", what, name, found,
-              expected);
+    cr_assert(same || fabs(found - expected) <= 1e-12 * scale, "%s: %s is %.17g, expected %.17g",
+              what, name, found, expected);
 }
 
 /* Row z of the tables (0 for the volume) against the definition. */
-static void compare(const struct stage_run *run, const double *values, size_t n, int64_t z, const char *what)
+static void compare(const struct stage_run *run, const double *values, size_t n, int64_t z,
+                    const char *what)
 {
     const struct statistics_params *params = run->set.values;
     struct statistics_oracle expected;
@@ -40,7 +41,8 @@ static void compare(const struct stage_run *run, const double *values, size_t n,
     near(run, "zeros", z, (double)expected.zeros, 0, what);
     near(run, "min", z, expected.min, 0, what);
     near(run, "max", z, expected.max, 0, what);
-    near(run, "sum", z, expected.sum, run->context.in.dtype == TS_F32 ? largest * (double)n : 0, what);
+    near(run, "sum", z, expected.sum, run->context.in.dtype == TS_F32 ? largest * (double)n : 0,
+         what);
     near(run, "mean", z, expected.mean, largest, what);
     near(run, "variance", z, expected.variance, largest * largest, what);
     near(run, "standard_deviation", z, sqrt(expected.variance), largest, what);
@@ -48,7 +50,8 @@ static void compare(const struct stage_run *run, const double *values, size_t n,
     near(run, "product_sign", z, expected.product_sign, 0, what);
     if (params->percentiles.values)
         for (int i = 0; i < PERCENTS; i++)
-            near(run, "percentiles", PERCENTS * z + i, ts_percentile_oracle(values, n, percents[i]), largest, what);
+            near(run, "percentiles", PERCENTS * z + i, ts_percentile_oracle(values, n, percents[i]),
+                 largest, what);
 }
 
 /* Slabs of every kind give the same bytes. */
@@ -61,7 +64,9 @@ static void check_image(const char *assignments, const struct ts_image *in, cons
     const int64_t slabs = ts_test_few() ? 2 : 4;
     for (int64_t slab = 0; slab < slabs && (slab == 0 || slab < in->axes[0].n); slab++) {
         struct stage_run run;
-        cr_assert_eq(ts_test_run(&run, &statistics_stage, assignments, in, NULL, slab, 1 + (int)slab), TS_OK);
+        cr_assert_eq(
+            ts_test_run(&run, &statistics_stage, assignments, in, NULL, slab, 1 + (int)slab),
+            TS_OK);
         const bool whole = ts_test_table(&run, "count")->rank == 0;
         if (slab == 0 && whole)
             compare(&run, values, n, 0, what);
@@ -74,8 +79,9 @@ static void check_image(const char *assignments, const struct ts_image *in, cons
             const size_t bytes = ts_image_bytes(&tables[i].image);
             if (!first[i])
                 first[i] = memcpy(malloc(bytes), tables[i].image.data, bytes);
-            cr_assert(!memcmp(first[i], tables[i].image.data, bytes), "%s: other bytes of %s with slabs of %lld", what,
-                      tables[i].name, (long long)slab);
+            cr_assert(!memcmp(first[i], tables[i].image.data, bytes),
+                      "%s: other bytes of %s with slabs of %lld", what, tables[i].name,
+                      (long long)slab);
         }
         ts_test_run_clear(&run);
     }
@@ -104,8 +110,9 @@ TEST_ON_BOTH(statistics, agree_with_their_definitions)
                 for (int values = VALUES_RANDOM; values <= last; values++) {
                     if (ts_test_few() && (c + s + (size_t)dtype) % 3 != 0)
                         continue;
-                    struct ts_image in = ts_test_image(shapes[s][0], shapes[s][1], shapes[s][2], (enum ts_dtype)dtype,
-                                                       (enum stage_values)values, 31);
+                    struct ts_image in =
+                        ts_test_image(shapes[s][0], shapes[s][1], shapes[s][2],
+                                      (enum ts_dtype)dtype, (enum stage_values)values, 31);
                     char what[256];
                     snprintf(what, sizeof what, "{%s} %s shape %zu values %d", cases[c],
                              ts_dtype_name((enum ts_dtype)dtype), s, values);
@@ -113,30 +120,36 @@ TEST_ON_BOTH(statistics, agree_with_their_definitions)
                     compared++;
                     free(in.data);
                 }
-    cr_assert_eq(compared,
-                 ts_test_few() ? 6 * n_shapes * 7 / 3 : 6 * n_shapes * 7 * (size_t)(last - VALUES_RANDOM + 1));
+    cr_assert_eq(compared, ts_test_few() ? 6 * n_shapes * 7 / 3
+                                         : 6 * n_shapes * 7 * (size_t)(last - VALUES_RANDOM + 1));
 }
 
 /* Sizes around those of runs, groups, tiles and blocks, whole vectors and not, past 2^20. */
 TEST_ON_BOTH(statistics, of_slices_of_any_size)
 {
-    static const int64_t sizes[][2] = {{1, 2},     {1, 15},    {1, 16},      {1, 1023},    {1, 1024},   {1, 1025},
-                                       {7, 577},   {64, 64},   {1, 4099},    {128, 257},   {256, 128},  {191, 193},
-                                       {509, 521}, {512, 512}, {1021, 1031}, {1024, 1028}, {2053, 2051}};
-    static const char *const cases[] = {"method=two-level", "method=fan-in",
-                                        "method=two-level " PERCENTILES "scope=slice percentile_method=sort",
-                                        "method=fan-in " PERCENTILES "scope=slice percentile_method=histogram"};
-    for (size_t s = ts_test_few() ? 11 : 0; s < (ts_test_few() ? 12 : sizeof sizes / sizeof *sizes); s++)
+    static const int64_t sizes[][2] = {
+        {1, 2},     {1, 15},    {1, 16},      {1, 1023},    {1, 1024},   {1, 1025},
+        {7, 577},   {64, 64},   {1, 4099},    {128, 257},   {256, 128},  {191, 193},
+        {509, 521}, {512, 512}, {1021, 1031}, {1024, 1028}, {2053, 2051}};
+    static const char *const cases[] = {
+        "method=two-level", "method=fan-in",
+        "method=two-level " PERCENTILES "scope=slice percentile_method=sort",
+        "method=fan-in " PERCENTILES "scope=slice percentile_method=histogram"};
+    for (size_t s = ts_test_few() ? 11 : 0; s < (ts_test_few() ? 12 : sizeof sizes / sizeof *sizes);
+         s++)
         for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
             for (int dtype = TS_U32; dtype <= TS_F32; dtype++) {
                 const bool large = sizes[s][0] * sizes[s][1] > 60000;
-                if (large && (dtype != TS_F32 || (c > 1 && (s % 2 || s > 14)))) /* the oracle is slow */
+                if (large &&
+                    (dtype != TS_F32 || (c > 1 && (s % 2 || s > 14)))) /* the oracle is slow */
                     continue;
-                struct ts_image in = ts_test_image(large ? 1 : 2, sizes[s][0], sizes[s][1], (enum ts_dtype)dtype,
-                                                   c % 2 ? VALUES_CT : VALUES_RANDOM, 5 + s);
+                struct ts_image in =
+                    ts_test_image(large ? 1 : 2, sizes[s][0], sizes[s][1], (enum ts_dtype)dtype,
+                                  c % 2 ? VALUES_CT : VALUES_RANDOM, 5 + s);
                 char what[256];
-                snprintf(what, sizeof what, "{%s} %s %lld x %lld", cases[c], ts_dtype_name((enum ts_dtype)dtype),
-                         (long long)sizes[s][0], (long long)sizes[s][1]);
+                snprintf(what, sizeof what, "{%s} %s %lld x %lld", cases[c],
+                         ts_dtype_name((enum ts_dtype)dtype), (long long)sizes[s][0],
+                         (long long)sizes[s][1]);
                 check_image(cases[c], &in, what);
                 free(in.data);
             }
@@ -154,13 +167,15 @@ TEST_ON_BOTH(statistics, repeat)
     free(in.data);
 }
 
-/* Tiny, huge and subnormal floats, both zeros, NaN and infinities; slices that hold no number at all. */
+/* Tiny, huge and subnormal floats, both zeros, NaN and infinities; slices that hold no number at
+ * all. */
 TEST_ON_BOTH(statistics, take_finite_values_only)
 {
     static const char *const methods[] = {"method=two-level ", "method=fan-in "};
     static const char *const cases[] = {PERCENTILES, PERCENTILES "scope=slice",
                                         PERCENTILES "scope=slice percentile_method=sort"};
-    const float odd[] = {NAN, INFINITY, -INFINITY, 0, -0.0f, 1e-45f, -3e-39f, 3e38f, -3e38f, 1e-30f};
+    const float odd[] = {NAN,    INFINITY, -INFINITY, 0,      -0.0f,
+                         1e-45f, -3e-39f,  3e38f,     -3e38f, 1e-30f};
     for (int m = 0; m < 2; m++)
         for (int c = 0; c < (ts_test_few() ? 1 : 3); c++) {
             struct ts_image in = ts_test_image(4, 3, 5, TS_F32, VALUES_RANDOM, 8);
@@ -177,17 +192,20 @@ TEST_ON_BOTH(statistics, take_finite_values_only)
             check_image(assignments, &in, "no number");
             /* Here and there, whole rows, and nothing else at the start of many runs. */
             for (int i = 0; i < 2 * 131 * 257; i++)
-                values[i] = i % 257 < 40 || i / 257 % 7 == 3 || i % 131 == 5 ? odd[i % 10] : values[i];
+                values[i] =
+                    i % 257 < 40 || i / 257 % 7 == 3 || i % 131 == 5 ? odd[i % 10] : values[i];
             check_image(assignments, &wide, "many odd floats");
             free(in.data);
             free(wide.data);
         }
 }
 
-/* A sum of squares minus a square of sums would lose every digit here. The variance still has 12 of its own. */
+/* A sum of squares minus a square of sums would lose every digit here. The variance still has 12 of
+ * its own. */
 TEST_ON_BOTH(statistics, small_deviations_from_a_large_mean)
 {
-    static const char *const cases[] = {"", "method=fan-in", "scope=slice", "scope=slice method=fan-in"};
+    static const char *const cases[] = {"", "method=fan-in", "scope=slice",
+                                        "scope=slice method=fan-in"};
     for (int kind = 0; kind < 4; kind++) {
         struct ts_image in = ts_test_image(3, 253, 256, TS_F32, VALUES_RANDOM, 8);
         const size_t n = ts_image_count(&in), slice = ts_slice_count(&in);
@@ -204,10 +222,11 @@ TEST_ON_BOTH(statistics, small_deviations_from_a_large_mean)
             struct statistics_oracle expected;
             cr_assert_eq(ts_test_run(&run, &statistics_stage, cases[c], &in, NULL, 2, 2), TS_OK);
             for (int64_t z = 0; z < (c < 2 ? 1 : 3); z++) {
-                ts_statistics_oracle_samples(values + (size_t)z * slice, c < 2 ? n : slice, 0, &expected);
+                ts_statistics_oracle_samples(values + (size_t)z * slice, c < 2 ? n : slice, 0,
+                                             &expected);
                 const double found = ts_test_table_at(&run, "variance", z);
-                cr_assert(fabs(found - expected.variance) <= 1e-12 * expected.variance, "%s, kind %d: %.17g not %.17g",
-                          cases[c], kind, found, expected.variance);
+                cr_assert(fabs(found - expected.variance) <= 1e-12 * expected.variance,
+                          "%s, kind %d: %.17g not %.17g", cases[c], kind, found, expected.variance);
             }
             ts_test_run_clear(&run);
         }
@@ -243,7 +262,9 @@ Test(statistics, have_the_units_of_their_powers)
         struct ts_image in = ts_test_image(2, 2, 2, TS_I16, VALUES_CT, 1);
         struct stage_run run;
         in.unit = units[i][0];
-        cr_assert_eq(ts_test_run(&run, &statistics_stage, "percentiles=50 scope=slice", &in, NULL, 0, 1), TS_OK);
+        cr_assert_eq(
+            ts_test_run(&run, &statistics_stage, "percentiles=50 scope=slice", &in, NULL, 0, 1),
+            TS_OK);
         cr_assert_str_eq(ts_test_table(&run, "variance")->unit, units[i][1]);
         cr_assert_str_eq(ts_test_table(&run, "standard_deviation")->unit, units[i][0]);
         cr_assert_str_eq(ts_test_table(&run, "percentiles")->unit, units[i][0]);
@@ -255,7 +276,8 @@ Test(statistics, have_the_units_of_their_powers)
 
 Test(statistics, refuse_to_sort_a_volume)
 {
-    ts_test_refused(&statistics_stage, "percentiles=50 percentile_method=sort", TS_F32, false, "sort-scope");
+    ts_test_refused(&statistics_stage, "percentiles=50 percentile_method=sort", TS_F32, false,
+                    "sort-scope");
 }
 
 Test(statistics, refuse_to_sort_more_than_32_bits_can_count)
@@ -267,8 +289,10 @@ Test(statistics, refuse_to_sort_more_than_32_bits_can_count)
         struct param_set set;
         in.axes[1].n = 65537;
         in.axes[2].n = nx;
-        ts_test_params(&statistics_stage, "percentiles=50 percentile_method=sort scope=slice", &set);
-        const enum ts_status status = ts_stage_prepare(&statistics_stage, &set, &in, NULL, 1, NULL, diag, &context);
+        ts_test_params(&statistics_stage, "percentiles=50 percentile_method=sort scope=slice",
+                       &set);
+        const enum ts_status status =
+            ts_stage_prepare(&statistics_stage, &set, &in, NULL, 1, NULL, diag, &context);
         cr_assert_eq(status, nx == 65535 ? TS_OK : TS_BAD_CHAIN);
         if (status != TS_OK)
             cr_assert_str_eq(ts_diag_get(diag, 0)->code, "sort-size");
@@ -304,8 +328,8 @@ Test(statistics, slices_that_a_device_cannot_count_are_refused)
                 in.axes[1].n = 65537;
                 in.axes[2].n = nx;
                 ts_test_params(rows[i].stage, rows[i].assignments, &set);
-                const enum ts_status status =
-                    ts_stage_prepare(rows[i].stage, &set, &in, NULL, 1, on_device ? &device : NULL, diag, &context);
+                const enum ts_status status = ts_stage_prepare(
+                    rows[i].stage, &set, &in, NULL, 1, on_device ? &device : NULL, diag, &context);
                 const bool refused = on_device && rows[i].each && nx == 65536;
                 cr_assert_eq(status, refused ? TS_BAD_CHAIN : TS_OK, "%s {%s}", rows[i].stage->name,
                              rows[i].assignments);
@@ -318,6 +342,6 @@ Test(statistics, slices_that_a_device_cannot_count_are_refused)
 
 Test(statistics, refuse_too_many_percentiles)
 {
-    ts_test_refused(&statistics_stage, "percentiles=1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17", TS_U8, false,
-                    "too-many-percentiles");
+    ts_test_refused(&statistics_stage, "percentiles=1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17",
+                    TS_U8, false, "too-many-percentiles");
 }

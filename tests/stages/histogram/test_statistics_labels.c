@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Statistics by label: the numbers of every label are those of its values, picked out and worked out by the definition;
- * they are the same bytes for every slab, number of threads and device, and nothing is dropped.
+ * Statistics by label: the numbers of every label are those of its values, picked out and worked
+ * out by the definition; they are the same bytes for every slab, number of threads and device, and
+ * nothing is dropped.
  */
 #include "stages/histogram/statistics_labels.h"
 
@@ -21,7 +22,8 @@ enum { N_PERCENTS = sizeof percents / sizeof *percents };
 
 TestSuite(statistics_labels);
 
-/* Areas of labels from -1 to N_LABELS + 1 with single pixels of others between them; label 3 is nowhere. */
+/* Areas of labels from -1 to N_LABELS + 1 with single pixels of others between them; label 3 is
+ * nowhere. */
 static struct ts_image make_labels(enum ts_dtype dtype)
 {
     struct ts_image labels = ts_test_image(NZ, NY, NX, dtype, VALUES_CONSTANT, 1);
@@ -30,8 +32,8 @@ static struct ts_image make_labels(enum ts_dtype dtype)
     ts_dtype_range(dtype, &low, &high);
     for (size_t i = 0; i < ts_image_count(&labels); i++) {
         const bool speck = ts_random_next(&state) % 16 == 0;
-        int64_t label =
-            speck ? (int64_t)(ts_random_next(&state) % (N_LABELS + 3)) - 1 : (int64_t)(i / 9 / NX + i / 11) % 5;
+        int64_t label = speck ? (int64_t)(ts_random_next(&state) % (N_LABELS + 3)) - 1
+                              : (int64_t)(i / 9 / NX + i / 11) % 5;
         label = label == 3 || (double)label < low ? N_LABELS : label;
         ts_test_store(labels.data, dtype, i, (double)label);
     }
@@ -41,13 +43,15 @@ static struct ts_image make_labels(enum ts_dtype dtype)
 static bool is_under(const struct ts_image *labels, size_t i, int64_t label)
 {
     double value;
-    ts_load_f64(&value, (const char *)labels->data + i * ts_dtype_bytes(labels->dtype), labels->dtype, 1);
+    ts_load_f64(&value, (const char *)labels->data + i * ts_dtype_bytes(labels->dtype),
+                labels->dtype, 1);
     return label < N_LABELS ? value == (double)label : value < 0 || value >= N_LABELS;
 }
 
-/* Picks the values under a label, or under all that have no row (label N_LABELS); returns how many. */
-static size_t pick(const struct ts_image *image, const struct ts_image *mask, const struct ts_image *labels,
-                   int64_t label, double *values)
+/* Picks the values under a label, or under all that have no row (label N_LABELS); returns how
+ * many. */
+static size_t pick(const struct ts_image *image, const struct ts_image *mask,
+                   const struct ts_image *labels, int64_t label, double *values)
 {
     const size_t slice = ts_slice_count(image), element = ts_dtype_bytes(image->dtype);
     size_t n = 0;
@@ -62,12 +66,13 @@ static size_t pick(const struct ts_image *image, const struct ts_image *mask, co
 
 static void expect_near(double is, double expected, double relative, const char *what)
 {
-    cr_assert((isnan(is) && isnan(expected)) || fabs(is - expected) <= relative * fmax(1, fabs(expected)),
+    cr_assert((isnan(is) && isnan(expected)) ||
+                  fabs(is - expected) <= relative * fmax(1, fabs(expected)),
               "%s is %.17g, expected %.17g", what, is, expected);
 }
 
-static void expect_rows(const struct stage_run *run, const struct ts_image *image, const struct ts_image *mask,
-                        const struct ts_image *labels, int64_t ddof)
+static void expect_rows(const struct stage_run *run, const struct ts_image *image,
+                        const struct ts_image *mask, const struct ts_image *labels, int64_t ddof)
 {
     double *values = malloc(ts_image_count(image) * sizeof *values);
     size_t all = 0;
@@ -80,12 +85,15 @@ static void expect_rows(const struct stage_run *run, const struct ts_image *imag
         cr_assert_eq(ts_test_table_at(run, "nan", label), oracle.nan);
         cr_assert_eq(ts_test_table_at(run, "infinite", label), oracle.infinite);
         cr_assert_eq(ts_test_table_at(run, "zeros", label), oracle.zeros);
-        expect_near(ts_test_table_at(run, "sum", label), oracle.count ? oracle.sum : 0, 1e-12, "sum");
+        expect_near(ts_test_table_at(run, "sum", label), oracle.count ? oracle.sum : 0, 1e-12,
+                    "sum");
         expect_near(ts_test_table_at(run, "min", label), oracle.min, 0, "min");
         expect_near(ts_test_table_at(run, "max", label), oracle.max, 0, "max");
-        expect_near(ts_test_table_at(run, "mean", label), oracle.count ? oracle.mean : NAN, 1e-12, "mean");
+        expect_near(ts_test_table_at(run, "mean", label), oracle.count ? oracle.mean : NAN, 1e-12,
+                    "mean");
         expect_near(ts_test_table_at(run, "variance", label), oracle.variance, 1e-12, "variance");
-        expect_near(ts_test_table_at(run, "standard_deviation", label), sqrt(oracle.variance), 1e-12, "deviation");
+        expect_near(ts_test_table_at(run, "standard_deviation", label), sqrt(oracle.variance),
+                    1e-12, "deviation");
         for (int i = 0; i < N_PERCENTS; i++)
             expect_near(ts_test_table_at(run, "percentiles", label * N_PERCENTS + i),
                         ts_percentile_oracle(values, n, percents[i]), 1e-12, "percentile");
@@ -101,8 +109,8 @@ static void expect_rows(const struct stage_run *run, const struct ts_image *imag
     free(values);
 }
 
-/* Runs over every slab and several threads, on the device of the test and then on the CPU: all tables are the same
- * bytes. The first run is left in *first. */
+/* Runs over every slab and several threads, on the device of the test and then on the CPU: all
+ * tables are the same bytes. The first run is left in *first. */
 static void run_all(struct stage_run *first, const char *assignments, const struct ts_image *image,
                     const struct ts_image *const references[STAGE_REFERENCES])
 {
@@ -112,7 +120,8 @@ static void run_all(struct stage_run *first, const char *assignments, const stru
         struct stage_run run;
         const struct stage_table *tables, *expected;
         ts_test_device = way == 6 ? NULL : device;
-        ts_test_run_references(&run, &statistics_stage, assignments, image, references, way % 4, 1 + way / 2);
+        ts_test_run_references(&run, &statistics_stage, assignments, image, references, way % 4,
+                               1 + way / 2);
         ts_test_device = device;
         cr_assert_eq(run.status, TS_OK, "{%s}", assignments);
         if (way == 0) {
@@ -122,17 +131,20 @@ static void run_all(struct stage_run *first, const char *assignments, const stru
         const int n = ts_stage_reduced_tables(run.reduced, &tables);
         ts_stage_reduced_tables(first->reduced, &expected);
         for (int i = 0; i < n; i++)
-            cr_assert(!memcmp(tables[i].image.data, expected[i].image.data, ts_image_bytes(&tables[i].image)),
-                      "{%s} %s: table %s differs (way %d)", assignments, ts_dtype_name(image->dtype), tables[i].name,
-                      way);
+            cr_assert(!memcmp(tables[i].image.data, expected[i].image.data,
+                              ts_image_bytes(&tables[i].image)),
+                      "{%s} %s: table %s differs (way %d)", assignments,
+                      ts_dtype_name(image->dtype), tables[i].name, way);
         ts_test_run_clear(&run);
     }
 }
 
-static void check(enum ts_dtype dtype, enum ts_dtype of_labels, enum stage_values kind, bool masked, bool by_mask)
+static void check(enum ts_dtype dtype, enum ts_dtype of_labels, enum stage_values kind, bool masked,
+                  bool by_mask)
 {
     struct ts_image image = ts_test_image(NZ, NY, NX, dtype, kind, 11),
-                    mask = ts_test_image(NZ, NY, NX, TS_U8, VALUES_RANDOM, 12), labels = make_labels(of_labels);
+                    mask = ts_test_image(NZ, NY, NX, TS_U8, VALUES_RANDOM, 12),
+                    labels = make_labels(of_labels);
     const struct ts_image *const references[STAGE_REFERENCES] = {by_mask ? &mask : NULL, &labels};
     struct stage_run run;
     char assignments[96];
@@ -146,7 +158,8 @@ static void check(enum ts_dtype dtype, enum ts_dtype of_labels, enum stage_value
     }
     if (masked)
         ts_test_mask(&image, MASKED_SOME, 1, 13);
-    snprintf(assignments, sizeof assignments, "percentiles=0,31,50,100 n_labels=%d ddof=%d", N_LABELS, (int)ddof);
+    snprintf(assignments, sizeof assignments, "percentiles=0,31,50,100 n_labels=%d ddof=%d",
+             N_LABELS, (int)ddof);
     run_all(&run, assignments, &image, references);
     expect_rows(&run, &image, references[0], &labels, ddof);
     ts_test_run_clear(&run);
@@ -169,7 +182,8 @@ TEST_ON_BOTH(statistics_labels, rows_are_those_of_the_values_under_each_label)
         check(TS_I16, (enum ts_dtype)of_labels, VALUES_CONSTANT, false, false);
 }
 
-/* 2^100 and its negative leave what lies between them, down to the smallest float, to the last bit. */
+/* 2^100 and its negative leave what lies between them, down to the smallest float, to the last
+ * bit. */
 TEST_ON_BOTH(statistics_labels, sums_of_floats_are_exact)
 {
     struct ts_image image = ts_test_image(1, 1, 6, TS_F32, VALUES_CONSTANT, 1),
@@ -212,7 +226,8 @@ Test(statistics_labels, refuses_what_has_no_rows)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const struct ts_image *const references[STAGE_REFERENCES] = {NULL, rows[i].labels};
         struct stage_run run;
-        cr_assert_eq(ts_test_run_references(&run, &statistics_stage, rows[i].assignments, &image, references, 0, 1),
+        cr_assert_eq(ts_test_run_references(&run, &statistics_stage, rows[i].assignments, &image,
+                                            references, 0, 1),
                      TS_BAD_CHAIN);
         cr_assert_str_eq(ts_diag_get(run.diag, 0)->code, rows[i].code);
         ts_test_run_clear(&run);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * skimage.util.invert: unsigned integers are taken from their maximum, signed ones from -1, floats from 1.
+ * skimage.util.invert: unsigned integers are taken from their maximum, signed ones from -1, floats
+ * from 1.
  */
 #include "tests/stages/intensity/invert_oracle.h"
 
@@ -25,7 +26,8 @@ double ts_invert_value_oracle(double x, enum ts_dtype dtype)
     }
 }
 
-static void invert_part(const struct stage_context *context, const double *in, size_t n, double *out)
+static void invert_part(const struct stage_context *context, const double *in, size_t n,
+                        double *out)
 {
     const struct invert_params *params = context->params;
     double lowest, highest, smallest = in[0], largest = in[0];
@@ -47,17 +49,19 @@ static void invert_part(const struct stage_context *context, const double *in, s
 void ts_invert_oracle(const struct stage_context *context, const double *in, double *out)
 {
     const bool slices = ((const struct invert_params *)context->params)->scope == SCOPE_SLICE;
-    const size_t whole = ts_image_count(&context->in), n = slices ? ts_slice_count(&context->in) : whole;
+    const size_t whole = ts_image_count(&context->in),
+                 n = slices ? ts_slice_count(&context->in) : whole;
     for (size_t first = 0; first < whole; first += n)
         invert_part(context, in + first, n, out + first);
 }
 
-void ts_invert_oracle_tables(const struct stage_context *context, const double *in, const double *out,
-                             struct bench_tables *tables)
+void ts_invert_oracle_tables(const struct stage_context *context, const double *in,
+                             const double *out, struct bench_tables *tables)
 {
     double *low = ts_bench_table(tables, "low"), *high = ts_bench_table(tables, "high");
     const bool slices = ((const struct invert_params *)context->params)->scope == SCOPE_SLICE;
-    const size_t whole = ts_image_count(&context->in), n = slices ? ts_slice_count(&context->in) : whole;
+    const size_t whole = ts_image_count(&context->in),
+                 n = slices ? ts_slice_count(&context->in) : whole;
     (void)out;
     for (size_t i = 0; low && high && i < whole; i++) {
         low[i / n] = i % n ? fmin(low[i / n], in[i]) : in[i];

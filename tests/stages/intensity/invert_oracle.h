@@ -12,7 +12,7 @@ double ts_invert_value_oracle(double x, enum ts_dtype dtype);
 /* The whole stage, for the comparison loop: the image as doubles to the result as doubles. */
 void ts_invert_oracle(const struct stage_context *context, const double *in, double *out);
 /* The smallest and the largest value. */
-void ts_invert_oracle_tables(const struct stage_context *context, const double *in, const double *out,
-                             struct bench_tables *tables);
+void ts_invert_oracle_tables(const struct stage_context *context, const double *in,
+                             const double *out, struct bench_tables *tables);
 
 #endif

@@ -11,7 +11,8 @@
 #include "stages/values/value_range.h"
 #include "tests/stages/histogram/statistics_oracle.h"
 
-double ts_rescale_value_oracle(double x, double low, double high, double out_low, double out_high, bool clip)
+double ts_rescale_value_oracle(double x, double low, double high, double out_low, double out_high,
+                               bool clip)
 {
     if (clip && x > high)
         x = high;
@@ -45,15 +46,16 @@ static struct numbers numbers_of(const struct stage_context *context, const doub
     return numbers;
 }
 
-static void rescale_part(const struct stage_context *context, const double *in, size_t n, double *out)
+static void rescale_part(const struct stage_context *context, const double *in, size_t n,
+                         double *out)
 {
     const struct rescale_params *params = context->params;
     const struct numbers numbers = numbers_of(context, in, n);
     double lowest, highest;
     ts_dtype_range(context->out.dtype, &lowest, &highest);
     for (size_t i = 0; i < n; i++) {
-        double y =
-            ts_rescale_value_oracle(in[i], numbers.low, numbers.high, params->out_low, params->out_high, params->clip);
+        double y = ts_rescale_value_oracle(in[i], numbers.low, numbers.high, params->out_low,
+                                           params->out_high, params->clip);
         if (params->method == RESCALE_Z_SCORE)
             y = numbers.high > 0 ? (in[i] - numbers.low) / numbers.high : 0;
         out[i] = context->out.dtype == TS_F32 ? y : fmin(fmax(rint(y), lowest), highest);
@@ -73,10 +75,11 @@ void ts_rescale_oracle(const struct stage_context *context, const double *in, do
         rescale_part(context, in + first, n, out + first);
 }
 
-void ts_rescale_oracle_tables(const struct stage_context *context, const double *in, const double *out,
-                              struct bench_tables *tables)
+void ts_rescale_oracle_tables(const struct stage_context *context, const double *in,
+                              const double *out, struct bench_tables *tables)
 {
-    const bool z_score = ((const struct rescale_params *)context->params)->method == RESCALE_Z_SCORE;
+    const bool z_score =
+        ((const struct rescale_params *)context->params)->method == RESCALE_Z_SCORE;
     double *low = ts_bench_table(tables, z_score ? "mean" : "low"),
            *high = ts_bench_table(tables, z_score ? "standard_deviation" : "high");
     const size_t whole = ts_image_count(&context->in), n = part_of(context);

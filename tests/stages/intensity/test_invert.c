@@ -55,7 +55,8 @@ Test(invert, a_stage_names_the_beam_that_it_does_not_take)
         in.axes[2].kind = TS_AXIS_DETECTOR;
         in.beam = (struct ts_beam){(enum ts_beam_kind)kind, kind ? 500 : 0, kind ? 900 : 0};
         struct stage_run refused, carried;
-        cr_assert_eq(ts_test_run(&refused, &parallel, "", &in, NULL, 0, 1), kind ? TS_BAD_CHAIN : TS_OK);
+        cr_assert_eq(ts_test_run(&refused, &parallel, "", &in, NULL, 0, 1),
+                     kind ? TS_BAD_CHAIN : TS_OK);
         if (kind) {
             cr_assert_str_eq(ts_diag_get(refused.diag, 0)->code, "stage-beam");
             cr_assert(strstr(ts_diag_get(refused.diag, 0)->message, ts_beam_name(in.beam.kind)));

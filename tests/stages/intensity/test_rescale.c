@@ -31,7 +31,8 @@ TEST_ON_BOTH(rescale, agrees_with_the_definition)
         {.assignments = "limits=dtype dtype=u8 scope=slice", .dtypes = integers},
         {.assignments = "method=percentiles"},
         {.assignments = "method=percentiles scope=slice", .values = VALUES_CT},
-        {.assignments = "method=percentiles low_percentile=10 high_percentile=50 clip=false", .values = VALUES_CT},
+        {.assignments = "method=percentiles low_percentile=10 high_percentile=50 clip=false",
+         .values = VALUES_CT},
         {.assignments = "method=percentiles", .values = VALUES_CONSTANT},
         {.assignments = "method=percentiles", .values = VALUES_EXTREME},
         {.assignments = "method=z-score"},
@@ -40,7 +41,8 @@ TEST_ON_BOTH(rescale, agrees_with_the_definition)
         {.assignments = "method=z-score", .values = VALUES_EXTREME},
     };
     const size_t n = sizeof cases / sizeof *cases;
-    cr_assert_eq(ts_stage_check(&rescale_stage, ts_rescale_oracle, cases, n), 8 * (7 * (n - 2) + 6 * 2));
+    cr_assert_eq(ts_stage_check(&rescale_stage, ts_rescale_oracle, cases, n),
+                 8 * (7 * (n - 2) + 6 * 2));
 }
 
 TEST_ON_BOTH(rescale, leaves_the_numbers_it_found)
@@ -54,7 +56,8 @@ TEST_ON_BOTH(rescale, leaves_the_numbers_it_found)
     cr_assert_eq(ts_test_table_at(&run, "low", 0), 1);
     cr_assert_eq(ts_test_table_at(&run, "high", 0), 20);
     ts_test_run_clear(&run);
-    cr_assert_eq(ts_test_run(&run, &rescale_stage, "method=z-score scope=slice", &in, NULL, 1, 1), TS_OK);
+    cr_assert_eq(ts_test_run(&run, &rescale_stage, "method=z-score scope=slice", &in, NULL, 1, 1),
+                 TS_OK);
     cr_assert_eq(ts_test_table_at(&run, "mean", 0), 2);
     cr_assert_eq(ts_test_table_at(&run, "standard_deviation", 1), 5);
     ts_test_run_clear(&run);
@@ -68,7 +71,8 @@ TEST_ON_BOTH(rescale, numbers_that_are_none_count_nowhere)
     struct stage_run run;
     for (int i = 0; i < 6; i++)
         ((float *)in.data)[i] = values[i];
-    static const char *const ways[] = {"", "method=percentiles low_percentile=0 high_percentile=100"};
+    static const char *const ways[] = {"",
+                                       "method=percentiles low_percentile=0 high_percentile=100"};
     for (int i = 0; i < 2; i++) {
         cr_assert_eq(ts_test_run(&run, &rescale_stage, ways[i], &in, NULL, 0, 1), TS_OK);
         const float *out = run.out.data;
@@ -87,14 +91,17 @@ Test(rescale, refuses_what_contradicts_itself)
     ts_test_refused(&rescale_stage, "method=z-score range=1,2", TS_U8, false, "range-unused");
     ts_test_refused(&rescale_stage, "method=z-score dtype=u8", TS_U8, false, "z-score-of-integer");
     ts_test_refused(&rescale_stage, "method=z-score out_high=3", TS_U8, false, "z-score-range");
-    ts_test_refused(&rescale_stage, "method=percentiles low_percentile=98 high_percentile=2", TS_U8, false,
-                    "range-order");
+    ts_test_refused(&rescale_stage, "method=percentiles low_percentile=98 high_percentile=2", TS_U8,
+                    false, "range-order");
     ts_test_refused(&rescale_stage, "out_low=1", TS_U8, false, "range-order");
     ts_test_refused(&rescale_stage, "dtype=u8 out_low=-1", TS_U8, false, "range-of-dtype");
     ts_test_refused(&rescale_stage, "quantity=transmission", TS_U16, false, "quantity-range");
-    ts_test_refused(&rescale_stage, "quantity=line_integral method=percentiles", TS_F32, false, "quantity-range");
-    ts_test_refused(&rescale_stage, "quantity=line_integral method=z-score", TS_F32, false, "quantity-range");
-    ts_test_refused(&rescale_stage, "quantity=transmission range=0,9 dtype=u8", TS_F32, false, "quantity-dtype");
+    ts_test_refused(&rescale_stage, "quantity=line_integral method=percentiles", TS_F32, false,
+                    "quantity-range");
+    ts_test_refused(&rescale_stage, "quantity=line_integral method=z-score", TS_F32, false,
+                    "quantity-range");
+    ts_test_refused(&rescale_stage, "quantity=transmission range=0,9 dtype=u8", TS_F32, false,
+                    "quantity-dtype");
 }
 
 /* Transmissions from 0 to 1 that were stored as 0 to 65535, on the way to their line integrals. */
@@ -107,11 +114,14 @@ TEST_ON_BOTH(rescale, says_what_stored_numbers_are)
     in.quantity = TS_TRANSMISSION;
     ts_test_refuses(&minus_log_stage, "", &in, NULL, "stage-dtype", "and `quantity: transmission`");
     in.quantity = TS_COUNTS;
-    cr_assert_eq(ts_test_run(&run, &rescale_stage, "range=0,65535 quantity=transmission", &in, NULL, 0, 1), TS_OK);
+    cr_assert_eq(
+        ts_test_run(&run, &rescale_stage, "range=0,65535 quantity=transmission", &in, NULL, 0, 1),
+        TS_OK);
     cr_assert_eq(run.out.quantity, TS_TRANSMISSION);
     cr_assert_eq(ts_test_run(&line, &minus_log_stage, "", &run.out, NULL, 0, 1), TS_OK);
     for (int i = 0; i < 24; i++)
-        cr_assert_float_eq(((const float *)line.out.data)[i], (float)-log((2000 * i + 9) / 65535.0), 1e-6);
+        cr_assert_float_eq(((const float *)line.out.data)[i], (float)-log((2000 * i + 9) / 65535.0),
+                           1e-6);
     ts_test_run_clear(&line);
     ts_test_run_clear(&run);
     free(in.data);
@@ -132,8 +142,8 @@ static void compare_with_skimage(const char *file, double low, double high)
     cr_assert_eq(ts_test_table_at(&run, "high", 0), high);
     for (size_t i = 0; i < n; i++)
         cr_assert(fabs((double)((const float *)run.out.data)[i] - expected[i]) <= 1.2e-7,
-                  "%s: element %zu is %.9g, expected %.9g", file, i, (double)((const float *)run.out.data)[i],
-                  expected[i]);
+                  "%s: element %zu is %.9g, expected %.9g", file, i,
+                  (double)((const float *)run.out.data)[i], expected[i]);
     ts_test_run_clear(&run);
     free(in.data);
     free(values);

@@ -13,7 +13,8 @@
 
 TestSuite(to_attenuation);
 
-static struct ts_image hounsfield(int64_t nz, int64_t ny, int64_t nx, enum ts_dtype dtype, enum stage_values values)
+static struct ts_image hounsfield(int64_t nz, int64_t ny, int64_t nx, enum ts_dtype dtype,
+                                  enum stage_values values)
 {
     struct ts_image image = ts_test_image(nz, ny, nx, dtype, values, 5);
     image.quantity = TS_HU;
@@ -28,9 +29,11 @@ TEST_ON_BOTH(to_attenuation, agrees_with_the_definition)
         {.assignments = "water=0.0206 negative=keep", .quantity = TS_HU},
         {.assignments = "water=10", .values = VALUES_CT, .quantity = TS_HU},
         {.assignments = "water=1e-4 negative=keep", .values = VALUES_EXTREME, .quantity = TS_HU},
-        {"water=0.0171", 3, 511, 1027, TS_DTYPE_BIT(TS_I16) | TS_DTYPE_BIT(TS_F32), .quantity = TS_HU},
+        {"water=0.0171", 3, 511, 1027, TS_DTYPE_BIT(TS_I16) | TS_DTYPE_BIT(TS_F32),
+         .quantity = TS_HU},
     };
-    cr_assert_eq(ts_stage_check(&to_attenuation_stage, ts_to_attenuation_oracle, cases, 5), 4 * 8 * 7 + 2);
+    cr_assert_eq(ts_stage_check(&to_attenuation_stage, ts_to_attenuation_oracle, cases, 5),
+                 4 * 8 * 7 + 2);
 }
 
 TEST_ON_BOTH(to_attenuation, clips_and_counts_below_vacuum_and_keeps_nan)
@@ -40,15 +43,17 @@ TEST_ON_BOTH(to_attenuation, clips_and_counts_below_vacuum_and_keeps_nan)
         struct ts_image in = hounsfield(1, 2, 4, TS_F32, VALUES_CONSTANT);
         struct stage_run run;
         memcpy(in.data, values, sizeof values);
-        cr_assert_eq(
-            ts_test_run(&run, &to_attenuation_stage, keep ? "water=0.02 negative=keep" : "water=0.02", &in, NULL, 0, 1),
-            TS_OK);
+        cr_assert_eq(ts_test_run(&run, &to_attenuation_stage,
+                                 keep ? "water=0.02 negative=keep" : "water=0.02", &in, NULL, 0, 1),
+                     TS_OK);
         const float *out = run.out.data;
-        cr_assert(out[0] == 0 && out[2] == 0.02f && out[3] == 0.04f && isnan(out[4]) && out[7] == INFINITY);
+        cr_assert(out[0] == 0 && out[2] == 0.02f && out[3] == 0.04f && isnan(out[4]) &&
+                  out[7] == INFINITY);
         if (keep)
             cr_assert(out[1] == -1e-5f && out[5] == -0.04048f && out[6] == -INFINITY);
         else
-            cr_assert(out[1] == 0 && out[5] == 0 && out[6] == 0 && ts_test_table_at(&run, "negative", 0) == 3);
+            cr_assert(out[1] == 0 && out[5] == 0 && out[6] == 0 &&
+                      ts_test_table_at(&run, "negative", 0) == 3);
         cr_assert_eq(run.out.quantity, TS_ATTENUATION);
         cr_assert_str_eq(run.out.unit, "1/mm");
         ts_test_run_clear(&run);
@@ -62,7 +67,8 @@ TEST_ON_BOTH(to_attenuation, counts_every_slice)
     const size_t count = ts_slice_count(&in);
     for (int64_t slab = 1; slab <= 5; slab += 2) {
         struct stage_run run;
-        cr_assert_eq(ts_test_run(&run, &to_attenuation_stage, "water=0.02", &in, NULL, slab, 2), TS_OK);
+        cr_assert_eq(ts_test_run(&run, &to_attenuation_stage, "water=0.02", &in, NULL, slab, 2),
+                     TS_OK);
         for (int64_t z = 0; z < 5; z++) {
             int64_t below = 0;
             for (size_t i = 0; i < count; i++)
@@ -75,18 +81,20 @@ TEST_ON_BOTH(to_attenuation, counts_every_slice)
     free(in.data);
 }
 
-/* Every CT number comes back: f32 holds attenuations to 6e-8 of themselves, 4096 HU to 0.0003 HU. */
+/* Every CT number comes back: f32 holds attenuations to 6e-8 of themselves, 4096 HU to 0.0003
+ * HU. */
 TEST_ON_BOTH(to_attenuation, to_hu_is_its_inverse)
 {
     struct ts_image in = hounsfield(1, 64, 128, TS_I16, VALUES_CONSTANT);
     for (int i = 0; i < 64 * 128; i++)
         ((int16_t *)in.data)[i] = (int16_t)(i - 4096);
-    struct ts_image there = ts_test_output(&to_attenuation_stage, "water=0.0206 negative=keep", &in);
+    struct ts_image there =
+        ts_test_output(&to_attenuation_stage, "water=0.0206 negative=keep", &in);
     there.unit = "1/mm";
     struct ts_image back = ts_test_output(&to_hu_stage, "water=0.0206", &there);
     for (int i = 0; i < 64 * 128; i++)
-        cr_assert(fabs((double)((float *)back.data)[i] - (i - 4096)) < 6e-4, "%d HU come back as %g", i - 4096,
-                  (double)((float *)back.data)[i]);
+        cr_assert(fabs((double)((float *)back.data)[i] - (i - 4096)) < 6e-4,
+                  "%d HU come back as %g", i - 4096, (double)((float *)back.data)[i]);
     free(in.data);
     free(there.data);
     free(back.data);
@@ -98,7 +106,8 @@ Test(to_attenuation, refuses_what_is_not_in_hu)
     in.quantity = TS_ATTENUATION;
     ts_test_refuses(&to_attenuation_stage, "water=0.02", &in, NULL, "stage-quantity", "already");
     in.quantity = TS_INTENSITY;
-    ts_test_refuses(&to_attenuation_stage, "water=0.02", &in, NULL, "stage-quantity", "quantity: hu");
+    ts_test_refuses(&to_attenuation_stage, "water=0.02", &in, NULL, "stage-quantity",
+                    "quantity: hu");
     in.quantity = TS_LINE_INTEGRAL;
     ts_test_refuses(&to_attenuation_stage, "water=0.02", &in, NULL, "stage-quantity", "hu");
     free(in.data);
@@ -115,8 +124,10 @@ TEST_ON_BOTH(to_attenuation, counts_what_is_valid_alone)
     for (int64_t z = 0; z < NZ; z++) {
         int64_t negative = 0;
         for (size_t i = 0; i < NY * NX; i++)
-            negative += ts_test_is_valid(&in, z, i) && ((const int16_t *)ts_slice_data(&in, z))[i] < -1000;
-        cr_assert_eq((int64_t)ts_test_table_at(&run, "negative", z), negative, "slice %lld", (long long)z);
+            negative +=
+                ts_test_is_valid(&in, z, i) && ((const int16_t *)ts_slice_data(&in, z))[i] < -1000;
+        cr_assert_eq((int64_t)ts_test_table_at(&run, "negative", z), negative, "slice %lld",
+                     (long long)z);
     }
     ts_test_run_clear(&run);
     free(in.data);

@@ -27,7 +27,8 @@ static struct ts_image attenuation(int64_t nz, int64_t ny, int64_t nx)
 /* ts_stage_check's images have unit 1; these are in 1/mm. */
 TEST_ON_BOTH(to_hu, agrees_with_the_definition)
 {
-    static const int64_t shapes[][3] = {{1, 1, 1}, {2, 1, 37}, {3, 41, 1}, {5, 7, 11}, {2, 130, 259}};
+    static const int64_t shapes[][3] = {
+        {1, 1, 1}, {2, 1, 37}, {3, 41, 1}, {5, 7, 11}, {2, 130, 259}};
     static const char *const cases[] = {"water=0.0206", "water=0.0171", "water=0.35", "water=1e-4"};
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
         for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
@@ -40,8 +41,8 @@ TEST_ON_BOTH(to_hu, agrees_with_the_definition)
             ts_to_hu_oracle(&run.context, values, expected);
             for (size_t i = 0; i < n; i++) {
                 const double is = (double)((float *)run.out.data)[i];
-                cr_assert(fabs(is - expected[i]) <= 6e-8 * fabs(expected[i]) + 1e-9, "%g, expected %g", is,
-                          expected[i]);
+                cr_assert(fabs(is - expected[i]) <= 6e-8 * fabs(expected[i]) + 1e-9,
+                          "%g, expected %g", is, expected[i]);
             }
             cr_assert_eq(run.out.quantity, TS_HU);
             cr_assert_str_eq(run.out.unit, "HU");
@@ -58,7 +59,9 @@ TEST_ON_BOTH(to_hu, water_is_0_and_vacuum_is_1000_below)
     const float values[] = {0, 0.02f, 0.04f, NAN, -0.02f};
     struct stage_run run;
     memcpy(in.data, values, sizeof values);
-    cr_assert_eq(ts_test_run(&run, &to_hu_stage, "water=0.0199999995529651641845703125", &in, NULL, 0, 1), TS_OK);
+    cr_assert_eq(
+        ts_test_run(&run, &to_hu_stage, "water=0.0199999995529651641845703125", &in, NULL, 0, 1),
+        TS_OK);
     const float *out = run.out.data;
     cr_assert(out[0] == -1000 && out[1] == 0 && out[2] == 1000 && isnan(out[3]) && out[4] == -2000);
     ts_test_run_clear(&run);
@@ -76,9 +79,12 @@ Test(to_hu, refuses_what_is_no_attenuation_in_1_mm)
     in.quantity = TS_HU;
     ts_test_refuses(&to_hu_stage, "water=0.02", &in, NULL, "stage-quantity", "in HU already");
     in.quantity = TS_INTENSITY;
-    ts_test_refuses(&to_hu_stage, "water=0.02", &in, NULL, "stage-quantity", "quantity: attenuation");
-    in.quantity = TS_LINE_INTEGRAL; /* a volume of these is no scan, of which something could be made */
-    ts_test_refuses(&to_hu_stage, "water=0.02", &in, NULL, "stage-quantity", "it takes attenuation");
+    ts_test_refuses(&to_hu_stage, "water=0.02", &in, NULL, "stage-quantity",
+                    "quantity: attenuation");
+    in.quantity =
+        TS_LINE_INTEGRAL; /* a volume of these is no scan, of which something could be made */
+    ts_test_refuses(&to_hu_stage, "water=0.02", &in, NULL, "stage-quantity",
+                    "it takes attenuation");
     in.axes[1].kind = TS_AXIS_VIEW;
     in.axes[2].kind = TS_AXIS_DETECTOR;
     ts_test_refuses(&to_hu_stage, "water=0.02", &in, NULL, "stage-axes", "`fbp`");

@@ -7,11 +7,13 @@ void ts_to_attenuation_oracle(const struct stage_context *context, const double 
 {
     const struct to_attenuation_params *params = context->params;
     for (size_t i = 0; i < ts_image_count(&context->in); i++)
-        out[i] = in[i] < -1000 && params->negative == NEGATIVE_ZERO ? 0 : params->water + params->water * in[i] / 1000;
+        out[i] = in[i] < -1000 && params->negative == NEGATIVE_ZERO
+                     ? 0
+                     : params->water + params->water * in[i] / 1000;
 }
 
-void ts_to_attenuation_oracle_tables(const struct stage_context *context, const double *in, const double *out,
-                                     struct bench_tables *tables)
+void ts_to_attenuation_oracle_tables(const struct stage_context *context, const double *in,
+                                     const double *out, struct bench_tables *tables)
 {
     double *negative = ts_bench_table(tables, "negative");
     (void)out;

@@ -41,7 +41,8 @@ void ts_window_oracle(const struct stage_context *context, const double *in, dou
             params->function == WINDOW_LINEAR         ? ts_window_oracle_linear
             : params->function == WINDOW_LINEAR_EXACT ? ts_window_oracle_linear_exact
                                                       : ts_window_oracle_sigmoid;
-        const double y = function(in[i], params->center, params->width, params->out_low, params->out_high);
+        const double y =
+            function(in[i], params->center, params->width, params->out_low, params->out_high);
         out[i] = context->out.dtype == TS_F32 ? y : fmin(fmax(rint(y), low), high);
     }
 }

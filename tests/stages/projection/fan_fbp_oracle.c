@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Kak and Slaney, 1988, equations (87) to (90) for equal angles and (124) to (131) for equal spacing, with the detector
- * moved to the rotation axis; Parker's weights (1982) as in their section 3.4.3, for views that rise. (z, view,
- * detector) -> (z, y, x).
+ * Kak and Slaney, 1988, equations (87) to (90) for equal angles and (124) to (131) for equal
+ * spacing, with the detector moved to the rotation axis; Parker's weights (1982) as in their
+ * section 3.4.3, for views that rise. (z, view, detector) -> (z, y, x).
  */
 #include "tests/stages/projection/fan_fbp_oracle.h"
 
@@ -41,7 +41,8 @@ static double parker(const struct fan *fan, double beta, double gamma)
 static void filter_row(const struct fan *fan, const double *row, double *out)
 {
     if (!fan->arc) {
-        ts_filter_rows_oracle(fan->params->filter, fan->params->cutoff, fan->pitch, row, 1, fan->n, out);
+        ts_filter_rows_oracle(fan->params->filter, fan->params->cutoff, fan->pitch, row, 1, fan->n,
+                              out);
         return;
     }
     for (int64_t i = 0; i < fan->n; i++) {
@@ -64,7 +65,8 @@ static double at_place(const double *row, int64_t n, double place)
            (i + 1 >= 0 && i + 1 < n ? (place - below) * row[i + 1] : 0);
 }
 
-static void add_view(const struct fan *fan, double beta, double scale, const double *row, double *slice)
+static void add_view(const struct fan *fan, double beta, double scale, const double *row,
+                     double *slice)
 {
     const int64_t ny = fan->params->rows, nx = fan->params->columns;
     for (int64_t i = 0; i < ny * nx; i++) {
@@ -72,13 +74,16 @@ static void add_view(const struct fan *fan, double beta, double scale, const dou
                      y = ((double)(ny - 1) / 2 - (double)(i / nx)) * fan->params->row_spacing;
         const double r = hypot(x, y), phi = atan2(y, x);
         if (fan->arc) {
-            const double square = pow(fan->near + r * sin(beta - phi), 2) + pow(r * cos(beta - phi), 2);
+            const double square =
+                pow(fan->near + r * sin(beta - phi), 2) + pow(r * cos(beta - phi), 2);
             const double gamma = atan(r * cos(beta - phi) / (fan->near + r * sin(beta - phi)));
-            slice[i] += scale / square * at_place(row, fan->n, fan->params->center + gamma / fan->alpha);
+            slice[i] +=
+                scale / square * at_place(row, fan->n, fan->params->center + gamma / fan->alpha);
         } else {
             const double u = (fan->near + r * sin(beta - phi)) / fan->near;
             const double s = fan->near * r * cos(beta - phi) / (fan->near + r * sin(beta - phi));
-            slice[i] += scale / (u * u) * at_place(row, fan->n, fan->params->center + s / fan->pitch);
+            slice[i] +=
+                scale / (u * u) * at_place(row, fan->n, fan->params->center + s / fan->pitch);
         }
     }
 }
@@ -101,18 +106,22 @@ void ts_fan_fbp_oracle(const struct stage_context *context, const double *in, do
     fan.range = fan.step * (double)(fan.n_views - 1);
     fan.whole = fan.range + 1.5 * fan.step > 2 * M_PI;
     const int64_t pixels = fan.params->rows * fan.params->columns;
-    double *row = malloc((size_t)fan.n * sizeof *row), *filtered = malloc((size_t)fan.n * sizeof *filtered);
+    double *row = malloc((size_t)fan.n * sizeof *row),
+           *filtered = malloc((size_t)fan.n * sizeof *filtered);
     memset(out, 0, (size_t)(context->in.axes[0].n * pixels) * sizeof *out);
     for (int64_t z = 0; z < context->in.axes[0].n; z++)
         for (int64_t v = 0; v < fan.n_views; v++) {
-            const double end = v == 0 || v == fan.n_views - 1 ? 0.5 : 1, beta = (double)v * fan.step;
+            const double end = v == 0 || v == fan.n_views - 1 ? 0.5 : 1,
+                         beta = (double)v * fan.step;
             for (int64_t d = 0; d < fan.n; d++) {
                 const double gamma = gamma_of(&fan, d);
-                row[d] = in[(z * fan.n_views + v) * fan.n + d] * (fan.arc ? fan.near * cos(gamma) : cos(gamma)) *
+                row[d] = in[(z * fan.n_views + v) * fan.n + d] *
+                         (fan.arc ? fan.near * cos(gamma) : cos(gamma)) *
                          (fan.whole ? 1 : parker(&fan, beta, gamma));
             }
             filter_row(&fan, row, filtered);
-            add_view(&fan, fan.first + beta, fan.whole ? fan.step / 2 : fan.step * end, filtered, out + z * pixels);
+            add_view(&fan, fan.first + beta, fan.whole ? fan.step / 2 : fan.step * end, filtered,
+                     out + z * pixels);
         }
     free(row);
     free(filtered);

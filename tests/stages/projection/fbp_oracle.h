@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The naive oracle of fbp: rows convolved with the filter's kernel, then sums of linear interpolations, in double.
+ * The naive oracle of fbp: rows convolved with the filter's kernel, then sums of linear
+ * interpolations, in double.
  */
 #ifndef TESTS_STAGES_PROJECTION_FBP_ORACLE_H
 #define TESTS_STAGES_PROJECTION_FBP_ORACLE_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The band-limited ramp's samples; its transform over the padded length, one cosine after the other; times the window;
- * back to samples the same way; then the sum over the row's samples, one after the other.
+ * The band-limited ramp's samples; its transform over the padded length, one cosine after the
+ * other; times the window; back to samples the same way; then the sum over the row's samples, one
+ * after the other.
  */
 #include "tests/stages/projection/filter_oracle.h"
 
@@ -55,8 +56,8 @@ static void make_kernel(int name, double cutoff, double spacing, int64_t n, doub
     free(cosines);
 }
 
-void ts_filter_rows_oracle(int name, double cutoff, double spacing, const double *in, int64_t n_rows, int64_t n,
-                           double *out)
+void ts_filter_rows_oracle(int name, double cutoff, double spacing, const double *in,
+                           int64_t n_rows, int64_t n, double *out)
 {
     double *kernel = malloc((size_t)n * sizeof *kernel);
     make_kernel(name, cutoff, spacing, n, kernel);
@@ -74,6 +75,7 @@ void ts_filter_oracle(const struct stage_context *context, const double *in, dou
 {
     const struct filter_params *params = context->params;
     const double spacing = context->in.axes[2].spacing > 0 ? context->in.axes[2].spacing : 1;
-    ts_filter_rows_oracle(params->filter, params->cutoff, spacing, in, context->in.axes[0].n * context->in.axes[1].n,
-                          context->in.axes[2].n, out);
+    ts_filter_rows_oracle(params->filter, params->cutoff, spacing, in,
+                          context->in.axes[0].n * context->in.axes[1].n, context->in.axes[2].n,
+                          out);
 }

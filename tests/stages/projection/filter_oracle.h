@@ -9,7 +9,7 @@
 
 void ts_filter_oracle(const struct stage_context *context, const double *in, double *out);
 /* n_rows rows of n samples at this spacing; name and cutoff as the stage's parameters. */
-void ts_filter_rows_oracle(int name, double cutoff, double spacing, const double *in, int64_t n_rows, int64_t n,
-                           double *out);
+void ts_filter_rows_oracle(int name, double cutoff, double spacing, const double *in,
+                           int64_t n_rows, int64_t n, double *out);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Each sample looks its ray up in the fan, from both ends, and takes the one that lies less far beyond the row's last
- * detector, or their mean; views are found by dividing by their step.
+ * Each sample looks its ray up in the fan, from both ends, and takes the one that lies less far
+ * beyond the row's last detector, or their mean; views are found by dividing by their step.
  */
 #include "tests/stages/projection/rebin_oracle.h"
 
@@ -13,7 +13,8 @@ struct rebin_fan {
     const double *slice;
 };
 
-/* By how many detectors the ray passes beyond the row, 1 at most, which is also where no view is there. */
+/* By how many detectors the ray passes beyond the row, 1 at most, which is also where no view is
+ * there. */
 static double look_up(const struct rebin_fan *fan, double degree, double gamma, double *value)
 {
     const struct ts_axis *view = &fan->in->axes[1], *detector = &fan->in->axes[2];

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * For each ray, as a line through two points: in every row (or column, whichever the ray crosses at less than one pixel
- * a line) the point where the ray meets the center of that row lies between two pixels, which get the weights of linear
- * interpolation times the length of the ray between two rows; outside the slice is 0.
+ * For each ray, as a line through two points: in every row (or column, whichever the ray crosses at
+ * less than one pixel a line) the point where the ray meets the center of that row lies between two
+ * pixels, which get the weights of linear interpolation times the length of the ray between two
+ * rows; outside the slice is 0.
  */
 #include "tests/stages/projection/scan_oracle.h"
 
@@ -15,8 +16,8 @@ struct share {
     double weight;
 };
 
-static int64_t add_share(struct share *shares, int64_t n, const struct ts_image *volume, int64_t row, int64_t column,
-                         double weight)
+static int64_t add_share(struct share *shares, int64_t n, const struct ts_image *volume,
+                         int64_t row, int64_t column, double weight)
 {
     const int64_t ny = volume->axes[1].n, nx = volume->axes[2].n;
     if (row >= 0 && row < ny && column >= 0 && column < nx)
@@ -25,11 +26,12 @@ static int64_t add_share(struct share *shares, int64_t n, const struct ts_image 
 }
 
 /* The pixels of a ray through `from` in the direction (dx, dy); returns how many. */
-static int64_t shares_of(const struct ts_image *volume, const double from[2], const double direction[2],
-                         struct share *shares)
+static int64_t shares_of(const struct ts_image *volume, const double from[2],
+                         const double direction[2], struct share *shares)
 {
     const int64_t ny = volume->axes[1].n, nx = volume->axes[2].n;
-    const double py = volume->axes[1].spacing, px = volume->axes[2].spacing, length = hypot(direction[0], direction[1]);
+    const double py = volume->axes[1].spacing, px = volume->axes[2].spacing,
+                 length = hypot(direction[0], direction[1]);
     int64_t n = 0;
     if (fabs(direction[0]) * py <= fabs(direction[1]) * px * (1 + 1e-12)) {
         for (int64_t row = 0; row < ny; row++) {
@@ -47,7 +49,8 @@ static int64_t shares_of(const struct ts_image *volume, const double from[2], co
     for (int64_t column = 0; column < nx; column++) {
         const double x = ((double)column - (double)(nx - 1) / 2) * px;
         const double y = from[1] + (x - from[0]) * direction[1] / direction[0];
-        const double row = (double)(ny - 1) / 2 - y / py, above = floor(row), step = px * length / fabs(direction[0]);
+        const double row = (double)(ny - 1) / 2 - y / py, above = floor(row),
+                     step = px * length / fabs(direction[0]);
         if (fabs(row) > 1e9)
             continue;
         n = add_share(shares, n, volume, (int64_t)above, column, step * (1 - (row - above)));
@@ -57,11 +60,12 @@ static int64_t shares_of(const struct ts_image *volume, const double from[2], co
 }
 
 /* A point of the ray and its direction. */
-static void find_ray(const struct ts_image *sinogram, int64_t view, int64_t detector, double from[2],
-                     double direction[2])
+static void find_ray(const struct ts_image *sinogram, int64_t view, int64_t detector,
+                     double from[2], double direction[2])
 {
     const struct ts_axis *axis = &sinogram->axes[1];
-    const double degree = axis->positions ? axis->positions[view] : axis->first + (double)view * axis->spacing;
+    const double degree =
+        axis->positions ? axis->positions[view] : axis->first + (double)view * axis->spacing;
     const double c = cos(degree * M_PI / 180), s = sin(degree * M_PI / 180);
     const double u = sinogram->axes[2].first + (double)detector * sinogram->axes[2].spacing;
     const double near = sinogram->beam.source_axis_mm, far = sinogram->beam.source_detector_mm;
@@ -80,11 +84,12 @@ static void find_ray(const struct ts_image *sinogram, int64_t view, int64_t dete
     direction[1] = -ahead * c + across * s;
 }
 
-static void scan(const struct ts_image *volume, const struct ts_image *sinogram, bool back, double *pixels,
-                 double *rays)
+static void scan(const struct ts_image *volume, const struct ts_image *sinogram, bool back,
+                 double *pixels, double *rays)
 {
     const int64_t n_detectors = sinogram->axes[2].n, n = sinogram->axes[1].n * n_detectors;
-    struct share *shares = malloc((size_t)(2 * (volume->axes[1].n + volume->axes[2].n)) * sizeof *shares);
+    struct share *shares =
+        malloc((size_t)(2 * (volume->axes[1].n + volume->axes[2].n)) * sizeof *shares);
     for (int64_t ray = 0; ray < n; ray++) {
         double from[2], direction[2];
         find_ray(sinogram, ray / n_detectors, ray % n_detectors, from, direction);
@@ -100,14 +105,14 @@ static void scan(const struct ts_image *volume, const struct ts_image *sinogram,
     free(shares);
 }
 
-void ts_scan_project_oracle(const struct ts_image *volume, const struct ts_image *sinogram, const double *pixels,
-                            double *rays)
+void ts_scan_project_oracle(const struct ts_image *volume, const struct ts_image *sinogram,
+                            const double *pixels, double *rays)
 {
     scan(volume, sinogram, false, (double *)pixels, rays);
 }
 
-void ts_scan_backproject_oracle(const struct ts_image *volume, const struct ts_image *sinogram, const double *rays,
-                                double *pixels)
+void ts_scan_backproject_oracle(const struct ts_image *volume, const struct ts_image *sinogram,
+                                const double *rays, double *pixels)
 {
     memset(pixels, 0, (size_t)(volume->axes[1].n * volume->axes[2].n) * sizeof *pixels);
     scan(volume, sinogram, true, pixels, (double *)rays);

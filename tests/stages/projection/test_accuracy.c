@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How near to 1 does a disc of attenuation 1/mm come back? Every ray through it is known exactly. Besides the small
- * sizes that always run, TOMOSTAGE_ACCURACY=FILE runs all sizes and writes them down: that is how
- * docs/notes/accuracy-tables.md is made,
+ * How near to 1 does a disc of attenuation 1/mm come back? Every ray through it is known exactly.
+ * Besides the small sizes that always run, TOMOSTAGE_ACCURACY=FILE runs all sizes and writes them
+ * down: that is how docs/notes/accuracy-tables.md is made,
  *
  *     TOMOSTAGE_ACCURACY=docs/notes/accuracy-tables.md build/release/tests/tomostage-tests \
  *         --filter 'accuracy/is_written_down'
@@ -19,8 +19,8 @@
 
 TestSuite(accuracy, .timeout = 1200);
 
-/* Pixels of a side at most: of larger slices every so manieth pixel is worked out. Every place of a pixel in a fan
- * takes a division: of fans of more than 1,023 detectors it is fewer. */
+/* Pixels of a side at most: of larger slices every so manieth pixel is worked out. Every place of a
+ * pixel in a fan takes a division: of fans of more than 1,023 detectors it is fewer. */
 enum { MOST_PIXELS = 512, MOST_WIDE_FAN_PIXELS = 128, WIDE_FAN = 1024 };
 static const double bound = 5e-3;
 
@@ -29,7 +29,8 @@ struct scan {
     double arc;             /* degrees */
     bool endpoint;          /* the last view is at its end */
     double uneven;          /* each view is off by so much of the step, in turn to both sides */
-    enum ts_beam_kind beam; /* of a fan the source stands 1.5 n mm from the axis and 2.25 n mm from the detector */
+    enum ts_beam_kind beam; /* of a fan the source stands 1.5 n mm from the axis and 2.25 n mm from
+                               the detector */
     bool rebinned;          /* to parallel beams first */
 };
 
@@ -52,7 +53,8 @@ static double chord(double radius, const struct ts_beam *beam, double u, double 
 {
     double sum = 0;
     for (int i = 0; i < 16; i++) {
-        const double at = ray_at(beam, u + (((double)i + 0.5) / 16 - 0.5) * width), rest = radius * radius - at * at;
+        const double at = ray_at(beam, u + (((double)i + 0.5) / 16 - 0.5) * width),
+                     rest = radius * radius - at * at;
         sum += rest > 0 ? 2 * sqrt(rest) / 16 : 0;
     }
     return sum;
@@ -75,16 +77,20 @@ static struct ts_image make_sinogram(int64_t n, const struct scan *scan, double 
     image.axes[1].positions = angles;
     for (int64_t i = 0; i < views * n; i++)
         values[i] = i < n ? (float)chord(0.4 * (double)n, &image.beam,
-                                         image.axes[2].first + (double)i * image.axes[2].spacing, image.axes[2].spacing)
+                                         image.axes[2].first + (double)i * image.axes[2].spacing,
+                                         image.axes[2].spacing)
                           : values[i - n];
     return image;
 }
 
 /* With `fourier` every pixel is worked out, because a part of them takes as long. */
-static struct deviation measure(const struct stage *stage, int64_t n, const struct scan *scan, const char *filter)
+static struct deviation measure(const struct stage *stage, int64_t n, const struct scan *scan,
+                                const char *filter)
 {
     const bool by_fan = scan->beam != TS_BEAM_PARALLEL && !scan->rebinned;
-    const int64_t most = stage == &fourier_stage ? n : by_fan && n >= WIDE_FAN ? MOST_WIDE_FAN_PIXELS : MOST_PIXELS;
+    const int64_t most = stage == &fourier_stage   ? n
+                         : by_fan && n >= WIDE_FAN ? MOST_WIDE_FAN_PIXELS
+                                                   : MOST_PIXELS;
     const int64_t pixels = n < most ? n : most - n % 2;
     const double size = (double)n / (double)pixels, radius = 0.8 * 0.4 * (double)n;
     double *angles = malloc((size_t)(4 * n) * sizeof *angles);
@@ -94,11 +100,13 @@ static struct deviation measure(const struct stage *stage, int64_t n, const stru
     char text[128];
     if (scan->rebinned)
         cr_assert_eq(ts_test_run(&parallel, &rebin_stage, "", &in, NULL, 0, 2), TS_OK);
-    snprintf(text, sizeof text, "filter=%s rows=%lld columns=%lld pixel_size=%.17g", filter, (long long)pixels,
-             (long long)pixels, size);
-    cr_assert_eq(ts_test_run(&run, stage, text, scan->rebinned ? &parallel.out : &in, NULL, 0, 2), TS_OK);
+    snprintf(text, sizeof text, "filter=%s rows=%lld columns=%lld pixel_size=%.17g", filter,
+             (long long)pixels, (long long)pixels, size);
+    cr_assert_eq(ts_test_run(&run, stage, text, scan->rebinned ? &parallel.out : &in, NULL, 0, 2),
+                 TS_OK);
     for (int64_t i = 0; i < pixels * pixels; i++) {
-        const double middle = 0.5 * (double)(pixels - 1), off = ((const float *)run.out.data)[i] - 1.0;
+        const double middle = 0.5 * (double)(pixels - 1),
+                     off = ((const float *)run.out.data)[i] - 1.0;
         const int64_t row = i / pixels, column = i % pixels;
         if (hypot((double)column - middle, (double)row - middle) * size > radius)
             continue;
@@ -118,27 +126,28 @@ static struct deviation measure(const struct stage *stage, int64_t n, const stru
 
 static const char *const filters[] = {"ramp", "shepp-logan", "cosine", "hamming", "hann", "parzen"};
 enum { FILTERS = sizeof filters / sizeof *filters, PARALLEL = 4 };
-static const struct scan scans[] = {{"180 degrees", 180, false, 0},
-                                    {"360 degrees", 360, false, 0},
-                                    {"180 degrees, both ends", 180, true, 0},
-                                    {"180 degrees, uneven by 30 %", 180, false, 0.3},
-                                    /* parallel up to here: PARALLEL of them */
-                                    {"fan-arc, 360 degrees", 360, false, 0, TS_BEAM_FAN_ARC},
-                                    {"fan-flat, 360 degrees", 360, false, 0, TS_BEAM_FAN_FLAT},
-                                    {"fan-arc, 230 degrees", 230, false, 0, TS_BEAM_FAN_ARC},
-                                    {"fan-flat, 230 degrees", 230, false, 0, TS_BEAM_FAN_FLAT},
-                                    {"rebin, fan-arc, 360 degrees", 360, false, 0, TS_BEAM_FAN_ARC, true},
-                                    {"rebin, fan-flat, 360 degrees", 360, false, 0, TS_BEAM_FAN_FLAT, true},
-                                    {"rebin, fan-arc, 230 degrees", 230, false, 0, TS_BEAM_FAN_ARC, true},
-                                    {"rebin, fan-flat, 230 degrees", 230, false, 0, TS_BEAM_FAN_FLAT, true}};
+static const struct scan scans[] = {
+    {"180 degrees", 180, false, 0},
+    {"360 degrees", 360, false, 0},
+    {"180 degrees, both ends", 180, true, 0},
+    {"180 degrees, uneven by 30 %", 180, false, 0.3},
+    /* parallel up to here: PARALLEL of them */
+    {"fan-arc, 360 degrees", 360, false, 0, TS_BEAM_FAN_ARC},
+    {"fan-flat, 360 degrees", 360, false, 0, TS_BEAM_FAN_FLAT},
+    {"fan-arc, 230 degrees", 230, false, 0, TS_BEAM_FAN_ARC},
+    {"fan-flat, 230 degrees", 230, false, 0, TS_BEAM_FAN_FLAT},
+    {"rebin, fan-arc, 360 degrees", 360, false, 0, TS_BEAM_FAN_ARC, true},
+    {"rebin, fan-flat, 360 degrees", 360, false, 0, TS_BEAM_FAN_FLAT, true},
+    {"rebin, fan-arc, 230 degrees", 230, false, 0, TS_BEAM_FAN_ARC, true},
+    {"rebin, fan-flat, 230 degrees", 230, false, 0, TS_BEAM_FAN_FLAT, true}};
 
 static void check(const struct stage *stage, int64_t n, const struct scan *scan, FILE *file)
 {
     struct deviation deviations[FILTERS];
     for (int f = 0; f < FILTERS; f++) {
         deviations[f] = measure(stage, n, scan, filters[f]);
-        cr_expect(fabs(deviations[f].largest) <= bound, "%s, %s, %s, %lld detectors: off by %g", stage->name,
-                  filters[f], scan->name, (long long)n, deviations[f].largest);
+        cr_expect(fabs(deviations[f].largest) <= bound, "%s, %s, %s, %lld detectors: off by %g",
+                  stage->name, filters[f], scan->name, (long long)n, deviations[f].largest);
     }
     if (!file)
         return;
@@ -186,19 +195,27 @@ Test(accuracy, is_written_down)
     cr_assert(file, "%s", path);
     fprintf(file,
             "# Accuracy of reconstructions: the tables\n\n"
-            "`TOMOSTAGE_ACCURACY=docs/notes/accuracy-tables.md build/release/tests/tomostage-tests --filter "
-            "accuracy/is_written_down` writes this page.\n[accuracy.md](../accuracy.md) says what it shows.\n\n"
-            "`fbp` and `fourier` reconstruct a disc of attenuation 1/mm about the rotation axis. There are n detector "
+            "`TOMOSTAGE_ACCURACY=docs/notes/accuracy-tables.md build/release/tests/tomostage-tests "
+            "--filter "
+            "accuracy/is_written_down` writes this page.\n[accuracy.md](../accuracy.md) says what "
+            "it shows.\n\n"
+            "`fbp` and `fourier` reconstruct a disc of attenuation 1/mm about the rotation axis. "
+            "There are n detector "
             "pixels 1 "
-            "mm\napart, each the mean of the chords over its width; the disc has the radius 0.4 n mm, and every half "
+            "mm\napart, each the mean of the chords over its width; the disc has the radius 0.4 n "
+            "mm, and every half "
             "turn 1.6 n "
-            "views.\nA fan's source stands 1.5 n mm from the axis and 2.25 n mm from the detector, whose spacing is 1 "
+            "views.\nA fan's source stands 1.5 n mm from the axis and 2.25 n mm from the detector, "
+            "whose spacing is 1 "
             "mm at the "
-            "axis.\nThe tables have the mean and the largest deviation from 1 in percent, over the pixels in the inner "
+            "axis.\nThe tables have the mean and the largest deviation from 1 in percent, over the "
+            "pixels in the inner "
             "80 %% of "
-            "the\nradius (about %d of them in larger slices, and about %d for fans from %d detector pixels on). The "
+            "the\nradius (about %d of them in larger slices, and about %d for fans from %d "
+            "detector pixels on). The "
             "filter `none` "
-            "is\nleft out because it gives no attenuation. `rebin` stands for `rebin` with its defaults and then `fbp` "
+            "is\nleft out because it gives no attenuation. `rebin` stands for `rebin` with its "
+            "defaults and then `fbp` "
             "of parallel "
             "beams.\nAll of it ran on the CPU, in float.\n\n"
             "## fbp\n\n",

@@ -22,13 +22,25 @@ Test(axis_near_end, is_warned_of)
         struct scan_case scan;
         const char *words, *hint; /* NULL: there is no warning */
     } cases[] = {
-        {&fbp_stage, {"", 1, 40, 31, .arc = 360, .center = -10}, "at detector pixel 5 of 0 to 30", "stitch"},
-        {&fbp_stage, {"", 1, 40, 31, .arc = 360, .center = 10}, "circle of radius 2.5 mm about it", "sirt"},
-        {&fourier_stage, {"", 1, 40, 31, .center = -3.1}, "at detector pixel 11.9 of 0 to 30", "stitch"},
+        {&fbp_stage,
+         {"", 1, 40, 31, .arc = 360, .center = -10},
+         "at detector pixel 5 of 0 to 30",
+         "stitch"},
+        {&fbp_stage,
+         {"", 1, 40, 31, .arc = 360, .center = 10},
+         "circle of radius 2.5 mm about it",
+         "sirt"},
+        {&fourier_stage,
+         {"", 1, 40, 31, .center = -3.1},
+         "at detector pixel 11.9 of 0 to 30",
+         "stitch"},
         {&fourier_stage, {"", 1, 40, 31, .center = -2.9}, NULL, NULL},
         {&fbp_stage, {"", 1, 40, 31, .center = 2.9}, NULL, NULL},
         {&fbp_stage, {"center=3", 1, 40, 31}, "at detector pixel 3 of 0 to 30", "circle"},
-        {&fbp_stage, {"", 1, 40, 31, .beam = SCAN_FLAT, .center = 10}, "radius 2.49513 mm", "rebin"},
+        {&fbp_stage,
+         {"", 1, 40, 31, .beam = SCAN_FLAT, .center = 10},
+         "radius 2.49513 mm",
+         "rebin"},
         {&fbp_stage, {"", 1, 40, 31, .beam = SCAN_ARC, .center = -10}, "radius 2.49837 mm", "sirt"},
         {&fbp_stage, {"", 1, 40, 31, .beam = SCAN_ARC}, NULL, NULL},
         {&fbp_stage, {"", 1, 40, 1}, NULL, NULL},
@@ -37,7 +49,8 @@ Test(axis_near_end, is_warned_of)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct ts_image in = ts_test_scan(&cases[i].scan, 5);
         struct stage_run run;
-        cr_assert_eq(ts_test_run(&run, cases[i].stage, cases[i].scan.assignments, &in, NULL, 0, 1), TS_OK);
+        cr_assert_eq(ts_test_run(&run, cases[i].stage, cases[i].scan.assignments, &in, NULL, 0, 1),
+                     TS_OK);
         const struct ts_diag_record *record = ts_test_record(run.diag, "axis-near-end");
         cr_assert_eq(record != NULL, cases[i].words != NULL, "case %zu", i);
         if (record) {
@@ -54,7 +67,8 @@ Test(axis_near_end, is_not_after_stitch)
 {
     for (int center = -15; center <= 15; center += 3) {
         const struct scan_case which = {"", 1, 40, 31, .arc = 360, .center = center};
-        struct ts_image in = ts_test_scan(&which, 5), joined = ts_test_output(&stitch_stage, "", &in);
+        struct ts_image in = ts_test_scan(&which, 5),
+                        joined = ts_test_output(&stitch_stage, "", &in);
         struct stage_run run;
         cr_assert_eq(ts_test_run(&run, &fbp_stage, "", &joined, NULL, 0, 1), TS_OK);
         cr_assert_eq(ts_diag_count(run.diag), 0);
@@ -68,7 +82,8 @@ Test(axis_near_end, is_not_after_rebin)
 {
     for (int center = -15; center <= 15; center += 3) {
         const struct scan_case which = {"", 1, 40, 31, .beam = SCAN_FLAT, .center = center};
-        struct ts_image in = ts_test_scan(&which, 5), rebinned = ts_test_output(&rebin_stage, "", &in);
+        struct ts_image in = ts_test_scan(&which, 5),
+                        rebinned = ts_test_output(&rebin_stage, "", &in);
         struct stage_run run;
         cr_assert_eq(ts_test_run(&run, &fbp_stage, "", &rebinned, NULL, 0, 1), TS_OK);
         cr_assert_eq(ts_diag_count(run.diag), 0);

@@ -17,13 +17,13 @@
 
 TestSuite(backproject);
 
-/* ---- against the oracle ------------------------------------------------------------------------ */
+/* ---- against the oracle ---------------------------------------------------------------------- */
 
 /* The same case for each method; those that a device does not have are left out. */
-#define EVERY_METHOD(text, ...)                                                                                        \
-    {.assignments = text, __VA_ARGS__}, {.assignments = text " method=pixel", __VA_ARGS__},                            \
-    {                                                                                                                  \
-        .assignments = text " method=stack", __VA_ARGS__                                                               \
+#define EVERY_METHOD(text, ...)                                                                    \
+    {.assignments = text, __VA_ARGS__}, {.assignments = text " method=pixel", __VA_ARGS__},        \
+    {                                                                                              \
+        .assignments = text " method=stack", __VA_ARGS__                                           \
     }
 
 #define FLOATS .dtypes = TS_DTYPE_BIT(TS_F32)
@@ -46,12 +46,14 @@ TEST_ON_BOTH(backproject, agrees_with_the_oracle)
         EVERY_METHOD("model=linear", .values = VALUES_CONSTANT, .dtypes = TS_DTYPE_BIT(TS_U8)),
         EVERY_METHOD("model=linear", .values = VALUES_EXTREME, .dtypes = TS_DTYPE_BIT(TS_I32)),
     };
-    cr_assert_eq(ts_stage_check(&backproject_stage, ts_backproject_oracle, cases, sizeof cases / sizeof *cases),
+    cr_assert_eq(ts_stage_check(&backproject_stage, ts_backproject_oracle, cases,
+                                sizeof cases / sizeof *cases),
                  each_method(8 * (1 + 7 + 1 + 1 + 1 + 1 + 1 + 1)));
 }
 
-/* Slices side by side in groups of 16, 4 and 1 on the CPU, of 128, 64 and 32 on a CUDA device, some lanes empty; blocks
- * of views for more than 512 and 1,024 detectors; runs of more than 64 pixels. */
+/* Slices side by side in groups of 16, 4 and 1 on the CPU, of 128, 64 and 32 on a CUDA device, some
+ * lanes empty; blocks of views for more than 512 and 1,024 detectors; runs of more than 64
+ * pixels. */
 TEST_ON_BOTH(backproject, agrees_in_every_grouping_of_slices)
 {
     static const struct stage_case cases[] = {
@@ -63,20 +65,25 @@ TEST_ON_BOTH(backproject, agrees_in_every_grouping_of_slices)
         EVERY_METHOD("model=joseph", .nz = 67, .ny = 17, .nx = 40, FLOATS),
         EVERY_METHOD("model=linear", .nz = 165, .ny = 83, .nx = 14, .dtypes = TS_DTYPE_BIT(TS_U8)),
     };
-    cr_assert_eq(ts_stage_check(&backproject_stage, ts_backproject_oracle, cases, sizeof cases / sizeof *cases),
+    cr_assert_eq(ts_stage_check(&backproject_stage, ts_backproject_oracle, cases,
+                                sizeof cases / sizeof *cases),
                  each_method(7));
 }
 
-/* Pixels of many detectors and detectors of many pixels, in every width of a group; the axis off the middle. */
+/* Pixels of many detectors and detectors of many pixels, in every width of a group; the axis off
+ * the middle. */
 TEST_ON_BOTH(backproject, agrees_for_pixels_of_any_size)
 {
     static const struct stage_case cases[] = {
         EVERY_METHOD("model=linear pixel_size=0.02", .nz = 2, .ny = 9, .nx = 41, FLOATS),
         EVERY_METHOD("model=linear pixel_size=0.499999", .nz = 3, .ny = 9, .nx = 41, FLOATS),
         EVERY_METHOD("model=linear pixel_size=0.500001", .nz = 3, .ny = 9, .nx = 41, FLOATS),
-        EVERY_METHOD("model=linear pixel_size=0.9 rows=24 columns=21", .nz = 40, .ny = 9, .nx = 41, FLOATS),
-        EVERY_METHOD("model=linear pixel_size=3 rows=12 columns=21", .nz = 71, .ny = 9, .nx = 41, FLOATS),
-        EVERY_METHOD("model=linear pixel_size=1000 rows=2 columns=5", .nz = 2, .ny = 9, .nx = 41, FLOATS),
+        EVERY_METHOD("model=linear pixel_size=0.9 rows=24 columns=21", .nz = 40, .ny = 9, .nx = 41,
+                     FLOATS),
+        EVERY_METHOD("model=linear pixel_size=3 rows=12 columns=21", .nz = 71, .ny = 9, .nx = 41,
+                     FLOATS),
+        EVERY_METHOD("model=linear pixel_size=1000 rows=2 columns=5", .nz = 2, .ny = 9, .nx = 41,
+                     FLOATS),
         EVERY_METHOD("model=linear center=3.25", .nz = 2, .ny = 9, .nx = 41, FLOATS),
         EVERY_METHOD("center=40", .nz = 2, .ny = 9, .nx = 41, FLOATS),
         EVERY_METHOD("pixel_size=0.02", .nz = 2, .ny = 9, .nx = 41, FLOATS),
@@ -88,10 +95,12 @@ TEST_ON_BOTH(backproject, agrees_for_pixels_of_any_size)
         EVERY_METHOD("pixel_size=5 rows=6 columns=7", .nz = 5, .ny = 9, .nx = 41, FLOATS),
         EVERY_METHOD("pixel_size=40 rows=3 columns=3", .nz = 5, .ny = 9, .nx = 141, FLOATS),
     };
-    cr_assert_eq(ts_stage_check(&backproject_stage, ts_backproject_oracle, cases, sizeof cases / sizeof *cases),
+    cr_assert_eq(ts_stage_check(&backproject_stage, ts_backproject_oracle, cases,
+                                sizeof cases / sizeof *cases),
                  each_method(9));
-    cr_assert_eq(ts_stage_check(&backproject_stage, ts_backproject_oracle, fine, sizeof fine / sizeof *fine),
-                 each_method(4));
+    cr_assert_eq(
+        ts_stage_check(&backproject_stage, ts_backproject_oracle, fine, sizeof fine / sizeof *fine),
+        each_method(4));
 }
 
 TEST_ON_BOTH(backproject, has_no_limit_at_2048_views_or_4096_detectors)
@@ -101,11 +110,12 @@ TEST_ON_BOTH(backproject, has_no_limit_at_2048_views_or_4096_detectors)
         EVERY_METHOD("rows=5 columns=6 pixel_size=0.5", .nz = 1, .ny = 2053, .nx = 7, FLOATS),
         EVERY_METHOD("model=linear rows=2 columns=4097", .nz = 1, .ny = 5, .nx = 4099, FLOATS),
     };
-    cr_assert_eq(ts_stage_check(&backproject_stage, ts_backproject_oracle, cases, sizeof cases / sizeof *cases),
+    cr_assert_eq(ts_stage_check(&backproject_stage, ts_backproject_oracle, cases,
+                                sizeof cases / sizeof *cases),
                  each_method(3));
 }
 
-/* ---- the adjoint of radon ---------------------------------------------------------------------- */
+/* ---- the adjoint of radon -------------------------------------------------------------------- */
 
 /* Each forward method with each backward one, on numbers of one sign and of both. */
 TEST_ON_BOTH(backproject, is_the_adjoint_of_radon)
@@ -114,13 +124,15 @@ TEST_ON_BOTH(backproject, is_the_adjoint_of_radon)
         {"views=37", "", 3, 46, 61, 0.5, 0.5, 0, 1e-6},
         {"views=24 arc=360 start=-7 detectors=71 center=30.25", "", 19, 46, 61, 0.5, 0.5, -1, 1e-6},
         {"angles=0,45,90,135,17,200,-33 detector_spacing=0.8", "", 66, 46, 61, 0.7, 0.5, 0, 1e-6},
-        {"views=12 detector_spacing=0.11", "", 18, 46, 61, 0.7, 0.5, 0, 1e-6}, /* rays finer than pixels */
+        {"views=12 detector_spacing=0.11", "", 18, 46, 61, 0.7, 0.5, 0,
+         1e-6}, /* rays finer than pixels */
     };
-    static const char *const on_cpu[] = {"joseph", "row-fan-in", NULL}, *const on_cuda[] = {
-                                                                            "ray",    "row-fan-in",   "stack",
-                                                                            "tensor", "tensor-split", NULL};
-    static const char *const back_on_cpu[] = {"lanes", NULL}, *const back_on_cuda[] = {"pixel", "stack", "tensor",
-                                                                                       "tensor-split", NULL};
+    static const char *const on_cpu[] = {"joseph", "row-fan-in", NULL},
+                             *const on_cuda[] = {"ray",    "row-fan-in",   "stack",
+                                                 "tensor", "tensor-split", NULL};
+    static const char *const back_on_cpu[] = {"lanes", NULL}, *const back_on_cuda[] = {
+                                                                  "pixel", "stack", "tensor",
+                                                                  "tensor-split", NULL};
     const char *const *forth = ts_test_device ? on_cuda : on_cpu;
     size_t n = 0;
     for (; *forth; forth++)
@@ -128,7 +140,8 @@ TEST_ON_BOTH(backproject, is_the_adjoint_of_radon)
             for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
                 struct adjoint_case which = cases[i];
                 char text[160], method[32];
-                if (!strcmp(*forth, "tensor") || !strcmp(*back, "tensor")) /* values and positions have 11 bits */
+                if (!strcmp(*forth, "tensor") ||
+                    !strcmp(*back, "tensor")) /* values and positions have 11 bits */
                     which.bound = 5e-5;
                 snprintf(text, sizeof text, "%s method=%s", which.radon, *forth);
                 snprintf(method, sizeof method, "method=%s", *back);
@@ -140,18 +153,22 @@ TEST_ON_BOTH(backproject, is_the_adjoint_of_radon)
     cr_assert_eq(n, ts_test_device ? 5 * 16 : 8);
 }
 
-/* Both have the very same weights, which shows where no value is rounded; where values are, to 11 bits and as often up
- * as down, the more of them there are the less of it is left: one part in 7,000 by the root of their number. */
+/* Both have the very same weights, which shows where no value is rounded; where values are, to 11
+ * bits and as often up as down, the more of them there are the less of it is left: one part in
+ * 7,000 by the root of their number. */
 Test(backproject, tensor_cores_are_an_adjoint_pair_on_cuda)
 {
     static const struct adjoint_case cases[] = {
         {"views=74 method=tensor", "method=tensor", 130, 46, 61, 0.5, 0.5, 0, 1e-6, true},
         {"views=74 method=tensor", "method=tensor", 130, 46, 61, 0.5, 0.5, -1, 1e-6, true},
-        {"views=90 arc=360 detectors=101 detector_spacing=0.7 center=44 method=tensor", "method=tensor", 130, 50, 61,
-         0.8, 0.6, -1, 1e-6, true},
-        {"views=60 detector_spacing=0.11 method=tensor", "method=tensor", 130, 46, 61, 0.7, 0.5, -1, 1e-6, true},
-        {"views=60 detector_spacing=2.3 method=tensor", "method=tensor", 130, 46, 61, 0.7, 0.5, -1, 1e-6, true},
-        {"views=60 detector_spacing=2.3 method=tensor", "method=tensor", 130, 46, 61, 0.7, 0.5, 0, 1e-6, true},
+        {"views=90 arc=360 detectors=101 detector_spacing=0.7 center=44 method=tensor",
+         "method=tensor", 130, 50, 61, 0.8, 0.6, -1, 1e-6, true},
+        {"views=60 detector_spacing=0.11 method=tensor", "method=tensor", 130, 46, 61, 0.7, 0.5, -1,
+         1e-6, true},
+        {"views=60 detector_spacing=2.3 method=tensor", "method=tensor", 130, 46, 61, 0.7, 0.5, -1,
+         1e-6, true},
+        {"views=60 detector_spacing=2.3 method=tensor", "method=tensor", 130, 46, 61, 0.7, 0.5, 0,
+         1e-6, true},
         {"views=180 method=tensor", "method=tensor", 260, 128, 128, 0.5, 0.5, 0, 1e-6},
         {"views=180 method=tensor", "method=tensor", 260, 128, 128, 0.5, 0.5, -1, 1e-6},
     };
@@ -163,9 +180,10 @@ Test(backproject, tensor_cores_are_an_adjoint_pair_on_cuda)
     ts_test_end_cuda();
 }
 
-/* ---- the same bytes, values that are no numbers ------------------------------------------------- */
+/* ---- the same bytes, values that are no numbers ---------------------------------------------- */
 
-static struct ts_image sinogram(int64_t nz, int64_t views, int64_t detectors, enum stage_values values, uint64_t seed)
+static struct ts_image sinogram(int64_t nz, int64_t views, int64_t detectors,
+                                enum stage_values values, uint64_t seed)
 {
     struct ts_image image = ts_test_image(nz, views, detectors, TS_F32, values, seed);
     ts_test_sinogram(&image);
@@ -185,10 +203,13 @@ TEST_ON_BOTH(backproject, gives_the_same_bytes_in_20_runs_over_any_slabs)
         cr_assert_eq(ts_test_run(&first, &backproject_stage, text, &in, NULL, 0, 2), TS_OK);
         for (size_t i = 0; i < (ts_test_few() ? 2 : 20); i++) {
             struct stage_run again;
-            const int64_t slab = ts_test_few() ? slabs_of_few[i] : slabs[i % (sizeof slabs / sizeof *slabs)];
-            cr_assert_eq(ts_test_run(&again, &backproject_stage, text, &in, NULL, slab, 1 + (int)(i % 3)), TS_OK);
-            cr_assert(!memcmp(first.out.data, again.out.data, ts_image_bytes(&first.out)), "%s, run %zu, slabs of %lld",
-                      text, i, (long long)slab);
+            const int64_t slab =
+                ts_test_few() ? slabs_of_few[i] : slabs[i % (sizeof slabs / sizeof *slabs)];
+            cr_assert_eq(
+                ts_test_run(&again, &backproject_stage, text, &in, NULL, slab, 1 + (int)(i % 3)),
+                TS_OK);
+            cr_assert(!memcmp(first.out.data, again.out.data, ts_image_bytes(&first.out)),
+                      "%s, run %zu, slabs of %lld", text, i, (long long)slab);
             ts_test_run_clear(&again);
         }
         ts_test_run_clear(&first);
@@ -212,7 +233,7 @@ TEST_ON_BOTH(backproject, values_that_are_no_numbers_end_the_run)
         ts_scan_check_finite(&backproject_stage, texts[i]);
 }
 
-/* ---- geometry, weights and refusals ------------------------------------------------------------- */
+/* ---- geometry, weights and refusals ---------------------------------------------------------- */
 
 Test(backproject, puts_the_volume_about_the_origin_of_the_sinogram)
 {
@@ -221,14 +242,16 @@ Test(backproject, puts_the_volume_about_the_origin_of_the_sinogram)
     const double direction[9] = {0, 1, 0, 0, 0, -1, -1, 0, 0};
     memcpy(in.direction, direction, sizeof direction);
     memcpy(in.origin_mm, (double[3]){10, 20, 30}, 3 * sizeof(double));
-    cr_assert_eq(
-        ts_test_run(&run, &backproject_stage, "rows=5 columns=9 pixel_size=0.4 row_spacing=0.6", &in, NULL, 0, 1),
-        TS_OK);
+    cr_assert_eq(ts_test_run(&run, &backproject_stage,
+                             "rows=5 columns=9 pixel_size=0.4 row_spacing=0.6", &in, NULL, 0, 1),
+                 TS_OK);
     cr_expect_float_eq(run.out.origin_mm[0], 10, 1e-12);
     cr_expect_float_eq(run.out.origin_mm[1], 20 - 4 * 0.4, 1e-12);
     cr_expect_float_eq(run.out.origin_mm[2], 30 + 2 * 0.6, 1e-12);
-    cr_expect(run.out.axes[1].kind == TS_AXIS_Y && run.out.axes[1].n == 5 && run.out.axes[1].spacing == 0.6);
-    cr_expect(run.out.axes[2].kind == TS_AXIS_X && run.out.axes[2].n == 9 && run.out.axes[2].spacing == 0.4);
+    cr_expect(run.out.axes[1].kind == TS_AXIS_Y && run.out.axes[1].n == 5 &&
+              run.out.axes[1].spacing == 0.6);
+    cr_expect(run.out.axes[2].kind == TS_AXIS_X && run.out.axes[2].n == 9 &&
+              run.out.axes[2].spacing == 0.4);
     cr_expect_str_eq(run.out.axes[2].unit, "mm");
     cr_expect_str_eq(run.out.unit, "mm");
     cr_expect_eq(run.out.quantity, TS_INTENSITY);
@@ -262,15 +285,17 @@ static void check_weights(size_t n, const double *degrees, const double *expecte
     const struct ts_axis views = {.kind = TS_AXIS_VIEW, .n = (int64_t)n, .positions = degrees};
     ts_view_weights(&views, weights, scratch);
     for (size_t i = 0; i < n; i++) {
-        cr_expect_float_eq(weights[i] * 180 / M_PI, expected[i], 1e-9, "%zu: %g", i, weights[i] * 180 / M_PI);
+        cr_expect_float_eq(weights[i] * 180 / M_PI, expected[i], 1e-9, "%zu: %g", i,
+                           weights[i] * 180 / M_PI);
         sum += weights[i];
     }
     cr_expect_float_eq(sum, M_PI, 1e-12);
 }
-#define WEIGHTS(n, degrees, ...) check_weights(n, (const double[n])degrees, (const double[n])__VA_ARGS__)
-#define LIST(...)                                                                                                      \
-    {                                                                                                                  \
-        __VA_ARGS__                                                                                                    \
+#define WEIGHTS(n, degrees, ...)                                                                   \
+    check_weights(n, (const double[n])degrees, (const double[n])__VA_ARGS__)
+#define LIST(...)                                                                                  \
+    {                                                                                              \
+        __VA_ARGS__                                                                                \
     }
 
 Test(backproject, weighs_views_by_the_angles_around_them)
@@ -292,11 +317,12 @@ Test(backproject, weighs_views_by_the_angles_around_them)
 Test(backproject, stack_does_not_weigh_rays_finer_than_pixels)
 {
     /* Nothing runs, so any description of a device does. */
-    static const struct device_numbers device = {.name = "a device", .block_shared_bytes = 48 << 10};
+    static const struct device_numbers device = {.name = "a device",
+                                                 .block_shared_bytes = 48 << 10};
     struct ts_image in = sinogram(2, 12, 6, VALUES_RANDOM, 4);
     ts_test_device = &device;
-    ts_test_refuses(&backproject_stage, "model=joseph weights=angles method=stack pixel_size=2", &in, NULL,
-                    "method-fine", "finer than pixels of 2 mm");
+    ts_test_refuses(&backproject_stage, "model=joseph weights=angles method=stack pixel_size=2",
+                    &in, NULL, "method-fine", "finer than pixels of 2 mm");
     free(in.data);
 }
 
@@ -307,14 +333,17 @@ Test(backproject, refuses_what_cannot_be_right)
     struct ts_image in = sinogram(2, 12, 6, VALUES_RANDOM, 4);
     ts_test_refuses(&backproject_stage, "center=-0.01", &in, NULL, "center-outside",
                     "-0.01 is outside the detector, [0, 5]");
-    ts_test_refuses(&backproject_stage, "center=5.5", &in, NULL, "center-outside", "5.5 is outside");
-    ts_test_refuses(&backproject_stage, "pixel_size=1000000 rows=1000000", &in, NULL, "volume-too-wide",
-                    "detector pixels wide");
+    ts_test_refuses(&backproject_stage, "center=5.5", &in, NULL, "center-outside",
+                    "5.5 is outside");
+    ts_test_refuses(&backproject_stage, "pixel_size=1000000 rows=1000000", &in, NULL,
+                    "volume-too-wide", "detector pixels wide");
     in.axes[1].positions = angles;
     ts_test_refuses(&backproject_stage, "weights=angles", &in, NULL, "angles-missing",
                     "between view 10 at 100 and view 11 at 170 degrees");
     struct stage_run run;
-    cr_assert_eq(ts_test_run(&run, &backproject_stage, "weights=angles gaps=accept", &in, NULL, 0, 1), TS_OK);
+    cr_assert_eq(
+        ts_test_run(&run, &backproject_stage, "weights=angles gaps=accept", &in, NULL, 0, 1),
+        TS_OK);
     ts_test_run_clear(&run);
     cr_assert_eq(ts_test_run(&run, &backproject_stage, "", &in, NULL, 0, 1), TS_OK);
     ts_test_run_clear(&run);
@@ -325,14 +354,16 @@ Test(backproject, refuses_what_cannot_be_right)
                     "all 12 angles lie between 0 and 2.87979 degrees");
     ts_test_refuses(&backproject_stage, "", &in, NULL, "angles-in-radians",
                     "all 12 angles lie between 0 and 2.87979 degrees");
-    ts_test_refuses(&backproject_stage, "model=linear", &in, NULL, "angles-in-radians", "turn in radians");
+    ts_test_refuses(&backproject_stage, "model=linear", &in, NULL, "angles-in-radians",
+                    "turn in radians");
     cr_assert_eq(ts_test_run(&run, &backproject_stage, "gaps=accept", &in, NULL, 0, 1), TS_OK);
     ts_test_run_clear(&run);
     in.beam = (struct ts_beam){TS_BEAM_FAN_FLAT, 100, 200};
     ts_test_refuses(&backproject_stage, "", &in, NULL, "angles-in-radians", "turn in radians");
     in.beam = (struct ts_beam){0};
     in.axes[1].positions = zeros;
-    ts_test_refuses(&backproject_stage, "weights=angles", &in, NULL, "one-direction", "all 12 views");
+    ts_test_refuses(&backproject_stage, "weights=angles", &in, NULL, "one-direction",
+                    "all 12 views");
     cr_assert_eq(ts_test_run(&run, &backproject_stage, "", &in, NULL, 0, 1), TS_OK);
     ts_test_run_clear(&run);
     in.axes[1].positions = NULL;
@@ -368,11 +399,13 @@ Test(backproject, ranges_of_angles_are_warned_of)
         struct stage_run run;
         in.axes[1].first = rows[i].first;
         in.axes[1].spacing = rows[i].spacing;
-        cr_assert_eq(ts_test_run(&run, &backproject_stage, rows[i].assignments, &in, NULL, 0, 1), TS_OK, "row %zu", i);
+        cr_assert_eq(ts_test_run(&run, &backproject_stage, rows[i].assignments, &in, NULL, 0, 1),
+                     TS_OK, "row %zu", i);
         for (int k = 0; k < 2; k++) {
             static const char *const codes[] = {"angles-narrow", "angles-limited"};
-            cr_expect_eq(ts_test_record(run.diag, codes[k]) != NULL, rows[i].code && !strcmp(rows[i].code, codes[k]),
-                         "row %zu, %s", i, codes[k]);
+            cr_expect_eq(ts_test_record(run.diag, codes[k]) != NULL,
+                         rows[i].code && !strcmp(rows[i].code, codes[k]), "row %zu, %s", i,
+                         codes[k]);
         }
         ts_test_run_clear(&run);
         free(in.data);

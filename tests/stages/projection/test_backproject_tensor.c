@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Backprojection on tensor cores keeps to its stated errors. test_fbp.c compares it in the loop of all methods.
+ * Backprojection on tensor cores keeps to its stated errors. test_fbp.c compares it in the loop of
+ * all methods.
  */
 #include <criterion/criterion.h>
 #include <math.h>
@@ -19,15 +20,16 @@ static void check_l2(const char *method, const struct ts_image *in, double bound
     snprintf(text, sizeof text, "model=linear weights=angles rows=70 method=%s", method);
     cr_assert_eq(ts_test_run(&run, &backproject_stage, text, in, NULL, 0, 1), TS_OK);
     const size_t n_in = ts_image_count(in), n_out = ts_image_count(&run.out);
-    double *rows = malloc(n_in * sizeof *rows), *expected = malloc(n_out * sizeof *expected), error = 0, all = 0;
+    double *rows = malloc(n_in * sizeof *rows), *expected = malloc(n_out * sizeof *expected),
+           error = 0, all = 0;
     ts_load_f64(rows, in->data, in->dtype, n_in);
     ts_backproject_oracle(&run.context, rows, expected);
     for (size_t i = 0; i < n_out; i++) {
         error += pow(((const float *)run.out.data)[i] - expected[i], 2);
         all += expected[i] * expected[i];
     }
-    cr_assert(sqrt(error / all) <= bound, "%s: relative L2 error %g, expected at most %g", method, sqrt(error / all),
-              bound);
+    cr_assert(sqrt(error / all) <= bound, "%s: relative L2 error %g, expected at most %g", method,
+              sqrt(error / all), bound);
     free(rows);
     free(expected);
     ts_test_run_clear(&run);
@@ -71,10 +73,12 @@ Test(backproject, tensor_cores_do_not_spread_what_overflows_on_cuda)
         cr_assert_eq(ts_test_run(&pixel, &fbp_stage, "method=pixel", &in, NULL, 0, 1), TS_OK);
         size_t no_numbers = 0;
         for (size_t i = 0; i < ts_image_count(&run.out); i++) {
-            const float is = ((const float *)run.out.data)[i], expected = ((const float *)pixel.out.data)[i];
+            const float is = ((const float *)run.out.data)[i],
+                        expected = ((const float *)pixel.out.data)[i];
             no_numbers += !isfinite(is);
             cr_assert(isfinite(is) == isfinite(expected) && (isfinite(is) || i / 1600 == 1),
-                      "%s: element %zu is %g, expected %g", methods[m], i, (double)is, (double)expected);
+                      "%s: element %zu is %g, expected %g", methods[m], i, (double)is,
+                      (double)expected);
         }
         cr_assert(no_numbers > 0);
         ts_test_run_clear(&run);
@@ -107,7 +111,8 @@ Test(backproject, tensor_cores_of_older_devices_are_refused)
         ts_test_sinogram(&in);
         ts_test_params(&backproject_stage, rows[i].text, &set);
         const enum ts_status status =
-            ts_stage_prepare(&backproject_stage, &set, &in, NULL, 1, rows[i].newer ? &newer : &older, diag, &context);
+            ts_stage_prepare(&backproject_stage, &set, &in, NULL, 1,
+                             rows[i].newer ? &newer : &older, diag, &context);
         cr_assert_eq(status, rows[i].code ? TS_BAD_CHAIN : TS_OK, "%s", rows[i].text);
         if (rows[i].code)
             cr_assert_str_eq(ts_diag_get(diag, 0)->code, rows[i].code);
@@ -128,16 +133,17 @@ Test(backproject, auto_is_the_fastest_method_that_may_run)
         int64_t slices, detectors;
         bool newer;
         enum back_method method;
-    } rows[] = {{"", &backproject_stage, 32, 4, true, BACK_METHOD_TENSOR_SPLIT},
-                {"model=linear", &backproject_stage, 512, 4, true, BACK_METHOD_TENSOR_SPLIT},
-                {"", &fbp_stage, 32, 4, true, BACK_METHOD_TENSOR_SPLIT},
-                {"", &fbp_stage, 31, 4, true, BACK_METHOD_STACK},
-                {"", &fbp_stage, 5, 4, true, BACK_METHOD_PIXEL},
-                {"", &fbp_stage, 32, 4, false, BACK_METHOD_STACK},
-                {"method=stack", &fbp_stage, 32, 4, true, BACK_METHOD_STACK},
-                {"rows=9 columns=9 center=7", &backproject_stage, 32, 200000000, true, BACK_METHOD_STACK},
-                {"pixel_size=2", &backproject_stage, 32, 4, true, BACK_METHOD_STACK},
-                {"pixel_size=2 weights=angles", &backproject_stage, 32, 4, true, BACK_METHOD_PIXEL}};
+    } rows[] = {
+        {"", &backproject_stage, 32, 4, true, BACK_METHOD_TENSOR_SPLIT},
+        {"model=linear", &backproject_stage, 512, 4, true, BACK_METHOD_TENSOR_SPLIT},
+        {"", &fbp_stage, 32, 4, true, BACK_METHOD_TENSOR_SPLIT},
+        {"", &fbp_stage, 31, 4, true, BACK_METHOD_STACK},
+        {"", &fbp_stage, 5, 4, true, BACK_METHOD_PIXEL},
+        {"", &fbp_stage, 32, 4, false, BACK_METHOD_STACK},
+        {"method=stack", &fbp_stage, 32, 4, true, BACK_METHOD_STACK},
+        {"rows=9 columns=9 center=7", &backproject_stage, 32, 200000000, true, BACK_METHOD_STACK},
+        {"pixel_size=2", &backproject_stage, 32, 4, true, BACK_METHOD_STACK},
+        {"pixel_size=2 weights=angles", &backproject_stage, 32, 4, true, BACK_METHOD_PIXEL}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct ts_image in = ts_test_image(1, 3, 4, TS_F32, VALUES_RANDOM, 1);
         struct ts_diag *diag = ts_diag_create();
@@ -147,10 +153,11 @@ Test(backproject, auto_is_the_fastest_method_that_may_run)
         in.axes[2].n = rows[i].detectors;
         ts_test_sinogram(&in);
         ts_test_params(rows[i].stage, rows[i].text, &set);
-        cr_assert_eq(
-            ts_stage_prepare(rows[i].stage, &set, &in, NULL, 1, rows[i].newer ? &newer : &older, diag, &context), TS_OK,
-            "row %zu", i);
-        cr_assert_eq(((const struct reconstruction_params *)context.params)->method, rows[i].method, "row %zu", i);
+        cr_assert_eq(ts_stage_prepare(rows[i].stage, &set, &in, NULL, 1,
+                                      rows[i].newer ? &newer : &older, diag, &context),
+                     TS_OK, "row %zu", i);
+        cr_assert_eq(((const struct reconstruction_params *)context.params)->method, rows[i].method,
+                     "row %zu", i);
         ts_test_params_clear(&set);
         ts_diag_destroy(diag);
         free(in.data);

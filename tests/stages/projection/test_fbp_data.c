@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * fbp beside scikit-image 0.19.3, from files that it wrote: every filter, and a real scan of a tooth.
+ * fbp beside scikit-image 0.19.3, from files that it wrote: every filter, and a real scan of a
+ * tooth.
  */
 #include <criterion/criterion.h>
 #include <math.h>
@@ -18,17 +19,20 @@ struct difference {
     double largest, mirrored;
 };
 
-/* From scikit-image to ours: its rotation center is pixel n // 2. One more row and column of ours puts (n - 1) / 2 on
- * that pixel. Angles turn the same way. `factor` times theirs is ours. */
-static struct difference compare(struct ts_image *in, const char *text, const double *theirs, double factor)
+/* From scikit-image to ours: its rotation center is pixel n // 2. One more row and column of ours
+ * puts (n - 1) / 2 on that pixel. Angles turn the same way. `factor` times theirs is ours. */
+static struct difference compare(struct ts_image *in, const char *text, const double *theirs,
+                                 double factor)
 {
     const int64_t n = in->axes[2].n, middle = n / 2;
     char assignments[128];
     struct stage_run run;
     struct difference difference = {0};
     double scale = 0;
-    snprintf(assignments, sizeof assignments, "%s rows=%lld columns=%lld", text, (long long)n + 1, (long long)n + 1);
-    cr_assert_eq(ts_test_run(&run, &fbp_stage, assignments, in, NULL, 0, 2), TS_OK, "%s", assignments);
+    snprintf(assignments, sizeof assignments, "%s rows=%lld columns=%lld", text, (long long)n + 1,
+             (long long)n + 1);
+    cr_assert_eq(ts_test_run(&run, &fbp_stage, assignments, in, NULL, 0, 2), TS_OK, "%s",
+                 assignments);
     const float *ours = run.out.data;
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = 0; j < n; j++) {
@@ -36,8 +40,10 @@ static struct difference compare(struct ts_image *in, const char *text, const do
             if (hypot((double)(i - middle), (double)(j - middle)) >= (double)(middle - 1))
                 continue;
             scale = fmax(scale, fabs(other));
-            difference.largest = fmax(difference.largest, fabs((double)ours[i * (n + 1) + j] - other));
-            difference.mirrored = fmax(difference.mirrored, fabs((double)ours[i * (n + 1) + n - j] - other));
+            difference.largest =
+                fmax(difference.largest, fabs((double)ours[i * (n + 1) + j] - other));
+            difference.mirrored =
+                fmax(difference.mirrored, fabs((double)ours[i * (n + 1) + n - j] - other));
         }
     difference.largest /= scale;
     difference.mirrored /= scale;
@@ -55,8 +61,8 @@ static struct ts_image sinogram_of(int64_t views, int64_t detectors)
     return image;
 }
 
-/* The same definitions give the same values; hamming and hann it samples one sample off the middle, and the windows of
- * shepp-logan and cosine in fewer digits. */
+/* The same definitions give the same values; hamming and hann it samples one sample off the middle,
+ * and the windows of shepp-logan and cosine in fewer digits. */
 static void compare_filters(const char *group)
 {
     static const struct {
@@ -95,8 +101,8 @@ TEST_ON_BOTH(fbp_data, agrees_with_every_filter_of_scikit_image)
     compare_filters("slice_ct_ge_head");
 }
 
-/* The file's rows were moved by 24 detectors about scikit-image's center 320: the first value of a row
- * filled it up, and what left the detector was lost. */
+/* The file's rows were moved by 24 detectors about scikit-image's center 320: the first value of a
+ * row filled it up, and what left the detector was lost. */
 TEST_ON_BOTH(fbp_data, agrees_with_scikit_image_on_a_tooth)
 {
     SKIP_WITHOUT_DATA("fbp_data/agrees_with_scikit_image_on_a_tooth");

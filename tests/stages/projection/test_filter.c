@@ -11,15 +11,16 @@
 
 TestSuite(filter);
 
-static struct ts_image sinogram_of(int64_t nz, int64_t views, int64_t detectors, enum ts_dtype dtype,
-                                   enum stage_values values, uint64_t seed)
+static struct ts_image sinogram_of(int64_t nz, int64_t views, int64_t detectors,
+                                   enum ts_dtype dtype, enum stage_values values, uint64_t seed)
 {
     struct ts_image image = ts_test_image(nz, views, detectors, dtype, values, seed);
     ts_test_sinogram(&image);
     return image;
 }
 
-static struct ts_image sinogram(int64_t nz, int64_t views, int64_t detectors, enum stage_values values, uint64_t seed)
+static struct ts_image sinogram(int64_t nz, int64_t views, int64_t detectors,
+                                enum stage_values values, uint64_t seed)
 {
     return sinogram_of(nz, views, detectors, TS_F32, values, seed);
 }
@@ -39,8 +40,9 @@ TEST_ON_BOTH(filter, agrees_with_the_oracle)
         {.assignments = "cutoff=0.37", .dtypes = TS_DTYPE_BIT(TS_F32)},
         {.assignments = "filter=hann cutoff=0.61", .dtypes = TS_DTYPE_BIT(TS_F32)},
     };
-    cr_assert_eq(ts_stage_check(&filter_stage, ts_filter_oracle, cases, sizeof cases / sizeof *cases),
-                 8 * (7 + 1 + 1 + 7 + 7));
+    cr_assert_eq(
+        ts_stage_check(&filter_stage, ts_filter_oracle, cases, sizeof cases / sizeof *cases),
+        8 * (7 + 1 + 1 + 7 + 7));
 }
 
 /* Each padded length from 2 on, its shortest and its longest row, of floats and of integers. */
@@ -76,8 +78,8 @@ static void check_ramp(int64_t n, enum ts_dtype dtype)
         largest = fmax(largest, fabs(sum));
         worst = fmax(worst, fabs(sum - (double)out[i]));
     }
-    cr_assert(worst <= 2e-6 * largest, "%lld detectors of %s: off by %g of %g", (long long)n, ts_dtype_name(dtype),
-              worst, largest);
+    cr_assert(worst <= 2e-6 * largest, "%lld detectors of %s: off by %g of %g", (long long)n,
+              ts_dtype_name(dtype), worst, largest);
     ts_test_run_clear(&run);
     free(values);
     free(in.data);
@@ -85,7 +87,8 @@ static void check_ramp(int64_t n, enum ts_dtype dtype)
 
 TEST_ON_BOTH(filter, has_no_limit_at_4096_detectors)
 {
-    static const int64_t lengths[] = {129, 257, 513, 1000, 1024, 1025, 2048, 2049, 4096, 4097, 8193, 20011};
+    static const int64_t lengths[] = {129,  257,  513,  1000, 1024, 1025,
+                                      2048, 2049, 4096, 4097, 8193, 20011};
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
         check_ramp(lengths[i], i % 3 == 1 ? TS_U16 : TS_F32);
     check_ramp(2048, TS_I8);
@@ -102,8 +105,9 @@ TEST_ON_BOTH(filter, gives_the_same_bytes_in_20_runs_over_any_slabs)
     cr_assert_eq(ts_test_run(&first, &filter_stage, "filter=shepp-logan", &in, NULL, 0, 2), TS_OK);
     for (size_t i = 0; i < (ts_test_few() ? 3 : 20); i++) {
         struct stage_run again;
-        cr_assert_eq(
-            ts_test_run(&again, &filter_stage, "filter=shepp-logan", &in, NULL, slabs[i % 6], 1 + (int)(i % 3)), TS_OK);
+        cr_assert_eq(ts_test_run(&again, &filter_stage, "filter=shepp-logan", &in, NULL,
+                                 slabs[i % 6], 1 + (int)(i % 3)),
+                     TS_OK);
         cr_assert(!memcmp(first.out.data, again.out.data, ts_image_bytes(&first.out)));
         ts_test_run_clear(&again);
     }
@@ -122,21 +126,22 @@ TEST_ON_BOTH(filter, a_value_that_is_no_number_spoils_its_row_alone)
         ((float *)in.data)[14 * n + 39] = INFINITY;
         cr_assert_eq(ts_test_run(&run, &filter_stage, "", &in, NULL, 0, 1), TS_OK);
         for (int64_t i = 0; i < 15 * n; i++)
-            cr_assert_eq(isfinite(((const float *)run.out.data)[i]) == 0, i / n == 7 || i / n == 14, "%lld of %lld",
-                         (long long)i, (long long)n);
+            cr_assert_eq(isfinite(((const float *)run.out.data)[i]) == 0, i / n == 7 || i / n == 14,
+                         "%lld of %lld", (long long)i, (long long)n);
         ts_test_run_clear(&run);
         free(in.data);
     }
 }
 
-/* ---- names and units --------------------------------------------------------------------------- */
+/* ---- names and units ------------------------------------------------------------------------- */
 
 Test(filter, other_names_mean_the_same_and_are_recorded_by_the_first)
 {
-    static const char *const pairs[][2] = {{"ram-lak", "ramp"},      {"ram_lak", "ramp"},
-                                           {"ramlak", "ramp"},       {"ramachandran-lakshminarayanan", "ramp"},
-                                           {"shepp", "shepp-logan"}, {"shepp_logan", "shepp-logan"},
-                                           {"hanning", "hann"},      {"hann", "hann"}};
+    static const char *const pairs[][2] = {
+        {"ram-lak", "ramp"},      {"ram_lak", "ramp"},
+        {"ramlak", "ramp"},       {"ramachandran-lakshminarayanan", "ramp"},
+        {"shepp", "shepp-logan"}, {"shepp_logan", "shepp-logan"},
+        {"hanning", "hann"},      {"hann", "hann"}};
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
         char text[64], recorded[64];
         struct param_set set;

@@ -17,7 +17,8 @@ TEST_ON_BOTH(rebin, agrees_with_the_oracle)
     static const struct scan_case cases[] = {
         {"", 3, 40, 23, .beam = SCAN_ARC},
         {"", 3, 40, 23, .beam = SCAN_FLAT},
-        {"views=7 start=-31 detectors=41 detector_spacing=0.31", 1, 37, 31, .beam = SCAN_FLAT, .center = 2.3},
+        {"views=7 start=-31 detectors=41 detector_spacing=0.31", 1, 37, 31, .beam = SCAN_FLAT,
+         .center = 2.3},
         {"views=60", 1, 37, 31, .beam = SCAN_ARC, .center = -3.4},
         {"", 2, 53, 29, .beam = SCAN_FLAT, .arc = 261},
         {"start=13", 2, 53, 29, .beam = SCAN_ARC, .arc = 233, .center = 1.2},
@@ -25,9 +26,11 @@ TEST_ON_BOTH(rebin, agrees_with_the_oracle)
         {"", 1, 30, 1, .beam = SCAN_FLAT},
         {"", 19, 12, 17, .beam = SCAN_FLAT},
         {"views=5", 1, 2053, 5, .beam = SCAN_ARC},
-        {"detectors=61", 2, 40, 31, .beam = SCAN_FLAT, .center = 11.3}, /* most rays are seen from one end */
+        {"detectors=61", 2, 40, 31, .beam = SCAN_FLAT,
+         .center = 11.3}, /* most rays are seen from one end */
         {"detectors=61", 1, 40, 31, .beam = SCAN_ARC, .center = -13.7},
-        {"detectors=91 detector_spacing=0.11", 1, 40, 9, .beam = SCAN_FLAT, .center = 0.3}, /* beyond both ends */
+        {"detectors=91 detector_spacing=0.11", 1, 40, 9, .beam = SCAN_FLAT,
+         .center = 0.3}, /* beyond both ends */
         {"detectors=91 detector_spacing=0.11", 1, 40, 9, .beam = SCAN_ARC, .center = -0.6},
         {"detectors=41 detector_spacing=0.11", 1, 30, 1, .beam = SCAN_FLAT, .center = 0.2},
         {"detectors=61", 1, 53, 31, .beam = SCAN_FLAT, .center = 9.1, .arc = 270},
@@ -40,28 +43,33 @@ TEST_ON_BOTH(rebin, agrees_with_the_oracle)
 TEST_ON_BOTH(rebin, ellipses_have_their_chords)
 {
     static const struct ellipse ellipse = {9, -14, 17, 8, 30, 1};
-    static const char *const scans[] = {"beam=fan-arc", "beam=fan-flat", "beam=fan-arc arc=250 start=-40",
+    static const char *const scans[] = {"beam=fan-arc", "beam=fan-flat",
+                                        "beam=fan-arc arc=250 start=-40",
                                         "beam=fan-flat arc=-250 center=80"};
     for (size_t i = 0; i < sizeof scans / sizeof *scans; i++) {
         struct radon_scene scene;
         char text[160];
-        snprintf(text, sizeof text, "views=720 detectors=170 detector_spacing=1 source_axis=120 source_detector=200 %s",
-                 scans[i]);
+        snprintf(
+            text, sizeof text,
+            "views=720 detectors=170 detector_spacing=1 source_axis=120 source_detector=200 %s",
+            scans[i]);
         ts_test_scene_make(&scene, text, 130, 170, 0.5, 0.4);
         ts_test_ellipse_draw(&scene.in, &ellipse);
         ts_test_scene_project(&scene);
         struct stage_run run;
-        cr_assert_eq(
-            ts_test_run(&run, &rebin_stage, "views=36 detectors=120 detector_spacing=0.6", &scene.out, NULL, 0, 1),
-            TS_OK);
+        cr_assert_eq(ts_test_run(&run, &rebin_stage, "views=36 detectors=120 detector_spacing=0.6",
+                                 &scene.out, NULL, 0, 1),
+                     TS_OK);
         double square = 0, n = 0;
         for (int64_t v = 0; v < 36; v++)
             for (int64_t d = 0; d < 120; d++) {
-                const double expected = ts_test_ellipse_chord(&ellipse, 5 * (double)v, ((double)d - 59.5) * 0.6);
+                const double expected =
+                    ts_test_ellipse_chord(&ellipse, 5 * (double)v, ((double)d - 59.5) * 0.6);
                 square += pow(((const float *)run.out.data)[v * 120 + d] - expected, 2);
                 n += expected > 0;
             }
-        cr_assert(n > 500 && sqrt(square / n) < 0.35, "%s: rms %g over %g rays", scans[i], sqrt(square / n), n);
+        cr_assert(n > 500 && sqrt(square / n) < 0.35, "%s: rms %g over %g rays", scans[i],
+                  sqrt(square / n), n);
         cr_assert_eq(run.out.beam.kind, TS_BEAM_PARALLEL);
         cr_assert_eq(run.out.quantity, TS_LINE_INTEGRAL);
         ts_test_run_clear(&run);
@@ -78,9 +86,11 @@ static struct ts_image disc_scan(const struct ellipse *disc, enum ts_beam_kind b
     in.axes[2].first = -2 * center;
     for (int64_t i = 0; i < 720 * 101; i++) {
         const int64_t view = i / 101;
-        const double u = 2 * ((double)(i % 101) - center), gamma = beam == TS_BEAM_FAN_ARC ? u / 600 : atan(u / 600);
+        const double u = 2 * ((double)(i % 101) - center),
+                     gamma = beam == TS_BEAM_FAN_ARC ? u / 600 : atan(u / 600);
         const double beta = in.axes[1].first + 0.5 * (double)view;
-        ((float *)in.data)[i] = (float)ts_test_ellipse_chord(disc, beta + gamma * 180 / M_PI, 300 * sin(gamma));
+        ((float *)in.data)[i] =
+            (float)ts_test_ellipse_chord(disc, beta + gamma * 180 / M_PI, 300 * sin(gamma));
     }
     return in;
 }
@@ -95,7 +105,8 @@ TEST_ON_BOTH(rebin, rays_seen_from_one_end_count_fully)
         const double center = centers[c / 2], reach = fmax(center, 100 - center) * 0.97;
         struct ts_image in = disc_scan(&disc, beams[c % 2], center);
         struct stage_run run;
-        cr_assert_eq(ts_test_run(&run, &rebin_stage, "views=90 detectors=401 detector_spacing=0.25", &in, NULL, 0, 1),
+        cr_assert_eq(ts_test_run(&run, &rebin_stage, "views=90 detectors=401 detector_spacing=0.25",
+                                 &in, NULL, 0, 1),
                      TS_OK);
         int64_t n = 0;
         for (int64_t i = 0; i < 90 * 401; i++) {
@@ -105,8 +116,9 @@ TEST_ON_BOTH(rebin, rays_seen_from_one_end_count_fully)
             if (expected < 30 || fabs(s) > reach)
                 continue;
             const double is = ((const float *)run.out.data)[i];
-            cr_assert(fabs(is - expected) <= 0.01 * expected, "axis at %g, view %lld, s = %g mm: %g, not %g", center,
-                      (long long)view, s, is, expected);
+            cr_assert(fabs(is - expected) <= 0.01 * expected,
+                      "axis at %g, view %lld, s = %g mm: %g, not %g", center, (long long)view, s,
+                      is, expected);
             n++;
         }
         cr_assert(n > 25000, "axis at %g: %lld rays", center, (long long)n);
@@ -130,7 +142,8 @@ Test(rebin, rows_reach_as_far_as_the_longer_side)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct ts_image in = ts_test_scan(&cases[i].scan, 5),
                         out = ts_test_output(&rebin_stage, cases[i].scan.assignments, &in);
-        cr_assert_eq(out.axes[2].n, cases[i].detectors, "case %zu: %lld", i, (long long)out.axes[2].n);
+        cr_assert_eq(out.axes[2].n, cases[i].detectors, "case %zu: %lld", i,
+                     (long long)out.axes[2].n);
         free(out.data);
         free(in.data);
     }
@@ -144,12 +157,14 @@ Test(rebin, warns_of_missing_rays)
     } cases[] = {
         {{"", 1, 40, 31, .beam = SCAN_FLAT, .center = 10}, NULL},
         {{"", 1, 40, 31, .beam = SCAN_FLAT, .center = 15}, NULL},
-        {{"", 1, 40, 31, .beam = SCAN_FLAT, .center = 16}, "at detector pixel 31 of 0 to 30: rays within 0.499961 mm"},
+        {{"", 1, 40, 31, .beam = SCAN_FLAT, .center = 16},
+         "at detector pixel 31 of 0 to 30: rays within 0.499961 mm"},
         {{"", 1, 40, 31, .beam = SCAN_ARC, .center = -17, .arc = 300},
          "no view sees the rotation axis, at detector pixel -2"},
         {{"", 1, 40, 31, .beam = SCAN_FLAT, .arc = 261}, NULL},
         {{"", 1, 40, 31, .beam = SCAN_FLAT, .center = -5, .arc = 261}, NULL},
-        {{"", 1, 40, 31, .beam = SCAN_FLAT, .center = -10, .arc = 261}, "some rays further than 2.49513 mm"},
+        {{"", 1, 40, 31, .beam = SCAN_FLAT, .center = -10, .arc = 261},
+         "some rays further than 2.49513 mm"},
         {{"", 1, 40, 31, .beam = SCAN_ARC, .center = 10, .arc = 261},
          "at detector pixel 25 of 0 to 30, is near an end"},
     };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Conjugate gradients on the normal equations A' A x = A' b, by the textbook recurrence for a symmetric matrix: the
- * residual of these equations is carried on, and that of the rays worked out anew.
+ * Conjugate gradients on the normal equations A' A x = A' b, by the textbook recurrence for a
+ * symmetric matrix: the residual of these equations is carried on, and that of the rays worked out
+ * anew.
  */
 #include "tests/stages/reconstruction/cgls_oracle.h"
 
@@ -21,8 +22,8 @@ static double product(const double *a, const double *b, int64_t n)
 }
 
 /* Returns ||b - A x||; `rays` is scratch space for a slice of the sinogram. */
-static double residual_of(const struct ts_image *volume, const struct ts_image *sinogram, const double *b,
-                          const double *x, double *rays)
+static double residual_of(const struct ts_image *volume, const struct ts_image *sinogram,
+                          const double *b, const double *x, double *rays)
 {
     const int64_t n = (int64_t)ts_slice_count(sinogram);
     ts_scan_project_oracle(volume, sinogram, x, rays);
@@ -37,15 +38,19 @@ static bool is_done(const struct iterate_params *params, double residual, double
            (params->stop == STOP_DISCREPANCY && residual <= params->noise * sqrt((double)n));
 }
 
-/* The iterations that were carried out. residual: of all, those that were not begun are left alone; or NULL. */
-static int64_t iterate(const struct stage_context *context, const double *b, double *x, double *residual)
+/* The iterations that were carried out. residual: of all, those that were not begun are left alone;
+ * or NULL. */
+static int64_t iterate(const struct stage_context *context, const double *b, double *x,
+                       double *residual)
 {
     const struct iterate_params *params = context->params;
     const struct ts_image centered = ts_scan_centered(&context->in, params->volume.center);
     const struct ts_image *volume = &context->out, *sinogram = &centered;
-    const int64_t n_rays = (int64_t)ts_slice_count(sinogram), n_pixels = (int64_t)ts_slice_count(volume);
+    const int64_t n_rays = (int64_t)ts_slice_count(sinogram),
+                  n_pixels = (int64_t)ts_slice_count(volume);
     double *r = malloc((size_t)n_pixels * sizeof *r), *p = malloc((size_t)n_pixels * sizeof *p),
-           *ap = malloc((size_t)n_pixels * sizeof *ap), *rays = malloc((size_t)n_rays * sizeof *rays);
+           *ap = malloc((size_t)n_pixels * sizeof *ap),
+           *rays = malloc((size_t)n_rays * sizeof *rays);
     ts_scan_backproject_oracle(volume, sinogram, b, r);
     for (int64_t i = 0; i < n_pixels; i++) {
         x[i] = 0;

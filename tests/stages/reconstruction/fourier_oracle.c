@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * f(x, y) = sum over views of weight / P * sum over k = -P .. P of G(k / P) H[k] Z[k] exp(2 pi i k (s / d + center) /
- * P), summed as written: Z a row's discrete Fourier transform and H that of the ramp's samples times the window, which
- * both repeat themselves after P, and G what `interpolation` says. A slice with a value that is no number is none
- * itself. (z, view, detector) -> (z, y, x).
+ * f(x, y) = sum over views of weight / P * sum over k = -P .. P of G(k / P) H[k] Z[k] exp(2 pi i k
+ * (s / d + center) / P), summed as written: Z a row's discrete Fourier transform and H that of the
+ * ramp's samples times the window, which both repeat themselves after P, and G what `interpolation`
+ * says. A slice with a value that is no number is none itself. (z, view, detector) -> (z, y, x).
  */
 #include "tests/stages/reconstruction/fourier_oracle.h"
 
@@ -32,7 +32,8 @@ static double window(int name, double u)
     }
 }
 
-static double response(const struct reconstruction_params *params, double spacing, int64_t k, int64_t padded)
+static double response(const struct reconstruction_params *params, double spacing, int64_t k,
+                       int64_t padded)
 {
     if (params->filter == ROW_FILTER_NONE)
         return 1;
@@ -40,8 +41,8 @@ static double response(const struct reconstruction_params *params, double spacin
     for (int64_t i = 1; i < padded; i++) {
         const int64_t n = i < padded - i ? i : padded - i;
         if (n % 2)
-            sum -=
-                cos(2 * M_PI * (double)(k * i % padded) / (double)padded) / (M_PI * M_PI * (double)(n * n) * spacing);
+            sum -= cos(2 * M_PI * (double)(k * i % padded) / (double)padded) /
+                   (M_PI * M_PI * (double)(n * n) * spacing);
     }
     const double u = 2 * (double)k / (double)padded / params->cutoff;
     return u <= 1 ? sum * window(params->filter, u) : 0;
@@ -55,7 +56,8 @@ static double interpolation(int name, double u)
 }
 
 /* Terms k = 0 .. padded of one row, both signs of k in one. */
-static void make_terms(const double *row, int64_t n, int64_t padded, const double *responses, double complex *terms)
+static void make_terms(const double *row, int64_t n, int64_t padded, const double *responses,
+                       double complex *terms)
 {
     for (int64_t k = 0; k <= padded; k++) {
         terms[k] = 0;
@@ -96,14 +98,18 @@ void ts_fourier_oracle(const struct stage_context *context, const double *in, do
         for (int64_t i = 0; i < pixels; i++)
             out[i] = check;
         for (int64_t v = 0; v < views->n; v++) {
-            const double angle = ts_view_degree_oracle(views, v) * M_PI / 180, weight = ts_view_weight_oracle(views, v);
+            const double angle = ts_view_degree_oracle(views, v) * M_PI / 180,
+                         weight = ts_view_weight_oracle(views, v);
             make_terms(in + (z * views->n + v) * n, n, padded, responses, terms);
             for (int64_t i = 0; i < pixels; i++) {
                 const int64_t row = i / params->columns;
-                const double y = ((double)(params->rows - 1) / 2 - (double)row) * params->row_spacing,
-                             x = ((double)(i % params->columns) - (double)(params->columns - 1) / 2) *
+                const double y = ((double)(params->rows - 1) / 2 - (double)row) *
+                                 params->row_spacing,
+                             x = ((double)(i % params->columns) -
+                                  (double)(params->columns - 1) / 2) *
                                  params->pixel_size;
-                out[i] += weight * at(terms, padded, (x * cos(angle) + y * sin(angle)) / spacing + params->center);
+                out[i] += weight * at(terms, padded,
+                                      (x * cos(angle) + y * sin(angle)) / spacing + params->center);
             }
         }
     }

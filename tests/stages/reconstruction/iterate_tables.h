@@ -9,10 +9,12 @@
 #include "tests/support/oracles.h"
 
 /* One slice: sinogram b to image x, and the residuals; returns the iterations that were made. */
-typedef int64_t iterate_oracle(const struct stage_context *, const double *b, double *x, double *residual);
+typedef int64_t iterate_oracle(const struct stage_context *, const double *b, double *x,
+                               double *residual);
 
 /* `residual`, NaN after the last of a slice, and `iterations`. */
-void ts_iterate_oracle_tables(const struct stage_context *context, const struct iterate_params *params,
-                              iterate_oracle *iterate, const double *in, struct bench_tables *tables);
+void ts_iterate_oracle_tables(const struct stage_context *context,
+                              const struct iterate_params *params, iterate_oracle *iterate,
+                              const double *in, struct bench_tables *tables);
 
 #endif

@@ -26,15 +26,20 @@ static bool is_done(const struct iterate_params *params, double all, double left
            (params->stop == STOP_DISCREPANCY && left <= params->noise * sqrt((double)n));
 }
 
-/* The iterations that were carried out. residual: of all, those that were not begun are left alone; or NULL. */
-static int64_t iterate(const struct stage_context *context, const double *b, double *x, double *residual)
+/* The iterations that were carried out. residual: of all, those that were not begun are left alone;
+ * or NULL. */
+static int64_t iterate(const struct stage_context *context, const double *b, double *x,
+                       double *residual)
 {
     const struct sirt_params *params = context->params;
     const struct ts_image centered = ts_scan_centered(&context->in, params->iterate.volume.center);
     const struct ts_image *volume = &context->out, *sinogram = &centered;
-    const int64_t n_rays = (int64_t)ts_slice_count(sinogram), n_pixels = (int64_t)ts_slice_count(volume);
-    double *rays = malloc((size_t)n_rays * sizeof *rays), *rows = malloc((size_t)n_rays * sizeof *rows),
-           *columns = malloc((size_t)n_pixels * sizeof *columns), *pixels = malloc((size_t)n_pixels * sizeof *pixels);
+    const int64_t n_rays = (int64_t)ts_slice_count(sinogram),
+                  n_pixels = (int64_t)ts_slice_count(volume);
+    double *rays = malloc((size_t)n_rays * sizeof *rays),
+           *rows = malloc((size_t)n_rays * sizeof *rows),
+           *columns = malloc((size_t)n_pixels * sizeof *columns),
+           *pixels = malloc((size_t)n_pixels * sizeof *pixels);
     for (int64_t p = 0; p < n_pixels; p++) {
         pixels[p] = 1;
         x[p] = 0;
@@ -80,5 +85,6 @@ void ts_sirt_oracle_tables(const struct stage_context *context, const double *in
                            struct bench_tables *tables)
 {
     (void)out;
-    ts_iterate_oracle_tables(context, &((const struct sirt_params *)context->params)->iterate, iterate, in, tables);
+    ts_iterate_oracle_tables(context, &((const struct sirt_params *)context->params)->iterate,
+                             iterate, in, tables);
 }

@@ -8,7 +8,8 @@
 #include "tests/support/oracles.h"
 
 void ts_sirt_oracle(const struct stage_context *context, const double *in, double *out);
-/* The residual with which each iteration began, that of the image at the end, and how many iterations there were. */
+/* The residual with which each iteration began, that of the image at the end, and how many
+ * iterations there were. */
 void ts_sirt_oracle_tables(const struct stage_context *context, const double *in, const double *out,
                            struct bench_tables *tables);
 

@@ -55,10 +55,17 @@ static double residual_of(const struct stage_run *run, const double *b, const do
     return sqrt(sum);
 }
 
-/* After many iterations the image is at least as far as double precision is two iterations earlier, and not beyond. */
+/* After many iterations the image is at least as far as double precision is two iterations earlier,
+ * and not beyond. */
 TEST_ON_BOTH(cgls, is_at_most_two_iterations_behind)
 {
-    enum { ITERATIONS = 14, BEHIND = 2, VIEWS = 31, DETECTORS = 47, PIXELS = DETECTORS * DETECTORS };
+    enum {
+        ITERATIONS = 14,
+        BEHIND = 2,
+        VIEWS = 31,
+        DETECTORS = 47,
+        PIXELS = DETECTORS * DETECTORS
+    };
     static const struct scan_case which = {"iterations=14", 1, VIEWS, DETECTORS};
     static double b[VIEWS * DETECTORS], x[PIXELS];
     struct ts_image in = ts_test_scan(&which, 21);
@@ -76,10 +83,11 @@ TEST_ON_BOTH(cgls, is_at_most_two_iterations_behind)
     }
     ts_load_f64(x, run.out.data, TS_F32, PIXELS);
     const double found = residual_of(&run, b, x);
-    cr_assert(found <= left[0] && found >= (1 - 1e-3) * left[BEHIND], "%g, not between %g and %g", found, left[BEHIND],
-              left[0]);
+    cr_assert(found <= left[0] && found >= (1 - 1e-3) * left[BEHIND], "%g, not between %g and %g",
+              found, left[BEHIND], left[0]);
     for (int64_t i = 1; i <= ITERATIONS; i++)
-        cr_assert(ts_test_table_at(&run, "residual", i) <= ts_test_table_at(&run, "residual", i - 1));
+        cr_assert(ts_test_table_at(&run, "residual", i) <=
+                  ts_test_table_at(&run, "residual", i - 1));
     double norm = 0;
     for (int i = 0; i < VIEWS * DETECTORS; i++)
         norm += b[i] * b[i];
@@ -89,7 +97,8 @@ TEST_ON_BOTH(cgls, is_at_most_two_iterations_behind)
     free(in.data);
 }
 
-/* Long after a slice is solved to rounding, its residual has not risen and its image is where it was. */
+/* Long after a slice is solved to rounding, its residual has not risen and its image is where it
+ * was. */
 TEST_ON_BOTH(cgls, stays_where_it_is_solved)
 {
     enum { VIEWS = 9 };
@@ -106,8 +115,10 @@ TEST_ON_BOTH(cgls, stays_where_it_is_solved)
         cr_assert_eq(ts_test_run(&early, &cgls_stage, text, &in, NULL, 0, 2), TS_OK);
         for (int64_t z = 0; z < cases[c].nz; z++)
             for (int64_t i = 1; i <= iterations; i++) {
-                const double before = ts_test_table_at(&run, "residual", z * (iterations + 1) + i - 1);
-                cr_assert(ts_test_table_at(&run, "residual", z * (iterations + 1) + i) <= before + 1e-6,
+                const double before =
+                    ts_test_table_at(&run, "residual", z * (iterations + 1) + i - 1);
+                cr_assert(ts_test_table_at(&run, "residual", z * (iterations + 1) + i) <=
+                              before + 1e-6,
                           "case %zu, slice %lld, iteration %lld", c, (long long)z, (long long)i);
             }
         const float *last = run.out.data, *solved = early.out.data;
@@ -115,17 +126,19 @@ TEST_ON_BOTH(cgls, stays_where_it_is_solved)
         for (size_t i = 0; i < ts_image_count(&run.out); i++)
             largest = fmaxf(largest, fabsf(solved[i]));
         for (size_t i = 0; i < ts_image_count(&run.out); i++)
-            cr_assert(fabsf(last[i] - solved[i]) <= 1e-4F * largest, "case %zu, element %zu: %g, not %g", c, i,
-                      (double)last[i], (double)solved[i]);
+            cr_assert(fabsf(last[i] - solved[i]) <= 1e-4F * largest,
+                      "case %zu, element %zu: %g, not %g", c, i, (double)last[i],
+                      (double)solved[i]);
         ts_test_run_clear(&run);
         ts_test_run_clear(&early);
         free(in.data);
     }
 }
 
-/* The discrepancy rule stops a slice at the first iteration with ||b - A x|| <= noise * sqrt(rays). The residuals of a
- * run without a rule say which noise that is for iteration AT: with 2 % more the slice stops there, with 2 % less it
- * goes on, so that a stopping value that is 10 % off in either direction fails. */
+/* The discrepancy rule stops a slice at the first iteration with ||b - A x|| <= noise * sqrt(rays).
+ * The residuals of a run without a rule say which noise that is for iteration AT: with 2 % more the
+ * slice stops there, with 2 % less it goes on, so that a stopping value that is 10 % off in either
+ * direction fails. */
 TEST_ON_BOTH(cgls, stops_at_the_discrepancy)
 {
     enum { AT = 4, VIEWS = 31, DETECTORS = 47 };
@@ -144,11 +157,12 @@ TEST_ON_BOTH(cgls, stops_at_the_discrepancy)
     cr_assert(residuals[AT - 1] > 1.03 * residuals[AT] && residuals[AT + 1] < 0.97 * residuals[AT]);
     for (int below = 0; below < 2; below++) {
         char text[96];
-        const double noise = (below ? 0.98 : 1.02) * residuals[AT] * sqrt(norm / (VIEWS * DETECTORS));
+        const double noise =
+            (below ? 0.98 : 1.02) * residuals[AT] * sqrt(norm / (VIEWS * DETECTORS));
         snprintf(text, sizeof text, "iterations=7 stop=discrepancy noise=%.17g", noise);
         cr_assert_eq(ts_test_run(&run, &cgls_stage, text, &in, NULL, 0, 2), TS_OK);
-        cr_expect_eq(ts_test_table_at(&run, "iterations", 0), AT + below, "noise %g: %g iterations", noise,
-                     ts_test_table_at(&run, "iterations", 0));
+        cr_expect_eq(ts_test_table_at(&run, "iterations", 0), AT + below, "noise %g: %g iterations",
+                     noise, ts_test_table_at(&run, "iterations", 0));
         ts_test_run_clear(&run);
     }
     free(in.data);

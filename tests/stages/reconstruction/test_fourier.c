@@ -16,9 +16,10 @@ TestSuite(fourier);
 
 #define FLOATS .dtypes = TS_DTYPE_BIT(TS_F32)
 
-/* ---- against the oracle ------------------------------------------------------------------------ */
+/* ---- against the oracle ---------------------------------------------------------------------- */
 
-/* Slices that are no squares, coarser and finer than the detector in both directions: points of the grid wrap around.
+/* Slices that are no squares, coarser and finer than the detector in both directions: points of the
+ * grid wrap around.
  */
 TEST_ON_BOTH(fourier, agrees_with_the_oracle)
 {
@@ -26,18 +27,24 @@ TEST_ON_BOTH(fourier, agrees_with_the_oracle)
         {"", .nz = 3, .ny = 20, .nx = 17},
         {"filter=hann cutoff=0.7", .nz = 2, .ny = 31, .nx = 34, FLOATS},
         {"filter=none rows=17 columns=8", .nz = 2, .ny = 13, .nx = 23, FLOATS},
-        {"filter=shepp rows=9 columns=14 pixel_size=0.31 row_spacing=0.47", .nz = 2, .ny = 13, .nx = 23, FLOATS},
-        {"filter=cosine rows=12 columns=31 pixel_size=1.7 row_spacing=3.9", .nz = 1, .ny = 24, .nx = 40, FLOATS},
+        {"filter=shepp rows=9 columns=14 pixel_size=0.31 row_spacing=0.47", .nz = 2, .ny = 13,
+         .nx = 23, FLOATS},
+        {"filter=cosine rows=12 columns=31 pixel_size=1.7 row_spacing=3.9", .nz = 1, .ny = 24,
+         .nx = 40, FLOATS},
         {"filter=parzen center=3.3 columns=40", .nz = 5, .ny = 21, .nx = 19, FLOATS},
-        {"filter=hamming", .values = VALUES_CT, .nz = 2, .ny = 40, .nx = 33, .dtypes = TS_DTYPE_BIT(TS_I16)},
+        {"filter=hamming", .values = VALUES_CT, .nz = 2, .ny = 40, .nx = 33,
+         .dtypes = TS_DTYPE_BIT(TS_I16)},
         {"", .values = VALUES_CONSTANT, .nz = 4, .ny = 19, .nx = 16, .dtypes = TS_DTYPE_BIT(TS_U8)},
         {"", .values = VALUES_EXTREME, .nz = 3, .ny = 19, .nx = 16, .dtypes = TS_DTYPE_BIT(TS_I32)},
         {"", .nz = 17, .ny = 22, .nx = 15, FLOATS},
     };
-    cr_assert_eq(ts_stage_check(&fourier_stage, ts_fourier_oracle, cases, sizeof cases / sizeof *cases), 7 + 9);
+    cr_assert_eq(
+        ts_stage_check(&fourier_stage, ts_fourier_oracle, cases, sizeof cases / sizeof *cases),
+        7 + 9);
 }
 
-/* A row's spectrum repeats itself beyond half a cycle a detector pixel, and a cutoff cuts the middle out of it. */
+/* A row's spectrum repeats itself beyond half a cycle a detector pixel, and a cutoff cuts the
+ * middle out of it. */
 TEST_ON_BOTH(fourier, interpolates_as_the_oracle)
 {
     static const struct stage_case cases[] = {
@@ -50,14 +57,16 @@ TEST_ON_BOTH(fourier, interpolates_as_the_oracle)
         {"interpolation=sinc cutoff=0.501", .nz = 2, .ny = 21, .nx = 65, FLOATS},
         {"interpolation=linear cutoff=0.21", .nz = 2, .ny = 21, .nx = 33, FLOATS},
         {"interpolation=sinc cutoff=0.001", .nz = 2, .ny = 21, .nx = 33, FLOATS},
-        {"interpolation=linear rows=9 columns=14 pixel_size=0.31 row_spacing=0.47", .nz = 2, .ny = 13, .nx = 23,
-         FLOATS},
-        {"interpolation=linear rows=12 columns=31 pixel_size=1.7 row_spacing=3.9", .nz = 1, .ny = 24, .nx = 40, FLOATS},
+        {"interpolation=linear rows=9 columns=14 pixel_size=0.31 row_spacing=0.47", .nz = 2,
+         .ny = 13, .nx = 23, FLOATS},
+        {"interpolation=linear rows=12 columns=31 pixel_size=1.7 row_spacing=3.9", .nz = 1,
+         .ny = 24, .nx = 40, FLOATS},
         {"interpolation=linear gaps=accept", .nz = 1, .ny = 1, .nx = 1, FLOATS},
         {"interpolation=sinc", .nz = 10, .ny = 5, .nx = 1, FLOATS},
         {"interpolation=linear", .nz = 11, .ny = 41, .nx = 2, FLOATS},
     };
-    cr_assert_eq(ts_stage_check(&fourier_stage, ts_fourier_oracle, cases, sizeof cases / sizeof *cases), 14);
+    cr_assert_eq(
+        ts_stage_check(&fourier_stage, ts_fourier_oracle, cases, sizeof cases / sizeof *cases), 14);
 }
 
 TEST_ON_BOTH(fourier, agrees_at_odd_sizes)
@@ -72,7 +81,8 @@ TEST_ON_BOTH(fourier, agrees_at_odd_sizes)
         {"rows=80 columns=3", .nz = 2, .ny = 67, .nx = 131, FLOATS},
         {"rows=61 columns=90", .nz = 3, .ny = 67, .nx = 131, FLOATS},
     };
-    cr_assert_eq(ts_stage_check(&fourier_stage, ts_fourier_oracle, cases, sizeof cases / sizeof *cases), 8);
+    cr_assert_eq(
+        ts_stage_check(&fourier_stage, ts_fourier_oracle, cases, sizeof cases / sizeof *cases), 8);
 }
 
 /* The page of the stage claims this for the whole error, not for that of one pixel. */
@@ -83,7 +93,8 @@ TEST_ON_BOTH(fourier, keeps_a_relative_l2_error_of_1e_4)
     ts_test_sinogram(&in);
     cr_assert_eq(ts_test_run(&run, &fourier_stage, "", &in, NULL, 0, 2), TS_OK);
     const size_t n_in = ts_image_count(&in), n_out = ts_image_count(&run.out);
-    double *rows = malloc(n_in * sizeof *rows), *expected = malloc(n_out * sizeof *expected), error = 0, all = 0;
+    double *rows = malloc(n_in * sizeof *rows), *expected = malloc(n_out * sizeof *expected),
+           error = 0, all = 0;
     ts_load_f64(rows, in.data, TS_F32, n_in);
     ts_fourier_oracle(&run.context, rows, expected);
     for (size_t i = 0; i < n_out; i++) {
@@ -97,7 +108,7 @@ TEST_ON_BOTH(fourier, keeps_a_relative_l2_error_of_1e_4)
     ts_test_run_clear(&run);
 }
 
-/* ---- the same bytes, values that are no numbers ------------------------------------------------- */
+/* ---- the same bytes, values that are no numbers ---------------------------------------------- */
 
 TEST_ON_BOTH(fourier, gives_the_same_bytes_in_20_runs_over_any_slabs)
 {
@@ -108,16 +119,19 @@ TEST_ON_BOTH(fourier, gives_the_same_bytes_in_20_runs_over_any_slabs)
     cr_assert_eq(ts_test_run(&first, &fourier_stage, "", &in, NULL, 0, 2), TS_OK);
     for (size_t i = 0; i < (ts_test_few() ? 3 : 20); i++) {
         struct stage_run again;
-        cr_assert_eq(ts_test_run(&again, &fourier_stage, "", &in, NULL, slabs[i % 8], 1 + (int)(i % 3)), TS_OK);
-        cr_assert(!memcmp(first.out.data, again.out.data, ts_image_bytes(&first.out)), "run %zu", i);
+        cr_assert_eq(
+            ts_test_run(&again, &fourier_stage, "", &in, NULL, slabs[i % 8], 1 + (int)(i % 3)),
+            TS_OK);
+        cr_assert(!memcmp(first.out.data, again.out.data, ts_image_bytes(&first.out)), "run %zu",
+                  i);
         ts_test_run_clear(&again);
     }
     ts_test_run_clear(&first);
     free(in.data);
 }
 
-/* Pairs of slices share a grid: a range that begins at an even slice and ends before one has the bytes of the whole,
- * another one not more than the roundings of the page. */
+/* Pairs of slices share a grid: a range that begins at an even slice and ends before one has the
+ * bytes of the whole, another one not more than the roundings of the page. */
 TEST_ON_BOTH(fourier, a_range_of_slices_is_that_of_the_whole)
 {
     static const int64_t ranges[][2] = {{2, 4}, {0, 6}, {4, 6}, {1, 4}, {2, 5}, {3, 4}};
@@ -137,8 +151,8 @@ TEST_ON_BOTH(fourier, a_range_of_slices_is_that_of_the_whole)
         float apart = 0;
         for (size_t i = 0; i < (size_t)n * pixels; i++)
             apart = fmaxf(apart, fabsf(is[i] - was[i]));
-        cr_expect(apart <= (first % 2 == 0 && n % 2 == 0 ? 0 : 2e-6f) * largest, "range %zu is %g of %g apart", k,
-                  (double)apart, (double)largest);
+        cr_expect(apart <= (first % 2 == 0 && n % 2 == 0 ? 0 : 2e-6f) * largest,
+                  "range %zu is %g of %g apart", k, (double)apart, (double)largest);
         free(out.data);
     }
     free(whole.data);
@@ -151,8 +165,8 @@ TEST_ON_BOTH(fourier, a_value_that_is_no_number_ends_the_run)
     ts_scan_check_finite(&fourier_stage, "interpolation=sinc");
 }
 
-/* Two slices share a grid: one that is 10^30 times as bright, and a bad one, which ends the run where its own turn
- * comes, leave the other as it is. */
+/* Two slices share a grid: one that is 10^30 times as bright, and a bad one, which ends the run
+ * where its own turn comes, leave the other as it is. */
 TEST_ON_BOTH(fourier, slices_do_not_reach_their_neighbors)
 {
     struct ts_image in = ts_test_image(4, 24, 30, TS_F32, VALUES_RANDOM, 5);
@@ -179,9 +193,10 @@ TEST_ON_BOTH(fourier, slices_do_not_reach_their_neighbors)
     free(in.data);
 }
 
-/* ---- what comes back --------------------------------------------------------------------------- */
+/* ---- what comes back ------------------------------------------------------------------------- */
 
-/* Line integrals of a disc of attenuation 1/mm, off the center, each the mean over its detector; n of 0.5 mm. */
+/* Line integrals of a disc of attenuation 1/mm, off the center, each the mean over its detector; n
+ * of 0.5 mm. */
 static struct ts_image disc(int64_t views, int64_t n, double arc, double x, double y, double radius)
 {
     struct ts_image in = ts_test_image(1, views, n, TS_F32, VALUES_CONSTANT, 1);
@@ -194,7 +209,8 @@ static struct ts_image disc(int64_t views, int64_t n, double arc, double x, doub
     for (int64_t i = 0; i < views * n; i++) {
         const int64_t view = i / n;
         const double theta = arc * (double)view / (double)views * M_PI / 180;
-        const double at = in.axes[2].first + 0.5 * (double)(i % n) - x * cos(theta) - y * sin(theta);
+        const double at =
+            in.axes[2].first + 0.5 * (double)(i % n) - x * cos(theta) - y * sin(theta);
         double sum = 0;
         for (int part = 0; part < 8; part++) {
             const double t = at + 0.5 * ((part + 0.5) / 8 - 0.5);
@@ -239,11 +255,12 @@ static struct deviation off_by(const char *assignments, int64_t n, double arc)
 static void check_disc(const char *assignments, int64_t n, double arc)
 {
     const struct deviation deviation = off_by(assignments, n, arc);
-    cr_expect(deviation.largest <= 0.005, "%s, %lld detectors, %g degrees: %g", assignments, (long long)n, arc,
-              deviation.largest);
+    cr_expect(deviation.largest <= 0.005, "%s, %lld detectors, %g degrees: %g", assignments,
+              (long long)n, arc, deviation.largest);
 }
 
-/* Every pixel. The table of docs/accuracy.md (test_accuracy.c) has discs about the axis, of all sizes. */
+/* Every pixel. The table of docs/accuracy.md (test_accuracy.c) has discs about the axis, of all
+ * sizes. */
 TEST_ON_BOTH(fourier, a_disc_off_the_axis_comes_back_as_1)
 {
     static const char *const filters[] = {"filter=ramp",    "filter=shepp-logan", "filter=cosine",
@@ -264,7 +281,8 @@ TEST_ON_BOTH(fourier, sinc_keeps_the_mean_of_a_disc)
     static const int64_t sizes[] = {63, 128};
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
         const struct deviation sharp = off_by("interpolation=sinc", sizes[s], 180);
-        cr_expect(fabs(sharp.mean) <= 0.005 && sharp.largest <= 0.1, "%g %g", sharp.mean, sharp.largest);
+        cr_expect(fabs(sharp.mean) <= 0.005 && sharp.largest <= 0.1, "%g %g", sharp.mean,
+                  sharp.largest);
     }
 }
 
@@ -298,7 +316,8 @@ TEST_ON_BOTH(fourier, agrees_with_fbp)
     const double smooth = differs_from_fbp("filter=parzen cutoff=0.5", "filter=parzen cutoff=0.5"),
                  sharp = differs_from_fbp("", "");
     cr_expect(smooth <= 0.001, "smooth %g", smooth);
-    cr_expect(sharp <= 0.003, "ramp %g", sharp); /* but for the frequencies beyond 1 cycle a detector */
+    cr_expect(sharp <= 0.003, "ramp %g",
+              sharp); /* but for the frequencies beyond 1 cycle a detector */
 }
 
 /* Projected and reconstructed, it sits where it was. */
@@ -309,14 +328,18 @@ TEST_ON_BOTH(fourier, brings_a_projected_volume_back_to_its_place)
     double error = 0, power = 0;
     for (int64_t i = 0; i < 2 * 60 * 74; i++) {
         const int64_t y = i / 74 % 60, x = i % 74;
-        ((float *)in.data)[i] = y > 15 && y < 30 && x > 18 && x < 49 ? 0.02F : y > 36 && y < 45 && x > 37 ? 0.05F : 0;
+        ((float *)in.data)[i] = y > 15 && y < 30 && x > 18 && x < 49 ? 0.02F
+                                : y > 36 && y < 45 && x > 37         ? 0.05F
+                                                                     : 0;
     }
     in.quantity = TS_ATTENUATION;
     in.unit = "1/mm";
     in.origin_mm[0] = -31;
-    cr_assert_eq(ts_test_run(&projected, &radon_stage, "views=200 arc=-180 detectors=160 center=70.3", &in, NULL, 0, 2),
+    cr_assert_eq(ts_test_run(&projected, &radon_stage,
+                             "views=200 arc=-180 detectors=160 center=70.3", &in, NULL, 0, 2),
                  TS_OK);
-    cr_assert_eq(ts_test_run(&back, &fourier_stage, "rows=60 columns=74 pixel_size=0.5 row_spacing=0.7", &projected.out,
+    cr_assert_eq(ts_test_run(&back, &fourier_stage,
+                             "rows=60 columns=74 pixel_size=0.5 row_spacing=0.7", &projected.out,
                              NULL, 0, 2),
                  TS_OK);
     for (int i = 0; i < 3; i++)
@@ -332,14 +355,15 @@ TEST_ON_BOTH(fourier, brings_a_projected_volume_back_to_its_place)
     free(in.data);
 }
 
-/* ---- refusals ---------------------------------------------------------------------------------- */
+/* ---- refusals -------------------------------------------------------------------------------- */
 
 Test(fourier, refuses_grids_past_32_bits)
 {
     struct ts_image in = ts_test_image(1, 4, 5, TS_F32, VALUES_RANDOM, 8);
     struct stage_run run;
     ts_test_sinogram(&in);
-    cr_assert_eq(ts_test_run(&run, &fourier_stage, "rows=24000 columns=23000", &in, NULL, 0, 1), TS_BAD_CHAIN);
+    cr_assert_eq(ts_test_run(&run, &fourier_stage, "rows=24000 columns=23000", &in, NULL, 0, 1),
+                 TS_BAD_CHAIN);
     cr_assert_str_eq(ts_diag_get(run.diag, 0)->code, "grid-too-large");
     ts_test_run_clear(&run);
     free(in.data);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A neutron sinogram of 459 views over a whole turn, with the stripes of dead and slow pixels, from its TIFF to the
- * reconstruction, in one chain; and beside the reconstructions of ASTRA and TomoPy that came with it.
+ * A neutron sinogram of 459 views over a whole turn, with the stripes of dead and slow pixels, from
+ * its TIFF to the reconstruction, in one chain; and beside the reconstructions of ASTRA and TomoPy
+ * that came with it.
  */
 #include <criterion/criterion.h>
 #include <math.h>
@@ -42,18 +43,21 @@ static TIFF *create(const char *path, int width, int height, int bits, int compr
 static void reconstruct(const char *folder)
 {
     char text[4096];
-    snprintf(text, sizeof text,
-             "tomostage: 2\n"
-             "input: {tiff: %s/%s, pages: sinograms, pixel_size: 1, angle_start: 0, angle_stop: 360, endpoint: true}\n"
-             "stages:\n  - air: {detectors: 20}\n  - minus_log: {nonpositive: floor, floor: 0.001}\n"
-             "  - center: {name: centered}\n  - fbp:\n  - save: {name: before}\n  - ring: {input: centered, size: 9}\n"
-             "  - fbp:\noutput: {hdf5: out.h5}\n",
-             ts_test_data(), scan);
+    snprintf(
+        text, sizeof text,
+        "tomostage: 2\n"
+        "input: {tiff: %s/%s, pages: sinograms, pixel_size: 1, angle_start: 0, angle_stop: 360, "
+        "endpoint: true}\n"
+        "stages:\n  - air: {detectors: 20}\n  - minus_log: {nonpositive: floor, floor: 0.001}\n"
+        "  - center: {name: centered}\n  - fbp:\n  - save: {name: before}\n  - ring: {input: "
+        "centered, size: 9}\n"
+        "  - fbp:\noutput: {hdf5: out.h5}\n",
+        ts_test_data(), scan);
     ts_test_chain_runs(text, folder);
 }
 
-/* Returns the mean square by which the means over circles around the axis differ from those of 4 neighbors on both
- * sides. */
+/* Returns the mean square by which the means over circles around the axis differ from those of 4
+ * neighbors on both sides. */
 static double rings(const double *slice)
 {
     enum { FIRST = 5, END = 200, REACH = 4 };
@@ -86,19 +90,21 @@ TEST_ON_BOTH(neutrons, lose_their_rings)
     reconstruct(folder);
     double *before = ts_test_read_hdf5_at(output, "/entry/before/data", &n),
            *after = ts_test_read_hdf5_at(output, "/entry/data/data", &m),
-           *center = ts_test_read_hdf5_at(output, "/entry/process_3_center/tables/center", &n_center);
+           *center =
+               ts_test_read_hdf5_at(output, "/entry/process_3_center/tables/center", &n_center);
     cr_assert(n == PIXELS && m == n && n_center == 1);
     ts_test_picture("neutrons_before", before, SIDE, SIDE, -0.005, 0.03);
     ts_test_picture("neutrons_after", after, SIDE, SIDE, -0.005, 0.03);
     cr_assert(fabs(*center - 245) < 0.5, "center %.3f", *center);
-    cr_assert_lt(100 * rings(after), rings(before), "rings of %g, before %g", rings(after), rings(before));
+    cr_assert_lt(100 * rings(after), rings(before), "rings of %g, before %g", rings(after),
+                 rings(before));
     free(before);
     free(after);
     free(center);
     ts_test_remove_folder(folder);
 }
 
-/* ---- beside other programs --------------------------------------------------------------------- */
+/* ---- beside other programs ------------------------------------------------------------------- */
 
 /* A gray JPEG file, through libtiff: its stream is that of a strip. */
 static void read_jpeg(const char *name, const char *folder, uint8_t pixels[PIXELS])
@@ -119,9 +125,9 @@ static void read_jpeg(const char *name, const char *folder, uint8_t pixels[PIXEL
     free(stream);
 }
 
-/* Returns the correlation of the two within 200 pixels of the axis, ours turned over and round: bit 0 of `turn`
- * exchanges left and right, bit 1 up and down, bit 2 rows and columns. Their grays end at a window, so ours are cut as
- * well. */
+/* Returns the correlation of the two within 200 pixels of the axis, ours turned over and round: bit
+ * 0 of `turn` exchanges left and right, bit 1 up and down, bit 2 rows and columns. Their grays end
+ * at a window, so ours are cut as well. */
 static double likeness(const double *ours, const uint8_t *theirs, int turn)
 {
     struct correlation sums = {0};
@@ -136,9 +142,10 @@ static double likeness(const double *ours, const uint8_t *theirs, int turn)
     return ts_correlation_of(&sums);
 }
 
-/* The author of the data reconstructed them with ASTRA's filtered backprojection and with TomoPy's gridrec, before and
- * after taking out the stripes. The object looks the same in no two directions: a sense of the angles, an axis or an
- * order of axes unlike theirs would show as one of the other seven turns. */
+/* The author of the data reconstructed them with ASTRA's filtered backprojection and with TomoPy's
+ * gridrec, before and after taking out the stripes. The object looks the same in no two directions:
+ * a sense of the angles, an axis or an order of axes unlike theirs would show as one of the other
+ * seven turns. */
 TEST_ON_BOTH(neutrons, lie_as_in_astra_and_tomopy)
 {
     static const struct {
@@ -160,7 +167,8 @@ TEST_ON_BOTH(neutrons, lie_as_in_astra_and_tomopy)
         const double is = likeness(ours, theirs, 0);
         cr_assert_gt(is, peers[i].least, "%s: a correlation of %.4f", peers[i].name, is);
         for (int turn = 1; turn < 8; turn++)
-            cr_assert_lt(likeness(ours, theirs, turn), is - 0.09, "%s: turn %d would pass", peers[i].name, turn);
+            cr_assert_lt(likeness(ours, theirs, turn), is - 0.09, "%s: turn %d would pass",
+                         peers[i].name, turn);
     }
     free(ours);
     free(theirs);

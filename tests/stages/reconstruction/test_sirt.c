@@ -25,7 +25,8 @@ TEST_ON_BOTH(sirt, agrees_with_the_oracle)
         {"iterations=12", 3, 19, 23, .beam = SCAN_ARC},
         {"iterations=12", 3, 19, 23, .beam = SCAN_FLAT},
         {"iterations=8 nonnegative=true relaxation=1.7", 2, 12, 21, .center = 1.3},
-        {"iterations=8 nonnegative=true relaxation=0.3", 2, 12, 21, .beam = SCAN_FLAT, .center = -2.2},
+        {"iterations=8 nonnegative=true relaxation=0.3", 2, 12, 21, .beam = SCAN_FLAT,
+         .center = -2.2},
         {"iterations=5 rows=9 columns=31 pixel_size=0.61", 1, 17, 19, .arc = 360},
         {"iterations=5 rows=40 columns=1", 1, 17, 19, .beam = SCAN_ARC, .arc = 220},
         {"iterations=4 center=8.5 row_spacing=0.7 rows=14", 2, 15, 19},
@@ -47,9 +48,10 @@ TEST_ON_BOTH(sirt, agrees_by_every_method)
     cr_assert_eq(ts_scan_check(&sirt_stage, ts_sirt_oracle, cut_off, 1), ts_test_device ? 1 : 0);
 }
 
-/* TomoPy's own test of its SIRT: a square of ones, 16 views over half a turn, 48 detectors, 4 iterations. It weighs
- * rays by the squares of their lengths in pixels in place of the lengths, and measures these exactly, where Joseph's
- * rays interpolate: in the mean 2 % of the largest value lie between the two. */
+/* TomoPy's own test of its SIRT: a square of ones, 16 views over half a turn, 48 detectors, 4
+ * iterations. It weighs rays by the squares of their lengths in pixels in place of the lengths, and
+ * measures these exactly, where Joseph's rays interpolate: in the mean 2 % of the largest value lie
+ * between the two. */
 Test(sirt, is_near_that_of_tomopy)
 {
     SKIP_WITHOUT_DATA("sirt/is_near_that_of_tomopy");
@@ -92,7 +94,8 @@ Test(sirt, describes_its_volume)
     cr_assert_str_eq(run.out.unit, "1/mm");
     cr_assert_eq(run.out.quantity, TS_ATTENUATION);
     cr_assert_eq(run.out.beam.kind, TS_BEAM_PARALLEL);
-    cr_assert(run.out.origin_mm[0] == in.origin_mm[0] - 2 && run.out.origin_mm[1] == in.origin_mm[1] - 1);
+    cr_assert(run.out.origin_mm[0] == in.origin_mm[0] - 2 &&
+              run.out.origin_mm[1] == in.origin_mm[1] - 1);
     ts_test_run_clear(&run);
     free(in.data);
 }
@@ -128,15 +131,16 @@ Test(sirt, one_direction_of_a_fan_is_modulo_a_turn)
     struct ts_image in = ts_test_scan(&which, 5);
     struct stage_run run;
     in.axes[1].positions = same;
-    ts_test_refuses(&sirt_stage, "iterations=1", &in, NULL, "one-direction", "-90 degrees (modulo 360)");
+    ts_test_refuses(&sirt_stage, "iterations=1", &in, NULL, "one-direction",
+                    "-90 degrees (modulo 360)");
     in.axes[1].positions = opposite;
     cr_assert_eq(ts_test_run(&run, &sirt_stage, "iterations=1", &in, NULL, 0, 1), TS_OK);
     ts_test_run_clear(&run);
     free(in.data);
 }
 
-/* The projector of tensor cores counts places of pixels in 32 bits, whatever the sinogram; and rays may be too far
- * apart for it. */
+/* The projector of tensor cores counts places of pixels in 32 bits, whatever the sinogram; and rays
+ * may be too far apart for it. */
 Test(sirt, tensor_cores_refuse_what_their_projector_cannot_take)
 {
     static const struct {
@@ -153,7 +157,8 @@ Test(sirt, tensor_cores_refuse_what_their_projector_cannot_take)
         struct param_set set;
         struct stage_context context;
         ts_test_params(&sirt_stage, rows[i].text, &set);
-        const enum ts_status status = ts_stage_prepare(&sirt_stage, &set, &in, NULL, 1, &device, diag, &context);
+        const enum ts_status status =
+            ts_stage_prepare(&sirt_stage, &set, &in, NULL, 1, &device, diag, &context);
         cr_assert_eq(status, rows[i].code ? TS_BAD_CHAIN : TS_OK, "%s", rows[i].text);
         if (rows[i].code)
             cr_assert_str_eq(ts_diag_get(diag, 0)->code, rows[i].code);
@@ -181,10 +186,10 @@ Test(sirt, auto_is_tensor_split_where_the_projector_takes_it)
         struct param_set set;
         struct stage_context context;
         ts_test_params(&sirt_stage, rows[i].text, &set);
-        cr_assert_eq(ts_stage_prepare(&sirt_stage, &set, &in, NULL, 1, &device, diag, &context), TS_OK, "%s",
-                     rows[i].text);
-        cr_assert_eq(((const struct sirt_params *)context.params)->iterate.volume.method, rows[i].method, "%s",
-                     rows[i].text);
+        cr_assert_eq(ts_stage_prepare(&sirt_stage, &set, &in, NULL, 1, &device, diag, &context),
+                     TS_OK, "%s", rows[i].text);
+        cr_assert_eq(((const struct sirt_params *)context.params)->iterate.volume.method,
+                     rows[i].method, "%s", rows[i].text);
         ts_test_params_clear(&set);
         ts_diag_destroy(diag);
     }

@@ -8,7 +8,8 @@
 #include "tests/support/oracles.h"
 
 /* The image, for the benchmark and the tests; inputs[1] is the mask. */
-void ts_apply_mask_oracle_results(const struct stage_context *context, const struct ts_image inputs[STAGE_INPUTS],
-                                  double *out, struct bench_tables *tables);
+void ts_apply_mask_oracle_results(const struct stage_context *context,
+                                  const struct ts_image inputs[STAGE_INPUTS], double *out,
+                                  struct bench_tables *tables);
 
 #endif

@@ -11,12 +11,14 @@ static double value_of(const struct ts_image *image, size_t i)
     const size_t slice = ts_slice_count(image), at = i % slice;
     const uint64_t *valid = ts_slice_valid(image, (int64_t)(i / slice));
     double value;
-    ts_load_f64(&value, (const char *)image->data + i * ts_dtype_bytes(image->dtype), image->dtype, 1);
+    ts_load_f64(&value, (const char *)image->data + i * ts_dtype_bytes(image->dtype), image->dtype,
+                1);
     return image->masked && !(valid[at / 64] >> at % 64 & 1) ? (double)NAN : value;
 }
 
 void ts_bounds_oracle_box(const struct stage_context *context, const struct ts_image *image,
-                          const struct ts_image *mask, uint64_t *count, int64_t first[3], int64_t end[3])
+                          const struct ts_image *mask, uint64_t *count, int64_t first[3],
+                          int64_t end[3])
 {
     const struct bounds_params *params = context->params;
     const int64_t ny = image->axes[1].n, nx = image->axes[2].n;
@@ -38,13 +40,15 @@ void ts_bounds_oracle_box(const struct stage_context *context, const struct ts_i
     }
 }
 
-void ts_bounds_oracle_results(const struct stage_context *context, const struct ts_image inputs[STAGE_INPUTS],
-                              double *out, struct bench_tables *tables)
+void ts_bounds_oracle_results(const struct stage_context *context,
+                              const struct ts_image inputs[STAGE_INPUTS], double *out,
+                              struct bench_tables *tables)
 {
     uint64_t count;
     int64_t first[3], end[3];
     (void)out;
-    ts_bounds_oracle_box(context, &inputs[0], inputs[1].data ? &inputs[1] : NULL, &count, first, end);
+    ts_bounds_oracle_box(context, &inputs[0], inputs[1].data ? &inputs[1] : NULL, &count, first,
+                         end);
     *ts_bench_table(tables, "count") = (double)count;
     for (int axis = 0; axis < 3; axis++) {
         ts_bench_table(tables, "first")[axis] = (double)first[axis];

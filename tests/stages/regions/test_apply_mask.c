@@ -24,10 +24,12 @@ static struct ts_image make_mask(int64_t nz, int64_t ny, int64_t nx, enum ts_dty
     return mask;
 }
 
-static void check(enum ts_dtype dtype, enum ts_dtype mask_dtype, const char *assignments, int64_t slab)
+static void check(enum ts_dtype dtype, enum ts_dtype mask_dtype, const char *assignments,
+                  int64_t slab)
 {
     enum { NZ = 4, NY = 7, NX = 19 };
-    struct ts_image in = ts_test_image(NZ, NY, NX, dtype, VALUES_RANDOM, 5), mask = make_mask(NZ, NY, NX, mask_dtype);
+    struct ts_image in = ts_test_image(NZ, NY, NX, dtype, VALUES_RANDOM, 5),
+                    mask = make_mask(NZ, NY, NX, mask_dtype);
     struct stage_run run;
     double expected[NZ * NY * NX], is[NZ * NY * NX];
     if (dtype == TS_F32)
@@ -37,8 +39,9 @@ static void check(enum ts_dtype dtype, enum ts_dtype mask_dtype, const char *ass
     ts_apply_mask_oracle_results(&run.context, inputs, expected, NULL);
     ts_load_f64(is, run.out.data, dtype, NZ * NY * NX);
     for (size_t i = 0; i < NZ * NY * NX; i++)
-        cr_assert(is[i] == expected[i] || (isnan(is[i]) && isnan(expected[i])), "%s {%s} mask %s: pixel %zu is %g",
-                  ts_dtype_name(dtype), assignments, ts_dtype_name(mask_dtype), i, is[i]);
+        cr_assert(is[i] == expected[i] || (isnan(is[i]) && isnan(expected[i])),
+                  "%s {%s} mask %s: pixel %zu is %g", ts_dtype_name(dtype), assignments,
+                  ts_dtype_name(mask_dtype), i, is[i]);
     cr_assert_eq(run.out.masked, strstr(assignments, "outside") == NULL);
     ts_test_run_clear(&run);
     free(in.data);
@@ -50,7 +53,8 @@ TEST_ON_BOTH(apply_mask, agrees_with_the_definition)
     for (int dtype = TS_U8; dtype <= TS_F32; dtype++)
         for (int of_mask = TS_U8; of_mask <= TS_F32; of_mask++) {
             check((enum ts_dtype)dtype, (enum ts_dtype)of_mask, "", of_mask % 3);
-            check((enum ts_dtype)dtype, (enum ts_dtype)of_mask, "outside=value value=100", of_mask % 3);
+            check((enum ts_dtype)dtype, (enum ts_dtype)of_mask, "outside=value value=100",
+                  of_mask % 3);
         }
     check(TS_F32, TS_U8, "outside=value value=-0.5", 1);
     check(TS_I16, TS_U8, "outside=value value=-32768", 1);
@@ -64,11 +68,13 @@ TEST_ON_BOTH(apply_mask, an_invalid_pixel_of_the_mask_is_outside)
     struct stage_run run;
     ts_test_mask(&mask, MASKED_SOME, 1, 3);
     memset(mask.data, 1, ts_image_bytes(&mask));
-    cr_assert_eq(ts_test_run(&run, &apply_mask_stage, "outside=value value=7", &in, &mask, 1, 1), TS_OK);
+    cr_assert_eq(ts_test_run(&run, &apply_mask_stage, "outside=value value=7", &in, &mask, 1, 1),
+                 TS_OK);
     for (int64_t z = 0; z < 2; z++)
         for (size_t i = 0; i < 200; i++)
             cr_assert_eq(((const int16_t *)ts_slice_data(&run.out, z))[i],
-                         ts_test_is_valid(&mask, z, i) ? ((const int16_t *)ts_slice_data(&in, z))[i] : 7);
+                         ts_test_is_valid(&mask, z, i) ? ((const int16_t *)ts_slice_data(&in, z))[i]
+                                                       : 7);
     ts_test_run_clear(&run);
     free(mask.valid);
     free(mask.data);

@@ -12,7 +12,8 @@
 
 TestSuite(bounds);
 
-static void expect_box(const struct ts_image *image, const struct ts_image *mask, const char *assignments)
+static void expect_box(const struct ts_image *image, const struct ts_image *mask,
+                       const char *assignments)
 {
     static const struct {
         int64_t slab;
@@ -22,10 +23,12 @@ static void expect_box(const struct ts_image *image, const struct ts_image *mask
         struct stage_run run;
         uint64_t count;
         int64_t first[3], end[3];
-        cr_assert_eq(ts_test_run(&run, &bounds_stage, assignments, image, mask, ways[way].slab, ways[way].threads),
+        cr_assert_eq(ts_test_run(&run, &bounds_stage, assignments, image, mask, ways[way].slab,
+                                 ways[way].threads),
                      TS_OK);
         ts_bounds_oracle_box(&run.context, image, mask, &count, first, end);
-        cr_assert_eq(ts_test_table_at(&run, "count", 0), count, "%s {%s}", ts_dtype_name(image->dtype), assignments);
+        cr_assert_eq(ts_test_table_at(&run, "count", 0), count, "%s {%s}",
+                     ts_dtype_name(image->dtype), assignments);
         for (int axis = 0; axis < 3; axis++) {
             cr_assert_eq(ts_test_table_at(&run, "first", axis), first[axis]);
             cr_assert_eq(ts_test_table_at(&run, "end", axis), end[axis]);

@@ -38,19 +38,22 @@ TEST_ON_BOTH(threshold, agrees_with_the_definition)
 /* The classes {0, 0, 1} and {4, 5}, and values that occur once or never. */
 Test(threshold, otsu_parts_values_as_by_hand)
 {
-    static const uint64_t counts[] = {2, 1, 0, 0, 1, 1}, one[] = {0, 7, 0}, none[] = {0, 0}, even[] = {1, 1, 1, 1};
+    static const uint64_t counts[] = {2, 1, 0, 0, 1, 1}, one[] = {0, 7, 0}, none[] = {0, 0},
+                          even[] = {1, 1, 1, 1};
     cr_assert_eq(ts_otsu(counts, 6), 1);
     cr_assert_eq(ts_otsu(one, 3), 1);
     cr_assert_eq(ts_otsu(none, 2), -1);
     cr_assert_eq(ts_otsu(even, 4), 1);
 }
 
-static void expect_bytes(const char *assignments, const struct ts_image *in, const uint8_t *expected)
+static void expect_bytes(const char *assignments, const struct ts_image *in,
+                         const uint8_t *expected)
 {
     struct stage_run run;
     cr_assert_eq(ts_test_run(&run, &threshold_stage, assignments, in, NULL, 0, 2), TS_OK);
     for (size_t i = 0; i < ts_image_count(in); i++)
-        cr_assert_eq(((const uint8_t *)run.out.data)[i], expected[i], "%s: pixel %zu", assignments, i);
+        cr_assert_eq(((const uint8_t *)run.out.data)[i], expected[i], "%s: pixel %zu", assignments,
+                     i);
     ts_test_run_clear(&run);
 }
 
@@ -74,7 +77,8 @@ TEST_ON_BOTH(threshold, nan_is_in_no_region_and_bounds_are_not_in_theirs)
     free(in.data);
 }
 
-/* Invalid pixels are 0 and have no part in what is found; pixels outside a mask have no part and are compared. */
+/* Invalid pixels are 0 and have no part in what is found; pixels outside a mask have no part and
+ * are compared. */
 static void check_masked(enum ts_dtype dtype, const char *assignments, bool by_mask, bool slices)
 {
     enum { NZ = 5, NY = 13, NX = 37 };
@@ -89,13 +93,16 @@ static void check_masked(enum ts_dtype dtype, const char *assignments, bool by_m
     cr_assert_eq(run.status, TS_OK);
     for (int64_t z = 0; z < NZ; z++) {
         double *values, value;
-        const size_t n = ts_test_valid_values(&image, references[0], slices ? z : 0, slices ? 1 : NZ, &values);
+        const size_t n =
+            ts_test_valid_values(&image, references[0], slices ? z : 0, slices ? 1 : NZ, &values);
         const double threshold = ts_threshold_oracle_found(&run.context, values, n);
         const double is = ts_test_table_at(&run, "threshold", slices ? z : 0);
-        cr_assert((isnan(is) && isnan(threshold)) || fabs(is - threshold) <= 1e-12 * fabs(threshold),
+        cr_assert((isnan(is) && isnan(threshold)) ||
+                      fabs(is - threshold) <= 1e-12 * fabs(threshold),
                   "%s %s: %.17g, expected %.17g", assignments, ts_dtype_name(dtype), is, threshold);
         for (size_t i = 0; i < (size_t)NY * NX; i++) {
-            ts_load_f64(&value, (const char *)ts_slice_data(&image, z) + i * ts_dtype_bytes(dtype), dtype, 1);
+            ts_load_f64(&value, (const char *)ts_slice_data(&image, z) + i * ts_dtype_bytes(dtype),
+                        dtype, 1);
             cr_assert_eq(((const uint8_t *)ts_slice_data(&run.out, z))[i],
                          ts_test_is_valid(&image, z, i) && value > is);
         }
@@ -126,5 +133,6 @@ Test(threshold, refuses_what_contradicts_itself)
     ts_test_refused(&threshold_stage, "", TS_U8, false, "threshold-missing");
     ts_test_refused(&threshold_stage, "above=5 below=5", TS_U8, false, "range-order");
     ts_test_refused(&threshold_stage, "method=otsu above=5", TS_U8, false, "parameter-unused");
-    ts_test_refused(&threshold_stage, "method=percentile percentile=101", TS_U8, false, "parameter-range");
+    ts_test_refused(&threshold_stage, "method=percentile percentile=101", TS_U8, false,
+                    "parameter-range");
 }

@@ -31,18 +31,22 @@ static size_t part_of(const uint64_t *counts, size_t n)
     return place;
 }
 
-static double otsu_of(const struct stage_context *context, const double *values, size_t n, double low, double high)
+static double otsu_of(const struct stage_context *context, const double *values, size_t n,
+                      double low, double high)
 {
     const bool whole = ts_dtype_bytes(context->in.dtype) <= 2;
-    const int64_t bins = whole ? (int64_t)(high - low) + 1 : ((const struct threshold_params *)context->params)->bins;
+    const int64_t bins = whole ? (int64_t)(high - low) + 1
+                               : ((const struct threshold_params *)context->params)->bins;
     uint64_t *counts = malloc((size_t)bins * sizeof *counts), under, over, nan;
-    ts_histogram_oracle_counts(values, n, low, whole ? high + 1 : high, bins, counts, &under, &over, &nan);
+    ts_histogram_oracle_counts(values, n, low, whole ? high + 1 : high, bins, counts, &under, &over,
+                               &nan);
     const double place = (double)part_of(counts, (size_t)bins);
     free(counts);
     return whole ? low + place : low + (place + 0.5) * ((high - low) / (double)bins);
 }
 
-double ts_threshold_oracle_found(const struct stage_context *context, const double *values, size_t n)
+double ts_threshold_oracle_found(const struct stage_context *context, const double *values,
+                                 size_t n)
 {
     const struct threshold_params *params = context->params;
     struct statistics_oracle found;
@@ -57,7 +61,8 @@ double ts_threshold_oracle_found(const struct stage_context *context, const doub
 static bool is_within(const struct threshold_params *params, double x, double threshold)
 {
     if (params->method == THRESHOLD_VALUE)
-        return !isnan(x) && (isinf(params->above) || x > params->above) && (isinf(params->below) || x < params->below);
+        return !isnan(x) && (isinf(params->above) || x > params->above) &&
+               (isinf(params->below) || x < params->below);
     return params->side == THRESHOLD_ABOVE ? x > threshold : x <= threshold;
 }
 
@@ -72,15 +77,16 @@ void ts_threshold_oracle(const struct stage_context *context, const double *in, 
     const struct threshold_params *params = context->params;
     const size_t whole = ts_image_count(&context->in), n = values_together(context);
     for (size_t first = 0; first < whole; first += n) {
-        const double threshold =
-            params->method == THRESHOLD_VALUE ? 0 : ts_threshold_oracle_found(context, in + first, n);
+        const double threshold = params->method == THRESHOLD_VALUE
+                                     ? 0
+                                     : ts_threshold_oracle_found(context, in + first, n);
         for (size_t i = first; i < first + n; i++)
             out[i] = is_within(params, in[i], threshold);
     }
 }
 
-void ts_threshold_oracle_tables(const struct stage_context *context, const double *in, const double *out,
-                                struct bench_tables *tables)
+void ts_threshold_oracle_tables(const struct stage_context *context, const double *in,
+                                const double *out, struct bench_tables *tables)
 {
     double *threshold = ts_bench_table(tables, "threshold");
     const size_t whole = ts_image_count(&context->in), n = values_together(context);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The definition: a line is fitted by least squares to two points, each the place and the mean of the outer detectors
- * on one side. All in extended precision.
+ * The definition: a line is fitted by least squares to two points, each the place and the mean of
+ * the outer detectors on one side. All in extended precision.
  */
 #include "tests/stages/scan/air_oracle.h"
 
@@ -11,13 +11,14 @@
 
 #include "stages/scan/air.h"
 
-static void row_oracle(const struct ts_image *image, size_t first, int64_t detectors, double dark, double *out,
-                       double *scale, uint64_t *blocked)
+static void row_oracle(const struct ts_image *image, size_t first, int64_t detectors, double dark,
+                       double *out, double *scale, uint64_t *blocked)
 {
     const int64_t n = image->axes[2].n;
     long double place[2] = {0, 0}, mean[2] = {0, 0};
     for (int64_t d = 0; d < n; d++) {
-        ts_load_f64(out + d, (const char *)image->data + (first + (size_t)d) * ts_dtype_bytes(image->dtype),
+        ts_load_f64(out + d,
+                    (const char *)image->data + (first + (size_t)d) * ts_dtype_bytes(image->dtype),
                     image->dtype, 1);
         const int side = d < detectors ? 0 : d >= n - detectors ? 1 : -1;
         if (side >= 0) {
@@ -38,8 +39,8 @@ static void row_oracle(const struct ts_image *image, size_t first, int64_t detec
     }
 }
 
-void ts_air_oracle_lines(const struct ts_image *image, int64_t detectors, double dark, double *out, double *scale,
-                         uint64_t *blocked)
+void ts_air_oracle_lines(const struct ts_image *image, int64_t detectors, double dark, double *out,
+                         double *scale, uint64_t *blocked)
 {
     const int64_t nz = image->axes[0].n, n_views = image->axes[1].n, n = image->axes[2].n;
     for (int64_t z = 0; z < nz; z++) {
@@ -51,12 +52,14 @@ void ts_air_oracle_lines(const struct ts_image *image, int64_t detectors, double
     }
 }
 
-void ts_air_oracle_results(const struct stage_context *context, const struct ts_image inputs[STAGE_INPUTS], double *out,
+void ts_air_oracle_results(const struct stage_context *context,
+                           const struct ts_image inputs[STAGE_INPUTS], double *out,
                            struct bench_tables *tables)
 {
     const struct air_params *params = context->params;
     const size_t nz = (size_t)inputs[0].axes[0].n;
-    double *scale = malloc(ts_image_count(&inputs[0]) * sizeof *scale), *counts = ts_bench_table(tables, "blocked");
+    double *scale = malloc(ts_image_count(&inputs[0]) * sizeof *scale),
+           *counts = ts_bench_table(tables, "blocked");
     uint64_t *blocked = malloc(nz * sizeof *blocked);
     ts_air_oracle_lines(&inputs[0], params->detectors, params->dark, out, scale, blocked);
     for (size_t z = 0; z < nz; z++)

@@ -34,9 +34,10 @@ static int own_kind(const struct oracle *oracle, double value, bool valid)
     return value < oracle->params->lowest ? LOW : GOOD;
 }
 
-/* The good values of a detector pixel: how many there are, whether all are the same, and their mean. */
-static int64_t look_at_column(const struct oracle *oracle, int64_t z, int64_t d, double *first, bool *same,
-                              double *mean)
+/* The good values of a detector pixel: how many there are, whether all are the same, and their
+ * mean. */
+static int64_t look_at_column(const struct oracle *oracle, int64_t z, int64_t d, double *first,
+                              bool *same, double *mean)
 {
     int64_t count = 0;
     *same = true;
@@ -73,14 +74,16 @@ static bool stands_out(const struct oracle *oracle, int64_t z, int64_t d, const 
             n++;
     qsort(means, n, sizeof *means, compare);
     return n > 0 && means[n / 2] > 0 &&
-           (own >= oracle->params->ratio * means[n / 2] || own * oracle->params->ratio <= means[n / 2]);
+           (own >= oracle->params->ratio * means[n / 2] ||
+            own * oracle->params->ratio <= means[n / 2]);
 }
 
 static void find_dead(const struct oracle *oracle, int64_t z)
 {
     const enum ts_quantity quantity = oracle->context->in.quantity;
     const int64_t n = oracle->n;
-    bool *constant = calloc((size_t)n, sizeof *constant), *dead = calloc((size_t)n, sizeof *dead), same;
+    bool *constant = calloc((size_t)n, sizeof *constant), *dead = calloc((size_t)n, sizeof *dead),
+         same;
     double first, mean;
     int64_t left = n, right = -1, count = 0;
     for (int64_t d = 0; d < n; d++)
@@ -89,10 +92,10 @@ static void find_dead(const struct oracle *oracle, int64_t z)
             right = d;
         }
     for (int64_t d = 0; d < n && right >= 0 && oracle->params->columns == COLUMNS_FIND; d++) {
-        const bool zero = look_at_column(oracle, z, d, &first, &same, &mean) >= 8 && same && first == 0 &&
-                          (quantity == TS_COUNTS || quantity == TS_TRANSMISSION);
-        constant[d] =
-            zero || (d > left && d < right && look_at_column(oracle, z, d, &first, &same, &mean) >= 8 && same);
+        const bool zero = look_at_column(oracle, z, d, &first, &same, &mean) >= 8 && same &&
+                          first == 0 && (quantity == TS_COUNTS || quantity == TS_TRANSMISSION);
+        constant[d] = zero || (d > left && d < right &&
+                               look_at_column(oracle, z, d, &first, &same, &mean) >= 8 && same);
         count += constant[d];
     }
     for (int64_t d = 0; d < n && 2 * count > n; d++)
@@ -100,7 +103,8 @@ static void find_dead(const struct oracle *oracle, int64_t z)
     for (int64_t d = 0; d < n && oracle->params->columns == COLUMNS_ALL; d++)
         constant[d] = look_at_column(oracle, z, d, &first, &same, &mean) >= 8 && same;
     for (int64_t d = 0; d < n; d++)
-        dead[d] = constant[d] || (isfinite(oracle->params->ratio) && stands_out(oracle, z, d, constant));
+        dead[d] =
+            constant[d] || (isfinite(oracle->params->ratio) && stands_out(oracle, z, d, constant));
     for (int64_t view = 0; view < oracle->n_views; view++)
         for (int64_t d = 0; d < n; d++)
             if (dead[d] && oracle->kinds[at(oracle, z, view, d)] == GOOD)
@@ -143,11 +147,13 @@ static void fill_along_detector(const struct oracle *oracle, int64_t z, int64_t 
         oracle->rows[at(oracle, z, view, d)] =
             left == d ? in[d]
                       : rounded(oracle, weigh(left >= 0 ? in[left] : 0, left >= 0 ? d - left : -1,
-                                              right < oracle->n ? in[right] : 0, right < oracle->n ? right - d : -1));
+                                              right < oracle->n ? in[right] : 0,
+                                              right < oracle->n ? right - d : -1));
     }
 }
 
-/* A row without a good pixel: from views of its slice, else from slices. Returns false where there are none. */
+/* A row without a good pixel: from views of its slice, else from slices. Returns false where there
+ * are none. */
 static bool fill_between_rows(const struct oracle *oracle, int64_t z, int64_t view, double *out)
 {
     int64_t below = 1, above = 1, most = oracle->params->rows, dz = 0;
@@ -161,25 +167,36 @@ static bool fill_between_rows(const struct oracle *oracle, int64_t z, int64_t vi
         dz = 1;
         for (below = 1; below <= most && (z - below < 0 || !has_good(oracle, z - below, view));)
             below++;
-        for (above = 1; above <= most && (z + above >= oracle->nz || !has_good(oracle, z + above, view));)
+        for (above = 1;
+             above <= most && (z + above >= oracle->nz || !has_good(oracle, z + above, view));)
             above++;
         below = below <= most ? below : -1;
         above = above <= most ? above : -1;
     }
     for (int64_t d = 0; d < oracle->n; d++) {
-        const double a = below > 0 ? oracle->rows[at(oracle, dz ? z - below : z, dz ? view : view - below, d)] : 0;
-        const double b = above > 0 ? oracle->rows[at(oracle, dz ? z + above : z, dz ? view : view + above, d)] : 0;
+        const double a =
+            below > 0 ? oracle->rows[at(oracle, dz ? z - below : z, dz ? view : view - below, d)]
+                      : 0;
+        const double b =
+            above > 0 ? oracle->rows[at(oracle, dz ? z + above : z, dz ? view : view + above, d)]
+                      : 0;
         if (below > 0 || above > 0)
             out[d] = rounded(oracle, weigh(a, below, b, above));
     }
     return below > 0 || above > 0;
 }
 
-void ts_bad_pixels_oracle_masked(const struct stage_context *context, const double *in, const unsigned char *valid,
-                                 double *out, uint64_t *counts)
+void ts_bad_pixels_oracle_masked(const struct stage_context *context, const double *in,
+                                 const unsigned char *valid, double *out, uint64_t *counts)
 {
-    struct oracle oracle = {
-        context, context->params, context->in.axes[0].n, context->in.axes[1].n, context->in.axes[2].n, in, NULL, NULL};
+    struct oracle oracle = {context,
+                            context->params,
+                            context->in.axes[0].n,
+                            context->in.axes[1].n,
+                            context->in.axes[2].n,
+                            in,
+                            NULL,
+                            NULL};
     const size_t all = (size_t)(oracle.nz * oracle.n_views * oracle.n);
     oracle.kinds = malloc(all * sizeof *oracle.kinds);
     oracle.rows = malloc(all * sizeof *oracle.rows);
@@ -215,10 +232,11 @@ void ts_bad_pixels_oracle(const struct stage_context *context, const double *in,
     ts_bad_pixels_oracle_masked(context, in, NULL, out, NULL);
 }
 
-void ts_bad_pixels_oracle_tables(const struct stage_context *context, const double *in, const double *out,
-                                 struct bench_tables *tables)
+void ts_bad_pixels_oracle_tables(const struct stage_context *context, const double *in,
+                                 const double *out, struct bench_tables *tables)
 {
-    static const char *const names[TABLES] = {"masked", "nonfinite", "saturated", "low", "dead", "left"};
+    static const char *const names[TABLES] = {"masked", "nonfinite", "saturated",
+                                              "low",    "dead",      "left"};
     const int64_t nz = context->in.axes[0].n;
     uint64_t *counts = calloc((size_t)nz * TABLES, sizeof *counts);
     double *again = malloc(ts_image_count(&context->in) * sizeof *again);

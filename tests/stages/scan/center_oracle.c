@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The measure as its paper describes it: the mirrored half is moved pixel by pixel and put below the other, the whole
- * is transformed by sums over all pixels, and magnitudes outside of the double wedge are averaged with the Gaussian's
- * weights. Stripes are taken out before.
+ * The measure as its paper describes it: the mirrored half is moved pixel by pixel and put below
+ * the other, the whole is transformed by sums over all pixels, and magnitudes outside of the double
+ * wedge are averaged with the Gaussian's weights. Stripes are taken out before.
  */
 #include "tests/stages/scan/center_oracle.h"
 
@@ -16,7 +16,8 @@ static double complex transformed(const double *turn, int64_t rows, int64_t n, i
     for (int64_t row = 0; row < rows; row++)
         for (int64_t d = 0; d < n; d++)
             sum += turn[row * n + d] *
-                   cexp(-2 * M_PI * I * ((double)(m * row) / (double)rows + (double)(k * d) / (double)n));
+                   cexp(-2 * M_PI * I *
+                        ((double)(m * row) / (double)rows + (double)(k * d) / (double)n));
     return sum;
 }
 
@@ -67,8 +68,9 @@ double ts_center_measure_oracle(const double *p, int64_t n_views, int64_t n, int
     return sum / weights;
 }
 
-void ts_center_oracle_results(const struct stage_context *context, const struct ts_image inputs[STAGE_INPUTS],
-                              double *out, struct bench_tables *tables)
+void ts_center_oracle_results(const struct stage_context *context,
+                              const struct ts_image inputs[STAGE_INPUTS], double *out,
+                              struct bench_tables *tables)
 {
     const struct ts_axis *detectors = &inputs[0].axes[2];
     double *center = ts_bench_table(tables, "center");

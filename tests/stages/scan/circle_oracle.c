@@ -9,7 +9,8 @@ void ts_circle_oracle(const struct stage_context *context, const double *in, dou
 {
     const struct circle_params *params = context->params;
     const struct ts_axis *y_axis = &context->in.axes[1], *x_axis = &context->in.axes[2];
-    const double width = (double)x_axis->n * x_axis->spacing, height = (double)y_axis->n * y_axis->spacing;
+    const double width = (double)x_axis->n * x_axis->spacing,
+                 height = (double)y_axis->n * y_axis->spacing;
     const double radius = params->ratio * (width < height ? width : height) / 2;
     size_t i = 0;
     for (int64_t z = 0; z < context->in.axes[0].n; z++)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The definition, pixel by pixel: frames are sorted for their median, and each dead pixel looks at all others.
+ * The definition, pixel by pixel: frames are sorted for their median, and each dead pixel looks at
+ * all others.
  */
 #include "tests/stages/scan/flat_field_oracle.h"
 
@@ -12,14 +13,16 @@
 /* Whether the image's mask, if it has one, leaves this value in. */
 static bool is_measured(const struct ts_image *image, int64_t z, int64_t view, int64_t d)
 {
-    return !image->masked || ts_valid_at(ts_slice_valid(image, z), (size_t)(view * image->axes[2].n + d));
+    return !image->masked ||
+           ts_valid_at(ts_slice_valid(image, z), (size_t)(view * image->axes[2].n + d));
 }
 
 static double value(const struct ts_image *image, int64_t z, int64_t view, int64_t d)
 {
     double out;
     const size_t i = (size_t)((z * image->axes[1].n + view) * image->axes[2].n + d);
-    ts_load_f64(&out, (const char *)image->data + i * ts_dtype_bytes(image->dtype), image->dtype, 1);
+    ts_load_f64(&out, (const char *)image->data + i * ts_dtype_bytes(image->dtype), image->dtype,
+                1);
     return out;
 }
 
@@ -29,7 +32,8 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* What the frames of a pixel are: their lowest, their mean and what they differ by, in single precision. */
+/* What the frames of a pixel are: their lowest, their mean and what they differ by, in single
+ * precision. */
 struct spread {
     float lowest, mean, spread;
 };
@@ -104,8 +108,8 @@ static bool is_dead(double range)
 }
 
 void ts_flat_field_oracle_transmission(const struct ts_image *counts, const struct ts_image *flats,
-                                       const struct ts_image *darks, bool median, bool nearest, double *out,
-                                       double *scale, uint64_t *dead)
+                                       const struct ts_image *darks, bool median, bool nearest,
+                                       double *out, double *scale, uint64_t *dead)
 {
     const int64_t nz = counts->axes[0].n, n_views = counts->axes[1].n, n = counts->axes[2].n;
     double *dark = malloc((size_t)n * sizeof *dark), *range = malloc((size_t)n * sizeof *range);
@@ -185,8 +189,8 @@ static bool stands_out(const double *values, int64_t n, int64_t d)
 }
 
 /* Detector pixels whose flat and mean transmission stand out. */
-static uint64_t count_uneven(const struct ts_image *counts, int64_t z, const bool *stuck, const float *gains,
-                             const double *darks)
+static uint64_t count_uneven(const struct ts_image *counts, int64_t z, const bool *stuck,
+                             const float *gains, const double *darks)
 {
     const int64_t n = counts->axes[2].n;
     double *flats = malloc((size_t)n * sizeof *flats), *means = malloc((size_t)n * sizeof *means);
@@ -208,16 +212,18 @@ static uint64_t count_uneven(const struct ts_image *counts, int64_t z, const boo
     return uneven;
 }
 
-/* Marks the detector pixels that are constant because the scan has no noise: those that an object that is the same from
- * everywhere covers, which gets thinner from pixel `from` to an end. */
+/* Marks the detector pixels that are constant because the scan has no noise: those that an object
+ * that is the same from everywhere covers, which gets thinner from pixel `from` to an end. */
 static void mark_rim(const float *t, int64_t n, int64_t from, int64_t way, bool *rim)
 {
-    for (int64_t d = from + way; d >= 0 && d < n && t[d] >= t[d - way] - 0.01F && t[d] <= 1.01F; d += way)
+    for (int64_t d = from + way; d >= 0 && d < n && t[d] >= t[d - way] - 0.01F && t[d] <= 1.01F;
+         d += way)
         rim[d] = true;
 }
 
-static void count_columns(const struct ts_image *counts, int64_t z, const float *gains, const double *darks,
-                          bool nearest, uint64_t *stuck_count, uint64_t *uneven_count)
+static void count_columns(const struct ts_image *counts, int64_t z, const float *gains,
+                          const double *darks, bool nearest, uint64_t *stuck_count,
+                          uint64_t *uneven_count)
 {
     const int64_t n = counts->axes[2].n;
     bool *stuck = calloc((size_t)n, sizeof *stuck), *rim = calloc((size_t)n, sizeof *rim);
@@ -231,14 +237,16 @@ static void count_columns(const struct ts_image *counts, int64_t z, const float 
     *stuck_count = 0;
     for (int64_t d = 0; d < n; d++)
         ts[d] = ((float)value(counts, z, 0, d) - (float)darks[d]) * gains[d];
-    const bool noiseless = (left > 0 && fabsf(ts[0] - 1) <= 0.01F) || (right < n - 1 && fabsf(ts[n - 1] - 1) <= 0.01F);
+    const bool noiseless =
+        (left > 0 && fabsf(ts[0] - 1) <= 0.01F) || (right < n - 1 && fabsf(ts[n - 1] - 1) <= 0.01F);
     if (right >= 0 && noiseless) {
         mark_rim(ts, n, left, -1, rim);
         mark_rim(ts, n, right, 1, rim);
     }
     for (int64_t d = 0; d < n; d++) {
         const float t = ts[d];
-        stuck[d] = is_constant(counts, z, d) && !rim[d] && ((d > left && d < right) || !(fabsf(t - 1) <= 0.01F));
+        stuck[d] = is_constant(counts, z, d) && !rim[d] &&
+                   ((d > left && d < right) || !(fabsf(t - 1) <= 0.01F));
         *stuck_count += stuck[d] && (nearest || !isnan(gains[d]));
     }
     *uneven_count = count_uneven(counts, z, stuck, gains, darks);
@@ -248,7 +256,8 @@ static void count_columns(const struct ts_image *counts, int64_t z, const float 
 }
 
 /* Values of `counts` and of the flats, which have the mask of the first view, that are `wanted`. */
-static uint64_t count_of(const struct ts_image *counts, const struct ts_image *flats, int64_t z, float wanted)
+static uint64_t count_of(const struct ts_image *counts, const struct ts_image *flats, int64_t z,
+                         float wanted)
 {
     uint64_t count = 0;
     for (int64_t view = 0; view < counts->axes[1].n; view++)
@@ -274,7 +283,8 @@ static float largest_of(const struct ts_image *counts, const struct ts_image *fl
     return largest;
 }
 
-static uint64_t count_piled(const struct ts_image *counts, const struct ts_image *flats, int64_t z, double *full_scale)
+static uint64_t count_piled(const struct ts_image *counts, const struct ts_image *flats, int64_t z,
+                            double *full_scale)
 {
     const float largest = largest_of(counts, flats, z);
     double low, high, step = 1;
@@ -288,14 +298,15 @@ static uint64_t count_piled(const struct ts_image *counts, const struct ts_image
     const double ones = largest / step + 1; /* a power of two, of 8 bits or more */
     if (ones < 256 || exp2(floor(log2(ones))) != ones)
         return 0;
-    const uint64_t at = count_of(counts, flats, z, largest), below = count_of(counts, flats, z, largest - (float)step);
+    const uint64_t at = count_of(counts, flats, z, largest),
+                   below = count_of(counts, flats, z, largest - (float)step);
     *full_scale = at >= 4 && at > 4 * below ? largest : 0;
     return *full_scale > 0 ? at : 0;
 }
 
 void ts_flat_field_oracle_checks(const struct ts_image *counts, const struct ts_image *flats,
-                                 const struct ts_image *darks, enum flat_field_combine how, bool nearest,
-                                 struct flat_field_checks *checks)
+                                 const struct ts_image *darks, enum flat_field_combine how,
+                                 bool nearest, struct flat_field_checks *checks)
 {
     const int64_t n = counts->axes[2].n;
     float *gains = malloc((size_t)n * sizeof *gains);
@@ -305,9 +316,10 @@ void ts_flat_field_oracle_checks(const struct ts_image *counts, const struct ts_
         for (int64_t d = 0; d < n; d++) {
             offsets[d] = combined(darks, z, d, how == COMBINE_MEDIAN);
             gains[d] = gain_of(combined(flats, z, d, how == COMBINE_MEDIAN), offsets[d]);
-            checks[z].zingers += (how != COMBINE_MEDIAN || flats->axes[1].n < 3) && has_zinger(flats, z, d, gains[d]);
-            checks[z].zingers +=
-                darks && (how != COMBINE_MEDIAN || darks->axes[1].n < 3) && has_zinger(darks, z, d, gains[d]);
+            checks[z].zingers += (how != COMBINE_MEDIAN || flats->axes[1].n < 3) &&
+                                 has_zinger(flats, z, d, gains[d]);
+            checks[z].zingers += darks && (how != COMBINE_MEDIAN || darks->axes[1].n < 3) &&
+                                 has_zinger(darks, z, d, gains[d]);
         }
         count_columns(counts, z, gains, offsets, nearest, &checks[z].stuck, &checks[z].uneven);
         checks[z].piled = count_piled(counts, flats, z, &checks[z].full_scale);
@@ -316,24 +328,27 @@ void ts_flat_field_oracle_checks(const struct ts_image *counts, const struct ts_
     free(offsets);
 }
 
-void ts_flat_field_oracle_results(const struct stage_context *context, const struct ts_image inputs[STAGE_INPUTS],
-                                  double *out, struct bench_tables *tables)
+void ts_flat_field_oracle_results(const struct stage_context *context,
+                                  const struct ts_image inputs[STAGE_INPUTS], double *out,
+                                  struct bench_tables *tables)
 {
     const struct flat_field_params *params = context->params;
     const struct ts_image *darks = &inputs[FLAT_FIELD_DARKS];
     const size_t nz = (size_t)inputs[0].axes[0].n;
-    double *scale = malloc(ts_image_count(&inputs[0]) * sizeof *scale), *counts = ts_bench_table(tables, "dead");
+    double *scale = malloc(ts_image_count(&inputs[0]) * sizeof *scale),
+           *counts = ts_bench_table(tables, "dead");
     uint64_t *dead = malloc(nz * sizeof *dead);
-    ts_flat_field_oracle_transmission(&inputs[0], &inputs[FLAT_FIELD_FLATS], darks->data ? darks : NULL,
-                                      params->combine == COMBINE_MEDIAN, params->dead == DEAD_NEAREST, out, scale,
-                                      dead);
+    ts_flat_field_oracle_transmission(&inputs[0], &inputs[FLAT_FIELD_FLATS],
+                                      darks->data ? darks : NULL, params->combine == COMBINE_MEDIAN,
+                                      params->dead == DEAD_NEAREST, out, scale, dead);
     for (size_t z = 0; z < nz; z++)
         counts[z] = (double)dead[z];
     count_saturated(&inputs[0], ts_bench_table(tables, "saturated"));
     count_saturated(&inputs[FLAT_FIELD_FLATS], ts_bench_table(tables, "saturated"));
     struct flat_field_checks *checks = malloc(nz * sizeof *checks);
     ts_flat_field_oracle_checks(&inputs[0], &inputs[FLAT_FIELD_FLATS], darks->data ? darks : NULL,
-                                (enum flat_field_combine)params->combine, params->dead == DEAD_NEAREST, checks);
+                                (enum flat_field_combine)params->combine,
+                                params->dead == DEAD_NEAREST, checks);
     for (size_t z = 0; z < nz; z++) {
         ts_bench_table(tables, "stuck")[z] = (double)checks[z].stuck;
         ts_bench_table(tables, "uneven")[z] = (double)checks[z].uneven;

@@ -19,11 +19,12 @@ void ts_minus_log_oracle(const struct stage_context *context, const double *in, 
     }
 }
 
-void ts_minus_log_oracle_tables(const struct stage_context *context, const double *in, const double *out,
-                                struct bench_tables *tables)
+void ts_minus_log_oracle_tables(const struct stage_context *context, const double *in,
+                                const double *out, struct bench_tables *tables)
 {
     const double lowest = (double)(float)((const struct minus_log_params *)context->params)->floor;
-    double *floored = ts_bench_table(tables, "floored"), *nonpositive = ts_bench_table(tables, "nonpositive");
+    double *floored = ts_bench_table(tables, "floored"),
+           *nonpositive = ts_bench_table(tables, "nonpositive");
     double *nonfinite = ts_bench_table(tables, "nonfinite");
     const size_t slice = ts_slice_count(&context->in);
     (void)out;

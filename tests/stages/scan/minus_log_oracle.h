@@ -7,7 +7,7 @@
 /* The double logarithm of every transmission, and the rules for what has none. */
 void ts_minus_log_oracle(const struct stage_context *context, const double *in, double *out);
 /* Counts how many values of each slice have no logarithm, of each kind. */
-void ts_minus_log_oracle_tables(const struct stage_context *context, const double *in, const double *out,
-                                struct bench_tables *tables);
+void ts_minus_log_oracle_tables(const struct stage_context *context, const double *in,
+                                const double *out, struct bench_tables *tables);
 
 #endif

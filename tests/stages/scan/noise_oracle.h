@@ -6,7 +6,7 @@
 
 /* The same samples by the C library's functions. */
 void ts_noise_oracle(const struct stage_context *context, const double *in, double *out);
-void ts_noise_oracle_tables(const struct stage_context *context, const double *in, const double *out,
-                            struct bench_tables *tables);
+void ts_noise_oracle_tables(const struct stage_context *context, const double *in,
+                            const double *out, struct bench_tables *tables);
 
 #endif

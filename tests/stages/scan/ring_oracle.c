@@ -21,7 +21,8 @@ static int by_value(const void *a, const void *b)
     return (x->view > y->view) - (x->view < y->view);
 }
 
-static void sort_slice(int64_t views, int64_t detectors, int64_t size, const double *in, double *out)
+static void sort_slice(int64_t views, int64_t detectors, int64_t size, const double *in,
+                       double *out)
 {
     struct place *columns = malloc((size_t)(views * detectors) * sizeof *columns);
     struct place *window = malloc((size_t)size * sizeof *window);
@@ -33,7 +34,9 @@ static void sort_slice(int64_t views, int64_t detectors, int64_t size, const dou
     for (int64_t d = 0; d < detectors; d++)
         for (int64_t rank = 0; rank < views; rank++) {
             for (int64_t i = 0; i < size; i++)
-                window[i] = columns[ts_border_oracle(d - size / 2 + i, detectors, BORDER_REFLECT) * views + rank];
+                window[i] =
+                    columns[ts_border_oracle(d - size / 2 + i, detectors, BORDER_REFLECT) * views +
+                            rank];
             qsort(window, (size_t)size, sizeof *window, by_value);
             out[columns[d * views + rank].view * detectors + d] = window[size / 2].value;
         }
@@ -41,7 +44,7 @@ static void sort_slice(int64_t views, int64_t detectors, int64_t size, const dou
     free(window);
 }
 
-/* ---- Muench: whole two-dimensional transforms, frequency by frequency --------------------------- */
+/* ---- Muench: whole two-dimensional transforms, frequency by frequency ------------------------ */
 
 struct plane {
     int64_t rows, columns;
@@ -53,8 +56,10 @@ static struct plane new_plane(int64_t rows, int64_t columns)
     return (struct plane){rows, columns, calloc((size_t)(rows * columns), sizeof(double))};
 }
 
-/* Returns value k of what a filter makes of a line: every second value of the convolution with the reflected line. */
-static double down(const double *in, int64_t n, int64_t step, const double *filter, int length, int64_t k)
+/* Returns value k of what a filter makes of a line: every second value of the convolution with the
+ * reflected line. */
+static double down(const double *in, int64_t n, int64_t step, const double *filter, int length,
+                   int64_t k)
 {
     double sum = 0;
     for (int j = 0; j < length; j++)
@@ -62,7 +67,8 @@ static double down(const double *in, int64_t n, int64_t step, const double *filt
     return sum;
 }
 
-static struct plane down_both(const struct plane *in, const double *along_rows, const double *along_columns, int length)
+static struct plane down_both(const struct plane *in, const double *along_rows,
+                              const double *along_columns, int length)
 {
     struct plane half = new_plane((in->rows + length - 1) / 2, in->columns);
     struct plane out = new_plane(half.rows, (in->columns + length - 1) / 2);
@@ -78,9 +84,10 @@ static struct plane down_both(const struct plane *in, const double *along_rows, 
     return out;
 }
 
-/* Adds the plane made again from one of its four parts: zeros between the values, then the filter. */
-static void add_up(const struct plane *part, const double *along_rows, const double *along_columns, int length,
-                   struct plane *out)
+/* Adds the plane made again from one of its four parts: zeros between the values, then the
+ * filter. */
+static void add_up(const struct plane *part, const double *along_rows, const double *along_columns,
+                   int length, struct plane *out)
 {
     struct plane wide = new_plane(part->rows, out->columns);
     for (int64_t row = 0; row < part->rows; row++)
@@ -88,13 +95,15 @@ static void add_up(const struct plane *part, const double *along_rows, const dou
             for (int64_t k = 0; k < part->columns; k++) {
                 const int64_t tap = x + length - 2 - 2 * k;
                 if (tap >= 0 && tap < length)
-                    wide.values[row * wide.columns + x] += along_rows[tap] * part->values[row * part->columns + k];
+                    wide.values[row * wide.columns + x] +=
+                        along_rows[tap] * part->values[row * part->columns + k];
             }
     for (int64_t y = 0; y < out->rows; y++)
         for (int64_t k = 0; k < part->rows; k++) {
             const int64_t tap = y + length - 2 - 2 * k;
             for (int64_t x = 0; tap >= 0 && tap < length && x < out->columns; x++)
-                out->values[y * out->columns + x] += along_columns[tap] * wide.values[k * wide.columns + x];
+                out->values[y * out->columns + x] +=
+                    along_columns[tap] * wide.values[k * wide.columns + x];
         }
     free(wide.values);
 }
@@ -109,7 +118,8 @@ static void damp(struct plane *part, double sigma)
         for (int64_t i = 0; i < n; i++)
             damped[i] = 0;
         for (int64_t f = 0; f < n; f++) {
-            const double k = (double)(2 * f <= n ? f : f - n), factor = 1 - exp(-k * k / (2 * sigma * sigma));
+            const double k = (double)(2 * f <= n ? f : f - n),
+                         factor = 1 - exp(-k * k / (2 * sigma * sigma));
             double real = 0, imaginary = 0;
             for (int64_t i = 0; i < n; i++) {
                 const double angle = 2 * pi * (double)(f * i % n) / (double)n;
@@ -147,8 +157,8 @@ static void remove_stripes(struct plane *image, const struct ring_params *params
     }
 }
 
-static void wavelet_slice(int64_t views, int64_t detectors, const struct ring_params *params, const double *in,
-                          double *out)
+static void wavelet_slice(int64_t views, int64_t detectors, const struct ring_params *params,
+                          const double *in, double *out)
 {
     const struct wavelet *wavelet = &ts_wavelets[params->wavelet];
     double filters[4][WAVELET_LONGEST]; /* low and high of the analysis, then of the synthesis */
@@ -170,7 +180,8 @@ static void wavelet_slice(int64_t views, int64_t detectors, const struct ring_pa
 void ts_ring_oracle(const struct stage_context *context, const double *in, double *out)
 {
     const struct ring_params *params = context->params;
-    const int64_t views = context->in.axes[1].n, detectors = context->in.axes[2].n, slice = views * detectors;
+    const int64_t views = context->in.axes[1].n, detectors = context->in.axes[2].n,
+                  slice = views * detectors;
     for (int64_t z = 0; z < context->in.axes[0].n; z++)
         if (params->method == RING_SORTING)
             sort_slice(views, detectors, params->size, in + z * slice, out + z * slice);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Each sample is looked up by its position from the axis, in mm, in the view and in what lies opposite: all views are
- * gone through for the two nearest to the angle.
+ * Each sample is looked up by its position from the axis, in mm, in the view and in what lies
+ * opposite: all views are gone through for the two nearest to the angle.
  */
 #include "tests/stages/scan/stitch_oracle.h"
 
@@ -36,7 +36,8 @@ static bool look_up(const double *row, int64_t n, double x, bool cubic, double *
 }
 
 /* The views nearest to an angle on both sides of it, and how far the first is. */
-static void find_views(const struct ts_axis *views, double degree, int64_t around[2], double *behind, double *ahead)
+static void find_views(const struct ts_axis *views, double degree, int64_t around[2],
+                       double *behind, double *ahead)
 {
     *behind = *ahead = 720;
     for (int64_t v = 0; v < views->n; v++) {
@@ -53,7 +54,8 @@ static void find_views(const struct ts_axis *views, double degree, int64_t aroun
     }
 }
 
-static double sample_at(const struct stage_context *context, const double *slice, int64_t view, double s)
+static double sample_at(const struct stage_context *context, const double *slice, int64_t view,
+                        double s)
 {
     const struct stitch_params *params = context->params;
     const struct ts_axis *views = &context->in.axes[1];
@@ -64,16 +66,21 @@ static double sample_at(const struct stage_context *context, const double *slice
     find_views(views, angle_of(views, view) + 180, around, &behind, &ahead);
     const double close = 0.1 * 180 / (double)context->out.axes[1].n;
     const bool has_own = look_up(slice + view * n, n, params->center + s, cubic, &own),
-               has_opposite = look_up(slice + around[0] * n, n, params->center - s, cubic, &opposite);
+               has_opposite =
+                   look_up(slice + around[0] * n, n, params->center - s, cubic, &opposite);
     look_up(slice + around[1] * n, n, params->center - s, cubic, &other);
     if (fmin(behind, ahead) <= close)
         opposite = behind < ahead ? opposite : other;
     else
         opposite = (ahead * opposite + behind * other) / (behind + ahead);
     if (!has_own || !has_opposite)
-        return has_own ? own : has_opposite ? opposite : context->in.quantity == TS_TRANSMISSION ? 1 : 0;
+        return has_own                                   ? own
+               : has_opposite                            ? opposite
+               : context->in.quantity == TS_TRANSMISSION ? 1
+                                                         : 0;
     /* Both see [-reach, reach]; the view goes on where that has the sign of the longer side. */
-    const double left = params->center, right = (double)(n - 1) - params->center, reach = fmin(left, right);
+    const double left = params->center, right = (double)(n - 1) - params->center,
+                 reach = fmin(left, right);
     double t = reach > 0 ? 0.5 + 0.5 * s / reach : 0.5;
     t = left <= right ? t : 1 - t;
     if (params->blend == STITCH_COSINE)
@@ -88,6 +95,7 @@ void ts_stitch_oracle(const struct stage_context *context, const double *in, dou
     for (int64_t z = 0; z < context->in.axes[0].n; z++)
         for (int64_t v = 0; v < context->out.axes[1].n; v++)
             for (int64_t k = 0; k < detector->n; k++)
-                *out++ = sample_at(context, in + (size_t)z * ts_slice_count(&context->in), first + v,
-                                   (detector->first + (double)k * detector->spacing) / detector->spacing);
+                *out++ = sample_at(
+                    context, in + (size_t)z * ts_slice_count(&context->in), first + v,
+                    (detector->first + (double)k * detector->spacing) / detector->spacing);
 }

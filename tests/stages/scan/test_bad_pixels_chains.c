@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Scans whose detector has gaps, dead and hot pixels, from file to slices. The slices are those of the same scan
- * without them, and what refuses or warns of such a scan names a chain that works.
+ * Scans whose detector has gaps, dead and hot pixels, from file to slices. The slices are those of
+ * the same scan without them, and what refuses or warns of such a scan names a chain that works.
  */
 #include <criterion/criterion.h>
 #include <hdf5.h>
@@ -24,7 +24,8 @@ struct frames {
     double views[VIEWS][ROWS][N], flats[FLATS][ROWS][N], darks[FLATS][ROWS][N];
 };
 
-/* An ellipse with two round parts, off the axis, behind a beam whose strength differs from pixel to pixel. */
+/* An ellipse with two round parts, off the axis, behind a beam whose strength differs from pixel to
+ * pixel. */
 static double line_integral(double degrees, double s)
 {
     static const double parts[][4] = {{0, 0, 17, 0.02}, {6, 4, 5, 0.04}, {-7, -3, 3, 0.05}};
@@ -47,7 +48,8 @@ static struct frames *make_frames_with(double beam, double ripples)
                 frames->flats[f][row][d] = floor(DARK + gain);
                 frames->darks[f][row][d] = DARK;
             }
-            for (int v = 0; v < VIEWS; v++) /* the axis is in the middle, and ripples stand for noise */
+            for (int v = 0; v < VIEWS;
+                 v++) /* the axis is in the middle, and ripples stand for noise */
                 frames->views[v][row][d] =
                     floor(DARK + gain * exp(-line_integral(180.0 * v / VIEWS, d - 0.5 * (N - 1))) *
                                      (1 + ripples * sin(v * 37.0 + d * 11.0 + row)));
@@ -64,8 +66,10 @@ static void write_frames(hid_t group, const char *name, hid_t type, hsize_t n, c
 {
     const hsize_t shape[3] = {n, ROWS, N};
     const hid_t space = H5Screate_simple(3, shape, NULL);
-    const hid_t dataset = H5Dcreate2(group, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-    cr_assert(dataset >= 0 && H5Dwrite(dataset, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+    const hid_t dataset =
+        H5Dcreate2(group, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    cr_assert(dataset >= 0 &&
+              H5Dwrite(dataset, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
     H5Dclose(dataset);
     H5Sclose(space);
 }
@@ -84,7 +88,8 @@ static void write_scan(const char *folder, const struct frames *frames, hid_t ty
     write_frames(group, "data", type, VIEWS, frames->views);
     write_frames(group, "data_white", type, FLATS, frames->flats);
     write_frames(group, "data_dark", type, FLATS, frames->darks);
-    const hid_t dataset = H5Dcreate2(group, "theta", H5T_NATIVE_DOUBLE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    const hid_t dataset =
+        H5Dcreate2(group, "theta", H5T_NATIVE_DOUBLE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
     H5Dwrite(dataset, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, theta);
     H5Dclose(dataset);
     H5Sclose(space);
@@ -93,18 +98,20 @@ static void write_scan(const char *folder, const struct frames *frames, hid_t ty
 }
 
 #define PLAIN "  - flat_field: {flats: flats, darks: darks}\n"
-#define CLEAN                                                                                                          \
-    "  - bad_pixels: {input: flats, name: good_flats}\n"                                                               \
-    "  - bad_pixels: {input: darks, name: good_darks}\n"                                                               \
-    "  - bad_pixels: {input: input}\n"                                                                                 \
+#define CLEAN                                                                                      \
+    "  - bad_pixels: {input: flats, name: good_flats}\n"                                           \
+    "  - bad_pixels: {input: darks, name: good_darks}\n"                                           \
+    "  - bad_pixels: {input: input}\n"                                                             \
     "  - flat_field: {flats: good_flats, darks: good_darks}\n"
 
 static enum ts_status run(const char *folder, const char *stages, struct ts_diag *diag)
 {
     char text[2048];
     snprintf(text, sizeof text,
-             "tomostage: 2\ninput: {exchange: scan.h5}\ninputs:\n  flats: {exchange: scan.h5, frames: flats}\n"
-             "  darks: {exchange: scan.h5, frames: darks}\nstages:\n%soutput: {hdf5: out.h5, compression: none}\n",
+             "tomostage: 2\ninput: {exchange: scan.h5}\ninputs:\n  flats: {exchange: scan.h5, "
+             "frames: flats}\n"
+             "  darks: {exchange: scan.h5, frames: darks}\nstages:\n%soutput: {hdf5: out.h5, "
+             "compression: none}\n",
              stages);
     return ts_test_chain(text, folder, diag);
 }
@@ -139,11 +146,12 @@ static double correlation(const double *a, const double *b, size_t n)
     return ab / sqrt(aa * bb);
 }
 
-/* ---- what may be wrong with a detector ----------------------------------------------------------- */
+/* ---- what may be wrong with a detector ------------------------------------------------------- */
 
-/* Sets detector pixels [first, end) of a row (-1: all), in the views from `view` on, by so many, and in all flats and
- * darks where `everywhere`. */
-static void spoil(struct frames *frames, int row, int first, int end, int every, bool everywhere, double value)
+/* Sets detector pixels [first, end) of a row (-1: all), in the views from `view` on, by so many,
+ * and in all flats and darks where `everywhere`. */
+static void spoil(struct frames *frames, int row, int first, int end, int every, bool everywhere,
+                  double value)
 {
     for (int r = row < 0 ? 0 : row; r < (row < 0 ? ROWS : row + 1); r++)
         for (int d = first; d < end; d++) {
@@ -228,8 +236,10 @@ TEST_ON_BOTH(bad_pixels_chains, slices_are_those_of_a_detector_without_them)
                 {gap_of_nan, "gap of NaN", 40000, TS_F32, CLEAN},
                 {gap_of_nan, "gap of NaN behind flat_field", 40000, TS_F32, BEHIND},
                 {gap_255, "gap of 255", 190, TS_U8, CLEAN}};
-    const hid_t types[] = {
-        [TS_U8] = H5T_STD_U8LE, [TS_U16] = H5T_STD_U16LE, [TS_I32] = H5T_STD_I32LE, [TS_F32] = H5T_IEEE_F32LE};
+    const hid_t types[] = {[TS_U8] = H5T_STD_U8LE,
+                           [TS_U16] = H5T_STD_U16LE,
+                           [TS_I32] = H5T_STD_I32LE,
+                           [TS_F32] = H5T_IEEE_F32LE};
     char folder[256], stages[1024];
     double *expected = NULL;
     size_t n, n_expected;
@@ -255,9 +265,10 @@ TEST_ON_BOTH(bad_pixels_chains, slices_are_those_of_a_detector_without_them)
     ts_test_remove_folder(folder);
 }
 
-/* ---- what a plain chain says, and what it names works --------------------------------------------- */
+/* ---- what a plain chain says, and what it names works ---------------------------------------- */
 
-static void check_hint(const char *folder, const char *stages, enum ts_status status, const char *code)
+static void check_hint(const char *folder, const char *stages, enum ts_status status,
+                       const char *code)
 {
     struct ts_diag *diag = ts_diag_create();
     cr_expect_eq(run(folder, stages, diag), status, "%s", stages);
@@ -288,10 +299,12 @@ TEST_ON_BOTH(bad_pixels_chains, saturation_does_not_pass_in_silence)
     free(frames);
 }
 
-/* ---- what gives a number and is no transmission -------------------------------------------------- */
+/* ---- what gives a number and is no transmission ---------------------------------------------- */
 
-/* Sets detector pixels of a row (-1: all) in the kinds of frames of which `where` has a letter: "pfd". */
-static void stick(struct frames *frames, const char *where, int row, int first, int end, double value)
+/* Sets detector pixels of a row (-1: all) in the kinds of frames of which `where` has a letter:
+ * "pfd". */
+static void stick(struct frames *frames, const char *where, int row, int first, int end,
+                  double value)
 {
     for (int r = row < 0 ? 0 : row; r < (row < 0 ? ROWS : row + 1); r++)
         for (int d = first; d < end; d++) {
@@ -306,9 +319,11 @@ static void stick(struct frames *frames, const char *where, int row, int first, 
 
 #define MENDED_LIKE "%s: correlation %.5f of line integrals"
 
-/* The plain chain warns with this code, and the other one gives the line integrals of the scan without the fault. */
-static void check_mended(const char *folder, hid_t type, const struct frames *good, const struct frames *frames,
-                         const char *code, const char *mended, const char *what)
+/* The plain chain warns with this code, and the other one gives the line integrals of the scan
+ * without the fault. */
+static void check_mended(const char *folder, hid_t type, const struct frames *good,
+                         const struct frames *frames, const char *code, const char *mended,
+                         const char *what)
 {
     size_t n;
     struct ts_diag *diag = ts_diag_create();
@@ -324,13 +339,15 @@ static void check_mended(const char *folder, hid_t type, const struct frames *go
     cr_expect(!ts_test_has_code(diag, code), "%s: %s again", what, code);
     cr_expect(!ts_test_has_code(diag, "transmission-floored"), "%s", what);
     double *is = slices_of(folder, stages, &n);
-    cr_expect_geq(correlation(is, expected, n), 0.998, MENDED_LIKE, what, correlation(is, expected, n));
+    cr_expect_geq(correlation(is, expected, n), 0.998, MENDED_LIKE, what,
+                  correlation(is, expected, n));
     free(is);
     free(expected);
     ts_diag_destroy(diag);
 }
 
-#define FILL_STUCK "  - flat_field: {flats: flats, darks: darks, dead: nan}\n  - bad_pixels: {columns: all}\n"
+#define FILL_STUCK                                                                                 \
+    "  - flat_field: {flats: flats, darks: darks, dead: nan}\n  - bad_pixels: {columns: all}\n"
 #define FILL_UNEVEN PLAIN "  - bad_pixels: {ratio: 2}\n"
 
 TEST_ON_BOTH(bad_pixels_chains, stuck_pixels_do_not_pass_in_silence)
@@ -361,10 +378,12 @@ TEST_ON_BOTH(bad_pixels_chains, stuck_pixels_do_not_pass_in_silence)
     ts_test_folder(folder, sizeof folder);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const size_t type = i % 4;
-        struct frames *good = make_frames(kinds[type > 0].beam), *frames = make_frames(kinds[type > 0].beam);
-        stick(frames, rows[i].where, rows[i].row, rows[i].first, rows[i].end, rows[i].value * kinds[type > 0].scale);
-        snprintf(what, sizeof what, "%s, row %d, pixels %d to %d, at %g", rows[i].where, rows[i].row, rows[i].first,
-                 rows[i].end, rows[i].value);
+        struct frames *good = make_frames(kinds[type > 0].beam),
+                      *frames = make_frames(kinds[type > 0].beam);
+        stick(frames, rows[i].where, rows[i].row, rows[i].first, rows[i].end,
+              rows[i].value * kinds[type > 0].scale);
+        snprintf(what, sizeof what, "%s, row %d, pixels %d to %d, at %g", rows[i].where,
+                 rows[i].row, rows[i].first, rows[i].end, rows[i].value);
         check_mended(folder, types[type], good, frames, rows[i].code, rows[i].mended, what);
         free(good);
         free(frames);
@@ -372,8 +391,8 @@ TEST_ON_BOTH(bad_pixels_chains, stuck_pixels_do_not_pass_in_silence)
     ts_test_remove_folder(folder);
 }
 
-/* Without noise, what all views see alike is constant and not stuck: air, and the rim of the round part about the axis.
- * What is stuck there is still told. */
+/* Without noise, what all views see alike is constant and not stuck: air, and the rim of the round
+ * part about the axis. What is stuck there is still told. */
 TEST_ON_BOTH(bad_pixels_chains, a_rim_without_noise_is_not_stuck)
 {
     static const struct {
@@ -392,7 +411,8 @@ TEST_ON_BOTH(bad_pixels_chains, a_rim_without_noise_is_not_stuck)
             write_scan(folder, frames, H5T_STD_U16LE);
             ts_diag_clear(diag);
             cr_assert_eq(run(folder, PLAIN, diag), TS_OK);
-            cr_expect_eq(ts_test_has_code(diag, "counts-constant"), rows[i].told, "row %zu, beam %d", i, strong);
+            cr_expect_eq(ts_test_has_code(diag, "counts-constant"), rows[i].told,
+                         "row %zu, beam %d", i, strong);
             free(frames);
         }
     ts_test_remove_folder(folder);
@@ -419,8 +439,11 @@ TEST_ON_BOTH(bad_pixels_chains, zingers_of_frames_do_not_pass_in_silence)
     static const struct {
         int frame, row, d;
         double flat, dark; /* what is added to */
-    } rows[] = {
-        {0, 1, 20, 20000, 0}, {2, 3, 0, 6000, 0}, {1, 0, 47, 60000, 0}, {0, 2, 30, 0, 5000}, {1, 1, 25, 9000, 9000}};
+    } rows[] = {{0, 1, 20, 20000, 0},
+                {2, 3, 0, 6000, 0},
+                {1, 0, 47, 60000, 0},
+                {0, 2, 30, 0, 5000},
+                {1, 1, 25, 9000, 9000}};
     const hid_t types[] = {H5T_STD_U32LE, H5T_STD_I32LE, H5T_IEEE_F32LE};
     char folder[256], what[100];
     struct ts_diag *diag = ts_diag_create();
@@ -462,13 +485,15 @@ TEST_ON_BOTH(bad_pixels_chains, full_scale_of_fewer_bits_does_not_pass_in_silenc
     char folder[256], stages[1024], number[40];
     ts_test_folder(folder, sizeof folder);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct frames *good = make_frames(0.8 * rows[i].largest), *frames = make_frames(0.8 * rows[i].largest);
+        struct frames *good = make_frames(0.8 * rows[i].largest),
+                      *frames = make_frames(0.8 * rows[i].largest);
         struct ts_diag *diag = ts_diag_create();
         clip(good, rows[i].largest, rows[i].step, false);
         clip(frames, rows[i].largest, rows[i].step, true);
         write_scan(folder, good, types[i % 3]);
         cr_assert_eq(run(folder, PLAIN, diag), TS_OK);
-        cr_expect(!ts_test_has_code(diag, "counts-piled"), "%g without saturation", rows[i].largest);
+        cr_expect(!ts_test_has_code(diag, "counts-piled"), "%g without saturation",
+                  rows[i].largest);
         write_scan(folder, frames, types[i % 3]);
         snprintf(number, sizeof number, "{highest: %.0f}", rows[i].largest);
         cr_assert_eq(run(folder, PLAIN, diag), TS_OK);
@@ -476,7 +501,8 @@ TEST_ON_BOTH(bad_pixels_chains, full_scale_of_fewer_bits_does_not_pass_in_silenc
         cr_assert(record && record->hint && strstr(record->hint, number), "%s", number);
         snprintf(stages, sizeof stages,
                  "  - bad_pixels: {input: flats, name: good_flats, highest: %.0f}\n"
-                 "  - bad_pixels: {input: input, highest: %.0f}\n  - flat_field: {flats: good_flats, darks: darks}\n",
+                 "  - bad_pixels: {input: input, highest: %.0f}\n  - flat_field: {flats: "
+                 "good_flats, darks: darks}\n",
                  rows[i].largest, rows[i].largest);
         check_mended(folder, types[i % 3], good, frames, "counts-piled", stages, number);
         ts_diag_destroy(diag);
@@ -489,8 +515,12 @@ TEST_ON_BOTH(bad_pixels_chains, full_scale_of_fewer_bits_does_not_pass_in_silenc
 /* Whoever refuses NaN names the stage that fills it. */
 TEST_ON_BOTH(bad_pixels_chains, what_refuses_nan_has_a_way_out)
 {
-    static const char *const stages[] = {
-        "fbp: {}", "backproject: {}", "fourier: {}", "sirt: {iterations: 2}", "cgls: {iterations: 2}", "ring: {}"};
+    static const char *const stages[] = {"fbp: {}",
+                                         "backproject: {}",
+                                         "fourier: {}",
+                                         "sirt: {iterations: 2}",
+                                         "cgls: {iterations: 2}",
+                                         "ring: {}"};
     char folder[256], before[512], after[600];
     struct frames *frames = make_frames(40000);
     ts_test_folder(folder, sizeof folder);
@@ -499,8 +529,10 @@ TEST_ON_BOTH(bad_pixels_chains, what_refuses_nan_has_a_way_out)
     check_hint(folder, PLAIN SLICES, TS_BAD_INPUT, "transmission-nan");
     for (size_t i = 0; i < sizeof stages / sizeof *stages; i++) {
         size_t n;
-        snprintf(before, sizeof before, PLAIN "  - minus_log: {nonfinite: nan}\n  - %s\n", stages[i]);
-        snprintf(after, sizeof after, PLAIN "  - minus_log: {nonfinite: nan}\n  - bad_pixels: {}\n  - %s\n", stages[i]);
+        snprintf(before, sizeof before, PLAIN "  - minus_log: {nonfinite: nan}\n  - %s\n",
+                 stages[i]);
+        snprintf(after, sizeof after,
+                 PLAIN "  - minus_log: {nonfinite: nan}\n  - bad_pixels: {}\n  - %s\n", stages[i]);
         check_hint(folder, before, TS_BAD_INPUT, "not-finite");
         free(slices_of(folder, after, &n));
     }
@@ -511,7 +543,8 @@ TEST_ON_BOTH(bad_pixels_chains, what_refuses_nan_has_a_way_out)
     free(frames);
 }
 
-/* Pixels that a mask leaves out pass flat_field as such, and whoever takes them for measured names the stage. */
+/* Pixels that a mask leaves out pass flat_field as such, and whoever takes them for measured names
+ * the stage. */
 TEST_ON_BOTH(bad_pixels_chains, masked_pixels_have_a_way_out)
 {
     static const char masked[] = "  - threshold: {input: input, below: 60000, name: good}\n"
@@ -528,7 +561,8 @@ TEST_ON_BOTH(bad_pixels_chains, masked_pixels_have_a_way_out)
     check_hint(folder, stages, TS_OK, "padding-as-values");
     snprintf(stages, sizeof stages, "%s  - bad_pixels: {}\n" SLICES, masked);
     double *is = slices_of(folder, stages, &n);
-    cr_expect_geq(correlation(is, expected, n), 0.99, "correlation %.4f", correlation(is, expected, n));
+    cr_expect_geq(correlation(is, expected, n), 0.99, "correlation %.4f",
+                  correlation(is, expected, n));
     free(is);
     free(expected);
     free(frames);

@@ -22,11 +22,12 @@
 
 TestSuite(center);
 
-static double found(const struct ts_image *image, const char *assignments, int64_t slab, int threads,
-                    double *confidence)
+static double found(const struct ts_image *image, const char *assignments, int64_t slab,
+                    int threads, double *confidence)
 {
     struct stage_run run;
-    cr_assert_eq(ts_test_run(&run, &center_stage, assignments, image, NULL, slab, threads), TS_OK, "%s", assignments);
+    cr_assert_eq(ts_test_run(&run, &center_stage, assignments, image, NULL, slab, threads), TS_OK,
+                 "%s", assignments);
     const double center = ts_test_table_at(&run, "center", 0);
     cr_assert_eq(ts_diag_count(run.diag), 0, "%s", ts_diag_get(run.diag, 0)->message);
     *confidence = ts_test_table_at(&run, "confidence", 0);
@@ -35,7 +36,8 @@ static double found(const struct ts_image *image, const char *assignments, int64
     return center;
 }
 
-/* Half turns with and without the end point, whole ones, and such where no view is half a turn from another. */
+/* Half turns with and without the end point, whole ones, and such where no view is half a turn from
+ * another. */
 TEST_ON_BOTH(center, is_where_the_discs_turn_around)
 {
     static const struct {
@@ -52,17 +54,21 @@ TEST_ON_BOTH(center, is_where_the_discs_turn_around)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         for (int dtype = 0; dtype < 2; dtype++) {
-            struct ts_image image =
-                ts_disc_scan(1, rows[i].n_views, rows[i].n_detectors, -20, rows[i].step, dtype ? TS_U16 : TS_F32);
+            struct ts_image image = ts_disc_scan(1, rows[i].n_views, rows[i].n_detectors, -20,
+                                                 rows[i].step, dtype ? TS_U16 : TS_F32);
             const double center = 0.5 * (double)(rows[i].n_detectors - 1) + rows[i].offset;
             double confidence;
             ts_disc_scan_draw(&image, 0, center);
             const double one = found(&image, "method=sinogram", 0, 2, &confidence);
-            cr_assert(fabs(one - center) <= 0.1, "row %zu: sinogram finds %.3f, not %.3f", i, one, center);
-            cr_assert(confidence > 0.3 && confidence <= 1, "row %zu: confidence %.3f", i, confidence);
+            cr_assert(fabs(one - center) <= 0.1, "row %zu: sinogram finds %.3f, not %.3f", i, one,
+                      center);
+            cr_assert(confidence > 0.3 && confidence <= 1, "row %zu: confidence %.3f", i,
+                      confidence);
             const double other = found(&image, "method=opposite", 0, 2, &confidence);
-            cr_assert(fabs(other - center) <= 0.1, "row %zu: opposite finds %.3f, not %.3f", i, other, center);
-            cr_assert(confidence > 0.98 && confidence <= 1 + 1e-12, "row %zu: confidence %.3f", i, confidence);
+            cr_assert(fabs(other - center) <= 0.1, "row %zu: opposite finds %.3f, not %.3f", i,
+                      other, center);
+            cr_assert(confidence > 0.98 && confidence <= 1 + 1e-12, "row %zu: confidence %.3f", i,
+                      confidence);
             free(image.data);
         }
 }
@@ -80,7 +86,8 @@ TEST_ON_BOTH(center, is_that_of_the_slice)
         for (int64_t slab = 0; slab < 4; slab++) {
             const double center = found(&image, assignments, slab, 1 + (int)slab, &confidence);
             cr_assert(fabs(center - 50 - 3 * (double)slice) < 0.1);
-            cr_assert(slab == 0 || center == first, "other bits with slabs of %lld slices", (long long)slab);
+            cr_assert(slab == 0 || center == first, "other bits with slabs of %lld slices",
+                      (long long)slab);
             first = center;
         }
     }
@@ -89,7 +96,8 @@ TEST_ON_BOTH(center, is_that_of_the_slice)
     free(image.data);
 }
 
-/* The measure of every trial center, worked out from its definition; even and odd numbers of detectors. */
+/* The measure of every trial center, worked out from its definition; even and odd numbers of
+ * detectors. */
 TEST_ON_BOTH(center, measures_what_the_paper_says)
 {
     for (int64_t n = 16; n <= 17; n++) {
@@ -106,9 +114,10 @@ TEST_ON_BOTH(center, measures_what_the_paper_says)
         for (int64_t i = 0; i < 9; i++) {
             const double expected = ts_center_measure_oracle(values, VIEWS, n, 2 * (i - 4));
             const double is = ts_test_table_at(&run, "measure", i);
-            cr_assert(fabs(is - expected) <= 1e-5 * expected, "trial %lld is %.9g, expected %.9g", (long long)i, is,
-                      expected);
-            cr_assert_eq(ts_test_table_at(&run, "trial_center", i), 0.5 * (double)(n - 1) + (double)(i - 4));
+            cr_assert(fabs(is - expected) <= 1e-5 * expected, "trial %lld is %.9g, expected %.9g",
+                      (long long)i, is, expected);
+            cr_assert_eq(ts_test_table_at(&run, "trial_center", i),
+                         0.5 * (double)(n - 1) + (double)(i - 4));
         }
         ts_test_run_clear(&run);
         free(image.data);
@@ -128,7 +137,8 @@ Test(center, may_be_given)
     free(image.data);
 }
 
-/* A fan's axis off the middle of its detector, which the file does not tell, reaches rebin and fbp. */
+/* A fan's axis off the middle of its detector, which the file does not tell, reaches rebin and
+ * fbp. */
 TEST_ON_BOTH(center, of_a_fan_reaches_its_reconstruction)
 {
     static const struct ellipse ellipse = {9, -14, 17, 8, 30, 1};
@@ -138,25 +148,31 @@ TEST_ON_BOTH(center, of_a_fan_reaches_its_reconstruction)
         struct radon_scene scene;
         struct stage_run axis, parallel, volume;
         snprintf(text, sizeof text,
-                 "views=720 detectors=170 detector_spacing=1 source_axis=120 source_detector=200 center=70.2 beam=%s",
+                 "views=720 detectors=170 detector_spacing=1 source_axis=120 source_detector=200 "
+                 "center=70.2 beam=%s",
                  beams[beam]);
         ts_test_scene_make(&scene, text, 130, 170, 0.5, 0.4);
         ts_test_ellipse_draw(&scene.in, &ellipse);
         ts_test_scene_project(&scene);
         scene.out.axes[2].first = -84.5;
-        cr_assert_eq(ts_test_run(&axis, &center_stage, "center=70.2", &scene.out, NULL, 0, 2), TS_OK);
+        cr_assert_eq(ts_test_run(&axis, &center_stage, "center=70.2", &scene.out, NULL, 0, 2),
+                     TS_OK);
         axis.out.data = scene.out.data; /* it passes on */
-        cr_assert_eq(ts_test_run(&parallel, &rebin_stage, "views=360", &axis.out, NULL, 0, 2), TS_OK);
+        cr_assert_eq(ts_test_run(&parallel, &rebin_stage, "views=360", &axis.out, NULL, 0, 2),
+                     TS_OK);
         cr_assert_eq(ts_test_run(&volume, &fbp_stage, "", &parallel.out, NULL, 0, 2), TS_OK);
         const double pixel = volume.out.axes[2].spacing;
         const int64_t columns = volume.out.axes[2].n;
         const double middle = 0.5 * (double)(columns - 1);
         const int64_t row = llround(middle + 14 / pixel), column = llround(middle + 9 / pixel);
-        cr_assert_eq(columns, 198, "%lld", (long long)columns); /* twice what the longer side sees */
+        cr_assert_eq(columns, 198, "%lld",
+                     (long long)columns); /* twice what the longer side sees */
         for (int64_t y = -3; y <= 3; y++)
             for (int64_t x = -3; x <= 3; x++) {
-                const double is = ((const float *)volume.out.data)[(row + y) * columns + column + x];
-                cr_assert(fabs(is - 1) < 0.05, "%s: %g at %lld, %lld", beams[beam], is, (long long)y, (long long)x);
+                const double is =
+                    ((const float *)volume.out.data)[(row + y) * columns + column + x];
+                cr_assert(fabs(is - 1) < 0.05, "%s: %g at %lld, %lld", beams[beam], is,
+                          (long long)y, (long long)x);
             }
         ts_test_run_clear(&volume);
         ts_test_run_clear(&parallel);
@@ -166,16 +182,19 @@ TEST_ON_BOTH(center, of_a_fan_reaches_its_reconstruction)
     }
 }
 
-static void refused(const char *assignments, const struct ts_image *image, enum ts_status status, const char *code)
+static void refused(const char *assignments, const struct ts_image *image, enum ts_status status,
+                    const char *code)
 {
     struct stage_run run;
-    cr_assert_eq(ts_test_run(&run, &center_stage, assignments, image, NULL, 0, 1), status, "%s %s", assignments, code);
+    cr_assert_eq(ts_test_run(&run, &center_stage, assignments, image, NULL, 0, 1), status, "%s %s",
+                 assignments, code);
     cr_assert_eq(ts_diag_count(run.diag), 1, "%s: %zu records", code, ts_diag_count(run.diag));
     cr_assert_str_eq(ts_diag_get(run.diag, 0)->code, code);
     ts_test_run_clear(&run);
 }
 
-/* Views over less than half a turn, which jump about: the hint names the method that finds the center. */
+/* Views over less than half a turn, which jump about: the hint names the method that finds the
+ * center. */
 Test(center, of_less_than_half_a_turn_is_that_of_mass)
 {
     static const char *const methods[][2] = {
@@ -188,7 +207,8 @@ Test(center, of_less_than_half_a_turn_is_that_of_mass)
     image.axes[1].positions = angles;
     arc.axes[1].spacing = 3;
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
-        ts_test_refuses(&center_stage, methods[i][0], &image, NULL, methods[i][1], "`method: mass` finds it");
+        ts_test_refuses(&center_stage, methods[i][0], &image, NULL, methods[i][1],
+                        "`method: mass` finds it");
     ts_test_refuses(&center_stage, "", &arc, NULL, "views-arc", "center: NUMBER gives it");
     for (int i = 0; i < 2; i++) {
         struct ts_image *scan = i ? &arc : &image;
@@ -201,9 +221,10 @@ Test(center, of_less_than_half_a_turn_is_that_of_mass)
 
 Test(center, says_what_is_wrong_with_the_parameters)
 {
-    struct ts_image image = ts_disc_scan(2, 45, 32, 0, 4, TS_F32), few = ts_disc_scan(2, 7, 32, 0, 4, TS_F32),
-                    narrow = ts_disc_scan(2, 45, 7, 0, 4, TS_F32), uneven = image, arc = image, fan = image,
-                    tilted = image;
+    struct ts_image image = ts_disc_scan(2, 45, 32, 0, 4, TS_F32),
+                    few = ts_disc_scan(2, 7, 32, 0, 4, TS_F32),
+                    narrow = ts_disc_scan(2, 45, 7, 0, 4, TS_F32), uneven = image, arc = image,
+                    fan = image, tilted = image;
     double angles[45], positions[32];
     for (int i = 0; i < 45; i++)
         angles[i] = 4 * i + (i > 20 ? 30 : 0);
@@ -259,10 +280,13 @@ Test(center, takes_the_number_of_other_conventions)
     struct ts_image image = ts_disc_scan(1, 90, 64, 0, 2, TS_F32);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct stage_run run;
-        cr_assert_eq(ts_test_run(&run, &center_stage, rows[i].assignments, &image, NULL, 0, 1), TS_OK);
+        cr_assert_eq(ts_test_run(&run, &center_stage, rows[i].assignments, &image, NULL, 0, 1),
+                     TS_OK);
         const struct center_params *params = run.set.values;
-        cr_assert_eq(-run.out.axes[2].first / run.out.axes[2].spacing, rows[i].index, "%s", rows[i].assignments);
-        cr_assert(params->center == rows[i].index && params->convention == CENTER_OF_PIXEL, "%s", rows[i].assignments);
+        cr_assert_eq(-run.out.axes[2].first / run.out.axes[2].spacing, rows[i].index, "%s",
+                     rows[i].assignments);
+        cr_assert(params->center == rows[i].index && params->convention == CENTER_OF_PIXEL, "%s",
+                  rows[i].assignments);
         ts_test_run_clear(&run);
     }
     free(image.data);
@@ -280,19 +304,23 @@ TEST_ON_BOTH(center, says_when_there_is_none_to_find)
     free(image.data);
 }
 
-/* Noise has a center of a low confidence: it is warned of, or ends the run where the best trial is the outermost. */
+/* Noise has a center of a low confidence: it is warned of, or ends the run where the best trial is
+ * the outermost. */
 TEST_ON_BOTH(center, in_noise_is_warned_of)
 {
-    static const int64_t shapes[][2] = {{16, 32}, {61, 64}, {181, 256}, {90, 101}, {300, 128}, {64, 512}, {45, 33}};
+    static const int64_t shapes[][2] = {{16, 32},   {61, 64},  {181, 256}, {90, 101},
+                                        {300, 128}, {64, 512}, {45, 33}};
     static const char *const methods[] = {"sinogram", "opposite"};
     const uint64_t n_seeds = ts_test_device ? 2 : 12;
     double worst[2] = {0};
     for (uint64_t i = 0; i < sizeof shapes / sizeof *shapes * n_seeds; i++) {
         const int64_t *shape = shapes[i / n_seeds];
-        struct ts_image image = ts_disc_scan(1, shape[0], shape[1], 0, 180.0 / (double)shape[0], TS_F32);
+        struct ts_image image =
+            ts_disc_scan(1, shape[0], shape[1], 0, 180.0 / (double)shape[0], TS_F32);
         uint64_t seed = 100 + i;
         for (int64_t k = 0; k < shape[0] * shape[1]; k++)
-            ((float *)image.data)[k] = (float)(ts_random_unit(&seed) + (i % 2 ? ts_random_unit(&seed) : 0));
+            ((float *)image.data)[k] =
+                (float)(ts_random_unit(&seed) + (i % 2 ? ts_random_unit(&seed) : 0));
         for (int m = 0; m < 2; m++) {
             char text[32];
             struct stage_run run;
@@ -303,29 +331,34 @@ TEST_ON_BOTH(center, in_noise_is_warned_of)
                 const struct ts_diag_record *record = ts_test_record(run.diag, "center-uncertain");
                 const double confidence = ts_test_table_at(&run, "confidence", 0),
                              noise = ts_test_table_at(&run, "noise", 0);
-                cr_expect(record && record->severity == TS_WARNING, "%s, %lld x %lld: %.4g, and noise is %.4g",
-                          methods[m], (long long)shape[0], (long long)shape[1], confidence, noise);
+                cr_expect(record && record->severity == TS_WARNING,
+                          "%s, %lld x %lld: %.4g, and noise is %.4g", methods[m],
+                          (long long)shape[0], (long long)shape[1], confidence, noise);
                 worst[m] = fmax(worst[m], confidence / noise);
             }
             ts_test_run_clear(&run);
         }
         free(image.data);
     }
-    fprintf(stderr, "center: in noise up to %.2f (sinogram) and %.2f (opposite) of what is warned of\n", worst[0],
-            worst[1]);
+    fprintf(stderr,
+            "center: in noise up to %.2f (sinogram) and %.2f (opposite) of what is warned of\n",
+            worst[0], worst[1]);
 }
 
-/* Counts of three small discs, of ever fewer photons: column, row, radius in detectors; attenuation of a diameter. */
+/* Counts of three small discs, of ever fewer photons: column, row, radius in detectors; attenuation
+ * of a diameter. */
 static void draw_counts(struct ts_image *image, double center, double photons, uint64_t seed)
 {
-    static const double discs[][4] = {{0, 0, 40, 0.48}, {50.0 / 3, 10, 25.0 / 3, 0.1}, {-40.0 / 3, -20, 5, 0.09}};
+    static const double discs[][4] = {
+        {0, 0, 40, 0.48}, {50.0 / 3, 10, 25.0 / 3, 0.1}, {-40.0 / 3, -20, 5, 0.09}};
     const int64_t n = image->axes[2].n;
     for (int64_t i = 0; i < image->axes[1].n * n; i++) {
         const int64_t view = i / n;
         const double theta = (double)view * image->axes[1].spacing * M_PI / 180;
         double sum = 0;
         for (size_t disc = 0; disc < sizeof discs / sizeof *discs; disc++) {
-            const double s = (double)(i % n) - center - discs[disc][0] * cos(theta) - discs[disc][1] * sin(theta);
+            const double s = (double)(i % n) - center - discs[disc][0] * cos(theta) -
+                             discs[disc][1] * sin(theta);
             sum += discs[disc][3] * sqrt(fmax(0, 1 - s * s / (discs[disc][2] * discs[disc][2])));
         }
         const double mean = photons * exp(-sum), radius = sqrt(-2 * log(1 - ts_random_unit(&seed)));
@@ -339,9 +372,12 @@ static void draw_small(struct ts_image *image, double center)
 {
     const int64_t n = image->axes[2].n;
     for (int64_t i = 0; i < image->axes[1].n * n; i++) {
-        const double theta = (double)(i / n) * image->axes[1].spacing * M_PI / 180, s = (double)(i % n) - center;
-        const double far = s - 8 * cos(theta) - 3 * sin(theta), near = s + 2 * cos(theta) - 5 * sin(theta);
-        ((float *)image->data)[i] = (float)(sqrt(fmax(0, 64 - far * far)) + 0.7 * sqrt(fmax(0, 144 - near * near)));
+        const double theta = (double)(i / n) * image->axes[1].spacing * M_PI / 180,
+                     s = (double)(i % n) - center;
+        const double far = s - 8 * cos(theta) - 3 * sin(theta),
+                     near = s + 2 * cos(theta) - 5 * sin(theta);
+        ((float *)image->data)[i] =
+            (float)(sqrt(fmax(0, 64 - far * far)) + 0.7 * sqrt(fmax(0, 144 - near * near)));
     }
 }
 
@@ -356,13 +392,14 @@ TEST_ON_BOTH(center, of_few_photons_is_not_its_alias)
         double confidence;
         draw_counts(&image, center, photons[i / 2 % 4], 11 + (uint64_t)i);
         const double is = found(&image, "", 0, 2, &confidence);
-        cr_assert(fabs(is - center) < 1, "%g photons: %.2f, not %.2f", photons[i / 2 % 4], is, center);
+        cr_assert(fabs(is - center) < 1, "%g photons: %.2f, not %.2f", photons[i / 2 % 4], is,
+                  center);
     }
     free(image.data);
 }
 
-/* Half of the detectors away the measure is the same, and the center of mass tells which is right; inside of the search
- * and, unless that is given, outside of it. */
+/* Half of the detectors away the measure is the same, and the center of mass tells which is right;
+ * inside of the search and, unless that is given, outside of it. */
 TEST_ON_BOTH(center, half_the_detector_away_is_told_by_its_mass)
 {
     static const struct {
@@ -374,7 +411,8 @@ TEST_ON_BOTH(center, half_the_detector_away_is_told_by_its_mass)
         double confidence;
         draw_small(&image, rows[i].center);
         const double center = found(&image, rows[i].assignments, 0, 2, &confidence);
-        cr_assert(fabs(center - rows[i].center) < 0.1, "%s: %g, not %g", rows[i].assignments, center, rows[i].center);
+        cr_assert(fabs(center - rows[i].center) < 0.1, "%s: %g, not %g", rows[i].assignments,
+                  center, rows[i].center);
     }
     free(image.data);
 }
@@ -438,13 +476,15 @@ Test(center, looks_at_one_slice)
     free(image.data);
 }
 
-/* ---- real scans -------------------------------------------------------------------------------- */
+/* ---- real scans ------------------------------------------------------------------------------ */
 
 static double number_in(hid_t file, const char *path)
 {
     double value = NAN;
     const hid_t data = H5Dopen2(file, path, H5P_DEFAULT);
-    cr_assert(data >= 0 && H5Dread(data, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, &value) >= 0, "no %s", path);
+    cr_assert(data >= 0 &&
+                  H5Dread(data, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, &value) >= 0,
+              "no %s", path);
     H5Dclose(data);
     return value;
 }
@@ -461,12 +501,14 @@ static void is_not_warned_of(hid_t file, const char *tables)
     double ends[2] = {NAN, NAN};
     snprintf(path, sizeof path, "%s/truncation", tables);
     const hid_t data = H5Dopen2(file, path, H5P_DEFAULT);
-    cr_assert(data >= 0 && H5Dread(data, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, ends) >= 0);
+    cr_assert(data >= 0 &&
+              H5Dread(data, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, ends) >= 0);
     H5Dclose(data);
     cr_assert(ends[0] < 0.05 && ends[1] < 0.05, "the ends see %g and %g", ends[0], ends[1]);
 }
 
-/* A tooth, whose center is about 295.5: from its file to the reconstruction, which gets the center found. */
+/* A tooth, whose center is about 295.5: from its file to the reconstruction, which gets the center
+ * found. */
 TEST_ON_BOTH(center, of_a_tooth_reaches_its_reconstruction)
 {
     static const char *const methods[] = {"sinogram", "opposite"};
@@ -478,7 +520,8 @@ TEST_ON_BOTH(center, of_a_tooth_reaches_its_reconstruction)
     for (int i = 0; i < 2; i++) {
         ts_test_tooth_chain(text, sizeof text);
         snprintf(text + strlen(text), sizeof text - strlen(text),
-                 "  - minus_log:\n  - center: {method: %s}\n  - fbp:\noutput: {hdf5: out.h5}\n", methods[i]);
+                 "  - minus_log:\n  - center: {method: %s}\n  - fbp:\noutput: {hdf5: out.h5}\n",
+                 methods[i]);
         ts_test_chain_runs(text, folder);
         const hid_t file = H5Fopen(output, H5F_ACC_RDONLY, H5P_DEFAULT);
         const double center = centers[i] = number_in(file, "/entry/process_3_center/tables/center");
@@ -500,12 +543,13 @@ TEST_ON_BOTH(center, of_a_turn_of_neutrons)
     SKIP_WITHOUT_DATA("center/of_a_turn_of_neutrons");
     ts_test_folder(folder, sizeof folder);
     snprintf(output, sizeof output, "%s/out.h5", folder);
-    snprintf(
-        text, sizeof text,
-        "tomostage: 2\ninput: {tiff: %s/projections/sarepy_neutron360/sinogram_360_neutron_image.tif, pages: "
-        "sinograms, pixel_size: 1, angle_start: 0, angle_stop: 360, endpoint: true}\nstages:\n  - center:\noutput: "
-        "{hdf5: %s}\n",
-        ts_test_data(), output);
+    snprintf(text, sizeof text,
+             "tomostage: 2\ninput: {tiff: "
+             "%s/projections/sarepy_neutron360/sinogram_360_neutron_image.tif, pages: "
+             "sinograms, pixel_size: 1, angle_start: 0, angle_stop: 360, endpoint: "
+             "true}\nstages:\n  - center:\noutput: "
+             "{hdf5: %s}\n",
+             ts_test_data(), output);
     ts_test_chain_runs(text, folder);
     const hid_t file = H5Fopen(output, H5F_ACC_RDONLY, H5P_DEFAULT);
     const double center = number_in(file, "/entry/process_1_center/tables/center");

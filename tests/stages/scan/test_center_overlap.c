@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Half acquisition: a whole turn with the axis near an end of the detector, found where both halves see the object.
+ * Half acquisition: a whole turn with the axis near an end of the detector, found where both halves
+ * see the object.
  */
 #include <criterion/criterion.h>
 #include <math.h>
@@ -28,10 +29,12 @@ static void draw(struct ts_image *image, double center, const struct disc *discs
     const int64_t n = image->axes[2].n;
     for (int64_t i = 0; i < image->axes[1].n * n; i++) {
         const int64_t view = i / n;
-        const double theta = (image->axes[1].first + (double)view * image->axes[1].spacing) * M_PI / 180;
+        const double theta =
+            (image->axes[1].first + (double)view * image->axes[1].spacing) * M_PI / 180;
         double sum = 0;
         for (int k = 0; k < n_discs; k++) {
-            const double s = (double)(i % n) - center - discs[k].x * cos(theta) - discs[k].y * sin(theta);
+            const double s =
+                (double)(i % n) - center - discs[k].x * cos(theta) - discs[k].y * sin(theta);
             sum += 2 * discs[k].value * sqrt(fmax(0, discs[k].radius * discs[k].radius - s * s));
         }
         ((float *)image->data)[i] = (float)sum;
@@ -42,8 +45,10 @@ static int random_discs(uint64_t seed, double size, struct disc discs[12])
 {
     discs[0] = (struct disc){1, -2, size, 0.01};
     for (int i = 1; i < 12; i++) {
-        const double radius = 0.8 * size * sqrt(ts_random_unit(&seed)), angle = 2 * M_PI * ts_random_unit(&seed);
-        discs[i] = (struct disc){radius * cos(angle), radius * sin(angle), size * (0.03 + 0.1 * ts_random_unit(&seed)),
+        const double radius = 0.8 * size * sqrt(ts_random_unit(&seed)),
+                     angle = 2 * M_PI * ts_random_unit(&seed);
+        discs[i] = (struct disc){radius * cos(angle), radius * sin(angle),
+                                 size * (0.03 + 0.1 * ts_random_unit(&seed)),
                                  0.03 * ts_random_unit(&seed) - 0.01};
     }
     return 12;
@@ -68,12 +73,15 @@ TEST_ON_BOTH(center_overlap, finds_an_axis_near_either_end)
             draw(&in, centers[c], discs, random_discs(seed, sizes[s] * reach, discs));
             for (int i = 0; i < 240 * N; i++)
                 ((float *)in.data)[i] += (float)(0.01 * noise(&seed));
-            cr_assert_eq(ts_test_run(&run, &center_stage, "method=overlap", &in, NULL, 0, 2), TS_OK);
+            cr_assert_eq(ts_test_run(&run, &center_stage, "method=overlap", &in, NULL, 0, 2),
+                         TS_OK);
             const double found = ts_test_table_at(&run, "center", 0),
                          confidence = ts_test_table_at(&run, "confidence", 0);
-            cr_assert_leq(fabs(found - centers[c]), 0.1, "%g, size %g: %g", centers[c], sizes[s], found);
+            cr_assert_leq(fabs(found - centers[c]), 0.1, "%g, size %g: %g", centers[c], sizes[s],
+                          found);
             cr_assert(confidence > 0.9 && confidence <= 1, "%g", confidence);
-            cr_assert_float_eq(-run.context.out.axes[2].first / run.context.out.axes[2].spacing, found, 1e-9);
+            cr_assert_float_eq(-run.context.out.axes[2].first / run.context.out.axes[2].spacing,
+                               found, 1e-9);
             cr_assert_eq(ts_diag_count(run.diag), 0, "%s",
                          ts_diag_count(run.diag) ? ts_diag_get(run.diag, 0)->message : "");
             ts_test_run_clear(&run);
@@ -81,12 +89,14 @@ TEST_ON_BOTH(center_overlap, finds_an_axis_near_either_end)
         }
 }
 
-/* Half acquisition without a method: the axis is found by overlap, near either end, of objects that the far end cuts
- * off as well, of noise and of an odd number of views. Where the parameters keep the search near the middle a warning
- * says which end, and names no wrong number; its hint is carried out. */
+/* Half acquisition without a method: the axis is found by overlap, near either end, of objects that
+ * the far end cuts off as well, of noise and of an odd number of views. Where the parameters keep
+ * the search near the middle a warning says which end, and names no wrong number; its hint is
+ * carried out. */
 TEST_ON_BOTH(center_overlap, is_taken_if_one_end_cuts_off_more)
 {
-    static const double centers[] = {16.3, 99.7, 11.5, 105}, sizes[] = {0.7, 0.95, 1.1}, noises[] = {0, 0.01, 0.05};
+    static const double centers[] = {16.3, 99.7, 11.5, 105}, sizes[] = {0.7, 0.95, 1.1},
+                        noises[] = {0, 0.01, 0.05};
     for (int i = 0; i < 36; i += ts_test_device ? 7 : 1) {
         const double center = centers[i % 4], reach = fmax(center, N - 1 - center);
         const int64_t n_views = i % 2 ? 240 : 181;
@@ -99,15 +109,17 @@ TEST_ON_BOTH(center_overlap, is_taken_if_one_end_cuts_off_more)
             ((float *)in.data)[k] += (float)(noises[i / 12] * noise(&seed));
         cr_assert_eq(ts_test_run(&run, &center_stage, "", &in, NULL, 0, 2), TS_OK);
         const double found = ts_test_table_at(&run, "center", 0);
-        cr_expect(fabs(found - center) < 0.2 && ts_diag_count(run.diag) == 0, "%g, size %g: %g, %s", center,
-                  sizes[i / 4 % 3], found, ts_diag_count(run.diag) ? ts_diag_get(run.diag, 0)->message : "");
+        cr_expect(fabs(found - center) < 0.2 && ts_diag_count(run.diag) == 0, "%g, size %g: %g, %s",
+                  center, sizes[i / 4 % 3], found,
+                  ts_diag_count(run.diag) ? ts_diag_get(run.diag, 0)->message : "");
         ts_test_run_clear(&run);
         if (ts_test_run(&run, &center_stage, "search=20", &in, NULL, 0, 2) == TS_OK &&
             ts_test_table_at(&run, "confidence", 0) > ts_test_table_at(&run, "noise", 0)) {
             const struct ts_diag_record *record = ts_test_record(run.diag, "center-truncated");
-            cr_expect(record && strstr(record->message, center < 60 ? "its first end" : "its last end") &&
-                          !strchr(record->message, '.') && strstr(record->hint, "`method: overlap`") &&
-                          ts_diag_count(run.diag) == 1,
+            cr_expect(record &&
+                          strstr(record->message, center < 60 ? "its first end" : "its last end") &&
+                          !strchr(record->message, '.') &&
+                          strstr(record->hint, "`method: overlap`") && ts_diag_count(run.diag) == 1,
                       "%g: %s", center, record ? record->message : "no warning");
         }
         ts_test_run_clear(&run);
@@ -126,9 +138,11 @@ TEST_ON_BOTH(center_overlap, measures_the_concordance)
     struct stage_run run;
     const float *p = in.data;
     in.quantity = TS_LINE_INTEGRAL;
-    in.axes[1] = (struct ts_axis){.kind = TS_AXIS_VIEW, .n = 20, .spacing = 18, .first = 4, .unit = "degree"};
+    in.axes[1] = (struct ts_axis){
+        .kind = TS_AXIS_VIEW, .n = 20, .spacing = 18, .first = 4, .unit = "degree"};
     in.axes[2] = (struct ts_axis){.kind = TS_AXIS_DETECTOR, .n = 23, .spacing = 0.5, .unit = "mm"};
-    cr_assert_eq(ts_test_run(&run, &center_stage, "method=overlap search=8", &in, NULL, 0, 2), TS_OK);
+    cr_assert_eq(ts_test_run(&run, &center_stage, "method=overlap search=8", &in, NULL, 0, 2),
+                 TS_OK);
     const struct ts_image *measure = ts_test_table(&run, "measure");
     cr_assert_eq(measure->axes[0].n, 33);
     for (int64_t i = 0; i < 33; i++) {
@@ -150,7 +164,8 @@ TEST_ON_BOTH(center_overlap, measures_the_concordance)
                     spread += (pow(x - mean_p / n, 2) + pow(y - mean_q / n, 2)) / n;
                 }
         far = pow((mean_p - mean_q) / n, 2);
-        cr_assert_float_eq(ts_test_table_at(&run, "measure", i), 2 * covariance / (spread + far), 1e-9);
+        cr_assert_float_eq(ts_test_table_at(&run, "measure", i), 2 * covariance / (spread + far),
+                           1e-9);
         cr_assert_eq(ts_test_table_at(&run, "trial_center", i), 0.5 * (double)sum);
     }
     ts_test_run_clear(&run);
@@ -166,15 +181,18 @@ Test(center_overlap, noise_is_uncertain)
         uint64_t state = seed;
         for (int i = 0; i < 40 * 64; i++)
             ((float *)in.data)[i] = (float)noise(&state);
-        const enum ts_status status = ts_test_run(&run, &center_stage, "method=overlap", &in, NULL, 0, 2);
+        const enum ts_status status =
+            ts_test_run(&run, &center_stage, "method=overlap", &in, NULL, 0, 2);
         cr_assert(ts_diag_count(run.diag) > 0);
-        cr_assert_str_eq(ts_diag_get(run.diag, 0)->code, status == TS_OK ? "center-uncertain" : "center-edge");
+        cr_assert_str_eq(ts_diag_get(run.diag, 0)->code,
+                         status == TS_OK ? "center-uncertain" : "center-edge");
         ts_test_run_clear(&run);
         free(in.data);
     }
 }
 
-/* The hint for a scan of a whole turn names this method where another one ends at the outermost trial. */
+/* The hint for a scan of a whole turn names this method where another one ends at the outermost
+ * trial. */
 Test(center_overlap, is_named_where_the_best_trial_is_the_outermost)
 {
     static const char *const methods[] = {"search=8", "search=8 method=opposite"};
@@ -183,10 +201,12 @@ Test(center_overlap, is_named_where_the_best_trial_is_the_outermost)
             struct ts_image in = ts_disc_scan(1, 90 * halves, 64, 0, 2, TS_F32);
             struct stage_run run;
             ts_disc_scan_draw(&in, 0, 45);
-            cr_assert_eq(ts_test_run(&run, &center_stage, methods[i], &in, NULL, 0, 2), TS_BAD_INPUT);
+            cr_assert_eq(ts_test_run(&run, &center_stage, methods[i], &in, NULL, 0, 2),
+                         TS_BAD_INPUT);
             const struct ts_diag_record *record = ts_diag_get(run.diag, 0);
             cr_assert_str_eq(record->code, "center-edge");
-            cr_assert_eq(strstr(record->hint, "method: overlap") != NULL, halves == 2, "%d: %s", i, record->hint);
+            cr_assert_eq(strstr(record->hint, "method: overlap") != NULL, halves == 2, "%d: %s", i,
+                         record->hint);
             ts_test_run_clear(&run);
             free(in.data);
         }
@@ -209,8 +229,10 @@ TEST_ON_BOTH(center_overlap, leads_to_the_disc_through_stitch_and_fbp)
     int64_t n = 0;
     for (int64_t y = 0; y < side; y++)
         for (int64_t x = 0; x < side; x++) {
-            const double dx = (double)x - 0.5 * (double)(side - 1), dy = 0.5 * (double)(side - 1) - (double)y;
-            if (hypot(dx - 3, dy + 2) > 0.8 * 93 || hypot(dx - 20, dy - 15) < 13 || hypot(dx + 30, dy - 8) < 11)
+            const double dx = (double)x - 0.5 * (double)(side - 1),
+                         dy = 0.5 * (double)(side - 1) - (double)y;
+            if (hypot(dx - 3, dy + 2) > 0.8 * 93 || hypot(dx - 20, dy - 15) < 13 ||
+                hypot(dx + 30, dy - 8) < 11)
                 continue;
             most = fmax(most, fabs(((const float *)slice.data)[y * side + x] * 0.7 / 0.01 - 1));
             n++;
@@ -229,9 +251,11 @@ Test(center_overlap, needs_a_whole_turn)
     ts_test_refuses(&center_stage, "method=overlap", &in, NULL, "views-turn", "a whole turn");
     in.axes[1].spacing = 9;
     ts_test_refuses(&center_stage, "method=overlap search=31", &in, NULL, "search-outside", "");
-    ts_test_refuses(&center_stage, "method=overlap truncated=keep", &in, NULL, "parameter-unused", "");
+    ts_test_refuses(&center_stage, "method=overlap truncated=keep", &in, NULL, "parameter-unused",
+                    "");
     struct stage_run run;
-    in.axes[1] = (struct ts_axis){.kind = TS_AXIS_VIEW, .n = 39, .spacing = 360.0 / 39, .unit = "degree"};
+    in.axes[1] =
+        (struct ts_axis){.kind = TS_AXIS_VIEW, .n = 39, .spacing = 360.0 / 39, .unit = "degree"};
     ts_disc_scan_draw(&in, 0, 30); /* an odd number: opposites between views */
     cr_assert_eq(ts_test_run(&run, &center_stage, "method=overlap", &in, NULL, 0, 2), TS_OK);
     cr_assert_float_eq(ts_test_table_at(&run, "center", 0), 30, 0.3);

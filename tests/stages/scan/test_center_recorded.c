@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Scans as they are recorded: angles that are not even, stripes, dead columns, noise; and whether the axis is within
- * the error that the table has. The discs of a scan are drawn at the angles of its views.
+ * Scans as they are recorded: angles that are not even, stripes, dead columns, noise; and whether
+ * the axis is within the error that the table has. The discs of a scan are drawn at the angles of
+ * its views.
  */
 #include <criterion/criterion.h>
 #include <math.h>
@@ -32,7 +33,8 @@ static double normal(uint64_t *seed)
     return radius * cos(2 * M_PI * ts_random_unit(seed));
 }
 
-static double center_of(const struct ts_image *image, const char *assignments, double *error, const char *code)
+static double center_of(const struct ts_image *image, const char *assignments, double *error,
+                        const char *code)
 {
     struct stage_run run;
     cr_assert_eq(ts_test_run(&run, &center_stage, assignments, image, NULL, 0, 2), TS_OK, "%s",
@@ -71,13 +73,13 @@ static int64_t make_angles(enum angles kind, double *degrees)
                           (kind == LOST_LAST && i == 239) || (kind == LOST_SOME && i % 37 > 33);
         if (lost)
             continue;
-        degrees[n++] = kind == JITTER       ? even + 0.02 * normal(&seed)
-                       : kind == ENCODER    ? even + 0.0005 * normal(&seed)
-                       : kind == RAMP       ? even - 3 * sin(even * M_PI / 180) * sin(even * M_PI / 180)
-                       : kind == PAUSE      ? (i < 90    ? even
-                                               : i < 120 ? 67.5
-                                                         : even - 0.75 * 30 * (239.0 - (double)i) / 119)
-                       : kind == GOLDEN     ? fmod(even / 0.75 * 111.246117975, 180)
+        degrees[n++] = kind == JITTER    ? even + 0.02 * normal(&seed)
+                       : kind == ENCODER ? even + 0.0005 * normal(&seed)
+                       : kind == RAMP   ? even - 3 * sin(even * M_PI / 180) * sin(even * M_PI / 180)
+                       : kind == PAUSE  ? (i < 90    ? even
+                                           : i < 120 ? 67.5
+                                                     : even - 0.75 * 30 * (239.0 - (double)i) / 119)
+                       : kind == GOLDEN ? fmod(even / 0.75 * 111.246117975, 180)
                        : kind == INTERLACED ? 3 * (double)(i % 60) + 0.75 * (double)(i / 60)
                        : kind == TURN       ? 2 * even + 0.05 * normal(&seed)
                        : kind == BACKWARDS  ? 200 - even + 0.02 * normal(&seed)
@@ -94,23 +96,25 @@ TEST_ON_BOTH(center_recorded, angles_need_not_be_even)
         const int64_t n_views = make_angles((enum angles)kind, degrees);
         struct ts_image image = scan_at(degrees, n_views, 128, 68.3);
         const double center = center_of(&image, "", &error, NULL);
-        cr_expect(fabs(center - 68.3) < 0.05 && fabs(center - 68.3) <= error, "kind %d: %.3f +- %.3f", kind, center,
-                  error);
+        cr_expect(fabs(center - 68.3) < 0.05 && fabs(center - 68.3) <= error,
+                  "kind %d: %.3f +- %.3f", kind, center, error);
         free(image.data);
     }
 }
 
-/* Opposites that are between two views, on the same side of all of them: a whole turn of an odd number of views, one
- * and a half turns, the golden angle, views lost and views that jitter. */
+/* Opposites that are between two views, on the same side of all of them: a whole turn of an odd
+ * number of views, one and a half turns, the golden angle, views lost and views that jitter. */
 TEST_ON_BOTH(center_recorded, opposites_between_views_are_interpolated)
 {
     static const struct {
         int views;
         double step, jitter;
         int lost; /* every so many-th */
-    } rows[] = {{61, 360.0 / 61, 0, 0},   {31, 360.0 / 31, 0, 0}, {159, -360.0 / 159, 0, 0}, {101, 540.0 / 101, 0, 0},
-                {160, 222.4922359, 0, 0}, {120, 3, 0.3, 0},       {150, 2.4, 0, 7},          {95, 360.0 / 95, 0.2, 11}};
-    static const char *const methods[] = {"", "method=opposite", "method=overlap", "method=sinogram"};
+    } rows[] = {{61, 360.0 / 61, 0, 0},   {31, 360.0 / 31, 0, 0},   {159, -360.0 / 159, 0, 0},
+                {101, 540.0 / 101, 0, 0}, {160, 222.4922359, 0, 0}, {120, 3, 0.3, 0},
+                {150, 2.4, 0, 7},         {95, 360.0 / 95, 0.2, 11}};
+    static const char *const methods[] = {"", "method=opposite", "method=overlap",
+                                          "method=sinogram"};
     double degrees[MOST_VIEWS], error;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         uint64_t seed = 3 + i;
@@ -123,15 +127,17 @@ TEST_ON_BOTH(center_recorded, opposites_between_views_are_interpolated)
                 continue; /* too many opposites are lost with a view each */
             struct ts_image image = scan_at(degrees, n_views, 200, 105.7);
             const double center = center_of(&image, methods[m], &error, NULL);
-            cr_expect(fabs(center - 105.7) <= error && (m == 3 || (fabs(center - 105.7) < 0.05 && error < 0.1)),
+            cr_expect(fabs(center - 105.7) <= error &&
+                          (m == 3 || (fabs(center - 105.7) < 0.05 && error < 0.1)),
                       "row %zu, '%s': %.3f +- %.3f", i, methods[m], center, error);
             free(image.data);
         }
     }
 }
 
-/* The opposite views of a whole turn take part in the search of method auto, also of an object that is seen as a whole:
- * of the noise of a scan less is left than by the half turn that the sinogram takes. */
+/* The opposite views of a whole turn take part in the search of method auto, also of an object that
+ * is seen as a whole: of the noise of a scan less is left than by the half turn that the sinogram
+ * takes. */
 TEST_ON_BOTH(center_recorded, a_whole_turn_is_searched_as_a_whole)
 {
     enum { SCANS = 10 };
@@ -144,10 +150,12 @@ TEST_ON_BOTH(center_recorded, a_whole_turn_is_searched_as_a_whole)
             struct ts_image image = scan_at(degrees, 181, 128, 60.2);
             for (int64_t k = 0; k < 181 * 128; k++)
                 ((float *)image.data)[k] += (float)(0.08 * normal(&seed));
-            squares[m] += pow(center_of(&image, m ? "method=sinogram" : "", &error, NULL) - 60.2, 2);
+            squares[m] +=
+                pow(center_of(&image, m ? "method=sinogram" : "", &error, NULL) - 60.2, 2);
             free(image.data);
         }
-    cr_assert(squares[0] < 0.25 * squares[1], "%g, by sinogram %g", sqrt(squares[0] / SCANS), sqrt(squares[1] / SCANS));
+    cr_assert(squares[0] < 0.25 * squares[1], "%g, by sinogram %g", sqrt(squares[0] / SCANS),
+              sqrt(squares[1] / SCANS));
 }
 
 /* Too wide a gap is refused, and what the hint names finds the center. */
@@ -184,7 +192,8 @@ TEST_ON_BOTH(center_recorded, views_may_be_written_several_times)
         double degrees[MOST_VIEWS], error;
         const int64_t n = rows[i].directions * rows[i].times;
         for (int64_t v = 0; v < n; v++)
-            degrees[v] = rows[i].step * (double)(v / rows[i].times) + rows[i].jitter * (double)(v % rows[i].times);
+            degrees[v] = rows[i].step * (double)(v / rows[i].times) +
+                         rows[i].jitter * (double)(v % rows[i].times);
         struct ts_image image = scan_at(degrees, n, 128, 68.3);
         const double center = center_of(&image, "", &error, NULL);
         cr_expect(fabs(center - 68.3) < 0.1, "row %zu: %g", i, center);
@@ -209,7 +218,8 @@ Test(center_recorded, few_directions_are_told_as_such)
             degrees[v] = rows[i].step * (double)v;
         struct ts_image image = scan_at(degrees, rows[i].n, 128, 68.3);
         struct stage_run run;
-        cr_assert_eq(ts_test_run(&run, &center_stage, "", &image, NULL, 0, 1), TS_BAD_CHAIN, "row %zu", i);
+        cr_assert_eq(ts_test_run(&run, &center_stage, "", &image, NULL, 0, 1), TS_BAD_CHAIN,
+                     "row %zu", i);
         cr_expect_str_eq(ts_diag_get(run.diag, 0)->code, "views-arc");
         cr_expect(strstr(ts_diag_get(run.diag, 0)->message, rows[i].message), "row %zu: %s", i,
                   ts_diag_get(run.diag, 0)->message);
@@ -218,8 +228,8 @@ Test(center_recorded, few_directions_are_told_as_such)
     }
 }
 
-/* Stripes, and columns that are dead or stuck, are the same about the middle of the detector, and do not draw the axis
- * there. */
+/* Stripes, and columns that are dead or stuck, are the same about the middle of the detector, and
+ * do not draw the axis there. */
 TEST_ON_BOTH(center_recorded, stripes_and_dead_columns_do_not_attract_it)
 {
     static const char *const methods[] = {"method=sinogram", "method=opposite"};
@@ -232,20 +242,24 @@ TEST_ON_BOTH(center_recorded, stripes_and_dead_columns_do_not_attract_it)
             float *p = image.data;
             uint64_t seed = 5;
             for (int64_t d = 0; d < 160; d++) {
-                const double stripe = kind == 0 ? 0.02 * normal(&seed) : kind == 1 && d % 31 == 7 ? 0.3 : 0;
+                const double stripe = kind == 0                  ? 0.02 * normal(&seed)
+                                      : kind == 1 && d % 31 == 7 ? 0.3
+                                                                 : 0;
                 const bool dead = kind == 2 && (d == 40 || d == 90 || d == 91 || d == 120);
                 for (int64_t view = 0; view < 181; view++)
-                    p[view * 160 + d] = dead ? (d == 40 ? 0 : 2) : p[view * 160 + d] + (float)stripe;
+                    p[view * 160 + d] =
+                        dead ? (d == 40 ? 0 : 2) : p[view * 160 + d] + (float)stripe;
             }
             const double center = center_of(&image, methods[m], &error, NULL);
-            cr_expect(fabs(center - 71.4) < 0.15, "kind %d, %s: %.3f +- %.3f", kind, methods[m], center, error);
+            cr_expect(fabs(center - 71.4) < 0.15, "kind %d, %s: %.3f +- %.3f", kind, methods[m],
+                      center, error);
             free(image.data);
         }
 }
 
-/* Noise of 3, 5 and 10 % of the largest value: at the median no more than what Algotom's find_center_vo is off by in
- * scans of such discs, 0.87 at most, and nine of ten are within the error. The whole study is in
- * lab/peers/center_study.py. */
+/* Noise of 3, 5 and 10 % of the largest value: at the median no more than what Algotom's
+ * find_center_vo is off by in scans of such discs, 0.87 at most, and nine of ten are within the
+ * error. The whole study is in lab/peers/center_study.py. */
 TEST_ON_BOTH(center_recorded, noise_moves_it_less_than_its_error)
 {
     static const double shares[] = {0.03, 0.05, 0.1}, medians[] = {0.116, 0.151, 0.21};
@@ -267,8 +281,8 @@ TEST_ON_BOTH(center_recorded, noise_moves_it_less_than_its_error)
             free(image.data);
         }
         qsort(off, SCANS, sizeof *off, ts_compare_doubles);
-        cr_expect(off[SCANS / 2] < medians[share] && off[SCANS - 1] < 0.87, "%g: %.3f and %.3f", shares[share],
-                  off[SCANS / 2], off[SCANS - 1]);
+        cr_expect(off[SCANS / 2] < medians[share] && off[SCANS - 1] < 0.87, "%g: %.3f and %.3f",
+                  shares[share], off[SCANS / 2], off[SCANS - 1]);
     }
     cr_expect(within >= 3 * SCANS * 9 / 10, "%d of %d", within, 3 * SCANS);
 }

@@ -30,8 +30,10 @@ static double likeness(const struct ts_image *strip, int64_t i, int64_t n_detect
     for (int64_t y = 0; y < SIZE; y++)
         for (int64_t x = 0; x < SIZE; x++)
             ts_correlation_add(
-                &sums, ((uint8_t *)strip->data)[(TOP + y) * strip->axes[1].n + i * (SIZE + GAP) + x],
-                ts_disc_scan_value(n_detectors, (double)x - 0.5 * (SIZE - 1), 0.5 * (SIZE - 1) - (double)y));
+                &sums,
+                ((uint8_t *)strip->data)[(TOP + y) * strip->axes[1].n + i * (SIZE + GAP) + x],
+                ts_disc_scan_value(n_detectors, (double)x - 0.5 * (SIZE - 1),
+                                   0.5 * (SIZE - 1) - (double)y));
     return ts_correlation_of(&sums);
 }
 
@@ -43,7 +45,8 @@ static int64_t likest(const struct ts_image *strip, int64_t n, int64_t n_detecto
     return best;
 }
 
-/* Found by either method the tile most like the discs is the middle one; around a guess it is that of the true center.
+/* Found by either method the tile most like the discs is the middle one; around a guess it is that
+ * of the true center.
  */
 TEST_ON_BOTH(center_strip, is_like_the_object_at_the_center)
 {
@@ -67,10 +70,13 @@ TEST_ON_BOTH(center_strip, is_like_the_object_at_the_center)
         for (int64_t z = 0; z < 3; z++)
             ts_disc_scan_draw(&image, z, rows[i].center);
         for (int64_t slab = 0; slab < 3; slab++) {
-            cr_assert_eq(ts_test_run(&run, &center_stage, assignments, &image, NULL, slab, 1 + (int)slab), TS_OK);
+            cr_assert_eq(
+                ts_test_run(&run, &center_stage, assignments, &image, NULL, slab, 1 + (int)slab),
+                TS_OK);
             const struct ts_image *strip = ts_test_table(&run, "strip");
             const size_t bytes = ts_image_bytes(strip);
-            cr_assert(strip->axes[0].n == TOP + SIZE && strip->axes[1].n == rows[i].n * (SIZE + GAP) - GAP);
+            cr_assert(strip->axes[0].n == TOP + SIZE &&
+                      strip->axes[1].n == rows[i].n * (SIZE + GAP) - GAP);
             const int64_t best = likest(strip, rows[i].n, 97);
             cr_assert_eq(best, rows[i].best, "%s: tile %lld", assignments, (long long)best);
             cr_assert_gt(likeness(strip, best, 97), 0.9);
@@ -79,8 +85,8 @@ TEST_ON_BOTH(center_strip, is_like_the_object_at_the_center)
                            ts_test_table_at(&run, "strip_center", rows[i].n / 2)) < 1e-12);
             if (!first)
                 memcpy(first = malloc(bytes), strip->data, bytes);
-            cr_assert_arr_eq(first, strip->data, bytes, "%s: other bytes with slabs of %lld", assignments,
-                             (long long)slab);
+            cr_assert_arr_eq(first, strip->data, bytes, "%s: other bytes with slabs of %lld",
+                             assignments, (long long)slab);
             ts_test_run_clear(&run);
         }
         free(first);
@@ -96,18 +102,23 @@ TEST_ON_BOTH(center_strip, shows_what_fbp_reconstructs)
     struct stage_run run, whole;
     float sorted[PIXELS];
     ts_disc_scan_draw(&image, 0, 30.25);
-    cr_assert_eq(ts_test_run(&run, &center_stage, "center=30.25 strip=true", &image, NULL, 0, 2), TS_OK);
-    cr_assert_eq(ts_test_run(&whole, &fbp_stage, "center=30.25 filter=hann", &image, NULL, 0, 2), TS_OK);
+    cr_assert_eq(ts_test_run(&run, &center_stage, "center=30.25 strip=true", &image, NULL, 0, 2),
+                 TS_OK);
+    cr_assert_eq(ts_test_run(&whole, &fbp_stage, "center=30.25 filter=hann", &image, NULL, 0, 2),
+                 TS_OK);
     const struct ts_image *strip = ts_test_table(&run, "strip");
     const float *values = whole.out.data;
     memcpy(sorted, values, sizeof sorted);
     qsort(sorted, PIXELS, sizeof *sorted, ts_compare_floats);
-    const double low = (double)sorted[(PIXELS - 1) / 100], high = (double)sorted[PIXELS - 1 - (PIXELS - 1) / 100];
+    const double low = (double)sorted[(PIXELS - 1) / 100],
+                 high = (double)sorted[PIXELS - 1 - (PIXELS - 1) / 100];
     for (int64_t i = 0; i < PIXELS; i++) {
         const double expected = 255 * fmin(1, fmax(0, ((double)values[i] - low) / (high - low)));
         const uint8_t gray =
-            ((uint8_t *)strip->data)[(TOP + i / SIZE) * strip->axes[1].n + 3 * (SIZE + GAP) + i % SIZE];
-        cr_assert(fabs(gray - expected) <= 0.51, "pixel %lld is %d, expected %.2f", (long long)i, gray, expected);
+            ((uint8_t *)
+                 strip->data)[(TOP + i / SIZE) * strip->axes[1].n + 3 * (SIZE + GAP) + i % SIZE];
+        cr_assert(fabs(gray - expected) <= 0.51, "pixel %lld is %d, expected %.2f", (long long)i,
+                  gray, expected);
     }
     ts_test_run_clear(&run);
     ts_test_run_clear(&whole);
@@ -118,8 +129,9 @@ TEST_ON_BOTH(center_strip, shows_what_fbp_reconstructs)
 Test(center_strip, numbers_can_be_read)
 {
     static const char *const picture[DIGIT_ROWS] = {
-        "                     #  ##### ", "                    ##  #     ", "                   # #  ####  ",
-        "       ###        #  #      # ", "                  #####     # ", "             ##      #  #   # ",
+        "                     #  ##### ", "                    ##  #     ",
+        "                   # #  ####  ", "       ###        #  #      # ",
+        "                  #####     # ", "             ##      #  #   # ",
         "             ##      #   ###  ",
     };
     static const char text[] = " -.45";
@@ -154,8 +166,8 @@ Test(center_strip, says_what_is_wrong)
     struct ts_image image = ts_disc_scan(1, 45, 32, 0, 4, TS_F32);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct stage_run run;
-        cr_assert_eq(ts_test_run(&run, &center_stage, rows[i].assignments, &image, NULL, 0, 1), rows[i].status, "%s",
-                     rows[i].assignments);
+        cr_assert_eq(ts_test_run(&run, &center_stage, rows[i].assignments, &image, NULL, 0, 1),
+                     rows[i].status, "%s", rows[i].assignments);
         cr_assert_str_eq(ts_diag_get(run.diag, 0)->code, rows[i].code, "%s", rows[i].assignments);
         ts_test_run_clear(&run);
     }
@@ -174,16 +186,20 @@ TEST_ON_BOTH(center_strip, of_a_tooth_becomes_a_picture)
     ts_test_folder(folder, sizeof folder);
     ts_test_tooth_chain(text, sizeof text);
     snprintf(text + strlen(text), sizeof text - strlen(text),
-             "  - minus_log:\n  - center: {strip: true, strip_step: 2, strip_size: 320}\noutput: {hdf5: out.h5}\n");
+             "  - minus_log:\n  - center: {strip: true, strip_step: 2, strip_size: 320}\noutput: "
+             "{hdf5: out.h5}\n");
     ts_test_chain_runs(text, folder);
     ts_program_run(folder,
-                   (const char *const[]){"preview", "out.h5", "--dataset", table, "--plain", "-o", "centers.png", NULL},
+                   (const char *const[]){"preview", "out.h5", "--dataset", table, "--plain", "-o",
+                                         "centers.png", NULL},
                    outcome);
     cr_assert_eq(outcome->code, 0, "%s", outcome->err);
     snprintf(output, sizeof output, "%s/out.h5", folder);
     double *strip = ts_test_read_hdf5_at(output, table, &n),
-           *centers = ts_test_read_hdf5_at(output, "/entry/process_3_center/tables/strip_center", &n_centers);
-    cr_assert(n_centers == 7 && fabs(centers[3] - 295.8) < 0.2 && fabs(centers[4] - centers[3] - 2) < 1e-9);
+           *centers = ts_test_read_hdf5_at(output, "/entry/process_3_center/tables/strip_center",
+                                           &n_centers);
+    cr_assert(n_centers == 7 && fabs(centers[3] - 295.8) < 0.2 &&
+              fabs(centers[4] - centers[3] - 2) < 1e-9);
     snprintf(output, sizeof output, "%s/centers.png", folder);
     cr_assert(png_image_begin_read_from_file(&image, output));
     cr_assert(image.format == PNG_FORMAT_GRAY && n == (size_t)image.width * image.height);

@@ -28,7 +28,8 @@ TEST_ON_BOTH(circle, agrees_with_the_definition)
     cr_assert_eq(ts_stage_check(&circle_stage, ts_circle_oracle, cases, n), 8 * 7 * n);
 }
 
-/* Square pixels of sizes that no float is, even and odd, against the sum of squares of whole numbers. */
+/* Square pixels of sizes that no float is, even and odd, against the sum of squares of whole
+ * numbers. */
 TEST_ON_BOTH(circle, is_exact_for_square_pixels)
 {
     for (int64_t n = 1; n < 70; n += 4)
@@ -41,15 +42,16 @@ TEST_ON_BOTH(circle, is_exact_for_square_pixels)
             for (int64_t y = 0; y < ny; y++)
                 for (int64_t x = 0; x < nx; x++) {
                     const int64_t a = 2 * y - (ny - 1), b = 2 * x - (nx - 1);
-                    cr_assert_eq(((uint16_t *)run.out.data)[y * nx + x], a * a + b * b < ny * ny ? 7 : 0);
+                    cr_assert_eq(((uint16_t *)run.out.data)[y * nx + x],
+                                 a * a + b * b < ny * ny ? 7 : 0);
                 }
             ts_test_run_clear(&run);
             free(in.data);
         }
 }
 
-/* TomoPy's masks of planes perpendicular to each axis, from files it wrote; ours are perpendicular to z, so the array
- * is turned. */
+/* TomoPy's masks of planes perpendicular to each axis, from files it wrote; ours are perpendicular
+ * to z, so the array is turned. */
 TEST_ON_BOTH(circle, agrees_with_tomopy)
 {
     enum { N = 8 * 32 * 32 };
@@ -63,20 +65,25 @@ TEST_ON_BOTH(circle, agrees_with_tomopy)
         char name[32];
         snprintf(name, sizeof name, "circ_mask_%d.npy", axis);
         ts_test_npy(name, theirs, sizeof theirs);
-        struct ts_image in =
-            ts_test_image(shapes[axis][0], shapes[axis][1], shapes[axis][2], TS_F32, VALUES_CONSTANT, 1);
+        struct ts_image in = ts_test_image(shapes[axis][0], shapes[axis][1], shapes[axis][2],
+                                           TS_F32, VALUES_CONSTANT, 1);
         struct stage_run run;
         in.axes[1].spacing = in.axes[2].spacing = 1;
         for (int64_t i = 0; i < N; i++) {
-            const int64_t z = i / (in.axes[1].n * in.axes[2].n), y = i / in.axes[2].n % in.axes[1].n;
-            const int64_t from = z * strides[axis][0] + y * strides[axis][1] + i % in.axes[2].n * strides[axis][2];
+            const int64_t z = i / (in.axes[1].n * in.axes[2].n),
+                          y = i / in.axes[2].n % in.axes[1].n;
+            const int64_t from =
+                z * strides[axis][0] + y * strides[axis][1] + i % in.axes[2].n * strides[axis][2];
             ((float *)in.data)[i] = (float)object[from];
         }
         cr_assert_eq(ts_test_run(&run, &circle_stage, "", &in, NULL, 0, 1), TS_OK);
         for (int64_t i = 0; i < N; i++) {
-            const int64_t z = i / (in.axes[1].n * in.axes[2].n), y = i / in.axes[2].n % in.axes[1].n;
-            const int64_t from = z * strides[axis][0] + y * strides[axis][1] + i % in.axes[2].n * strides[axis][2];
-            cr_assert_eq(((float *)run.out.data)[i], theirs[from], "axis %d, value %lld", axis, (long long)i);
+            const int64_t z = i / (in.axes[1].n * in.axes[2].n),
+                          y = i / in.axes[2].n % in.axes[1].n;
+            const int64_t from =
+                z * strides[axis][0] + y * strides[axis][1] + i % in.axes[2].n * strides[axis][2];
+            cr_assert_eq(((float *)run.out.data)[i], theirs[from], "axis %d, value %lld", axis,
+                         (long long)i);
         }
         ts_test_run_clear(&run);
         free(in.data);

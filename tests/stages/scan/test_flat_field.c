@@ -19,8 +19,8 @@
 
 TestSuite(flat_field);
 
-/* The share of (|counts| + |dark|) / (flat - dark) that rounding counts, dark and gain to float, and two operations
- * with them, can be wrong by: 4 halves of 2^-23. */
+/* The share of (|counts| + |dark|) / (flat - dark) that rounding counts, dark and gain to float,
+ * and two operations with them, can be wrong by: 4 halves of 2^-23. */
 static const double relative = 2.5e-7;
 
 static int64_t found[4]; /* slices in which the tables of a test counted something */
@@ -40,8 +40,8 @@ static void scan_clear(struct scan *scan)
 }
 
 /* The tables of all slices at once, and of slabs of one and of two. */
-static void check_tables(const struct scan *scan, const struct ts_image *const references[], const char *assignments,
-                         const char *what)
+static void check_tables(const struct scan *scan, const struct ts_image *const references[],
+                         const char *assignments, const char *what)
 {
     const int64_t nz = scan->counts.axes[0].n;
     struct flat_field_checks *checks = malloc((size_t)nz * sizeof *checks);
@@ -50,7 +50,8 @@ static void check_tables(const struct scan *scan, const struct ts_image *const r
                                 strstr(assignments, "nearest") != NULL, checks);
     for (int64_t slab = 0; slab < 3; slab++) {
         struct stage_run run;
-        cr_assert_eq(ts_test_run_references(&run, &flat_field_stage, assignments, &scan->counts, references, slab, 2),
+        cr_assert_eq(ts_test_run_references(&run, &flat_field_stage, assignments, &scan->counts,
+                                            references, slab, 2),
                      TS_OK);
         for (int64_t z = 0; z < nz; z++) {
             cr_assert_eq(ts_test_table_at(&run, "stuck", z), checks[z].stuck, "%s", what);
@@ -70,10 +71,12 @@ static void check_tables(const struct scan *scan, const struct ts_image *const r
     free(checks);
 }
 
-/* One slice, two and all at once, on several threads: the same bytes, and those of the definition. */
+/* One slice, two and all at once, on several threads: the same bytes, and those of the
+ * definition. */
 static void check_scan(const struct scan *scan, bool median, bool nearest)
 {
-    const struct ts_image *const references[STAGE_REFERENCES] = {&scan->flats, scan->has_darks ? &scan->darks : NULL};
+    const struct ts_image *const references[STAGE_REFERENCES] = {
+        &scan->flats, scan->has_darks ? &scan->darks : NULL};
     const size_t n = ts_image_count(&scan->counts);
     double *values = malloc(n * sizeof *values), *scale = malloc(n * sizeof *scale);
     uint64_t *dead = malloc((size_t)scan->counts.axes[0].n * sizeof *dead);
@@ -81,30 +84,37 @@ static void check_scan(const struct scan *scan, bool median, bool nearest)
     snprintf(assignments, sizeof assignments, "combine=%s dead=%s", median ? "median" : "mean",
              nearest ? "nearest" : "nan");
     snprintf(what, sizeof what, "%s %s %lld x %lld x %lld, %lld flats %s", assignments,
-             ts_dtype_name(scan->counts.dtype), (long long)scan->counts.axes[0].n, (long long)scan->counts.axes[1].n,
-             (long long)scan->counts.axes[2].n, (long long)scan->flats.axes[1].n, ts_dtype_name(scan->flats.dtype));
-    ts_flat_field_oracle_transmission(&scan->counts, &scan->flats, references[1], median, nearest, values, scale, dead);
+             ts_dtype_name(scan->counts.dtype), (long long)scan->counts.axes[0].n,
+             (long long)scan->counts.axes[1].n, (long long)scan->counts.axes[2].n,
+             (long long)scan->flats.axes[1].n, ts_dtype_name(scan->flats.dtype));
+    ts_flat_field_oracle_transmission(&scan->counts, &scan->flats, references[1], median, nearest,
+                                      values, scale, dead);
     check_tables(scan, references, assignments, what);
     ts_test_transmission(&flat_field_stage, assignments, &scan->counts, references,
-                         &(struct transmission_expected){values, scale, relative, "dead", dead}, what);
+                         &(struct transmission_expected){values, scale, relative, "dead", dead},
+                         what);
     free(values);
     free(scale);
     free(dead);
 }
 
-/* Random frames: about half of all pixels are dead. Every type of counts with every type of frames. */
+/* Random frames: about half of all pixels are dead. Every type of counts with every type of
+ * frames. */
 TEST_ON_BOTH(flat_field, agrees_with_the_definition)
 {
-    static const int64_t shapes[][3] = {{1, 1, 1}, {2, 1, 37}, {3, 41, 1}, {5, 7, 11}, {3, 67, 131}, {1, 130, 259}};
+    static const int64_t shapes[][3] = {{1, 1, 1},  {2, 1, 37},   {3, 41, 1},
+                                        {5, 7, 11}, {3, 67, 131}, {1, 130, 259}};
     static const int64_t counts_of_frames[][2] = {{1, 1}, {2, 0}, {5, 4}, {10, 3}, {33, 0}, {4, 7}};
     size_t compared = 0;
     for (size_t i = 0; i < 2 * 7 * 6; i++) {
         const int64_t *shape = shapes[i % 6], *n = counts_of_frames[i / 7 % 6];
-        const enum ts_dtype dtype = (enum ts_dtype)(i % 7), other = (enum ts_dtype)((3 * i + i / 7) % 7);
-        struct scan scan = {ts_test_counts(shape[0], shape[1], shape[2], dtype, VALUES_RANDOM, 31 * i),
-                            ts_test_counts(shape[0], n[0], shape[2], other, VALUES_RANDOM, 31 * i + 1),
-                            ts_test_counts(shape[0], n[1] ? n[1] : 1, shape[2], other, VALUES_RANDOM, 31 * i + 2),
-                            n[1] > 0};
+        const enum ts_dtype dtype = (enum ts_dtype)(i % 7),
+                            other = (enum ts_dtype)((3 * i + i / 7) % 7);
+        struct scan scan = {
+            ts_test_counts(shape[0], shape[1], shape[2], dtype, VALUES_RANDOM, 31 * i),
+            ts_test_counts(shape[0], n[0], shape[2], other, VALUES_RANDOM, 31 * i + 1),
+            ts_test_counts(shape[0], n[1] ? n[1] : 1, shape[2], other, VALUES_RANDOM, 31 * i + 2),
+            n[1] > 0};
         if (!ts_test_few() || i % 6 == 0) {
             check_scan(&scan, i % 2, i / 2 % 2);
             compared++;
@@ -130,8 +140,8 @@ TEST_ON_BOTH(flat_field, takes_a_detectors_counts)
     scan_clear(&scan);
 }
 
-/* Scans with stuck pixels, zingers and a full scale of fewer bits. masked: with masks of the projections and of some
- * flats, and in floats an infinite value. */
+/* Scans with stuck pixels, zingers and a full scale of fewer bits. masked: with masks of the
+ * projections and of some flats, and in floats an infinite value. */
 static void check_faulty_scans(int64_t nz, bool masked)
 {
     static const enum ts_dtype dtypes[] = {TS_U16, TS_I32, TS_F32, TS_U32};
@@ -152,13 +162,16 @@ static void check_faulty_scans(int64_t nz, bool masked)
             ts_test_store(scan.counts.data, scan.counts.dtype, (size_t)at, value);
         }
         for (int64_t at = 0; at < nz * n_flats * n; at++) {
-            const double noise = 60 * ts_random_unit(&seed), zinger = ts_random_unit(&seed) < 0.03 ? 2500 : 0;
+            const double noise = 60 * ts_random_unit(&seed),
+                         zinger = ts_random_unit(&seed) < 0.03 ? 2500 : 0;
             const double flat = at % n == 44 || at % n == 58 ? 900 : 3900 + noise + zinger;
             ((uint16_t *)scan.flats.data)[at] =
-                (uint16_t)(i % 2 == 0 && at / (n_flats * n) % 2 == !masked ? fmin(flat, 4095) : flat);
+                (uint16_t)(i % 2 == 0 && at / (n_flats * n) % 2 == !masked ? fmin(flat, 4095)
+                                                                           : flat);
         }
         for (int64_t at = 0; at < nz * 2 * n; at++)
-            ((uint16_t *)scan.darks.data)[at] = (uint16_t)(100 + (ts_random_unit(&seed) < 0.03 ? 700 : at % 5));
+            ((uint16_t *)scan.darks.data)[at] =
+                (uint16_t)(100 + (ts_random_unit(&seed) < 0.03 ? 700 : at % 5));
         if (masked && scan.counts.dtype == TS_F32)
             ((float *)scan.counts.data)[7] = INFINITY; /* in slice 0, view 0 */
         if (masked)
@@ -184,8 +197,8 @@ TEST_ON_BOTH(flat_field, counts_what_is_no_transmission_within_masks)
 }
 
 /* The float transmission of one row, and how many pixels were dead. */
-static void run_row(const char *assignments, const float *counts, const float *flats, int64_t n_flats,
-                    const float *darks, int64_t n, float *out, double *dead)
+static void run_row(const char *assignments, const float *counts, const float *flats,
+                    int64_t n_flats, const float *darks, int64_t n, float *out, double *dead)
 {
     struct ts_image in = ts_test_counts(1, 1, n, TS_F32, VALUES_CONSTANT, 1),
                     flat = ts_test_counts(1, n_flats, n, TS_F32, VALUES_CONSTANT, 1),
@@ -196,7 +209,8 @@ static void run_row(const char *assignments, const float *counts, const float *f
     memcpy(flat.data, flats, ts_image_bytes(&flat));
     if (darks)
         memcpy(dark.data, darks, ts_image_bytes(&dark));
-    cr_assert_eq(ts_test_run_references(&run, &flat_field_stage, assignments, &in, references, 0, 2), TS_OK);
+    cr_assert_eq(
+        ts_test_run_references(&run, &flat_field_stage, assignments, &in, references, 0, 2), TS_OK);
     memcpy(out, run.out.data, ts_image_bytes(&run.out));
     *dead = ts_test_table_at(&run, "dead", 0);
     ts_test_run_clear(&run);
@@ -218,13 +232,15 @@ TEST_ON_BOTH(flat_field, dead_pixels_take_the_nearest_transmission)
     cr_assert_eq(dead, 5);
     run_row("dead=nan", counts, flats, 1, darks, 8, out, &dead);
     for (int d = 0; d < 8; d++)
-        cr_assert(d == 1 || d == 2 || d == 6 ? out[d] == 0.5F : isnan(out[d]), "detector %d is %g", d, (double)out[d]);
+        cr_assert(d == 1 || d == 2 || d == 6 ? out[d] == 0.5F : isnan(out[d]), "detector %d is %g",
+                  d, (double)out[d]);
     cr_assert_eq(dead, 5);
 }
 
 TEST_ON_BOTH(flat_field, the_left_of_two_that_are_as_near)
 {
-    static const float counts[] = {1, 7, 7, 7, 2, 7, 7, 7, 7}, flats[] = {10, 0, 0, 0, 10, 0, 0, 0, 0};
+    static const float counts[] = {1, 7, 7, 7, 2, 7, 7, 7, 7},
+                       flats[] = {10, 0, 0, 0, 10, 0, 0, 0, 0};
     static const float expected[] = {0.1F, 0.1F, 0.1F, 0.2F, 0.2F, 0.2F, 0.2F, 0.2F, 0.2F};
     float out[9];
     double dead;
@@ -251,12 +267,14 @@ TEST_ON_BOTH(flat_field, a_median_leaves_outliers_out)
     float out[3];
     double dead;
     run_row("combine=median", counts, flats, 4, NULL, 3, out, &dead);
-    cr_assert(fabsf(out[0] - 0.5F) < 1e-6F && fabsf(out[1] - 1.5F) < 1e-6F && fabsf(out[2] + 0.5F) < 1e-6F);
+    cr_assert(fabsf(out[0] - 0.5F) < 1e-6F && fabsf(out[1] - 1.5F) < 1e-6F &&
+              fabsf(out[2] + 0.5F) < 1e-6F);
     run_row("combine=mean", counts, flats, 4, NULL, 3, out, &dead);
     cr_assert(fabsf(out[0] - 50 / 2325.0F) < 1e-6F);
 }
 
-/* Of every integer type, in all values of the projections and the flats, those of dead pixels too. */
+/* Of every integer type, in all values of the projections and the flats, those of dead pixels
+ * too. */
 TEST_ON_BOTH(flat_field, counts_saturated_values)
 {
     for (int dtype = 0; dtype <= TS_F32; dtype++) {
@@ -290,7 +308,8 @@ TEST_ON_BOTH(flat_field, a_mask_leaves_saturated_values_out)
 {
     struct ts_image in = ts_test_counts(1, 2, 5, TS_U16, VALUES_CONSTANT, 1),
                     flats = ts_test_counts(1, 1, 5, TS_U16, VALUES_CONSTANT, 1);
-    uint64_t valid = ~(UINT64_C(1) << 2 | UINT64_C(1) << 7 | UINT64_C(1) << 3); /* 2 in both views, 3 in the first */
+    uint64_t valid = ~(UINT64_C(1) << 2 | UINT64_C(1) << 7 |
+                       UINT64_C(1) << 3); /* 2 in both views, 3 in the first */
     struct stage_run run;
     for (int i = 0; i < 10; i++)
         ((uint16_t *)in.data)[i] = i % 5 == 2 || i % 5 == 3 ? 65535 : 50;
@@ -300,7 +319,8 @@ TEST_ON_BOTH(flat_field, a_mask_leaves_saturated_values_out)
     in.valid = &valid;
     cr_assert_eq(ts_test_run(&run, &flat_field_stage, "", &in, &flats, 0, 1), TS_OK);
     cr_assert(run.out.masked);
-    cr_assert_eq(ts_test_table_at(&run, "saturated", 0), 3); /* pixel 3 of the second view, 0 and 1 of the flat */
+    cr_assert_eq(ts_test_table_at(&run, "saturated", 0),
+                 3); /* pixel 3 of the second view, 0 and 1 of the flat */
     ts_test_run_clear(&run);
     free(in.data);
     free(flats.data);
@@ -311,7 +331,8 @@ TEST_ON_BOTH(flat_field, pixels_outside_the_mask_of_the_frames_are_dead)
 {
     struct ts_image in = ts_test_counts(1, 1, 5, TS_U16, VALUES_CONSTANT, 1),
                     flats = ts_test_counts(1, 2, 5, TS_U16, VALUES_CONSTANT, 1);
-    uint64_t valid = ~(UINT64_C(1) << 2 | UINT64_C(1) << 9); /* pixel 2 of the first frame, 4 of the second */
+    uint64_t valid =
+        ~(UINT64_C(1) << 2 | UINT64_C(1) << 9); /* pixel 2 of the first frame, 4 of the second */
     struct stage_run run;
     for (int d = 0; d < 5; d++) {
         ((uint16_t *)in.data)[d] = (uint16_t)(10 * d + 10);
@@ -322,7 +343,8 @@ TEST_ON_BOTH(flat_field, pixels_outside_the_mask_of_the_frames_are_dead)
     cr_assert_eq(ts_test_run(&run, &flat_field_stage, "dead=nan", &in, &flats, 0, 1), TS_OK);
     for (int d = 0; d < 5; d++) {
         const float is = ((const float *)run.out.data)[d];
-        cr_assert(d == 2 || d == 4 ? isnan(is) : fabsf(is - 0.1F * (float)(d + 1)) < 1e-6F, "%d: %g", d, (double)is);
+        cr_assert(d == 2 || d == 4 ? isnan(is) : fabsf(is - 0.1F * (float)(d + 1)) < 1e-6F,
+                  "%d: %g", d, (double)is);
     }
     cr_assert_eq(ts_test_table_at(&run, "dead", 0), 2);
     ts_test_run_clear(&run);
@@ -330,12 +352,13 @@ TEST_ON_BOTH(flat_field, pixels_outside_the_mask_of_the_frames_are_dead)
     free(flats.data);
 }
 
-static void refused(const struct ts_image *in, const struct ts_image *flats, const struct ts_image *darks,
-                    const char *code)
+static void refused(const struct ts_image *in, const struct ts_image *flats,
+                    const struct ts_image *darks, const char *code)
 {
     const struct ts_image *const references[STAGE_REFERENCES] = {flats, darks};
     struct stage_run run;
-    cr_assert_eq(ts_test_run_references(&run, &flat_field_stage, "", in, references, 0, 1), TS_BAD_CHAIN, "%s", code);
+    cr_assert_eq(ts_test_run_references(&run, &flat_field_stage, "", in, references, 0, 1),
+                 TS_BAD_CHAIN, "%s", code);
     cr_assert_eq(ts_diag_count(run.diag), 1);
     cr_assert_str_eq(ts_diag_get(run.diag, 0)->code, code);
     ts_test_run_clear(&run);
@@ -347,7 +370,8 @@ Test(flat_field, says_what_is_wrong_with_the_frames)
                     good = ts_test_counts(3, 2, 5, TS_U16, VALUES_RANDOM, 2),
                     narrow = ts_test_counts(3, 2, 4, TS_U16, VALUES_RANDOM, 3),
                     few = ts_test_counts(2, 2, 5, TS_U16, VALUES_RANDOM, 4),
-                    volume = ts_test_image(3, 2, 5, TS_U16, VALUES_RANDOM, 5), other = good, line = in;
+                    volume = ts_test_image(3, 2, 5, TS_U16, VALUES_RANDOM, 5), other = good,
+                    line = in;
     other.quantity = TS_TRANSMISSION;
     line.quantity = TS_LINE_INTEGRAL;
     refused(&in, NULL, NULL, "reference-missing");
@@ -392,36 +416,43 @@ static void dead_says(int zeros, enum ts_status status, const char *code, const 
 
 TEST_ON_BOTH(flat_field, a_run_says_how_many_pixels_are_dead)
 {
-    dead_says(11, TS_OK, "counted",
-              "table 'dead' adds up to 11 of 15: detector pixels whose flat is not above their dark");
+    dead_says(
+        11, TS_OK, "counted",
+        "table 'dead' adds up to 11 of 15: detector pixels whose flat is not above their dark");
     dead_says(15, TS_BAD_INPUT, "nothing-left",
-              "table 'dead' counts all 15: detector pixels whose flat is not above their dark; fewer were expected");
+              "table 'dead' counts all 15: detector pixels whose flat is not above their dark; "
+              "fewer were expected");
 }
 
-/* ---- which frames ------------------------------------------------------------------------------ */
+/* ---- which frames ---------------------------------------------------------------------------- */
 
 /* A scan in Data Exchange with two flats and two darks, and one chain over its inputs. */
-static enum ts_status run_frames(const char *image, const char *flats, const char *darks, const char *before,
-                                 struct ts_diag *diag)
+static enum ts_status run_frames(const char *image, const char *flats, const char *darks,
+                                 const char *before, struct ts_diag *diag)
 {
     static const double theta[SCAN_FRAMES] = {0, 20, 40, 60, 80, 100, 120};
     char text[1024];
-    const hid_t file = ts_scan_file_exchange(&(struct scan_storage){.type = H5T_STD_U16LE}, SCAN_FRAMES, theta),
+    const hid_t file = ts_scan_file_exchange(&(struct scan_storage){.type = H5T_STD_U16LE},
+                                             SCAN_FRAMES, theta),
                 group = H5Gopen2(file, "exchange", H5P_DEFAULT);
     ts_scan_file_frames(group, "data_dark", 2, &(struct scan_storage){.type = H5T_STD_U16LE});
     H5Gclose(group);
     H5Fclose(file);
     const char *name = strrchr(ts_scan_file.path, '/') + 1;
-    snprintf(text, sizeof text,
-             "tomostage: 2\ninput: {exchange: %s%s}\ninputs:\n  f: {exchange: %s%s}\n  d: {exchange: %s%s}\n"
-             "stages:\n%s  - flat_field: {flats: %s, darks: d, dead: nan%s}\noutput: {hdf5: out.h5}\n",
-             name, image, name, flats, name, darks, before, *before ? "clean" : "f", *before ? ", input: input" : "");
+    snprintf(
+        text, sizeof text,
+        "tomostage: 2\ninput: {exchange: %s%s}\ninputs:\n  f: {exchange: %s%s}\n  d: {exchange: "
+        "%s%s}\n"
+        "stages:\n%s  - flat_field: {flats: %s, darks: d, dead: nan%s}\noutput: {hdf5: out.h5}\n",
+        name, image, name, flats, name, darks, before, *before ? "clean" : "f",
+        *before ? ", input: input" : "");
     return ts_test_chain(text, ts_scan_file.folder, diag);
 }
 
-/* Frames that are read as flats although their input calls them something else would divide by the wrong values, and
- * nobody would see it. */
-Test(flat_field, refuses_frames_of_another_name, .init = ts_scan_file_begin, .fini = ts_scan_file_end)
+/* Frames that are read as flats although their input calls them something else would divide by the
+ * wrong values, and nobody would see it. */
+Test(flat_field, refuses_frames_of_another_name, .init = ts_scan_file_begin,
+     .fini = ts_scan_file_end)
 {
     static const char *const names[] = {"", ", frames: flats", ", frames: darks"};
     static const char clean[] = "  - outliers: {name: clean, input: f, threshold: 5}\n";
@@ -430,30 +461,34 @@ Test(flat_field, refuses_frames_of_another_name, .init = ts_scan_file_begin, .fi
             for (int darks = 0; darks < 3; darks++)
                 for (int stage = 0; stage < 2; stage++) {
                     struct ts_diag *diag = ts_diag_create();
-                    const enum ts_status status =
-                        run_frames(names[image], names[flats], names[darks], stage ? clean : "", diag);
+                    const enum ts_status status = run_frames(
+                        names[image], names[flats], names[darks], stage ? clean : "", diag);
                     const bool right = image == 0 && flats == 1 && darks == 2;
                     cr_expect_eq(ts_test_has_code(diag, "input-frames"), image != 0);
-                    cr_expect_eq(ts_test_has_code(diag, "reference-frames"), flats != 1 || darks != 2);
-                    cr_expect(right || status == TS_BAD_CHAIN, "%d %d %d: status %d", image, flats, darks, status);
+                    cr_expect_eq(ts_test_has_code(diag, "reference-frames"),
+                                 flats != 1 || darks != 2);
+                    cr_expect(right || status == TS_BAD_CHAIN, "%d %d %d: status %d", image, flats,
+                              darks, status);
                     ts_diag_destroy(diag);
                 }
 }
 
-Test(flat_field, says_which_frames_were_expected, .init = ts_scan_file_begin, .fini = ts_scan_file_end)
+Test(flat_field, says_which_frames_were_expected, .init = ts_scan_file_begin,
+     .fini = ts_scan_file_end)
 {
     struct ts_diag *diag = ts_diag_create();
     cr_assert_eq(run_frames("", "", ", frames: darks", "", diag), TS_BAD_CHAIN);
     const struct ts_diag_record *record = ts_test_record(diag, "reference-frames");
     cr_assert(record);
     cr_assert_str_eq(record->stage, "flat_field.flats");
-    cr_assert(strstr(record->message, "'f' holds the projections of its scan, and the flats were expected"), "%s",
-              record->message);
+    cr_assert(strstr(record->message,
+                     "'f' holds the projections of its scan, and the flats were expected"),
+              "%s", record->message);
     cr_assert(strstr(record->hint, "frames: flats where 'f' is defined"), "%s", record->hint);
     ts_diag_destroy(diag);
 }
 
-/* ---- a scan in Data Exchange ------------------------------------------------------------------- */
+/* ---- a scan in Data Exchange ----------------------------------------------------------------- */
 
 static const char tooth[] = "projections/tomopy_tooth/tooth.h5";
 
@@ -480,14 +515,16 @@ TEST_ON_BOTH(flat_field, of_a_scan_in_data_exchange)
            *flats = ts_test_read_hdf5(tooth, "/exchange/data_white", &n_flats),
            *darks = ts_test_read_hdf5(tooth, "/exchange/data_dark", &n_darks),
            *out = ts_test_read_hdf5_at(output, "/entry/data/data", &n_out);
-    cr_assert(n == VIEWS * PIXELS && n_out == n && n_flats == FRAMES * PIXELS && n_darks == n_flats);
+    cr_assert(n == VIEWS * PIXELS && n_out == n && n_flats == FRAMES * PIXELS &&
+              n_darks == n_flats);
     for (int64_t view = 0; view < VIEWS; view++)
         for (int64_t i = 0; i < PIXELS; i++) {
-            const double dark = mean_of(darks, FRAMES, PIXELS, i), flat = mean_of(flats, FRAMES, PIXELS, i);
+            const double dark = mean_of(darks, FRAMES, PIXELS, i),
+                         flat = mean_of(flats, FRAMES, PIXELS, i);
             const double expected = (counts[view * PIXELS + i] - dark) / (flat - dark);
             const double is = out[(i / DETECTORS * VIEWS + view) * DETECTORS + i % DETECTORS];
-            cr_assert(fabs(is - expected) <= 1e-6, "view %lld pixel %lld: %.9g, expected %.9g", (long long)view,
-                      (long long)i, is, expected);
+            cr_assert(fabs(is - expected) <= 1e-6, "view %lld pixel %lld: %.9g, expected %.9g",
+                      (long long)view, (long long)i, is, expected);
         }
     free(counts);
     free(flats);

@@ -13,8 +13,10 @@ TestSuite(flip);
 
 TEST_ON_BOTH(flip, agrees_with_the_definition)
 {
-    const struct stage_case cases[] = {
-        {.assignments = ""}, {.assignments = "", .values = VALUES_EXTREME}, {"", 3, 67, 1027}, {"", 2, 5, 300}};
+    const struct stage_case cases[] = {{.assignments = ""},
+                                       {.assignments = "", .values = VALUES_EXTREME},
+                                       {"", 3, 67, 1027},
+                                       {"", 2, 5, 300}};
     const size_t n = sizeof cases / sizeof *cases;
     cr_assert_eq(ts_stage_check(&flip_stage, ts_flip_oracle, cases, n), (2 * 8 + 2) * 7);
 }
@@ -23,15 +25,18 @@ static struct ts_image sinogram(int64_t center)
 {
     struct ts_image in = ts_test_image(1, 90, 65, TS_F32, VALUES_CONSTANT, 1);
     in.axes[1] = (struct ts_axis){.kind = TS_AXIS_VIEW, .n = 90, .spacing = 2, .unit = "degree"};
-    in.axes[2] = (struct ts_axis){
-        .kind = TS_AXIS_DETECTOR, .n = 65, .spacing = 0.5, .first = -0.5 * (double)center, .unit = "mm"};
+    in.axes[2] = (struct ts_axis){.kind = TS_AXIS_DETECTOR,
+                                  .n = 65,
+                                  .spacing = 0.5,
+                                  .first = -0.5 * (double)center,
+                                  .unit = "mm"};
     in.quantity = TS_LINE_INTEGRAL;
     in.unit = "1";
     return in;
 }
 
-/* A point at (x, y) = (6, 4) mm, seen by detectors that run the other way, is at (-6, 4) without flip() and in its
- * place with it, the axis not in the middle. */
+/* A point at (x, y) = (6, 4) mm, seen by detectors that run the other way, is at (-6, 4) without
+ * flip() and in its place with it, the axis not in the middle. */
 TEST_ON_BOTH(flip, mirrors_about_the_rotation_axis)
 {
     const double degree = acos(-1) / 180;

@@ -33,8 +33,8 @@ TEST_ON_BOTH(pad, keeps_the_rotation_center)
     struct ts_image in = ts_test_image(2, 3, 640, TS_F32, VALUES_RANDOM, 1);
     struct stage_run run;
     in.axes[1].kind = TS_AXIS_VIEW;
-    in.axes[2] =
-        (struct ts_axis){.kind = TS_AXIS_DETECTOR, .n = 640, .spacing = 0.25, .first = -295.5 * 0.25, .unit = "mm"};
+    in.axes[2] = (struct ts_axis){
+        .kind = TS_AXIS_DETECTOR, .n = 640, .spacing = 0.25, .first = -295.5 * 0.25, .unit = "mm"};
     in.quantity = TS_LINE_INTEGRAL;
     cr_assert_eq(ts_test_run(&run, &pad_stage, "left=10 right=20", &in, NULL, 0, 1), TS_OK);
     const struct ts_axis *detectors = &run.out.axes[2];

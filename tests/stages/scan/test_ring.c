@@ -15,7 +15,8 @@
 
 TestSuite(ring);
 
-static struct ts_image sinogram(int64_t nz, int64_t n_views, int64_t n_detectors, enum ts_dtype dtype)
+static struct ts_image sinogram(int64_t nz, int64_t n_views, int64_t n_detectors,
+                                enum ts_dtype dtype)
 {
     struct ts_image image = ts_test_image(nz, n_views, n_detectors, dtype, VALUES_CT, 1);
     image.axes[1].kind = TS_AXIS_VIEW;
@@ -30,7 +31,8 @@ Test(ring, memory_for_a_column_holds_what_is_sorted)
     for (int64_t n_views = 1; n_views < 3000; n_views++) {
         const int places = ts_ring_places(n_views);
         cr_assert(places >= n_views && places >= RING_LEAST_PLACES && (places & (places - 1)) == 0);
-        cr_assert_eq(ts_ring_column_bytes(n_views), (size_t)(places + places / 16) * sizeof(uint64_t));
+        cr_assert_eq(ts_ring_column_bytes(n_views),
+                     (size_t)(places + places / 16) * sizeof(uint64_t));
     }
 }
 
@@ -59,7 +61,8 @@ TEST_ON_BOTH(ring, fourier_wavelet_agrees_with_the_definition)
         {"method=fourier-wavelet", 2, 67, 131, .values = VALUES_CT},
         {"method=fourier-wavelet wavelet=db2 level=4 sigma=0.5", 3, 5, 7},
         {"method=fourier-wavelet wavelet=db25 level=1 sigma=5", 1, 40, 33, .dtypes = some},
-        {"method=fourier-wavelet wavelet=db10 level=5 sigma=30", 1, 130, 70, .dtypes = some, .values = VALUES_CT},
+        {"method=fourier-wavelet wavelet=db10 level=5 sigma=30", 1, 130, 70, .dtypes = some,
+         .values = VALUES_CT},
         {"method=fourier-wavelet wavelet=db3 level=16 sigma=0.1", 2, 1, 37, .dtypes = some},
         {"method=fourier-wavelet wavelet=db4", 1, 41, 1, .dtypes = some},
     };
@@ -68,8 +71,9 @@ TEST_ON_BOTH(ring, fourier_wavelet_agrees_with_the_definition)
 
 TEST_ON_BOTH(ring, more_than_2048_views)
 {
-    const struct stage_case cases[] = {
-        {"size=5", 1, 2049, 19, .dtypes = TS_DTYPE_BIT(TS_F32) | TS_DTYPE_BIT(TS_U16), .values = VALUES_CT}};
+    const struct stage_case cases[] = {{"size=5", 1, 2049, 19,
+                                        .dtypes = TS_DTYPE_BIT(TS_F32) | TS_DTYPE_BIT(TS_U16),
+                                        .values = VALUES_CT}};
     cr_assert_eq(ts_stage_check(&ring_stage, ts_ring_oracle, cases, 1), 2);
 }
 
@@ -82,7 +86,8 @@ TEST_ON_BOTH(ring, sorting_takes_stripes_out)
     double worst = 0;
     for (int64_t i = 0; i < 2 * VIEWS * DETECTORS; i++) {
         const int64_t d = i % DETECTORS, view = i / DETECTORS % VIEWS;
-        const double angle = 3.14159265358979 * (double)view / VIEWS, s = (double)(d - 150) / 150 - 0.2 * cos(angle);
+        const double angle = 3.14159265358979 * (double)view / VIEWS,
+                     s = (double)(d - 150) / 150 - 0.2 * cos(angle);
         const double object = exp(-4 * s * s);
         ((float *)in.data)[i] = (float)(object + (d % 50 == 20 ? 0.1 : 0));
     }
@@ -106,7 +111,7 @@ TEST_ON_BOTH(ring, a_value_that_is_no_number_ends_the_run)
     ts_scan_check_finite(&ring_stage, "method=fourier-wavelet");
 }
 
-/* ---- a neutron sinogram of 459 views over 360 degrees, with stripes ----------------------------- */
+/* ---- a neutron sinogram of 459 views over 360 degrees, with stripes -------------------------- */
 
 enum { NEUTRON_VIEWS = 459, NEUTRON_DETECTORS = 503, NEUTRON_OFFSET = 334 };
 
@@ -116,7 +121,8 @@ static struct ts_image neutron_sinogram(void)
     char path[512];
     unsigned char pair[2];
     struct ts_image image = sinogram(1, NEUTRON_VIEWS, NEUTRON_DETECTORS, TS_U16);
-    snprintf(path, sizeof path, "%s/projections/sarepy_neutron360/sinogram_360_neutron_image.tif", ts_test_data());
+    snprintf(path, sizeof path, "%s/projections/sarepy_neutron360/sinogram_360_neutron_image.tif",
+             ts_test_data());
     FILE *file = fopen(path, "rb");
     cr_assert(file, "%s", path);
     cr_assert_eq(fseek(file, NEUTRON_OFFSET, SEEK_SET), 0);
@@ -128,7 +134,8 @@ static struct ts_image neutron_sinogram(void)
     return image;
 }
 
-/* Variance of what the means of columns have beyond those of 3 neighbors on both sides, as a part of their square. */
+/* Variance of what the means of columns have beyond those of 3 neighbors on both sides, as a part
+ * of their square. */
 static double stripes(const struct ts_image *image)
 {
     double means[NEUTRON_DETECTORS] = {0}, sum = 0, level = 0;
@@ -172,7 +179,8 @@ TEST_ON_BOTH(ring, stripes_of_a_neutron_scan_go)
     write_picture(&in, "ring_before");
     write_picture(&run.out, "ring_sorting");
     ts_test_run_clear(&run);
-    cr_assert_eq(ts_test_run(&run, &ring_stage, "method=fourier-wavelet level=4", &in, NULL, 0, 2), TS_OK);
+    cr_assert_eq(ts_test_run(&run, &ring_stage, "method=fourier-wavelet level=4", &in, NULL, 0, 2),
+                 TS_OK);
     const double wavelet = stripes(&run.out);
     cr_assert(wavelet < 0.12 * before, "stripes of %g, before %g", wavelet, before);
     cr_assert_eq(run.out.dtype, TS_F32);
@@ -186,7 +194,8 @@ Test(ring, refuses_what_has_no_meaning)
     struct ts_image in = sinogram(1, 3, 4, TS_F32);
     ts_test_refuses(&ring_stage, "size=4", &in, NULL, "size-even", "");
     ts_test_refuses(&ring_stage, "sigma=3", &in, NULL, "parameter-unused", "");
-    ts_test_refuses(&ring_stage, "method=fourier-wavelet size=5", &in, NULL, "parameter-unused", "");
+    ts_test_refuses(&ring_stage, "method=fourier-wavelet size=5", &in, NULL, "parameter-unused",
+                    "");
     in.axes[1].kind = TS_AXIS_Y;
     in.axes[2].kind = TS_AXIS_X;
     ts_test_refuses(&ring_stage, "", &in, NULL, "stage-axes", "");

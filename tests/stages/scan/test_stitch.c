@@ -39,7 +39,8 @@ TEST_ON_BOTH(stitch, agrees_with_the_oracle)
         {"", 2, 80, 23, .arc = 720, .center = -8},
         {"", 19, 6, 300, .arc = 360, .center = -120.6},
         {"", 1, 2050, 5, .arc = 360, .center = 1},
-        {"", 2, 118, 23, .arc = 354, .center = -8}, /* two views lost, then one, which is interpolated */
+        {"", 2, 118, 23, .arc = 354,
+         .center = -8}, /* two views lost, then one, which is interpolated */
         {"interpolation=cubic", 2, 39, 23, .arc = 351, .center = 5.3},
     };
     const size_t n = sizeof cases / sizeof *cases;
@@ -61,7 +62,8 @@ TEST_ON_BOTH(stitch, takes_every_dtype)
         struct ts_image is = ts_test_output(&stitch_stage, "center=5.3", &in),
                         expected = ts_test_output(&stitch_stage, "center=5.3", &floats);
         cr_assert_eq(is.dtype, TS_F32);
-        cr_assert(!memcmp(is.data, expected.data, ts_image_bytes(&is)), "%s", ts_dtype_name(in.dtype));
+        cr_assert(!memcmp(is.data, expected.data, ts_image_bytes(&is)), "%s",
+                  ts_dtype_name(in.dtype));
         compared++;
         free(is.data);
         free(expected.data);
@@ -71,10 +73,12 @@ TEST_ON_BOTH(stitch, takes_every_dtype)
     cr_assert_eq(compared, 6);
 }
 
-/* Views of the first half turn that no opposite sees are copied, and those of the second where 2 center is whole. */
+/* Views of the first half turn that no opposite sees are copied, and those of the second where 2
+ * center is whole. */
 TEST_ON_BOTH(stitch, copies_what_one_view_sees)
 {
-    static const struct scan_case which = {"", 2, 12, 20, .arc = 360, .center = -6.5}; /* axis at 3 */
+    static const struct scan_case which = {"", 2,          12,
+                                           20, .arc = 360, .center = -6.5}; /* axis at 3 */
     struct ts_image in = ts_test_scan(&which, 5);
     struct ts_image out = ts_test_output(&stitch_stage, "", &in);
     cr_assert_eq(out.axes[1].n, 6);
@@ -87,7 +91,8 @@ TEST_ON_BOTH(stitch, copies_what_one_view_sees)
     for (int z = 0; z < 2; z++)
         for (int v = 0; v < 6; v++) {
             const float *row = (const float *)out.data + (z * 6 + v) * 39,
-                        *own = (const float *)in.data + (z * 12 + v) * 20, *opposite = own + (size_t)6 * 20;
+                        *own = (const float *)in.data + (z * 12 + v) * 20,
+                        *opposite = own + (size_t)6 * 20;
             for (int k = 0; k < 39; k++) {
                 const int d = k - 16;
                 if (d > 6)
@@ -106,7 +111,8 @@ TEST_ON_BOTH(stitch, copies_what_one_view_sees)
     free(in.data);
 }
 
-/* A disc beside the axis as a parallel beam sees it, and the axis on detector `center`; in the middle of each detector.
+/* A disc beside the axis as a parallel beam sees it, and the axis on detector `center`; in the
+ * middle of each detector.
  */
 static void draw(struct ts_image *image, double center)
 {
@@ -115,9 +121,11 @@ static void draw(struct ts_image *image, double center)
     image->axes[2].first = -center * image->axes[2].spacing;
     for (int64_t v = 0; v < view->n; v++) {
         const double theta =
-            (view->positions ? view->positions[v] : view->first + (double)v * view->spacing) * M_PI / 180;
+            (view->positions ? view->positions[v] : view->first + (double)v * view->spacing) *
+            M_PI / 180;
         for (int64_t d = 0; d < image->axes[2].n; d++) {
-            const double s = ((double)d - center) * image->axes[2].spacing - x * cos(theta) - y * sin(theta);
+            const double s =
+                ((double)d - center) * image->axes[2].spacing - x * cos(theta) - y * sin(theta);
             ((float *)image->data)[v * image->axes[2].n + d] =
                 s * s < radius * radius ? (float)(2 * sqrt(radius * radius - s * s)) : 0;
         }
@@ -128,11 +136,13 @@ static double farthest(const struct ts_image *a, const struct ts_image *b)
 {
     double most = 0;
     for (size_t i = 0; i < ts_image_count(a); i++)
-        most = fmax(most, fabs((double)((const float *)a->data)[i] - (double)((const float *)b->data)[i]));
+        most = fmax(
+            most, fabs((double)((const float *)a->data)[i] - (double)((const float *)b->data)[i]));
     return most;
 }
 
-/* Angles that rise or fall, from anywhere, wrapped or not, give what a detector wide enough sees over half a turn. */
+/* Angles that rise or fall, from anywhere, wrapped or not, give what a detector wide enough sees
+ * over half a turn. */
 TEST_ON_BOTH(stitch, is_the_scan_of_a_wide_detector)
 {
     static double wrapped[90], uneven[90];
@@ -144,8 +154,9 @@ TEST_ON_BOTH(stitch, is_the_scan_of_a_wide_detector)
         double first, step, center;
         int64_t n;
         const double *positions;
-    } scans[] = {{0, 4, 9.5, 90, NULL},     {-180, 4, 70, 90, NULL}, {33, -4, 9, 90, NULL},  {360, -4, 63.5, 91, NULL},
-                 {0, 0, 11.5, 90, wrapped}, {0, 4, 68, 180, NULL},   {0, 0, 8.5, 90, uneven}};
+    } scans[] = {{0, 4, 9.5, 90, NULL},     {-180, 4, 70, 90, NULL},   {33, -4, 9, 90, NULL},
+                 {360, -4, 63.5, 91, NULL}, {0, 0, 11.5, 90, wrapped}, {0, 4, 68, 180, NULL},
+                 {0, 0, 8.5, 90, uneven}};
     for (size_t i = 0; i < sizeof scans / sizeof *scans; i++) {
         static const struct scan_case which = {"", 1, 180, 80, .arc = 360}, wide = {"", 1, 45, 159};
         struct ts_image in = ts_test_scan(&which, 5), expected = ts_test_scan(&wide, 5);
@@ -168,8 +179,8 @@ TEST_ON_BOTH(stitch, is_the_scan_of_a_wide_detector)
     }
 }
 
-/* Views that are lost at the end, in the middle, of a turn either way, and a turn and a bit. The result has the angles
- * that its axis says. */
+/* Views that are lost at the end, in the middle, of a turn either way, and a turn and a bit. The
+ * result has the angles that its axis says. */
 TEST_ON_BOTH(stitch, a_few_views_may_be_lost)
 {
     static double middle[87], straddling[87], first_half[86], single[88];
@@ -203,7 +214,8 @@ TEST_ON_BOTH(stitch, a_few_views_may_be_lost)
         in.axes[1].positions = scans[i].positions;
         draw(&in, 9.5);
         cr_assert_eq(ts_test_run(&run, &stitch_stage, "", &in, NULL, 0, 2), TS_OK, "scan %zu", i);
-        cr_expect_eq(run.out.axes[1].n, scans[i].views, "scan %zu: %lld views", i, (long long)run.out.axes[1].n);
+        cr_expect_eq(run.out.axes[1].n, scans[i].views, "scan %zu: %lld views", i,
+                     (long long)run.out.axes[1].n);
         cr_expect_eq(ts_test_record(run.diag, "views-lost") != NULL, scans[i].warns, "scan %zu", i);
         expected.axes[1] = run.out.axes[1];
         draw(&expected, -run.out.axes[2].first / run.out.axes[2].spacing);
@@ -215,7 +227,8 @@ TEST_ON_BOTH(stitch, a_few_views_may_be_lost)
     }
 }
 
-/* A disc of 0.02 / mm nearly as wide as the enlarged field, off the axis, with the axis at 20.3 of 120 detectors. */
+/* A disc of 0.02 / mm nearly as wide as the enlarged field, off the axis, with the axis at 20.3 of
+ * 120 detectors. */
 TEST_ON_BOTH(stitch, gives_back_the_disc_of_half_an_acquisition)
 {
     enum { VIEWS = 400, N = 120 };
@@ -225,8 +238,10 @@ TEST_ON_BOTH(stitch, gives_back_the_disc_of_half_an_acquisition)
     struct ts_image in = ts_test_scan(&which, 5);
     for (int v = 0; v < VIEWS; v++)
         for (int d = 0; d < N; d++) {
-            const double s = ((double)d - center) * 0.5 - 2 * cos((7 + 360.0 * v / VIEWS) * M_PI / 180);
-            ((float *)in.data)[v * N + d] = s * s < radius * radius ? (float)(0.04 * sqrt(radius * radius - s * s)) : 0;
+            const double s =
+                ((double)d - center) * 0.5 - 2 * cos((7 + 360.0 * v / VIEWS) * M_PI / 180);
+            ((float *)in.data)[v * N + d] =
+                s * s < radius * radius ? (float)(0.04 * sqrt(radius * radius - s * s)) : 0;
         }
     struct stage_run given;
     cr_assert_eq(ts_test_run(&given, &center_stage, "center=20.3", &in, NULL, 0, 2), TS_OK);
@@ -248,8 +263,9 @@ TEST_ON_BOTH(stitch, gives_back_the_disc_of_half_an_acquisition)
                 n++;
                 most = fmax(most, fabs(error));
             }
-        cr_assert(n > 17000 && fabs(sum / n) < 0.001 && most < 0.005, "%s: mean %g, most %g over %g pixels",
-                  reconstructions[i]->name, sum / n, most, n);
+        cr_assert(n > 17000 && fabs(sum / n) < 0.001 && most < 0.005,
+                  "%s: mean %g, most %g over %g pixels", reconstructions[i]->name, sum / n, most,
+                  n);
         free(slice.data);
     }
     ts_test_run_clear(&given);
@@ -286,18 +302,34 @@ Test(stitch, refuses_what_it_cannot_join)
     } wrong[] = {
         {{"", 1, 40, 9, .arc = 360, .beam = SCAN_ARC}, "", "stage-beam", "fan-arc"},
         {{"", 1, 40, 9}, "", "views-opposite", "view 0 at 7 degrees has no opposite"},
-        {{"", 1, 40, 9, .arc = 351}, "", "views-between", "the opposite of view 0 at 7 degrees lies between view 20"},
+        {{"", 1, 40, 9, .arc = 351},
+         "",
+         "views-between",
+         "the opposite of view 0 at 7 degrees lies between view 20"},
         {{"", 1, 39, 9, .arc = 351}, "between=refuse", "views-between", "between: interpolate"},
-        {{"", 1, 41, 9, .arc = 360}, "", "views-between", "within a tenth of a step, 0.857143 degrees"},
-        {{"", 1, 40, 9, .arc = 300}, "between=interpolate", "views-opposite", "a whole turn was expected"},
-        {{"", 1, 40, 9, .arc = 360}, "center=-0.5", "center-outside", "-0.5 is outside the detector, [0, 8]"},
+        {{"", 1, 41, 9, .arc = 360},
+         "",
+         "views-between",
+         "within a tenth of a step, 0.857143 degrees"},
+        {{"", 1, 40, 9, .arc = 300},
+         "between=interpolate",
+         "views-opposite",
+         "a whole turn was expected"},
+        {{"", 1, 40, 9, .arc = 360},
+         "center=-0.5",
+         "center-outside",
+         "-0.5 is outside the detector, [0, 8]"},
         {{"", 1, 40, 9, .arc = 360}, "center=8.5", "center-outside", ""},
         {{"", 1, 40, 9, .arc = 360},
          "detectors=18",
          "detectors-empty",
          "more than two views of 9 detector pixels can fill, 17"},
         {{"", 1, 40, 9}, "", "angles-in-radians", "", radians},
-        {{"", 1, 40, 9}, "", "views-order", "view 4, at 45 degrees, comes after view 3, at 18", jumbled},
+        {{"", 1, 40, 9},
+         "",
+         "views-order",
+         "view 4, at 45 degrees, comes after view 3, at 18",
+         jumbled},
         {{"", 1, 40, 9},
          "",
          "views-between",
@@ -308,7 +340,8 @@ Test(stitch, refuses_what_it_cannot_join)
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct ts_image in = ts_test_scan(&wrong[i].scan, 5);
         in.axes[1].positions = wrong[i].angles;
-        ts_test_refuses(&stitch_stage, wrong[i].assignments, &in, NULL, wrong[i].code, wrong[i].words);
+        ts_test_refuses(&stitch_stage, wrong[i].assignments, &in, NULL, wrong[i].code,
+                        wrong[i].words);
         free(in.data);
     }
     static const struct scan_case good = {"", 1, 40, 9, .arc = 360};
@@ -324,8 +357,8 @@ Test(stitch, refuses_what_it_cannot_join)
     free(in.data);
 }
 
-/* A disc off the axis, of which the detector sees a little more than half: its center is found, and its slice is right,
- * though views are lost. */
+/* A disc off the axis, of which the detector sees a little more than half: its center is found, and
+ * its slice is right, though views are lost. */
 TEST_ON_BOTH(stitch, half_an_acquisition_that_lacks_views_is_found_and_joined)
 {
     static double middle[177], jittered[180];
@@ -364,7 +397,8 @@ TEST_ON_BOTH(stitch, half_an_acquisition_that_lacks_views_is_found_and_joined)
                     (float)((s * s < radius * radius ? 0.04 * sqrt(radius * radius - s * s) : 0) +
                             (t * t < 25 ? 0.04 * sqrt(25 - t * t) : 0));
             }
-        cr_assert_eq(ts_test_run(&found, &center_stage, "method=overlap", &in, NULL, 0, 2), TS_OK, "scan %zu", i);
+        cr_assert_eq(ts_test_run(&found, &center_stage, "method=overlap", &in, NULL, 0, 2), TS_OK,
+                     "scan %zu", i);
         const double center = ts_test_table_at(&found, "center", 0);
         cr_expect_leq(fabs(center - axis), 0.1, "scan %zu: center %g", i, center);
         in.axes[2].first = -axis * in.axes[2].spacing;

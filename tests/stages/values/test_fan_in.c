@@ -15,7 +15,8 @@ TestSuite(fan_in);
 /* Small whole numbers: every order is exact. */
 Test(fan_in, joins_all_values)
 {
-    static const size_t sizes[] = {0, 1, 2, 3, 4, 5, 7, 8, 9, 31, 64, 100, 255, 256, 257, 1000, 4097};
+    static const size_t sizes[] = {0,  1,  2,   3,   4,   5,   7,    8,   9,
+                                   31, 64, 100, 255, 256, 257, 1000, 4097};
     double values[4097];
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
         const size_t n = sizes[s];
@@ -29,13 +30,20 @@ Test(fan_in, joins_all_values)
         }
         for (int what = 0; what < 4; what++) {
             for (size_t i = 0; i < n; i++)
-                values[i] = what == 1 ? (i % 3 == 0 ? 2 : i % 3 == 1 ? 0.5 : 1) : (double)(i * 7919 % 1009) - 500;
+                values[i] = what == 1 ? (i % 3 == 0   ? 2
+                                         : i % 3 == 1 ? 0.5
+                                                      : 1)
+                                      : (double)(i * 7919 % 1009) - 500;
             const double found = what == 0   ? ts_fan_in_sum(values, n)
                                  : what == 1 ? ts_fan_in_product(values, n)
                                  : what == 2 ? ts_fan_in_min(values, n)
                                              : ts_fan_in_max(values, n);
-            const double expected = what == 0 ? sum : what == 1 ? product : what == 2 ? least : most;
-            cr_assert(found == expected, "reduction %d of %zu: %g not %g", what, n, found, expected);
+            const double expected = what == 0   ? sum
+                                    : what == 1 ? product
+                                    : what == 2 ? least
+                                                : most;
+            cr_assert(found == expected, "reduction %d of %zu: %g not %g", what, n, found,
+                      expected);
         }
     }
 }
@@ -51,12 +59,13 @@ Test(fan_in, halves_with_stride)
     cr_assert(ts_fan_in_stride(257) == 256 && ts_fan_in_stride(0) == 0);
 }
 
-/* The orders leave different sums in the tables that were added to others: 16 tables halve with strides 8, 4, 2 and 1,
- * or in runs of 4 whose first tables then halve. */
+/* The orders leave different sums in the tables that were added to others: 16 tables halve with
+ * strides 8, 4, 2 and 1, or in runs of 4 whose first tables then halve. */
 Test(fan_in, tables_are_joined_in_the_order_of_the_method)
 {
-    static const uint64_t left[][16] = {[REDUCTION_FAN_IN] = {16, 8, 4, 4, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1},
-                                        [REDUCTION_TWO_LEVEL] = {16, 1, 1, 1, 8, 1, 1, 1, 4, 1, 1, 1, 4, 1, 1, 1}};
+    static const uint64_t left[][16] = {
+        [REDUCTION_FAN_IN] = {16, 8, 4, 4, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1},
+        [REDUCTION_TWO_LEVEL] = {16, 1, 1, 1, 8, 1, 1, 1, 4, 1, 1, 1, 4, 1, 1, 1}};
     for (int method = REDUCTION_FAN_IN; method <= REDUCTION_TWO_LEVEL; method++) {
         uint64_t tables[16];
         for (int i = 0; i < 16; i++)
@@ -88,7 +97,8 @@ Test(fan_in, sums_of_values_that_come_one_by_one)
         for (size_t i = 0; i < sizes[s]; i++)
             expected += (long double)(0.1 * (double)(i % 10));
         const double found = ts_fan_in_sum_end(sum);
-        cr_assert(fabs(found - (double)expected) <= 1e-15 * (double)expected * 20, "%zu: %.17g", sizes[s], found);
+        cr_assert(fabs(found - (double)expected) <= 1e-15 * (double)expected * 20, "%zu: %.17g",
+                  sizes[s], found);
         free(sum);
     }
 }
@@ -98,7 +108,8 @@ static void join(uint64_t *tables, size_t n_tables, size_t n_bins, enum reductio
 #ifdef TS_HAVE_CUDA
     if (ts_test_device) {
         struct ts_diag *diag = ts_diag_create();
-        cr_assert_eq(ts_test_tables_join(ts_test_device, tables, (int64_t)n_tables, (int64_t)n_bins, method, diag),
+        cr_assert_eq(ts_test_tables_join(ts_test_device, tables, (int64_t)n_tables, (int64_t)n_bins,
+                                         method, diag),
                      TS_OK);
         ts_diag_destroy(diag);
         return;
@@ -114,14 +125,15 @@ TEST_ON_BOTH(fan_in, joins_tables)
         for (size_t c = 0; c < sizeof counts / sizeof *counts; c++)
             for (size_t b = 0; b < sizeof bins / sizeof *bins; b++) {
                 const size_t n = counts[c] * bins[b];
-                uint64_t *tables = malloc(n * sizeof *tables), *expected = calloc(bins[b], sizeof *expected);
+                uint64_t *tables = malloc(n * sizeof *tables),
+                         *expected = calloc(bins[b], sizeof *expected);
                 for (size_t i = 0; i < n; i++) {
                     tables[i] = (uint64_t)i * 2654435761u;
                     expected[i % bins[b]] += tables[i];
                 }
                 join(tables, counts[c], bins[b], (enum reduction_method)method);
-                cr_assert(!memcmp(tables, expected, bins[b] * sizeof *tables), "%zu tables of %zu, method %d",
-                          counts[c], bins[b], method);
+                cr_assert(!memcmp(tables, expected, bins[b] * sizeof *tables),
+                          "%zu tables of %zu, method %d", counts[c], bins[b], method);
                 free(tables);
                 free(expected);
             }
@@ -138,7 +150,8 @@ Test(fan_in, radix_sort_sorts)
     static const size_t sizes[] = {0, 1, 2, 255, 1000, 70001};
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
         const size_t n = sizes[s];
-        uint32_t *keys = malloc((2 * n + 1) * sizeof *keys), *expected = malloc((n + 1) * sizeof *keys);
+        uint32_t *keys = malloc((2 * n + 1) * sizeof *keys),
+                 *expected = malloc((n + 1) * sizeof *keys);
         for (size_t i = 0; i < n; i++)
             keys[i] = expected[i] = (uint32_t)i * 2654435761u ^ (i % 3 ? 0 : 0xFFFF0000u);
         qsort(expected, n, sizeof *expected, rising);

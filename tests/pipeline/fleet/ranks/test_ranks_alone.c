@@ -8,7 +8,8 @@
 
 #include "pipeline/fleet/ranks/ranks.h"
 
-static const char *const variables[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS", "PMIX_RANK"};
+static const char *const variables[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS",
+                                        "PMIX_RANK"};
 
 static void clear(void)
 {
