@@ -30,9 +30,10 @@ static enum ts_status backproject_resolve(const struct stage_context *context, v
         snprintf(params->unit, sizeof params->unit, "%s", in->unit ? in->unit : "");
     /* Weights of a parallel beam have their own check. */
     const bool any = params->weights == VIEW_WEIGHTS_NONE || in->beam.kind != TS_BEAM_PARALLEL;
-    const enum ts_status status =
-        params->gaps == VIEW_GAPS_REFUSE && any ? ts_view_angles_check_unit(context) : TS_OK;
-    return status == TS_OK ? ts_reconstruction_resolve(context, params) : status;
+    const enum ts_status status = ts_reconstruction_resolve(context, params);
+    return status == TS_OK && params->gaps == VIEW_GAPS_REFUSE && any
+               ? ts_view_angles_check_unit(context)
+               : status;
 }
 
 static enum ts_status backproject_shape(const struct stage_context *context, struct ts_image *out)
