@@ -148,7 +148,7 @@ bool ts_hdf5_value_text(hid_t dataset, const struct hdf5_storage *storage, char 
     return done;
 }
 
-int ts_hdf5_text_of(hid_t object, const char *attribute, char *out, size_t size)
+int ts_hdf5_texts_of(hid_t object, const char *attribute, int most, char *out, size_t size)
 {
     const htri_t there = attribute ? H5Aexists(object, attribute) : 1;
     out[0] = '\0';
@@ -158,10 +158,16 @@ int ts_hdf5_text_of(hid_t object, const char *attribute, char *out, size_t size)
     const hid_t type = value < 0 ? -1 : attribute ? H5Aget_type(value) : H5Dget_type(value);
     const hid_t space = value < 0 ? -1 : attribute ? H5Aget_space(value) : H5Dget_space(value);
     int found = type >= 0 && space >= 0 ? 0 : -1;
-    if (found == 0 && H5Tget_class(type) == H5T_STRING && H5Sget_simple_extent_npoints(space) == 1)
-        found = read_texts(value, attribute != NULL, type, space, 1, out, size);
+    const hssize_t n = found == 0 ? H5Sget_simple_extent_npoints(space) : 0;
+    if (n >= 1 && n <= most && H5Tget_class(type) == H5T_STRING)
+        found = read_texts(value, attribute != NULL, type, space, (size_t)n, out, size);
     TS_HDF5_CLOSE(space, type, attribute ? value : -1);
     return found;
+}
+
+int ts_hdf5_text_of(hid_t object, const char *attribute, char *out, size_t size)
+{
+    return ts_hdf5_texts_of(object, attribute, 1, out, size);
 }
 
 static size_t add(char *out, size_t size, size_t used, const char *before, const char *word)

@@ -23,6 +23,8 @@ bool ts_hdf5_value_text(hid_t dataset, const struct hdf5_storage *storage, char 
  * `attribute` is NULL. Returns 1 where it is there, 0 where there is none (`out` is then ""), and
  * -1 where the library failed. */
 int ts_hdf5_text_of(hid_t object, const char *attribute, char *out, size_t size);
+/* Does the same for up to `most` texts: several are written as "[z, y, x]". */
+int ts_hdf5_texts_of(hid_t object, const char *attribute, int most, char *out, size_t size);
 /* Writes a text such as "chunked 8 x 512 x 512, shuffle, deflate 6, fletcher32". */
 void ts_hdf5_storage_text(const struct hdf5_storage *storage, char *out, size_t size);
 

@@ -161,11 +161,11 @@ static struct wanted find_attribute(hid_t object, const char *name)
 /* Text of an attribute, or of a scalar dataset where `name` is NULL, without spaces at its end; ""
  * where there is none such. */
 static enum ts_status read_text(const struct hdf5_child *child, hid_t object, const char *name,
-                                char *out, size_t size, struct ts_diag *diag)
+                                int most, char *out, size_t size, struct ts_diag *diag)
 {
     const struct wanted wanted =
         name ? find_attribute(object, name) : (struct wanted){.name = NULL};
-    if (ts_hdf5_text_of(object, *wanted.found ? wanted.found : name, out, size) < 0)
+    if (ts_hdf5_texts_of(object, *wanted.found ? wanted.found : name, most, out, size) < 0)
         return unreadable(child, object, "hdf5-text", "the text ", name, diag);
     for (size_t n = strlen(out); n > 0 && out[n - 1] == ' '; n--)
         out[n - 1] = '\0';
@@ -183,7 +183,7 @@ static enum ts_status describe(struct walk *walk)
                    : type == H5I_DATASET ? FINDER_DATASET
                                          : FINDER_OTHER;
     if (type == H5I_GROUP)
-        return read_text(walk->child, walk->at, "NX_class", answer->nx_class,
+        return read_text(walk->child, walk->at, "NX_class", 1, answer->nx_class,
                          sizeof answer->nx_class, walk->diag);
     const hid_t space = type == H5I_DATASET ? H5Dget_space(walk->at) : -1;
     if (space >= 0)
@@ -268,8 +268,8 @@ enum ts_status ts_hdf5_task_text(struct hdf5_child *child, const void *request, 
 {
     const struct attribute_request *of = request;
     char text[FINDER_NAME] = "";
-    const enum ts_status status =
-        read_text(child, of->object, of->of_dataset ? NULL : of->name, text, sizeof text, diag);
+    const enum ts_status status = read_text(child, of->object, of->of_dataset ? NULL : of->name,
+                                            of->n, text, sizeof text, diag);
     fwrite(text, 1, sizeof text, out);
     return status;
 }

@@ -44,7 +44,7 @@ struct object_request {
 struct attribute_request {
     int64_t object;
     int32_t of_dataset; /* the text is the value of the dataset, and there is no attribute */
-    int32_t n;          /* numbers that are expected, at most FINDER_NUMBERS */
+    int32_t n;          /* texts at most; numbers that are expected, at most FINDER_NUMBERS */
     char name[64];
 };
 

@@ -427,10 +427,11 @@ enum ts_status ts_hdf5_input_names(struct hdf5_input *input, const struct hdf5_r
     return TS_OK;
 }
 
-enum ts_status ts_hdf5_input_text(const struct hdf5_input *input, const struct hdf5_ref *object,
-                                  const char *attribute, char *out, size_t size)
+enum ts_status ts_hdf5_input_texts(const struct hdf5_input *input, const struct hdf5_ref *object,
+                                   const char *attribute, int most, char *out, size_t size)
 {
-    struct attribute_request request = {.object = object->object, .of_dataset = attribute == NULL};
+    struct attribute_request request = {
+        .object = object->object, .of_dataset = attribute == NULL, .n = most};
     char text[FINDER_NAME];
     out[0] = '\0';
     snprintf(request.name, sizeof request.name, "%s", attribute ? attribute : "");
@@ -442,6 +443,12 @@ enum ts_status ts_hdf5_input_text(const struct hdf5_input *input, const struct h
     text[sizeof text - 1] = '\0';
     snprintf(out, size, "%s", text);
     return TS_OK;
+}
+
+enum ts_status ts_hdf5_input_text(const struct hdf5_input *input, const struct hdf5_ref *object,
+                                  const char *attribute, char *out, size_t size)
+{
+    return ts_hdf5_input_texts(input, object, attribute, 1, out, size);
 }
 
 enum ts_status ts_hdf5_input_numbers(const struct hdf5_input *input, const struct hdf5_ref *object,

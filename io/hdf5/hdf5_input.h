@@ -118,6 +118,9 @@ enum ts_status ts_hdf5_input_names(struct hdf5_input *input, const struct hdf5_r
  * where there is one that cannot be read. */
 enum ts_status ts_hdf5_input_text(const struct hdf5_input *input, const struct hdf5_ref *object,
                                   const char *attribute, char *out, size_t size);
+/* Does the same for up to `most` texts: several are given as "[z, y, x]". */
+enum ts_status ts_hdf5_input_texts(const struct hdf5_input *input, const struct hdf5_ref *object,
+                                   const char *attribute, int most, char *out, size_t size);
 /* Reads n numbers of an attribute; n is at most FINDER_NUMBERS. *found becomes n, 0 where the
  * attribute does not hold so many finite numbers, or -1 where there is no such attribute. One
  * number may be written as a text. */

@@ -131,15 +131,23 @@ static enum ts_status find_angles(struct projections *projections, const struct 
                : status;
 }
 
-/* Warns of a scale that stands beside the dataset. */
-static enum ts_status warn_of_scale(struct hdf5_input *input, const char *path)
+/* Warns of a scale that stands beside the dataset, and of axes that the file names in another
+ * order. */
+static enum ts_status warn_of_fields(struct projections *projections,
+                                     const struct hdf5_params *params)
 {
-    const char *name = ts_base_name(path);
+    struct hdf5_input *input = &projections->input;
+    const char *path = params->path, *name = ts_base_name(path);
     char folder[HDF5_INPUT_PATH];
     struct hdf5_ref group = {0};
     snprintf(folder, sizeof folder, "/%.*s", (int)(name - path), path);
-    const enum ts_status status = ts_hdf5_input_find_root(input, folder, &group);
-    return status == TS_OK ? ts_scan_field_warn_beside(input, &group, name) : status;
+    enum ts_status status = ts_hdf5_input_find_root(input, folder, &group);
+    if (status == TS_OK)
+        status = ts_scan_field_warn_beside(input, &group, name);
+    if (status == TS_OK)
+        status = ts_scan_field_warn_of_axes(input, &group, &projections->stack, name,
+                                            params->axes.items);
+    return status;
 }
 
 static enum ts_status find_all(struct projections *projections, const struct param_set *set)
@@ -162,7 +170,7 @@ static enum ts_status find_all(struct projections *projections, const struct par
     projections->n_views = projections->stack.n[projections->order[1]];
     projections->quantity = params->quantity;
     if (status == TS_OK)
-        status = warn_of_scale(&projections->input, params->path);
+        status = warn_of_fields(projections, params);
     return status == TS_OK ? find_angles(projections, set) : status;
 }
 

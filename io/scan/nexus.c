@@ -227,9 +227,15 @@ static enum ts_status open_frames(struct nexus *nexus)
         status = ts_hdf5_input_refuse(nexus->input, "frames-missing", "there are no frames: %s",
                                       *given ? given
                                              : "no NXdetector of the entry has data and image_key");
-    return status == TS_OK ? ts_hdf5_stack_open(nexus->input, &dataset, *given ? given : "data", 3,
-                                                &nexus->projections->stack)
-                           : status;
+    if (status == TS_OK)
+        status = ts_hdf5_stack_open(nexus->input, &dataset, *given ? given : "data", 3,
+                                    &nexus->projections->stack);
+    return status == TS_OK
+               ? ts_scan_field_warn_of_axes(nexus->input,
+                                            *given ? &(struct hdf5_ref){0} : &nexus->detector,
+                                            &nexus->projections->stack, "data",
+                                            (const char *const[]){"view", "z", "detector"})
+               : status;
 }
 
 /* Reads a list with a value for each frame: the dataset that the chain names or the detector's. It

@@ -184,6 +184,99 @@ enum ts_status ts_scan_field_warn_beside(struct hdf5_input *input, const struct 
     return status;
 }
 
+/* ---- names of axes --------------------------------------------------------------------------- */
+
+/* Returns what an axis of this name holds: 'v' views, 'r' rows and 'c' columns of a scan's frames,
+ * x, y and z of a volume, 0 if the name says nothing. */
+static char axis_meaning(const char *name, bool volume)
+{
+    static const struct {
+        char scan, volume;
+        const char *names[6];
+    } known[] = {{'v', 'v', {"view", "theta", "rotation_angle", "angle", "frame", "frames"}},
+                 {'r', 'z', {"z"}},
+                 {'r', 'y', {"y"}},
+                 {'r', 0, {"row", "rows", "slice"}},
+                 {'c', 'x', {"x"}},
+                 {'c', 0, {"detector", "column", "columns"}}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        for (int k = 0; k < 6 && known[i].names[k]; k++)
+            if (!strcasecmp(name, known[i].names[k]))
+                return volume ? known[i].volume : known[i].scan;
+    return 0;
+}
+
+/* Cuts names such as "[theta, y, x]" or "theta:y:x" into their meanings. Returns false if there are
+ * not three. */
+static bool axis_meanings(char *text, bool volume, char meanings[3])
+{
+    char *rest = NULL;
+    int n = 0;
+    for (char *name = strtok_r(text, "[]:, ", &rest); name; name = strtok_r(NULL, "[]:, ", &rest)) {
+        if (n == 3)
+            return false;
+        meanings[n++] = axis_meaning(name, volume);
+    }
+    return n == 3;
+}
+
+/* An axis contradicts if its name stands once in the file and means another axis of the image. */
+static bool axes_contradict(const char stated[3], const char expected[3])
+{
+    for (int i = 0; i < 3; i++) {
+        bool once = stated[i] != 0, other = false;
+        for (int k = 0; k < 3; k++) {
+            once = once && (k == i || stated[k] != stated[i]);
+            other = other || (k != i && expected[k] == stated[i]);
+        }
+        if (once && other && stated[i] != expected[i])
+            return true;
+    }
+    return false;
+}
+
+static enum ts_status warn_of_names(const struct hdf5_input *input, const struct hdf5_ref *object,
+                                    const char *attribute, const char *name,
+                                    const char *const read[3])
+{
+    enum { MOST_AXES = 8 };
+    char names[256], cut[256], shown[512], stated[3], expected[3];
+    const bool volume = !strcmp(read[0], "y") || !strcmp(read[1], "y") || !strcmp(read[2], "y");
+    const enum ts_status status =
+        ts_hdf5_input_texts(input, object, attribute, MOST_AXES, names, sizeof names);
+    if (status != TS_OK || !*names)
+        return status;
+    memcpy(cut, names, sizeof cut);
+    for (int i = 0; i < 3; i++)
+        expected[i] = axis_meaning(read[i], volume);
+    if (!axis_meanings(cut, volume, stated) || !axes_contradict(stated, expected))
+        return TS_OK;
+    ts_text_escape(shown, sizeof shown, names);
+    const struct diag_site site = {
+        .code = "axes-order", .span = input->set->spans[0], .stage = input->set->owner};
+    ts_diag_warning(input->diag, &site, "%s: %s of %s says %s, and it is read as %s, %s, %s",
+                    input->path, attribute, name, shown, read[0], read[1], read[2]);
+    return TS_OK;
+}
+
+enum ts_status ts_scan_field_warn_of_axes(const struct hdf5_input *input,
+                                          const struct hdf5_ref *group,
+                                          const struct hdf5_stack *stack, const char *name,
+                                          const char *const read[3])
+{
+    char signal[64] = "";
+    enum ts_status status = warn_of_names(input, &stack->dataset, "axes", name, read);
+    if (status == TS_OK)
+        status = warn_of_names(input, &stack->dataset, "DIMENSION_LABELS", name, read);
+    if (status == TS_OK && group->kind == FINDER_GROUP)
+        status = ts_hdf5_input_text(input, group, "signal", signal, sizeof signal);
+    if (status == TS_OK && group->kind == FINDER_GROUP && !strcmp(signal, name))
+        status = warn_of_names(input, group, "axes", name, read);
+    return status;
+}
+
+/* ---- units ----------------------------------------------------------------------------------- */
+
 /* In any case of letters nothing here is a megameter or a petameter apart. */
 double ts_scan_field_mm(const char *units)
 {

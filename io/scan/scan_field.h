@@ -40,6 +40,13 @@ enum ts_status ts_scan_field_warn_of_attributes(const struct hdf5_input *input,
  * NXdata: (value + offset) * scaling_factor. */
 enum ts_status ts_scan_field_warn_beside(struct hdf5_input *input, const struct hdf5_ref *group,
                                          const char *name);
+/* Warns (axes-order) if what the file calls the three axes of the dataset contradicts the order in
+ * which they are read, such as {"view", "z", "detector"}: the attribute axes and the labels of the
+ * dataset, and the attribute axes of the group that holds it if the dataset is its signal. */
+enum ts_status ts_scan_field_warn_of_axes(const struct hdf5_input *input,
+                                          const struct hdf5_ref *group,
+                                          const struct hdf5_stack *stack, const char *name,
+                                          const char *const read[3]);
 /* Returns the millimeters of a unit of length, 0 where it is not known. Names count in any case. */
 double ts_scan_field_mm(const char *units);
 

@@ -59,6 +59,65 @@ Test(hdf5_source, takes_every_order_of_axes)
     }
 }
 
+/* Names of axes that the file states are compared with the order in which the dataset is read. */
+Test(hdf5_source, axes_of_another_order_are_warned_of)
+{
+    static const struct {
+        const char *where, *stated[3], *read[3];
+        bool warned;
+    } rows[] = {{"group", {"z", "y", "x"}, {"z", "y", "x"}, false},
+                {"group", {"x", "y", "z"}, {"z", "y", "x"}, true},
+                {"group", {"X", "Y", "Z"}, {"z", "y", "x"}, true},
+                {"group", {".", "y", "x"}, {"z", "y", "x"}, false},
+                {"group", {"a", "b", "c"}, {"z", "y", "x"}, false},
+                {"labels", {"z", "y", "x"}, {"z", "y", "x"}, false},
+                {"labels", {"y", "z", "x"}, {"z", "y", "x"}, true},
+                {"axes", {"x:y:z"}, {"x", "y", "z"}, false},
+                {"axes", {"x:y:z"}, {"z", "y", "x"}, true},
+                {"axes", {"z"}, {"z", "y", "x"}, false},
+                {"group", {"rotation_angle", "y", "x"}, {"view", "z", "detector"}, false},
+                {"group", {"y", "rotation_angle", "x"}, {"view", "z", "detector"}, true},
+                {"group", {"theta", "x", "y"}, {"view", "z", "detector"}, true},
+                {"group", {"z", "y", "x"}, {"view", "z", "detector"}, false},
+                {"group", {"frame", "row", "column"}, {"frame", "z", "detector"}, false}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const hid_t file = ts_scan_file_exchange(NULL, 0, NULL),
+                    group = H5Gopen2(file, "/exchange", 0), data = H5Dopen2(group, "data", 0),
+                    at = *rows[i].where == 'g' ? group : data;
+        const char *name = *rows[i].where == 'l' ? "DIMENSION_LABELS" : "axes";
+        if (H5Aexists(data, "axes") > 0)
+            H5Adelete(data, "axes");
+        if (at == group)
+            ts_scan_file_text(group, "signal", "data");
+        if (rows[i].stated[1]) {
+            const hsize_t n = 3;
+            const hid_t type = H5Tcopy(H5T_C_S1), space = H5Screate_simple(1, &n, NULL);
+            H5Tset_size(type, H5T_VARIABLE);
+            const hid_t attribute = H5Acreate2(at, name, type, space, 0, 0);
+            cr_assert_geq(H5Awrite(attribute, type, rows[i].stated), 0);
+            H5Aclose(attribute);
+            H5Sclose(space);
+            H5Tclose(type);
+        } else {
+            ts_scan_file_text(at, name, rows[i].stated[0]);
+        }
+        H5Dclose(data);
+        H5Gclose(group);
+        H5Fclose(file);
+        struct hdf5_params values;
+        struct source *source;
+        struct ts_diag *diag = ts_diag_create();
+        const struct param_set set = ts_scan_file_hdf5(&values, rows[i].read, 180);
+        cr_assert_eq(hdf5_format.open(&set, &source, diag), TS_OK, "row %zu", i);
+        size_t warned = 0;
+        for (size_t k = 0; k < ts_diag_count(diag); k++)
+            warned += !strcmp(ts_diag_get(diag, k)->code, "axes-order");
+        cr_expect_eq(warned, rows[i].warned, "row %zu", i);
+        source->ops->close(source);
+        ts_diag_destroy(diag);
+    }
+}
+
 /* Doubles are read as floats, and those that change are counted; integers stay what they are. */
 Test(hdf5_source, values_that_no_float_holds_are_counted)
 {
