@@ -99,7 +99,7 @@ def codes_of(root):
         shared.update(names)
     for path, text in texts.items():
         names = {**shared, **taken[path][1]}
-        places = [(expression.end(), 0, "") for expression in words(r"code(?:\[\])? = ", text)]
+        places = [(expression.end(), 0, "") for expression in words(r"code(?:\[\])? =\s+", text)]
         for name, index in names.items():
             # An unknown name has a code for each kind of name: unknown-stage, unknown-key.
             before = "unknown-" if name == "ts_load_unknown" else ""

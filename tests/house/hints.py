@@ -36,7 +36,7 @@ def literals(expression):
     """The texts of an expression: neighbors are one text, as in C; those of ?: and of several arguments are several."""
     texts, end = [], None  # what stands between two of them is nothing, PRId64 and the like, or an operator
     for found in re.finditer(TEXT, expression):
-        between = "" if end is None else expression[end : found.start()].strip()
+        between = "" if end is None else expression[end : found.start()].replace("\\\n", "").strip()
         text = re.sub(r'\\(["\\])', r"\1", found[0][1:-1]).replace("\\n", "\n")
         number = re.fullmatch(r"PRI\w+", between)
         if end is not None and (not between or number):
@@ -57,9 +57,9 @@ def hints_of(text):
     for name, begin, end in TAKERS:
         for call in words(name + r"\(", text):
             found += pieces(text, call.end())[begin:end]
-    found += [pieces(text, at.end())[0] for at in words(r"\w*hint\w*(?:\[\w*\])* = (?!\{)", text)]
+    found += [pieces(text, at.end())[0] for at in words(r"\w*hint\w*(?:\[\w*\])* =\s+(?![\s{])", text)]
     found += [block[0] for block in re.finditer(r"#define \w*HINTS?\b(?:[^\n]*\\\n)*[^\n]*", text)]
-    for at in re.finditer(r"\w*hints?\w*(?:\[\w*\])* = \{", text):  # tables of hints, by code or quantity
+    for at in re.finditer(r"\w*hints?\w*(?:\[\w*\])* =\s+\{", text):  # tables of hints, by code or quantity
         depth, end = 1, at.end()
         while depth and end < len(text):
             depth += {"{": 1, "}": -1}.get(text[end], 0)

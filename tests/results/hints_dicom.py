@@ -197,6 +197,9 @@ def volumes(folder):
     file.save_as(f"{folder}/copies/more/IM0002.dcm")
     carry(folder, "dicom copies", "duplicates: first takes one of the copies; or remove the others", "dicom copies duplicates=first",
           ct, again=True)
+    shutil.copytree(f"{folder}/copies", f"{folder}/lacking")
+    os.remove(f"{folder}/lacking/IM0003.dcm")
+    carry(folder, "dicom lacking", "other positions have no image: supply the series anew", "dicom ct", ct)
     for n in range(3):
         put("echoes", n, EchoTime=10 + 10 * (n < 1), EchoNumbers=1 + (n < 1), InstanceNumber=lambda z: 4 * n + z + 1, Modality="MR",
             SOPClassUID="1.2.840.10008.5.1.4.1.1.4", ImageType=lambda z: ["ORIGINAL", "PRIMARY", "M"])

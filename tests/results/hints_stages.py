@@ -269,6 +269,18 @@ def beams(folder):
     carry(folder, f"{low} | minus_log nonpositive=error", "nonpositive: floor takes `floor` in their place",
           f"{low} | minus_log nonpositive=floor floor=0.001",
           lambda a: np.isfinite(a).all() and np.allclose(a[1:], lines[1:], atol=1e-4))
+    dark[0, 0, 0] = 0
+    np.save(f"{folder}/zero.npy", dark)
+    zero = low.replace("dark.npy", "zero.npy")
+    carry(folder, f"{zero} | minus_log nonpositive=error", "dead pixels or a beam that was blocked; nonpositive: floor takes `floor` in their place",
+          f"{zero} | minus_log nonpositive=floor floor=0.001",
+          lambda a: np.isfinite(a).all() and np.allclose(a[1:], lines[1:], atol=1e-4))
+    dark[0, 0, 0] = np.nan
+    np.save(f"{folder}/nan.npy", dark)
+    nan = low.replace("dark.npy", "nan.npy")
+    carry(folder, f"{nan} | minus_log", "`bad_pixels` before minus_log fills them, nonfinite: nan lets them pass",
+          (f"{nan} | bad_pixels | minus_log", f"{nan} | minus_log nonfinite=nan"),
+          lambda a: np.allclose(a[1:], lines[1:], atol=1e-4))
     dark[0, 0, 0] = np.inf
     np.save(f"{folder}/inf.npy", dark)
     inf = low.replace("dark.npy", "inf.npy")
