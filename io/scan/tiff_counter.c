@@ -182,10 +182,12 @@ enum ts_status ts_tiff_sort_counted(struct tiff_pages *pages, int64_t first, con
 {
     enum { LEAST_FILES = 3 };
     struct tiff_pages part = *pages;
+    *counted = false;
+    if (pages->n_files - first < LEAST_FILES)
+        return TS_OK;
     part.files = pages->files + first;
     part.n_files = pages->n_files - first;
-    *counted = false;
-    if (part.n_files < LEAST_FILES || pages->order == TIFF_ORDER_NONE || !have_same_text(&part))
+    if (pages->order == TIFF_ORDER_NONE || !have_same_text(&part))
         return TS_OK;
     struct run runs[TIFF_MOST_NUMBERS];
     struct arena *arena = ts_arena_create();
