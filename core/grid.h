@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The grid of a volume is where its voxels lie in the patient: a transform of voxel indices (x, y,
- * z) to LPS coordinates in mm. These functions say whether two volumes have one grid, and where a
- * voxel of one lies in the other.
+ * z) to LPS coordinates in mm. These functions say whether two volumes have the same grid, and
+ * which place in one volume is that of a voxel of the other.
  */
 #ifndef CORE_GRID_H
 #define CORE_GRID_H

@@ -29,8 +29,8 @@ struct invalid_range {
 size_t ts_dtype_bytes(enum ts_dtype dtype);     /* size of one element */
 const char *ts_dtype_name(enum ts_dtype dtype); /* "u8" ... "f32" */
 bool ts_dtype_is_integer(enum ts_dtype dtype);
-/* Returns the sign bit of signed integers, else 0. The bits of an integer xor this number are
- * unsigned and order as the values do. */
+/* Returns the sign bit of signed integers, else 0. The bits of an integer, xor this number, have
+ * the order of the values when they are compared as unsigned. */
 uint32_t ts_dtype_sign_bit(enum ts_dtype dtype);
 /* Gives the lowest and highest value of the dtype, -inf and inf for floats. */
 void ts_dtype_range(enum ts_dtype dtype, double *low, double *high);

@@ -22,7 +22,7 @@ struct json {
     uint64_t filled; /* bit d: the object or array at depth d has members */
 };
 
-/* Begins a text. Where indented, every member stands on a line of its own, for people. */
+/* Begins a text. If it is indented, every member has a line of its own, for people to read. */
 void ts_json_init(struct json *json, FILE *stream, bool indented);
 /* Open and close an object or array: `bracket` is '{' or '[', and the matching '}' or ']' to close
  * it. The outermost close ends the line. */

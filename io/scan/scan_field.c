@@ -220,7 +220,7 @@ static bool axis_meanings(char *text, bool volume, char meanings[3])
     return n == 3;
 }
 
-/* An axis contradicts if its name stands once in the file and means another axis of the image. */
+/* Returns whether the file gives a name to one axis only, and the chain gives it to another. */
 static bool axes_contradict(const char stated[3], const char expected[3])
 {
     for (int i = 0; i < 3; i++) {

@@ -12,6 +12,7 @@
 
 #include "core/number.h"
 #include "core/path.h"
+#include "core/search.h"
 #include "io/scan/tiff_names.h"
 
 enum { NUMBER_DIGITS = 15 };
@@ -218,12 +219,6 @@ enum ts_status ts_tiff_find_gap(const struct tiff_pages *pages, struct tiff_gap 
     return TS_OK;
 }
 
-static int compare_values(const void *a, const void *b)
-{
-    const double left = *(const double *)a, right = *(const double *)b;
-    return (left > right) - (left < right);
-}
-
 enum tiff_steps ts_tiff_read_steps(const struct tiff_pages *pages, int c, double *values,
                                    double *scratch)
 {
@@ -232,7 +227,7 @@ enum tiff_steps ts_tiff_read_steps(const struct tiff_pages *pages, int c, double
     if (!read_column(pages, find_shared_folders(pages), c, &column))
         return TIFF_STEPS_NONE;
     memcpy(scratch, values, (size_t)column.n * sizeof *values);
-    qsort(scratch, (size_t)column.n, sizeof *scratch, compare_values);
+    qsort(scratch, (size_t)column.n, sizeof *scratch, ts_compare_doubles);
     column.values = scratch;
     if (!rises(&column))
         return TIFF_STEPS_NONE;

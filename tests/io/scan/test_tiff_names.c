@@ -39,13 +39,6 @@ TestSuite(tiff_names, .init = begin, .fini = end);
 #define SLICES "pages: slices, pixel_size: 0.5, spacing_z: 2"
 #define VIEWS "pages: views, pixel_size: 0.5, angle_start: 0, angle_stop: 180"
 
-static void *read_all(struct source *source)
-{
-    void *data = malloc(ts_image_bytes(&source->image));
-    cr_assert_eq(source->ops->read(source, 0, source->n_slices, data, diag), TS_OK);
-    return data;
-}
-
 static struct source *open_warned(const char *rest, const char *code, const char *text)
 {
     struct source *source;
@@ -60,7 +53,7 @@ static void expect_pages(const char *rest, int n, const int *pages)
 {
     struct source *source = ts_tiff_opened(rest, path);
     cr_assert_eq(source->n_slices, n);
-    uint16_t *data = read_all(source);
+    uint16_t *data = ts_test_read_all(source, diag);
     for (int k = 0; k < n; k++)
         cr_assert_eq(data[k * TIFF_ROWS * TIFF_COLUMNS + 40], ts_tiff_value(TS_U16, pages[k], 1, 3),
                      "slice %d", k);
@@ -343,7 +336,7 @@ static void expect_order(const char *name, const char *rest, const int *order, i
     if (status != TS_OK)
         return;
     cr_expect_eq(ts_test_record(diag, "tiff-order") != NULL, order != kept, "%s %s", name, rest);
-    uint16_t *data = read_all(source);
+    uint16_t *data = ts_test_read_all(source, diag);
     const bool views = source->image.axes[1].kind == TS_AXIS_VIEW;
     for (int k = 0; order && k < n; k++)
         cr_expect_eq(data[views ? (n + k) * TIFF_COLUMNS + 3 : k * TIFF_ROWS * TIFF_COLUMNS + 40],

@@ -128,13 +128,6 @@ static void write_stack(const char *text, bool big_endian, int n)
     free(values);
 }
 
-static void *read_all(struct source *source)
-{
-    void *data = malloc(ts_image_bytes(&source->image));
-    cr_assert_eq(source->ops->read(source, 0, source->n_slices, data, diag), TS_OK);
-    return data;
-}
-
 static struct source *open_warned(const char *rest, const char *code, const char *text)
 {
     struct source *source;
@@ -161,14 +154,14 @@ Test(tiff_stacks, images_behind_the_only_page_are_read)
             write_stack(rows[i].text, big, rows[i].n);
             struct source *source = ts_tiff_opened(SLICES, path);
             cr_assert_eq(source->n_slices, rows[i].n);
-            uint16_t *data = read_all(source);
+            uint16_t *data = ts_test_read_all(source, diag);
             for (int k = 0; k < rows[i].n * PLANE; k++)
                 cr_assert_eq(data[k], 100 * (k / PLANE) + k % PLANE, "row %zu, value %d", i, k);
             free(data);
             source->ops->close(source);
             source = ts_tiff_opened(VIEWS, path);
             cr_assert(source->n_slices == HEIGHT && source->image.axes[1].n == rows[i].n);
-            data = read_all(source);
+            data = ts_test_read_all(source, diag);
             cr_assert_eq(data[(HEIGHT - 1) * rows[i].n * WIDTH + WIDTH],
                          100 + (HEIGHT - 1) * WIDTH);
             free(data);
@@ -214,7 +207,7 @@ static void expect_pages(const char *rest, int n, const int *pages)
 {
     struct source *source = ts_tiff_opened(rest, path);
     cr_assert_eq(source->n_slices, n);
-    uint16_t *data = read_all(source);
+    uint16_t *data = ts_test_read_all(source, diag);
     for (int k = 0; k < n; k++)
         cr_assert_eq(data[k * TIFF_ROWS * TIFF_COLUMNS + 40], ts_tiff_value(TS_U16, pages[k], 1, 3),
                      "slice %d", k);
@@ -311,21 +304,21 @@ Test(tiff_stacks, halves_and_integers_of_64_bits_become_floats)
         struct source *source =
             open_values(big ? swapped : halves, sizeof halves, 16, SAMPLEFORMAT_IEEEFP, big);
         cr_assert_eq(source->image.dtype, TS_F32);
-        float *data = read_all(source);
+        float *data = ts_test_read_all(source, diag);
         cr_assert_arr_eq(data, half_values, sizeof half_values);
         free(data);
         source->ops->close(source);
     }
     struct source *source = open_values(whole, sizeof whole, 64, SAMPLEFORMAT_INT, false);
     cr_assert_eq(source->image.dtype, TS_F32);
-    float *data = read_all(source);
+    float *data = ts_test_read_all(source, diag);
     cr_assert(data[0] == -3 && data[1] == 16777216 && data[2] == 9007199254740992.0F &&
               data[3] == -9223372036854775808.0F);
     ts_test_expect_rounding(source, -1, 1);
     free(data);
     source->ops->close(source);
     source = open_values(unsigned_values, sizeof unsigned_values, 64, SAMPLEFORMAT_UINT, false);
-    data = read_all(source);
+    data = ts_test_read_all(source, diag);
     cr_assert(data[0] == 3 && data[1] == 16777216 && data[3] == 18446744073709551616.0F);
     ts_test_expect_rounding(source, -1, 1);
     free(data);
@@ -339,7 +332,7 @@ Test(tiff_stacks, zero_is_white_is_warned_of_and_a_resolution_that_differs)
         .width = 4, .height = 1, .bits = 16, .values = values, .bytes = sizeof values};
     write_raw(&raw); /* photometric 0 */
     struct source *source = open_warned(SLICES, "tiff-inverted", "1 page says that zero is white");
-    uint16_t *data = read_all(source);
+    uint16_t *data = ts_test_read_all(source, diag);
     cr_assert_arr_eq(data, values, sizeof values);
     free(data);
     source->ops->close(source);

@@ -32,13 +32,6 @@ TestSuite(tiff_texts, .init = begin, .fini = end);
 
 #define SLICES "pages: slices, pixel_size: 0.5, spacing_z: 2"
 
-static void *read_all(struct source *source)
-{
-    void *data = malloc(ts_image_bytes(&source->image));
-    cr_assert_eq(source->ops->read(source, 0, source->n_slices, data, diag), TS_OK);
-    return data;
-}
-
 static struct source *open_text(const char *text, const char *rest, const char *name)
 {
     struct source *source = NULL;
@@ -71,7 +64,7 @@ Test(tiff_texts, a_straight_line_of_imagej_is_applied)
         cr_expect_eq(ts_test_record(diag, "tiff-calibration")->severity, TS_NOTE);
         cr_expect(source->slices[0].slope == rows[i].c1 &&
                   source->slices[0].intercept == rows[i].c0);
-        float *data = read_all(source);
+        float *data = ts_test_read_all(source, diag);
         for (int k = 0; k < 3; k++)
             for (int at = 0; at < TIFF_ROWS * TIFF_COLUMNS; at++)
                 cr_assert_eq(data[k * TIFF_ROWS * TIFF_COLUMNS + at],
