@@ -142,3 +142,28 @@ struct source *ts_tiff_opened(const char *rest, const char *path)
     ts_diag_destroy(diag);
     return source;
 }
+
+struct source *ts_tiff_opened_warned(const char *rest, const char *path, struct ts_diag *diag,
+                                     const char *code, const char *text)
+{
+    struct source *source;
+    ts_diag_clear(diag);
+    cr_assert_eq(ts_tiff_chain_open(rest, path, &source, diag), TS_OK, "%s",
+                 ts_diag_first_error(diag));
+    ts_test_expect_warning(diag, code, text);
+    return source;
+}
+
+void ts_tiff_expect_pages(const char *rest, const char *path, int n, const int *pages)
+{
+    struct ts_diag *diag = ts_diag_create();
+    struct source *source = ts_tiff_opened(rest, path);
+    cr_assert_eq(source->n_slices, n);
+    uint16_t *data = ts_test_read_all(source, diag);
+    for (int k = 0; k < n; k++)
+        cr_assert_eq(data[k * TIFF_ROWS * TIFF_COLUMNS + 40], ts_tiff_value(TS_U16, pages[k], 1, 3),
+                     "slice %d", k);
+    free(data);
+    source->ops->close(source);
+    ts_diag_destroy(diag);
+}

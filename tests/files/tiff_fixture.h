@@ -32,5 +32,10 @@ enum ts_status ts_tiff_chain_open(const char *rest, const char *path, struct sou
 void ts_tiff_refused(const char *rest, const char *path, const char *code, const char *text);
 /* Fails the test where opening is refused. */
 struct source *ts_tiff_opened(const char *rest, const char *path);
+/* Fails the test unless it opens with this warning, which `diag` holds. */
+struct source *ts_tiff_opened_warned(const char *rest, const char *path, struct ts_diag *diag,
+                                     const char *code, const char *text);
+/* Fails the test unless the slices are these pages of ts_tiff_write. */
+void ts_tiff_expect_pages(const char *rest, const char *path, int n, const int *pages);
 
 #endif

@@ -39,28 +39,6 @@ TestSuite(tiff_names, .init = begin, .fini = end);
 #define SLICES "pages: slices, pixel_size: 0.5, spacing_z: 2"
 #define VIEWS "pages: views, pixel_size: 0.5, angle_start: 0, angle_stop: 180"
 
-static struct source *open_warned(const char *rest, const char *code, const char *text)
-{
-    struct source *source;
-    ts_diag_clear(diag);
-    cr_assert_eq(ts_tiff_chain_open(rest, path, &source, diag), TS_OK, "%s",
-                 ts_diag_first_error(diag));
-    ts_test_expect_warning(diag, code, text);
-    return source;
-}
-
-static void expect_pages(const char *rest, int n, const int *pages)
-{
-    struct source *source = ts_tiff_opened(rest, path);
-    cr_assert_eq(source->n_slices, n);
-    uint16_t *data = ts_test_read_all(source, diag);
-    for (int k = 0; k < n; k++)
-        cr_assert_eq(data[k * TIFF_ROWS * TIFF_COLUMNS + 40], ts_tiff_value(TS_U16, pages[k], 1, 3),
-                     "slice %d", k);
-    free(data);
-    source->ops->close(source);
-}
-
 /* ---- names in a folder ----------------------------------------------------------------------- */
 
 /* Makes n files of a page each, called `before`, a number and `behind`; one without a number has
@@ -125,7 +103,7 @@ Test(tiff_names, a_folder_of_several_kinds_is_read_by_the_pattern_of_the_hint)
                              i == 0 ? 4 : 44,
                              i == 0 ? 5 : 45,
                              46};
-        expect_pages(rest, i == 0 ? 6 : 7, pages);
+        ts_tiff_expect_pages(rest, path, i == 0 ? 6 : 7, pages);
         source = ts_tiff_opened(SLICES ", pattern: \"*\"", path);
         cr_assert_eq(source->n_slices, i == 0 ? 10 : i == 1 ? 15 : 14);
         source->ops->close(source);
@@ -141,13 +119,13 @@ Test(tiff_names, names_without_numbers_and_other_suffixes_are_no_kinds)
     make_files("bottom", 0, ".tif", 1, 0);
     make_files("middle", 0, ".tif", 1, 1);
     make_files("top", 0, ".tif", 1, 2);
-    expect_pages(SLICES, 3, (const int[]){0, 1, 2});
+    ts_tiff_expect_pages(SLICES, path, 3, (const int[]){0, 1, 2});
     end();
     begin();
     make_files("a_1", 0, ".tif", 1, 0);
     make_files("a_2", 0, ".TIFF", 1, 1);
     make_files("a_10", 0, ".Tif", 1, 2);
-    expect_pages(SLICES, 3, (const int[]){0, 1, 2});
+    ts_tiff_expect_pages(SLICES, path, 3, (const int[]){0, 1, 2});
 }
 
 Test(tiff_names, a_list_of_files_is_read_in_its_order)
@@ -161,7 +139,7 @@ Test(tiff_names, a_list_of_files_is_read_in_its_order)
              "stages: []\noutput: {tiff: out}\n");
     ts_test_chain_runs(chain, folder);
     snprintf(path, sizeof path, "%s/out", folder);
-    expect_pages(SLICES, 2, (const int[]){2, 0});
+    ts_tiff_expect_pages(SLICES, path, 2, (const int[]){2, 0});
     ts_program_run(
         folder,
         ARGUMENTS("check",
@@ -178,7 +156,7 @@ Test(tiff_names, signed_angles_in_names_are_numbers)
     static const char *const names[] = {"p_-10.5deg", "p_-10deg", "p_-9.5deg", "p_-9deg", "p_8deg"};
     for (int i = 0; i < 4; i++)
         make_files(names[i], 0, ".tif", 1, i);
-    expect_pages(SLICES, 4, (const int[]){0, 1, 2, 3});
+    ts_tiff_expect_pages(SLICES, path, 4, (const int[]){0, 1, 2, 3});
     struct source *source = ts_tiff_opened(VIEWS, path);
     source->ops->close(source);
     make_files(names[4], 0, ".tif", 1, 4);
@@ -297,17 +275,17 @@ Test(tiff_names, names_say_their_order_or_are_refused)
             cr_assert_eq(status, TS_OK, "row %zu: %s", i, ts_diag_get(diag, 0)->message);
             cr_expect_null(ts_test_record(diag, "tiff-order"), "row %zu", i);
             source->ops->close(source);
-            expect_pages(SLICES, n, pages);
+            ts_tiff_expect_pages(SLICES, path, n, pages);
         }
         if (rows[i].code_of_all)
             ts_tiff_refused(SLICES ", pattern: \"*\"", path, rows[i].code_of_all, "");
         else
-            expect_pages(SLICES ", pattern: \"*\"", n, pages);
+            ts_tiff_expect_pages(SLICES ", pattern: \"*\"", path, n, pages);
         char rest[300];
         snprintf(rest, sizeof rest, SLICES ", pattern: \"%s\"",
                  rows[i].pattern ? rows[i].pattern : "*");
         if (rows[i].pattern)
-            expect_pages(rest, rows[i].n, pages);
+            ts_tiff_expect_pages(rest, path, rows[i].n, pages);
         end();
     }
     begin();
@@ -437,14 +415,14 @@ Test(tiff_names, a_number_that_is_there_twice_is_refused)
                   "row %zu: %s", i, ts_diag_get(diag, 0)->hint);
         snprintf(words, sizeof words, SLICES ", pattern: \"%s\"", rows[i].pattern);
         if (rows[i].pattern)
-            expect_pages(words, rows[i].n, rows[i].pages);
+            ts_tiff_expect_pages(words, path, rows[i].n, rows[i].pages);
         end();
         begin();
     }
     make_files("v9", 0, ".tif", 1, 0); /* other widths of other numbers */
     make_files("v0010", 0, ".tif", 1, 1);
     make_files("v11", 0, ".tif", 1, 2);
-    expect_pages(SLICES, 3, (const int[]){0, 1, 2});
+    ts_tiff_expect_pages(SLICES, path, 3, (const int[]){0, 1, 2});
 }
 
 /* The path, its pattern and what stands beside it, in any of these forms; the chain lies in the
@@ -474,7 +452,7 @@ Test(tiff_names, a_map_or_a_pattern_is_a_path)
                  "tomostage: 2\ninput: {%s}\nstages: []\noutput: {tiff: out}\n", rows[i].input);
         ts_test_chain_runs(chain, folder);
         snprintf(path, sizeof path, "%s/out", folder);
-        expect_pages(SLICES, rows[i].n, rows[i].pages);
+        ts_tiff_expect_pages(SLICES, path, rows[i].n, rows[i].pages);
         end();
         begin();
     }
@@ -495,7 +473,7 @@ Test(tiff_names, the_pattern_of_a_map_holds_in_any_folder)
     ts_program_run(folder, ARGUMENTS("run", "c.yaml", "-i", folder, "--quiet"), &outcome);
     cr_assert_eq(outcome.code, 0, "%s", outcome.err);
     snprintf(path, sizeof path, "%s/out", folder);
-    expect_pages(SLICES, 3, (const int[]){0, 1, 2});
+    ts_tiff_expect_pages(SLICES, path, 3, (const int[]){0, 1, 2});
 }
 
 Test(tiff_names, a_map_that_cannot_be_a_path_is_refused)
@@ -527,8 +505,9 @@ Test(tiff_names, a_map_that_cannot_be_a_path_is_refused)
 Test(tiff_names, flats_that_are_not_alike_are_warned_of)
 {
     make_files("f_", 1, ".tif", 3, 0); /* ts_tiff_value differs from page to page */
-    struct source *source = open_warned("pages: views, frames: flats, pixel_size: 1",
-                                        "flats-differ", "the 3 flats are not alike");
+    struct source *source =
+        ts_tiff_opened_warned("pages: views, frames: flats, pixel_size: 1", path, diag,
+                              "flats-differ", "the 3 flats are not alike");
     source->ops->close(source);
     end();
     begin();

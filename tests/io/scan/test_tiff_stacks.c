@@ -128,16 +128,6 @@ static void write_stack(const char *text, bool big_endian, int n)
     free(values);
 }
 
-static struct source *open_warned(const char *rest, const char *code, const char *text)
-{
-    struct source *source;
-    ts_diag_clear(diag);
-    cr_assert_eq(ts_tiff_chain_open(rest, path, &source, diag), TS_OK, "%s",
-                 ts_diag_first_error(diag));
-    ts_test_expect_warning(diag, code, text);
-    return source;
-}
-
 /* ---- one page for many images ---------------------------------------------------------------- */
 
 Test(tiff_stacks, images_behind_the_only_page_are_read)
@@ -175,14 +165,15 @@ Test(tiff_stacks, images_that_are_not_there_are_told)
     ts_tiff_refused(SLICES, path, "tiff-planes", "7 images in one page, and has room for 6");
     write_stack("ImageJ=1.53t\nimages=7\nslices=7\n", false,
                 1); /* a page that was taken out of a stack */
-    struct source *source =
-        open_warned(SLICES, "tiff-planes", "says that it has 7 images, and 1 are there");
+    struct source *source = ts_tiff_opened_warned(SLICES, path, diag, "tiff-planes",
+                                                  "says that it has 7 images, and 1 are there");
     cr_assert_eq(source->n_slices, 1);
     source->ops->close(source);
     struct tiff_writing w = ts_tiff_plain;
     w.description = "ImageJ=1.53t\nimages=5\nslices=5\n";
     ts_tiff_write(path, &w);
-    source = open_warned(SLICES, "tiff-planes", "says that it has 5 images, and 3 are there");
+    source = ts_tiff_opened_warned(SLICES, path, diag, "tiff-planes",
+                                   "says that it has 5 images, and 3 are there");
     source->ops->close(source);
 }
 
@@ -195,25 +186,13 @@ Test(tiff_stacks, bytes_behind_the_only_page_of_a_file_that_says_nothing_are_tol
                             .photometric = PHOTOMETRIC_MINISBLACK,
                             .values = values,
                             .bytes = sizeof values});
-    struct source *source =
-        open_warned(SLICES, "tiff-planes", "behind its only page are bytes for 2 more");
+    struct source *source = ts_tiff_opened_warned(SLICES, path, diag, "tiff-planes",
+                                                  "behind its only page are bytes for 2 more");
     cr_assert_eq(source->n_slices, 1);
     source->ops->close(source);
 }
 
 /* ---- several axes ---------------------------------------------------------------------------- */
-
-static void expect_pages(const char *rest, int n, const int *pages)
-{
-    struct source *source = ts_tiff_opened(rest, path);
-    cr_assert_eq(source->n_slices, n);
-    uint16_t *data = ts_test_read_all(source, diag);
-    for (int k = 0; k < n; k++)
-        cr_assert_eq(data[k * TIFF_ROWS * TIFF_COLUMNS + 40], ts_tiff_value(TS_U16, pages[k], 1, 3),
-                     "slice %d", k);
-    free(data);
-    source->ops->close(source);
-}
 
 Test(tiff_stacks, channels_and_times_are_picked_as_the_hint_says)
 {
@@ -253,7 +232,7 @@ Test(tiff_stacks, channels_and_times_are_picked_as_the_hint_says)
         cr_assert_not_null(strstr(ts_diag_get(diag, 0)->hint, rows[i].hint), "%s",
                            ts_diag_get(diag, 0)->hint);
         snprintf(rest, sizeof rest, SLICES ", pick: %s", rows[i].pick);
-        expect_pages(rest, 3, rows[i].pages);
+        ts_tiff_expect_pages(rest, path, 3, rows[i].pages);
     }
 }
 
@@ -267,10 +246,10 @@ Test(tiff_stacks, pages_of_one_axis_are_read_whatever_it_is_called)
         struct tiff_writing w = ts_tiff_plain;
         w.description = texts[i];
         ts_tiff_write(path, &w);
-        expect_pages(SLICES, 3, (const int[]){0, 1, 2});
+        ts_tiff_expect_pages(SLICES, path, 3, (const int[]){0, 1, 2});
     }
-    expect_pages(SLICES ", pick: [1, 1]", 2, (const int[]){1, 2});
-    expect_pages(SLICES ", pick: [0, 2]", 2, (const int[]){0, 2});
+    ts_tiff_expect_pages(SLICES ", pick: [1, 1]", path, 2, (const int[]){1, 2});
+    ts_tiff_expect_pages(SLICES ", pick: [0, 2]", path, 2, (const int[]){0, 2});
     ts_tiff_refused(SLICES ", pick: [3, 1]", path, "pick-range", "of the 3 pages");
     ts_tiff_refused(SLICES ", pick: [0, 0]", path, "pick-range", "of the 3 pages");
     ts_tiff_refused(SLICES ", pick: [0, 1, 4]", path, "pick-range", "of the 3 pages");
@@ -331,7 +310,8 @@ Test(tiff_stacks, zero_is_white_is_warned_of_and_a_resolution_that_differs)
     struct raw raw = {
         .width = 4, .height = 1, .bits = 16, .values = values, .bytes = sizeof values};
     write_raw(&raw); /* photometric 0 */
-    struct source *source = open_warned(SLICES, "tiff-inverted", "1 page says that zero is white");
+    struct source *source = ts_tiff_opened_warned(SLICES, path, diag, "tiff-inverted",
+                                                  "1 page says that zero is white");
     uint16_t *data = ts_test_read_all(source, diag);
     cr_assert_arr_eq(data, values, sizeof values);
     free(data);
@@ -339,8 +319,9 @@ Test(tiff_stacks, zero_is_white_is_warned_of_and_a_resolution_that_differs)
     raw.photometric = PHOTOMETRIC_MINISBLACK;
     raw.per_cm = 10000;
     write_raw(&raw);
-    source = open_warned(SLICES, "pixel-size-differs",
-                         "rows are 0.001 mm apart and columns 0.001 mm, and pixel_size is 0.5");
+    source = ts_tiff_opened_warned(
+        SLICES, path, diag, "pixel-size-differs",
+        "rows are 0.001 mm apart and columns 0.001 mm, and pixel_size is 0.5");
     source->ops->close(source);
     ts_diag_clear(diag);
     cr_assert_eq(
